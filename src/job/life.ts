@@ -1,0 +1,138 @@
+/**
+ * The life of a job. The state, not the arrow, carries the work: after a crash there is no arrow to remember, so
+ * recovery is "read the state, do its work again" (every work is idempotent by the attempt's key).
+ */
+export type Work = 'nothing' | 'prepare' | 'commit' | 'watch' | 'fetch' | 'decide' | 'forget' | 'cancel';
+
+export type LifeEvent =
+  | 'take' // the GridManager gives the job to a site, under a new attempt
+  | 'prepared' // the site has the attempt's record and its files
+  | 'committed' // the site has promised to run it once
+  | 'queued' // the site's batch system has it, not started
+  | 'started'
+  | 'suspended'
+  | 'silent' // the site does not answer
+  | 'lost' // the site lost it before its run.lock was taken: safe to submit again
+  | 'ended' // the program ended, or the site ended it
+  | 'refused' // will always fail: hold
+  | 'fetched' // the results are home
+  | 'complete'
+  | 'again' // policy asks for another attempt
+  | 'stop' // policy or the site's end asks for hold after the results are home
+  | 'forgotten' // the site keeps nothing of the attempt
+  | 'withdrawn' // the site has confirmed that the attempt will not run
+  | 'takeback' // the agent wants it elsewhere, before it ran
+  | 'hold'
+  | 'release'
+  | 'remove';
+
+export type State =
+  | 'idle'
+  | 'preparing'
+  | 'prepared'
+  | 'committed'
+  | 'running'
+  | 'suspended'
+  | 'unknown'
+  | 'finished'
+  | 'fetched'
+  | 'completing'
+  | 'requeueing'
+  | 'stopping'
+  | 'holding'
+  | 'removing'
+  | 'withdrawing'
+  | 'held'
+  | 'completed'
+  | 'removed';
+
+/** HTCondor's JobStatus. */
+export const JOB_STATUS = {
+  idle: 1,
+  running: 2,
+  removed: 3,
+  completed: 4,
+  held: 5,
+  transferring: 6,
+  suspended: 7,
+} as const;
+
+export interface Room {
+  readonly does: Work;
+  /** HTCondor's JobStatus while the job is here. */
+  readonly shows: keyof typeof JOB_STATUS;
+  readonly on: Readonly<Partial<Record<LifeEvent, State>>>;
+}
+
+const atTheSite = {
+  queued: 'committed',
+  started: 'running',
+  suspended: 'suspended',
+  silent: 'unknown',
+  ended: 'finished',
+  lost: 'preparing',
+  refused: 'stopping',
+  hold: 'holding',
+  remove: 'removing',
+  takeback: 'withdrawing',
+} as const satisfies Partial<Record<LifeEvent, State>>;
+
+export const LIFE: Readonly<Record<State, Room>> = {
+  idle: { does: 'nothing', shows: 'idle', on: { take: 'preparing', hold: 'held', remove: 'removed', refused: 'held' } },
+  preparing: {
+    does: 'prepare',
+    shows: 'idle',
+    on: { prepared: 'prepared', refused: 'stopping', hold: 'holding', remove: 'removing', takeback: 'withdrawing' },
+  },
+  prepared: {
+    does: 'commit',
+    shows: 'idle',
+    on: {
+      committed: 'committed',
+      lost: 'preparing',
+      refused: 'stopping',
+      hold: 'holding',
+      remove: 'removing',
+      takeback: 'withdrawing',
+    },
+  },
+  committed: { does: 'watch', shows: 'idle', on: atTheSite },
+  running: { does: 'watch', shows: 'running', on: atTheSite },
+  suspended: { does: 'watch', shows: 'suspended', on: atTheSite },
+  unknown: { does: 'watch', shows: 'idle', on: atTheSite },
+  finished: {
+    does: 'fetch',
+    shows: 'transferring',
+    on: { fetched: 'fetched', refused: 'stopping', hold: 'holding', remove: 'removing' },
+  },
+  fetched: {
+    does: 'decide',
+    shows: 'transferring',
+    on: { complete: 'completing', again: 'requeueing', stop: 'stopping', remove: 'removing' },
+  },
+  completing: { does: 'forget', shows: 'completed', on: { forgotten: 'completed' } },
+  requeueing: { does: 'forget', shows: 'idle', on: { forgotten: 'idle', hold: 'stopping', remove: 'removing' } },
+  stopping: { does: 'forget', shows: 'held', on: { forgotten: 'held', remove: 'removing' } },
+  holding: { does: 'cancel', shows: 'held', on: { withdrawn: 'held', remove: 'removing' } },
+  removing: { does: 'cancel', shows: 'removed', on: { withdrawn: 'removed' } },
+  withdrawing: {
+    does: 'cancel',
+    shows: 'idle',
+    on: { withdrawn: 'idle', ended: 'finished', started: 'running', hold: 'holding', remove: 'removing' },
+  },
+  held: { does: 'nothing', shows: 'held', on: { release: 'idle', remove: 'removed' } },
+  completed: { does: 'nothing', shows: 'completed', on: {} },
+  removed: { does: 'nothing', shows: 'removed', on: {} },
+};
+
+export const STATES = Object.keys(LIFE) as readonly State[];
+
+/** Where `event` leads from `state`; `undefined` where it has no meaning there (a late or repeated message). */
+export function next(state: State, event: LifeEvent): State | undefined {
+  return LIFE[state].on[event];
+}
+
+/** Nothing will happen any more to a job that is here. */
+export function isEnd(state: State): boolean {
+  return Object.keys(LIFE[state].on).length === 0;
+}

@@ -1,0 +1,207 @@
+import type { AttemptKey } from '../job/ids.ts';
+
+/**
+ * The one thing that the GridManager knows of a place that runs jobs. Each call carries many jobs and is idempotent by
+ * key: called twice, or called again after a crash of either side, it has the effect of once. Our JobManager over a
+ * transport is one implementation, the grid's GRAM another, another Gryphus a third.
+ *
+ * A call rejects only when the *site* as a whole cannot be talked to (a GryphusError with `retry`); what happens to one
+ * job is a value.
+ */
+export interface Site {
+  readonly name: string;
+  /** Connects if need be; what the site is. */
+  describe(): Promise<SiteFacts>;
+  /** Sends inputs and records the attempt at the site; nothing runs yet. A prepared attempt that is not committed in time is swept. */
+  prepare(specs: readonly AttemptSpec[]): Promise<Outcomes>;
+  /** The site promises to start each once. Answers when the promise is on the site's disk. */
+  commit(keys: readonly AttemptKey[]): Promise<Outcomes>;
+  /** What changed since `cursor`, of all our attempts; the cursor `undefined` asks for everything (recovery: one exchange for all jobs). */
+  poll(request: PollRequest): Promise<PollAnswer>;
+  /** Resolves when none of the keys can run any more (never started, or ended, or killed). An unknown key is withdrawn. */
+  cancel(keys: readonly AttemptKey[]): Promise<Outcomes>;
+  /** Brings results home: whole, verified files into each request's directory. */
+  fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>>;
+  /** COMMIT_END: the site deletes all it has of these attempts. Only after the result is home and recorded. */
+  forget(keys: readonly AttemptKey[]): Promise<Outcomes>;
+  close(): Promise<void>;
+}
+
+export interface SiteFacts {
+  /** What the transport reached: host name as the site says it. */
+  readonly host: string;
+  readonly os: string;
+  readonly arch: string;
+  readonly user: string;
+  /** Where our directory is at the site, absolute. */
+  readonly home: string;
+  readonly freeDiskKb: number | undefined;
+  readonly batch: string;
+  readonly batchVersion: string | undefined;
+}
+
+export type Outcome =
+  | { readonly ok: true; readonly batchId?: string }
+  | { readonly ok: false; readonly refusal: Refusal };
+export type Outcomes = ReadonlyMap<AttemptKey, Outcome>;
+
+/** Why a site would not do it for this one job. */
+export interface Refusal {
+  /**
+   * `never`: will always fail, hold the job. `later`: a passing limit (queue full, site busy), the job waits here as idle.
+   * `gone`: the site does not know the key (swept, or the site lost its disk): prepare again.
+   */
+  readonly kind: 'never' | 'later' | 'gone';
+  readonly code: 'site-refused' | 'input-missing' | 'disk-full' | 'site-busy' | 'output-missing' | 'unknown-key';
+  /** One sentence, with the site's own words. */
+  readonly message: string;
+}
+
+/** One attempt, as much of a job as a site needs to know. */
+export interface AttemptSpec {
+  readonly key: AttemptKey;
+  /** A short name for the site's queue display, already printable. */
+  readonly title: string;
+  readonly executable: SiteFile;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly stdin: SiteFile | undefined;
+  readonly inputs: readonly InputFile[];
+  /** Directory at the site to run in instead of the attempt's own (no file transfer). */
+  readonly cwd?: string;
+  /** stdout and stderr go into one stream, in order. */
+  readonly joinStderr: boolean;
+  readonly resources: Resources;
+  readonly batch: BatchOptions;
+}
+
+/** A file for the site: carried there by content, or already there. */
+export type SiteFile =
+  | { readonly kind: 'blob'; readonly blob: Blob }
+  | { readonly kind: 'there'; readonly path: string };
+
+/** Content that crosses once to a site, under its SHA-256. */
+export interface Blob {
+  readonly sha256: string;
+  readonly bytes: number;
+  /** Absolute path at home to read it from. */
+  readonly path: string;
+}
+
+export type InputFile =
+  | { readonly kind: 'file'; readonly name: string; readonly file: SiteFile; readonly executable: boolean }
+  | { readonly kind: 'directory'; readonly name: string };
+
+export interface Resources {
+  readonly cpus: number;
+  readonly memoryMb: number | undefined;
+  readonly diskKb: number | undefined;
+  readonly gpus: number | undefined;
+  readonly walltimeSeconds: number | undefined;
+}
+
+export interface BatchOptions {
+  readonly queue?: string;
+  readonly project?: string;
+  /** More words for the batch system's submit command, as the user wrote them. */
+  readonly extraArgs: readonly string[];
+}
+
+export interface PollRequest {
+  readonly cursor: string | undefined;
+  /** Running attempts whose streams should come home, from these byte offsets. */
+  readonly follow: readonly Follow[];
+}
+
+export interface Follow {
+  readonly key: AttemptKey;
+  readonly stdout: number;
+  readonly stderr: number;
+}
+
+export interface PollAnswer {
+  readonly cursor: string;
+  /** The answer speaks of every attempt that the site holds: what is not named, the site does not know. */
+  readonly complete: boolean;
+  readonly reports: readonly Report[];
+  readonly chunks: readonly Chunk[];
+}
+
+export interface Chunk {
+  readonly key: AttemptKey;
+  readonly stream: 'stdout' | 'stderr';
+  readonly offset: number;
+  readonly data: Uint8Array;
+}
+
+/** What a site says of one attempt. Total: a word that nobody knows is `unclear`, never an end. */
+export type Report = { readonly key: AttemptKey } & (
+  | { readonly is: 'prepared' }
+  | { readonly is: 'queued'; readonly batchId?: string; readonly why?: string }
+  | { readonly is: 'held-by-site'; readonly batchId?: string; readonly why: string }
+  | { readonly is: 'running'; readonly batchId?: string; readonly host?: string; readonly since?: number }
+  | { readonly is: 'suspended'; readonly batchId?: string; readonly why?: string }
+  /** The batch system does not have it and its lock was never taken: it can be prepared and committed again. */
+  | { readonly is: 'lost'; readonly why: string }
+  | ({ readonly is: 'ended' } & Ending)
+  | { readonly is: 'unclear'; readonly batchId?: string; readonly words: string }
+);
+
+export interface Ending {
+  readonly how:
+    | { readonly kind: 'exited'; readonly code: number }
+    | { readonly kind: 'signaled'; readonly signal: number; readonly coreDumped?: boolean }
+    /** The site ended it, or cannot say how it ended: never taken for a success. */
+    | { readonly kind: 'by-site'; readonly cause: SiteCause; readonly words: string };
+  /** Unix seconds by the site's clock. */
+  readonly startedAt?: number;
+  readonly endedAt?: number;
+  readonly host?: string;
+  readonly usage?: Usage;
+  readonly stdoutBytes?: number;
+  readonly stderrBytes?: number;
+  /** An exit status is known as well as the site's cause (killed at the time limit with 143, say). */
+  readonly words?: string;
+}
+
+export type SiteCause =
+  | 'timeout'
+  | 'node-fail'
+  | 'preempted'
+  | 'out-of-memory'
+  | 'cancelled'
+  | 'boot-fail'
+  | 'deadline'
+  | 'cannot-start'
+  | 'vanished';
+
+export interface Usage {
+  readonly userCpuSeconds?: number;
+  readonly systemCpuSeconds?: number;
+  readonly maxRssKb?: number;
+  readonly diskKb?: number;
+}
+
+export interface FetchRequest {
+  readonly key: AttemptKey;
+  /** Names in the attempt's directory; `new`: all files at its top that were not there at the start (HTCondor's default). */
+  readonly outputs: readonly string[] | 'new';
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+  /** Absolute, at home, the attempt's own; what is there already and whole is not sent again. */
+  readonly into: string;
+}
+
+export type FetchOutcome =
+  | { readonly ok: true; readonly files: readonly FetchedFile[] }
+  | { readonly ok: false; readonly refusal: Refusal; readonly missing: readonly string[] };
+
+export interface FetchedFile {
+  /** As the job named it, relative; directories are given by their files. */
+  readonly name: string;
+  readonly kind: 'output' | 'stdout' | 'stderr';
+  /** Absolute, at home. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly executable: boolean;
+}
