@@ -1,0 +1,14 @@
+/**
+ * The one way data enters a shell command line: a POSIX word that means exactly `text`, whatever bytes it has
+ * (POSIX.1-2017, XCU 2.2.2). A NUL cannot be in a shell word; it throws a RangeError.
+ */
+export function shellQuote(text: string): string {
+  if (text.includes('\0')) throw new RangeError('A NUL byte cannot be part of a shell word.');
+  if (/^[A-Za-z0-9_./:=@%+,-]+$/.test(text)) return text;
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A command line of these words. */
+export function shellWords(words: readonly string[]): string {
+  return words.map(shellQuote).join(' ');
+}
