@@ -4,7 +4,7 @@
  */
 export function shellQuote(text: string): string {
   if (text.includes('\0')) throw new RangeError('A NUL byte cannot be part of a shell word.');
-  if (/^[A-Za-z0-9_./:=@%+,-]+$/.test(text)) return text;
+  if (/^[A-Za-z0-9_./:@%+,-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
