@@ -1,0 +1,172 @@
+import type { JobId } from '../job/ids.ts';
+import type { State } from '../job/life.ts';
+
+/** Which jobs: HTCondor's ways to say it. All given conditions must hold; none given means all jobs of the user. */
+export interface Selection {
+  readonly ids?: readonly JobId[];
+  /** Whole clusters. */
+  readonly clusters?: readonly number[];
+  readonly owner?: string;
+  /** A ClassAd expression over the job's ad. */
+  readonly constraint?: string;
+  readonly all?: boolean;
+}
+
+export interface OpenOptions {
+  /** State and configuration in one directory, as $GRYPHUS_HOME; default: the environment's, else XDG's. */
+  readonly home?: string;
+  /** Start the Scheduler (and its Redis) when none runs; default true. */
+  readonly start?: boolean;
+}
+
+export interface SubmitRequest {
+  /** The submit description. */
+  readonly text: string;
+  /** For messages and JobSubmitFile; `-` for standard input. */
+  readonly file?: string;
+  /** Where relative paths start; default the present directory. */
+  readonly cwd?: string;
+  /** Lines added at the end, as `-append`. */
+  readonly append?: readonly string[];
+  /** `name=value` given before the file. */
+  readonly assign?: readonly string[];
+  /** Replaces the file's queue statement, as `-queue`. */
+  readonly queue?: string;
+  readonly batchName?: string;
+}
+
+export interface Warning {
+  /** 1-based; absent where no line is at fault. */
+  readonly line?: number;
+  readonly message: string;
+}
+
+export interface Submitted {
+  readonly cluster: number;
+  /** Procs in the queue now; with late materialization fewer than `total`. */
+  readonly queued: number;
+  readonly total: number;
+  readonly warnings: readonly Warning[];
+}
+
+/** A job's attributes as the queue shows them: name → ClassAd expression text in the old syntax (strings are quoted). */
+export type AdText = Readonly<Record<string, string>>;
+
+export interface DryRun {
+  readonly warnings: readonly Warning[];
+  /** One full ad a proc, lazily. */
+  readonly ads: Iterable<AdText>;
+  /** The cluster id that a real submit would have had is not known; ads say 1. */
+  readonly total: number;
+}
+
+/** One job as a person asks for it. */
+export interface JobView {
+  readonly id: JobId;
+  readonly state: State;
+  readonly ad: AdText;
+}
+
+export interface QueryRequest extends Selection {
+  /** Only these attributes (faster). */
+  readonly attributes?: readonly string[];
+  readonly limit?: number;
+}
+
+export interface Totals {
+  readonly jobs: number;
+  readonly completed: number;
+  readonly removed: number;
+  readonly idle: number;
+  readonly running: number;
+  readonly held: number;
+  readonly suspended: number;
+  /** Procs that wait to be materialized. */
+  readonly unmaterialized: number;
+}
+
+export type Action = 'hold' | 'release' | 'remove';
+
+export interface ActionRequest extends Selection {
+  /** Shown as HoldReason, ReleaseReason or RemoveReason. */
+  readonly reason?: string;
+}
+
+/** What became of each job that an action named. */
+export interface ActionResult {
+  readonly id: JobId;
+  readonly result: 'done' | 'not-found' | 'already' | 'bad-state';
+  /** One phrase for a person: `already held`, say. */
+  readonly words: string;
+}
+
+export interface WaitRequest extends Selection {
+  readonly timeoutMs?: number;
+  /** `end`: completed or removed (default); `start`: running or later; `settled`: ended or held. */
+  readonly until?: 'end' | 'start' | 'settled';
+  readonly signal?: AbortSignal;
+}
+
+export interface TailRequest {
+  readonly id: JobId;
+  readonly stream?: 'stdout' | 'stderr';
+  /** Keep on until the job ends. */
+  readonly follow?: boolean;
+  /** Start so many bytes before the present end; default everything. */
+  readonly lastBytes?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** One answer to "why is it not running?". */
+export interface Why {
+  readonly id: JobId;
+  readonly state: State;
+  /** One sentence first. */
+  readonly summary: string;
+  /** The evidence, most important first: our hold, the site's reason, the connection, the credential, the queue before it. */
+  readonly details: readonly string[];
+  /** What to type. */
+  readonly suggestions: readonly string[];
+}
+
+export interface SiteStatus {
+  readonly name: string;
+  readonly url: string;
+  readonly batch: string;
+  readonly connection: 'unused' | 'up' | 'down' | 'needs-login' | 'refused';
+  /** Why it is not up, or what is worth knowing. */
+  readonly words?: string;
+  readonly since?: number;
+  readonly idle: number;
+  readonly queuedThere: number;
+  readonly running: number;
+  readonly unknown: number;
+}
+
+export interface CheckStep {
+  readonly step: string;
+  readonly ok: boolean;
+  readonly words: string;
+  /** What to do about it. */
+  readonly mend?: string;
+}
+
+export interface AuditEntry {
+  readonly key: string;
+  readonly where: 'site-only' | 'queue-only';
+  readonly words: string;
+  readonly can: readonly ('adopt' | 'clean')[];
+}
+
+export interface DaemonStatus {
+  readonly running: boolean;
+  readonly pid?: number;
+  readonly since?: number;
+  readonly home: string;
+  readonly redis: 'up' | 'down' | 'external';
+  readonly managers: readonly { readonly identity: string; readonly pid: number; readonly since: number }[];
+  readonly totals?: Totals;
+}
+
+/** Asks a person: a passphrase, a one-time code. `echo` false for secrets. Undefined: no answer will come. */
+export type AskUser = (question: { readonly text: string; readonly echo: boolean }) => Promise<string | undefined>;
