@@ -16,6 +16,7 @@ export type LifeEvent =
   | 'ended' // the program ended, or the site ended it
   | 'refused' // will always fail: hold
   | 'fetched' // the results are home
+  | 'keep' // the results cannot be placed at home now: hold, and let the site keep them
   | 'complete'
   | 'again' // policy asks for another attempt
   | 'stop' // policy or the site's end asks for hold after the results are home
@@ -41,8 +42,10 @@ export type State =
   | 'stopping'
   | 'holding'
   | 'removing'
+  | 'restarting'
   | 'withdrawing'
   | 'held'
+  | 'kept'
   | 'completed'
   | 'removed';
 
@@ -103,7 +106,7 @@ export const LIFE: Readonly<Record<State, Room>> = {
   finished: {
     does: 'fetch',
     shows: 'transferring',
-    on: { fetched: 'fetched', refused: 'stopping', hold: 'holding', remove: 'removing' },
+    on: { fetched: 'fetched', keep: 'kept', hold: 'kept', lost: 'stopping', remove: 'removing' },
   },
   fetched: {
     does: 'decide',
@@ -112,15 +115,18 @@ export const LIFE: Readonly<Record<State, Room>> = {
   },
   completing: { does: 'forget', shows: 'completed', on: { forgotten: 'completed' } },
   requeueing: { does: 'forget', shows: 'idle', on: { forgotten: 'idle', hold: 'stopping', remove: 'removing' } },
-  stopping: { does: 'forget', shows: 'held', on: { forgotten: 'held', remove: 'removing' } },
-  holding: { does: 'cancel', shows: 'held', on: { withdrawn: 'held', remove: 'removing' } },
+  stopping: { does: 'forget', shows: 'held', on: { forgotten: 'held', release: 'requeueing', remove: 'removing' } },
+  holding: { does: 'cancel', shows: 'held', on: { withdrawn: 'held', release: 'restarting', remove: 'removing' } },
   removing: { does: 'cancel', shows: 'removed', on: { withdrawn: 'removed' } },
+  restarting: { does: 'cancel', shows: 'idle', on: { withdrawn: 'idle', hold: 'holding', remove: 'removing' } },
   withdrawing: {
     does: 'cancel',
     shows: 'idle',
     on: { withdrawn: 'idle', ended: 'finished', started: 'running', hold: 'holding', remove: 'removing' },
   },
   held: { does: 'nothing', shows: 'held', on: { release: 'idle', remove: 'removed' } },
+  /** Held with the results still at the site; a release fetches them again and does not run the program again. */
+  kept: { does: 'nothing', shows: 'held', on: { release: 'finished', remove: 'removing' } },
   completed: { does: 'nothing', shows: 'completed', on: {} },
   removed: { does: 'nothing', shows: 'removed', on: {} },
 };

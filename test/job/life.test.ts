@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isEnd, LIFE, type LifeEvent, next, type State, STATES } from '../../src/job/life.ts';
+
+const arrows = STATES.flatMap((from) =>
+  (Object.entries(LIFE[from].on) as [LifeEvent, State][]).map(([event, to]) => ({ from, event, to })),
+);
+const events = [...new Set(arrows.map((a) => a.event))];
+
+function reachable(from: State): Set<State> {
+  const seen = new Set<State>([from]);
+  for (const state of seen) for (const to of Object.values(LIFE[state].on)) seen.add(to);
+  return seen;
+}
+
+/** Every walk from `idle` of events that may come in any order, repeated and late. */
+const walk = fc.array(fc.constantFrom(...events), { maxLength: 60 }).map((tried) => {
+  const states: { state: State; by: LifeEvent | undefined }[] = [{ state: 'idle', by: undefined }];
+  for (const event of tried) {
+    const to = next(states.at(-1)?.state ?? 'idle', event);
+    if (to) states.push({ state: to, by: event });
+  }
+  return states;
+});
+
+describe('the life of a job', () => {
+  it('reaches every state from idle', () => {
+    expect([...reachable('idle')].sort()).toEqual([...STATES].sort());
+  });
+
+  it.each(STATES)('has an end from %s', (state) => {
+    expect([...reachable(state)].some(isEnd)).toBe(true);
+  });
+
+  it('can be removed from every state that has not ended or is not ending', () => {
+    const ending: State[] = ['completing', 'removing', 'completed', 'removed'];
+    for (const state of STATES) if (!ending.includes(state)) expect(next(state, 'remove'), state).toBeDefined();
+  });
+
+  it('leaves only states that do nothing without the site', () => {
+    for (const state of STATES) if (isEnd(state)) expect(LIFE[state].does).toBe('nothing');
+  });
+
+  it('never watches what was not committed, and commits nothing that was not prepared', () => {
+    fc.assert(
+      fc.property(walk, (steps) => {
+        let prepared = false;
+        let committed = false;
+        for (const { state, by } of steps) {
+          if (by === 'take') prepared = committed = false;
+          if (by === 'prepared') prepared = true;
+          if (by === 'committed') {
+            expect(prepared).toBe(true);
+            committed = true;
+          }
+          if (LIFE[state].does === 'watch') expect(committed).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it('completes only what was fetched', () => {
+    fc.assert(
+      fc.property(walk, (steps) => {
+        let home = false;
+        for (const { state, by } of steps) {
+          if (by === 'take') home = false;
+          if (by === 'fetched') home = true;
+          if (state === 'completed') expect(home).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it('keeps the results at the site until they are home, unless the user removes the job', () => {
+    const from = arrows.filter((a) => a.from === 'finished' && LIFE[a.to].does === 'forget');
+    expect(from.map((a) => a.event)).toEqual(['lost']);
+    expect(arrows.filter((a) => a.from === 'finished' && LIFE[a.to].does === 'cancel').map((a) => a.event)).toEqual([
+      'remove',
+    ]);
+  });
+
+  it('lets the site forget an attempt before another begins', () => {
+    for (const { from, to } of arrows) {
+      if (to === 'idle') expect(['forget', 'cancel', 'nothing'], from).toContain(LIFE[from].does);
+    }
+  });
+});
