@@ -35,6 +35,7 @@ export type State =
   | 'running'
   | 'suspended'
   | 'unknown'
+  | 'unknown-running'
   | 'finished'
   | 'fetched'
   | 'completing'
@@ -100,9 +101,12 @@ export const LIFE: Readonly<Record<State, Room>> = {
     },
   },
   committed: { does: 'watch', shows: 'idle', on: atTheSite },
-  running: { does: 'watch', shows: 'running', on: atTheSite },
-  suspended: { does: 'watch', shows: 'suspended', on: atTheSite },
+  running: { does: 'watch', shows: 'running', on: { ...atTheSite, silent: 'unknown-running' } },
+  suspended: { does: 'watch', shows: 'suspended', on: { ...atTheSite, silent: 'unknown-running' } },
+  /** The site does not answer; what it said last was that the job had not started. */
   unknown: { does: 'watch', shows: 'idle', on: atTheSite },
+  /** The site does not answer; what it said last was that the job had started. */
+  'unknown-running': { does: 'watch', shows: 'running', on: { ...atTheSite, silent: 'unknown-running' } },
   finished: {
     does: 'fetch',
     shows: 'transferring',

@@ -1,0 +1,56 @@
+/** A site's manners, as configured or learned. Times in milliseconds. */
+export interface Manners {
+  /** Jobs of ours in the site's queue at once, running ones included. */
+  readonly maxJobs: number;
+  readonly submitsPerMinute: number;
+  readonly pollMinMs: number;
+  readonly pollMaxMs: number;
+}
+
+/**
+ * When to ask a site again: soon after something happened, then rarer by half as much again each time that nothing
+ * did, within the site's bounds.
+ */
+export function nextPoll(
+  previousMs: number,
+  changed: boolean,
+  manners: Pick<Manners, 'pollMinMs' | 'pollMaxMs'>,
+): number {
+  if (changed) return manners.pollMinMs;
+  return Math.min(manners.pollMaxMs, Math.max(manners.pollMinMs, Math.round(previousMs * 1.5)));
+}
+
+/** How long to leave a failing site alone: 1 s, doubled each time up to five minutes, with a quarter of jitter. */
+export function backOff(failures: number, random: number): number {
+  const base = Math.min(300_000, 1000 * 2 ** Math.min(failures - 1, 20));
+  return Math.round(base * (0.875 + random / 4));
+}
+
+/** Submits allowed now: a bucket that refills evenly and holds at most a minute's worth. */
+export class SubmitBudget {
+  #tokens: number;
+  #at: number;
+  readonly #perMinute: number;
+
+  constructor(perMinute: number, now: number) {
+    this.#perMinute = perMinute;
+    this.#tokens = perMinute;
+    this.#at = now;
+  }
+
+  available(now: number): number {
+    const gained = (Math.max(0, now - this.#at) / 60_000) * this.#perMinute;
+    this.#tokens = Math.min(this.#perMinute, this.#tokens + gained);
+    this.#at = now;
+    return Math.floor(this.#tokens);
+  }
+
+  spend(count: number): void {
+    this.#tokens -= count;
+  }
+
+  /** Milliseconds until one more is allowed. */
+  waitMs(now: number): number {
+    return this.available(now) >= 1 ? 0 : Math.ceil(((1 - this.#tokens) / this.#perMinute) * 60_000);
+  }
+}

@@ -1,0 +1,58 @@
+import { LIFE, type LifeEvent, next, type State } from '../job/life.ts';
+import type { Report } from '../site/contract.ts';
+
+/**
+ * What a site's report means for a job in `state`: the event to record, or `undefined` where it says nothing new or
+ * cannot be understood (an unclear word is never an end).
+ */
+export function eventOf(report: Report, state: State): LifeEvent | undefined {
+  const event = meaning(report);
+  if (event === undefined) return undefined;
+  const to = next(state, event);
+  return to === undefined || to === state ? undefined : event;
+}
+
+function meaning(report: Report): LifeEvent | undefined {
+  switch (report.is) {
+    // The site kept the record but not the promise: what was never committed never started.
+    case 'prepared':
+    case 'lost':
+      return 'lost';
+    case 'queued':
+    case 'held-by-site':
+      return 'queued';
+    case 'running':
+      return 'started';
+    case 'suspended':
+      return 'suspended';
+    case 'ended':
+      return 'ended';
+    case 'unclear':
+      return undefined;
+  }
+}
+
+/** The site's word for where the job is, for `GridJobStatus` and `gryphus why`. */
+export function wordsOf(report: Report): string {
+  switch (report.is) {
+    case 'prepared':
+      return 'PREPARED';
+    case 'queued':
+      return report.why ? `PENDING (${report.why})` : 'PENDING';
+    case 'held-by-site':
+      return `HELD (${report.why})`;
+    case 'running':
+      return 'RUNNING';
+    case 'suspended':
+      return report.why ? `SUSPENDED (${report.why})` : 'SUSPENDED';
+    case 'lost':
+      return `LOST (${report.why})`;
+    case 'ended':
+      return 'DONE';
+    case 'unclear':
+      return `UNKNOWN (${report.words})`;
+  }
+}
+
+/** Attempts in these states have a record at the site. */
+export const AT_SITE: readonly State[] = (Object.keys(LIFE) as State[]).filter((s) => LIFE[s].does === 'watch');

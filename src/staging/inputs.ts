@@ -1,0 +1,41 @@
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { GryphusError, asError } from '../errors.ts';
+import type { InputFile } from '../site/contract.ts';
+import type { BlobIndex } from './blobs.ts';
+
+/**
+ * The files that a transfer list names, as they shall stand in the job's directory: a file under its base name, a
+ * directory with all it holds, a directory with a trailing slash by its contents alone (HTCondor's manual,
+ * `transfer_input_files`). Paths are absolute. A later entry with the name of an earlier one replaces it.
+ */
+export async function resolveInputs(paths: readonly string[], blobs: BlobIndex): Promise<InputFile[]> {
+  const found = new Map<string, InputFile>();
+  for (const path of paths) {
+    const contentsOnly = path.endsWith('/');
+    const top = contentsOnly ? path.replace(/\/+$/, '') : path;
+    for (const input of await entry(top, contentsOnly ? '' : basename(top), blobs)) found.set(input.name, input);
+  }
+  return [...found.values()];
+}
+
+async function entry(path: string, name: string, blobs: BlobIndex): Promise<InputFile[]> {
+  const seen = await stat(path).catch((thrown: unknown) => {
+    throw new GryphusError('input-missing', `The input ${path} does not exist or cannot be read.`, {
+      cause: asError(thrown),
+      suggestions: ['Put it there, then `gryphus release` the job.'],
+    });
+  });
+  if (seen.isFile()) {
+    const blob = await blobs.blobOf(path);
+    return [{ kind: 'file', name, file: { kind: 'blob', blob }, executable: (seen.mode & 0o111) !== 0 }];
+  }
+  if (!seen.isDirectory()) {
+    throw new GryphusError('input-missing', `The input ${path} is neither a file nor a directory.`);
+  }
+  const files: InputFile[] = name === '' ? [] : [{ kind: 'directory', name }];
+  for (const inside of (await readdir(path)).sort()) {
+    files.push(...(await entry(join(path, inside), name === '' ? inside : `${name}/${inside}`, blobs)));
+  }
+  return files;
+}

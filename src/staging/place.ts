@@ -1,0 +1,102 @@
+import { constants } from 'node:fs';
+import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, normalize } from 'node:path';
+import { GryphusError, asError } from '../errors.ts';
+
+export interface Placement {
+  /** Absolute, the whole file as it came home. */
+  readonly from: string;
+  /** Absolute, where the user wants it. */
+  readonly to: string;
+  readonly executable: boolean;
+}
+
+/** Read once: reading it sets it for a moment. */
+const UMASK = process.umask();
+
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+
+/**
+ * Puts a file where the user wants it: whole or absent, on disk before this resolves. Repeating it is harmless. The
+ * source stays where it is when the target is on another file system; the caller removes the attempt's directory.
+ */
+export async function place({ from, to, executable }: Placement): Promise<void> {
+  const waiting = join(dirname(to), `.${basename(to).slice(0, 200)}.gryphus-part`);
+  try {
+    if (await isSpecial(to)) {
+      await pour(from, to);
+      return;
+    }
+    await copyFile(from, waiting, constants.COPYFILE_FICLONE);
+    const file = await open(waiting, 'r+');
+    try {
+      await file.chmod((executable ? 0o777 : 0o666) & ~UMASK);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(waiting, to);
+  } catch (thrown) {
+    await rm(waiting, { force: true }).catch(() => undefined);
+    throw unplaceable(to, thrown);
+  }
+}
+
+/** `/dev/null` and pipes are written to, never replaced. */
+async function isSpecial(path: string): Promise<boolean> {
+  const seen = await stat(path).catch(() => undefined);
+  if (seen?.isDirectory())
+    throw new GryphusError('output-unwritable', `${path} is a directory, so the output cannot be written there.`);
+  return seen !== undefined && !seen.isFile();
+}
+
+async function pour(from: string, to: string): Promise<void> {
+  if (to === '/dev/null') return;
+  const [source, target] = [await open(from, 'r'), await open(to, 'w')];
+  try {
+    for await (const chunk of source.createReadStream({ autoClose: false })) await target.writeFile(chunk as Buffer);
+  } finally {
+    await source.close();
+    await target.close();
+  }
+}
+
+/** The name of a result under `directory`; 'bad-input' where it would leave it. */
+export function within(directory: string, name: string): string {
+  const path = normalize(join(directory, name));
+  if (path !== directory && !path.startsWith(directory.endsWith('/') ? directory : `${directory}/`)) {
+    throw new GryphusError('bad-input', `The name ${JSON.stringify(name)} leads out of ${directory}.`);
+  }
+  return path;
+}
+
+/** Makes the directories between `base`, which must be there, and the file that will be at `path`. */
+export async function makeParents(base: string, path: string): Promise<void> {
+  const parent = dirname(path);
+  if (parent === base || !parent.startsWith(`${base}/`)) return;
+  await mkdir(parent, { recursive: true }).catch((thrown: unknown) => {
+    throw unplaceable(path, thrown);
+  });
+}
+
+function unplaceable(path: string, thrown: unknown): GryphusError {
+  if (thrown instanceof GryphusError) return thrown;
+  const cause = asError(thrown);
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  if (FULL.has(code)) {
+    return new GryphusError(
+      'disk-full',
+      `There is no room for the output ${path} (${code === 'EDQUOT' ? 'quota' : 'disk full'}).`,
+      {
+        cause,
+        suggestions: ['Make room, then `gryphus release` the job: its results wait at the site.'],
+      },
+    );
+  }
+  const why =
+    code === 'ENOENT' ? 'its directory does not exist' : code === 'EACCES' ? 'permission denied' : cause.message;
+  return new GryphusError('output-unwritable', `The output ${path} cannot be written: ${why}.`, {
+    cause,
+    suggestions: ['Mend that, then `gryphus release` the job: its results wait at the site.'],
+  });
+}

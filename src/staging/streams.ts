@@ -1,0 +1,63 @@
+import { mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AttemptKey } from '../job/ids.ts';
+
+/** The two names that a job's streams have in its attempt's directory at home. */
+export const STREAM_FILES = { stdout: '_condor_stdout', stderr: '_condor_stderr' } as const;
+export type StreamName = keyof typeof STREAM_FILES;
+
+/**
+ * What came home of each attempt so far: `<spool>/<key>/`, private. Streams are written at their byte offset, so that
+ * a chunk that comes twice, after a crash of either side, changes nothing.
+ */
+export class AttemptSpool {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  directory(key: AttemptKey): string {
+    return join(this.#root, key);
+  }
+
+  streamPath(key: AttemptKey, stream: StreamName): string {
+    return join(this.directory(key), STREAM_FILES[stream]);
+  }
+
+  async prepare(key: AttemptKey): Promise<string> {
+    const directory = this.directory(key);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    return directory;
+  }
+
+  /** Bytes of the stream that are here: where to go on. */
+  async length(key: AttemptKey, stream: StreamName): Promise<number> {
+    const file = await open(this.streamPath(key, stream), 'r').catch(() => undefined);
+    if (!file) return 0;
+    try {
+      return (await file.stat()).size;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** The stream's new length here. A chunk that would leave a gap is refused: the caller asks again from the length. */
+  async write(key: AttemptKey, stream: StreamName, offset: number, data: Uint8Array): Promise<number> {
+    await this.prepare(key);
+    const file = await open(this.streamPath(key, stream), 'a+', 0o600);
+    try {
+      const here = (await file.stat()).size;
+      if (offset > here) return here;
+      const fresh = data.subarray(here - offset);
+      if (fresh.length > 0) await file.appendFile(fresh);
+      return here + fresh.length;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async remove(key: AttemptKey): Promise<void> {
+    await rm(this.directory(key), { recursive: true, force: true });
+  }
+}
