@@ -1,0 +1,93 @@
+/** One kind of value that a configuration key can have. */
+export interface Kind<T> {
+  /** Completes "must be …". */
+  readonly says: string;
+  /** The value, or `undefined` where `raw` (as TOML gives it) is not one. */
+  read(raw: unknown): T | undefined;
+}
+
+export const text: Kind<string> = {
+  says: 'a string',
+  read: (raw) => (typeof raw === 'string' && raw !== '' ? raw : undefined),
+};
+
+export const flag: Kind<boolean> = {
+  says: 'true or false',
+  read: (raw) => (typeof raw === 'boolean' ? raw : undefined),
+};
+
+export const texts: Kind<readonly string[]> = {
+  says: 'a list of strings',
+  read: (raw) => (Array.isArray(raw) && raw.every((one) => typeof one === 'string') ? raw : undefined),
+};
+
+export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): Kind<number> {
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return {
+    says: `a whole number ${range}`,
+    read: (raw) =>
+      typeof raw === 'number' && Number.isSafeInteger(raw) && raw >= least && raw <= most ? raw : undefined,
+  };
+}
+
+export function real(least: number): Kind<number> {
+  return {
+    says: `a number of at least ${least}`,
+    read: (raw) => (typeof raw === 'number' && Number.isFinite(raw) && raw >= least ? raw : undefined),
+  };
+}
+
+export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
+  return {
+    says: `one of ${words.map((word) => `"${word}"`).join(', ')}`,
+    read: (raw) => words.find((word) => word === raw),
+  };
+}
+
+export function someOf<const T extends string>(words: readonly T[]): Kind<readonly T[]> {
+  return {
+    says: `a list of ${words.map((word) => `"${word}"`).join(', ')}`,
+    read: (raw) => {
+      if (!Array.isArray(raw)) return undefined;
+      const all = raw.map((one) => words.find((word) => word === one));
+      return all.every((one) => one !== undefined) ? all : undefined;
+    },
+  };
+}
+
+const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+
+/** Seconds. `"1h30m"`, `"500ms"`, or a bare number of seconds. */
+export const duration: Kind<number> = {
+  says: 'a time like "30s", "5m", "1h30m" or "7d"',
+  read: (raw) => {
+    if (typeof raw === 'number') return Number.isFinite(raw) && raw >= 0 ? raw : undefined;
+    if (typeof raw !== 'string' || !/^(\d+(\.\d+)?(ms|[smhdw]))+$/.test(raw)) return undefined;
+    let sum = 0;
+    for (const [, count, unit] of raw.matchAll(/(\d+(?:\.\d+)?)(ms|[smhdw])/g))
+      sum += Number(count) * (SECONDS[unit ?? ''] ?? 0);
+    return sum;
+  },
+};
+
+/** Seconds each. */
+export const durations: Kind<readonly number[]> = {
+  says: 'a list of times like ["7d", "1d", "1h"]',
+  read: (raw) => {
+    if (!Array.isArray(raw)) return undefined;
+    const all = raw.map((one) => duration.read(one));
+    return all.every((one) => one !== undefined) ? all : undefined;
+  },
+};
+
+const BYTES: Readonly<Record<string, number>> = { '': 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
+
+/** Bytes; K, M, G, T are powers of 1024. */
+export const size: Kind<number> = {
+  says: 'a size like "500M" or "10G"',
+  read: (raw) => {
+    if (typeof raw === 'number') return Number.isSafeInteger(raw) && raw >= 0 ? raw : undefined;
+    const found = typeof raw === 'string' ? /^(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?$/i.exec(raw) : null;
+    return found ? Math.round(Number(found[1]) * (BYTES[(found[2] ?? '').toUpperCase()] ?? 1)) : undefined;
+  },
+};

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import { ensurePrivateDir } from '../util/private-file.ts';
+
+/** Where things are; all absolute. Directories are 0700. */
+export interface Paths {
+  /** `config.toml` and `sites/`. */
+  readonly configDir: string;
+  readonly configFile: string;
+  readonly sitesDir: string;
+  /** Everything that must survive a restart. */
+  readonly stateDir: string;
+  readonly redisDir: string;
+  readonly logDir: string;
+  /** Results on their way home, and what else is big and passing. */
+  readonly spoolDir: string;
+  /** Unix sockets; short enough for sun_path (unix(7): 108 bytes with the NUL). */
+  readonly socketDir: string;
+}
+
+/** Room for the longest socket name that is put in `socketDir`, with its slash. */
+const SOCKET_NAME = 32;
+const SUN_PATH = 107;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** `$GRYPHUS_HOME` (all in one directory), else the XDG base directories, of which relative ones are ignored as the specification says. */
+export function loadPaths(env: Environment = process.env, home: string = homedir()): Paths {
+  const own = env['GRYPHUS_HOME'];
+  const configDir = own ? resolve(own) : join(xdg(env['XDG_CONFIG_HOME'], home, '.config'), 'gryphus');
+  const stateDir = own
+    ? join(resolve(own), 'state')
+    : join(xdg(env['XDG_STATE_HOME'], home, '.local/state'), 'gryphus');
+  return {
+    configDir,
+    configFile: join(configDir, 'config.toml'),
+    sitesDir: join(configDir, 'sites'),
+    stateDir,
+    redisDir: join(stateDir, 'redis'),
+    logDir: join(stateDir, 'log'),
+    spoolDir: join(stateDir, 'spool'),
+    socketDir: socketDir(stateDir, env),
+  };
+}
+
+function xdg(value: string | undefined, home: string, fallback: string): string {
+  return value && isAbsolute(value) ? value : join(home, fallback);
+}
+
+function socketDir(stateDir: string, env: Environment): string {
+  const inState = join(stateDir, 'run');
+  if (Buffer.byteLength(inState) + SOCKET_NAME <= SUN_PATH) return inState;
+  const name = createHash('sha256').update(stateDir).digest('hex').slice(0, 12);
+  const runtime = env['XDG_RUNTIME_DIR'];
+  const uid = process.getuid?.() ?? 0;
+  return runtime && isAbsolute(runtime) && Buffer.byteLength(runtime) < 40
+    ? join(runtime, `gryphus-${name}`)
+    : `/tmp/gryphus-${uid}-${name}`;
+}
+
+/** Makes the state's directories; a GryphusError 'not-permitted' where one is another user's or open to others. */
+export function ensureStateDirs(paths: Paths): void {
+  for (const dir of [paths.stateDir, paths.redisDir, paths.logDir, paths.spoolDir, paths.socketDir])
+    ensurePrivateDir(dir);
+}

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs';
+import { duration, durations, flag, integer, oneOf, size, someOf, text } from './kinds.ts';
+import { loadPaths, type Paths } from './paths.ts';
+import { entry, presets, readTable, type Values } from './table.ts';
+import { parseToml, readSource } from './toml.ts';
+
+/** Every key of `config.toml`. Times are seconds, sizes bytes, once read. */
+export const SETTINGS = {
+  owner: entry(text, undefined, 'Whose jobs these are; without it, the log-in name.'),
+
+  'redis.url': entry(text, undefined, 'A Redis server to use instead of the private one; `REDIS_URL` goes before it.'),
+  'redis.server': entry(
+    text,
+    undefined,
+    'The redis-server program of the private Redis; `GRYPHUS_REDIS_SERVER` goes before it.',
+  ),
+
+  'scheduler.periodic_interval': entry(
+    duration,
+    '60s',
+    'How often `periodic_hold`, `periodic_release` and `periodic_remove` are looked at.',
+  ),
+  'scheduler.idle_exit': entry(
+    duration,
+    undefined,
+    'The Scheduler ends when there has been no job for so long; without it, it stays.',
+  ),
+
+  'gridmanager.retry_min': entry(duration, '2s', 'The first wait after a site did not answer; doubled each time.'),
+  'gridmanager.retry_max': entry(duration, '10m', 'The longest wait between two tries to reach a site.'),
+  'gridmanager.commit_timeout': entry(
+    duration,
+    '1d',
+    'A site sweeps an attempt that was prepared but not committed for so long.',
+  ),
+
+  'submit.default_site': entry(text, 'local', 'Where a job runs whose submit file names no site.'),
+  'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
+  'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),
+
+  'user_log.format': entry(
+    someOf(['ISO_DATE', 'LEGACY', 'UTC', 'SUB_SECOND', 'JSON', 'XML']),
+    ['ISO_DATE'],
+    "HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS: how dates and events are written, unless the submit file says otherwise.",
+  ),
+
+  'history.keep_jobs': entry(integer(0), 100_000, 'How many ended jobs `gryphus history` keeps.'),
+  'history.keep_for': entry(duration, '365d', 'How long it keeps them.'),
+
+  'cache.site_keep_for': entry(duration, '7d', 'An input that no job uses is deleted at a site after so long.'),
+  'cache.site_size': entry(size, '20G', "The most that a site's input cache may hold of what no job uses."),
+
+  'notify.email': entry(
+    text,
+    undefined,
+    'Where mail goes, unless `notify_user` in a submit file says otherwise. No mail without it.',
+  ),
+  'notify.from': entry(text, undefined, 'The sender; without it, owner@host.'),
+  'notify.problems': entry(
+    flag,
+    true,
+    'Mail about what needs you: a credential that ends, a site that wants a log-in, held jobs.',
+  ),
+  'notify.method': entry(oneOf(['sendmail', 'smtp']), 'sendmail', 'How mail leaves this machine.'),
+  'notify.sendmail': entry(text, '/usr/sbin/sendmail', 'The sendmail program.'),
+  'notify.smtp.host': entry(text, undefined, 'The SMTP server.'),
+  'notify.smtp.port': entry(integer(1, 65_535), 587, 'Its port.'),
+  'notify.smtp.security': entry(
+    oneOf(['starttls', 'tls', 'none']),
+    'starttls',
+    'TLS after STARTTLS (required), from the first byte, or none.',
+  ),
+  'notify.smtp.user': entry(text, undefined, 'The name to log in with.'),
+  'notify.smtp.password_file': entry(
+    text,
+    undefined,
+    'A file with the password in its first line, readable by you alone (0600).',
+  ),
+  'notify.digest': entry(duration, '1m', 'Mails about many jobs within this time become one.'),
+
+  'alarms.credential': entry(
+    durations,
+    ['7d', '1d', '1h'],
+    'How long before the end of a credential you are told, each once.',
+  ),
+  'alarms.hold_before_end': entry(duration, '0s', 'Jobs are held when their credential ends within this time.'),
+
+  'log.level': entry(oneOf(['debug', 'info', 'warn', 'error']), 'info', "How much the daemons' own logs say."),
+  'log.max_size': entry(size, '20M', "A daemon's log is turned over at this size; one old one is kept."),
+} as const;
+
+export type Settings = Values<typeof SETTINGS>;
+
+/**
+ * The settings in force: `config.toml` over the defaults. A GryphusError 'bad-config' names the file, the line and the
+ * mend of what is wrong; a missing file is an empty one.
+ */
+export async function loadSettings(paths: Paths = loadPaths()): Promise<Settings> {
+  if (!existsSync(paths.configFile)) return presets(SETTINGS);
+  const source = readSource(paths.configFile);
+  return readTable(SETTINGS, await parseToml(source), source);
+}

@@ -1,0 +1,183 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { GryphusError } from '../errors.ts';
+import { didYouMean } from '../util/did-you-mean.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { duration, integer, oneOf, real, text, texts } from './kinds.ts';
+import type { Paths } from './paths.ts';
+import { parseSiteUrl, type SiteTarget, siteUrl } from './site-url.ts';
+import { entry, readTable, type Values } from './table.ts';
+import { parseToml, readSource } from './toml.ts';
+
+/** The batch systems that a site may run. */
+export const BATCH_SYSTEMS = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor'] as const;
+export type BatchSystem = (typeof BATCH_SYSTEMS)[number];
+
+/** Every key of `sites/<name>.toml`. Times are seconds, once read. */
+export const SITE_KEYS = {
+  url: entry(siteUrl, 'local', '`local`, `ssh://user@host:port`, or a Host of `~/.ssh/config`.'),
+  batch: entry(oneOf(BATCH_SYSTEMS), 'fork', 'What runs jobs there; `fork`: plain processes.'),
+  transport: entry(oneOf(['ssh2', 'openssh']), 'ssh2', 'The built-in ssh client, or the `ssh` program.'),
+  prelude: entry(
+    text,
+    undefined,
+    'Shell lines that are run there before anything of ours, such as `module load slurm`.',
+  ),
+  scratch: entry(text, undefined, 'The directory there that holds our jobs; without it, `~/.gryphus`.'),
+  queue: entry(text, undefined, 'The queue or partition of a job that names none.'),
+  project: entry(text, undefined, 'The project or account of a job that names none.'),
+  extra_args: entry(texts, [], "Words for every submit command of the site's batch system."),
+  walltime: entry(duration, undefined, 'The time limit of a job that names none.'),
+  cost: entry(real(0), 0, 'What a core hour costs there; a cheaper site is taken first.'),
+  credential: entry(text, undefined, 'The credential that it wants, by name; without it, your ssh keys alone.'),
+  'limits.queued': entry(integer(1), undefined, 'How many jobs of ours may be in its queue, waiting and running.'),
+  'limits.running': entry(integer(1), undefined, 'How many run at once; `fork` without it: as many as it has cores.'),
+  'limits.submits_per_minute': entry(integer(1), undefined, 'How many jobs are submitted within any one minute.'),
+  'limits.poll_min': entry(duration, undefined, 'The shortest time between two looks at its queue.'),
+  'limits.poll_max': entry(duration, undefined, 'The longest, when nothing changes there.'),
+} as const;
+
+/** The limits of a batch system where the site's file names none. */
+export const BATCH_LIMITS: Readonly<Record<'fork' | 'queue', SiteLimits>> = {
+  fork: { queued: 100_000, running: undefined, submitsPerMinute: 100_000, pollMin: 1, pollMax: 15 },
+  queue: { queued: 2000, running: undefined, submitsPerMinute: 6000, pollMin: 5, pollMax: 60 },
+};
+
+export interface SiteLimits {
+  readonly queued: number;
+  /** `undefined`: no limit of ours (fork: the cores of the site). */
+  readonly running: number | undefined;
+  readonly submitsPerMinute: number;
+  /** Seconds. */
+  readonly pollMin: number;
+  readonly pollMax: number;
+}
+
+export interface SiteRecord {
+  readonly name: string;
+  readonly url: string;
+  readonly target: SiteTarget;
+  readonly batch: BatchSystem;
+  readonly transport: 'ssh2' | 'openssh';
+  readonly prelude: string | undefined;
+  /** At the site; may begin with `~/`. */
+  readonly scratch: string | undefined;
+  readonly queue: string | undefined;
+  readonly project: string | undefined;
+  readonly extraArgs: readonly string[];
+  /** Seconds. */
+  readonly walltime: number | undefined;
+  readonly cost: number;
+  readonly credential: string | undefined;
+  readonly limits: SiteLimits;
+}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** This machine, by `fork`; it is always there, unless a file of the name says otherwise. */
+export const LOCAL_SITE: SiteRecord = siteOf('local', readTable(SITE_KEYS, {}, { file: 'local', text: '' }));
+
+/** All sites by name, `local` first, then by alphabet. A GryphusError 'bad-config' names the file and the line. */
+export async function loadSites(paths: Paths): Promise<ReadonlyMap<string, SiteRecord>> {
+  const sites = new Map([[LOCAL_SITE.name, LOCAL_SITE]]);
+  for (const name of siteFiles(paths)) sites.set(name, await loadSiteFile(paths, name));
+  return sites;
+}
+
+/** One site; a GryphusError 'site-unknown' where there is none of the name. */
+export async function loadSite(paths: Paths, name: string): Promise<SiteRecord> {
+  if (NAME.test(name) && existsSync(siteFile(paths, name))) return loadSiteFile(paths, name);
+  if (name === LOCAL_SITE.name) return LOCAL_SITE;
+  const near = didYouMean(name, [LOCAL_SITE.name, ...siteFiles(paths)]);
+  throw new GryphusError('site-unknown', `There is no site '${name}'.`, {
+    suggestions: [
+      ...(near ? [`Did you mean '${near}'?`] : []),
+      'See `gryphus site list`; add one with `gryphus site add NAME ssh://user@host --batch slurm`.',
+    ],
+  });
+}
+
+/** Writes a site's file from keys as a user would write them; nothing is written unless it reads back well. */
+export async function saveSite(
+  paths: Paths,
+  name: string,
+  keys: Readonly<Record<string, unknown>>,
+): Promise<SiteRecord> {
+  checkName(name);
+  const { stringify } = await import('smol-toml');
+  const source = { file: siteFile(paths, name), text: stringify(nest(keys)) };
+  const site = siteOf(name, readTable(SITE_KEYS, await parseToml(source), source));
+  mkdirSync(paths.sitesDir, { recursive: true, mode: 0o700 });
+  writeWhole(source.file, source.text);
+  return site;
+}
+
+/** `false` where there was no file of the name. */
+export function removeSite(paths: Paths, name: string): boolean {
+  if (!NAME.test(name) || !existsSync(siteFile(paths, name))) return false;
+  rmSync(siteFile(paths, name));
+  return true;
+}
+
+/** Where the site of this name is (or would be) written. */
+export function siteFile(paths: Paths, name: string): string {
+  return join(paths.sitesDir, `${name}.toml`);
+}
+
+function siteFiles(paths: Paths): string[] {
+  if (!existsSync(paths.sitesDir)) return [];
+  const names = readdirSync(paths.sitesDir).filter((file) => file.endsWith('.toml'));
+  return names.map((file) => file.slice(0, -'.toml'.length)).sort();
+}
+
+async function loadSiteFile(paths: Paths, name: string): Promise<SiteRecord> {
+  checkName(name);
+  const source = readSource(siteFile(paths, name));
+  return siteOf(name, readTable(SITE_KEYS, await parseToml(source), source));
+}
+
+function checkName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new GryphusError('bad-input', `'${name}' cannot be the name of a site.`, {
+    suggestions: ['Use up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.'],
+  });
+}
+
+function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
+  const preset = v.batch === 'fork' ? BATCH_LIMITS.fork : BATCH_LIMITS.queue;
+  return {
+    name,
+    url: v.url,
+    target: parseSiteUrl(v.url),
+    batch: v.batch,
+    transport: v.transport,
+    prelude: v.prelude,
+    scratch: v.scratch,
+    queue: v.queue,
+    project: v.project,
+    extraArgs: v.extra_args,
+    walltime: v.walltime,
+    cost: v.cost,
+    credential: v.credential,
+    limits: {
+      queued: v['limits.queued'] ?? preset.queued,
+      running: v['limits.running'] ?? preset.running,
+      submitsPerMinute: v['limits.submits_per_minute'] ?? preset.submitsPerMinute,
+      pollMin: v['limits.poll_min'] ?? preset.pollMin,
+      pollMax: Math.max(v['limits.poll_max'] ?? preset.pollMax, v['limits.poll_min'] ?? preset.pollMin),
+    },
+  };
+}
+
+/** `{ 'limits.queued': 5 }` as `{ limits: { queued: 5 } }`. */
+function nest(keys: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const tree: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(keys)) {
+    const names = key.split('.');
+    const last = names.pop() ?? key;
+    let at = tree;
+    for (const name of names) at = (at[name] ??= {}) as Record<string, unknown>;
+    at[last] = value;
+  }
+  return tree;
+}

@@ -1,0 +1,109 @@
+import { GryphusError } from '../errors.ts';
+import { didYouMean } from '../util/did-you-mean.ts';
+import type { Kind } from './kinds.ts';
+
+/** One key of a configuration file. */
+export interface Entry<T> {
+  readonly kind: Kind<T>;
+  /** As a user would write it in TOML; absent: the key has no value until it is given one. */
+  readonly preset: unknown;
+  readonly doc: string;
+}
+
+/** Keys are dotted, as TOML names them: `limits.queued` is `queued` in `[limits]`. */
+export type Table = Readonly<Record<string, Entry<unknown>>>;
+export type Values<T extends Table> = { readonly [K in keyof T]: T[K] extends Entry<infer V> ? V : never };
+
+export function entry<T>(kind: Kind<T>, preset: string | number | boolean | readonly string[], doc: string): Entry<T>;
+export function entry<T>(kind: Kind<T>, preset: undefined, doc: string): Entry<T | undefined>;
+export function entry<T>(kind: Kind<T>, preset: unknown, doc: string): Entry<T | undefined> {
+  return { kind, preset, doc };
+}
+
+/** What a file says, for messages. */
+export interface Source {
+  readonly file: string;
+  readonly text: string;
+}
+
+type Tree = Readonly<Record<string, unknown>>;
+
+export function presets<T extends Table>(table: T): Values<T> {
+  return valuesOf(table, new Map(), undefined);
+}
+
+/** The values of `tree` (parsed TOML) by `table`; a GryphusError 'bad-config' names the file, the line and the mend. */
+export function readTable<T extends Table>(table: T, tree: Tree, source: Source): Values<T> {
+  const given = new Map(leaves(tree, table));
+  for (const key of given.keys()) {
+    if (key in table) continue;
+    const near = didYouMean(key, Object.keys(table));
+    throw refusal(source, key, `unknown key '${key}'`, [
+      near ? `Did you mean '${near}'?` : 'See `gryphus config --docs` for every key.',
+    ]);
+  }
+  return valuesOf(table, given, source);
+}
+
+function valuesOf<T extends Table>(
+  table: T,
+  given: ReadonlyMap<string, unknown>,
+  source: Source | undefined,
+): Values<T> {
+  const values: Record<string, unknown> = {};
+  for (const [key, { kind, preset }] of Object.entries(table)) {
+    const raw = given.get(key);
+    if (raw === undefined || !source) {
+      values[key] = preset === undefined ? undefined : kind.read(preset);
+      continue;
+    }
+    const value = kind.read(raw);
+    if (value === undefined) {
+      throw refusal(source, key, `'${key}' must be ${kind.says}, not ${JSON.stringify(raw)}`, [
+        preset === undefined
+          ? `Correct or delete the line.`
+          : `Correct the line, or delete it for the default: ${JSON.stringify(preset)}`,
+      ]);
+    }
+    values[key] = value;
+  }
+  return values as Values<T>;
+}
+
+/** Dotted keys with their values; a table that the file has where `table` wants a value is a value. */
+function* leaves(tree: Tree, table: Table, prefix = ''): Generator<[string, unknown]> {
+  for (const [name, value] of Object.entries(tree)) {
+    const key = `${prefix}${name}`;
+    const isTree = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+    if (isTree && !(key in table)) yield* leaves(value as Tree, table, `${key}.`);
+    else yield [key, value];
+  }
+}
+
+function refusal(source: Source, key: string, complaint: string, suggestions: readonly string[]): GryphusError {
+  const line = lineOf(source.text, key);
+  return new GryphusError('bad-config', `${source.file}${line ? `, line ${line}` : ''}: ${complaint}.`, {
+    suggestions,
+  });
+}
+
+/** The line, counted from 1, on which a TOML text sets the dotted `key`; best effort: bare and simply quoted names. */
+export function lineOf(text: string, key: string): number | undefined {
+  let section = '';
+  for (const [index, line] of text.split('\n').entries()) {
+    const header = /^\s*\[([^[\]]+)\]/.exec(line);
+    if (header?.[1]) section = `${bare(header[1])}.`;
+    const name = /^\s*([\w."'-]+(?:\s*\.\s*[\w"'-]+)*)\s*=/.exec(line);
+    if (!name?.[1]) continue;
+    const full = section + bare(name[1]);
+    if (full === key || key.startsWith(`${full}.`)) return index + 1;
+  }
+  return undefined;
+}
+
+function bare(name: string): string {
+  return name
+    .split('.')
+    .map((part) => part.trim().replace(/^(["'])(.*)\1$/, '$2'))
+    .join('.');
+}

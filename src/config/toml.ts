@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { asError, GryphusError } from '../errors.ts';
+import type { Source } from './table.ts';
+
+export function readSource(file: string): Source {
+  try {
+    return { file, text: readFileSync(file, 'utf8') };
+  } catch (cause) {
+    throw new GryphusError('bad-config', `Cannot read ${file}: ${asError(cause).message}.`, { cause });
+  }
+}
+
+/** TOML as plain values; a GryphusError 'bad-config' with file, line and column where it is not TOML. */
+export async function parseToml(source: Source): Promise<Record<string, unknown>> {
+  const { parse, TomlError } = await import('smol-toml');
+  try {
+    return parse(source.text);
+  } catch (cause) {
+    if (!(cause instanceof TomlError)) throw cause;
+    const what = cause.message.split('\n')[0]?.replace('Invalid TOML document: ', '') ?? 'not TOML';
+    throw new GryphusError('bad-config', `${source.file}, line ${cause.line}, column ${cause.column}: ${what}.`, {
+      suggestions: ['Strings need quotes: key = "value".'],
+      cause,
+    });
+  }
+}

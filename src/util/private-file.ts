@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, fsyncSync, lstatSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { GryphusError } from '../errors.ts';
+
+/** Writes a whole file or nothing: temporary name beside it, on disk, then renamed over. Mode 0600 unless told. */
+export function writeWhole(path: string, content: string | Uint8Array, mode = 0o600): void {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}.new`;
+  try {
+    const fd = openSync(temporary, 'wx', mode);
+    try {
+      const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+      let done = 0;
+      while (done < bytes.length) done += writeSync(fd, bytes, done);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(temporary, path);
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    throw cause;
+  }
+  const dir = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(dir);
+  } finally {
+    closeSync(dir);
+  }
+}
+
+/** Makes a directory (and its parents) that only we can enter; one that is there must be ours and closed to others. */
+export function ensurePrivateDir(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const found = lstatSync(path);
+  const uid = process.getuid?.();
+  if (!found.isDirectory() || (uid !== undefined && found.uid !== uid)) {
+    throw new GryphusError('not-permitted', `${path} is not a directory of yours.`, {
+      suggestions: ['Remove it, or set GRYPHUS_HOME to another place.'],
+    });
+  }
+  if ((found.mode & 0o077) !== 0) {
+    throw new GryphusError('not-permitted', `Others can enter ${path} (mode ${(found.mode & 0o777).toString(8)}).`, {
+      suggestions: [`Close it: chmod 700 '${path}'`],
+    });
+  }
+}
