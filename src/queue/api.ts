@@ -1,0 +1,365 @@
+import type { Attrs, AttrTexts } from '../job/attrs.ts';
+import type { NoticeKind, QueueEvent, Json, JobName } from '../job/events.ts';
+import type { JobId } from '../job/ids.ts';
+import type { LifeEvent, State } from '../job/life.ts';
+
+/** How the queue's Redis is reached. */
+export interface QueueOptions {
+  /** Absolute; Redis' files go to `<stateDir>/redis`, the history to `<stateDir>/history`. */
+  readonly stateDir: string;
+  /** A 0700 directory for the socket; without it, or where the path would be too long, the queue finds one. */
+  readonly socketDir?: string;
+  /** A Redis that somebody else runs (`redis://`, `rediss://`, `unix://`); default `$REDIS_URL`. Then nothing is started. */
+  readonly url?: string | undefined;
+  /**
+   * `never`: fail with 'queue-unavailable' when no private Redis runs. `if-needed` (default): start it. `keep`: start it
+   * also when it dies later (the Scheduler).
+   */
+  readonly start?: 'never' | 'if-needed' | 'keep';
+  /** Unix milliseconds; default Date.now. */
+  readonly clock?: () => number;
+  /** How long a call waits for a Redis that is away before 'queue-unavailable', in milliseconds; default 2000. */
+  readonly patienceMs?: number;
+}
+
+/** A job as the queue keeps it. */
+export interface JobRecord {
+  readonly id: JobId;
+  readonly state: State;
+  /** Owner and credential identity, as the submit or a route gave it; '' where none is given yet. */
+  readonly manager: string;
+  /** '' until it is routed. */
+  readonly site: string;
+  /** Counts from 1 with each `take`; 0 before the first. */
+  readonly attempt: number;
+  readonly priority: number;
+  /** Unix seconds since when it has its JobStatus. */
+  readonly since: number;
+  /**
+   * Cluster's and job's attributes merged. ClusterId, ProcId, JobStatus, EnteredCurrentStatus, GryphusState,
+   * GryphusSite and GryphusAttempt are made from the fields above: they cannot be set.
+   */
+  readonly attrs: Attrs;
+}
+
+export interface ClusterRecord {
+  readonly cluster: number;
+  readonly owner: string;
+  /** JobBatchName, '' without. */
+  readonly batchName: string;
+  /** Unix seconds. */
+  readonly submitted: number;
+  readonly counts: Readonly<Partial<Record<State, number>>>;
+  /** The proc that materialization makes next; procs below it exist or existed. */
+  readonly nextProc: number;
+  /** Of late materialization: what makes the rest of the procs; absent when all are there. */
+  readonly digest?: string;
+  /** How many procs there will be in all, as far as the submit said it. */
+  readonly total: number;
+}
+
+export interface ProcInput {
+  /** Only what differs from the cluster; what is equal is dropped. */
+  readonly attrs: AttrTexts;
+  /** Default: counting on from 0. Must grow. */
+  readonly proc?: number;
+  /** `held` needs HoldReason in the attributes to be of use. Default: `held` where JobStatus says 5 in job or cluster, else `idle`. */
+  readonly state?: 'idle' | 'held';
+  readonly manager?: string;
+  readonly site?: string;
+}
+
+export interface SubmitInput {
+  /** What the procs share. Owner and JobBatchName are read from it. */
+  readonly clusterAd: AttrTexts;
+  readonly procs: Iterable<ProcInput> | AsyncIterable<ProcInput>;
+  readonly manager?: string;
+  readonly site?: string;
+  /** Late materialization: the text that makes the rest; `total` then says how many procs there will be. */
+  readonly digest?: string;
+  readonly total?: number;
+  /** Called once, before the first proc is read, with the id that the cluster gets: for `$(Cluster)`. */
+  readonly onCluster?: (cluster: number) => void;
+}
+
+export interface Submitted {
+  readonly cluster: number;
+  readonly procs: number;
+}
+
+/** A lease that somebody holds; hand it to each transition. */
+export interface Lease {
+  readonly name: string;
+  /** Grows with every holder, for ever. */
+  readonly epoch: number;
+}
+
+export interface Change {
+  readonly id: JobId;
+  /** Absent: the state stays, the attributes change ('edited'). */
+  readonly event?: LifeEvent;
+  /** Refused with 'wrong-state' unless the job is in (one of) these. */
+  readonly from?: State | readonly State[];
+  /** Attribute to expression text; `null` takes it away. */
+  readonly set?: AttrTexts;
+  /** Give the job elsewhere with it; it must then be where nothing is done (idle, held). */
+  readonly route?: { readonly manager: string; readonly site: string };
+  /** Goes into the event, not into the job. */
+  readonly info?: Readonly<Record<string, Json>>;
+  /** Only if the job is still in this attempt. */
+  readonly attempt?: number;
+}
+
+export type ChangeResult =
+  | { readonly ok: true; readonly state: State; readonly attempt: number }
+  | {
+      readonly ok: false;
+      readonly why: 'no-such-job' | 'wrong-state' | 'wrong-attempt' | 'stale-epoch';
+      /** Where it is, if it is. */
+      readonly state?: State;
+      /** One sentence. */
+      readonly words: string;
+    };
+
+export interface Query {
+  readonly ids?: readonly JobId[];
+  readonly clusters?: readonly number[];
+  readonly owner?: string;
+  readonly states?: readonly State[];
+  readonly manager?: string;
+  readonly site?: string;
+  /** Over the merged attributes, as `constraint()` makes it from a ClassAd expression. */
+  readonly where?: (job: JobRecord) => boolean;
+  readonly limit?: number;
+}
+
+export interface Totals {
+  readonly jobs: number;
+  readonly states: Readonly<Record<State, number>>;
+  /** Where there are jobs, each with its count. */
+  readonly places: readonly Place[];
+}
+
+export interface Place {
+  readonly manager: string;
+  readonly site: string;
+  readonly state: State;
+  readonly jobs: number;
+}
+
+export interface EventEntry {
+  /** Position in the stream; grows. */
+  readonly id: string;
+  readonly event: QueueEvent;
+}
+
+export interface NoticeInput {
+  readonly about: NoticeKind;
+  readonly site?: string;
+  readonly manager?: string;
+  readonly job?: JobName;
+  readonly message: string;
+  readonly info?: Readonly<Record<string, Json>>;
+}
+
+/** One reader's place in the stream, kept in the queue under its name; the stream is trimmed behind the slowest. */
+export interface Cursor {
+  readonly name: string;
+  /** What comes after the saved place; waits up to `blockMs` for something (default 0: does not wait). */
+  read(options?: { readonly limit?: number; readonly blockMs?: number }): Promise<readonly EventEntry[]>;
+  /** All up to and with this entry is dealt with. */
+  save(id: string): Promise<void>;
+  /** The reader is no more; nothing is kept for it. */
+  drop(): Promise<void>;
+}
+
+export interface KvEntry {
+  readonly key: string;
+  readonly value: string;
+  /** Grows with every write of the key; 0: it is not there. */
+  readonly version: number;
+}
+
+/** Small durable facts, by namespace: sites' learned limits, logs' cursors. */
+export interface Kv {
+  get(namespace: string, key: string): Promise<KvEntry | undefined>;
+  list(namespace: string): Promise<readonly KvEntry[]>;
+  /** With `ifVersion`, `undefined` where the key is at another version (0: absent); else the new version. */
+  set(namespace: string, key: string, value: string, ifVersion?: number): Promise<number | undefined>;
+  delete(namespace: string, key: string): Promise<void>;
+}
+
+export interface WorkOptions {
+  readonly delayMs?: number;
+  /** How often it is tried in all; default 1. */
+  readonly attempts?: number;
+  /** Between tries, doubled each time, in milliseconds; default 1000. */
+  readonly backoffMs?: number;
+}
+
+export interface WorkItem {
+  readonly kind: string;
+  readonly id: string;
+  readonly data: Json;
+  /** 1 at the first try. */
+  readonly attempt: number;
+}
+
+/** What a handler wants next: nothing, or the same item again later. */
+export type WorkDone = { readonly againInMs: number } | undefined;
+/** Must be safe to run twice: work is delivered at least once. */
+export type WorkHandler = (item: WorkItem) => Promise<WorkDone>;
+
+export interface WorkerOptions {
+  readonly concurrency?: number;
+  readonly rate?: { readonly max: number; readonly perMs: number };
+  /** An item failed for the last time. */
+  readonly onFailed?: (item: WorkItem, error: Error) => void;
+}
+
+export interface Work {
+  /** Nothing happens where the same kind and id waits already; where it runs now, it runs once more after. */
+  add(kind: string, id: string, data: Json, options?: WorkOptions): Promise<void>;
+  /** As `add` without delay, and an item that waits for its time runs now. */
+  wake(kind: string, id: string, data: Json, options?: WorkOptions): Promise<void>;
+  remove(kind: string, id: string): Promise<void>;
+  /** One worker of this queue in this process. */
+  run(handlers: Readonly<Record<string, WorkHandler>>, options?: WorkerOptions): Promise<Worker>;
+  close(): Promise<void>;
+}
+
+export interface Worker {
+  /** Lets what runs now end. */
+  close(): Promise<void>;
+}
+
+/** A job as the history keeps it. */
+export interface HistoryRecord {
+  readonly id: JobId;
+  readonly state: State;
+  /** Unix seconds of its retirement. */
+  readonly retired: number;
+  readonly attrs: Attrs;
+}
+
+export interface History {
+  /** Newest first. */
+  read(query?: {
+    readonly ids?: readonly JobId[];
+    readonly clusters?: readonly number[];
+    readonly where?: (job: HistoryRecord) => boolean;
+    readonly limit?: number;
+  }): AsyncIterable<HistoryRecord>;
+}
+
+export type Materialized =
+  | { readonly ok: true; readonly nextProc: number }
+  | { readonly ok: false; readonly why: 'no-such-cluster' | 'conflict' | 'stale-epoch'; readonly nextProc?: number };
+
+/**
+ * The durable queue. Every method rejects with a GryphusError: 'queue-unavailable' (try later) when Redis is away longer
+ * than the patience, 'disk-full' when it cannot write. Refusals that daemons expect are values.
+ */
+export interface Queue {
+  /** The agent's id, made once for a state directory: 10 of [A-Za-z0-9]. */
+  readonly agent: string;
+  /** What its Redis listens at, for messages. */
+  readonly where: string;
+
+  /** Resolves when the jobs are on disk. Readers see all of them or none. */
+  submit(input: SubmitInput): Promise<Submitted>;
+  /** Adds procs from `nextProc` on; refused with 'conflict' where another was faster. `done`: there will be no more. */
+  materialize(
+    cluster: number,
+    input: {
+      readonly nextProc: number;
+      readonly procs: Iterable<ProcInput>;
+      readonly done: boolean;
+      readonly lease?: Lease;
+    },
+  ): Promise<Materialized>;
+  /** Clusters that have procs to make. */
+  unmaterialized(): Promise<readonly ClusterRecord[]>;
+
+  transition(change: Change, lease?: Lease): Promise<ChangeResult>;
+  /** Each change by itself, in order, in one exchange for each thousand. */
+  transitionMany(changes: readonly Change[], lease?: Lease): Promise<readonly ChangeResult[]>;
+  /** For the scheduler: idle and held jobs get (another) manager and site. */
+  route(
+    ids: readonly JobId[],
+    to: { readonly manager: string; readonly site: string },
+    lease?: Lease,
+  ): Promise<readonly ChangeResult[]>;
+  /** Changes what a cluster's jobs share; false where there is no such cluster. */
+  editCluster(cluster: number, set: AttrTexts): Promise<boolean>;
+
+  /** In the order asked for; those that are not there are left out. */
+  get(ids: readonly JobId[]): Promise<readonly JobRecord[]>;
+  /** Streams in the order of ids, a thousand at a time. */
+  query(query?: Query): AsyncIterable<JobRecord>;
+  /** The next jobs in one place: JobPrio descending, then cluster and proc. Default: idle ones. */
+  nextJobs(place: {
+    readonly manager: string;
+    readonly site: string;
+    readonly state?: State;
+    readonly limit: number;
+  }): Promise<readonly JobRecord[]>;
+  totals(): Promise<Totals>;
+  clusters(): Promise<readonly ClusterRecord[]>;
+  cluster(cluster: number): Promise<(ClusterRecord & { readonly attrs: Attrs }) | undefined>;
+
+  /** After `from` ('0': all that is kept, '$': only what comes). */
+  readEvents(
+    from: string,
+    options?: { readonly limit?: number; readonly blockMs?: number },
+  ): Promise<readonly EventEntry[]>;
+  /** Ends when the signal says so. Default from: what comes from now on. */
+  subscribe(options?: { readonly from?: string; readonly signal?: AbortSignal }): AsyncIterable<EventEntry>;
+  /** A new name starts at `startAt`, default '0'. */
+  cursor(name: string, startAt?: '0' | '$'): Promise<Cursor>;
+  notice(notice: NoticeInput): Promise<void>;
+  /** Forgets the events that every cursor has passed (without cursors: all but the last 10,000). */
+  trimEvents(): Promise<void>;
+
+  /** `undefined` while another holds it. `force`: take it from whoever has it. */
+  acquireLease(
+    name: string,
+    ttlMs: number,
+    options?: { readonly holder?: string; readonly force?: boolean },
+  ): Promise<Lease | undefined>;
+  /** False: it is another's now, stop. */
+  renewLease(lease: Lease, ttlMs: number): Promise<boolean>;
+  releaseLease(lease: Lease): Promise<void>;
+
+  /**
+   * Moves ended jobs into the history file, on disk before they leave the queue. Jobs that have not ended, or that say
+   * `LeaveJobInQueue = true`, stay: it is the caller's to evaluate what is not a literal. Only for the Scheduler, one call at a time.
+   */
+  retire(ids: readonly JobId[]): Promise<number>;
+  readonly history: History;
+  readonly kv: Kv;
+  work(name: string): Work;
+  /** Loses all work items, as a lost BullMQ would. */
+  forgetAllWork(): Promise<void>;
+
+  /** Closes this process's connections. */
+  close(): Promise<void>;
+}
+
+/** Connects, starting the private Redis where need be. */
+export async function openQueue(options: QueueOptions): Promise<Queue> {
+  const { open } = await import('./open.ts');
+  return open(options);
+}
+
+/** Ends the private Redis of a state directory and waits until it is gone; false where none ran. */
+export async function stopRedis(options: Pick<QueueOptions, 'stateDir' | 'socketDir'>): Promise<boolean> {
+  const { stopServer } = await import('./redis-server.ts');
+  return stopServer(options);
+}
+
+/** Downloads redis-server into the state directory where the system has none (Debian, Ubuntu; no root needed); its path. */
+export async function provideRedis(stateDir: string): Promise<string> {
+  const { provideRedis } = await import('./redis-provide.ts');
+  return provideRedis(stateDir);
+}

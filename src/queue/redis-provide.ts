@@ -1,0 +1,3 @@
+export function provideRedis(_stateDir: string): Promise<string> {
+  return Promise.reject(new Error('not yet'));
+}

@@ -1,0 +1,3 @@
+export function stopServer(_o: { readonly stateDir: string; readonly socketDir?: string }): Promise<boolean> {
+  return Promise.resolve(false);
+}
