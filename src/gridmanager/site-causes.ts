@@ -1,0 +1,26 @@
+import type { SiteCause } from '../site/contract.ts';
+
+interface Rule {
+  /** HTCondor's HoldReasonCode for a job that its policy does not start again. */
+  readonly hold: number;
+  /** What happened, as the beginning of a sentence that ends with the site's words. */
+  readonly says: string;
+  readonly mend: string;
+}
+
+/**
+ * What a site did to a job that did not end by itself. None is ever taken for success, and none starts the program
+ * again unless the job's own policy (`max_retries`, `on_exit_remove`, a release) says so. Codes: HTCondor's manual,
+ * "Machine-readable hold codes".
+ */
+export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
+  timeout: { hold: 46, says: 'The site ended it at its time limit', mend: 'Ask for more time (batch_runtime).' },
+  'node-fail': { hold: 35, says: 'The node that ran it failed', mend: 'Release it to run it again.' },
+  preempted: { hold: 35, says: 'The site preempted it', mend: 'Release it to run it again, or use another queue.' },
+  'out-of-memory': { hold: 34, says: 'It used more memory than it asked for', mend: 'Raise request_memory.' },
+  cancelled: { hold: 37, says: 'It was cancelled at the site, not by us', mend: 'Ask the site why; release it to run it again.' },
+  'boot-fail': { hold: 35, says: 'Its node could not be booted', mend: 'Release it to run it again.' },
+  deadline: { hold: 46, says: 'The site ended it at its deadline', mend: 'Release it with another deadline.' },
+  'cannot-start': { hold: 6, says: 'The program could not be started', mend: 'Check the executable and its interpreter at the site.' },
+  vanished: { hold: 35, says: 'It started and then vanished without an exit status', mend: 'Release it to run it again.' },
+};

@@ -1,0 +1,11 @@
+/**
+ * Which GridManager cares for a job: one process for each owner and credential identity (Condor-G, section 4), so that
+ * neither's trouble is the other's. The text is safe as a file name and as a process argument.
+ */
+export function managerIdentity(owner: string, credential: string | undefined): string {
+  return credential === undefined ? encode(owner) : `${encode(owner)}+${encode(credential)}`;
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text).replaceAll('*', '%2A').replaceAll("'", '%27');
+}

@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+/** Rooms by rank, lowest first: a file imports from its own room and from rooms of a lower rank, from no other. */
+const RANKS = [
+  ['classad', 'util', 'errors'],
+  ['job'],
+  ['site'],
+  ['submit', 'credentials', 'transport', 'backends', 'notify'],
+  ['config', 'queue', 'staging'],
+  ['jobmanager'],
+  ['gridmanager', 'dag', 'pool', 'glidein'],
+  ['scheduler'],
+  ['client'],
+  ['index'],
+  ['commands'],
+  ['bin'],
+];
+const RANK = new Map(RANKS.flatMap((rooms, rank) => rooms.map((room) => [room, rank] as const)));
+
+/** Outside packages that one room alone may know. */
+const OWNED: Readonly<Record<string, readonly string[]>> = {
+  ioredis: ['queue'],
+  bullmq: ['queue'],
+  ssh2: ['transport'],
+  '@oclif/core': ['commands', 'bin'],
+  'node-forge': ['credentials'],
+  nodemailer: ['notify'],
+};
+
+const SRC = resolve(import.meta.dirname, '../src');
+const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .sort();
+const roomOf = (file: string) => file.split('/')[0]?.replace(/\.ts$/, '') ?? '';
+
+function imports(file: string): string[] {
+  const text = readFileSync(join(SRC, file), 'utf8');
+  return [...text.matchAll(/(?:\bfrom\s+|\bimport\s*\(\s*|^import\s+)'([^']+)'/gm)].map((found) => found[1] ?? '');
+}
+
+describe('the rooms', () => {
+  it('all have a rank', () => {
+    expect(files.map(roomOf).filter((room) => !RANK.has(room))).toEqual([]);
+  });
+
+  it('import downwards only', () => {
+    const upwards = files.flatMap((file) => {
+      const room = roomOf(file);
+      return imports(file)
+        .filter((to) => to.startsWith('.'))
+        .map((to) => relative(SRC, resolve(SRC, dirname(file), to)))
+        .filter((to) => roomOf(to) !== room && (RANK.get(roomOf(to)) ?? 99) >= (RANK.get(room) ?? -1))
+        .map((to) => `${file} → ${to}`);
+    });
+    expect(upwards).toEqual([]);
+  });
+
+  it('keep what they own to themselves', () => {
+    const strangers = files.flatMap((file) =>
+      imports(file)
+        .filter((name) => OWNED[name] && !OWNED[name].includes(roomOf(file)))
+        .map((name) => `${file} → ${name}`),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  it('import nothing at all in classad', () => {
+    const outside = files
+      .filter((file) => roomOf(file) === 'classad')
+      .flatMap((file) =>
+        imports(file)
+          .filter((to) => !to.startsWith('./'))
+          .map((to) => `${file} → ${to}`),
+      );
+    expect(outside).toEqual([]);
+  });
+
+  it('hold files of one idea', () => {
+    const tables = /(corpus|table|grammar|builtins|life)/;
+    const long = files
+      .map((file) => ({ file, lines: readFileSync(join(SRC, file), 'utf8').split('\n').length }))
+      .filter(({ file, lines }) => lines > 400 && !tables.test(file));
+    expect(long).toEqual([]);
+  });
+});
