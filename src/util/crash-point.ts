@@ -1,0 +1,42 @@
+type JobManagerStep = 'prepare' | 'commit' | 'poll' | 'cancel' | 'fetch' | 'forget';
+type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile';
+
+/**
+ * Every named place in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the
+ * client around each exchange with a site. The site's half has its own (src/jobmanager/crash-points.ts).
+ */
+export type CrashPoint =
+  | `gm.${'before' | 'after' | 'saved'}-${GridManagerStep}`
+  | `jm.${'before' | 'after'}-${JobManagerStep}`;
+
+/** Thrown at a crash point in the in-process mode: whoever catches it must let it through. */
+export class SimulatedCrash extends Error {
+  override readonly name = 'SimulatedCrash';
+}
+
+let armed = fromEnv();
+let throws = false;
+
+/**
+ * A no-op, unless the test run named this point: `GRYPHUS_CRASH_POINT=name` or `name:count` (the count-th pass). Then
+ * the process kills itself with SIGKILL, as the machine's power failing would.
+ */
+export function crashPoint(name: CrashPoint): void {
+  if (armed === undefined || armed.name !== name) return;
+  armed.left -= 1;
+  if (armed.left > 0) return;
+  armed = undefined;
+  if (throws) throw new SimulatedCrash(name);
+  process.kill(process.pid, 'SIGKILL');
+}
+
+/** For tests in one process: the count-th pass of `name` throws a SimulatedCrash, once. `undefined` disarms. */
+export function armCrash(name: CrashPoint | undefined, count = 1): void {
+  throws = true;
+  armed = name === undefined ? undefined : { name, left: count };
+}
+
+function fromEnv(): { name: string; left: number } | undefined {
+  const [name, count] = (process.env['GRYPHUS_CRASH_POINT'] ?? '').split(':');
+  return name ? { name, left: Math.max(1, Number(count ?? 1) || 1) } : undefined;
+}
