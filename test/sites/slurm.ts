@@ -1,0 +1,198 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { hostname, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { slurmConf } from './slurm-conf.ts';
+
+export interface SlurmOptions {
+  readonly nodes?: number;
+  readonly cpus?: number;
+  /** Seconds that a finished job stays in the queue's answers, default 300. */
+  readonly minJobAge?: number;
+  /** More SchedulerParameters. */
+  readonly scheduler?: string;
+  /** Lines put at the end of slurm.conf. */
+  readonly config?: readonly string[];
+}
+
+/** A private Slurm on loopback (munged, slurmctld, slurmd for each node), of the user who runs the test. */
+export interface Slurm {
+  /** What a program needs to talk to it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly dir: string;
+  /** Runs a Slurm command to its end; its standard output. Throws where it fails. */
+  run(command: string, ...args: string[]): string;
+  scontrol(...args: string[]): string;
+  /** SIGKILL, as when the head node dies: up to 5 s of its state are lost. */
+  killCtld(): void;
+  /** Kills it if it lives, starts it, and waits until it answers. */
+  restartCtld(): Promise<void>;
+  /** Node by number, from 1. Its jobs' processes live on, as after a real death. */
+  killSlurmd(node: number): void;
+  restartSlurmd(node: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const SBIN = '/usr/sbin:/sbin';
+const PROGRAMS = ['munged', 'slurmctld', 'slurmd'];
+
+/** Why no private Slurm can run here, or undefined. */
+export function slurmMissing(): string | undefined {
+  const missing = PROGRAMS.filter((name) => !SBIN.split(':').some((dir) => existsSync(join(dir, name))));
+  return missing.length === 0 ? undefined : `${missing.join(', ')}: not installed (Debian: slurm-wlm, munge)`;
+}
+
+/** For `describe.skipIf`: where Slurm is missing a line says so; with CI=true it is an error instead. */
+export function skipWithoutSlurm(): boolean {
+  const missing = slurmMissing();
+  if (missing === undefined) return false;
+  if (process.env['CI'] === 'true') throw new Error(missing);
+  process.stderr.write(`Tests with Slurm are left out. ${missing}\n`);
+  return true;
+}
+
+export async function startSlurm(options: SlurmOptions = {}): Promise<Slurm> {
+  const missing = slurmMissing();
+  if (missing !== undefined) throw new Error(missing);
+  // Unix sockets have short paths, and the node daemons change to other directories.
+  const dir = mkdtempSync('/tmp/gsl-');
+  chmodSync(dir, 0o755);
+  const nodes = options.nodes ?? 2;
+  for (const sub of ['state', 'log', 'run', 'munge', ...range(nodes).map((n) => `spool/n${n}`)]) {
+    mkdirSync(join(dir, sub), { recursive: true });
+  }
+  chmodSync(join(dir, 'munge'), 0o700);
+  const socket = join(dir, 'run/munge.sock');
+  writeFileSync(join(dir, 'munge/key'), randomBytes(1024), { mode: 0o400 });
+  const conf = join(dir, 'slurm.conf');
+  const host = hostname().split('.')[0] ?? 'localhost';
+  const port = await freePorts(nodes + 1);
+  writeFileSync(conf, slurmConf({ dir, port, nodes, host, socket, user: userInfo().username }, options));
+
+  const env = { SLURM_CONF: conf, PATH: `${process.env['PATH'] ?? ''}:${SBIN}` };
+  const run = (command: string, ...args: string[]): string =>
+    execFileSync(command, args, {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  const pidOf = (name: string): number | undefined => {
+    const file = join(dir, 'run', `${name}.pid`);
+    const pid = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+    return pid > 0 && isAlive(pid) ? pid : undefined;
+  };
+  const kill = (name: string): void => {
+    const pid = pidOf(name);
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  };
+  const gone = async (name: string): Promise<void> =>
+    await until(() => pidOf(name) === undefined, `${name} still lives`);
+  const answers = async (): Promise<void> =>
+    await until(
+      () => {
+        try {
+          // Only `ping` answers at once where there is no controller.
+          if (!run('scontrol', 'ping').includes('is UP')) return false;
+          const up = run('sinfo', '-h', '-N', '-p', 'main', '-o', '%t').split('\n');
+          return up.filter((state) => /^(idle|mix|alloc|comp)/.test(state)).length >= nodes;
+        } catch {
+          return false;
+        }
+      },
+      () => `slurm does not answer:\n${readFileSync(join(dir, 'log/slurmctld.log'), 'utf8').slice(-2000)}`,
+    );
+
+  const munged = [`--key-file=${dir}/munge/key`, `--socket=${socket}`, `--pid-file=${dir}/run/munged.pid`];
+  run('munged', ...munged, `--log-file=${dir}/log/munged.log`, `--seed-file=${dir}/munge/seed`, '--force');
+  run('slurmctld');
+  for (const node of range(nodes)) run('slurmd', '-N', `n${node}`);
+  await answers();
+
+  return {
+    env,
+    dir,
+    run,
+    scontrol: (...args) => run('scontrol', ...args),
+    killCtld: () => kill('slurmctld'),
+    async restartCtld() {
+      kill('slurmctld');
+      await gone('slurmctld');
+      run('slurmctld');
+      await answers();
+    },
+    killSlurmd: (node) => kill(`slurmd-n${node}`),
+    async restartSlurmd(node) {
+      kill(`slurmd-n${node}`);
+      await gone(`slurmd-n${node}`);
+      run('slurmd', '-N', `n${node}`);
+      await answers();
+    },
+    async stop() {
+      for (const pid of processesOf(dir)) killQuietly(pid);
+      for (const name of ['slurmctld', ...range(nodes).map((n) => `slurmd-n${n}`), 'munged']) {
+        kill(name);
+        await gone(name);
+      }
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+function range(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => i + 1);
+}
+
+async function until(holds: () => boolean, else_: string | (() => string)): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error(typeof else_ === 'string' ? else_ : else_());
+    await delay(30);
+  }
+}
+
+/** The first of `count` ports in a row that were free a moment ago. */
+async function freePorts(count: number): Promise<number> {
+  for (;;) {
+    const first = 20_000 + Math.floor(Math.random() * 12_000);
+    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
+    if (free.every(Boolean)) return first;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** The steps' and jobs' processes of this Slurm: what a killed node daemon leaves behind. */
+function processesOf(dir: string): number[] {
+  return execFileSync('sh', ['-c', 'grep -l -s -a -F "$1" /proc/[0-9]*/environ || :', 'sh', `SLURM_CONF=${dir}/`], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+    .split('\n')
+    .map((path) => Number(path.split('/')[2]))
+    .filter((pid) => pid > 0 && pid !== process.pid);
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself between the look and the signal.
+  }
+}
