@@ -1,0 +1,115 @@
+import type { JobView } from '../../index.ts';
+import { numberOf, stringOf } from './ad.ts';
+import { shortDate } from './dates.ts';
+import { columns, cut, padEnd, visible, type Width } from './width.ts';
+
+/** One line of the batched view: the jobs of a batch name, a DAG or a cluster. */
+interface Batch {
+  readonly owner: string;
+  readonly name: string;
+  submitted: number;
+  /** Procs that each cluster was submitted with. */
+  readonly sizes: Map<number, number>;
+  present: number;
+  completed: number;
+  running: number;
+  idle: number;
+  held: number;
+  first: Id;
+  last: Id;
+}
+type Id = JobView['id'];
+
+/** Attributes that the batched view reads. */
+export const BATCH_ATTRIBUTES = [
+  'ClusterId',
+  'ProcId',
+  'Owner',
+  'JobStatus',
+  'JobUniverse',
+  'QDate',
+  'JobBatchName',
+  'DAGManJobId',
+  'TotalSubmitProcs',
+] as const;
+
+export function batches(jobs: Iterable<JobView>): Batch[] {
+  const found = new Map<string, Batch>();
+  for (const { id, ad } of jobs) {
+    const owner = stringOf(ad, 'Owner') ?? '?';
+    const name = stringOf(ad, 'JobBatchName') ?? `ID: ${numberOf(ad, 'DAGManJobId') ?? id.cluster}`;
+    const key = `${owner}\n${name}`;
+    const submitted = numberOf(ad, 'QDate') ?? 0;
+    let batch = found.get(key);
+    if (!batch) {
+      batch = {
+        owner,
+        name,
+        submitted,
+        sizes: new Map(),
+        present: 0,
+        completed: 0,
+        running: 0,
+        idle: 0,
+        held: 0,
+        first: id,
+        last: id,
+      };
+      found.set(key, batch);
+    }
+    count(batch, id, ad, submitted);
+  }
+  return [...found.values()].sort((a, b) => order(a.first, b.first));
+}
+
+function count(batch: Batch, id: Id, ad: JobView['ad'], submitted: number): void {
+  batch.present++;
+  batch.sizes.set(
+    id.cluster,
+    numberOf(ad, 'TotalSubmitProcs') ?? Math.max(batch.sizes.get(id.cluster) ?? 0, id.proc + 1),
+  );
+  if (submitted < batch.submitted) batch.submitted = submitted;
+  if (order(id, batch.first) < 0) batch.first = id;
+  if (order(id, batch.last) > 0) batch.last = id;
+  const counted = COUNTED[numberOf(ad, 'JobStatus') ?? 0];
+  if (counted) batch[counted]++;
+}
+
+const COUNTED: Readonly<Record<number, 'idle' | 'running' | 'completed' | 'held'>> = {
+  1: 'idle',
+  2: 'running',
+  4: 'completed',
+  5: 'held',
+  6: 'running',
+  7: 'running',
+};
+
+function order(a: Id, b: Id): number {
+  return a.cluster - b.cluster || a.proc - b.proc;
+}
+
+/** The lines of `condor_q`, from the column heads on. The HOLD column is there when a job is held, or nothing is shown. */
+export function batchLines(jobs: Iterable<JobView>, width: Width): string[] {
+  const rows = batches(jobs);
+  const hold = rows.length === 0 || rows.some((row) => row.held > 0);
+  const ownerWidth = Math.max(5, ...rows.map((row) => columns(visible(row.owner))));
+  const nameWidth = rows.length === 0 ? 12 : Math.max(10, ...rows.map((row) => columns(visible(row.name))));
+  const head = `${'OWNER'.padEnd(ownerWidth)} ${'BATCH_NAME'.padEnd(nameWidth)}    SUBMITTED   DONE   RUN    IDLE${hold ? '   HOLD' : ''}  TOTAL JOB_IDS`;
+  return [
+    cut(head, width),
+    ...rows.map((row) => {
+      const total = [...row.sizes.values()].reduce((sum, size) => sum + size, 0);
+      const counts = [total - row.present + row.completed, row.running, row.idle, ...(hold ? [row.held] : []), total];
+      const cells = counts.map((n) => (n > 0 ? String(n) : '_').padStart(7)).join('');
+      const names = `${padEnd(visible(row.owner), ownerWidth)} ${padEnd(visible(row.name), nameWidth)}`;
+      return cut(`${names}  ${shortDate(row.submitted)}${cells} ${range(row)}`, width);
+    }),
+  ];
+}
+
+/** `39.0`, `820.0-999`, or `39.0 ... 42.0`. */
+function range({ first, last }: Batch): string {
+  const start = `${first.cluster}.${first.proc}`;
+  if (first.cluster !== last.cluster) return `${start} ... ${last.cluster}.${last.proc}`;
+  return first.proc === last.proc ? start : `${start}-${last.proc}`;
+}

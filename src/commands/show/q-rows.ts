@@ -1,0 +1,119 @@
+import type { AdText, JobView } from '../../index.ts';
+import { numberOf, stringOf, unquote } from './ad.ts';
+import { duration, shortDate } from './dates.ts';
+import { cut, padEnd, type Width } from './width.ts';
+
+/** One way of listing jobs, one a line. */
+export interface View {
+  readonly head: string;
+  row(job: JobView, now: number): string;
+  /** Attributes that it reads, beyond those of the id and the owner. */
+  readonly reads: readonly string[];
+  /** Which jobs it lists; all without it. */
+  readonly only?: (ad: AdText) => boolean;
+  /** HTCondor prints no totals under this view. */
+  readonly bare?: boolean;
+}
+
+const SHARED = ['ClusterId', 'ProcId', 'Owner', 'JobStatus', 'JobUniverse'] as const;
+const RUN_TIME = ['QDate', 'RemoteWallClockTime', 'JobCurrentStartDate', 'ServerTime'] as const;
+const COMMAND = ['Cmd', 'Args', 'Arguments'] as const;
+
+export const VIEWS = {
+  nobatch: {
+    head: ' ID      OWNER            SUBMITTED     RUN_TIME ST PRI SIZE CMD',
+    row: ({ id, state, ad }, now) =>
+      `${start(id, ad)}${submitted(ad)} ${runTime(ad, now).padStart(12)} ${letter(state, ad).padEnd(2)} ${String(numberOf(ad, 'JobPrio') ?? 0).padEnd(3)} ${size(ad).padStart(4)} ${command(ad)}`,
+    reads: [...RUN_TIME, ...COMMAND, 'JobPrio', 'ImageSize', 'MemoryUsage', 'ResidentSetSize'],
+  },
+  hold: {
+    head: ' ID      OWNER          HELD_SINCE  CODE/SUB HOLD_REASON',
+    row: ({ id, ad }) => {
+      const subcode = numberOf(ad, 'HoldReasonSubCode');
+      const code = String(numberOf(ad, 'HoldReasonCode') ?? '').padStart(4);
+      const since = shortDate(numberOf(ad, 'EnteredCurrentStatus') ?? 0);
+      return `${start(id, ad)}${since} ${code}${subcode === undefined ? '    ' : `/${String(subcode).padEnd(3)}`} ${stringOf(ad, 'HoldReason') ?? ''}`;
+    },
+    reads: ['EnteredCurrentStatus', 'HoldReason', 'HoldReasonCode', 'HoldReasonSubCode'],
+    only: (ad) => numberOf(ad, 'JobStatus') === 5,
+  },
+  run: {
+    head: ' ID      OWNER            SUBMITTED     RUN_TIME HOST(S)',
+    row: ({ id, ad }, now) =>
+      `${start(id, ad)}${submitted(ad)} ${runTime(ad, now).padStart(12)} ${stringOf(ad, 'RemoteHost') ?? stringOf(ad, 'GridResource') ?? '[????????????????]'}`,
+    reads: [...RUN_TIME, 'RemoteHost', 'GridResource'],
+    only: (ad) => [2, 6, 7].includes(numberOf(ad, 'JobStatus') ?? 0),
+    bare: true,
+  },
+  idle: {
+    head: ' ID      OWNER          UNIVERSE  CPUS MEMORY STARTS LAST_HOST',
+    row: ({ id, ad }) => {
+      const cell = (name: string, width: number) => String(numberOf(ad, name) ?? 0).padStart(width);
+      return `${start(id, ad)}${(UNIVERSES[numberOf(ad, 'JobUniverse') ?? 5] ?? '?').padEnd(8)} ${cell('RequestCpus', 5)} ${cell('RequestMemory', 6)} ${cell('NumJobStarts', 6)} ${stringOf(ad, 'LastRemoteHost') ?? 'undefined'}`;
+    },
+    reads: ['RequestCpus', 'RequestMemory', 'NumJobStarts', 'LastRemoteHost'],
+    only: (ad) => numberOf(ad, 'JobStatus') === 1,
+    bare: true,
+  },
+  grid: {
+    head: ' ID      OWNER          STATUS     GRID->MANAGER    HOST       GRID_JOB_ID',
+    row: ({ id, ad }) => {
+      const resource = (stringOf(ad, 'GridResource') ?? '').split(' ');
+      const status = unquote(ad['GridJobStatus'] ?? '') ?? '';
+      const [type = '', manager = '?', host = '?'] =
+        resource[0] === 'batch' ? resource : [resource[0], '?', resource[1]];
+      const remote = (stringOf(ad, 'GridJobId') ?? '').split(' ').at(-1) ?? '';
+      return `${start(id, ad)}${status.padEnd(10)} ${`${type}->${manager}`.padEnd(16)} ${host.padEnd(10)} ${remote}`.trimEnd();
+    },
+    reads: ['GridResource', 'GridJobStatus', 'GridJobId'],
+    only: (ad) => stringOf(ad, 'GridResource') !== undefined,
+    bare: true,
+  },
+} as const satisfies Record<string, View>;
+
+const UNIVERSES: Readonly<Record<number, string>> = { 5: 'Vanilla', 7: 'Scheduler', 9: 'Grid', 12: 'Local' };
+
+/** The lines of a view, from the column heads on. `now`: Unix seconds. */
+export function viewLines(view: View, jobs: Iterable<JobView>, now: number, width: Width): string[] {
+  const lines = [cut(view.head, width)];
+  for (const job of jobs) if (!view.only || view.only(job.ad)) lines.push(cut(view.row(job, now), width));
+  return lines;
+}
+
+export function viewAttributes(view: View): string[] {
+  return [...SHARED, ...view.reads];
+}
+
+function start(id: JobView['id'], ad: AdText): string {
+  return `${String(id.cluster).padStart(4)}.${String(id.proc).padEnd(3)} ${padEnd(stringOf(ad, 'Owner') ?? '?', 14)} `;
+}
+
+function submitted(ad: AdText): string {
+  return shortDate(numberOf(ad, 'QDate') ?? 0);
+}
+
+/** All runs together; the present one counts while the job is running. */
+function runTime(ad: AdText, now: number): string {
+  const past = numberOf(ad, 'RemoteWallClockTime') ?? 0;
+  const since = numberOf(ad, 'JobStatus') === 2 ? numberOf(ad, 'JobCurrentStartDate') : undefined;
+  return duration(past + (since === undefined ? 0 : Math.max(0, now - since)));
+}
+
+/** JobStatus in one letter; `?` for a job of which its site says nothing. */
+export function letter(state: JobView['state'] | undefined, ad: AdText): string {
+  return state === 'unknown' ? '?' : (' IRXCH>S'[numberOf(ad, 'JobStatus') ?? 0] ?? ' ');
+}
+
+/** MB: memory in use where it is known (MemoryUsage's own rule), else the image. */
+function size(ad: AdText): string {
+  const resident = numberOf(ad, 'ResidentSetSize');
+  const used = numberOf(ad, 'MemoryUsage') ?? (resident === undefined ? undefined : Math.ceil(resident / 1024));
+  return (used ?? (numberOf(ad, 'ImageSize') ?? 0) / 1024).toFixed(1);
+}
+
+/** The program without its directory, and its arguments as they were written. */
+export function command(ad: AdText): string {
+  const program = (stringOf(ad, 'Cmd') ?? '').split('/').at(-1) ?? '';
+  const args = stringOf(ad, 'Args') ?? stringOf(ad, 'Arguments') ?? '';
+  return args === '' ? program : `${program} ${args}`;
+}

@@ -1,0 +1,15 @@
+import type { Submitted, Warning } from '../../index.ts';
+
+/** `condor_submit`'s two lines on stdout: one dot a job. */
+export function submittedText({ cluster, total }: Submitted): string {
+  return `Submitting job(s)${'.'.repeat(Math.min(total, 10_000))}\n${total} job(s) submitted to cluster ${cluster}.\n`;
+}
+
+/** `condor_submit -terse`. */
+export function terseText({ cluster, total }: Submitted): string {
+  return `${cluster}.0 - ${cluster}.${Math.max(0, total - 1)}\n`;
+}
+
+export function warningText(file: string, { line, message }: Warning): string {
+  return line === undefined ? `WARNING: ${message}` : `WARNING: ${file}, line ${line}: ${message}`;
+}

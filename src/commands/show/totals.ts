@@ -1,0 +1,57 @@
+import type { JobView, Totals } from '../../index.ts';
+import { numberOf } from './ad.ts';
+
+export const NO_JOBS: Totals = {
+  jobs: 0,
+  completed: 0,
+  removed: 0,
+  idle: 0,
+  running: 0,
+  held: 0,
+  suspended: 0,
+  unmaterialized: 0,
+};
+
+const SCHEDULER_UNIVERSE = 7;
+const COUNTED: Readonly<Record<number, keyof Totals>> = {
+  1: 'idle',
+  2: 'running',
+  3: 'removed',
+  4: 'completed',
+  5: 'held',
+  6: 'running',
+  7: 'suspended',
+};
+
+/** Counts by JobStatus; the jobs of the scheduler universe (DAG managers) are left out, as HTCondor does. */
+export function countJobs(jobs: Iterable<JobView>): Totals {
+  const sums: { -readonly [K in keyof Totals]: number } = { ...NO_JOBS };
+  for (const { ad } of jobs) {
+    if (numberOf(ad, 'JobUniverse') === SCHEDULER_UNIVERSE) continue;
+    sums.jobs++;
+    const name = COUNTED[numberOf(ad, 'JobStatus') ?? 1];
+    if (name) sums[name]++;
+  }
+  return sums;
+}
+
+export function totalsText(t: Totals): string {
+  return `${t.jobs} jobs; ${t.completed} completed, ${t.removed} removed, ${t.idle} idle, ${t.running} running, ${t.held} held, ${t.suspended} suspended`;
+}
+
+/** The three lines under a table; all but the last end in a blank, and so do habits of reading them. */
+export function totalsLines(
+  query: Totals,
+  user: { readonly name: string; readonly totals: Totals } | undefined,
+  all: Totals,
+): string[] {
+  const waiting =
+    all.unmaterialized > 0 ? [`${all.unmaterialized} more jobs wait to be made when others have ended.`] : [];
+  return [
+    `Total for query: ${totalsText(query)} `,
+    ...(user ? [`Total for ${user.name}: ${totalsText(user.totals)} `] : []),
+    `Total for all users: ${totalsText(all)}`,
+    ...waiting,
+    '',
+  ];
+}

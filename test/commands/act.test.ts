@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { actionLines } from '../../src/commands/show/act.ts';
+import { submittedText, terseText } from '../../src/commands/show/submit.ts';
+import type { Action, ActionResult, Selection } from '../../src/index.ts';
+import { recorded, recordings } from './recordings.ts';
+
+const id = (cluster: number, proc: number) => ({ cluster, proc });
+const done: ActionResult = { id: id(45, 0), result: 'done', words: '' };
+
+describe('hold, release and rm say what HTCondor says', () => {
+  const cases: [Action, string, Selection, ActionResult[]][] = [
+    ['hold', 'condor_hold 45.0', { ids: [id(45, 0)] }, [done]],
+    ['release', 'condor_release 45.0', { ids: [id(45, 0)] }, [done]],
+    ['hold', 'condor_hold 48', { clusters: [48] }, [done]],
+    ['release', 'condor_release 48', { clusters: [48] }, [done]],
+    ['hold', "condor_hold -constraint 'ClusterId == 48'", { constraint: 'ClusterId == 48' }, [done]],
+    ['hold', 'condor_hold htcuser', { owner: 'htcuser' }, [done]],
+    ['release', 'condor_release -all', { all: true }, [done]],
+    ['remove', 'condor_rm -all', { all: true }, [done]],
+    ['remove', 'condor_rm 48.0', { ids: [id(48, 0)] }, [{ ...done, id: id(48, 0) }]],
+    ['remove', 'condor_rm 99999.3', { ids: [id(99999, 3)] }, []],
+    ['remove', 'condor_rm 99999', { clusters: [99999] }, []],
+    ['hold', 'condor_hold 99999', { clusters: [99999] }, []],
+    ['remove', 'condor_rm abc', { owner: 'abc' }, []],
+    ['hold', 'condor_hold -all', { all: true }, []],
+  ];
+  it.each(cases)('%s: %s', (action, command, target, results) => {
+    const want = recordings('rm-hold-release.txt').find((one) => one.command === command);
+    const said = actionLines(action, target, results);
+    expect(said.map(({ line }) => `${line}\n`).join('')).toBe(
+      want?.exit === 0 ? want.stdout : want?.stderr.trimStart(),
+    );
+    expect(said.every(({ ok }) => ok)).toBe(want?.exit === 0);
+  });
+
+  it('of each job by itself', () => {
+    const target = { ids: [id(48, 0), id(48, 1), id(48, 2)] };
+    const results: ActionResult[] = [
+      { id: id(48, 1), result: 'already', words: 'already held' },
+      { id: id(48, 0), result: 'done', words: 'held' },
+    ];
+    expect(actionLines('hold', target, results)).toEqual([
+      { ok: true, line: 'Job 48.0 held' },
+      { ok: false, line: 'Job 48.1 already held' },
+      { ok: false, line: 'Job 48.2 not found' },
+    ]);
+  });
+});
+
+it('submit says what condor_submit says', () => {
+  const submitted = { cluster: 3, queued: 3, total: 3, warnings: [] };
+  expect(submittedText(submitted)).toBe(recorded('submit-stdout.txt', 'condor_submit three.sub').stdout);
+  expect(terseText({ ...submitted, cluster: 5 })).toBe(
+    recorded('submit-stdout.txt', 'condor_submit -terse three.sub').stdout,
+  );
+});
