@@ -1,0 +1,87 @@
+// Runs the sweep by the API with a Gryphus of its own, shows how far it is, sums up, and leaves nothing running.
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Gryphus } from 'gryphus';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const results = join(here, 'results');
+const home = process.env.GRYPHUS_HOME ?? join(here, '../../.gryphus');
+const file = join(here, 'pi.sub');
+
+rmSync(results, { recursive: true, force: true });
+mkdirSync(results);
+mkdirSync(home, { recursive: true, mode: 0o700 });
+
+const stopped = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
+
+const began = Date.now();
+const gryphus = await Gryphus.open({ home });
+let cluster;
+try {
+  const text = readFileSync(file, 'utf8');
+  const submitted = await gryphus.submit({ text, file, cwd: here });
+  cluster = submitted.cluster;
+  process.exitCode = (await follow(cluster, submitted.total)) ? 0 : 1;
+} finally {
+  if (stopped.signal.aborted && cluster !== undefined) {
+    await gryphus.act('remove', { clusters: [cluster], reason: 'the sweep was interrupted' });
+    process.exitCode = 130;
+  }
+  await gryphus.close();
+  await Gryphus.down({ home });
+}
+
+/** Shows the jobs' way to their end; true when all of them went well. */
+async function follow(id, total) {
+  const jobs = { clusters: [id] };
+  const ended = gryphus.wait({ ...jobs, until: 'settled', signal: stopped.signal }).then(
+    () => true,
+    (error) => {
+      if (stopped.signal.aborted) return true;
+      throw error;
+    },
+  );
+  while (!(await Promise.race([ended, sleep(300, false)]))) show(total, await gryphus.totals(jobs));
+  const last = await gryphus.totals(jobs);
+  show(total, last, true);
+  return !stopped.signal.aborted && summary(id, total, last);
+}
+
+let shown = 0;
+function show(total, now, end = false) {
+  const left = now.idle + now.running + now.held + now.suspended;
+  const done = total - left;
+  const seconds = Math.round((Date.now() - began) / 1000);
+  const bar = '█'.repeat(Math.round((done / total) * 20)).padEnd(20, '░');
+  const held = now.held > 0 ? `, ${now.held} held` : '';
+  const line = `${bar} ${done} of ${total} jobs done, ${now.running} running, ${now.idle} waiting${held} (${seconds} s)`;
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}${end ? '\n' : ''}`);
+  else if (end || Math.floor((done / total) * 10) !== Math.floor((shown / total) * 10)) console.error(line);
+  shown = done;
+}
+
+async function summary(id, total, last) {
+  const held = [];
+  for await (const job of gryphus.query({ clusters: [id], attributes: ['HoldReason'] })) held.push(job);
+  let failed = held.length;
+  for await (const _job of gryphus.history({ clusters: [id], constraint: 'ExitCode =!= 0', attributes: ['ExitCode'] }))
+    failed++;
+  for (const job of held.slice(0, 3))
+    console.error(`job ${job.id.cluster}.${job.id.proc} is held: ${job.ad.HoldReason}`);
+  if (last.held > 0) await gryphus.act('remove', { clusters: [id] });
+
+  let inside = 0;
+  let throws = 0;
+  for (const name of readdirSync(results).filter((one) => one.startsWith('hits.'))) {
+    const [hits = 0, all = 0] = readFileSync(join(results, name), 'utf8').trim().split(' ').map(Number);
+    inside += hits;
+    throws += all;
+  }
+  console.log(`results: ${results}/hits.*.txt (each job's log: out.*.txt; the user log: pi.log)`);
+  console.log(`the daemons' logs: ${join((await gryphus.status()).home, 'state/log')}`);
+  console.log(`pi ≈ ${((4 * inside) / throws).toFixed(4)} (${total} jobs, ${failed} failed)`);
+  return failed === 0;
+}

@@ -1,0 +1,31 @@
+// Everything that a commit must pass: set-up, types, lint, format, build, all tests. Ends with `N passed, N failed`,
+// in which each of the checks counts as one.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { needDebianPackages, needModules, needNode, root } from './setup.mjs';
+import { runTests } from './test.mjs';
+
+needNode();
+needModules();
+const excluded = needDebianPackages();
+
+const bin = (name) => join(root, 'node_modules/.bin', name);
+const CHECKS = [
+  ['types', bin('tsc'), ['--noEmit', '-p', 'test/tsconfig.json']],
+  ['lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench']],
+  ['format', bin('biome'), ['format', '.']],
+  ['build', process.execPath, ['scripts/build.mjs']],
+];
+const broken = [];
+for (const [name, program, args] of CHECKS) {
+  console.log(`== ${name}`);
+  const { status } = spawnSync(program, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status !== 0) broken.push(name);
+}
+
+console.log('== tests');
+const { passed, failed, skipped, status } = runTests([], excluded);
+for (const name of broken) console.log(`failed: ${name}`);
+if (skipped > 0) console.log(`${skipped} skipped`);
+console.log(`${passed + CHECKS.length - broken.length} passed, ${failed + broken.length} failed`);
+process.exitCode = status === 0 && failed === 0 && broken.length === 0 ? 0 : 1;

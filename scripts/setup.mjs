@@ -1,0 +1,125 @@
+// What a fresh clone needs before anything of it runs. Node's own modules only: nothing is installed yet.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const NODE = [20, 19];
+
+/** Ends the process with one line unless this Node can run Gryphus. */
+export function needNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > NODE[0] || (major === NODE[0] && minor >= NODE[1])) return;
+  fail(
+    `Node ${NODE.join('.')} or later is needed; this is ${process.versions.node}. See https://nodejs.org/en/download`,
+  );
+}
+
+export function fail(message) {
+  console.error(`gryphus: ${message}`);
+  process.exit(1);
+}
+
+/** `npm ci` where node_modules is missing, or is not what package-lock.json says. */
+export function needModules() {
+  if (modulesAreFresh()) return;
+  console.log('Installing the packages of package-lock.json …');
+  const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm'];
+  const [program, ...before] = npm;
+  run(program, [...before, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
+}
+
+function modulesAreFresh() {
+  try {
+    const wanted = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages;
+    const there = JSON.parse(readFileSync(join(root, 'node_modules/.package-lock.json'), 'utf8')).packages;
+    return Object.entries(wanted).every(
+      ([path, { version, optional }]) => path === '' || there[path]?.version === version || (optional && !there[path]),
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Compiles src/ where dist/ is missing or older. */
+export function needBuild() {
+  if (buildIsFresh()) return;
+  console.log('Building …');
+  run(process.execPath, [join(root, 'scripts/build.mjs')], 'the build failed');
+}
+
+function buildIsFresh() {
+  const stamp = join(root, 'dist/.built');
+  if (!existsSync(stamp)) return false;
+  const built = statSync(stamp).mtimeMs;
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).map((name) =>
+    join(root, 'src', name),
+  );
+  const others = ['package.json', 'tsconfig.json', 'scripts/build.mjs'].map((name) => join(root, name));
+  return [...sources, ...others].every((file) => statSync(file).mtimeMs <= built);
+}
+
+/**
+ * The Debian packages that the tests use: installed as root, named to anybody else. Gives the tests (globs) that cannot
+ * run without what is missing; none may be missing where CI is set.
+ */
+export function needDebianPackages() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'scripts/debian-packages.json'), 'utf8'));
+  let missing = packages.filter(({ name }) => !isInstalled(name));
+  if (missing.length === 0) return [];
+  const names = missing.map(({ name }) => name);
+  if (process.getuid?.() === 0 && has('apt-get')) {
+    console.log(`Installing Debian packages: ${names.join(' ')} …`);
+    aptInstall(names);
+    missing = missing.filter(({ name }) => !isInstalled(name));
+  }
+  if (missing.length === 0) return [];
+  const line = `not installed: ${missing.map(({ name }) => name).join(', ')}. Install: sudo apt-get install --no-install-recommends ${missing.map(({ name }) => name).join(' ')}`;
+  if (process.env.CI) fail(line);
+  console.log(`gryphus: ${line}`);
+  for (const { name, tests } of missing)
+    if (tests.length > 0) console.log(`gryphus: skipped without ${name}: ${tests.join(' ')}`);
+  return missing.flatMap(({ tests }) => tests);
+}
+
+function isInstalled(name) {
+  const found = spawnSync('dpkg-query', ['-W', '-f', '${db:Status-Abbrev}', name], { encoding: 'utf8' });
+  return found.status === 0 && found.stdout.startsWith('ii');
+}
+
+function has(program) {
+  return spawnSync('sh', ['-c', 'command -v "$1"', 'sh', program]).status === 0;
+}
+
+/** Quiet, without questions, and without starting a service. */
+function aptInstall(names) {
+  const policy = '/usr/sbin/policy-rc.d';
+  const ours = !existsSync(policy);
+  if (ours) writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    const apt = (...args) =>
+      spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=600', '-qq', ...args], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+        maxBuffer: 64 * 1024 * 1024,
+      });
+    const install = () => apt('install', '-y', '--no-install-recommends', ...names);
+    let done = install();
+    if (done.status !== 0) {
+      apt('update');
+      done = install();
+    }
+    if (done.status !== 0) fail(`apt-get install failed:\n${done.stdout}${done.stderr}`);
+  } finally {
+    if (ours) rmSync(policy, { force: true });
+  }
+}
+
+/** Runs a program to its end; `problem` is said where it fails. */
+export function run(program, args, problem) {
+  const { status, error } = spawnSync(program, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  if (error) fail(`${problem}: ${error.message}`);
+  if (status !== 0) fail(`${problem} (exit ${status}).`);
+}

@@ -1,0 +1,48 @@
+// `npm test`: gets what the tests need, builds, runs all of them, and ends with the line `N passed, N failed`.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { needBuild, needDebianPackages, needModules, needNode, root } from './setup.mjs';
+
+/** Runs vitest with these words more; counts of tests, where a file that cannot be loaded is one that failed. */
+export function runTests(words, excluded) {
+  const dir = mkdtempSync(join(tmpdir(), 'gryphus-test-'));
+  const report = join(dir, 'report.json');
+  try {
+    const excludes = excluded.flatMap((glob) => ['--exclude', glob]);
+    const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...excludes, ...words];
+    const { status } = spawnSync(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    return { ...count(report), status };
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function count(report) {
+  let found;
+  try {
+    found = JSON.parse(readFileSync(report, 'utf8'));
+  } catch {
+    return { passed: 0, failed: 1, skipped: 0 };
+  }
+  const broken = found.testResults.filter(
+    (file) => file.status === 'failed' && file.assertionResults.length === 0,
+  ).length;
+  return { passed: found.numPassedTests, failed: found.numFailedTests + broken, skipped: found.numPendingTests };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  needNode();
+  needModules();
+  const excluded = needDebianPackages();
+  needBuild();
+  const { passed, failed, skipped, status } = runTests(process.argv.slice(2), excluded);
+  if (skipped > 0) console.log(`${skipped} skipped`);
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode = status === 0 && failed === 0 ? 0 : 1;
+}
