@@ -1,0 +1,290 @@
+import { type DagGraph, FLAG, KIND } from '../graph.ts';
+import { inDirectory } from '../names.ts';
+import { Complaint, type Place, type Problem } from '../problem.ts';
+import type { Settings } from '../settings.ts';
+import { type ApplyContext, applyModifier } from './apply.ts';
+import type { Command, DotSpec, NodeCommand, NodeStatusSpec } from './commands.ts';
+import { applyConnect, applyDepend, type JoinNodes } from './depend.ts';
+import type { DagSource } from './load.ts';
+import { NodeTable } from './node-table.ts';
+import { type ParsedFile, parseCommands } from './parse.ts';
+import { liftSplices, newScope, type Scope, throttleOf } from './scope.ts';
+import { isAllNodes } from './syntax.ts';
+
+const DAG_SUBMIT_SUFFIX = '.condor.sub';
+
+/** Which file is being read, where, and into what. */
+interface Reading {
+  readonly file: string;
+  readonly dir: string;
+  readonly scope: Scope;
+  /** `0.` before the names of the first of several DAG files, and so on. */
+  readonly munge: string;
+}
+
+/**
+ * Makes one graph of DAG files. Each file is gone through twice, nodes and splices first, so that a command may stand
+ * before the node that it is about; what an INCLUDE brings is known from its line on.
+ */
+export class Builder {
+  private readonly source: DagSource;
+  private readonly settings: Settings;
+  private readonly report: (problem: Problem) => void;
+  private readonly useDagDir: boolean;
+  private readonly table = new NodeTable();
+  private readonly root = newScope('', 'root');
+  private readonly joins: JoinNodes;
+  private readonly open = new Set<string>();
+  private inlines = 0;
+  private dot: DotSpec | undefined;
+  private nodeStatus: NodeStatusSpec | undefined;
+  private jobstateLog: string | undefined;
+
+  constructor(source: DagSource, settings: Settings, report: (problem: Problem) => void, useDagDir: boolean) {
+    this.source = source;
+    this.settings = settings;
+    this.report = report;
+    this.useDagDir = useDagDir;
+    this.joins = { next: 0, wanted: settings.DAGMAN_USE_JOIN_NODES };
+  }
+
+  /** One of the DAG's own files, already parsed. */
+  addFile(file: string, dir: string, parsed: ParsedFile, munge: string): void {
+    const reading = { file: inDirectory(dir, file), dir, scope: this.root, munge };
+    this.guarded(reading.file, () => this.twice(parsed, reading));
+  }
+
+  finish(priority: number): DagGraph {
+    const whole = { file: '', line: 0 };
+    liftSplices(this.root, this.warner(whole, undefined));
+    for (const throttle of this.root.throttles.values()) {
+      const warn = this.warner(whole, undefined);
+      if (throttle.nodes < 1) {
+        warn(2, `category ${throttle.name} has no assigned nodes, so the throttle setting (${throttle.limit}) will have no effect`);
+      }
+      if (throttle.limit < 0) warn(2, `category ${throttle.name} has no throttle value set`);
+    }
+    const { table, root } = this;
+    if (priority !== 0) table.priority.forEach((own, node) => (table.priority[node] = own + priority));
+    return {
+      ...table.finish(),
+      byName: root.names,
+      order: Int32Array.from(root.nodes),
+      descriptions: root.descriptions,
+      final: root.final,
+      provisioner: root.provisioner,
+      services: root.services,
+      dot: this.dot,
+      nodeStatus: this.nodeStatus,
+      jobstateLog: this.jobstateLog,
+    };
+  }
+
+  private twice(parsed: ParsedFile, reading: Reading): void {
+    parsed.commands.forEach((command, i) => this.attempt(command, parsed.lines[i] ?? 0, reading, 1));
+    parsed.commands.forEach((command, i) => this.attempt(command, parsed.lines[i] ?? 0, reading, 2));
+  }
+
+  private attempt(command: Command, line: number, reading: Reading, pass: 1 | 2): void {
+    const place = { file: reading.file, line };
+    try {
+      if (pass === 1) this.define(command, reading, place);
+      else this.apply(command, reading, place);
+    } catch (thrown) {
+      if (!(thrown instanceof Complaint)) throw thrown;
+      const { message, mend } = thrown;
+      const about = WORD[command.cmd] ?? (command.cmd === 'node' ? command.type : undefined);
+      this.report({
+        ...place,
+        severity: 'error',
+        message,
+        ...(about === undefined ? {} : { command: about }),
+        ...(mend === undefined ? {} : { mend }),
+      });
+    }
+  }
+
+  /** What the first pass is for. */
+  private define(command: Command, reading: Reading, place: Place): void {
+    const { scope } = reading;
+    switch (command.cmd) {
+      case 'node':
+        this.addNode(command, reading, place);
+        return;
+      case 'splice':
+        this.addSplice(command, reading, place);
+        return;
+      case 'description':
+        if (scope.descriptions.has(command.name)) {
+          this.warner(place, 'SUBMIT_DESCRIPTION')(4, `The name ${command.name} is used again; the last description counts`);
+        }
+        scope.descriptions.set(command.name, command.text);
+        return;
+      case 'reject':
+        throw new Complaint(`DAG marked as rejected at ${place.file}:${place.line}`);
+      case 'dot':
+        if (this.first(this.dot, command.dot.file, reading, place, 'DOT')) this.dot = command.dot;
+        return;
+      case 'node-status':
+        if (this.first(this.nodeStatus, command.status.file, reading, place, 'NODE_STATUS_FILE')) {
+          this.nodeStatus = command.status;
+        }
+        return;
+      case 'jobstate':
+        if (this.first(this.jobstateLog, command.file, reading, place, 'JOBSTATE_LOG')) this.jobstateLog = command.file;
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** What the second pass is for. */
+  private apply(command: Command, reading: Reading, place: Place): void {
+    const context: ApplyContext = {
+      table: this.table,
+      scope: reading.scope,
+      appendVars: this.settings.DAGMAN_DEFAULT_APPEND_VARS,
+      fullName: (name) => (isAllNodes(name) ? name : reading.munge + name),
+      warn: this.warner(place, WORD[command.cmd]),
+    };
+    if (command.cmd === 'include') this.include(command.file, reading);
+    else if (command.cmd === 'depend') applyDepend(command, context, this.joins, place);
+    else if (command.cmd === 'connect') applyConnect(command, context);
+    else if (command.cmd === 'maxjobs') this.setLimit(command.category, command.limit, context);
+    else if ('node' in command) applyModifier(command, context);
+  }
+
+  private setLimit(name: string, limit: number, context: ApplyContext): void {
+    const throttle = throttleOf(context.scope, name);
+    if (throttle.limit >= 0 && throttle.limit !== limit) {
+      context.warn(3, `new maxjobs value ${limit} for category ${name} overrides old value ${throttle.limit}`);
+    }
+    throttle.limit = limit;
+  }
+
+  private addNode(command: NodeCommand, reading: Reading, place: Place): void {
+    const { scope, munge } = reading;
+    const name = munge + command.name;
+    if (!this.settings.DAGMAN_ALLOW_ANY_NODE_NAME_CHARACTERS && command.name.includes('+')) {
+      throw new Complaint('Node name contains illegal character', 'A + parts the name of a splice from its node; leave it out.');
+    }
+    if (scope.names.has(name) || scope.splices.has(name)) throw new Complaint(`Node ${name} is already defined in the DAG`);
+    if (this.useDagDir && command.dir !== undefined) {
+      throw new Complaint('Node DIR <directory> sub-command can not be used with -UseDagDir');
+    }
+    if (command.type === 'FINAL' && scope.final !== undefined) throw new Complaint('Final node is already defined in the DAG');
+    if (command.type === 'FINAL' && scope !== this.root) throw new Complaint('Spliced DAGs can not contain a final node');
+    if (command.type === 'PROVISIONER' && (scope.provisioner !== undefined || scope !== this.root)) {
+      throw new Complaint('A DAG has one provisioner node, and a spliced DAG none');
+    }
+    let flags = command.noop ? FLAG.noop : 0;
+    if (command.done && (command.type === 'JOB' || command.type === 'SUBDAG')) flags |= FLAG.done;
+    else if (command.done) this.warner(place, command.type)(4, `${command.type} node ${name} can not be marked as DONE`);
+    const { submit, type } = this.submitOf(command, reading, name);
+    const directory = inDirectory(reading.dir, command.dir ?? '');
+    const node = this.table.add(scope.prefix + name, type, submit, directory === '' ? reading.dir : directory, flags, place);
+    scope.names.set(name, node);
+    if (this.table.kind[node] === KIND.service) scope.services.push(node);
+    else scope.nodes.push(node);
+    if (command.type === 'FINAL') scope.final = node;
+    if (command.type === 'PROVISIONER') scope.provisioner = node;
+  }
+
+  private submitOf(
+    command: NodeCommand,
+    reading: Reading,
+    name: string,
+  ): { readonly submit: string; readonly type: NodeCommand['type'] } {
+    const { type } = command;
+    if (command.inline !== undefined) {
+      const submit = `${name}-InlineDesc${this.inlines++}`;
+      reading.scope.descriptions.set(submit, command.inline);
+      return { submit, type };
+    }
+    if (type !== 'SUBDAG' && command.submit.endsWith(DAG_SUBMIT_SUFFIX)) {
+      throw new Complaint(
+        `The use of the ${type} keyword for nested DAGs is prohibited`,
+        `Write SUBDAG EXTERNAL ${command.name} ${command.submit.slice(0, -DAG_SUBMIT_SUFFIX.length)}.`,
+      );
+    }
+    return { submit: command.submit, type };
+  }
+
+  private addSplice(command: Extract<Command, { readonly cmd: 'splice' }>, reading: Reading, place: Place): void {
+    const { scope, munge } = reading;
+    const name = munge + command.name;
+    if (scope.names.has(name) || scope.splices.has(name)) {
+      throw new Complaint(`Splice name ${name} is already defined in the DAG`);
+    }
+    const inner = newScope(`${scope.prefix}${name}+`, `splice ${name}`);
+    const dir = inDirectory(reading.dir, command.dir ?? '') || reading.dir;
+    this.readInto(command.file, { dir, scope: inner, munge }, 'Recursive splicing detected');
+    liftSplices(inner, this.warner(place, 'SPLICE'));
+    inner.initial = inner.nodes.filter((node) => (this.table.parents[node] ?? 0) === 0);
+    inner.terminal = inner.nodes.filter((node) => (this.table.children[node] ?? 0) === 0);
+    scope.splices.set(name, inner);
+  }
+
+  private include(file: string, reading: Reading): void {
+    this.readInto(file, reading, 'Recursive file inclusion detected');
+  }
+
+  private readInto(file: string, into: Omit<Reading, 'file'>, recursive: string): void {
+    const path = inDirectory(into.dir, file);
+    const text = this.source.read(path);
+    if (text === undefined) throw new Complaint(`Failed to open ${file}: Provided file path does not exist`);
+    const fresh = this.guarded(path, () => this.twice(parseCommands(text, path, this.report), { ...into, file: path }));
+    if (!fresh) throw new Complaint(recursive);
+  }
+
+  /** False where the file is already being read. */
+  private guarded(path: string, read: () => void): boolean {
+    const absolute = this.source.absolute(path);
+    if (this.open.has(absolute)) return false;
+    this.open.add(absolute);
+    read();
+    this.open.delete(absolute);
+    return true;
+  }
+
+  private first(had: unknown, file: string, reading: Reading, place: Place, word: string): boolean {
+    const warn = this.warner(place, word);
+    if (reading.scope !== this.root) {
+      warn(4, `${word} in a splice has no effect`);
+      return false;
+    }
+    if (had !== undefined) warn(3, `Attempt to set ${word} to ${file} does not override the existing value`);
+    return had === undefined;
+  }
+
+  /** Warnings of `strictness` and less are errors (DAGMAN_USE_STRICT). */
+  private warner(place: Place, command: string | undefined): (strictness: number, message: string) => void {
+    return (strictness, message) =>
+      this.report({
+        ...place,
+        severity: this.settings.DAGMAN_USE_STRICT >= strictness ? 'error' : 'warning',
+        message,
+        ...(command === undefined ? {} : { command }),
+      });
+  }
+}
+
+const WORD: Readonly<Partial<Record<Command['cmd'], string>>> = {
+  splice: 'SPLICE',
+  description: 'SUBMIT_DESCRIPTION',
+  include: 'INCLUDE',
+  depend: 'PARENT',
+  script: 'SCRIPT',
+  retry: 'RETRY',
+  abort: 'ABORT_DAG_ON',
+  vars: 'VARS',
+  priority: 'PRIORITY',
+  'pre-skip': 'PRE_SKIP',
+  tolerance: 'TOLERANCE',
+  done: 'DONE',
+  category: 'CATEGORY',
+  maxjobs: 'MAXJOBS',
+  'save-point': 'SAVE_POINT_FILE',
+  reject: 'REJECT',
+  connect: 'CONNECT',
+};

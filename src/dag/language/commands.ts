@@ -1,0 +1,87 @@
+/** What one line of a DAG file says. Names are as written; nothing is looked up yet. */
+
+export type NodeType = 'JOB' | 'FINAL' | 'PROVISIONER' | 'SERVICE' | 'SUBDAG';
+export type ScriptType = 'PRE' | 'POST' | 'HOLD';
+
+export interface NodeCommand {
+  readonly cmd: 'node';
+  readonly type: NodeType;
+  readonly name: string;
+  /** The submit file, the name of a SUBMIT-DESCRIPTION, or the DAG file of a SUBDAG. */
+  readonly submit: string;
+  /** The text between the braces. */
+  readonly inline: string | undefined;
+  readonly dir: string | undefined;
+  readonly noop: boolean;
+  readonly done: boolean;
+}
+
+/** How a node's script is run; shared by all nodes of an ALL_NODES. */
+export interface ScriptSpec {
+  /** The script and its arguments, parted by blanks, with `$MACRO` words. */
+  readonly command: string;
+  /** Run again `seconds` later when it exits with `status`. */
+  readonly defer: { readonly status: number; readonly seconds: number } | undefined;
+  readonly debug: { readonly file: string; readonly stream: 'STDOUT' | 'STDERR' | 'ALL' } | undefined;
+}
+
+export interface NodeVar {
+  readonly name: string;
+  readonly value: string;
+  /** Set before the submit description is read, so that the description wins; else after it. */
+  readonly prepend: boolean;
+}
+
+export type Command =
+  | NodeCommand
+  | { readonly cmd: 'splice'; readonly name: string; readonly file: string; readonly dir: string | undefined }
+  | { readonly cmd: 'description'; readonly name: string; readonly text: string }
+  | { readonly cmd: 'include'; readonly file: string }
+  | { readonly cmd: 'depend'; readonly parents: string[]; readonly children: string[]; readonly weak: boolean }
+  | { readonly cmd: 'script'; readonly node: string; readonly type: ScriptType; readonly script: ScriptSpec }
+  | { readonly cmd: 'retry'; readonly node: string; readonly max: number; readonly unlessExit: number | undefined }
+  | { readonly cmd: 'abort'; readonly node: string; readonly status: number; readonly code: number | undefined }
+  | {
+      readonly cmd: 'vars';
+      readonly node: string;
+      readonly place: 'prepend' | 'append' | undefined;
+      readonly pairs: readonly { readonly key: string; readonly value: string }[];
+    }
+  | { readonly cmd: 'priority'; readonly node: string; readonly value: number }
+  | { readonly cmd: 'pre-skip'; readonly node: string; readonly status: number }
+  | { readonly cmd: 'tolerance'; readonly node: string; readonly tolerance: Tolerance }
+  | { readonly cmd: 'done'; readonly node: string }
+  | { readonly cmd: 'category'; readonly node: string; readonly category: string }
+  | { readonly cmd: 'maxjobs'; readonly category: string; readonly limit: number }
+  | { readonly cmd: 'save-point'; readonly node: string; readonly file: string | undefined }
+  | { readonly cmd: 'config'; readonly file: string }
+  | { readonly cmd: 'dot'; readonly dot: DotSpec }
+  | { readonly cmd: 'node-status'; readonly status: NodeStatusSpec }
+  | { readonly cmd: 'jobstate'; readonly file: string }
+  | { readonly cmd: 'set-attr'; readonly line: string }
+  | { readonly cmd: 'env'; readonly action: 'SET' | 'GET'; readonly variables: string }
+  | { readonly cmd: 'reject' }
+  | { readonly cmd: 'connect'; readonly from: string; readonly to: string }
+  | { readonly cmd: 'pin'; readonly side: 'in' | 'out'; readonly node: string; readonly pin: number };
+
+/** How many of a node's jobs may fail. */
+export interface Tolerance {
+  readonly limit: number;
+  readonly percent: boolean;
+  /** Once exceeded: remove the node's other jobs, or wait for them; undefined leaves it to the settings. */
+  readonly mode: 'fail-fast' | 'wait' | undefined;
+}
+
+export interface DotSpec {
+  readonly file: string;
+  readonly update: boolean;
+  readonly overwrite: boolean;
+  readonly include: string | undefined;
+}
+
+export interface NodeStatusSpec {
+  readonly file: string;
+  /** Seconds between two writes of the file. */
+  readonly minUpdate: number;
+  readonly alwaysUpdate: boolean;
+}

@@ -1,0 +1,130 @@
+import { Complaint } from '../problem.ts';
+
+const SPACE = 32;
+const TAB = 9;
+const RETURN = 13;
+const DOUBLE = 34;
+const SINGLE = 39;
+const BACKSLASH = 92;
+
+function isBlank(code: number): boolean {
+  return code === SPACE || code === TAB || code === RETURN;
+}
+
+function isQuote(code: number): boolean {
+  return code === DOUBLE || code === SINGLE;
+}
+
+/**
+ * The words of one line of a DAG file. Words are parted by blanks; a blank inside quotes does not part, and only there
+ * does `\` take the next character as it is. An empty string means that the line has no more words.
+ */
+export class Lexer {
+  private readonly text: string;
+  private at = 0;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** The next word with its quotes. Throws a Complaint where a quote is not closed. */
+  next(): string {
+    return this.word(false);
+  }
+
+  /** The next word without its quotes: for what may be a path with blanks in it. */
+  nextUnquoted(): string {
+    return this.word(true);
+  }
+
+  peek(): string {
+    const was = this.at;
+    const word = this.next();
+    this.at = was;
+    return word;
+  }
+
+  /** All that is left, without the blanks around it. */
+  rest(): string {
+    const rest = this.text.slice(this.at).trim();
+    this.at = this.text.length;
+    return rest;
+  }
+
+  /**
+   * The next `key = value`, blanks around the sign allowed, `undefined` at the line's end. A value in quotes loses its
+   * first and last character and nothing else: what stands behind the closing quote corrupts it, as in DAGMan.
+   */
+  pair(): { readonly key: string; readonly value: string } | undefined {
+    const { text } = this;
+    let at = this.blanks(this.at);
+    if (at >= text.length) return undefined;
+    const start = at;
+    while (at < text.length && !isBlank(text.charCodeAt(at)) && text[at] !== '=') {
+      if (isQuote(text.charCodeAt(at))) throw new Complaint('Key contains quotation mark');
+      at++;
+    }
+    const key = text.slice(start, at);
+    if (key === '') throw new Complaint('Key value pair missing key');
+    at = this.blanks(at);
+    if (at >= text.length) throw new Complaint('Key value pair missing operator and value', `Write ${key}="…".`);
+    if (text[at] !== '=') {
+      throw new Complaint('Key value pair missing value: Failed to locate operator', `Write ${key}="…".`);
+    }
+    at = this.blanks(at + 1);
+    if (at >= text.length) throw new Complaint('Key value pair missing value: No value specified', `Write ${key}="…".`);
+    if (text[at] === '=') throw new Complaint('Key value pair missing value: Double operator');
+    this.at = at;
+    const value = this.next();
+    return { key, value: isQuote(value.charCodeAt(0)) ? value.slice(1, -1) : value };
+  }
+
+  private blanks(from: number): number {
+    let at = from;
+    while (at < this.text.length && isBlank(this.text.charCodeAt(at))) at++;
+    return at;
+  }
+
+  private word(trim: boolean): string {
+    const { text } = this;
+    let at = this.blanks(this.at);
+    const start = at;
+    for (;;) {
+      const code = at < text.length ? text.charCodeAt(at) : SPACE;
+      if (isBlank(code)) {
+        this.at = at;
+        return text.slice(start, at);
+      }
+      if (isQuote(code)) return this.quotedWord(start, at, trim);
+      at++;
+    }
+  }
+
+  private quotedWord(start: number, from: number, trim: boolean): string {
+    const { text } = this;
+    let word = text.slice(start, from);
+    let quote = 0;
+    let at = from;
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (quote === 0) {
+        if (isBlank(code)) {
+          // A word that is empty without its quotes is no word: the search goes on behind it.
+          if (word !== '') break;
+        } else if (isQuote(code)) {
+          quote = code;
+          if (!trim) word += text[at];
+        } else word += text[at];
+      } else if (code === BACKSLASH) {
+        at++;
+        if (at < text.length) word += text[at];
+      } else if (code === quote) {
+        quote = 0;
+        if (!trim) word += text[at];
+      } else word += text[at];
+    }
+    this.at = at;
+    if (quote !== 0) throw new Complaint('Invalid quoting: no ending quote found', 'Close the quote, or remove it.');
+    return word;
+  }
+}

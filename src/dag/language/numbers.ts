@@ -1,0 +1,13 @@
+const LEADING = /^\s*([+-]?\d+)/;
+const INT_MAX = 2_147_483_647;
+
+/**
+ * The whole number at the beginning of `word`, whatever follows it: `1.5` is 1 (C++ `std::stoi`, which DAGMan reads
+ * numbers with). `undefined` where there is none, or one that 32 bits cannot hold.
+ */
+export function leadingInteger(word: string): number | undefined {
+  const found = LEADING.exec(word);
+  if (found?.[1] === undefined) return undefined;
+  const value = Number(found[1]);
+  return value > INT_MAX || value < -INT_MAX - 1 ? undefined : value;
+}

@@ -1,0 +1,93 @@
+import { didYouMean } from '../../util/did-you-mean.ts';
+import { Complaint, type Problem } from '../problem.ts';
+import type { Command } from './commands.ts';
+import { Lexer } from './lexer.ts';
+import { LineReader } from './lines.ts';
+import * as files from './parse-files.ts';
+import * as modifiers from './parse-modifiers.ts';
+import { type ParseContext, parseDescription, parseNode, parseSplice } from './parse-nodes.ts';
+import { type Keyword, keywordOf, SYNTAX } from './syntax.ts';
+
+const PARSERS: Readonly<Record<Keyword, (words: Lexer, context: ParseContext, first: string) => Command>> = {
+  JOB: (words, context) => parseNode('JOB', words, context),
+  FINAL: (words, context) => parseNode('FINAL', words, context),
+  PROVISIONER: (words, context) => parseNode('PROVISIONER', words, context),
+  SERVICE: (words, context) => parseNode('SERVICE', words, context),
+  SUBDAG: (words, context) => parseNode('SUBDAG', words, context),
+  SPLICE: parseSplice,
+  INCLUDE: (words) => ({ cmd: 'include', file: files.parseFile(words, 'No include file specified') }),
+  SUBMIT_DESCRIPTION: parseDescription,
+  CATEGORY: modifiers.parseCategory,
+  PARENT: (words, _context, first) => modifiers.parseDepend(words, first.length === 4),
+  SCRIPT: modifiers.parseScript,
+  RETRY: modifiers.parseRetry,
+  ABORT_DAG_ON: modifiers.parseAbort,
+  VARS: modifiers.parseVars,
+  PRIORITY: modifiers.parsePriority,
+  PRE_SKIP: modifiers.parsePreSkip,
+  TOLERANCE: modifiers.parseTolerance,
+  DONE: modifiers.parseDone,
+  MAXJOBS: modifiers.parseMaxJobs,
+  CONFIG: (words) => ({ cmd: 'config', file: files.parseFile(words, 'No configuration file specified') }),
+  DOT: files.parseDot,
+  NODE_STATUS_FILE: files.parseNodeStatus,
+  JOBSTATE_LOG: (words) => ({ cmd: 'jobstate', file: files.parseFile(words, 'No include file specified') }),
+  SAVE_POINT_FILE: modifiers.parseSavePoint,
+  SET_JOB_ATTR: files.parseSetAttr,
+  ENV: files.parseEnv,
+  REJECT: files.parseReject,
+  CONNECT: files.parseConnect,
+  PIN_IN: (words) => files.parsePin(words, 'in'),
+  PIN_OUT: (words) => files.parsePin(words, 'out'),
+};
+
+export interface ParsedFile {
+  readonly commands: Command[];
+  /** The line of each command: its last one, where it is continued. */
+  readonly lines: number[];
+}
+
+/**
+ * The commands of the DAG file `text`, in order. A line that cannot be read is reported and left out, so that one pass
+ * finds all of them.
+ */
+export function parseCommands(text: string, file: string, report: (problem: Problem) => void): ParsedFile {
+  const reader = new LineReader(text);
+  const context: ParseContext = { lines: reader };
+  const commands: Command[] = [];
+  const lines: number[] = [];
+  for (;;) {
+    let keyword: Keyword | undefined;
+    let line = reader.line + 1;
+    try {
+      const said = reader.next();
+      if (said === undefined) return { commands, lines };
+      line = reader.line;
+      const words = new Lexer(said);
+      const first = words.next();
+      keyword = keywordOf(first);
+      if (keyword === undefined) throw unknownCommand(first);
+      commands.push(PARSERS[keyword](words, context, first));
+      lines.push(line);
+    } catch (thrown) {
+      if (!(thrown instanceof Complaint)) throw thrown;
+      const mend = thrown.mend ?? (keyword === undefined ? undefined : `Syntax: ${SYNTAX[keyword]}`);
+      report({
+        file,
+        line,
+        severity: 'error',
+        message: thrown.message,
+        ...(keyword === undefined ? {} : { command: keyword }),
+        ...(mend === undefined ? {} : { mend }),
+      });
+    }
+  }
+}
+
+function unknownCommand(word: string): Complaint {
+  const near = didYouMean(word.replaceAll('-', '_'), Object.keys(SYNTAX));
+  return new Complaint(
+    `'${word.replaceAll('-', '_')}' is not a valid DAG command`,
+    near === undefined ? undefined : `Did you mean ${near}?`,
+  );
+}

@@ -1,0 +1,92 @@
+import type { Throttle } from './node-table.ts';
+
+/** One name space: the files of a DAG together, or one splice. */
+export interface Scope {
+  /** `OUT+IN+` before the names of all its nodes; empty for the DAG itself. */
+  readonly prefix: string;
+  /** What warnings call it. */
+  readonly label: string;
+  /** Its nodes, service nodes aside: its own, then those of its splices once they are lifted. */
+  readonly nodes: number[];
+  readonly names: Map<string, number>;
+  readonly splices: Map<string, Scope>;
+  readonly throttles: Map<string, Throttle>;
+  readonly descriptions: Map<string, string>;
+  readonly pinsIn: Map<number, number[]>;
+  readonly pinsOut: Map<number, number[]>;
+  readonly services: number[];
+  /** Nodes without parents, and without children, when its file was at its end: what its name stands for in PARENT. */
+  initial: readonly number[];
+  terminal: readonly number[];
+  final: number | undefined;
+  provisioner: number | undefined;
+}
+
+export function newScope(prefix: string, label: string): Scope {
+  return {
+    prefix,
+    label,
+    nodes: [],
+    names: new Map(),
+    splices: new Map(),
+    throttles: new Map(),
+    descriptions: new Map(),
+    pinsIn: new Map(),
+    pinsOut: new Map(),
+    services: [],
+    initial: [],
+    terminal: [],
+    final: undefined,
+    provisioner: undefined,
+  };
+}
+
+export function throttleOf(scope: Scope, name: string): Throttle {
+  let throttle = scope.throttles.get(name);
+  if (throttle === undefined) {
+    throttle = { name, limit: -1, nodes: 0, liftedTo: undefined };
+    scope.throttles.set(name, throttle);
+  }
+  return throttle;
+}
+
+/**
+ * Moves what the splices of `scope` hold into it, in the order of their names. `warn` gets what the scope's own
+ * settings override.
+ */
+export function liftSplices(scope: Scope, warn: (strictness: number, message: string) => void): void {
+  const sorted = [...scope.splices].sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [name, splice] of sorted) {
+    for (const throttle of splice.throttles.values()) liftThrottle(scope, name, throttle, warn);
+    for (const node of splice.nodes) scope.nodes.push(node);
+    for (const service of splice.services) scope.services.push(service);
+    for (const [local, node] of splice.names) scope.names.set(`${name}+${local}`, node);
+    for (const [key, text] of splice.descriptions) {
+      const own = scope.descriptions.get(key);
+      if (own === undefined) scope.descriptions.set(key, text);
+      else if (own !== text) {
+        warn(4, `Conflicting inline descriptions using the same name '${key}' between ${scope.label} and splice ${name}`);
+      }
+    }
+  }
+  scope.splices.clear();
+}
+
+/** A category whose name begins with `+` is one for all splices; any other is the splice's own. */
+function liftThrottle(
+  scope: Scope,
+  splice: string,
+  throttle: Throttle,
+  warn: (strictness: number, message: string) => void,
+): void {
+  if (!throttle.name.startsWith('+')) throttle.name = `${splice}+${throttle.name}`;
+  const mine = throttleOf(scope, throttle.name);
+  throttle.liftedTo = mine;
+  mine.nodes += throttle.nodes;
+  if (mine.limit >= 0 && mine.limit !== throttle.limit) {
+    warn(
+      2,
+      `higher-level (${scope.label}) maxjobs value of ${mine.limit} for category ${mine.name} overrides splice ${splice} value of ${throttle.limit}`,
+    );
+  } else mine.limit = throttle.limit;
+}

@@ -1,0 +1,43 @@
+import { GryphusError } from '../errors.ts';
+
+/** Where something was said: the file as the user named it, and the line, from 1 (0: the file as a whole). */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+}
+
+/** One finding about a DAG. An `error` keeps the DAG from running, a `warning` does not. */
+export interface Problem extends Place {
+  readonly severity: 'error' | 'warning';
+  /** The DAG command that it is about, `JOB` say. */
+  readonly command?: string;
+  readonly message: string;
+  /** What the reader can do about it. */
+  readonly mend?: string;
+}
+
+/** `x.dag:2 Failed to parse RETRY command: …`: the form in which condor_dag_checker reports. */
+export function formatProblem(problem: Problem): string {
+  const where = `${problem.file}:${problem.line}`;
+  return problem.command === undefined
+    ? `${where} ${problem.message}`
+    : `${where} Failed to parse ${problem.command} command: ${problem.message}`;
+}
+
+/** The refusal of a DAG that has `problems`: the first error in the message, the others and the mends as suggestions. */
+export function refusal(problems: readonly Problem[]): GryphusError {
+  const errors = problems.filter((problem) => problem.severity === 'error');
+  const [first, ...others] = errors.length > 0 ? errors : problems;
+  if (first === undefined) return new GryphusError('internal', 'A DAG without problems was refused.');
+  const suggestions = [...(first.mend === undefined ? [] : [first.mend]), ...others.map(formatProblem)];
+  return new GryphusError('bad-input', formatProblem(first), { suggestions });
+}
+
+/** Thrown inside the language and caught at the line that it is about. */
+export class Complaint extends Error {
+  readonly mend: string | undefined;
+  constructor(message: string, mend?: string) {
+    super(message);
+    this.mend = mend;
+  }
+}

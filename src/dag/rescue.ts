@@ -1,0 +1,134 @@
+import type { Core } from './engine/core.ts';
+import { STATUS } from './engine/status.ts';
+import { type DagGraph, FLAG, KIND, nameOf } from './graph.ts';
+import { parseCommands } from './language/parse.ts';
+import { directoryOf, fileNameOf, inDirectory } from './names.ts';
+import type { Problem } from './problem.ts';
+
+const VERSION = '2.1.0';
+
+/** `x.dag.rescue007`; of several DAG files together it is `x.dag_multi.rescue007`. */
+export function rescueName(primary: string, multi: boolean, number: number): string {
+  return `${primary}${multi ? '_multi' : ''}.rescue${String(number).padStart(3, '0')}`;
+}
+
+export function haltName(primary: string): string {
+  return `${primary}.halt`;
+}
+
+/** Number of the last rescue file, 0 where there is none. `warn` hears of gaps. */
+export function lastRescue(
+  exists: (path: string) => boolean,
+  primary: string,
+  multi: boolean,
+  most: number,
+  warn: (message: string) => void,
+): number {
+  let last = 0;
+  for (let number = 1; number <= most; number++) {
+    if (!exists(rescueName(primary, multi, number))) continue;
+    if (number > last + 1) warn(`Warning: Found rescue DAG number ${number}, but not rescue DAG number ${number - 1}`);
+    last = number;
+  }
+  if (last >= most) warn(`Warning: Hit maximum rescue DAG number: ${most}`);
+  return last;
+}
+
+/** Moves rescue files with greater numbers out of the way, to `….old` (`-DoRescueFrom n`; `-force` is n = 0). */
+export function renameRescuesAfter(
+  files: { exists(path: string): boolean; rename(from: string, to: string): void },
+  primary: string,
+  multi: boolean,
+  number: number,
+  most: number,
+): void {
+  const last = lastRescue((path) => files.exists(path), primary, multi, most, () => {});
+  for (let n = number + 1; n <= last; n++) {
+    const name = rescueName(primary, multi, n);
+    if (files.exists(name)) files.rename(name, `${name}.old`);
+  }
+}
+
+/** Where a save point is kept: a bare name in `save_files/` beside the DAG, any other path as it is. */
+export function savePointPath(primary: string, file: string): string {
+  if (file !== fileNameOf(file)) return file;
+  return inDirectory(directoryOf(primary), `save_files/${file}`);
+}
+
+/** The text of a rescue file, as DAGMan writes it; `now` in Unix milliseconds. */
+export function rescueText(core: Core, dagFile: string, now: number): string {
+  const header = `# Rescue DAG file, created after running\n#   the ${dagFile} DAG file\n`;
+  return header + progressText(core, now, core.settings.DAGMAN_RESET_RETRIES_UPON_RESCUE);
+}
+
+/** The text of a save file, written as a node starts. */
+export function savePointText(core: Core, node: number, now: number): string {
+  return `# Save file written at Start Node ${nameOf(core.dag, node)}\n${progressText(core, now, true)}`;
+}
+
+function progressText(core: Core, now: number, resetRetries: boolean): string {
+  const { dag } = core;
+  const failed: string[] = [];
+  const lines: string[] = [];
+  for (const node of dag.order) {
+    const name = nameOf(dag, node);
+    if (core.status[node] === STATUS.error) failed.push(`${name},`);
+    if (dag.kind[node] !== KIND.final) {
+      if (core.status[node] === STATUS.done) lines.push(`DONE ${name}\n`);
+      else if (core.status[node] === STATUS.error && onlyWeakChildren(dag, node)) {
+        lines.push(`# Failed node with only weak child dependencies:\nDONE ${name}\n`);
+      }
+    }
+    const max = core.retryMax[node] ?? 0;
+    if (max > 0 && !resetRetries) {
+      const used = core.retries[node] ?? 0;
+      const unless = dag.unlessExit.get(node);
+      lines.push(`# ${used} of ${max} retries already performed; ${max - used} remaining\n`);
+      lines.push(`RETRY ${name} ${max - used}${unless === undefined ? '' : ` UNLESS-EXIT ${unless}`}\n`);
+    }
+  }
+  return (
+    `# Created ${created(now)} UTC\n# Rescue DAG version: ${VERSION}\n#\n` +
+    `# Total number of Nodes: ${dag.order.length}\n# Nodes premarked DONE: ${core.counts.done}\n` +
+    `# Nodes that failed: ${core.counts.failed}\n#   ${failed.join('')}<ENDLIST>\n\n${lines.join('')}`
+  );
+}
+
+function created(now: number): string {
+  const at = new Date(now);
+  return `${at.getUTCMonth() + 1}/${at.getUTCDate()}/${at.getUTCFullYear()} ${at.toISOString().slice(11, 19)}`;
+}
+
+function onlyWeakChildren(dag: DagGraph, node: number): boolean {
+  const { childStart, childWeak } = dag.edges;
+  const from = childStart[node] ?? 0;
+  const to = childStart[node + 1] ?? 0;
+  return childWeak !== undefined && to > from && childWeak.subarray(from, to).every((weak) => weak === 1);
+}
+
+/**
+ * Marks in `dag` what a rescue file, or a save file, says is done, and sets the retries that it leaves. Such a file says
+ * DONE and RETRY and nothing else.
+ */
+export function applyRescue(dag: DagGraph, text: string, file: string): readonly Problem[] {
+  const problems: Problem[] = [];
+  const { commands, lines } = parseCommands(text, file, (problem) => problems.push(problem));
+  commands.forEach((command, i) => {
+    const complain = (message: string, mend: string): void => {
+      problems.push({ file, line: lines[i] ?? 0, severity: 'error', message, mend });
+    };
+    if (command.cmd !== 'done' && command.cmd !== 'retry') {
+      complain('A rescue file holds DONE and RETRY commands only', 'Put other commands into the DAG file.');
+      return;
+    }
+    const node = dag.byName.get(command.node);
+    if (node === undefined) {
+      const mend = `The DAG has changed since ${file} was written: remove that line, or start anew with -force.`;
+      complain(`References undefined node ${command.node}`, mend);
+    } else if (command.cmd === 'done') dag.flags[node] = (dag.flags[node] ?? 0) | FLAG.finished;
+    else {
+      dag.retryMax[node] = command.max;
+    }
+  });
+  return problems;
+}
