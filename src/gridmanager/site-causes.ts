@@ -18,9 +18,21 @@ export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
   'node-fail': { hold: 35, says: 'The node that ran it failed', mend: 'Release it to run it again.' },
   preempted: { hold: 35, says: 'The site preempted it', mend: 'Release it to run it again, or use another queue.' },
   'out-of-memory': { hold: 34, says: 'It used more memory than it asked for', mend: 'Raise request_memory.' },
-  cancelled: { hold: 37, says: 'It was cancelled at the site, not by us', mend: 'Ask the site why; release it to run it again.' },
+  cancelled: {
+    hold: 37,
+    says: 'It was cancelled at the site, not by us',
+    mend: 'Ask the site why; release it to run it again.',
+  },
   'boot-fail': { hold: 35, says: 'Its node could not be booted', mend: 'Release it to run it again.' },
   deadline: { hold: 46, says: 'The site ended it at its deadline', mend: 'Release it with another deadline.' },
-  'cannot-start': { hold: 6, says: 'The program could not be started', mend: 'Check the executable and its interpreter at the site.' },
-  vanished: { hold: 35, says: 'It started and then vanished without an exit status', mend: 'Release it to run it again.' },
+  'cannot-start': {
+    hold: 6,
+    says: 'The program could not be started',
+    mend: 'Check the executable and its interpreter at the site.',
+  },
+  vanished: {
+    hold: 35,
+    says: 'It started and then vanished without an exit status',
+    mend: 'Release it to run it again.',
+  },
 };

@@ -1,0 +1,120 @@
+import { formatJobId, type JobId } from '../job/ids.ts';
+import { isEnd } from '../job/life.ts';
+import { quoted, readNumber } from '../job/values.ts';
+import type { Change, ChangeResult, JobRecord, Queue } from '../queue/api.ts';
+import { selectJobs } from './select.ts';
+import type { Action, ActionRequest, ActionResult, Selection } from './types.ts';
+
+/** Jobs that one exchange with the queue changes at most. */
+const AT_ONCE = 1000;
+/** HTCondor's hold code for a user's own hold. */
+const BY_USER = 1;
+
+/** Holds, releases or removes what is selected; each job's own result, in the order of ids. */
+export async function act(queue: Queue, action: Action, request: ActionRequest, user: string): Promise<ActionResult[]> {
+  const results: ActionResult[] = [];
+  const seen = new Set<string>();
+  let batch: JobRecord[] = [];
+  const flush = async () => {
+    const changes = batch.map((job) => changeFor(action, job, request.reason, user));
+    const answers = changes.length === 0 ? [] : await queue.transitionMany(changes);
+    batch.forEach((job, i) => results.push(resultOf(action, job, answers[i])));
+    batch = [];
+  };
+  await factories(queue, action, request);
+  for await (const job of selectJobs(queue, request)) {
+    seen.add(formatJobId(job.id));
+    batch.push(job);
+    if (batch.length >= AT_ONCE) await flush();
+  }
+  await flush();
+  for (const id of request.ids ?? []) {
+    if (!seen.has(formatJobId(id))) results.push(notFound(id));
+  }
+  return results;
+}
+
+/** Sets attributes of what is selected. */
+export async function edit(
+  queue: Queue,
+  selection: Selection,
+  set: Readonly<Record<string, string>>,
+): Promise<ActionResult[]> {
+  const ids: JobId[] = [];
+  for await (const job of selectJobs(queue, selection)) ids.push(job.id);
+  const answers = ids.length === 0 ? [] : await queue.transitionMany(ids.map((id) => ({ id, set })));
+  return answers.map((answer, i): ActionResult => {
+    const id = ids[i] ?? { cluster: 0, proc: 0 };
+    return answer.ok ? { id, result: 'done', words: 'changed' } : { id, result: 'not-found', words: answer.words };
+  });
+}
+
+/** A whole cluster that is removed makes no more procs; one that is held pauses (HTCondor's `JobMaterializePaused`). */
+async function factories(queue: Queue, action: Action, request: ActionRequest): Promise<void> {
+  const wanted = request.clusters;
+  if (request.constraint !== undefined || (request.ids && !wanted)) return;
+  for (const waiting of await queue.unmaterialized()) {
+    if (wanted && !wanted.includes(waiting.cluster)) continue;
+    if (request.owner !== undefined && request.owner !== waiting.owner) continue;
+    if (action === 'remove')
+      await queue.materialize(waiting.cluster, { nextProc: waiting.nextProc, procs: [], done: true });
+    else await queue.editCluster(waiting.cluster, { JobMaterializePaused: action === 'hold' ? '1' : '0' });
+  }
+}
+
+function changeFor(action: Action, job: JobRecord, reason: string | undefined, user: string): Change {
+  switch (action) {
+    case 'hold':
+      return {
+        id: job.id,
+        event: 'hold',
+        set: {
+          HoldReason: quoted(reason ?? `via gryphus hold (by user ${user})`),
+          HoldReasonCode: String(BY_USER),
+          HoldReasonSubCode: '0',
+          NumHolds: String((readNumber(job.attrs, 'NumHolds') ?? 0) + 1),
+        },
+      };
+    case 'release':
+      return {
+        id: job.id,
+        event: 'release',
+        set: {
+          ReleaseReason: quoted(reason ?? `via gryphus release (by user ${user})`),
+          LastHoldReason: job.attrs.get('HoldReason') ?? null,
+          LastHoldReasonCode: job.attrs.get('HoldReasonCode') ?? null,
+          HoldReason: null,
+          HoldReasonCode: null,
+          HoldReasonSubCode: null,
+        },
+      };
+    case 'remove':
+      // A job that ended and stays by `leave_in_queue` leaves when it no longer asks to stay.
+      if (isEnd(job.state)) return { id: job.id, set: { LeaveJobInQueue: 'false' } };
+      return {
+        id: job.id,
+        event: 'remove',
+        set: { RemoveReason: quoted(reason ?? `via gryphus rm (by user ${user})`) },
+      };
+  }
+}
+
+const ALREADY: Readonly<Record<Action, { readonly shows: readonly string[]; readonly words: string }>> = {
+  hold: { shows: ['held', 'holding', 'stopping', 'kept'], words: 'already held' },
+  release: { shows: [], words: 'not held to be released' },
+  remove: { shows: ['removing', 'removed'], words: 'already marked for removal' },
+};
+const DONE: Readonly<Record<Action, string>> = { hold: 'held', release: 'released', remove: 'marked for removal' };
+
+function resultOf(action: Action, job: JobRecord, answer: ChangeResult | undefined): ActionResult {
+  if (answer?.ok) return { id: job.id, result: 'done', words: DONE[action] };
+  if (!answer || answer.why === 'no-such-job') return notFound(job.id);
+  const state = answer.state ?? job.state;
+  if (ALREADY[action].shows.includes(state)) return { id: job.id, result: 'already', words: ALREADY[action].words };
+  if (action === 'release') return { id: job.id, result: 'bad-state', words: ALREADY.release.words };
+  return { id: job.id, result: 'bad-state', words: `not possible now: the job is ${state}` };
+}
+
+function notFound(id: JobId): ActionResult {
+  return { id, result: 'not-found', words: 'not found' };
+}

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import type { SiteRecord } from '../config/sites.ts';
+import { HAS_PLACE } from '../gridmanager/lanes.ts';
+import { JOB_STATUS, LIFE } from '../job/life.ts';
+import type { Place, Queue } from '../queue/api.ts';
+import type { SiteStatus } from './types.ts';
+
+/** What a GridManager says of a site's connection, in the queue under `site-status`. */
+const VIEW = z.object({
+  connection: z.enum(['unused', 'up', 'down', 'needs-login', 'refused']),
+  words: z.string(),
+  since: z.number(),
+});
+export type ConnectionView = z.infer<typeof VIEW>;
+
+export async function connectionOf(queue: Queue, manager: string, site: string): Promise<ConnectionView | undefined> {
+  const entry = await queue.kv.get('site-status', `${manager}/${site}`);
+  return entry ? VIEW.parse(JSON.parse(entry.value)) : undefined;
+}
+
+/** Every configured site, how it answers, and our jobs there. */
+export async function siteStatuses(queue: Queue, records: ReadonlyMap<string, SiteRecord>): Promise<SiteStatus[]> {
+  const { places } = await queue.totals();
+  const views = new Map<string, ConnectionView>();
+  for (const { key, value } of await queue.kv.list('site-status')) {
+    const site = key.slice(key.lastIndexOf('/') + 1);
+    const view = VIEW.parse(JSON.parse(value));
+    const known = views.get(site);
+    if (!known || view.since > known.since) views.set(site, view);
+  }
+  return [...records.values()].map((record) => statusOf(record, views.get(record.name), places));
+}
+
+function statusOf(record: SiteRecord, view: ConnectionView | undefined, places: readonly Place[]): SiteStatus {
+  const here = places.filter((place) => place.site === record.name);
+  const sum = (wanted: (place: Place) => boolean) =>
+    here.filter(wanted).reduce((total, place) => total + place.jobs, 0);
+  const running = (place: Place) => JOB_STATUS[LIFE[place.state].shows] === JOB_STATUS.running;
+  return {
+    name: record.name,
+    url: record.url,
+    batch: record.batch,
+    connection: view?.connection ?? 'unused',
+    ...(view && view.words !== '' ? { words: view.words } : {}),
+    ...(view ? { since: view.since } : {}),
+    idle: sum((place) => place.state === 'idle'),
+    queuedThere: sum((place) => HAS_PLACE.includes(place.state) && !running(place)),
+    running: sum(running),
+    unknown: sum((place) => place.state.startsWith('unknown')),
+  };
+}

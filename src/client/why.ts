@@ -1,0 +1,70 @@
+import type { SiteRecord } from '../config/sites.ts';
+import { formatJobId } from '../job/ids.ts';
+import { LIFE, type State } from '../job/life.ts';
+import { readNumber, readString } from '../job/values.ts';
+import type { JobRecord, Queue } from '../queue/api.ts';
+import { type ConnectionView, connectionOf } from './site-status.ts';
+import type { Why } from './types.ts';
+
+/** One answer to "why is it not running?": our hold, the connection, the site's reason, the queue before it. */
+export async function whyOf(queue: Queue, job: JobRecord, sites: ReadonlyMap<string, SiteRecord>): Promise<Why> {
+  const connection = job.site === '' ? undefined : await connectionOf(queue, job.manager, job.site);
+  const details: string[] = [];
+  const suggestions: string[] = [];
+  const summary = summaryOf(job, connection, sites.get(job.site));
+  const words = readString(job.attrs, 'GridJobStatus');
+  if (words !== undefined && LIFE[job.state].shows !== 'held') details.push(`Site ${job.site} says: ${words}.`);
+  const id = readString(job.attrs, 'GridJobId');
+  if (id !== undefined) details.push(`There it is ${id}.`);
+  if (connection && connection.connection !== 'up' && connection.words !== '') {
+    details.push(`Connection to ${job.site}: ${connection.words}`);
+    if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
+    else suggestions.push(`gryphus site test ${job.site}`);
+  }
+  if (job.state === 'idle') details.push(...(await ahead(queue, job, sites.get(job.site))));
+  if (LIFE[job.state].shows === 'held') suggestions.push(`gryphus release ${formatJobId(job.id)}`);
+  return { id: job.id, state: job.state, summary, details, suggestions };
+}
+
+const WAITS: Readonly<Partial<Record<State, string>>> = {
+  preparing: 'Its files are being sent to site SITE.',
+  prepared: 'Site SITE has its files; it is about to be submitted there.',
+  committed: 'It waits in the queue of site SITE.',
+  running: 'It runs at site SITE.',
+  suspended: 'Site SITE has suspended it.',
+  unknown: 'Site SITE does not answer; it was waiting there when last heard of.',
+  'unknown-running': 'Site SITE does not answer; it was running there when last heard of.',
+  finished: 'It has ended at site SITE; its results are on their way home.',
+  fetched: 'It has ended; its results are home.',
+  completing: 'It has completed; site SITE is cleaned up.',
+  requeueing: 'Its policy runs it again.',
+  restarting: 'It was released; its earlier run at site SITE is being withdrawn first.',
+  withdrawing: 'It is being taken back from site SITE.',
+  removing: 'It is removed; site SITE has yet to confirm that it stopped.',
+  completed: 'It has completed.',
+  removed: 'It was removed.',
+};
+
+function summaryOf(job: JobRecord, connection: ConnectionView | undefined, site: SiteRecord | undefined): string {
+  if (LIFE[job.state].shows === 'held') {
+    const reason = readString(job.attrs, 'HoldReason') ?? 'no reason was given';
+    return `It is held: ${reason} (code ${readNumber(job.attrs, 'HoldReasonCode') ?? 0})`;
+  }
+  if (job.state !== 'idle') return (WAITS[job.state] ?? '').replace('SITE', job.site);
+  if (job.site === '') return 'It has not been given to a site yet.';
+  if (!site) return `It waits for site ${job.site}, which is not configured any more.`;
+  if (connection?.connection === 'needs-login') return `It waits for site ${job.site}, which needs your log-in.`;
+  if (connection && connection.connection !== 'up') return `It waits for site ${job.site}, which cannot be used now.`;
+  return `It waits here for a place at site ${job.site}.`;
+}
+
+async function ahead(queue: Queue, job: JobRecord, site: SiteRecord | undefined): Promise<string[]> {
+  const { places } = await queue.totals();
+  const here = places.filter((place) => place.site === job.site && place.manager === job.manager);
+  const count = (wanted: (state: State) => boolean) =>
+    here.filter((place) => wanted(place.state)).reduce((sum, place) => sum + place.jobs, 0);
+  const idle = count((state) => state === 'idle');
+  const there = count((state) => ['prepare', 'commit', 'watch'].includes(LIFE[state].does));
+  const limit = site ? ` of at most ${site.limits.queued}` : '';
+  return [`${idle} of your jobs wait here for ${job.site}; it has ${there}${limit}.`];
+}

@@ -1,0 +1,74 @@
+import type { LifeEvent } from '../job/life.ts';
+import { quoted, readNumber, readString, truthOf } from '../job/values.ts';
+import type { JobRecord } from '../queue/api.ts';
+import type { SiteCause } from '../site/contract.ts';
+import { holdAttributes } from './hold.ts';
+import { SITE_CAUSES } from './site-causes.ts';
+
+export interface Decision {
+  readonly event: Extract<LifeEvent, 'complete' | 'again' | 'stop'>;
+  readonly set: Record<string, string | null>;
+  readonly info?: Readonly<Record<string, string>>;
+}
+
+/** Hold codes of a user's own policy (HTCondor's manual). */
+const BY_USER_POLICY = 3;
+const POLICY_UNDEFINED = 5;
+
+/**
+ * What becomes of a job whose program ended and whose results are home: its own policy, in HTCondor's order (manual,
+ * "Automatic holding and removing"): a missing output holds; OnExitHold holds; OnExitRemove completes or, when false,
+ * runs it again. What the site ended is never a completion: within JobMaxRetries it runs again, else it is held.
+ * `now`: Unix seconds.
+ */
+export function decide(job: JobRecord, now: number): Decision {
+  const cause = readString(job.attrs, 'GryphusSiteCause') as SiteCause | undefined;
+  if (cause !== undefined && cause in SITE_CAUSES) return bySite(job, cause);
+  const completions = (readNumber(job.attrs, 'NumJobCompletions') ?? 0) + 1;
+  const done = { NumJobCompletions: String(completions), JobCurrentFinishTransferOutputDate: String(now) };
+  if (job.attrs.has('GryphusMissingOutput')) return { event: 'stop', set: { ...done, GryphusMissingOutput: null } };
+  const hold = truthOf(job.attrs, 'OnExitHold', done);
+  if (hold === true) {
+    return { event: 'stop', set: { ...done, ...policyHold(job, 'OnExitHold') } };
+  }
+  const remove = job.attrs.has('OnExitRemove') ? truthOf(job.attrs, 'OnExitRemove', done) : true;
+  if (remove === true)
+    return { event: 'complete', set: { ...done, CompletionDate: String(now), JobFinishedHookDone: null } };
+  if (remove === false) {
+    return {
+      event: 'again',
+      set: done,
+      info: {
+        reason: `The job attribute OnExitRemove expression '${job.attrs.get('OnExitRemove')}' evaluated to FALSE`,
+      },
+    };
+  }
+  const reason = `The job attribute OnExitRemove expression '${job.attrs.get('OnExitRemove')}' evaluated to UNDEFINED`;
+  return { event: 'stop', set: { ...done, ...holdAttributes(reason, POLICY_UNDEFINED) } };
+}
+
+/** HTCondor's words and attributes for a hold by one of the job's policy expressions. */
+export function policyHold(job: JobRecord, attribute: 'OnExitHold' | 'PeriodicHold'): Record<string, string | null> {
+  const reason =
+    readString(job.attrs, `${attribute}Reason`) ??
+    `The job attribute ${attribute} expression '${job.attrs.get(attribute)}' evaluated to TRUE`;
+  return {
+    ...holdAttributes(reason, BY_USER_POLICY, readNumber(job.attrs, `${attribute}SubCode`) ?? 0),
+    NumHolds: String((readNumber(job.attrs, 'NumHolds') ?? 0) + 1),
+  };
+}
+
+function bySite(job: JobRecord, cause: SiteCause): Decision {
+  const retries = readNumber(job.attrs, 'JobMaxRetries');
+  const starts = readNumber(job.attrs, 'NumJobStarts') ?? 0;
+  const words = readString(job.attrs, 'GryphusSiteWords') ?? '';
+  const says = SITE_CAUSES[cause].says;
+  if (retries !== undefined && starts <= retries) {
+    return { event: 'again', set: { GryphusSiteCause: null }, info: { reason: `${says} (${words})` } };
+  }
+  const reason = `${says}${words === '' || words === says ? '' : ` (${words})`}. ${SITE_CAUSES[cause].mend}`;
+  return {
+    event: 'stop',
+    set: { ...holdAttributes(reason, SITE_CAUSES[cause].hold), GryphusSiteCause: quoted(cause) },
+  };
+}

@@ -1,0 +1,77 @@
+import { GryphusError, type Retry } from '../errors.ts';
+import { backOff } from './pacing.ts';
+
+export type Connection = 'unused' | 'up' | 'down' | 'needs-login' | 'refused';
+
+export interface HealthView {
+  readonly connection: Connection;
+  readonly words: string;
+  /** Unix milliseconds. */
+  readonly since: number;
+}
+
+/** Sites that want a person are asked again only so often, unless somebody logs in. */
+const PERSON_MS = 300_000;
+
+/** How it goes with one site: what the last exchange gave, and from when on the next may be tried. */
+export class SiteHealth {
+  #connection: Connection = 'unused';
+  #words = '';
+  #since: number;
+  #failures = 0;
+  #notBefore = 0;
+
+  constructor(now: number) {
+    this.#since = now;
+  }
+
+  get view(): HealthView {
+    return { connection: this.#connection, words: this.#words, since: this.#since };
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Milliseconds to leave the site alone. A clock that jumped back must not prolong it. */
+  waitMs(now: number): number {
+    return Math.min(PERSON_MS, Math.max(0, this.#notBefore - now));
+  }
+
+  /** True when this is news. */
+  good(now: number): boolean {
+    this.#failures = 0;
+    this.#notBefore = 0;
+    return this.#become('up', '', now);
+  }
+
+  /** True when this is news. */
+  bad(error: GryphusError, now: number, random: number): boolean {
+    this.#failures += 1;
+    const wait = backOff(this.#failures, random);
+    this.#notBefore = now + (needsPerson(error.retry) ? Math.max(wait, 60_000) : wait);
+    return this.#become(connectionAfter(error), error.message, now);
+  }
+
+  /** Somebody mended something: try at once. */
+  encourage(): void {
+    this.#notBefore = 0;
+  }
+
+  #become(connection: Connection, words: string, now: number): boolean {
+    const news = connection !== this.#connection;
+    if (news) this.#since = now;
+    this.#connection = connection;
+    this.#words = words;
+    return news;
+  }
+}
+
+function needsPerson(retry: Retry): boolean {
+  return retry !== 'later';
+}
+
+function connectionAfter(error: GryphusError): Connection {
+  if (error.code === 'needs-login') return 'needs-login';
+  return error.retry === 'later' ? 'down' : 'refused';
+}

@@ -1,0 +1,28 @@
+import type { GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { quoted } from '../job/values.ts';
+import type { Refusal } from '../site/contract.ts';
+
+/** HTCondor's HoldReasonCode where nothing else fits a site's refusal: "the job's grid resource failed" (manual, GlobusGramError and its heirs). */
+const GRID_FAILED = 37;
+const CODES: Readonly<Record<Refusal['code'], number>> = {
+  'site-refused': GRID_FAILED,
+  'input-missing': 13,
+  'disk-full': 21,
+  'site-busy': GRID_FAILED,
+  'output-missing': 12,
+  'unknown-key': GRID_FAILED,
+};
+
+/** Why a job is held, as HTCondor's attributes. */
+export function holdAttributes(reason: string, code: number, subCode = 0): AttrTexts {
+  return { HoldReason: quoted(reason), HoldReasonCode: String(code), HoldReasonSubCode: String(subCode) };
+}
+
+export function holdByError(error: GryphusError): AttrTexts {
+  return holdAttributes(error.message, error.holdCode ?? GRID_FAILED, error.holdSubCode ?? 0);
+}
+
+export function holdByRefusal(site: string, refusal: Refusal): AttrTexts {
+  return holdAttributes(`Site ${site}: ${refusal.message}`, CODES[refusal.code]);
+}

@@ -1,0 +1,260 @@
+import { GryphusError } from '../errors.ts';
+import type { QueueEvent } from '../job/events.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import type { Lease, Place, Queue, Work, Worker } from '../queue/api.ts';
+import type { Site } from '../site/contract.ts';
+import { BlobIndex } from '../staging/blobs.ts';
+import { AttemptSpool } from '../staging/streams.ts';
+import type { HealthView } from './health.ts';
+import { HAS_PLACE, type Lane, LANES, lanesWanted } from './lanes.ts';
+import { SiteAgent } from './site-agent.ts';
+
+export interface ManagerOptions {
+  readonly identity: string;
+  readonly queue: Queue;
+  readonly spoolDir: string;
+  /** The sites as configured now; asked again when a job names one that is not known. */
+  readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
+  readonly openSite: (record: SiteRecord) => Site;
+  /** This manager has no work left for so long: it ends. Milliseconds. */
+  readonly lingerMs: number;
+  readonly log: (message: string, facts?: object) => void;
+  readonly now?: () => number;
+  readonly random?: () => number;
+}
+
+const LEASE_MS = 15_000;
+const RENEW_MS = 5_000;
+/** Events that come together are looked at together, milliseconds. */
+const GATHER_MS = 15;
+/** Lost wake-ups cost at most so long, milliseconds. */
+const LOOK_AROUND_MS = 30_000;
+
+/**
+ * One user's jobs on all their sites. It keeps nothing that the queue does not have: at its start, and whenever an
+ * event says that somebody did something, it looks which sites' lanes have work and wakes them.
+ */
+export class GridManager {
+  readonly #options: ManagerOptions;
+  readonly #sites = new Map<string, { readonly agent: SiteAgent; readonly site: Site }>();
+  readonly #blobs = new BlobIndex();
+  readonly #spool: AttemptSpool;
+  readonly #stop = new AbortController();
+  readonly #work: Work;
+  #lease: Lease | undefined;
+  #worker: Worker | undefined;
+  #places: readonly Place[] = [];
+  #placesAt = 0;
+  #busyAt: number;
+  #end: (reason: Error | undefined) => void = () => undefined;
+
+  constructor(options: ManagerOptions) {
+    this.#options = options;
+    this.#spool = new AttemptSpool(options.spoolDir);
+    this.#work = options.queue.work(`gm-${options.identity}`);
+    this.#busyAt = this.#now();
+  }
+
+  /** Resolves when there is no work left; rejects when it must end for another reason ('stale-epoch', say). */
+  async run(): Promise<void> {
+    const { queue, identity } = this.#options;
+    this.#lease = await queue.acquireLease(`gm:${identity}`, LEASE_MS, { holder: String(process.pid), force: true });
+    if (!this.#lease) throw new GryphusError('already-running', `A GridManager for ${identity} runs already.`);
+    const ended = new Promise<Error | undefined>((resolve) => {
+      this.#end = resolve;
+    });
+    const timers = [
+      setInterval(() => void this.#guard(this.#renew()), RENEW_MS),
+      setInterval(() => void this.#guard(this.#lookAround()), LOOK_AROUND_MS),
+      setInterval(() => this.#endWhenIdle(), Math.min(1000, this.#options.lingerMs)),
+    ];
+    this.#worker = await this.#work.run(this.#handlers(), { concurrency: 64 });
+    const events = this.#guard(this.#follow());
+    await this.#guard(this.#lookAround());
+    const reason = await ended;
+    for (const timer of timers) clearInterval(timer);
+    this.#stop.abort();
+    await this.#close();
+    await events;
+    if (reason) throw reason;
+  }
+
+  /** Ends it in order: what runs now is let end, nothing new begins. */
+  end(): void {
+    this.#end(undefined);
+  }
+
+  /** Somebody logged in to the site. */
+  async encourage(site: string): Promise<void> {
+    this.#sites.get(site)?.agent.encourage();
+    for (const lane of LANES) await this.#wake(site, lane);
+  }
+
+  /** The open site, for a log-in. */
+  async site(name: string): Promise<Site> {
+    return (await this.#siteOf(name)).site;
+  }
+
+  #handlers(): Record<Lane, (item: { readonly id: string }) => Promise<{ againInMs: number } | undefined>> {
+    const handler = (lane: Lane) => async (item: { readonly id: string }) => {
+      const again = await this.#round(item.id, lane).catch((thrown: unknown) => this.#fail(thrown));
+      return again === undefined || this.#stop.signal.aborted ? undefined : { againInMs: again };
+    };
+    return {
+      submit: handler('submit'),
+      watch: handler('watch'),
+      results: handler('results'),
+      cancel: handler('cancel'),
+    };
+  }
+
+  async #round(name: string, lane: Lane): Promise<number | undefined> {
+    if (this.#stop.signal.aborted) return undefined;
+    this.#busyAt = this.#now();
+    const { agent } = await this.#siteOf(name);
+    const again = await agent.round(lane);
+    this.#busyAt = this.#now();
+    if (lane !== 'watch' || again === undefined) return again;
+    return (await this.#hasWork(name, 'watch')) ? again : undefined;
+  }
+
+  async #siteOf(name: string): Promise<{ readonly agent: SiteAgent; readonly site: Site }> {
+    const known = this.#sites.get(name);
+    if (known) return known;
+    const record = (await this.#options.loadSites()).get(name);
+    const lease = this.#lease;
+    if (!record || !lease) throw new GryphusError('site-unknown', `There is no site '${name}'.`);
+    const again = this.#sites.get(name);
+    if (again) return again;
+    const site = this.#options.openSite(record);
+    const agent = new SiteAgent(
+      {
+        agent: this.#options.queue.agent,
+        manager: this.#options.identity,
+        lease,
+        queue: this.#options.queue,
+        record,
+        site,
+        blobs: this.#blobs,
+        spool: this.#spool,
+        now: () => this.#now(),
+        wake: (lane) => void this.#guard(this.#wake(name, lane)),
+      },
+      {
+        placed: () => this.#placed(name),
+        random: this.#options.random ?? Math.random,
+        onHealth: (view, at) => this.#tell(at, view),
+      },
+    );
+    const open = { agent, site };
+    this.#sites.set(name, open);
+    return open;
+  }
+
+  /** A site that came or went: the state for all who ask, and a notice for those who listen. */
+  async #tell(site: string, view: HealthView): Promise<void> {
+    const { queue, identity } = this.#options;
+    await queue.kv.set('site-status', `${identity}/${site}`, JSON.stringify(view));
+    const about =
+      view.connection === 'up' ? 'site-up' : view.connection === 'needs-login' ? 'site-needs-login' : 'site-down';
+    await queue.notice({
+      about,
+      site,
+      manager: identity,
+      message: view.words === '' ? `Site ${site} answers.` : view.words,
+    });
+    if (view.connection === 'up') for (const lane of LANES) await this.#wake(site, lane);
+  }
+
+  async #lookAround(): Promise<void> {
+    const places = await this.#count();
+    for (const [site, lanes] of lanesWanted(places)) for (const lane of lanes) await this.#wake(site, lane);
+    if (lanesWanted(places).size > 0) this.#busyAt = this.#now();
+  }
+
+  async #count(): Promise<readonly Place[]> {
+    const totals = await this.#options.queue.totals();
+    this.#places = totals.places.filter((place) => place.manager === this.#options.identity);
+    this.#placesAt = this.#now();
+    return this.#places;
+  }
+
+  async #placed(site: string): Promise<number> {
+    const places = await this.#count();
+    return places.filter((p) => p.site === site && HAS_PLACE.includes(p.state)).reduce((sum, p) => sum + p.jobs, 0);
+  }
+
+  async #hasWork(site: string, lane: Lane): Promise<boolean> {
+    if (this.#now() - this.#placesAt > 200) await this.#count();
+    return lanesWanted(this.#places).get(site)?.has(lane) === true;
+  }
+
+  #wake(site: string, lane: Lane): Promise<void> {
+    return this.#work.wake(lane, site, null);
+  }
+
+  /** Reacts to what others did: submits, routes and users' actions; our own transitions wake their lanes themselves. */
+  async #follow(): Promise<void> {
+    let gathering: NodeJS.Timeout | undefined;
+    for await (const { event } of this.#options.queue.subscribe({ signal: this.#stop.signal })) {
+      if (!isFromOutside(event) || gathering) continue;
+      gathering = setTimeout(() => {
+        gathering = undefined;
+        void this.#guard(this.#lookAround());
+      }, GATHER_MS);
+    }
+    clearTimeout(gathering);
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#lease && !(await this.#options.queue.renewLease(this.#lease, LEASE_MS))) {
+      throw new GryphusError('stale-epoch', `Another GridManager serves ${this.#options.identity} now; this one ends.`);
+    }
+  }
+
+  #endWhenIdle(): void {
+    if (this.#now() - this.#busyAt < this.#options.lingerMs) return;
+    void this.#guard(
+      this.#count().then((places) => {
+        if (lanesWanted(places).size === 0) this.#end(undefined);
+      }),
+    );
+  }
+
+  /** Background work: a queue that is away is waited for, anything else ends this process. */
+  async #guard(work: Promise<unknown>): Promise<void> {
+    try {
+      await work;
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  #fail(thrown: unknown): number | undefined {
+    if (this.#stop.signal.aborted) return undefined;
+    if (thrown instanceof GryphusError && thrown.retry === 'later') {
+      this.#options.log('trying again', { error: thrown.message });
+      return 1000;
+    }
+    this.#end(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    return undefined;
+  }
+
+  async #close(): Promise<void> {
+    await this.#worker?.close();
+    await Promise.all([...this.#sites.values()].map(({ site }) => site.close().catch(() => undefined)));
+    await this.#work.close();
+    if (this.#lease) await this.#options.queue.releaseLease(this.#lease).catch(() => undefined);
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+const OTHERS = new Set(['hold', 'release', 'remove', 'takeback']);
+
+function isFromOutside(event: QueueEvent): boolean {
+  if (event.type === 'transition') return OTHERS.has(event.event);
+  return event.type === 'submitted' || event.type === 'materialized' || event.type === 'routed';
+}

@@ -1,0 +1,144 @@
+import { basename } from 'node:path';
+import { GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import type { Change, JobRecord } from '../queue/api.ts';
+import type { FetchOutcome, FetchRequest } from '../site/contract.ts';
+import { makeParents, place } from '../staging/place.ts';
+import { quoted, readNumber, readString } from '../job/values.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
+import { decide } from './decide.ts';
+import { destination, type JobFiles, jobFiles } from './files.ts';
+import { holdAttributes, holdByError } from './hold.ts';
+
+/** A site that could not give some results yet is asked again after so long, milliseconds. */
+const LATER_MS = 15_000;
+
+/** Brings home what ended, decides what becomes of it, and lets the site forget: one batch of each. */
+export async function resultsRound(ctx: SiteContext): Promise<Again> {
+  const finished = await jobsIn(ctx, 'finished');
+  const home = await bringHome(ctx, finished);
+  const fetched = await jobsIn(ctx, 'fetched');
+  await decideAll(ctx, fetched);
+  const over = (
+    await Promise.all((['completing', 'requeueing', 'stopping'] as const).map((s) => jobsIn(ctx, s)))
+  ).flat();
+  await letForget(ctx, over);
+  if (over.length > 0) ctx.wake('submit');
+  if (home < finished.length) return LATER_MS;
+  return finished.length === BATCH || over.length >= BATCH ? 0 : undefined;
+}
+
+async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<number> {
+  if (jobs.length === 0) return 0;
+  const here = ctx.record.target.kind === 'local';
+  const work = new Map<AttemptKey, { job: JobRecord; files: JobFiles }>(
+    jobs.map((job) => [keyOf(ctx, job), { job, files: jobFiles(job.attrs, here) }]),
+  );
+  crashPoint('gm.before-fetch');
+  const requests = await Promise.all([...work].map(([key, { job, files }]) => request(ctx, key, job, files)));
+  const outcomes = await ctx.site.fetch(requests);
+  crashPoint('gm.after-fetch');
+  const changes: Change[] = [];
+  await Promise.all(
+    [...outcomes].map(async ([key, outcome]) => {
+      const found = work.get(key);
+      const change = found && (await settle(ctx, found.job, found.files, outcome));
+      if (change) changes.push(change);
+    }),
+  );
+  await commitChanges(ctx, changes);
+  crashPoint('gm.saved-fetch');
+  return changes.length;
+}
+
+async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files: JobFiles): Promise<FetchRequest> {
+  return {
+    key,
+    outputs: wantsOutputs(job) ? files.outputs : [],
+    stdout: files.stdout !== undefined,
+    stderr: files.stderr !== undefined && files.stderr !== files.stdout,
+    into: await ctx.spool.prepare(key),
+  };
+}
+
+/** `when_to_transfer_output = ON_SUCCESS`: a failed job's files stay behind; its streams come home all the same. */
+function wantsOutputs({ attrs }: JobRecord): boolean {
+  if (attrs.has('GryphusSiteCause')) return false;
+  if (readString(attrs, 'WhenToTransferOutput')?.toUpperCase() !== 'ON_SUCCESS') return true;
+  return readNumber(attrs, 'ExitCode') === (readNumber(attrs, 'JobSuccessExitCode') ?? 0);
+}
+
+/** `undefined`: the site could not give it now, ask again. */
+async function settle(
+  ctx: SiteContext,
+  job: JobRecord,
+  files: JobFiles,
+  outcome: FetchOutcome,
+): Promise<Change | undefined> {
+  const change = { id: job.id, from: job.state, attempt: job.attempt };
+  if (!outcome.ok && outcome.missing.length === 0) {
+    if (outcome.refusal.kind === 'later') return undefined;
+    const reason = `Site ${ctx.record.name}: ${outcome.refusal.message}`;
+    return { ...change, event: outcome.refusal.kind === 'gone' ? 'lost' : 'keep', set: holdAttributes(reason, 12) };
+  }
+  try {
+    let bytes = 0;
+    for (const file of outcome.files) {
+      const to = target(files, file.kind, file.name);
+      if (to === undefined) continue;
+      if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to);
+      await place({ from: file.path, to, executable: file.executable });
+      bytes += file.bytes;
+    }
+    return { ...change, event: 'fetched', set: { BytesRecvd: `${bytes}.0`, ...missing(ctx, job, outcome) } };
+  } catch (thrown) {
+    if (!(thrown instanceof GryphusError)) throw thrown;
+    return { ...change, event: 'keep', set: holdByError(thrown) };
+  }
+}
+
+/** A named output that the job did not make: the decision holds the job for it (HTCondor: hold code 12). */
+function missing(ctx: SiteContext, job: JobRecord, outcome: FetchOutcome): AttrTexts {
+  if (outcome.ok) return { GryphusMissingOutput: null };
+  const names = outcome.missing.map((name) => `'${name}'`).join(', ');
+  const program = basename(job.attrs.get('Cmd')?.replaceAll('"', '') ?? 'the job');
+  const reason = `${program} ended at ${ctx.record.name} without the output ${names} that transfer_output_files names.`;
+  return { ...holdAttributes(reason, 12, 2), GryphusMissingOutput: quoted(names) };
+}
+
+function target(files: JobFiles, kind: 'output' | 'stdout' | 'stderr', name: string): string | undefined {
+  return kind === 'output' ? destination(files, name) : files[kind];
+}
+
+async function decideAll(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<void> {
+  crashPoint('gm.before-decide');
+  await commitChanges(
+    ctx,
+    jobs.map((job) => ({
+      id: job.id,
+      from: job.state,
+      attempt: job.attempt,
+      ...decide(job, Math.floor(ctx.now() / 1000)),
+    })),
+  );
+  crashPoint('gm.saved-decide');
+}
+
+async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<void> {
+  if (jobs.length === 0) return;
+  const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));
+  crashPoint('gm.before-forget');
+  const outcomes = await ctx.site.forget([...byKey.keys()]);
+  crashPoint('gm.after-forget');
+  const changes: Change[] = [];
+  for (const [key, outcome] of outcomes) {
+    const job = byKey.get(key);
+    if (!job || !outcome.ok) continue;
+    await ctx.spool.remove(key);
+    changes.push({ id: job.id, from: job.state, attempt: job.attempt, event: 'forgotten' });
+  }
+  await commitChanges(ctx, changes);
+  crashPoint('gm.saved-forget');
+}

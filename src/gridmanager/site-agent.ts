@@ -1,0 +1,111 @@
+import { GryphusError } from '../errors.ts';
+import type { Again, SiteContext } from './context.ts';
+import { cancelRound } from './cancel-lane.ts';
+import { SiteHealth, type HealthView } from './health.ts';
+import type { Lane } from './lanes.ts';
+import { SubmitBudget } from './pacing.ts';
+import { resultsRound } from './results-lane.ts';
+import { submitRound } from './submit-lane.ts';
+import { freshWatch, type WatchState, watchRound } from './watch-lane.ts';
+import { markSilent } from './silence.ts';
+
+/** After so long without an answer the site's jobs are *unknown*, milliseconds. */
+const SILENT_AFTER_MS = 30_000;
+
+export interface SiteAgentOptions {
+  readonly placed: () => Promise<number>;
+  readonly random: () => number;
+  /** The site's health changed; told once for each change. */
+  readonly onHealth: (view: HealthView, site: string) => Promise<void>;
+}
+
+/** Cares for one site of one manager: runs the lanes' rounds, and keeps account of how the site answers. */
+export class SiteAgent {
+  readonly #ctx: SiteContext;
+  readonly #options: SiteAgentOptions;
+  readonly #health: SiteHealth;
+  readonly #budget: SubmitBudget;
+  #watch: WatchState;
+  #silent = false;
+
+  constructor(ctx: SiteContext, options: SiteAgentOptions) {
+    this.#ctx = ctx;
+    this.#options = options;
+    this.#health = new SiteHealth(ctx.now());
+    this.#budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
+    this.#watch = freshWatch(ctx);
+  }
+
+  get name(): string {
+    return this.#ctx.record.name;
+  }
+
+  /** Somebody logged in, or mended the site: try at once. */
+  encourage(): void {
+    this.#health.encourage();
+  }
+
+  /** One round of a lane; when it wants the next. Only what ends this process is thrown. */
+  async round(lane: Lane): Promise<Again> {
+    const wait = this.#health.waitMs(this.#ctx.now());
+    if (wait > 0) return wait;
+    try {
+      const again = await this.#run(lane);
+      await this.#good();
+      return again;
+    } catch (thrown) {
+      if (!(thrown instanceof GryphusError) || !ABOUT_THE_SITE.has(thrown.code)) throw thrown;
+      return this.#bad(thrown);
+    }
+  }
+
+  #run(lane: Lane): Promise<Again> {
+    switch (lane) {
+      case 'submit':
+        return submitRound(this.#ctx, { budget: this.#budget, placed: this.#options.placed });
+      case 'watch':
+        return watchRound(this.#ctx, this.#watch);
+      case 'results':
+        return resultsRound(this.#ctx);
+      case 'cancel':
+        return cancelRound(this.#ctx);
+    }
+  }
+
+  async #good(): Promise<void> {
+    if (!this.#health.good(this.#ctx.now())) return;
+    if (this.#silent) this.#watch = freshWatch(this.#ctx);
+    this.#silent = false;
+    await this.#options.onHealth(this.#health.view, this.name);
+  }
+
+  async #bad(error: GryphusError): Promise<Again> {
+    const now = this.#ctx.now();
+    if (this.#health.bad(error, now, this.#options.random()))
+      await this.#options.onHealth(this.#health.view, this.name);
+    if (!this.#silent && now - this.#health.view.since >= SILENT_AFTER_MS) {
+      this.#silent = true;
+      await markSilent(this.#ctx);
+    }
+    return Math.max(1, this.#health.waitMs(now));
+  }
+}
+
+/** Failures that say something of the site and nothing of us; a job is never failed for one (invariant 5). */
+const ABOUT_THE_SITE: ReadonlySet<string> = new Set([
+  'site-unreachable',
+  'site-busy',
+  'site-refused',
+  'site-unknown',
+  'host-key-changed',
+  'host-key-unknown',
+  'login-refused',
+  'needs-login',
+  'credential-expired',
+  'credential-invalid',
+  'protocol-error',
+  'timeout',
+  'missing-program',
+  'bad-config',
+  'disk-full',
+]);

@@ -1,0 +1,67 @@
+import { basename } from 'node:path';
+import type { Attrs } from '../job/attrs.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import { readNumber, readString } from '../job/values.ts';
+import type { JobRecord } from '../queue/api.ts';
+import type { AttemptSpec, BatchOptions, Resources, SiteFile } from '../site/contract.ts';
+import { resolveInputs } from '../staging/inputs.ts';
+import { jobArguments, jobEnvironment } from '../submit/api.ts';
+import type { SiteContext } from './context.ts';
+import { jobFiles } from './files.ts';
+
+/** What a site needs to know of a job for one attempt. Rejects with 'input-missing' where a file at home is not there. */
+export async function attemptSpec(
+  ctx: Pick<SiteContext, 'record' | 'blobs'>,
+  key: AttemptKey,
+  job: JobRecord,
+): Promise<AttemptSpec> {
+  const ad = job.attrs;
+  const files = jobFiles(ad, ctx.record.target.kind === 'local');
+  const blob = async (path: string): Promise<SiteFile> => ({ kind: 'blob', blob: await ctx.blobs.blobOf(path) });
+  const there = (path: string): SiteFile => ({ kind: 'there', path });
+  return {
+    key,
+    title: title(ad),
+    executable: files.sendExecutable ? await blob(files.executable) : there(files.executable),
+    args: jobArguments(ad),
+    env: jobEnvironment(ad),
+    stdin: files.stdin === undefined ? undefined : files.sandbox ? await blob(files.stdin) : there(files.stdin),
+    inputs: await resolveInputs(files.inputs, ctx.blobs),
+    ...(files.sandbox ? {} : { cwd: files.iwd }),
+    joinStderr: files.stdout !== undefined && files.stdout === files.stderr,
+    resources: resources(ad, ctx.record.walltime),
+    batch: batchOptions(ad, ctx.record),
+  };
+}
+
+/** What the site's queue shows: the batch name or the program's, in plain ASCII. */
+function title(ad: Attrs): string {
+  const name = readString(ad, 'JobBatchName') ?? basename(readString(ad, 'Cmd') ?? 'job');
+  const plain = name.replaceAll(/[^A-Za-z0-9._-]+/g, '_').slice(0, 60);
+  return /^[A-Za-z]/.test(plain) ? plain : `job_${plain}`;
+}
+
+function resources(ad: Attrs, defaultWalltime: number | undefined): Resources {
+  const positive = (name: string) => {
+    const value = readNumber(ad, name);
+    return value !== undefined && value > 0 ? Math.ceil(value) : undefined;
+  };
+  return {
+    cpus: positive('RequestCpus') ?? 1,
+    memoryMb: positive('RequestMemory'),
+    diskKb: positive('RequestDisk'),
+    gpus: positive('RequestGPUs'),
+    walltimeSeconds: positive('BatchRuntime') ?? defaultWalltime,
+  };
+}
+
+function batchOptions(ad: Attrs, record: SiteContext['record']): BatchOptions {
+  const queue = readString(ad, 'BatchQueue') ?? record.queue;
+  const project = readString(ad, 'BatchProject') ?? record.project;
+  const extra = (readString(ad, 'BatchExtraSubmitArgs') ?? '').split(/\s+/).filter((word) => word !== '');
+  return {
+    ...(queue === undefined || queue === '' ? {} : { queue }),
+    ...(project === undefined || project === '' ? {} : { project }),
+    extraArgs: [...record.extraArgs, ...extra],
+  };
+}

@@ -1,0 +1,126 @@
+import { ClassAd, ClassAdSyntaxError, type Expr, evaluate, parseExpr, printValue, Real } from '../classad/api.ts';
+import { GryphusError } from '../errors.ts';
+import type { Attrs, AttrTexts } from './attrs.ts';
+
+/** Anything that gives attributes' expression texts by name. */
+export interface TextSource {
+  get(name: string): string | undefined;
+}
+
+/** The expression text of a string, in the old ClassAd syntax that the queue keeps. */
+export function quoted(text: string): string {
+  return printValue(text, 'old');
+}
+
+/** The attribute's value where it is a string; most are literals, which are read without a parser. */
+export function readString(source: TextSource, name: string): string | undefined {
+  const text = source.get(name);
+  if (text === undefined) return undefined;
+  if (/^"[^"\\]*"$/.test(text)) return text.slice(1, -1);
+  const value = valueOf(source, text);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The attribute's value where it is a number, or a boolean taken as 0 or 1. */
+export function readNumber(source: TextSource, name: string): number | undefined {
+  const text = source.get(name);
+  if (text === undefined) return undefined;
+  if (/^-?\d{1,15}(\.\d+)?$/.test(text)) return Number(text);
+  const value = valueOf(source, text);
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  if (typeof value === 'number' || typeof value === 'bigint') return Number(value);
+  return value instanceof Real ? value.value : undefined;
+}
+
+export function readBoolean(source: TextSource, name: string): boolean | undefined {
+  const text = source.get(name);
+  if (text === undefined) return undefined;
+  if (/^(true|false)$/i.test(text)) return text.toLowerCase() === 'true';
+  return condition(valueOf(source, text));
+}
+
+/**
+ * A policy expression's truth over a job's ad, with some attributes as they are about to be; numbers count as HTCondor
+ * takes them (0 is false). `undefined`: undefined or an error.
+ */
+export function truthOf(attrs: Attrs, name: string, about: AttrTexts = {}): boolean | undefined {
+  const text = attrs.get(name);
+  if (text === undefined) return undefined;
+  if (/^(true|false)$/i.test(text)) return text.toLowerCase() === 'true';
+  const ad = adOf(attrs);
+  for (const [key, value] of Object.entries(about)) {
+    if (value === null) ad.delete(key);
+    else ad.setExpr(key, expression(value));
+  }
+  return condition(evaluate(expression(text), { my: ad }));
+}
+
+/** A job's ad, chained to its cluster's, which is built once for all jobs of the cluster. */
+export function adOf(attrs: Attrs): ClassAd {
+  const ad = new ClassAd();
+  for (const [name, text] of Object.entries(attrs.own)) if (text !== null) ad.setExpr(name, expression(text));
+  if (attrs.parent) ad.chainTo(sharedAd(attrs.parent));
+  return ad;
+}
+
+export type ClassAdPredicate = (attrs: Attrs) => boolean;
+
+/** A constraint as a test of jobs; one that does not parse is 'bad-input', with `where` it stands, its column and what was expected. */
+export function compileConstraint(text: string, where: string): ClassAdPredicate {
+  let expr: Expr;
+  try {
+    expr = parseExpr(text, 'old');
+  } catch (thrown) {
+    if (!(thrown instanceof ClassAdSyntaxError)) throw thrown;
+    throw new GryphusError('bad-input', `${where}: ${thrown.message}`, {
+      suggestions: [`For example: --constraint 'JobStatus == 5 && Owner == "jane"'`],
+    });
+  }
+  return (attrs) => condition(evaluate(expr, { my: adOf(attrs) })) === true;
+}
+
+const shared = new WeakMap<Attrs, ClassAd>();
+
+function sharedAd(attrs: Attrs): ClassAd {
+  let ad = shared.get(attrs);
+  if (!ad) {
+    ad = adOf(attrs);
+    shared.set(attrs, ad);
+  }
+  return ad;
+}
+
+/** Expressions repeat: the same text is parsed once. */
+const parsed = new Map<string, Expr>();
+const REMEMBERED = 5000;
+
+function expression(text: string): Expr {
+  let expr = parsed.get(text);
+  if (!expr) {
+    expr = parseStored(text);
+    if (parsed.size >= REMEMBERED) parsed.clear();
+    parsed.set(text, expr);
+  }
+  return expr;
+}
+
+/** What is in the queue was parsed when it came in; a text from elsewhere that does not parse counts as an error value. */
+function parseStored(text: string): Expr {
+  try {
+    return parseExpr(text, 'old');
+  } catch (thrown) {
+    if (thrown instanceof ClassAdSyntaxError) return parseExpr('error', 'old');
+    throw thrown;
+  }
+}
+
+function valueOf(source: TextSource, text: string) {
+  const isAd = 'own' in source;
+  return evaluate(expression(text), isAd ? { my: adOf(source as Attrs) } : {});
+}
+
+function condition(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  if (typeof value === 'number' || typeof value === 'bigint') return Number(value) !== 0;
+  return value instanceof Real ? value.value !== 0 : undefined;
+}

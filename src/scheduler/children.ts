@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type Child, plan, type Trouble, troubleAfter } from './plan.ts';
+
+export interface ChildrenOptions {
+  /** What the GridManager's process is told of its surroundings; never a secret. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly onStart: (child: Child) => void;
+  readonly onEnd: (child: Child, clean: boolean, words: string) => void;
+  readonly now?: () => number;
+}
+
+/**
+ * The GridManagers that this Scheduler started. They are processes of their own and outlive it: a new Scheduler's
+ * GridManager takes the lease with the next epoch, and the old one ends by itself.
+ */
+export class Children {
+  readonly #options: ChildrenOptions;
+  readonly #running = new Map<string, Child & { readonly process: ChildProcess }>();
+  readonly #troubles = new Map<string, Trouble>();
+
+  constructor(options: ChildrenOptions) {
+    this.#options = options;
+  }
+
+  get running(): readonly Child[] {
+    return [...this.#running.values()].map(({ identity, pid, startedAt }) => ({ identity, pid, startedAt }));
+  }
+
+  /** Starts who is missing; when to look again, milliseconds from now, where somebody has to wait. */
+  ensure(wanted: ReadonlySet<string>): number | undefined {
+    let again: number | undefined;
+    for (const step of plan(this.#now(), wanted, this.#running, this.#troubles)) {
+      if (step.do === 'start') this.#start(step.identity);
+      else again = Math.min(again ?? Number.POSITIVE_INFINITY, step.untilMs - this.#now());
+    }
+    return again;
+  }
+
+  /** Asks all to end in order, and waits for it; after `patienceMs` they are killed. */
+  async end(patienceMs: number): Promise<void> {
+    await Promise.all([...this.#running.values()].map(({ process }) => endProcess(process, patienceMs)));
+  }
+
+  #start(identity: string): void {
+    const main = fileURLToPath(new URL(`../gridmanager/main.js`, import.meta.url));
+    const process_ = spawn(process.execPath, ['--enable-source-maps', main, identity], {
+      env: this.#options.env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const child = { identity, pid: process_.pid ?? 0, startedAt: this.#now(), process: process_ };
+    let words = '';
+    process_.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      words = (words + text).slice(-2000);
+    });
+    this.#running.set(identity, child);
+    if (process_.pid !== undefined) this.#options.onStart(child);
+    process_.once('error', (error) => this.#ended(child, false, error.message));
+    process_.once('close', (code, signal) => {
+      const how = signal === null ? `exit status ${code}` : `signal ${signal}`;
+      this.#ended(child, code === 0, words.trim() === '' ? how : `${how}: ${words.trim()}`);
+    });
+  }
+
+  #ended(child: Child, clean: boolean, words: string): void {
+    if (!this.#running.delete(child.identity)) return;
+    const now = this.#now();
+    const trouble = troubleAfter(this.#troubles.get(child.identity), clean, now - child.startedAt, now);
+    if (trouble) this.#troubles.set(child.identity, trouble);
+    else this.#troubles.delete(child.identity);
+    this.#options.onEnd(child, clean, words);
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+async function endProcess(child: ChildProcess, patienceMs: number): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
+  await gone;
+  clearTimeout(timer);
+}

@@ -1,0 +1,104 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { ensureStateDirs, loadPaths } from '../config/paths.ts';
+import { loadSettings } from '../config/settings.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { openLog } from '../log.ts';
+import { openQueue, type Queue } from '../queue/api.ts';
+import { isAlive, processIdentity } from '../util/process-identity.ts';
+import { Children } from './children.ts';
+import { LogListener } from './log-listener.ts';
+import { MailListener } from './mail-listener.ts';
+import { Scheduler } from './scheduler.ts';
+
+/** The Scheduler's process. It says `ready` on standard output when it is at work. */
+async function main(): Promise<void> {
+  const paths = loadPaths();
+  ensureStateDirs(paths);
+  const settings = await loadSettings(paths);
+  const log = openLog(join(paths.logDir, 'scheduler.log'), settings['log.level'], settings['log.max_size']);
+  const queue = await openQueue({
+    stateDir: paths.stateDir,
+    socketDir: paths.socketDir,
+    url: settings['redis.url'],
+    start: 'keep',
+  });
+  await refuseSecond(queue);
+  const children = new Children({
+    env: process.env,
+    onStart: (child) => {
+      log.info(child, 'GridManager started');
+      const { pid, identity, startedAt } = child;
+      void queue.kv
+        .set('daemon', `gm:${identity}`, JSON.stringify({ ...processIdentity(pid), since: startedAt }))
+        .catch(() => undefined);
+    },
+    onEnd: (child, clean, words) => {
+      log[clean ? 'info' : 'error']({ ...child, words }, 'GridManager ended');
+      void queue.kv.delete('daemon', `gm:${child.identity}`).catch(() => undefined);
+      const about = clean ? 'manager-ended' : 'manager-failed';
+      void queue
+        .notice({ about, manager: child.identity, message: `The GridManager of ${child.identity} ended: ${words}.` })
+        .catch(() => undefined);
+    },
+  });
+  const scheduler = new Scheduler({
+    queue,
+    children,
+    listeners: [
+      new LogListener({
+        queue,
+        host: hostname(),
+        style: settings['user_log.format'],
+        log: (m, f) => log.warn(f ?? {}, m),
+      }),
+      await MailListener.open({ queue, settings, log: (m, f) => log.warn(f ?? {}, m) }),
+    ],
+    periodicMs: settings['scheduler.periodic_interval'] * 1000,
+    log: (message, facts) => log.info(facts ?? {}, message),
+  });
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => scheduler.end());
+  try {
+    await scheduler.run(() => {
+      void queue.kv.set('daemon', 'scheduler', JSON.stringify({ ...processIdentity(), since: Date.now() })).then(() => {
+        log.info('ready');
+        process.stdout.write('ready\n');
+      });
+    });
+  } finally {
+    await children.end(10_000);
+    await queue.kv.delete('daemon', 'scheduler').catch(() => undefined);
+    await queue.close();
+    log.info('ended');
+  }
+}
+
+/** A Scheduler that was killed holds its lease on: whoever is alive holds it for good, a dead one's is taken. */
+async function refuseSecond(queue: Queue): Promise<void> {
+  const entry = await queue.kv.get('daemon', 'scheduler');
+  if (!entry) return;
+  const other: { pid: number; started: string } = JSON.parse(entry.value);
+  if (isAlive(other)) {
+    throw new GryphusError(
+      'already-running',
+      `A Scheduler runs already on this state directory (process ${other.pid}).`,
+      {
+        suggestions: ['See `gryphus status`; end it with `gryphus down`.'],
+      },
+    );
+  }
+  const lease = await queue.acquireLease('scheduler', 1, { force: true });
+  if (lease) await queue.releaseLease(lease);
+}
+
+// The one who started us goes away after `ready`: its closed pipes must not end us.
+process.stdout.on('error', () => undefined);
+process.stderr.on('error', () => undefined);
+
+main().then(
+  () => process.exit(0),
+  (thrown: unknown) => {
+    process.stderr.write(`${asError(thrown).message}\n`);
+    process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
+  },
+);

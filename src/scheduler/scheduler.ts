@@ -1,0 +1,167 @@
+import { isEnd, type State, STATES } from '../job/life.ts';
+import { laneOf } from '../gridmanager/lanes.ts';
+import { GryphusError } from '../errors.ts';
+import type { Cursor, EventEntry, Lease, Queue } from '../queue/api.ts';
+import type { Children } from './children.ts';
+import { Ended } from './ended.ts';
+import type { Listener } from './listener.ts';
+import { materializeAll } from './materialize.ts';
+import { hasPeriodicPolicy, periodicChange } from './periodic.ts';
+
+export interface SchedulerOptions {
+  readonly queue: Queue;
+  readonly children: Children;
+  /** Who is told of every event, in this order, before it is passed over for good. */
+  readonly listeners: readonly Listener[];
+  /** Milliseconds. */
+  readonly periodicMs: number;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+const LEASE_MS = 15_000;
+const EVENTS_AT_ONCE = 1000;
+
+/**
+ * The daemon that watches the queue: starts GridManagers for whoever has work, makes procs of late-materialized
+ * clusters, applies periodic policy, tells every event to its listeners (logs, mail), and moves ended jobs into the
+ * history once all listeners have heard of them.
+ */
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #stop = new AbortController();
+  readonly #ended: Ended;
+  #lease: Lease | undefined;
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+    this.#ended = new Ended(options.queue);
+  }
+
+  /** Runs until `end()`; rejects with 'already-running' when another has the state directory. */
+  async run(ready: () => void): Promise<void> {
+    const { queue } = this.#options;
+    this.#lease = await queue.acquireLease('scheduler', LEASE_MS, { holder: String(process.pid) });
+    if (!this.#lease) {
+      throw new GryphusError('already-running', 'A Scheduler runs already on this state directory.', {
+        suggestions: ['See `gryphus status`; end it with `gryphus down`.'],
+      });
+    }
+    const cursor = await queue.cursor('scheduler', '0');
+    await this.#ended.recover();
+    ready();
+    try {
+      await Promise.all([
+        this.#loop(() => this.#renew(), LEASE_MS / 3),
+        this.#loop(() => this.#staff(), 2000),
+        this.#loop(() => this.#periodic(), this.#options.periodicMs),
+        this.#loop(() => queue.trimEvents(), 60_000),
+        this.#listen(cursor),
+      ]);
+    } finally {
+      await queue.releaseLease(this.#lease).catch(() => undefined);
+    }
+  }
+
+  end(): void {
+    this.#stop.abort();
+  }
+
+  /** Starts the GridManagers that are wanted, and makes the procs that there is room for. */
+  async #staff(): Promise<void> {
+    const { queue, children } = this.#options;
+    const { places } = await queue.totals();
+    const wanted = places.filter(
+      (p) => p.jobs > 0 && p.manager !== '' && p.site !== '' && laneOf(p.state) !== undefined,
+    );
+    children.ensure(new Set(wanted.map((place) => place.manager)));
+    if (this.#lease) await materializeAll(queue, this.#lease);
+  }
+
+  async #listen(cursor: Cursor): Promise<void> {
+    const { listeners } = this.#options;
+    while (!this.#stop.signal.aborted) {
+      const entries = await this.#patiently(() => cursor.read({ limit: EVENTS_AT_ONCE, blockMs: 1000 }));
+      const last = entries?.at(-1);
+      if (!entries || !last) continue;
+      for (const listener of listeners) await this.#patiently(() => listener.hear(entries));
+      await this.#patiently(() => cursor.save(last.id));
+      // Only now: a batch that is told again after a crash must still find its jobs in the queue.
+      await this.#patiently(() => this.#afterwards(entries));
+    }
+  }
+
+  async #afterwards(entries: readonly EventEntry[]): Promise<void> {
+    await this.#ended.note(entries);
+    if (
+      entries.some(({ event }) => CHANGES_STAFF.has(event.type) || (event.type === 'transition' && isNews(event.to)))
+    ) {
+      await this.#staff();
+    }
+  }
+
+  async #periodic(): Promise<void> {
+    const { queue } = this.#options;
+    for (const { cluster } of await queue.clusters()) {
+      const shared = await queue.cluster(cluster);
+      if (!shared || !hasPeriodicPolicy(shared.attrs)) continue;
+      const changes = [];
+      for await (const job of queue.query({ clusters: [cluster], states: LIVE })) {
+        const change = periodicChange(job);
+        if (change) changes.push(change);
+      }
+      if (changes.length > 0) await queue.transitionMany(changes);
+    }
+    await this.#ended.retry();
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#lease && !(await this.#options.queue.renewLease(this.#lease, LEASE_MS))) {
+      throw new GryphusError('stale-epoch', 'Another Scheduler has this state directory now; this one ends.');
+    }
+  }
+
+  async #loop(work: () => Promise<unknown>, everyMs: number): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      await this.#patiently(work);
+      await pause(everyMs, this.#stop.signal);
+    }
+  }
+
+  /** A queue that is away is waited for; everything else ends the Scheduler. */
+  async #patiently<T>(work: () => Promise<T>): Promise<T | undefined> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (thrown) {
+        if (this.#stop.signal.aborted) return undefined;
+        if (!(thrown instanceof GryphusError) || thrown.retry !== 'later') {
+          this.#stop.abort();
+          throw thrown;
+        }
+        this.#options.log('trying again', { error: thrown.message });
+        await pause(1000, this.#stop.signal);
+      }
+    }
+  }
+}
+
+const CHANGES_STAFF = new Set(['submitted', 'materialized', 'routed']);
+const LIVE: readonly State[] = STATES.filter((state) => !isEnd(state));
+
+/** The job came to a state in which somebody must care for it, or it made room for another. */
+function isNews(state: State): boolean {
+  return state === 'idle' || isEnd(state) || laneOf(state) === 'cancel' || laneOf(state) === 'results';
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done() {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    }
+    signal.addEventListener('abort', done);
+  });
+}
