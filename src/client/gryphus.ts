@@ -1,4 +1,21 @@
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
+import { loadSettings, type Settings } from '../config/settings.ts';
+import { loadSite, loadSites } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
+import { managerIdentity } from '../job/identity.ts';
+import { isEnd, JOB_STATUS, LIFE, STATES } from '../job/life.ts';
+import { openQueue, type Queue } from '../queue/api.ts';
+import { act, edit } from './act.ts';
+import { runningScheduler, startScheduler } from './daemon.ts';
+import { daemonStatus, endDaemons } from './daemon-status.ts';
+import { loginAtDesk } from './login.ts';
+import { queryOf, selectJobs, viewOf } from './select.ts';
+import { siteStatuses } from './site-status.ts';
+import { dryRun, submitCluster } from './submit.ts';
+import { tail } from './tail.ts';
 import type {
   Action,
   ActionRequest,
@@ -20,40 +37,223 @@ import type {
   WaitRequest,
   Why,
 } from './types.ts';
+import { wait } from './wait.ts';
+import { whyOf } from './why.ts';
 
-/** All that the command line can do, for a program. */
-export interface GryphusApi {
-  /** Acknowledged when the jobs are on disk (invariant 1). */
-  submit(request: SubmitRequest): Promise<Submitted>;
-  query(request?: QueryRequest): AsyncIterable<JobView>;
-  /** Ended jobs, the newest first. */
-  history(request?: QueryRequest): AsyncIterable<JobView>;
-  totals(selection?: Selection): Promise<Totals>;
-  act(action: Action, request: ActionRequest): Promise<readonly ActionResult[]>;
-  /** Sets attributes (ClassAd expression texts) of the selected jobs. */
-  edit(selection: Selection, set: Readonly<Record<string, string>>): Promise<readonly ActionResult[]>;
-  /** False when the time ran out first. */
-  wait(request: WaitRequest): Promise<boolean>;
-  tail(request: TailRequest): AsyncIterable<Uint8Array>;
-  why(selection: Selection): AsyncIterable<Why>;
-  /** From now on, or from a cursor of an earlier event. */
-  events(options?: { readonly from?: string; readonly signal?: AbortSignal }): AsyncIterable<QueueEvent>;
-  sites(): Promise<readonly SiteStatus[]>;
-  testSite(name: string, ask?: AskUser): AsyncIterable<CheckStep>;
-  login(site: string, ask: AskUser): Promise<void>;
-  audit(site: string): Promise<readonly AuditEntry[]>;
-  settle(site: string, key: string, how: 'adopt' | 'clean'): Promise<void>;
-  status(): Promise<DaemonStatus>;
-  close(): Promise<void>;
-}
+/**
+ * A personal Gryphus: all that the command line can do, for a program. Every method rejects with a GryphusError, whose
+ * `code`, `retry` and `suggestions` say what to do.
+ */
+export class Gryphus {
+  readonly #paths: Paths;
+  readonly #settings: Settings;
+  readonly #queue: Queue;
+  readonly #env: NodeJS.ProcessEnv;
 
-/** Static entry points; dryRun needs no daemon and touches nothing. */
-export interface GryphusStatics {
-  open(options?: OpenOptions): Promise<GryphusApi>;
-  dryRun(request: SubmitRequest): Promise<DryRun>;
+  private constructor(paths: Paths, settings: Settings, queue: Queue, env: NodeJS.ProcessEnv) {
+    this.#paths = paths;
+    this.#settings = settings;
+    this.#queue = queue;
+    this.#env = env;
+  }
+
+  /** Opens the agent of this user (or of `home`), and starts its Scheduler where none runs, unless told not to. */
+  static async open(options: OpenOptions = {}): Promise<Gryphus> {
+    const env = options.home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: options.home };
+    const paths = loadPaths(env);
+    ensureStateDirs(paths);
+    const settings = await loadSettings(paths);
+    const start = options.start ?? true;
+    const queue = await openQueue({
+      stateDir: paths.stateDir,
+      socketDir: paths.socketDir,
+      url: settings['redis.url'],
+      start: start ? 'if-needed' : 'never',
+    });
+    const gryphus = new Gryphus(paths, settings, queue, env);
+    if (start) await gryphus.#ensureScheduler();
+    return gryphus;
+  }
+
+  /** What a submit would do; needs no daemon and touches nothing. */
+  static dryRun(request: SubmitRequest): Promise<DryRun> {
+    return dryRun(request, loadPaths());
+  }
+
   /** Starts the Scheduler and its Redis, or finds them running. */
-  up(options?: OpenOptions): Promise<DaemonStatus>;
-  /** Ends them; jobs at sites run on. */
-  down(options?: OpenOptions): Promise<DaemonStatus>;
+  static async up(options: OpenOptions = {}): Promise<DaemonStatus> {
+    const gryphus = await Gryphus.open({ ...options, start: true });
+    try {
+      return await gryphus.status();
+    } finally {
+      await gryphus.close();
+    }
+  }
+
+  /** Ends the Scheduler, the GridManagers and the private Redis; jobs at sites run on. */
+  static async down(options: OpenOptions = {}): Promise<DaemonStatus> {
+    const env = options.home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: options.home };
+    return endDaemons(loadPaths(env));
+  }
+
+  /** Acknowledged when the jobs are on disk (DESIGN.md, invariant 1). */
+  submit(request: SubmitRequest): Promise<Submitted> {
+    return submitCluster(this.#queue, request, this.#paths, this.owner);
+  }
+
+  async *query(request: QueryRequest = {}): AsyncGenerator<JobView> {
+    for await (const job of selectJobs(this.#queue, request, request.limit)) yield viewOf(job, request);
+  }
+
+  /** Ended jobs, the newest first. */
+  async *history(request: QueryRequest = {}): AsyncGenerator<JobView> {
+    const { ids, clusters, where } = queryOf(request);
+    const owner = request.owner === undefined ? undefined : `"${request.owner}"`;
+    const found = this.#queue.history.read({
+      ...(ids === undefined ? {} : { ids }),
+      ...(clusters === undefined ? {} : { clusters }),
+      where: (job) =>
+        (owner === undefined || job.attrs.get('Owner') === owner) && (!where || where({ ...BLANK, ...job })),
+      ...(request.limit === undefined ? {} : { limit: request.limit }),
+    });
+    for await (const job of found) yield viewOf(job, request);
+  }
+
+  async totals(selection: Selection = {}): Promise<Totals> {
+    const states = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<(typeof STATES)[number], number>;
+    const all = Object.keys(selection).every((key) => key === 'all');
+    if (all) Object.assign(states, (await this.#queue.totals()).states);
+    else for await (const job of selectJobs(this.#queue, selection)) states[job.state] += 1;
+    const showing = (status: keyof typeof JOB_STATUS) =>
+      STATES.filter((state) => LIFE[state].shows === status).reduce((sum, state) => sum + states[state], 0);
+    const waiting = await this.#queue.unmaterialized();
+    return {
+      jobs: Object.values(states).reduce((sum, jobs) => sum + jobs, 0),
+      completed: showing('completed'),
+      removed: showing('removed'),
+      idle: showing('idle'),
+      running: showing('running') + showing('transferring'),
+      held: showing('held'),
+      suspended: showing('suspended'),
+      unmaterialized: waiting.reduce((sum, cluster) => sum + Math.max(0, cluster.total - cluster.nextProc), 0),
+    };
+  }
+
+  act(action: Action, request: ActionRequest): Promise<readonly ActionResult[]> {
+    return act(this.#queue, action, request, this.owner);
+  }
+
+  /** Sets attributes (ClassAd expression texts) of the selected jobs. */
+  edit(selection: Selection, set: Readonly<Record<string, string>>): Promise<readonly ActionResult[]> {
+    return edit(this.#queue, selection, set);
+  }
+
+  /** False when the time ran out first. */
+  wait(request: WaitRequest): Promise<boolean> {
+    return wait(this.#queue, request);
+  }
+
+  tail(request: TailRequest): AsyncGenerator<Uint8Array> {
+    return tail(this.#queue, this.#paths.spoolDir, request);
+  }
+
+  async *why(selection: Selection): AsyncGenerator<Why> {
+    const sites = await loadSites(this.#paths);
+    for await (const job of selectJobs(this.#queue, selection)) yield whyOf(this.#queue, job, sites);
+  }
+
+  /** From now on, or from the cursor of an earlier event. */
+  async *events(
+    options: { readonly from?: string; readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<QueueEvent & { readonly cursor: string }> {
+    for await (const { id, event } of this.#queue.subscribe(options)) yield { ...event, cursor: id };
+  }
+
+  /**
+   * Calls back when a job ends (`terminated`) or needs a person (`problem`: held, a site that wants a log-in). Returns
+   * what ends the calls.
+   */
+  on(what: 'terminated' | 'problem', call: (event: QueueEvent) => void): () => void {
+    const stop = new AbortController();
+    const wanted = what === 'terminated' ? isTermination : isProblem;
+    void (async () => {
+      for await (const event of this.events({ signal: stop.signal })) if (wanted(event)) call(event);
+    })().catch((thrown: unknown) => {
+      if (!stop.signal.aborted) queueMicrotask(() => Promise.reject(thrown));
+    });
+    return () => stop.abort();
+  }
+
+  async sites(): Promise<readonly SiteStatus[]> {
+    return siteStatuses(this.#queue, await loadSites(this.#paths));
+  }
+
+  /** Goes through a site step by step, and says what to mend. */
+  async *testSite(name: string, ask?: AskUser): AsyncGenerator<CheckStep> {
+    const { checkSite } = await import('./check-site.ts');
+    yield* checkSite(await loadSite(this.#paths, name), this.#queue.agent, ask);
+  }
+
+  /** Opens the connection that the GridManager keeps, asking for what the site asks for. */
+  async login(site: string, ask: AskUser): Promise<void> {
+    await loadSite(this.#paths, site);
+    const { deskPath } = await import('../gridmanager/desk-path.ts');
+    await loginAtDesk(deskPath(this.#paths, managerIdentity(this.owner, undefined)), site, ask);
+  }
+
+  async audit(site: string): Promise<readonly AuditEntry[]> {
+    const { auditSite } = await import('./audit.ts');
+    return auditSite(this.#queue, await loadSite(this.#paths, site));
+  }
+
+  async settle(site: string, key: string, how: 'adopt' | 'clean'): Promise<void> {
+    const { settleOrphan } = await import('./audit.ts');
+    await settleOrphan(this.#queue, await loadSite(this.#paths, site), key, how);
+  }
+
+  status(): Promise<DaemonStatus> {
+    return daemonStatus(this.#queue, this.#paths, () => this.totals());
+  }
+
+  /** Whose jobs these are. */
+  get owner(): string {
+    return this.#settings.owner ?? userInfo().username;
+  }
+
+  /** Configured paths, for messages. */
+  get paths(): Paths {
+    return this.#paths;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close();
+  }
+
+  async #ensureScheduler(): Promise<void> {
+    if (await runningScheduler(this.#queue)) return;
+    try {
+      await startScheduler(this.#paths, this.#env);
+    } catch (thrown) {
+      // Somebody else was faster: theirs serves as well.
+      if (thrown instanceof GryphusError && thrown.code === 'already-running') return;
+      throw thrown;
+    }
+  }
 }
-export declare const Gryphus: GryphusStatics;
+
+/** What a job in the history no longer has. */
+const BLANK = { manager: '', site: '', attempt: 0, priority: 0, since: 0 } as const;
+
+function isTermination(event: QueueEvent): boolean {
+  return event.type === 'transition' && isEnd(event.to);
+}
+
+function isProblem(event: QueueEvent): boolean {
+  if (event.type === 'notice') return ['site-down', 'site-needs-login', 'credential-expired', 'manager-failed'].includes(event.about);
+  return event.type === 'transition' && LIFE[event.to].shows === 'held' && LIFE[event.from].shows !== 'held';
+}
+
+/** The log of a daemon, for messages. */
+export function daemonLog(paths: Paths, name: string): string {
+  return join(paths.logDir, `${name}.log`);
+}

@@ -6,6 +6,7 @@ import { loadSites } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { openQueue } from '../queue/api.ts';
+import { deskPath } from './desk-path.ts';
 import { LoginDesk } from './login-desk.ts';
 import { GridManager } from './manager.ts';
 import { openSite } from './open-site.ts';
@@ -30,7 +31,7 @@ async function main(identity: string): Promise<void> {
     patienceMs: 30_000,
   });
   mkdirSync(paths.spoolDir, { recursive: true, mode: 0o700 });
-  const desk = new LoginDesk(join(paths.socketDir, `login-${shortName(identity)}`));
+  const desk = new LoginDesk(deskPath(paths, identity));
   const manager = new GridManager({
     identity,
     queue,
@@ -55,10 +56,6 @@ async function main(identity: string): Promise<void> {
     await desk.close();
     await queue.close();
   }
-}
-
-function shortName(identity: string): string {
-  return identity.length <= 24 ? identity : `${identity.slice(0, 12)}-${Buffer.from(identity).length}`;
 }
 
 const identity = process.argv[2];
