@@ -1,0 +1,179 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { GryphusError } from '../../src/errors.ts';
+import type { AttemptKey } from '../../src/job/ids.ts';
+import type {
+  AttemptSpec,
+  FetchOutcome,
+  FetchRequest,
+  Outcome,
+  Outcomes,
+  PollAnswer,
+  PollRequest,
+  Report,
+  Site,
+  SiteFacts,
+} from '../../src/site/contract.ts';
+
+type Stage = 'prepared' | 'queued' | 'running' | 'ended' | 'withdrawn';
+
+interface Held {
+  readonly spec: AttemptSpec;
+  stage: Stage;
+  changed: number;
+}
+
+export interface Weather {
+  /** Chance that a request never arrives, that its answer never does, that it arrives twice. */
+  readonly lost: number;
+  readonly unanswered: number;
+  readonly twice: number;
+}
+
+/**
+ * A site in memory that keeps its promises whatever the network does to the messages: requests get lost, come twice,
+ * answers get lost. It counts how often each program started.
+ */
+export class SimulatedSite implements Site {
+  readonly name: string;
+  readonly starts = new Map<AttemptKey, number>();
+  readonly #held = new Map<AttemptKey, Held>();
+  readonly #random: () => number;
+  weather: Weather = { lost: 0, unanswered: 0, twice: 0 };
+  /** While set, nothing answers. */
+  cut = false;
+  #clock = 0;
+
+  constructor(name: string, random: () => number) {
+    this.name = name;
+    this.#random = random;
+  }
+
+  get holds(): readonly AttemptKey[] {
+    return [...this.#held.keys()];
+  }
+
+  /** Some queued jobs start, some running ones end. */
+  tick(): void {
+    for (const [key, held] of this.#held) {
+      if (held.stage === 'queued' && this.#random() < 0.6) {
+        this.#move(held, 'running');
+        this.starts.set(key, (this.starts.get(key) ?? 0) + 1);
+      } else if (held.stage === 'running' && this.#random() < 0.6) this.#move(held, 'ended');
+    }
+  }
+
+  describe(): Promise<SiteFacts> {
+    return this.#over(() => ({
+      host: this.name,
+      os: 'Linux',
+      arch: 'x86_64',
+      user: 'u',
+      home: '/h',
+      freeDiskKb: 1,
+      batch: 'simulated',
+      batchVersion: undefined,
+    }));
+  }
+
+  prepare(specs: readonly AttemptSpec[]): Promise<Outcomes> {
+    return this.#over(() => {
+      const outcomes = new Map<AttemptKey, Outcome>();
+      for (const spec of specs) {
+        if (!this.#held.has(spec.key)) this.#held.set(spec.key, { spec, stage: 'prepared', changed: ++this.#clock });
+        outcomes.set(spec.key, { ok: true });
+      }
+      return outcomes;
+    });
+  }
+
+  commit(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return this.#each(keys, (held) => {
+      if (held.stage === 'prepared') this.#move(held, 'queued');
+    });
+  }
+
+  cancel(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return this.#each(keys, (held) => this.#move(held, 'withdrawn'), true);
+  }
+
+  forget(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return this.#each(keys, (held) => this.#held.delete(held.spec.key), true);
+  }
+
+  poll({ cursor }: PollRequest): Promise<PollAnswer> {
+    return this.#over(() => {
+      const since = cursor === undefined ? 0 : Number(cursor);
+      const reports = [...this.#held].filter(([, held]) => held.changed > since).flatMap(([key, held]) => reportOf(key, held));
+      return { cursor: String(this.#clock), complete: cursor === undefined, reports, chunks: [] };
+    });
+  }
+
+  async fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {
+    return this.#over(async () => {
+      const outcomes = new Map<AttemptKey, FetchOutcome>();
+      for (const { key, into, stdout } of requests) {
+        if (this.#held.get(key)?.stage !== 'ended') {
+          const refusal = { kind: 'gone', code: 'unknown-key', message: 'not here' } as const;
+          outcomes.set(key, { ok: false, missing: [], refusal });
+          continue;
+        }
+        await mkdir(into, { recursive: true });
+        const path = join(into, 'out');
+        await writeFile(path, `${key}\n`);
+        const files = stdout ? [{ name: 'out', kind: 'stdout', path, bytes: key.length + 1, executable: false } as const] : [];
+        outcomes.set(key, { ok: true, files });
+      }
+      return outcomes;
+    });
+  }
+
+  async close(): Promise<void> {}
+
+  #move(held: Held, stage: Stage): void {
+    held.stage = stage;
+    held.changed = ++this.#clock;
+  }
+
+  #each(keys: readonly AttemptKey[], act: (held: Held) => void, unknownIsFine = false): Promise<Outcomes> {
+    return this.#over(() => {
+      const outcomes = new Map<AttemptKey, Outcome>();
+      for (const key of keys) {
+        const held = this.#held.get(key);
+        if (held) act(held);
+        const refusal = { kind: 'gone', code: 'unknown-key', message: 'not here' } as const;
+        outcomes.set(key, held || unknownIsFine ? { ok: true } : { ok: false, refusal });
+      }
+      return outcomes;
+    });
+  }
+
+  /** What the network makes of one exchange. */
+  async #over<T>(act: () => T | Promise<T>): Promise<T> {
+    await new Promise((done) => setImmediate(done));
+    if (this.cut || this.#random() < this.weather.lost) throw unreachable(this.name);
+    if (this.#random() < this.weather.twice) await act();
+    const answer = await act();
+    if (this.#random() < this.weather.unanswered) throw unreachable(this.name);
+    return answer;
+  }
+}
+
+function reportOf(key: AttemptKey, held: Held): Report[] {
+  switch (held.stage) {
+    case 'prepared':
+      return [{ key, is: 'prepared' }];
+    case 'queued':
+      return [{ key, is: 'queued' }];
+    case 'running':
+      return [{ key, is: 'running', host: 'node1' }];
+    case 'ended':
+      return [{ key, is: 'ended', how: { kind: 'exited', code: 0 } }];
+    case 'withdrawn':
+      return [];
+  }
+}
+
+function unreachable(name: string): GryphusError {
+  return new GryphusError('site-unreachable', `Site ${name} does not answer.`);
+}

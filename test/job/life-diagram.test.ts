@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { LIFE, type State, STATES, type Work } from '../../src/job/life.ts';
+
+const DOES: Readonly<Record<Work, string>> = {
+  nothing: 'nothing: waits for somebody',
+  prepare: 'sends the inputs and PREPARE to the site',
+  commit: 'sends COMMIT: the site promises to start it once',
+  watch: 'polls the site',
+  fetch: 'brings the results home',
+  decide: 'asks the policy what becomes of it',
+  forget: 'lets the site delete what it has (COMMIT_END)',
+  cancel: 'withdraws the attempt, then lets the site forget it',
+};
+
+/** Mermaid's state names have no dashes. */
+const node = (state: State) => state.replaceAll('-', '_');
+
+function diagram(): string {
+  const arrows = STATES.flatMap((from) => {
+    const byTarget = new Map<State, string[]>();
+    for (const [event, to] of Object.entries(LIFE[from].on)) byTarget.set(to, [...(byTarget.get(to) ?? []), event]);
+    return [...byTarget].filter(([to]) => to !== from).map(([to, events]) => `  ${node(from)} --> ${node(to)}: ${events.join(', ')}`);
+  });
+  const rows = STATES.map((state) => `| \`${state}\` | ${LIFE[state].shows} | ${DOES[LIFE[state].does]} |`);
+  return `${[
+    '# The life of a job',
+    '',
+    'Made from the table in `src/job/life.ts`; a test holds the two together. The state, not the arrow, carries the work:',
+    'after a crash the GridManager reads the state and does its work again.',
+    '',
+    '```mermaid',
+    'stateDiagram-v2',
+    '  [*] --> idle',
+    ...arrows,
+    '  completed --> [*]',
+    '  removed --> [*]',
+    '```',
+    '',
+    '| state | shown as JobStatus | what the GridManager does |',
+    '| --- | --- | --- |',
+    ...rows,
+  ].join('\n')}\n`;
+}
+
+it('is drawn in the docs as the table says (npx vitest run -u draws it anew)', async () => {
+  await expect(diagram()).toMatchFileSnapshot('../../docs/life-of-a-job.md');
+});
