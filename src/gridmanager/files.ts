@@ -85,14 +85,16 @@ export function parseRemaps(text: string): ReadonlyMap<string, string> {
 }
 
 function splitEscaped(text: string, separator: string): string[] {
-  const parts = [''];
+  const parts: string[] = [];
+  let part = '';
   for (let i = 0; i < text.length; i++) {
-    const last = parts.length - 1;
-    if (text[i] === '\\' && i + 1 < text.length) parts[last] += `\\${text[++i]}`;
-    else if (text[i] === separator) parts.push('');
-    else parts[last] += text[i];
+    if (text[i] === '\\' && i + 1 < text.length) part += `\\${text[++i]}`;
+    else if (text[i] === separator) {
+      parts.push(part);
+      part = '';
+    } else part += text[i];
   }
-  return parts;
+  return [...parts, part];
 }
 
 function unescape(text: string): string {

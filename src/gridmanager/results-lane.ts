@@ -85,7 +85,7 @@ async function settle(
   }
   try {
     let bytes = 0;
-    for (const file of outcome.files) {
+    for (const file of outcome.files ?? []) {
       const to = target(files, file.kind, file.name);
       if (to === undefined) continue;
       if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to);

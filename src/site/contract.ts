@@ -194,7 +194,14 @@ export interface FetchRequest {
 
 export type FetchOutcome =
   | { readonly ok: true; readonly files: readonly FetchedFile[] }
-  | { readonly ok: false; readonly refusal: Refusal; readonly missing: readonly string[] };
+  | {
+      readonly ok: false;
+      readonly refusal: Refusal;
+      /** Named outputs that the job did not make. */
+      readonly missing: readonly string[];
+      /** What came home all the same. */
+      readonly files?: readonly FetchedFile[];
+    };
 
 export interface FetchedFile {
   /** As the job named it, relative; directories are given by their files. */

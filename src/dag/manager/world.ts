@@ -80,12 +80,24 @@ export interface DagFiles {
   remove(path: string): void;
 }
 
+/** What a run of a DAG was begun with: the first entry of its journal. */
+export interface JournalBegin {
+  readonly rescueFile: string | undefined;
+  /** The rescue file that the run goes on from, and the last that there was; 0 for none. */
+  readonly rescueNumber: number;
+  readonly lastRescue: number;
+  readonly firstSequence: number;
+  /** Of the graph: a DAG that was changed while it ran cannot go on. */
+  readonly fingerprint: string;
+}
+
 /** One batch of the journal: what happened at one time, and how long the log files were before its lines were written. */
 export interface JournalEntry {
   readonly at: number;
   readonly events: readonly DagEvent[];
-  readonly cursor?: string;
   readonly sizes: readonly number[];
+  readonly cursor?: string;
+  readonly begin?: JournalBegin;
 }
 
 export interface Journal {
