@@ -1,0 +1,53 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { shellWords } from '../util/shell-quote.ts';
+import type { Prompt, PromptRequest } from './prompt.ts';
+
+/** What SSH_ASKPASS is set to, and its end. */
+export interface Askpass {
+  readonly program: string;
+  close(): void;
+}
+
+/** Runs in the program that ssh starts: hands the question over a socket, prints the answer. */
+const CLIENT = `
+const [socket, question] = process.argv.slice(1);
+let answer = '';
+require('net').connect(socket, function () { this.write(JSON.stringify(question) + '\\n'); })
+  .on('data', (bytes) => { answer += bytes; })
+  .on('error', () => process.exit(1))
+  .on('close', () => { if (answer === '') process.exit(1); process.stdout.write(answer); });
+`;
+
+/** A program, in a private directory, that answers ssh's questions by `prompt`; the answers touch no disk. */
+export async function serveAskpass(dir: string, site: string, prompt: Prompt): Promise<Askpass> {
+  const socket = join(dir, 'ask');
+  const server = createServer((connection) => {
+    let text = '';
+    connection.on('error', () => undefined);
+    connection.on('data', (bytes) => {
+      text += bytes.toString('utf8');
+      if (!text.endsWith('\n')) return;
+      const question = String(JSON.parse(text));
+      prompt({ site, kind: kindOf(question), instructions: '', questions: [{ text: question, echo: false }] }).then(
+        (answers) => connection.end(answers?.[0] === undefined ? '' : `${answers[0]}\n`),
+        () => connection.end(),
+      );
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(socket, resolve);
+  });
+  chmodSync(socket, 0o600);
+  const program = join(dir, 'askpass');
+  writeFileSync(program, `#!/bin/sh\nexec ${shellWords([process.execPath, '-e', CLIENT, socket])} "$1"\n`, {
+    mode: 0o700,
+  });
+  return { program, close: () => void server.close() };
+}
+
+function kindOf(question: string): PromptRequest['kind'] {
+  if (/passphrase/i.test(question)) return 'passphrase';
+  return /^[^(].*'s password:/i.test(question) ? 'password' : 'keyboard-interactive';
+}

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { parseCertificateLine, type SshCertificate } from './ssh-certificate.ts';
+import type { SshSettings } from './ssh-settings.ts';
+
+export interface CertificateFile {
+  readonly path: string;
+  readonly blob: Buffer;
+  readonly certificate: SshCertificate;
+}
+
+/** Reads a certificate file; undefined where there is none or it is not one. */
+export function readCertificateFile(path: string): CertificateFile | undefined {
+  const line = readText(path);
+  const certificate = line === undefined ? undefined : parseCertificateLine(line);
+  if (line === undefined || certificate === undefined) return undefined;
+  return { path, blob: Buffer.from(line.trim().split(/\s+/)[1] ?? '', 'base64'), certificate };
+}
+
+/** The first of the certificates for these settings that is over; `now` is in milliseconds since 1970. */
+export function expiredCertificate(settings: SshSettings, now: number): { name: string; end: Date } | undefined {
+  const beside = settings.identityFiles.map(({ path }) => `${path}-cert.pub`);
+  for (const path of [...settings.certificateFiles, ...beside]) {
+    const end = readCertificateFile(path)?.certificate.validBefore;
+    if (end !== undefined && end * 1000n <= BigInt(now)) return { name: path, end: new Date(Number(end) * 1000) };
+  }
+  return undefined;
+}
+
+/** Text of a small file, or undefined where it cannot be read. */
+export function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

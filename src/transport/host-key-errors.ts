@@ -1,0 +1,50 @@
+import { GryphusError } from '../errors.ts';
+import { fingerprint, keyType } from './public-key.ts';
+import { type HostKeyVerdict, plainName } from './known-hosts.ts';
+import { shellWords } from '../util/shell-quote.ts';
+
+/** The refusal for a host key that known_hosts does not vouch for. `file` is where a new key would be written. */
+export function hostKeyError(
+  verdict: Exclude<HostKeyVerdict, { kind: 'known' }>,
+  name: string,
+  key: Buffer,
+  file: string,
+): GryphusError {
+  const shown = `${keyType(key)} ${fingerprint(key)}`;
+  const port = /\]:(\d+)$/.exec(name)?.[1];
+  const host = plainName(name);
+  switch (verdict.kind) {
+    case 'unknown': {
+      const words = ['ssh', '-o', 'StrictHostKeyChecking=ask', ...(port === undefined ? [] : ['-p', port]), host];
+      return new GryphusError('host-key-unknown', `The host key of ${name} is not known; it showed ${shown}.`, {
+        suggestions: [
+          'Compare that fingerprint with the one that the site publishes.',
+          `When it is right, log in once by hand, which writes it to ${file}: ${shellWords(words)} true`,
+        ],
+      });
+    }
+    case 'changed': {
+      const { by } = verdict;
+      return new GryphusError(
+        'host-key-changed',
+        `The host key of ${name} has changed: it showed ${shown}, ${by.file} line ${by.line} has ${fingerprint(by.key)}.`,
+        {
+          suggestions: [
+            'Somebody may be listening in; ask the site whether its key was changed.',
+            `When it was, remove the old one: ${shellWords(['ssh-keygen', '-f', by.file, '-R', name])}`,
+          ],
+        },
+      );
+    }
+    case 'revoked':
+      return new GryphusError(
+        'host-key-changed',
+        `The host key that ${name} showed (${shown}) is revoked by ${verdict.by.file} line ${verdict.by.line}.`,
+        { suggestions: ['Do not log in; ask the site for its present key.'] },
+      );
+    case 'bad-certificate':
+      return new GryphusError('host-key-unknown', `The host certificate of ${name} does not hold: ${verdict.reason}.`, {
+        suggestions: ['Ask the site for the line of its certificate authority in known_hosts.'],
+      });
+  }
+}

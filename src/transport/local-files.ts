@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, open, rename, stat } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { type FileSide, type FileStat, fileError } from './transfer.ts';
+
+const CHUNK = 1024 * 1024;
+
+/** This machine's files. Relative names are meant from `base`, else from the working directory. */
+export class LocalFiles implements FileSide {
+  readonly label = 'local';
+  readonly #base: string | undefined;
+
+  constructor(base?: string) {
+    this.#base = base;
+  }
+
+  async stat(path: string): Promise<FileStat | undefined> {
+    try {
+      const found = await stat(this.#path(path), { bigint: true });
+      return { size: Number(found.size), changed: `${found.mtimeNs}.${found.ino}`, isFile: found.isFile() };
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw fileError(this.label, 'read', path, thrown);
+    }
+  }
+
+  async prefixHash(path: string, length: number): Promise<string> {
+    const hash = createHash('sha256');
+    if (length > 0) {
+      for await (const chunk of createReadStream(this.#path(path), { end: length - 1, highWaterMark: CHUNK })) {
+        hash.update(chunk as Buffer);
+      }
+    }
+    return hash.digest('hex');
+  }
+
+  async *read(path: string, from: number): AsyncGenerator<Buffer> {
+    try {
+      for await (const chunk of createReadStream(this.#path(path), { start: from, highWaterMark: CHUNK })) {
+        yield chunk as Buffer;
+      }
+    } catch (thrown) {
+      throw fileError(this.label, 'read', path, thrown);
+    }
+  }
+
+  async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<void> {
+    try {
+      const file = await open(this.#path(path), at === 0 ? 'w' : 'r+', 0o600);
+      try {
+        await file.truncate(at);
+        let offset = at;
+        for await (const chunk of bytes) {
+          for (let done = 0; done < chunk.length; ) {
+            done += (await file.write(chunk, done, chunk.length - done, offset + done)).bytesWritten;
+          }
+          offset += chunk.length;
+        }
+      } finally {
+        await file.close();
+      }
+    } catch (thrown) {
+      throw fileError(this.label, 'write', path, thrown);
+    }
+  }
+
+  async place(part: string, path: string, mode: number): Promise<void> {
+    try {
+      await chmod(this.#path(part), mode);
+      await rename(this.#path(part), this.#path(path));
+    } catch (thrown) {
+      throw fileError(this.label, 'write', path, thrown);
+    }
+  }
+
+  #path(path: string): string {
+    return this.#base === undefined || isAbsolute(path) ? path : join(this.#base, path);
+  }
+}

@@ -1,0 +1,22 @@
+import { GryphusError } from '../errors.ts';
+
+/** Methods whose answers a person types. */
+export const TYPED_METHODS: ReadonlySet<string> = new Set(['keyboard-interactive', 'password']);
+
+export function certificateExpired(site: string, { name, end }: { name: string; end: Date }): GryphusError {
+  return new GryphusError(
+    'credential-expired',
+    `The SSH certificate ${name} for ${site} expired on ${end.toISOString()}.`,
+    {
+      suggestions: ['Get a new one from the site, then release the jobs.'],
+    },
+  );
+}
+
+/** `offered`: the methods that the server takes; `why` ends the sentence. */
+export function needsLogin(site: string, offered: readonly string[], why: string): GryphusError {
+  const wants = offered.filter((method) => TYPED_METHODS.has(method)).join(' or ') || 'a passphrase';
+  return new GryphusError('needs-login', `${site} wants a log-in by hand (${wants}), ${why}.`, {
+    suggestions: ['Log in once: gryphus site login SITE.'],
+  });
+}

@@ -1,0 +1,65 @@
+import type { Transport } from './contract.ts';
+import { type Endpoint, parseEndpoint, type SshEndpoint } from './endpoint.ts';
+import type { Prompt } from './prompt.ts';
+import { type SshSettings, sshSettings } from './ssh-settings.ts';
+import { readSshConfig, surroundings } from './surroundings.ts';
+
+export interface TransportOptions {
+  /** Asks a person at log-in; without it, what needs a person fails with 'needs-login'. */
+  readonly prompt?: Prompt;
+  /** `ssh2` (in this process), `openssh` (the system's ssh), or the one that can do what the host needs. */
+  readonly transport?: 'ssh2' | 'openssh' | 'auto';
+  /** Read in place of ~/.ssh/config and the system's, as `ssh -F`. */
+  readonly sshConfigFile?: string;
+  /** Key files in place of the configured ones. */
+  readonly identityFiles?: readonly string[];
+  /** `accept-new` writes down the key of a host that is not known; a changed key is refused all the same. */
+  readonly hostKeys?: 'strict' | 'accept-new';
+}
+
+/**
+ * The way to a machine: `local`, `ssh://[user@]host[:port]` or a Host of ~/.ssh/config. Nothing is connected yet.
+ * 'bad-input' for what is no such place, 'bad-config' for an ssh configuration that cannot be read.
+ */
+export async function openTransport(site: string | Endpoint, options: TransportOptions = {}): Promise<Transport> {
+  const endpoint = typeof site === 'string' ? parseEndpoint(site) : site;
+  if (endpoint.kind === 'local') return new (await import('./local.ts')).LocalTransport();
+  const around = surroundings();
+  const files = readSshConfig(options.sshConfigFile, around.home);
+  const settings = { ...sshSettings(endpoint, files, around), ...overrides(options) };
+  const label = siteLabel(settings);
+  const kind = options.transport ?? 'auto';
+  if (kind === 'openssh' || (kind === 'auto' && settings.needsOpenssh !== undefined)) {
+    const { OpensshTransport } = await import('./openssh.ts');
+    return new OpensshTransport(label, endpoint, settings, options);
+  }
+  const [{ Ssh2Transport }, { OpenedKeys }] = await Promise.all([import('./ssh.ts'), import('./key-files.ts')]);
+  const hop = (name: string): SshSettings => {
+    const jump = parseEndpoint(name);
+    if (jump.kind === 'local')
+      return sshSettings({ kind: 'ssh', host: name, user: undefined, port: undefined }, files, around);
+    return { ...sshSettings(jump, files, around), ...policy(options) };
+  };
+  return new Ssh2Transport(label, settings, { prompt: options.prompt, opened: new OpenedKeys(), hop });
+}
+
+/** The settings that a site would be reached with, for those who check it step by step. */
+export function settingsOf(endpoint: SshEndpoint, options: TransportOptions = {}): SshSettings {
+  const around = surroundings();
+  return { ...sshSettings(endpoint, readSshConfig(options.sshConfigFile, around.home), around), ...overrides(options) };
+}
+
+/** `user@host`, and the port where it is not 22. */
+export function siteLabel(settings: SshSettings): string {
+  return `${settings.user}@${settings.hostName}${settings.port === 22 ? '' : `:${settings.port}`}`;
+}
+
+function policy(options: TransportOptions): Partial<SshSettings> {
+  if (options.hostKeys === undefined) return {};
+  return { strictHostKeyChecking: options.hostKeys === 'strict' ? 'yes' : 'accept-new' };
+}
+
+function overrides(options: TransportOptions): Partial<SshSettings> {
+  const identityFiles = options.identityFiles?.map((path) => ({ path, explicit: true }));
+  return { ...policy(options), ...(identityFiles === undefined ? {} : { identityFiles, identitiesOnly: true }) };
+}

@@ -1,0 +1,173 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { GryphusError } from '../errors.ts';
+import type { Channel, ChannelEnd, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
+import type { SshEndpoint } from './endpoint.ts';
+import { Limiter } from './limiter.ts';
+import { spawnChannel } from './local-channel.ts';
+import { LocalFiles } from './local-files.ts';
+import { isSessionRefusal } from './openssh-errors.ts';
+import { type Master, type MasterOptions, startMaster } from './openssh-master.ts';
+import { RemoteShell } from './remote-shell.ts';
+import { ShellFiles } from './shell-files.ts';
+import type { SshSettings } from './ssh-settings.ts';
+import { transfer } from './transfer.ts';
+
+const CHANNELS = 8;
+const REFUSED_FOR_MS = 20_000;
+const MOST_WORDS = 4096;
+
+interface Connection {
+  readonly master: Master;
+  readonly limiter: Limiter;
+}
+
+/**
+ * A machine over the system's ssh: one `ssh -M`, made at first use and again after a loss, and a channel of it for
+ * each command. It can all that OpenSSH can. A command that a signal ended shows as exit status 128 + signal, because
+ * ssh tells no signals.
+ */
+export class OpensshTransport implements Transport {
+  readonly label: string;
+  readonly #endpoint: SshEndpoint;
+  readonly #settings: SshSettings;
+  readonly #options: MasterOptions;
+  readonly #shell: RemoteShell;
+  readonly #here = new LocalFiles();
+  readonly #there: ShellFiles;
+  readonly #listeners = new Set<(reason: Error) => void>();
+  #connection: Promise<Connection> | undefined;
+  #closed = false;
+
+  constructor(label: string, endpoint: SshEndpoint, settings: SshSettings, options: MasterOptions = {}) {
+    this.label = label;
+    this.#endpoint = endpoint;
+    this.#settings = settings;
+    this.#options = options;
+    this.#shell = new RemoteShell(label, (line) => this.#exec(line), 'wait');
+    this.#there = new ShellFiles(label, this.#shell);
+  }
+
+  run(command: string, options?: RunOptions): Promise<RunResult> {
+    return this.#shell.run(command, options);
+  }
+
+  open(command: string): Promise<Channel> {
+    return this.#shell.open(command);
+  }
+
+  put(localPath: string, remotePath: string, options?: PutOptions): Promise<void> {
+    return transfer('put', this.#here, localPath, this.#there, remotePath, options);
+  }
+
+  get(remotePath: string, localPath: string, options?: TransferOptions): Promise<void> {
+    return transfer('get', this.#there, remotePath, this.#here, localPath, options);
+  }
+
+  onLost(listener: (reason: Error) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const connecting = this.#connection;
+    this.#connection = undefined;
+    const connection = await connecting?.catch(() => undefined);
+    connection?.master.close();
+    await connection?.master.lost;
+  }
+
+  #connect(): Promise<Connection> {
+    if (this.#closed) return Promise.reject(new GryphusError('site-unreachable', `${this.label} was closed.`));
+    if (this.#connection !== undefined) return this.#connection;
+    const connecting = this.#start();
+    this.#connection = connecting;
+    const forget = (): void => {
+      if (this.#connection === connecting) this.#connection = undefined;
+    };
+    connecting.then(
+      async ({ master }) => {
+        const reason = await master.lost;
+        forget();
+        if (!this.#closed) for (const listener of this.#listeners) listener(reason);
+      },
+      () => forget(),
+    );
+    return connecting;
+  }
+
+  async #start(): Promise<Connection> {
+    const master = await startMaster(this.label, this.#endpoint, this.#settings, this.#options);
+    return { master, limiter: new Limiter(CHANNELS) };
+  }
+
+  async #exec(line: string): Promise<Channel> {
+    const until = Date.now() + REFUSED_FOR_MS;
+    for (let pause = 20; ; pause = Math.min(1000, pause * 2)) {
+      const connection = await this.#connect();
+      const release = await connection.limiter.acquire();
+      const channel = await this.#channel(connection, line).catch((thrown: unknown) => {
+        release();
+        throw thrown;
+      });
+      void channel.closed.then(release);
+      const refused = await refusal(channel);
+      if (refused === undefined) return channel;
+      if (connection.master.gone) continue;
+      if (Date.now() > until) {
+        throw new GryphusError('site-busy', `${this.label} opens no more sessions on one connection: ${refused}.`, {
+          suggestions: ['Ask the site for a MaxSessions of 4 or more.'],
+        });
+      }
+      connection.limiter.shrink(connection.limiter.held);
+      await delay(pause * (0.5 + Math.random()));
+    }
+  }
+
+  /** One client of the master; it must never make a connection of its own, so the way for that is a dead end. */
+  async #channel({ master }: Connection, line: string): Promise<Client> {
+    const options = ['-F', 'none', '-S', master.controlPath, '-T', '-o', 'BatchMode=yes', '-o', 'ProxyCommand=false'];
+    const channel = await spawnChannel('ssh', [...options, '--', 'shared', line]);
+    const stderr = new PassThrough();
+    let words = '';
+    channel.stderr.on('data', (bytes: Buffer) => {
+      if (words.length < MOST_WORDS) words += bytes.toString('utf8');
+    });
+    channel.stderr.on('error', () => stderr.end());
+    channel.stderr.pipe(stderr);
+    const heard = once(channel.stderr, 'close').then(() => words);
+    return { ...channel, stderr, heard, closed: channel.closed.then((end) => trueEnd(end, master)) };
+  }
+}
+
+/** A channel, and all that was said on its stderr once that has ended. */
+interface Client extends Channel {
+  readonly heard: Promise<string>;
+}
+
+/** ssh ends with 255 for its own failures, and for a command that ended so: the master knows which it was. */
+async function trueEnd(end: ChannelEnd, master: Master): Promise<ChannelEnd> {
+  if (end.kind === 'signaled') return { kind: 'lost', reason: new Error(`ssh was ended by ${end.signal}`) };
+  if (end.kind === 'lost' || end.code !== 255) return end;
+  const alive = !master.gone && (await answers(master.controlPath));
+  return alive ? end : { kind: 'lost', reason: await master.lost };
+}
+
+function answers(controlPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    execFile('ssh', ['-F', 'none', '-S', controlPath, '-O', 'check', '--', 'shared'], (error) =>
+      resolve(error === null),
+    );
+  });
+}
+
+/** ssh's words when the server refused the session; undefined as soon as the command says anything, or ended. */
+async function refusal({ stdout, heard }: Client): Promise<string | undefined> {
+  await once(stdout, 'readable');
+  if (stdout.readableLength > 0) return undefined;
+  const words = await heard;
+  return isSessionRefusal(words) ? words.trim() : undefined;
+}

@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { GryphusError } from '../errors.ts';
+import { deferred } from '../util/deferred.ts';
+import { AfterMark } from './after-mark.ts';
+import type { Channel, RunOptions, RunResult } from './contract.ts';
+import { runChannel } from './run-channel.ts';
+import { type CommandForm, loginShellCommand } from './shell-command.ts';
+
+/** Starts one command line, which the user's login shell reads, at the far side of a connection. */
+export type ExecLine = (line: string) => Promise<Channel>;
+
+/** POSIX shell commands over a connection whose far end starts them by whatever login shell the user has. */
+export class RemoteShell {
+  readonly #exec: ExecLine;
+  readonly #label: string;
+
+  readonly #how: CommandForm;
+
+  constructor(label: string, exec: ExecLine, how: CommandForm = 'exec') {
+    this.#label = label;
+    this.#exec = exec;
+    this.#how = how;
+  }
+
+  run(command: string, options?: RunOptions): Promise<RunResult> {
+    return runChannel(() => this.open(command), command, this.#label, options);
+  }
+
+  /** Resolves once the command has started; 'site-refused' when the login shell ended without starting it. */
+  async open(command: string): Promise<Channel> {
+    const mark = `gryphus-${randomBytes(6).toString('hex')}`;
+    const raw = await this.#exec(loginShellCommand(command, mark, this.#how));
+    const { promise: started, resolve: start } = deferred<number>();
+    const stdout = new AfterMark(mark, (rest) => start(Number(rest)));
+    const stderr = new AfterMark(mark, () => undefined);
+    for (const [from, to] of [
+      [raw.stdout, stdout],
+      [raw.stderr, stderr],
+    ] as const) {
+      from.on('error', () => to.end());
+      // A destroyed stream has no 'end'.
+      from.on('close', () => to.end());
+      from.pipe(to);
+    }
+    raw.stdin.on('error', () => undefined);
+    const pid = await Promise.race([started, raw.closed.then(() => settled(stdout)).then(() => undefined)]);
+    if (pid === undefined && !stdout.found) throw await this.#notStarted(raw, stdout, stderr);
+    let ended = false;
+    void raw.closed.then(() => {
+      ended = true;
+    });
+    return {
+      stdin: raw.stdin,
+      stdout,
+      stderr,
+      closed: raw.closed,
+      kill: () => {
+        if (ended) return;
+        if (pid !== undefined) void this.#killGroup(pid);
+        raw.kill();
+        // What nobody reads any more must not keep the channel open.
+        for (const stream of [raw.stdout, raw.stderr]) stream.unpipe().resume();
+        stdout.end();
+        stderr.end();
+      },
+    };
+  }
+
+  /** Closing a channel ends no process without a terminal: the group is told, and ended if it does not listen. */
+  async #killGroup(pid: number): Promise<void> {
+    const kill = (signal: string): string =>
+      `kill -s ${signal} -- -${pid} 2>/dev/null || kill -s ${signal} ${pid} 2>/dev/null`;
+    try {
+      const channel = await this.#exec(
+        loginShellCommand(`{ ${kill('TERM')}; } && sleep 1 && { ${kill('KILL')}; }`, 'gryphus-kill', this.#how),
+      );
+      channel.stdout.resume();
+      channel.stderr.resume();
+      channel.stdin.end();
+    } catch {
+      // Nobody is there to be told.
+    }
+  }
+
+  async #notStarted(raw: Channel, stdout: AfterMark, stderr: AfterMark): Promise<GryphusError> {
+    const end = await raw.closed;
+    if (end.kind === 'lost') {
+      return new GryphusError('site-unreachable', `The connection to ${this.#label} was lost.`, { cause: end.reason });
+    }
+    const said = `${stdout.chatter}${stderr.chatter}`.trim().slice(0, 500);
+    return new GryphusError(
+      'site-refused',
+      `The login shell of ${this.#label} ended without running our command${said === '' ? '' : `; it said: ${said}`}.`,
+      { suggestions: [`Check that this works by hand: ssh ${this.#label} /bin/sh -c true`] },
+    );
+  }
+}
+
+/** Resolves when all that was written to a transform has been seen by it. */
+function settled(stream: AfterMark): Promise<void> {
+  return new Promise((resolve) => {
+    if (stream.writableFinished) resolve();
+    else stream.once('finish', resolve).once('close', resolve);
+  });
+}

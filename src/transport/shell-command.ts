@@ -1,0 +1,41 @@
+import { GryphusError } from '../errors.ts';
+import { shellQuote } from '../util/shell-quote.ts';
+
+/** One argument of a process may have 128 KiB on Linux (MAX_ARG_STRLEN); what is around ours is short. */
+const LONGEST = 120_000;
+
+/**
+ * `exec`: the command takes the place of our shell, and the far side reports its end, signals too. `wait`: our shell
+ * stays and reports a signal N as 128 + N, for a way on which signals would get lost.
+ */
+export type CommandForm = 'exec' | 'wait';
+
+/**
+ * Wraps a POSIX shell command so that every login shell starts it alike. sh, csh, tcsh, fish and zsh read plain words
+ * in single quotes the same way as long as there is no quote, `!` (csh's history), newline or doubled backslash in
+ * them, so anything beyond that travels as octal escapes that printf undoes at the far side.
+ *
+ * The command first prints `mark`, its process id and a newline on stdout, and `mark` and a newline on stderr: what
+ * comes before is chatter of the login shell's start files. It leads its own process group where sshd made one.
+ */
+export function loginShellCommand(command: string, mark: string, form: CommandForm): string {
+  if (command.includes('\0')) throw new GryphusError('bad-input', 'A command cannot hold a NUL byte.');
+  const script = `echo ${mark} $$; echo ${mark} >&2; ${form === 'exec' ? 'exec ' : ''}/bin/sh -c ${shellQuote(command)}${form === 'exec' ? '' : '; exit $?'}`;
+  const encoded = encode(script);
+  if (encoded.length > LONGEST) {
+    throw new GryphusError('bad-input', `A command of ${encoded.length} bytes is too long for a command line.`, {
+      suggestions: ['Send it through standard input.'],
+    });
+  }
+  return `exec /bin/sh -c 'eval "$(printf %b "$1")"' sh '${encoded}'`;
+}
+
+/** Everything but the bytes that mean themselves within single quotes in any shell, as `\0ooo` of printf's %b. */
+function encode(text: string): string {
+  let out = '';
+  for (const byte of Buffer.from(text)) {
+    const char = String.fromCharCode(byte);
+    out += /[ -~]/.test(char) && !/['\\!]/.test(char) ? char : `\\0${byte.toString(8).padStart(3, '0')}`;
+  }
+  return out;
+}

@@ -1,0 +1,150 @@
+import { GryphusError } from '../errors.ts';
+import type { Directive } from './ssh-config-parser.ts';
+import { matchesPatterns } from './ssh-pattern.ts';
+
+/** What the conditions of a configuration are matched with. */
+export interface MatchContext {
+  /** The host as the user wrote it. */
+  readonly host: string;
+  /** The remote user and port where the site names them; they win over the configuration. */
+  readonly user: string | undefined;
+  readonly port: number | undefined;
+  readonly localUser: string;
+  /** Runs the command of `Match exec`; true when it ends with 0. */
+  readonly exec: (command: string) => boolean;
+}
+
+/** Values by keyword in lower case, the first one of each as it stands in the file; IdentityFile and CertificateFile add up. */
+export type ConfigValues = ReadonlyMap<string, readonly string[]>;
+
+const ADDS_UP = new Set(['identityfile', 'certificatefile']);
+const LISTS = new Set(['userknownhostsfile', 'globalknownhostsfile']);
+
+/**
+ * The values that hold for a host (ssh_config(5)): files in their order, the first value of a keyword wins, Host and
+ * Match blocks bound what follows them. `Match final` makes a second pass, as there.
+ */
+export function configValues(files: readonly (readonly Directive[])[], context: MatchContext): ConfigValues {
+  const evaluation = new Evaluation(context);
+  for (const directives of files) evaluation.walk(directives, true, false);
+  if (evaluation.wantsFinal) {
+    for (const directives of files) evaluation.walk(directives, true, true);
+  }
+  return evaluation.values;
+}
+
+class Evaluation {
+  readonly values = new Map<string, readonly string[]>();
+  readonly #context: MatchContext;
+  wantsFinal = false;
+
+  constructor(context: MatchContext) {
+    this.#context = context;
+    if (context.user !== undefined) this.values.set('user', [context.user]);
+    if (context.port !== undefined) this.values.set('port', [String(context.port)]);
+  }
+
+  /** Lines of a file that an inactive block included stay inactive, whatever Host lines it has. */
+  walk(directives: readonly Directive[], enclosing: boolean, final: boolean): void {
+    let active = enclosing;
+    for (const directive of directives) {
+      if (directive.keyword === 'host') active = enclosing && matchesPatterns(this.#context.host, directive.args);
+      else if (directive.keyword === 'match') active = enclosing && this.#matches(directive, final);
+      else if (directive.keyword === 'include') for (const file of directive.include) this.walk(file, active, final);
+      else if (active) this.#take(directive);
+    }
+  }
+
+  #take({ keyword, args }: Directive): void {
+    if (keyword === 'proxyjump' || keyword === 'proxycommand') {
+      // Whichever comes first wins over the other.
+      if (this.values.has('proxyjump') || this.values.has('proxycommand')) return;
+    }
+    if (ADDS_UP.has(keyword)) {
+      const value = args[0] ?? '';
+      const before = this.values.get(keyword) ?? [];
+      if (!before.includes(value)) this.values.set(keyword, [...before, value]);
+    } else if (!this.values.has(keyword)) {
+      this.values.set(keyword, LISTS.has(keyword) ? args : [args.join(' ')]);
+    }
+  }
+
+  #matches({ args, file, line }: Directive, final: boolean): boolean {
+    const bad = (why: string): GryphusError => new GryphusError('bad-config', `${file} line ${line}: Match ${why}.`);
+    let all = true;
+    for (let at = 0; at < args.length; at++) {
+      const word = args[at] ?? '';
+      const negated = word.startsWith('!');
+      const name = (negated ? word.slice(1) : word).toLowerCase().replace(/=.*$/s, '');
+      let holds: boolean;
+      if (name === 'all') holds = true;
+      else if (name === 'canonical') holds = false;
+      else if (name === 'final') {
+        this.wantsFinal = true;
+        holds = final;
+      } else {
+        const equals = word.indexOf('=');
+        const value = equals === -1 ? args[++at] : word.slice(equals + 1);
+        if (value === undefined) throw bad(`${name} has no value`);
+        const found = this.#criterion(name, value, all);
+        if (found === undefined) throw bad(`knows no criterion "${name}"`);
+        holds = found;
+      }
+      all &&= holds !== negated;
+    }
+    return all;
+  }
+
+  #criterion(name: string, value: string, soFar: boolean): boolean | undefined {
+    const patterns = value.split(',');
+    switch (name) {
+      case 'host':
+        return matchesPatterns(this.#hostName(), patterns);
+      case 'originalhost':
+        return matchesPatterns(this.#context.host, patterns);
+      case 'user':
+        return matchesPatterns(this.#user(), patterns);
+      case 'localuser':
+        return matchesPatterns(this.#context.localUser, patterns);
+      case 'tagged':
+        return matchesPatterns(this.values.get('tag')?.[0] ?? '', patterns);
+      case 'exec':
+        // As OpenSSH does, a command is not run where an earlier criterion has failed.
+        return soFar && this.#context.exec(this.#expand(value));
+      default:
+        return undefined;
+    }
+  }
+
+  #user(): string {
+    return this.values.get('user')?.[0] ?? this.#context.localUser;
+  }
+
+  #hostName(): string {
+    const named = this.values.get('hostname')?.[0];
+    return named === undefined
+      ? this.#context.host
+      : expandTokens(named, { '%': '%', h: this.#context.host }, 'HostName');
+  }
+
+  #expand(command: string): string {
+    const tokens = {
+      '%': '%',
+      h: this.#hostName(),
+      n: this.#context.host,
+      p: this.values.get('port')?.[0] ?? '22',
+      r: this.#user(),
+      u: this.#context.localUser,
+    };
+    return expandTokens(command, tokens, 'Match exec');
+  }
+}
+
+/** Replaces `%x` by `tokens.x`; a token that is not there is 'bad-config', which names the keyword. */
+export function expandTokens(text: string, tokens: Readonly<Record<string, string>>, keyword: string): string {
+  return text.replace(/%(.?)/gs, (_, token: string) => {
+    const value = tokens[token];
+    if (value === undefined) throw new GryphusError('bad-config', `${keyword} "${text}" has an unknown %${token}.`);
+    return value;
+  });
+}

@@ -1,0 +1,145 @@
+import { GryphusError } from '../errors.ts';
+import type { SshEndpoint } from './endpoint.ts';
+import { type ConfigValues, configValues, expandTokens } from './ssh-config.ts';
+import type { Directive } from './ssh-config-parser.ts';
+
+/** How one host is reached, after ~/.ssh/config, its tokens and `~` expanded. */
+export interface SshSettings {
+  /** The host as the user wrote it. */
+  readonly alias: string;
+  readonly hostName: string;
+  readonly user: string;
+  readonly port: number;
+  /** Key files in the order to try them; `explicit` where the configuration names them. */
+  readonly identityFiles: readonly { readonly path: string; readonly explicit: boolean }[];
+  readonly certificateFiles: readonly string[];
+  readonly identitiesOnly: boolean;
+  /** Socket of the agent, or undefined for none. */
+  readonly agent: string | undefined;
+  /** `[user@]host[:port]` of each jump, the first one nearest to us. */
+  readonly proxyJump: readonly string[];
+  readonly proxyCommand: string | undefined;
+  /** The name that known_hosts is searched for, with its port where that is not 22. */
+  readonly hostKeyName: string;
+  readonly userKnownHosts: readonly string[];
+  readonly globalKnownHosts: readonly string[];
+  readonly hashKnownHosts: boolean;
+  readonly strictHostKeyChecking: 'yes' | 'accept-new' | 'no';
+  readonly connectTimeoutMs: number;
+  readonly serverAliveIntervalMs: number;
+  readonly serverAliveCountMax: number;
+  /** What this host needs that only the system's ssh can do, in words. */
+  readonly needsOpenssh: string | undefined;
+}
+
+/** What settings are made of beside the files. */
+export interface Surroundings {
+  readonly home: string;
+  readonly localUser: string;
+  readonly localHost: string;
+  readonly uid: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly exec: (command: string) => boolean;
+}
+
+const DEFAULT_KEYS = ['id_rsa', 'id_ecdsa', 'id_ed25519'];
+/** Half a minute without an answer ends a connection where the user's configuration says nothing. */
+const ALIVE_INTERVAL_S = 15;
+
+export function sshSettings(
+  endpoint: SshEndpoint,
+  files: readonly (readonly Directive[])[],
+  around: Surroundings,
+): SshSettings {
+  const values = configValues(files, { ...endpoint, localUser: around.localUser, exec: around.exec });
+  const one = (keyword: string): string | undefined => values.get(keyword)?.[0];
+  const hostName = expandTokens(one('hostname') ?? endpoint.host, { '%': '%', h: endpoint.host }, 'HostName');
+  const user = one('user') ?? around.localUser;
+  const port = wholeNumber(values, 'port') ?? 22;
+  const alias = one('hostkeyalias');
+  const tokens = {
+    '%': '%',
+    d: around.home,
+    h: hostName,
+    i: String(around.uid),
+    j: one('proxyjump') ?? '',
+    k: alias ?? endpoint.host,
+    L: around.localHost.replace(/\..*$/s, ''),
+    l: around.localHost,
+    n: endpoint.host,
+    p: String(port),
+    r: user,
+    u: around.localUser,
+  };
+  const path = (keyword: string, text: string): string =>
+    expandPath(expandTokens(text, tokens, keyword), around, keyword);
+  const paths = (keyword: string, byDefault: readonly string[]): readonly string[] =>
+    (values.get(keyword) ?? byDefault)
+      .filter((text) => text.toLowerCase() !== 'none')
+      .map((text) => path(keyword, text));
+
+  const named = values.get('identityfile');
+  const agent = one('identityagent') ?? 'SSH_AUTH_SOCK';
+  const proxyCommand = notNone(one('proxycommand'));
+  return {
+    alias: endpoint.host,
+    hostName,
+    user,
+    port,
+    identityFiles: paths(
+      'identityfile',
+      DEFAULT_KEYS.map((name) => `~/.ssh/${name}`),
+    ).map((file) => ({
+      path: file,
+      explicit: named !== undefined,
+    })),
+    certificateFiles: paths('certificatefile', []),
+    identitiesOnly: one('identitiesonly')?.toLowerCase() === 'yes',
+    agent: agent === 'SSH_AUTH_SOCK' ? around.env['SSH_AUTH_SOCK'] || undefined : notNone(path('identityagent', agent)),
+    proxyJump:
+      notNone(one('proxyjump'))
+        ?.split(',')
+        .map((hop) => hop.trim()) ?? [],
+    proxyCommand: proxyCommand === undefined ? undefined : expandTokens(proxyCommand, tokens, 'ProxyCommand'),
+    hostKeyName: (alias ?? (port === 22 ? hostName : `[${hostName}]:${port}`)).toLowerCase(),
+    userKnownHosts: paths('userknownhostsfile', ['~/.ssh/known_hosts', '~/.ssh/known_hosts2']),
+    globalKnownHosts: paths('globalknownhostsfile', ['/etc/ssh/ssh_known_hosts', '/etc/ssh/ssh_known_hosts2']),
+    hashKnownHosts: one('hashknownhosts')?.toLowerCase() === 'yes',
+    strictHostKeyChecking: strictness(one('stricthostkeychecking')),
+    connectTimeoutMs: 1000 * (wholeNumber(values, 'connecttimeout') ?? 30),
+    serverAliveIntervalMs: 1000 * (wholeNumber(values, 'serveraliveinterval') ?? ALIVE_INTERVAL_S),
+    serverAliveCountMax: wholeNumber(values, 'serveralivecountmax') ?? 3,
+    needsOpenssh: notNone(one('pkcs11provider')) === undefined ? undefined : 'PKCS11Provider',
+  };
+}
+
+/** 'ask' is strict here: an agent that runs for days has nobody to ask. */
+function strictness(word: string | undefined): SshSettings['strictHostKeyChecking'] {
+  const said = word?.toLowerCase();
+  if (said === 'accept-new') return 'accept-new';
+  return said === 'no' || said === 'off' ? 'no' : 'yes';
+}
+
+function notNone(text: string | undefined): string | undefined {
+  return text?.toLowerCase() === 'none' ? undefined : text;
+}
+
+function wholeNumber(values: ConfigValues, keyword: string): number | undefined {
+  const text = values.get(keyword)?.[0];
+  if (text === undefined || text.toLowerCase() === 'none') return undefined;
+  if (!/^\d{1,9}$/.test(text))
+    throw new GryphusError('bad-config', `ssh_config: ${keyword} "${text}" is not a number.`);
+  return Number(text);
+}
+
+/** `~/` and `${NAME}` of a file name. */
+function expandPath(text: string, around: Surroundings, keyword: string): string {
+  const withEnv = text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
+    const value = around.env[name];
+    if (value === undefined)
+      throw new GryphusError('bad-config', `ssh_config: ${keyword} names \${${name}}, which is not set.`);
+    return value;
+  });
+  if (withEnv === '~') return around.home;
+  return withEnv.startsWith('~/') ? around.home + withEnv.slice(1) : withEnv;
+}

@@ -1,0 +1,248 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client, ClientChannel, SFTPWrapper } from 'ssh2';
+import { asError, GryphusError } from '../errors.ts';
+import type { Channel, ChannelEnd, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
+import { deferred } from '../util/deferred.ts';
+import { Limiter } from './limiter.ts';
+import { LocalFiles } from './local-files.ts';
+import { RemoteShell } from './remote-shell.ts';
+import { ShellFiles } from './shell-files.ts';
+import { type ConnectContext, connectSsh2 } from './ssh2-connect.ts';
+import { SftpFiles } from './ssh2-sftp.ts';
+import type { SshSettings } from './ssh-settings.ts';
+import { type FileSide, transfer } from './transfer.ts';
+
+/** Well below sshd's default MaxSessions of 10, where channels that are closing still count. */
+const CHANNELS = 8;
+/** How long a refused channel is asked for again, and an unused SFTP session is kept. */
+const REFUSED_FOR_MS = 20_000;
+const SFTP_IDLE_MS = 5_000;
+const SFTP_START_MS = 10_000;
+
+interface Connection {
+  readonly client: Client;
+  readonly limiter: Limiter;
+  lost: Error | undefined;
+  /** Resolves with the reason of the loss. */
+  readonly whenLost: Promise<Error>;
+  sftp: Promise<SFTPWrapper | undefined> | undefined;
+  sftpUsers: number;
+}
+
+/** A machine over one SSH connection of ssh2's, made at first use and again after a loss. */
+export class Ssh2Transport implements Transport {
+  readonly label: string;
+  readonly #settings: SshSettings;
+  readonly #context: ConnectContext;
+  readonly #shell: RemoteShell;
+  readonly #byShell: ShellFiles;
+  readonly #here = new LocalFiles();
+  readonly #listeners = new Set<(reason: Error) => void>();
+  #connection: Promise<Connection> | undefined;
+  #closed = false;
+
+  constructor(label: string, settings: SshSettings, context: ConnectContext) {
+    this.label = label;
+    this.#settings = settings;
+    this.#context = context;
+    this.#shell = new RemoteShell(label, (line) => this.#exec(line));
+    this.#byShell = new ShellFiles(label, this.#shell);
+  }
+
+  run(command: string, options?: RunOptions): Promise<RunResult> {
+    return this.#shell.run(command, options);
+  }
+
+  open(command: string): Promise<Channel> {
+    return this.#shell.open(command);
+  }
+
+  put(localPath: string, remotePath: string, options?: PutOptions): Promise<void> {
+    return this.#withFiles((files) => transfer('put', this.#here, localPath, files, remotePath, options));
+  }
+
+  get(remotePath: string, localPath: string, options?: TransferOptions): Promise<void> {
+    return this.#withFiles((files) => transfer('get', files, remotePath, this.#here, localPath, options));
+  }
+
+  onLost(listener: (reason: Error) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const connecting = this.#connection;
+    this.#connection = undefined;
+    const connection = await connecting?.catch(() => undefined);
+    connection?.client.end();
+  }
+
+  #connect(): Promise<Connection> {
+    if (this.#closed) return Promise.reject(new GryphusError('site-unreachable', `${this.label} was closed.`));
+    if (this.#connection !== undefined) return this.#connection;
+    const connecting: Promise<Connection> = connectSsh2(this.#settings, this.#context).then((client) =>
+      this.#watch(client, connecting),
+    );
+    this.#connection = connecting;
+    connecting.catch(() => {
+      if (this.#connection === connecting) this.#connection = undefined;
+    });
+    return connecting;
+  }
+
+  #watch(client: Client, connecting: Promise<Connection>): Connection {
+    const gone = deferred<Error>();
+    const connection: Connection = {
+      client,
+      limiter: new Limiter(CHANNELS),
+      lost: undefined,
+      whenLost: gone.promise,
+      sftp: undefined,
+      sftpUsers: 0,
+    };
+    let reason: Error | undefined;
+    client.on('error', (error) => {
+      reason = error;
+    });
+    client.once('close', () => {
+      connection.lost = reason ?? new Error('the connection was closed');
+      if (this.#connection === connecting) this.#connection = undefined;
+      gone.resolve(connection.lost);
+      if (!this.#closed) for (const listener of this.#listeners) listener(connection.lost);
+    });
+    return connection;
+  }
+
+  /** Starts a command line in a channel; waits for a free one, and asks again for one that the server refused. */
+  async #exec(line: string): Promise<Channel> {
+    const connection = await this.#connect();
+    this.#endIdleSftp(connection, connection.limiter.full);
+    const release = await connection.limiter.acquire();
+    try {
+      const raw = await this.#refusedAgain(
+        connection,
+        () =>
+          new Promise<ClientChannel>((resolve, reject) => {
+            connection.client.exec(line, (error, channel) => (error ? reject(error) : resolve(channel)));
+          }),
+      );
+      const closed = channelEnd(raw, connection);
+      void closed.then(release);
+      return { stdin: raw, stdout: raw, stderr: raw.stderr, closed, kill: () => raw.close() };
+    } catch (thrown) {
+      release();
+      throw this.#fault(thrown);
+    }
+  }
+
+  /** A server with a low MaxSessions refuses a channel and stays good: fewer are used from then on. */
+  async #refusedAgain<T>(connection: Connection, ask: () => Promise<T>): Promise<T> {
+    const until = Date.now() + REFUSED_FOR_MS;
+    for (let pause = 20; ; pause = Math.min(1000, pause * 2)) {
+      try {
+        return await Promise.race([ask(), connection.whenLost.then((reason) => Promise.reject(reason))]);
+      } catch (thrown) {
+        if (!isRefusal(thrown) || connection.lost !== undefined) throw thrown;
+        if (Date.now() > until) throw this.#busy(thrown);
+        connection.limiter.shrink(connection.limiter.held - 1);
+        await delay(pause * (0.5 + Math.random()));
+      }
+    }
+  }
+
+  async #withFiles(work: (files: FileSide) => Promise<void>): Promise<void> {
+    const connection = await this.#connect();
+    connection.sftpUsers++;
+    try {
+      const sftp = await this.#sftp(connection);
+      await work(sftp === undefined ? this.#byShell : new SftpFiles(sftp, this.#shell, this.#byShell));
+    } catch (thrown) {
+      throw this.#fault(thrown);
+    } finally {
+      connection.sftpUsers--;
+      if (connection.limiter.full) this.#endIdleSftp(connection, true);
+      setTimeout(() => this.#endIdleSftp(connection, true), SFTP_IDLE_MS).unref();
+    }
+  }
+
+  /** The one SFTP session of a connection; undefined where there is no such subsystem, or no channel to spare for it. */
+  #sftp(connection: Connection): Promise<SFTPWrapper | undefined> {
+    if (connection.limiter.limit === 1) return Promise.resolve(undefined);
+    connection.sftp ??= this.#startSftp(connection).catch((thrown: unknown) => {
+      if (connection.lost !== undefined || isRefusal(thrown) || thrown instanceof GryphusError) {
+        connection.sftp = undefined;
+        throw thrown;
+      }
+      return undefined;
+    });
+    return connection.sftp;
+  }
+
+  async #startSftp(connection: Connection): Promise<SFTPWrapper> {
+    const release = await connection.limiter.acquire();
+    try {
+      const sftp = await this.#refusedAgain(connection, () => startSftp(connection.client));
+      sftp.on('error', () => undefined);
+      sftp.once('close', () => {
+        connection.sftp = undefined;
+        release();
+      });
+      return sftp;
+    } catch (thrown) {
+      release();
+      throw thrown;
+    }
+  }
+
+  #endIdleSftp(connection: Connection, now: boolean): void {
+    if (!now || connection.sftpUsers > 0 || connection.lost !== undefined) return;
+    void connection.sftp?.then(
+      (sftp) => sftp?.end(),
+      () => undefined,
+    );
+  }
+
+  #busy(cause: unknown): GryphusError {
+    return new GryphusError('site-busy', `${this.label} opens no more sessions on one connection (MaxSessions).`, {
+      cause,
+      suggestions: ['Ask the site for a MaxSessions of 4 or more.'],
+    });
+  }
+
+  #fault(thrown: unknown): GryphusError {
+    if (thrown instanceof GryphusError) return thrown;
+    const cause = asError(thrown);
+    return new GryphusError('site-unreachable', `The connection to ${this.label} was lost: ${cause.message}.`, {
+      cause,
+    });
+  }
+}
+
+function isRefusal(thrown: unknown): boolean {
+  return /channel open failure/i.test(asError(thrown).message);
+}
+
+function startSftp(client: Client): Promise<SFTPWrapper> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('sftp did not start')), SFTP_START_MS);
+    client.sftp((error, sftp) => {
+      clearTimeout(timer);
+      if (error) reject(error);
+      else resolve(sftp);
+    });
+  });
+}
+
+/** ssh2 tells a command's status by 'exit', and nothing by it where the connection went first. */
+function channelEnd(raw: ClientChannel, connection: Connection): Promise<ChannelEnd> {
+  return new Promise((resolve) => {
+    let end: ChannelEnd | undefined;
+    raw.once('exit', (code: number | null, signal?: string) => {
+      end = code === null ? { kind: 'signaled', signal: (signal ?? '').replace(/^SIG/, '') } : { kind: 'exited', code };
+    });
+    raw.once('close', () => {
+      resolve(end ?? { kind: 'lost', reason: connection.lost ?? new Error('the command ended without a status') });
+    });
+  });
+}

@@ -1,0 +1,186 @@
+import { spawn } from 'node:child_process';
+import { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, type ConnectConfig } from 'ssh2';
+import { asError, GryphusError } from '../errors.ts';
+import { HostKeys } from './host-keys.ts';
+import type { OpenedKeys } from './key-files.ts';
+import type { Prompt } from './prompt.ts';
+import { isCertificateType } from './ssh-certificate.ts';
+import { keyType } from './public-key.ts';
+import type { SshSettings } from './ssh-settings.ts';
+import { askForHostCertificate, continueWithHostCertificate } from './ssh2-host-certificate.ts';
+import { Login } from './ssh2-login.ts';
+import { useSigners } from './ssh2-signer.ts';
+
+export interface ConnectContext {
+  readonly prompt: Prompt | undefined;
+  readonly opened: OpenedKeys;
+  /** Settings of a jump host, `[user@]host[:port]` as ProxyJump has it. */
+  readonly hop: (name: string) => SshSettings;
+}
+
+const MOST_HOPS = 8;
+/** sshd drops connections at random when many knock at once (MaxStartups): another try is due. */
+const DROPPED_TRIES = 3;
+
+/** A connection that is logged in, by way of its jump hosts. Rejects with a GryphusError. */
+export async function connectSsh2(settings: SshSettings, context: ConnectContext, depth = 0): Promise<Client> {
+  if (depth > MOST_HOPS)
+    throw new GryphusError('bad-config', `ProxyJump of ${settings.alias} leads through too many hosts.`);
+  for (let tries = 1; ; tries++) {
+    const way = await wayTo(settings, context, depth);
+    try {
+      return await logIn(settings, context, way);
+    } catch (thrown) {
+      way?.close();
+      if (!(thrown instanceof Dropped)) throw thrown;
+      if (tries === DROPPED_TRIES) throw thrown.error;
+      await delay(100 * 4 ** tries * (0.5 + Math.random()));
+    }
+  }
+}
+
+/** What stands in place of a TCP connection: a channel of the last jump host, or a command's two pipes. */
+interface Way {
+  readonly stream: Duplex;
+  close(): void;
+}
+
+async function wayTo(settings: SshSettings, context: ConnectContext, depth: number): Promise<Way | undefined> {
+  const last = settings.proxyJump.at(-1);
+  if (last !== undefined) {
+    const before = settings.proxyJump.slice(0, -1);
+    const own = context.hop(last);
+    const jump = await connectSsh2(before.length > 0 ? { ...own, proxyJump: before } : own, context, depth + 1);
+    try {
+      const stream = await new Promise<Duplex>((resolve, reject) => {
+        jump.forwardOut('127.0.0.1', 0, settings.hostName, settings.port, (error, channel) =>
+          error ? reject(error) : resolve(channel),
+        );
+      });
+      stream.once('close', () => jump.end());
+      return { stream, close: () => jump.end() };
+    } catch (thrown) {
+      jump.end();
+      const cause = asError(thrown);
+      throw new GryphusError('site-unreachable', `${label(settings)} is not reached from ${last}: ${cause.message}.`, {
+        cause,
+      });
+    }
+  }
+  if (settings.proxyCommand === undefined) return undefined;
+  const child = spawn('/bin/sh', ['-c', `exec ${settings.proxyCommand}`], { stdio: ['pipe', 'pipe', 'ignore'] });
+  // Its failure shows as the end of the stream.
+  child.on('error', () => undefined);
+  child.stdin.on('error', () => undefined);
+  const stream = Duplex.from({ readable: child.stdout, writable: child.stdin });
+  stream.once('close', () => child.kill());
+  return { stream, close: () => void child.kill() };
+}
+
+function label(settings: SshSettings): string {
+  return `${settings.user}@${settings.hostName}${settings.port === 22 ? '' : `:${settings.port}`}`;
+}
+
+/** A connection that ended before a word was said. */
+class Dropped extends Error {
+  readonly error: GryphusError;
+  constructor(error: GryphusError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+function logIn(settings: SshSettings, context: ConnectContext, way: Way | undefined): Promise<Client> {
+  const where = label(settings);
+  const client = new Client();
+  return new Promise((resolve, reject) => {
+    let over = false;
+    let timer: NodeJS.Timeout | undefined;
+    const fail = (error: Error): void => {
+      if (over) return;
+      over = true;
+      clearTimeout(timer);
+      reject(error);
+      client.destroy();
+    };
+    const clock = (running: boolean): void => {
+      clearTimeout(timer);
+      if (!running || over) return;
+      const seconds = settings.connectTimeoutMs / 1000;
+      timer = setTimeout(() => {
+        fail(new GryphusError('site-unreachable', `${where} does not answer (waited ${seconds} s).`));
+      }, settings.connectTimeoutMs);
+    };
+    const login = new Login(where, settings, {
+      prompt: context.prompt,
+      opened: context.opened,
+      asking: (asking) => clock(!asking),
+      abort: fail,
+    });
+    const hostKeys = new HostKeys(settings);
+    const config: ConnectConfig = {
+      host: settings.hostName,
+      port: settings.port,
+      username: settings.user,
+      readyTimeout: 0,
+      keepaliveInterval: settings.serverAliveIntervalMs,
+      keepaliveCountMax: settings.serverAliveCountMax,
+      algorithms: { serverHostKey: hostKeys.algorithms },
+      ...(way === undefined ? {} : { sock: way.stream }),
+      hostVerifier: (key: Buffer, answer: (good: boolean) => void) => {
+        const refusal = hostKeys.refusal(key);
+        if (refusal !== undefined) fail(refusal);
+        else if (isCertificateType(keyType(key))) continueWithHostCertificate(client, key);
+        answer(refusal === undefined);
+      },
+      authHandler: (left, _partial, answer) => {
+        clock(true);
+        login.next(left).then(
+          (method) => {
+            if (method === false) fail(login.refusal());
+            else answer(method);
+          },
+          (thrown: unknown) => fail(asError(thrown)),
+        );
+      },
+    };
+    let greeted = false;
+    client.once('handshake', () => {
+      greeted = true;
+    });
+    client.on('error', (error) => {
+      if (over) return;
+      if (/before handshake/.test(error.message)) fail(new Dropped(unreachable(where, error)));
+      else
+        fail(
+          greeted && /Too many authentication/i.test(error.message) ? tooMany(where, error) : unreachable(where, error),
+        );
+    });
+    client.once('close', () => fail(unreachable(where, new Error('the connection was closed'))));
+    client.once('ready', () => {
+      over = true;
+      clearTimeout(timer);
+      // Small requests wait 40 ms for nothing otherwise (Nagle's algorithm against delayed acknowledgements).
+      client.setNoDelay(true);
+      if (way !== undefined) client.once('close', () => way.close());
+      resolve(client);
+    });
+    clock(true);
+    client.connect(config);
+    useSigners(client, fail);
+    if (hostKeys.authority) askForHostCertificate(client);
+  });
+}
+
+function unreachable(where: string, cause: Error): GryphusError {
+  return new GryphusError('site-unreachable', `${where} cannot be reached: ${cause.message}.`, { cause });
+}
+
+function tooMany(where: string, cause: Error): GryphusError {
+  return new GryphusError('login-refused', `${where} gave up after too many keys: ${cause.message}.`, {
+    cause,
+    suggestions: ['Name the right key in ~/.ssh/config: IdentityFile, and IdentitiesOnly yes.'],
+  });
+}

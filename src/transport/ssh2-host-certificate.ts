@@ -1,0 +1,67 @@
+import { createRequire } from 'node:module';
+import type { Client } from 'ssh2';
+import { parseCertificate, plainType } from './ssh-certificate.ts';
+
+/*
+ * OpenSSH host certificates with ssh2 1.17, which knows none: mended from outside on one connection, as the log-in
+ * with certificates is (ssh2-signer.ts).
+ */
+
+type Entry = { readonly array: readonly string[] };
+interface OfferLists {
+  readonly kex: Entry;
+  readonly serverHostKey: Entry;
+  readonly cs: Readonly<Record<'cipher' | 'mac' | 'compress' | 'lang', Entry>>;
+  readonly sc: OfferLists['cs'];
+}
+interface Internals {
+  readonly _protocol: {
+    _offer: { readonly lists: OfferLists };
+    readonly _kex: { negotiated: { serverHostKey: string }; _hostKey: Buffer | undefined };
+  };
+}
+
+const { KexInit } = createRequire(import.meta.url)('ssh2/lib/protocol/kex.js') as {
+  KexInit: new (lists: unknown) => { lists: OfferLists };
+};
+
+/** RSA host certificates are left out: ssh2 ends the exchange before it asks what we think of them. */
+const HOST_CERTIFICATES = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521'].map(
+  (type) => `${type}-cert-v01@openssh.com`,
+);
+
+/** Asks the server for its host certificate ahead of its plain keys; to be called right after `connect`. */
+export function askForHostCertificate(client: Client): void {
+  const protocol = (client as unknown as Internals)._protocol;
+  const { lists } = protocol._offer;
+  const names = (half: OfferLists['cs']): Record<string, readonly string[]> =>
+    Object.fromEntries(Object.entries(half).map(([name, entry]) => [name, entry.array]));
+  protocol._offer = new KexInit({
+    kex: lists.kex.array,
+    serverHostKey: [...HOST_CERTIFICATES, ...lists.serverHostKey.array],
+    cs: names(lists.cs),
+    sc: names(lists.sc),
+  });
+}
+
+/**
+ * To be called from the host verifier once a host certificate has been judged good: ssh2 then hashes the certificate
+ * into the exchange and checks the host's signature with the key that the certificate holds.
+ */
+export function continueWithHostCertificate(client: Client, shown: Buffer): void {
+  const certificate = parseCertificate(shown);
+  if (certificate === undefined) return;
+  const exchange = (client as unknown as Internals)._protocol._kex;
+  exchange.negotiated.serverHostKey = plainType(certificate.type);
+  let reads = 0;
+  let replaced = false;
+  let value: Buffer | undefined;
+  Object.defineProperty(exchange, '_hostKey', {
+    configurable: true,
+    get: () => (replaced ? value : reads++ === 0 ? shown : certificate.publicKey),
+    set: (next: Buffer | undefined) => {
+      replaced = true;
+      value = next;
+    },
+  });
+}

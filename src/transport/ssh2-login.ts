@@ -1,0 +1,130 @@
+import type { AnyAuthMethod } from 'ssh2';
+import { asError, GryphusError } from '../errors.ts';
+import { certificateExpired, needsLogin, TYPED_METHODS } from './login-errors.ts';
+import { type LoginKey, type LoginKeys, loginKeys } from './login-keys.ts';
+import type { OpenedKeys } from './key-files.ts';
+import type { Prompt } from './prompt.ts';
+import type { SshSettings } from './ssh-settings.ts';
+import { signerKey } from './ssh2-signer.ts';
+
+const TYPED_TRIES = 3;
+
+/** One log-in: which methods to try in turn, whom to ask, and what to say when none was accepted. */
+export class Login {
+  readonly #label: string;
+  readonly #settings: SshSettings;
+  readonly #prompt: Prompt | undefined;
+  readonly #opened: OpenedKeys;
+  /** Called with true while a person is asked, so that no clock runs. */
+  readonly #asking: (asking: boolean) => void;
+  readonly #abort: (error: GryphusError) => void;
+  readonly #tried: string[] = [];
+  #found: LoginKeys | undefined;
+  #keys: LoginKey[] = [];
+  #offered: readonly string[] = [];
+  #typed = 0;
+
+  constructor(
+    label: string,
+    settings: SshSettings,
+    how: {
+      readonly prompt: Prompt | undefined;
+      readonly opened: OpenedKeys;
+      readonly asking: (asking: boolean) => void;
+      readonly abort: (error: GryphusError) => void;
+    },
+  ) {
+    this.#label = label;
+    this.#settings = settings;
+    this.#prompt = how.prompt;
+    this.#opened = how.opened;
+    this.#asking = how.asking;
+    this.#abort = how.abort;
+  }
+
+  /** The next method to try, given those that the server still takes (`null` at first); false when there is none. */
+  async next(left: readonly string[] | null): Promise<AnyAuthMethod | false> {
+    const username = this.#settings.user;
+    if (left === null) return { type: 'none', username };
+    this.#offered = left;
+    if (this.#found === undefined) {
+      const ask = (question: string): Promise<string | undefined> => this.#passphrase(question);
+      this.#found = await loginKeys(this.#settings, this.#opened, ask, Date.now());
+      this.#keys = [...this.#found.keys];
+    }
+    if (left.includes('publickey')) {
+      const key = this.#keys.shift();
+      if (key !== undefined) {
+        this.#tried.push(key.name);
+        const blob = key.blob ?? (await key.reveal());
+        return { type: 'publickey', username, key: signerKey({ blob, sign: (data) => key.sign(data) }) };
+      }
+    }
+    if (this.#prompt === undefined || this.#typed >= TYPED_TRIES) return false;
+    if (left.includes('keyboard-interactive')) {
+      this.#typed++;
+      this.#tried.push('keyboard-interactive');
+      return {
+        type: 'keyboard-interactive',
+        username,
+        prompt: (name, instructions, _language, prompts, finish) => {
+          const questions = prompts.map(({ prompt, echo }) => ({ text: prompt, echo: echo ?? false }));
+          const title = [name, instructions].filter((text) => text !== '').join('\n');
+          void this.#ask('keyboard-interactive', title, questions).then((answers) => {
+            if (answers === undefined) this.#abort(this.#needsLogin('and nobody answered its questions'));
+            else finish([...answers]);
+          });
+        },
+      };
+    }
+    if (!left.includes('password')) return false;
+    this.#typed++;
+    this.#tried.push('password');
+    const answers = await this.#ask('password', '', [{ text: `Password of ${this.#label}: `, echo: false }]);
+    const password = answers?.[0];
+    if (password === undefined) throw this.#needsLogin('and nobody typed the password');
+    return { type: 'password', username, password };
+  }
+
+  /** Why nothing was accepted. */
+  refusal(): GryphusError {
+    const expired = this.#found?.expired[0];
+    if (expired !== undefined) return certificateExpired(this.#label, expired);
+    if (this.#prompt === undefined && this.#offered.some((method) => TYPED_METHODS.has(method))) {
+      return this.#needsLogin('and nobody is here to type it');
+    }
+    const tried = this.#tried.length === 0 ? 'there was no key to try' : `it took none of ${this.#tried.join(', ')}`;
+    return new GryphusError('login-refused', `${this.#label} refused the log-in: ${tried}.`, {
+      suggestions: [
+        ...(this.#found?.unusable ?? []).map((why) => `This key was left out: ${why}.`),
+        `The server takes ${this.#offered.join(', ') || 'no method that we know'}; check user name and IdentityFile.`,
+      ],
+    });
+  }
+
+  #needsLogin(why: string): GryphusError {
+    return needsLogin(this.#label, this.#offered, why);
+  }
+
+  async #passphrase(question: string): Promise<string | undefined> {
+    return (await this.#ask('passphrase', '', [{ text: question, echo: false }]))?.[0];
+  }
+
+  async #ask(
+    kind: 'passphrase' | 'password' | 'keyboard-interactive',
+    instructions: string,
+    questions: readonly { text: string; echo: boolean }[],
+  ): Promise<readonly string[] | undefined> {
+    if (this.#prompt === undefined) return undefined;
+    this.#asking(true);
+    try {
+      return await this.#prompt({ site: this.#label, kind, instructions, questions });
+    } catch (thrown) {
+      // A prompt that fails is one that nobody answered; its error may quote what was typed.
+      void asError(thrown);
+      return undefined;
+    } finally {
+      this.#asking(false);
+    }
+  }
+}

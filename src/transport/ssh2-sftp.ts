@@ -1,0 +1,177 @@
+import { promisify } from 'node:util';
+import type { SFTPWrapper, Stats } from 'ssh2';
+import { asError, GryphusError } from '../errors.ts';
+import { shellQuote } from '../util/shell-quote.ts';
+import type { RemoteShell } from './remote-shell.ts';
+import type { ShellFiles } from './shell-files.ts';
+import { type FileSide, type FileStat, fileError } from './transfer.ts';
+
+/** Bytes of one request, the most that OpenSSH takes with its header, and how many requests are under way at once. */
+const CHUNK = 255 * 1024;
+const AT_ONCE = 64;
+
+const NO_SUCH_FILE = 2;
+const FAILURE = 4;
+
+/** A far side's files over one SFTP session, with many requests under way (draft-ietf-secsh-filexfer-02). */
+export class SftpFiles implements FileSide {
+  readonly label: string;
+  readonly #sftp: SFTPWrapper;
+  readonly #shell: RemoteShell;
+  readonly #byShell: ShellFiles;
+
+  constructor(sftp: SFTPWrapper, shell: RemoteShell, byShell: ShellFiles) {
+    this.label = byShell.label;
+    this.#sftp = sftp;
+    this.#shell = shell;
+    this.#byShell = byShell;
+  }
+
+  async stat(path: string): Promise<FileStat | undefined> {
+    try {
+      const found = await this.#call<Stats>((done) => this.#sftp.stat(path, done));
+      return { size: found.size, changed: String(found.mtime), isFile: found.isFile() };
+    } catch (thrown) {
+      if (statusOf(thrown) === NO_SUCH_FILE) return undefined;
+      throw await this.#fault('read', path, thrown);
+    }
+  }
+
+  prefixHash(path: string, length: number): Promise<string | undefined> {
+    return this.#byShell.prefixHash(path, length);
+  }
+
+  async *read(path: string, from: number): AsyncGenerator<Buffer> {
+    const handle = await this.#open('read', path, 'r');
+    const under: Promise<Buffer>[] = [];
+    try {
+      let next = from;
+      for (;;) {
+        while (under.length < AT_ONCE) {
+          const block = this.#readBlock(handle, next);
+          // The loop below sees the first failure; the ones behind it say the same.
+          block.catch(() => undefined);
+          under.push(block);
+          next += CHUNK;
+        }
+        const bytes = await under.shift();
+        if (bytes === undefined || bytes.length === 0) break;
+        yield bytes;
+        if (bytes.length < CHUNK) break;
+      }
+    } catch (thrown) {
+      throw await this.#fault('read', path, thrown);
+    } finally {
+      this.#close(handle);
+    }
+  }
+
+  /** A whole block, or less only at the end of the file; a server may answer with less than was asked for. */
+  async #readBlock(handle: Buffer, position: number): Promise<Buffer> {
+    const block = Buffer.allocUnsafe(CHUNK);
+    let filled = 0;
+    while (filled < CHUNK) {
+      const got = await this.#call<number>((done) =>
+        this.#sftp.read(handle, block, filled, CHUNK - filled, position + filled, done),
+      );
+      if (got === 0) break;
+      filled += got;
+    }
+    return block.subarray(0, filled);
+  }
+
+  async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<void> {
+    const handle = await this.#open('write', path, at === 0 ? 'w' : 'r+');
+    const under = new Set<Promise<void>>();
+    let failure: Error | undefined;
+    try {
+      let offset = at;
+      for await (const chunk of bytes) {
+        for (let start = 0; start < chunk.length; start += CHUNK) {
+          const piece = chunk.subarray(start, start + CHUNK);
+          const position = offset + start;
+          const written: Promise<void> = this.#call<void>((done) =>
+            this.#sftp.write(handle, piece, 0, piece.length, position, done),
+          ).then(
+            () => void under.delete(written),
+            (thrown) => {
+              under.delete(written);
+              failure ??= asError(thrown);
+            },
+          );
+          under.add(written);
+          if (under.size >= AT_ONCE) await Promise.race(under);
+          if (failure !== undefined) throw failure;
+        }
+        offset += chunk.length;
+      }
+      await Promise.all(under);
+      if (failure !== undefined) throw failure;
+    } catch (thrown) {
+      throw await this.#fault('write', path, thrown);
+    } finally {
+      this.#close(handle);
+    }
+  }
+
+  async place(part: string, path: string, mode: number): Promise<void> {
+    try {
+      await this.#call<void>((done) => this.#sftp.chmod(part, mode, done));
+      await this.#call<void>((done) => this.#sftp.ext_openssh_rename(part, path, done));
+    } catch (thrown) {
+      if (!(thrown instanceof GryphusError) && /does not support|not support/i.test(asError(thrown).message)) {
+        return await this.#byShell.place(part, path, mode);
+      }
+      throw await this.#fault('write', path, thrown);
+    }
+  }
+
+  async #open(doing: 'read' | 'write', path: string, flags: 'r' | 'w' | 'r+'): Promise<Buffer> {
+    try {
+      return await this.#call<Buffer>((done) => this.#sftp.open(path, flags, { mode: 0o600 }, done));
+    } catch (thrown) {
+      throw await this.#fault(doing, path, thrown);
+    }
+  }
+
+  #close(handle: Buffer): void {
+    try {
+      this.#sftp.close(handle, () => undefined);
+    } catch {
+      // The session went with its handles.
+    }
+  }
+
+  /** One request; ssh2 answers those that a lost session leaves open with an error, and throws for later ones. */
+  async #call<T>(request: (done: (error: Error | null | undefined, value?: T) => void) => void): Promise<T> {
+    return (await promisify(request)()) as T;
+  }
+
+  /** SFTP calls a full disk just "Failure"; the shell knows the word. */
+  async #fault(doing: 'read' | 'write', path: string, thrown: unknown): Promise<GryphusError> {
+    if (thrown instanceof GryphusError) return thrown;
+    const status = statusOf(thrown);
+    if (status === undefined) {
+      return new GryphusError('site-unreachable', `The connection to ${this.label} was lost at ${path}.`, {
+        cause: thrown,
+      });
+    }
+    if (doing === 'write' && status === FAILURE) {
+      const slash = path.lastIndexOf('/');
+      const dir = slash === -1 ? '.' : path.slice(0, slash + 1);
+      const probe = shellQuote(`${dir}/.gryphus-probe`);
+      const tried = await this.#shell
+        .run(`head -c 1048576 /dev/zero > ${probe}; s=$?; rm -f ${probe}; exit $s`)
+        .catch(() => undefined);
+      const said = tried?.stderr.toString().trim();
+      if (said) return fileError(this.label, doing, path, new Error(said));
+    }
+    return fileError(this.label, doing, path, thrown);
+  }
+}
+
+/** The SFTP status of a failed request; undefined when the session itself failed. */
+function statusOf(thrown: unknown): number | undefined {
+  const { code } = thrown as { code?: unknown };
+  return typeof code === 'number' ? code : undefined;
+}

@@ -1,0 +1,119 @@
+import { createRequire } from 'node:module';
+import { type Client, type ParsedKey, utils } from 'ssh2';
+import { keyType } from './public-key.ts';
+import { plainType } from './ssh-certificate.ts';
+import { wireString } from './wire.ts';
+
+/*
+ * Public key log-ins with ssh2 1.17 whose signature is made by us: with an OpenSSH certificate, which ssh2 knows not,
+ * by an agent, whose certificates it drops, and with a key whose passphrase is asked only once the server has said
+ * that it takes the key. Mended from outside, on one connection, leaning on ssh2's internals: the package pins its
+ * version exactly, and the tests hold this to a real sshd.
+ */
+
+/** A public key or certificate, and who signs for it; the answer is an SSH signature blob (algorithm, signature). */
+export interface Signer {
+  readonly blob: Buffer;
+  sign(data: Buffer): Promise<Buffer>;
+}
+
+const SIGNER = Symbol('signer');
+
+interface SignerKey {
+  readonly [SIGNER]?: Signer;
+}
+
+let lender: ParsedKey | undefined;
+
+/** A key that ssh2 takes for a private one, for its `publickey` method. */
+export function signerKey(signer: Signer): ParsedKey {
+  // ssh2 knows its own keys by their class: any private key lends it.
+  lender ??= privateKeyOf(utils.generateKeyPairSync('ed25519').private);
+  return Object.create(lender, {
+    type: { value: algorithmOf(signer.blob) },
+    getPublicSSH: { value: () => signer.blob },
+    [SIGNER]: { value: signer },
+  }) as ParsedKey;
+}
+
+function privateKeyOf(text: string): ParsedKey {
+  const key = utils.parseKey(text);
+  if (key instanceof Error) throw key;
+  return key;
+}
+
+/** The name of the request: the certificate's algorithm, while the signature within it names the plain one. */
+function algorithmOf(blob: Buffer): string {
+  const type = keyType(blob);
+  if (plainType(type) !== 'ssh-rsa') return type;
+  return type === 'ssh-rsa' ? 'rsa-sha2-512' : 'rsa-sha2-512-cert-v01@openssh.com';
+}
+
+/** Signs with a private key that ssh2 parsed, as an SSH signature blob. */
+export function signWith(key: ParsedKey, data: Buffer): Buffer {
+  const sign = (hash?: string): Buffer => {
+    const signature = key.sign(data, hash);
+    if (signature instanceof Error) throw signature;
+    return signature;
+  };
+  if (key.type === 'ssh-rsa') return Buffer.concat([wireString('rsa-sha2-512'), wireString(sign('sha512'))]);
+  if (!key.type.startsWith('ecdsa-')) return Buffer.concat([wireString(key.type), wireString(sign())]);
+  return Buffer.concat([wireString(key.type), wireString(ecdsaNumbers(sign()))]);
+}
+
+/** DER SEQUENCE(r, s) as the two mpints of RFC 5656, section 3.1.2. */
+function ecdsaNumbers(der: Buffer): Buffer {
+  let at = (der[1] ?? 0) & 0x80 ? 2 + ((der[1] ?? 0) & 0x7f) : 2;
+  const numbers: Buffer[] = [];
+  for (let index = 0; index < 2; index++) {
+    const length = der[at + 1] ?? 0;
+    numbers.push(wireString(der.subarray(at + 2, at + 2 + length)));
+    at += 2 + length;
+  }
+  return Buffer.concat(numbers);
+}
+
+interface Protocol {
+  authPK(username: string, key: SignerKey, ...rest: unknown[]): void;
+  readonly _kex: { readonly sessionID: Buffer };
+  readonly _authsQueue: string[];
+  readonly _packetRW: {
+    readonly write: { readonly allocStart: number; alloc(size: number): Buffer; finalize(packet: Buffer): Buffer };
+  };
+}
+
+const { sendPacket } = createRequire(import.meta.url)('ssh2/lib/protocol/utils.js') as {
+  sendPacket(protocol: Protocol, packet: Buffer): void;
+};
+
+const USERAUTH_REQUEST = 50;
+
+/** Lets `signerKey`s log in on a client; to be called right after its `connect`. `onError`: nobody signed. */
+export function useSigners(client: Client, onError: (error: Error) => void): void {
+  const protocol = (client as unknown as { _protocol: Protocol })._protocol;
+  const authPK = protocol.authPK.bind(protocol);
+  protocol.authPK = (username, key, ...rest) => {
+    const signer = key[SIGNER];
+    if (signer === undefined) return authPK(username, key, ...rest);
+    const signs = rest.some((argument) => typeof argument === 'function');
+    const body = Buffer.concat([
+      Buffer.from([USERAUTH_REQUEST]),
+      ...[username, 'ssh-connection', 'publickey'].map((field) => wireString(field)),
+      Buffer.from([signs ? 1 : 0]),
+      wireString(algorithmOf(signer.blob)),
+      wireString(signer.blob),
+    ]);
+    const send = (payload: Buffer): void => {
+      const { write } = protocol._packetRW;
+      const packet = write.alloc(payload.length);
+      packet.set(payload, write.allocStart);
+      protocol._authsQueue.push('publickey');
+      sendPacket(protocol, write.finalize(packet));
+    };
+    if (!signs) return send(body);
+    signer
+      .sign(Buffer.concat([wireString(protocol._kex.sessionID), body]))
+      .then((signature) => send(Buffer.concat([body, wireString(signature)])))
+      .catch(onError);
+  };
+}

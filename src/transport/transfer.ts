@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { asError, GryphusError } from '../errors.ts';
+import type { PutOptions } from './contract.ts';
+
+export interface FileStat {
+  /** Bytes. */
+  readonly size: number;
+  /** When its content changed, in whatever grain the side has; only compared. */
+  readonly changed: string;
+  readonly isFile: boolean;
+}
+
+/** The files of one side of a transfer. Failures are GryphusErrors that name the file and the side. */
+export interface FileSide {
+  readonly label: string;
+  /** Undefined where there is nothing of that name. */
+  stat(path: string): Promise<FileStat | undefined>;
+  /** SHA-256 (hex) of the first `length` bytes; undefined where the side has no means to tell. */
+  prefixHash(path: string, length: number): Promise<string | undefined>;
+  /** Bytes from an offset to the end. */
+  read(path: string, from: number): AsyncIterable<Buffer>;
+  /** Makes the file (0600), cuts it to `at` bytes, appends; resolves when all of it is there. */
+  write(path: string, at: number, bytes: AsyncIterable<Buffer>, total: number): Promise<void>;
+  /** Gives a finished part its mode and its name, over any older file of that name. */
+  place(part: string, path: string, mode: number): Promise<void>;
+}
+
+/** Below this a cut transfer starts again: asking would cost more than sending. */
+const WORTH_RESUMING = 1024 * 1024;
+
+/**
+ * Copies one file from side to side: into a part beside the target, which takes the target's name at the end. The
+ * part's name comes from the source's name, size and time, and its bytes are compared by hash before more are added,
+ * so what is resumed is the same content.
+ */
+export async function transfer(
+  direction: 'put' | 'get',
+  from: FileSide,
+  source: string,
+  to: FileSide,
+  target: string,
+  options: PutOptions = {},
+): Promise<void> {
+  const found = await from.stat(source);
+  if (found === undefined) {
+    const code = direction === 'put' ? 'input-missing' : 'output-missing';
+    throw new GryphusError(code, `There is no file ${source} on ${from.label}.`);
+  }
+  if (!found.isFile) throw new GryphusError('bad-input', `${source} on ${from.label} is not a plain file.`);
+  const part = partName(target, [from.label, source, String(found.size), found.changed]);
+  const start = found.size < WORTH_RESUMING ? 0 : await resumableBytes(from, source, found.size, to, part);
+  const bytes = watched(from.read(source, start), start, found.size, {
+    ...options,
+    what: `${source} of ${from.label}`,
+  });
+  await to.write(part, start, bytes, found.size);
+  const after = await from.stat(source);
+  if (after?.size !== found.size || after.changed !== found.changed) {
+    throw new GryphusError('protocol-error', `${source} on ${from.label} changed while it was copied.`);
+  }
+  await to.place(part, target, options.mode ?? 0o600);
+}
+
+async function resumableBytes(
+  from: FileSide,
+  source: string,
+  size: number,
+  to: FileSide,
+  part: string,
+): Promise<number> {
+  const begun = await to.stat(part);
+  if (begun === undefined || begun.size === 0 || begun.size > size) return 0;
+  const [theirs, ours] = await Promise.all([to.prefixHash(part, begun.size), from.prefixHash(source, begun.size)]);
+  return theirs !== undefined && theirs === ours ? begun.size : 0;
+}
+
+/** Counts what passes, ends on abort, and fails where the source gave fewer or more bytes than it had. */
+async function* watched(
+  bytes: AsyncIterable<Buffer>,
+  start: number,
+  total: number,
+  options: PutOptions & { readonly what: string },
+): AsyncGenerator<Buffer> {
+  let done = start;
+  options.onProgress?.(done, total);
+  for await (const chunk of bytes) {
+    if (options.signal?.aborted) throw new GryphusError('interrupted', `Copying ${options.what} was given up.`);
+    done += chunk.length;
+    yield chunk;
+    options.onProgress?.(done, total);
+  }
+  if (options.signal?.aborted) throw new GryphusError('interrupted', `Copying ${options.what} was given up.`);
+  if (done !== total) {
+    throw new GryphusError('protocol-error', `${options.what} had ${total} bytes, and ${done} came.`);
+  }
+}
+
+/** A name of its own beside the target; short, because the target's own may have all of the 255 bytes. */
+function partName(target: string, identity: readonly string[]): string {
+  const slash = target.lastIndexOf('/');
+  const hash = createHash('sha256').update(JSON.stringify([target.slice(slash + 1), ...identity]));
+  return `${target.slice(0, slash + 1)}.gryphus-${hash.digest('hex').slice(0, 32)}.part`;
+}
+
+/** The reason of a failed file operation, as a GryphusError, from a POSIX error name or message. */
+export function fileError(side: string, doing: string, path: string, thrown: unknown): GryphusError {
+  if (thrown instanceof GryphusError) return thrown;
+  const cause = asError(thrown);
+  const text = `${String((cause as NodeJS.ErrnoException).code ?? '')} ${cause.message}`;
+  const sentence = `Cannot ${doing} ${path} on ${side}: ${cause.message}.`;
+  if (/ENOSPC|EDQUOT|No space left|quota exceeded/i.test(text)) {
+    return new GryphusError('disk-full', sentence, { cause, suggestions: [`Make room on ${side}.`] });
+  }
+  if (doing === 'read')
+    return new GryphusError(side === 'local' ? 'input-missing' : 'output-missing', sentence, { cause });
+  return new GryphusError(side === 'local' ? 'output-unwritable' : 'site-refused', sentence, { cause });
+}
