@@ -1,0 +1,37 @@
+/*
+ * The ClassAd language as other rooms see it. Everything here is pure: time, chance and the maps of userMap() come in
+ * with the options of an evaluation.
+ */
+export { ClassAd } from './ad.ts';
+export {
+  evalBool,
+  evalInt,
+  evalString,
+  evaluate,
+  evaluateAttr,
+  leftMatchesRight,
+  rightMatchesLeft,
+  type Scope,
+  symmetricMatch,
+  tryEvaluate,
+} from './evaluate.ts';
+export type { Expr } from './expr.ts';
+export { attrRef, binary, call, list, literal, record, ternary, unary } from './expr.ts';
+export { functionNames } from './functions/table.ts';
+export { parseAd, parseExpr, parseOldAd } from './parse.ts';
+export { printExpr, printName, printString, printValue, type Syntax } from './printer.ts';
+export { type Attributes, attributesOf } from './references.ts';
+export { EvalFailed, type EvalOptions } from './state.ts';
+export { ClassAdSyntaxError } from './syntax-error.ts';
+export {
+  AbsTime,
+  asCondition,
+  ERROR,
+  ErrorValue,
+  isInt,
+  ListValue,
+  Real,
+  RelTime,
+  toDouble,
+  type Value,
+} from './values.ts';

@@ -1,0 +1,298 @@
+import { ClassAd } from './ad.ts';
+import { fold, sameText } from './bytes.ts';
+import type { Binary, Call, Expr, ListExpr, RecordExpr, Ternary, Unary } from './expr.ts';
+import { literalValue } from './expr.ts';
+import { functionNamed } from './functions/table.ts';
+import { divInt, modInt, toInt32 } from './int64.ts';
+import { and, arithmetic, bitwise, or, relation, unaryOperator } from './operators.ts';
+import { compileReference } from './reference.ts';
+import { enterScope } from './scopes.ts';
+import { type Code, EvalFailed, EvalState, FAILED } from './state.ts';
+import { asCondition, ERROR, isInt, ListValue, type Value } from './values.ts';
+
+/*
+ * Every expression is compiled once to a closure, without checks of depth: most are shallow, and `run` knows their height.
+ * Only one that may not fit in what is left of the limit is compiled a second time, with a check at every operator.
+ * `above` counts the operators around a node: what the library has taken off its limit when it gets there.
+ */
+
+/** Runs an expression where the state stands. */
+export function run(state: EvalState, expr: Expr): Value {
+  if (expr.height > state.depth) return compile(expr, 0, true)(state);
+  let { code } = expr;
+  if (code === undefined) {
+    code = compile(expr, 0, false);
+    expr.code = code;
+  }
+  return code(state);
+}
+
+/** A constant's value, so that what is constant is computed once; NOT_CONSTANT for all else. */
+const NOT_CONSTANT = Symbol('not constant');
+const constants = new WeakMap<Code, Value>();
+
+function constant(value: Value): Code {
+  const code = (): Value => value;
+  constants.set(code, value);
+  return code;
+}
+
+function constantOf(code: Code): Value | typeof NOT_CONSTANT {
+  return constants.has(code) ? constants.get(code) : NOT_CONSTANT;
+}
+
+export function compile(expr: Expr, above: number, checked: boolean): Code {
+  switch (expr.kind) {
+    case 'literal':
+      return expr.code ?? constant(literalValue(expr));
+    case 'ref':
+      return compileReference(expr, above, checked);
+    case 'list':
+      return compileList(expr);
+    case 'record':
+      return compileRecord(expr);
+    case 'call':
+      return compileCall(expr, above, checked);
+    case 'unary':
+    case 'binary':
+    case 'ternary':
+      return compileOperator(expr, above + 1, checked);
+  }
+}
+
+function compileOperator(expr: Unary | Binary | Ternary, depth: number, checked: boolean): Code {
+  // Deeper than the limit ever is: evaluation fails when it gets here.
+  if (depth > 401) return fail;
+  const code = operatorCode(expr, depth, checked);
+  if (!checked) return code;
+  return (state) => (state.depth < depth ? fail() : code(state));
+}
+
+function fail(): never {
+  throw FAILED;
+}
+
+function operatorCode(expr: Unary | Binary | Ternary, depth: number, checked: boolean): Code {
+  const inner = (part: Expr): Code => compile(part, depth, checked);
+  if (expr.kind === 'ternary') return ternaryCode(inner(expr.test), inner(expr.yes), inner(expr.no));
+  if (expr.kind === 'unary') {
+    const operand = inner(expr.operand);
+    const { op } = expr;
+    if (op === '()') return operand;
+    return folded([operand], (state) => unaryOperator(op, operand(state)));
+  }
+  const left = inner(expr.left);
+  const right = inner(expr.right);
+  if (expr.op === '[]') return subscriptCode(left, right, depth);
+  return folded([left, right], binaryCode(expr, left, right));
+}
+
+/** Computes at once what has only constants below it. */
+function folded(operands: readonly Code[], code: Code): Code {
+  return operands.every((operand) => constantOf(operand) !== NOT_CONSTANT) ? constant(code(new EvalState({}))) : code;
+}
+
+function ternaryCode(test: Code, yes: Code, no: Code): Code {
+  return (state) => {
+    const value = test(state);
+    if (value === true) return yes(state);
+    if (value === false) return no(state);
+    if (value === undefined || value === ERROR) return value;
+    const condition = asCondition(value);
+    if (condition !== undefined) return condition ? yes(state) : no(state);
+    yes(state);
+    no(state);
+    return ERROR;
+  };
+}
+
+function binaryCode(expr: Binary, left: Code, right: Code): Code {
+  const { op } = expr;
+  switch (op) {
+    case '&&':
+      return (state) => {
+        const a = left(state);
+        if (a === true) {
+          const b = right(state);
+          return typeof b === 'boolean' ? b : and(a, b);
+        }
+        if (a === false || a === ERROR || asCondition(a) === false) return a === ERROR ? ERROR : false;
+        return and(a, right(state));
+      };
+    case '||':
+      return (state) => {
+        const a = left(state);
+        if (a === false) {
+          const b = right(state);
+          return typeof b === 'boolean' ? b : or(a, b);
+        }
+        if (a === true || a === ERROR || asCondition(a) === true) return a === ERROR ? ERROR : true;
+        return or(a, right(state));
+      };
+    case '?:':
+      return (state) => {
+        const a = left(state);
+        return a === undefined ? right(state) : a;
+      };
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+      return arithmeticCode(op, left, right);
+    case '|':
+    case '&':
+    case '^':
+    case '<<':
+    case '>>':
+    case '>>>':
+      return (state) => bitwise(op, left(state), right(state));
+    case '[]':
+      throw new Error('a subscript is compiled elsewhere');
+    default:
+      return comparisonCode(op, left, right);
+  }
+}
+
+function arithmeticCode(op: '+' | '-' | '*' | '/' | '%', left: Code, right: Code): Code {
+  const fast: Record<typeof op, (a: number, b: number) => Value> = {
+    '+': (a, b) => a + b,
+    '-': (a, b) => a - b,
+    '*': (a, b) => a * b + 0,
+    '/': (a, b) => divInt(a, b) ?? ERROR,
+    '%': (a, b) => modInt(a, b) ?? ERROR,
+  };
+  const compute = fast[op];
+  return (state) => {
+    const a = left(state);
+    const b = right(state);
+    if (typeof a === 'number' && typeof b === 'number') {
+      const result = compute(a, b);
+      if (Number.isSafeInteger(result)) return result;
+    }
+    return arithmetic(op, a, b);
+  };
+}
+
+type Comparison = '<' | '<=' | '==' | '!=' | '>=' | '>' | '=?=' | '=!=';
+
+function comparisonCode(op: Comparison, left: Code, right: Code): Code {
+  switch (op) {
+    case '==':
+      return (state) => {
+        const a = left(state);
+        const b = right(state);
+        if (typeof a === 'number' && typeof b === 'number') return a === b;
+        if (typeof a === 'string' && typeof b === 'string') return sameText(a, b);
+        return relation('==', a, b);
+      };
+    case '>=':
+      return (state) => {
+        const a = left(state);
+        const b = right(state);
+        return typeof a === 'number' && typeof b === 'number' ? a >= b : relation('>=', a, b);
+      };
+    case '>':
+      return (state) => {
+        const a = left(state);
+        const b = right(state);
+        return typeof a === 'number' && typeof b === 'number' ? a > b : relation('>', a, b);
+      };
+    case '<':
+      return (state) => {
+        const a = left(state);
+        const b = right(state);
+        return typeof a === 'number' && typeof b === 'number' ? a < b : relation('<', a, b);
+      };
+    case '<=':
+      return (state) => {
+        const a = left(state);
+        const b = right(state);
+        return typeof a === 'number' && typeof b === 'number' ? a <= b : relation('<=', a, b);
+      };
+    default:
+      return (state) => relation(op, left(state), right(state));
+  }
+}
+
+function compileList(expr: ListExpr): Code {
+  return (state) => new ListValue(expr.items, state.lexical, false);
+}
+
+function compileRecord(expr: RecordExpr): Code {
+  return (state) => state.lexical?.nestedAd(expr) ?? ClassAd.fromRecord(expr);
+}
+
+/** `list[integer]` and `record["name"]`. */
+function subscriptCode(left: Code, right: Code, above: number): Code {
+  return (state) => {
+    const base = left(state);
+    const index = right(state);
+    if (base === ERROR || index === ERROR) return ERROR;
+    if (base === undefined || index === undefined) return undefined;
+    const room = state.depth;
+    if (base instanceof ListValue && isInt(index)) {
+      const item = base.items[toInt32(index)];
+      if (item === undefined || room - above <= 0) return ERROR;
+      return runAt(state, item, base.scope, room - above - 1);
+    }
+    if (base instanceof ClassAd && typeof index === 'string') return attributeOf(state, base, index, room - above);
+    return ERROR;
+  };
+}
+
+/** Evaluates an expression in another ad; a failure is an error value there, and no failure of the whole. */
+function runAt(state: EvalState, expr: Expr, scope: ClassAd | undefined, depth: number): Value {
+  const { current, lexical, depth: before } = state;
+  const { length } = state.active;
+  state.current = scope;
+  state.lexical = scope;
+  state.depth = depth;
+  let value: Value;
+  try {
+    value = run(state, expr);
+  } catch (thrown) {
+    if (!(thrown instanceof EvalFailed)) throw thrown;
+    state.active.length = length;
+    state.activeAds.length = length;
+    value = ERROR;
+  }
+  state.current = current;
+  state.lexical = lexical;
+  state.depth = before;
+  return value;
+}
+
+/** A subscript with a name hands out a copy: a record or a list from there has no ad around it any more. */
+function attributeOf(state: EvalState, ad: ClassAd, name: string, depth: number): Value {
+  const expr = ad.find(fold(name));
+  if (expr === undefined) return undefined;
+  const { root, current } = state;
+  if (depth <= 0 || --state.steps < 0) return ERROR;
+  enterScope(state, ad);
+  const value = runAt(state, expr, ad, depth - 1);
+  state.root = root;
+  state.current = current;
+  return detached(value);
+}
+
+export function detached(value: Value): Value {
+  if (value instanceof ListValue && !value.shared) return new ListValue(value.items, undefined, true);
+  if (!(value instanceof ClassAd) || value.shared) return value;
+  const copy = value.copy();
+  copy.shared = true;
+  return copy;
+}
+
+function compileCall(expr: Call, above: number, checked: boolean): Code {
+  const definition = functionNamed(expr.name);
+  if (definition === undefined) return constant(ERROR);
+  const { least, most } = definition;
+  if (expr.args.length < least || expr.args.length > most) {
+    return definition.failsOnCount === true ? fail : constant(ERROR);
+  }
+  const inner = above + (definition.level ?? 0);
+  const args = expr.args.map((arg) => compile(arg, inner, checked));
+  const code = definition.make({ name: expr.name, args, exprs: expr.args, above: inner });
+  return definition.pure === true && !checked ? folded(args, code) : code;
+}

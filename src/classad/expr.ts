@@ -1,0 +1,110 @@
+import type { Code } from './state.ts';
+import type { Value } from './values.ts';
+import { Real, RelTime } from './values.ts';
+
+export type UnaryOp = '+' | '-' | '!' | '~' | '()';
+export type CompareOp = '<' | '<=' | '!=' | '==' | '>=' | '>' | '=?=' | '=!=';
+export type ArithmeticOp = '+' | '-' | '*' | '/' | '%';
+export type BitOp = '|' | '^' | '&' | '<<' | '>>' | '>>>';
+export type BinaryOp = CompareOp | ArithmeticOp | BitOp | '||' | '&&' | '[]' | '?:';
+
+interface Node {
+  /** Operators (and selections) from here down to the deepest leaf: what evaluation takes off the depth limit. */
+  readonly height: number;
+  /** The compiled form, kept by the compiler. */
+  code: Code | undefined;
+}
+
+/** A constant. A relative time written in an expression prints as one and evaluates to a real, as in the library. */
+export interface Literal extends Node {
+  readonly kind: 'literal';
+  readonly value: Value;
+}
+
+/** `name`, `.name` (absolute) or `base.name`. */
+export interface AttrRef extends Node {
+  readonly kind: 'ref';
+  readonly base: Expr | undefined;
+  readonly name: string;
+  readonly absolute: boolean;
+}
+
+export interface Unary extends Node {
+  readonly kind: 'unary';
+  readonly op: UnaryOp;
+  readonly operand: Expr;
+}
+
+export interface Binary extends Node {
+  readonly kind: 'binary';
+  readonly op: BinaryOp;
+  readonly left: Expr;
+  readonly right: Expr;
+}
+
+export interface Ternary extends Node {
+  readonly kind: 'ternary';
+  readonly test: Expr;
+  readonly yes: Expr;
+  readonly no: Expr;
+}
+
+export interface Call extends Node {
+  readonly kind: 'call';
+  readonly name: string;
+  readonly args: readonly Expr[];
+}
+
+export interface ListExpr extends Node {
+  readonly kind: 'list';
+  readonly items: readonly Expr[];
+}
+
+export interface RecordExpr extends Node {
+  readonly kind: 'record';
+  /** In the order written; a name that is written twice keeps its first spelling and its last expression. */
+  readonly attrs: readonly (readonly [name: string, expr: Expr])[];
+}
+
+/** Immutable, so ads share them; the parent scope is found at evaluation. */
+export type Expr = Literal | AttrRef | Unary | Binary | Ternary | Call | ListExpr | RecordExpr;
+
+export function literal(value: Value): Literal {
+  return { kind: 'literal', value, height: 0, code: undefined };
+}
+
+export function attrRef(name: string, base?: Expr, absolute = false): AttrRef {
+  return { kind: 'ref', base, name, absolute, height: base === undefined ? 0 : base.height + 1, code: undefined };
+}
+
+export function unary(op: UnaryOp, operand: Expr): Unary {
+  return { kind: 'unary', op, operand, height: operand.height + 1, code: undefined };
+}
+
+export function binary(op: BinaryOp, left: Expr, right: Expr): Binary {
+  return { kind: 'binary', op, left, right, height: Math.max(left.height, right.height) + 1, code: undefined };
+}
+
+export function ternary(test: Expr, yes: Expr, no: Expr): Ternary {
+  const height = Math.max(test.height, yes.height, no.height) + 1;
+  return { kind: 'ternary', test, yes, no, height, code: undefined };
+}
+
+export function call(name: string, args: readonly Expr[]): Call {
+  // One more than the library takes for most functions, exact for strcat() and join(), which count a level.
+  const height = args.reduce((most, arg) => Math.max(most, arg.height), 0) + 1;
+  return { kind: 'call', name, args, height, code: undefined };
+}
+
+export function list(items: readonly Expr[]): ListExpr {
+  return { kind: 'list', items, height: 0, code: undefined };
+}
+
+export function record(attrs: readonly (readonly [string, Expr])[]): RecordExpr {
+  return { kind: 'record', attrs, height: 0, code: undefined };
+}
+
+/** What a literal evaluates to. */
+export function literalValue(expr: Literal): Value {
+  return expr.value instanceof RelTime ? new Real(expr.value.secs) : expr.value;
+}

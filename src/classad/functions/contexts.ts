@@ -1,0 +1,87 @@
+import { ClassAd } from '../ad.ts';
+import { run } from '../compile.ts';
+import { type Expr, literal } from '../expr.ts';
+import { findTarget } from '../reference.ts';
+import { enterScope, parentOf } from '../scopes.ts';
+import { EvalFailed, type EvalState, FAILED } from '../state.ts';
+import { asCondition, ERROR, ListValue, type Value } from '../values.ts';
+import { type CallSite, type FunctionDefinition, type FunctionTable, item } from './definition.ts';
+
+/** Evaluates an expression in a nested ad, which for that time sees the other side of the match that its own side sees. */
+function inContext(state: EvalState, expr: Expr, ad: ClassAd, room: number): Value {
+  const { current, root, lexical, depth, guest, guestOther, active } = state;
+  const { length } = active;
+  const side = sideOf(state, ad);
+  if (side !== undefined) {
+    state.guest = ad;
+    state.guestOther = side === state.left ? state.right : state.left;
+  }
+  enterScope(state, ad);
+  state.depth = room;
+  let value: Value;
+  try {
+    if (room <= 0 || --state.steps < 0) throw FAILED;
+    value = run(state, expr);
+  } catch (thrown) {
+    if (!(thrown instanceof EvalFailed)) throw thrown;
+    active.length = length;
+    state.activeAds.length = length;
+    value = ERROR;
+  }
+  Object.assign(state, { current, root, lexical, depth, guest, guestOther });
+  return value;
+}
+
+/** The side of the match within which a nested ad stands. */
+function sideOf(state: EvalState, ad: ClassAd): ClassAd | undefined {
+  let around = ad.parent;
+  for (let steps = 0; around !== undefined && steps < 1000; steps += 1) {
+    for (const side of [state.left, state.right]) {
+      for (let each = side; each !== undefined; each = each.chainedParent) if (each === around) return side;
+    }
+    around = parentOf(state, around);
+  }
+  return undefined;
+}
+
+/** Calls `use` with the value of the first argument's expression in each ad that the second one lists. */
+function forEach({ exprs, args, above }: CallSite, missing: Value, use: (values: Value[]) => Value) {
+  const [named] = exprs;
+  const [, contexts] = args;
+  if (named === undefined || contexts === undefined) return (): Value => ERROR;
+  return (state: EvalState): Value => {
+    // A name stands for the expression behind it, when there is one.
+    const found = named.kind === 'ref' ? findTarget(state, named) : undefined;
+    const expr = found === undefined ? named : (found.expr ?? literal(found.ad));
+    const list = contexts(state);
+    if (list === undefined) return missing;
+    if (!(list instanceof ListValue)) return ERROR;
+    return use(
+      list.items.map((_item, at) => {
+        const ad = item(state, list, at, above);
+        if (ad instanceof ClassAd) return inContext(state, expr, ad, state.depth - above - 1);
+        return ad === undefined ? undefined : ERROR;
+      }),
+    );
+  };
+}
+
+function overContexts(missing: Value, use: (values: Value[]) => Value): FunctionDefinition {
+  return { least: 2, most: 2, make: (site) => forEach(site, missing, use) };
+}
+
+export const CONTEXTS: FunctionTable = [
+  [
+    'evalInEachContext',
+    overContexts(
+      undefined,
+      (values) =>
+        new ListValue(
+          values.map((value): Expr => literal(value)),
+          undefined,
+          true,
+        ),
+    ),
+  ],
+  ['countMatches', overContexts(0, (values) => values.filter((value) => asCondition(value) === true).length)],
+];

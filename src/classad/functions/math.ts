@@ -1,0 +1,74 @@
+import { addInt, divInt, mulInt, subInt, truncToInt64 } from '../int64.ts';
+import { ERROR, type Int, isInt, ListValue, Real, type Value } from '../values.ts';
+import { toReal } from './convert.ts';
+import { type Each, type FunctionTable, overLists, pure } from './definition.ts';
+
+function rounding(round: (value: number) => number) {
+  return pure(1, 1, (value) => {
+    if (isInt(value)) return value;
+    const real = toReal(value);
+    return real instanceof Real ? truncToInt64(round(real.value)) : ERROR;
+  });
+}
+
+/** Nearest integer, halves to the even one. */
+function roundEven(value: number): number {
+  const below = Math.floor(value);
+  const difference = value - below;
+  if (difference !== 0.5) return Math.round(value);
+  return below % 2 === 0 ? below : below + 1;
+}
+
+function pow(base: Value, exponent: Value): Value {
+  // A power of integers is computed in floats, plus one half, cut: pow(-2,3) is -7.
+  if (isInt(base) && isInt(exponent) && exponent >= 0) {
+    return truncToInt64(power(Number(base), Number(exponent)) + 0.5);
+  }
+  const real = toReal(base);
+  const by = toReal(exponent);
+  return real instanceof Real && by instanceof Real ? new Real(power(real.value, by.value)) : ERROR;
+}
+
+/** C's pow(): 1 to any power is 1, and so is -1 to an infinite one. */
+function power(base: number, exponent: number): number {
+  if (base === 1 || (base === -1 && !Number.isFinite(exponent) && !Number.isNaN(exponent))) return 1;
+  return base ** exponent;
+}
+
+/** The next multiple of `unit`; from a list the first item not below the value, else multiples of its last item. */
+function quantize(each: Each, value: Value, unit: Value): Value {
+  const wanted = toReal(value);
+  if (!(wanted instanceof Real)) return ERROR;
+  if (!(unit instanceof ListValue)) return multiple(value, wanted.value, unit);
+  let last: Value = new Real(0);
+  for (let at = 0; at < unit.items.length; at += 1) {
+    last = each(unit, at);
+    const size = toReal(last);
+    if (!(size instanceof Real)) return ERROR;
+    if (size.value >= wanted.value) return last;
+  }
+  return multiple(value, wanted.value, last);
+}
+
+function multiple(value: Value, wanted: number, unit: Value): Value {
+  const size = toReal(unit);
+  if (!(size instanceof Real)) return ERROR;
+  if (isInt(unit)) {
+    if (unit === 0) return value;
+    if (isInt(value)) return integerMultiple(value, unit);
+  } else if (Math.abs(size.value) <= 1e-8) return value;
+  return new Real(Math.ceil(wanted / size.value) * size.value);
+}
+
+function integerMultiple(value: Int, unit: Int): Value {
+  return mulInt(divInt(subInt(addInt(value, unit), 1), unit) ?? 0, unit);
+}
+
+export const MATHS: FunctionTable = [
+  ['floor', rounding(Math.floor)],
+  ['ceil', rounding(Math.ceil)],
+  ['ceiling', rounding(Math.ceil)],
+  ['round', rounding(roundEven)],
+  ['pow', pure(2, 2, pow)],
+  ['quantize', overLists(2, 2, quantize)],
+];

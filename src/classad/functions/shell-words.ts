@@ -1,0 +1,62 @@
+import { compareText } from '../bytes.ts';
+
+/** Words of HTCondor's V2 syntax: blanks separate, '…' quotes, '' in quotes is a quote. `undefined`: not closed. */
+export function splitWords(text: string): string[] | undefined {
+  const words: string[] = [];
+  const word = /[ \t\n\r]*((?:[^ \t\n\r']|'(?:[^']|'')*')+)/y;
+  for (;;) {
+    const { lastIndex } = word;
+    const found = word.exec(text);
+    if (found === null) return /^[ \t\n\r]*$/.test(text.slice(lastIndex)) ? words : undefined;
+    words.push(unquote(found[1] ?? ''));
+  }
+}
+
+function unquote(word: string): string {
+  return word.replace(/'((?:[^']|'')*)'/g, (_whole, inside: string) => inside.replaceAll("''", "'"));
+}
+
+/** The inverse: blanks and quotes in quotes, each run of them in one pair; an empty word is ''. */
+export function joinWords(words: readonly string[]): string {
+  return words.map((word) => (word === '' ? "''" : word.replace(/[ \t\n\r']+/g, quoteRun))).join(' ');
+}
+
+function quoteRun(run: string): string {
+  return `'${run.replaceAll("'", "''")}'`;
+}
+
+const ENV_DELIMITERS = '!#$%&*+,-/:;<>?@^`|~\x1f';
+
+/** An environment: `undefined` value for a $$() macro that stands for an entry of its own. */
+export type Environment = Map<string, string | undefined>;
+
+/** `NAME=value` into the environment; false when it is none. */
+export function setEntry(environment: Environment, entry: string): boolean {
+  const equals = entry.indexOf('=');
+  if (equals > 0) environment.set(entry.slice(0, equals), entry.slice(equals + 1));
+  else if (equals < 0 && entry.includes('$$')) environment.set(entry, undefined);
+  else return false;
+  return true;
+}
+
+/** V1: entries between delimiters (`;`, or the character that the text begins with) and newlines. */
+export function readV1(text: string): Environment | undefined {
+  const environment: Environment = new Map();
+  const own = text !== '' && ENV_DELIMITERS.includes(text.charAt(0));
+  const delimiter = own ? text.charAt(0) : ';';
+  for (const entry of (own ? text.slice(1) : text).split(new RegExp(`[\\n${delimiter.replace(/[\^\-]/, '\\$&')}]`))) {
+    const trimmed = entry.replace(/^[ \t\n\r]+/, '');
+    if (trimmed !== '' && !setEntry(environment, trimmed)) return undefined;
+  }
+  return environment;
+}
+
+export function printV2(environment: Environment): string {
+  const names = [...environment.keys()].sort(compareText);
+  return joinWords(
+    names.map((name) => {
+      const value = environment.get(name);
+      return value === undefined ? name : `${name}=${value}`;
+    }),
+  );
+}

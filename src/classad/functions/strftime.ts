@@ -1,0 +1,142 @@
+import { pad } from '../time-text.ts';
+
+/** A broken-down time, as C's struct tm, with the month from 1 and the full year. */
+export interface Clock {
+  readonly year: number;
+  readonly month: number;
+  readonly day: number;
+  readonly hours: number;
+  readonly minutes: number;
+  readonly seconds: number;
+}
+
+const DAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
+
+function isLeap(year: number): boolean {
+  return year % 4 === 0 && ![100, 200, 300].includes(year % 400);
+}
+
+/** Days since 0000-12-31 in the Gregorian calendar, integer divisions cut toward zero as in C. */
+function fixedDay({ year, month, day }: Clock): number {
+  const before = year - 1;
+  const adjustment = month <= 2 ? 0 : isLeap(year) ? -1 : -2;
+  const leaps = Math.trunc(before / 4) - Math.trunc(before / 100) + Math.trunc(before / 400);
+  return 365 * before + leaps + Math.trunc((367 * month - 362) / 12) + adjustment + day;
+}
+
+function isoWeek(year: number, yearDay: number, weekDay: number): { week: number; year: number } {
+  const monday = (weekDay + 6) % 7;
+  const week = Math.floor((yearDay - monday + 10) / 7);
+  if (week < 1) {
+    const last = year - 1;
+    return isoWeek(last, yearDay + (isLeap(last) ? 366 : 365), weekDay);
+  }
+  const length = isLeap(year) ? 366 : 365;
+  if (week === 53 && yearDay - monday + 3 >= length) return { week: 1, year: year + 1 };
+  return { week, year };
+}
+
+/** strftime(3) in the C locale, glibc's extensions included (flags `_ - 0 ^ #`, a width). */
+export function strftime(format: string, clock: Clock): string {
+  const fixed = fixedDay(clock);
+  const weekDay = fixed % 7;
+  const yearDay = fixed - fixedDay({ ...clock, month: 1, day: 1 });
+  return expand(format, clock, weekDay, yearDay);
+}
+
+function expand(format: string, clock: Clock, weekDay: number, yearDay: number): string {
+  return format.replace(
+    /%([_\-0^#]*)([0-9]*)[EO]?([a-zA-Z%])/g,
+    (whole, flags: string, width: string, letter: string) => {
+      const field = fieldOf(letter, clock, weekDay, yearDay);
+      if (field === undefined) return whole;
+      return laidOut(field, flags, width === '' ? undefined : Number(width));
+    },
+  );
+}
+
+type Field = string | { readonly number: number; readonly width: number; readonly filler: string };
+
+function laidOut(field: Field, flags: string, width: number | undefined): string {
+  const text = typeof field === 'string';
+  let filler = text ? ' ' : field.filler;
+  for (const flag of flags) {
+    if (flag === '_') filler = ' ';
+    if (flag === '0') filler = '0';
+    if (flag === '-') filler = '';
+  }
+  const least = filler === '' ? 0 : (width ?? (text ? 0 : field.width));
+  let out = text ? field.padStart(least, filler || ' ') : pad(field.number, least, filler || '0');
+  if (flags.includes('^')) out = out.toUpperCase();
+  if (flags.includes('#') && text) out = out === out.toUpperCase() ? out.toLowerCase() : out.toUpperCase();
+  return out;
+}
+
+function number(value: number, width = 2, filler = '0'): Field {
+  return { number: value, width, filler };
+}
+
+function fieldOf(letter: string, clock: Clock, weekDay: number, yearDay: number): Field | undefined {
+  const { year, month, day, hours, minutes, seconds } = clock;
+  const again = (format: string): string => expand(format, clock, weekDay, yearDay);
+  const iso = isoWeek(year, yearDay, weekDay);
+  const hour12 = hours > 12 ? hours - 12 : hours === 0 ? 12 : hours;
+  const fields: Readonly<Record<string, () => Field>> = {
+    a: () => (DAYS[weekDay] ?? '?').slice(0, 3),
+    A: () => DAYS[weekDay] ?? '?',
+    b: () => (MONTHS[month - 1] ?? '?').slice(0, 3),
+    h: () => (MONTHS[month - 1] ?? '?').slice(0, 3),
+    B: () => MONTHS[month - 1] ?? '?',
+    c: () => again('%a %b %e %H:%M:%S %Y'),
+    C: () => number(Math.floor(year / 100)),
+    d: () => number(day),
+    D: () => again('%m/%d/%y'),
+    e: () => number(day, 2, ' '),
+    F: () => again('%Y-%m-%d'),
+    g: () => number(((iso.year % 100) + 100) % 100),
+    G: () => number(iso.year, 1),
+    H: () => number(hours),
+    I: () => number(hour12),
+    j: () => number(yearDay + 1, 3),
+    k: () => number(hours, 2, ' '),
+    l: () => number(hour12, 2, ' '),
+    m: () => number(month),
+    M: () => number(minutes),
+    n: () => '\n',
+    p: () => (hours > 11 ? 'PM' : 'AM'),
+    P: () => (hours > 11 ? 'pm' : 'am'),
+    r: () => again('%I:%M:%S %p'),
+    R: () => again('%H:%M'),
+    s: () => number(new Date(year, month - 1, day, hours, minutes, seconds).getTime() / 1000, 1),
+    S: () => number(seconds),
+    t: () => '\t',
+    T: () => again('%H:%M:%S'),
+    u: () => number(weekDay === 0 ? 7 : weekDay, 1),
+    U: () => number(Math.floor((yearDay + 7 - weekDay) / 7)),
+    V: () => number(iso.week),
+    w: () => number(weekDay, 1),
+    W: () => number(Math.floor((yearDay + 7 - ((weekDay + 6) % 7)) / 7)),
+    x: () => again('%m/%d/%y'),
+    X: () => again('%H:%M:%S'),
+    y: () => number(((year % 100) + 100) % 100),
+    Y: () => number(year, 1),
+    z: () => '+0000',
+    Z: () => '',
+    '%': () => '%',
+  };
+  return fields[letter]?.();
+}

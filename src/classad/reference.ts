@@ -1,0 +1,169 @@
+import { ClassAd } from './ad.ts';
+import { fold } from './bytes.ts';
+import { compile, run } from './compile.ts';
+import { type AttrRef, type Expr, literal } from './expr.ts';
+import { enterScope, lookup, otherSide } from './scopes.ts';
+import { type Code, type EvalState, FAILED } from './state.ts';
+import { ERROR, ListValue, type Value } from './values.ts';
+
+/** What a reference leads to: an expression in an ad, an ad itself, or nothing. */
+export type Target = { readonly expr: Expr | undefined; readonly ad: ClassAd } | undefined;
+
+export function compileReference(expr: AttrRef, above: number, checked: boolean): Code {
+  const key = fold(expr.name);
+  if (expr.base !== undefined) return selection(expr.base, key, expr.name, above, checked);
+  if (expr.absolute) return (state) => absolute(state, key, above);
+  return (state) => {
+    const start = state.current;
+    if (start === undefined) return undefined;
+    const found = start.find(key);
+    if (found !== undefined) return enter(state, found, start, above);
+    return resolveBare(state, start, key, above);
+  };
+}
+
+function resolveBare(state: EvalState, start: ClassAd, key: string, above: number): Value {
+  const target = findBare(state, start, key);
+  return follow(state, target, start, above);
+}
+
+/** A bare name: here, in the ads around, and (old evaluation) in the other side of the match. */
+export function findBare(state: EvalState, start: ClassAd, key: string): Target {
+  const here = lookup(state, start, key);
+  if (here === null) throw FAILED;
+  if (here !== undefined) return here;
+  const other = otherSide(state, start);
+  if (other === undefined) return undefined;
+  const there = lookup(state, other, key);
+  if (there === null) throw FAILED;
+  return there;
+}
+
+function absolute(state: EvalState, key: string, above: number): Value {
+  const { root, current } = state;
+  if (root === undefined) throw FAILED;
+  const target = lookup(state, root, key);
+  if (target === null) throw FAILED;
+  return follow(state, target, current, above);
+}
+
+/** Evaluates what was found, and puts the scope back to `back`. */
+function follow(state: EvalState, target: Target, back: ClassAd | undefined, above: number): Value {
+  if (target === undefined) {
+    state.current = back;
+    return undefined;
+  }
+  if (target.expr !== undefined) {
+    state.current = back;
+    return enter(state, target.expr, target.ad, above);
+  }
+  state.current = back;
+  if (state.depth - above <= 0) throw FAILED;
+  return target.ad;
+}
+
+/** Evaluates the expression of an attribute in its ad. A reference that is being resolved already is undefined. */
+function enter(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value {
+  const { depth, current, lexical, active, activeAds } = state;
+  const room = depth - above;
+  if (room <= 0 || --state.steps < 0) throw FAILED;
+  if (expr.kind === 'literal' && expr.code !== undefined) {
+    // Constants need no scope; the sides of a match are constants too.
+    return expr.code(state);
+  }
+  for (let at = active.length - 1; at >= 0; at -= 1) if (active[at] === expr && activeAds[at] === ad) return undefined;
+  active.push(expr);
+  activeAds.push(ad);
+  state.depth = room - 1;
+  state.current = ad;
+  state.lexical = ad;
+  const value = run(state, expr);
+  state.depth = depth;
+  state.current = current;
+  state.lexical = lexical;
+  active.pop();
+  activeAds.pop();
+  return value;
+}
+
+/** `base.name`. */
+function selection(base: Expr, key: string, name: string, above: number, checked: boolean): Code {
+  if (above > 401) return () => ERROR;
+  const inner = compile(base, above + 1, checked);
+  const side = base.kind === 'ref' && base.base === undefined && !base.absolute ? fold(base.name) : '';
+  return (state) => {
+    if (checked && state.depth - above <= 0) return ERROR;
+    const ad = shortcut(state, side) ?? inner(state);
+    if (ad instanceof ClassAd) {
+      const found = ad.find(key);
+      if (found !== undefined) return enter(state, found, ad, above);
+      const back = state.current;
+      const target = lookup(state, ad, key);
+      if (target === null) throw FAILED;
+      return follow(state, target, back, above);
+    }
+    if (ad === undefined) return undefined;
+    return ad instanceof ListValue ? project(state, ad, key, name, above) : ERROR;
+  };
+}
+
+/** MY and TARGET of the two sides of a match, without the walk through the ads around them. */
+function shortcut(state: EvalState, side: string): ClassAd | undefined {
+  const { current, left, right } = state;
+  if (current === undefined || left === undefined || left === right) return undefined;
+  if (current !== left && current !== right) return undefined;
+  if (side === 'target' || side === 'other') {
+    return current.find(side) === undefined ? (current === left ? right : left) : undefined;
+  }
+  return side === 'my' && current.find(side) === undefined ? current : undefined;
+}
+
+/** `list.name`: the list of `item.name` for each item, evaluated at once. */
+function project(state: EvalState, list: ListValue, key: string, name: string, above: number): Value {
+  const { depth, root, current, lexical } = state;
+  const room = depth - above;
+  const items: Expr[] = [];
+  for (const item of list.items) {
+    if (--state.steps < 0) throw FAILED;
+    enterScope(state, current);
+    state.lexical = list.scope;
+    state.depth = room - 1;
+    if (room - 1 < 0) throw FAILED;
+    const ad = run(state, item);
+    state.depth = room;
+    items.push(literal(pick(state, ad, key, name)));
+  }
+  state.depth = depth;
+  state.root = root;
+  state.current = current;
+  state.lexical = lexical;
+  if (room <= 0) throw FAILED;
+  return new ListValue(items, undefined, false);
+}
+
+function pick(state: EvalState, ad: Value, key: string, name: string): Value {
+  if (ad === undefined) return undefined;
+  if (ad instanceof ListValue) return project(state, ad, key, name, 0);
+  if (!(ad instanceof ClassAd)) return ERROR;
+  const back = state.current;
+  const target = lookup(state, ad, key);
+  if (target === null) throw FAILED;
+  const value = follow(state, target, back, 0);
+  // The new list stands outside of any ad, and so do the records and lists in it.
+  if (value instanceof ListValue) return new ListValue(value.items, undefined, value.shared);
+  return value instanceof ClassAd ? value.copy() : value;
+}
+
+/** What a reference leads to, without evaluating it; the scope stays where the search ended. */
+export function findTarget(state: EvalState, expr: AttrRef): Target {
+  const key = fold(expr.name);
+  if (expr.base === undefined) {
+    const start = expr.absolute ? state.root : state.current;
+    if (start === undefined) return undefined;
+    return expr.absolute ? (lookup(state, start, key) ?? undefined) : findBare(state, start, key);
+  }
+  const base = run(state, expr.base);
+  if (base instanceof ClassAd) return lookup(state, base, key) ?? undefined;
+  if (!(base instanceof ListValue) || state.current === undefined) return undefined;
+  return { expr: literal(project(state, base, key, expr.name, 0)), ad: state.current };
+}

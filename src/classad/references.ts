@@ -1,0 +1,113 @@
+import { ClassAd } from './ad.ts';
+import { compareTextFolded, fold } from './bytes.ts';
+import { run } from './compile.ts';
+import type { AttrRef, Expr } from './expr.ts';
+import { printExpr } from './printer.ts';
+import { lookup } from './scopes.ts';
+import type { EvalState } from './state.ts';
+
+/** Direct parts of an expression. */
+export function partsOf(expr: Expr): readonly Expr[] {
+  switch (expr.kind) {
+    case 'literal':
+      return [];
+    case 'ref':
+      return expr.base === undefined ? [] : [expr.base];
+    case 'unary':
+      return [expr.operand];
+    case 'binary':
+      return [expr.left, expr.right];
+    case 'ternary':
+      return [expr.test, expr.yes, expr.no];
+    case 'call':
+      return expr.args;
+    case 'list':
+      return expr.items;
+    case 'record':
+      return expr.attrs.map(([, value]) => value);
+  }
+}
+
+/**
+ * What an expression refers to that `ad` and the ads around it do not have, by full name (`TARGET.Memory`), sorted.
+ * `undefined` when the library gives up: a loop, a selection from what is no record.
+ */
+export function externalReferences(state: EvalState, expr: Expr, ad: ClassAd): string[] | undefined {
+  const names = new Map<string, string>();
+  state.current = ad;
+  const complete = collect(state, expr, names, state.depth);
+  if (!complete) return undefined;
+  return [...names.values()].sort(compareTextFolded);
+}
+
+function collect(state: EvalState, expr: Expr, names: Map<string, string>, room: number): boolean {
+  if (room <= 0 || --state.steps < 0) return false;
+  if (expr.kind !== 'ref') return partsOf(expr).every((part) => collect(state, part, names, room - 1));
+  return collectReference(state, expr, names, room);
+}
+
+function collectReference(state: EvalState, expr: AttrRef, names: Map<string, string>, room: number): boolean {
+  const add = (name: string): true => {
+    if (!names.has(fold(name))) names.set(fold(name), name);
+    return true;
+  };
+  const { current } = state;
+  let start = expr.absolute ? state.root : current;
+  if (expr.base !== undefined) {
+    const base = run(state, expr.base);
+    if (base === undefined) return add(`${printExpr(expr.base, 'new')}.${expr.name}`);
+    if (!(base instanceof ClassAd)) return false;
+    start = base;
+  }
+  if (start === undefined) return false;
+  const found = lookup(state, start, fold(expr.name));
+  if (found === null) return false;
+  if (found === undefined) add(expr.name);
+  const inner = found?.expr;
+  const complete = inner === undefined ? true : collect(state, inner, names, room - 1);
+  state.current = current;
+  return complete;
+}
+
+/** Attributes that an expression depends on. */
+export interface Attributes {
+  /** Of the ad in which it stands: named with MY, or found there. */
+  readonly my: ReadonlySet<string>;
+  /** Of the other ad: named with TARGET, or not found in the own one. */
+  readonly target: ReadonlySet<string>;
+}
+
+/**
+ * The attributes (in lower case) that an expression of `ad` can depend on, those of the attributes it names included.
+ * Without an ad, names without MY or TARGET count for both sides.
+ */
+export function attributesOf(expr: Expr, ad?: ClassAd): Attributes {
+  const my = new Set<string>();
+  const target = new Set<string>();
+  const open: Expr[] = [expr];
+  const mine = (name: string): void => {
+    const known = my.has(name);
+    my.add(name);
+    const inner = known ? undefined : ad?.find(name);
+    if (inner !== undefined) open.push(inner);
+  };
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next.kind !== 'ref') {
+      open.push(...partsOf(next));
+      continue;
+    }
+    const name = fold(next.name);
+    const side = next.base?.kind === 'ref' && next.base.base === undefined ? fold(next.base.name) : undefined;
+    if (side === 'target' || side === 'other') target.add(name);
+    else if (side === 'my' || side === 'self') mine(name);
+    else if (next.base !== undefined) open.push(next.base);
+    else if (ad === undefined) {
+      my.add(name);
+      target.add(name);
+    } else if (ad.find(name) === undefined) {
+      my.add(name);
+      target.add(name);
+    } else mine(name);
+  }
+  return { my, target };
+}

@@ -1,0 +1,70 @@
+/** A set of bytes: one flag for each of 256. */
+export type CharSet = Uint8Array;
+
+export function charSet(test: (code: number) => boolean): CharSet {
+  return Uint8Array.from({ length: 256 }, (_, code) => (test(code) ? 1 : 0));
+}
+
+export function negated(set: CharSet): CharSet {
+  return set.map((flag) => 1 - flag);
+}
+
+function between(first: string, last: string): (code: number) => boolean {
+  return (code) => code >= first.charCodeAt(0) && code <= last.charCodeAt(0);
+}
+
+const digit = between('0', '9');
+const lower = between('a', 'z');
+const upper = between('A', 'Z');
+const space = (code: number): boolean => code === 32 || (code >= 9 && code <= 13);
+const alnum = (code: number): boolean => digit(code) || lower(code) || upper(code);
+const graph = (code: number): boolean => code > 32 && code < 127;
+
+export const WORD = charSet((code) => alnum(code) || code === 95);
+const DIGITS = charSet(digit);
+const SPACES = charSet(space);
+const HORIZONTAL = charSet((code) => code === 9 || code === 32 || code === 160);
+const VERTICAL = charSet((code) => (code >= 10 && code <= 13) || code === 133);
+
+/** `\d` and its kin, by letter. */
+export const SHORTHANDS: ReadonlyMap<string, CharSet> = new Map([
+  ['d', DIGITS],
+  ['D', negated(DIGITS)],
+  ['w', WORD],
+  ['W', negated(WORD)],
+  ['s', SPACES],
+  ['S', negated(SPACES)],
+  ['h', HORIZONTAL],
+  ['H', negated(HORIZONTAL)],
+  ['v', VERTICAL],
+  ['V', negated(VERTICAL)],
+  ['N', charSet((code) => code !== 10)],
+]);
+
+/** `[:alpha:]` and its kin, by name. */
+export const POSIX: ReadonlyMap<string, CharSet> = new Map([
+  ['alpha', charSet((code) => lower(code) || upper(code))],
+  ['lower', charSet(lower)],
+  ['upper', charSet(upper)],
+  ['alnum', charSet(alnum)],
+  ['ascii', charSet((code) => code < 128)],
+  ['blank', charSet((code) => code === 9 || code === 32)],
+  ['cntrl', charSet((code) => code < 32 || code === 127)],
+  ['digit', DIGITS],
+  ['graph', charSet(graph)],
+  ['print', charSet((code) => graph(code) || code === 32)],
+  ['punct', charSet((code) => graph(code) && !alnum(code))],
+  ['space', SPACES],
+  ['word', WORD],
+  ['xdigit', charSet((code) => digit(code) || between('a', 'f')(code) || between('A', 'F')(code))],
+]);
+
+/** A letter's other case, or the byte itself. */
+export function otherCase(code: number): number {
+  return lower(code) || upper(code) ? code ^ 32 : code;
+}
+
+/** The set with the other case of every letter in it. */
+export function bothCases(set: CharSet): CharSet {
+  return charSet((code) => set[code] === 1 || set[otherCase(code)] === 1);
+}

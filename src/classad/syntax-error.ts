@@ -1,0 +1,20 @@
+/** Text that is no ClassAd expression (or ad). `message` names the place and what would have been right there. */
+export class ClassAdSyntaxError extends Error {
+  override readonly name = 'ClassAdSyntaxError';
+  /** 1-based. */
+  readonly line: number;
+  /** 1-based, in characters. */
+  readonly column: number;
+  /** What the parser would have taken at that place. */
+  readonly expected: string;
+
+  constructor(text: string, offset: number, expected: string, found: string) {
+    const before = text.slice(0, offset);
+    const line = before.split('\n').length;
+    const column = offset - (before.lastIndexOf('\n') + 1) + 1;
+    super(`line ${line}, column ${column}: expected ${expected}, found ${found}`);
+    this.line = line;
+    this.column = column;
+    this.expected = expected;
+  }
+}
