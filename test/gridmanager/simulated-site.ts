@@ -104,7 +104,9 @@ export class SimulatedSite implements Site {
   poll({ cursor }: PollRequest): Promise<PollAnswer> {
     return this.#over(() => {
       const since = cursor === undefined ? 0 : Number(cursor);
-      const reports = [...this.#held].filter(([, held]) => held.changed > since).flatMap(([key, held]) => reportOf(key, held));
+      const reports = [...this.#held]
+        .filter(([, held]) => held.changed > since)
+        .flatMap(([key, held]) => reportOf(key, held));
       return { cursor: String(this.#clock), complete: cursor === undefined, reports, chunks: [] };
     });
   }
@@ -121,7 +123,9 @@ export class SimulatedSite implements Site {
         await mkdir(into, { recursive: true });
         const path = join(into, 'out');
         await writeFile(path, `${key}\n`);
-        const files = stdout ? [{ name: 'out', kind: 'stdout', path, bytes: key.length + 1, executable: false } as const] : [];
+        const files = stdout
+          ? [{ name: 'out', kind: 'stdout', path, bytes: key.length + 1, executable: false } as const]
+          : [];
         outcomes.set(key, { ok: true, files });
       }
       return outcomes;

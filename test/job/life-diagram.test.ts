@@ -19,7 +19,9 @@ function diagram(): string {
   const arrows = STATES.flatMap((from) => {
     const byTarget = new Map<State, string[]>();
     for (const [event, to] of Object.entries(LIFE[from].on)) byTarget.set(to, [...(byTarget.get(to) ?? []), event]);
-    return [...byTarget].filter(([to]) => to !== from).map(([to, events]) => `  ${node(from)} --> ${node(to)}: ${events.join(', ')}`);
+    return [...byTarget]
+      .filter(([to]) => to !== from)
+      .map(([to, events]) => `  ${node(from)} --> ${node(to)}: ${events.join(', ')}`);
   });
   const rows = STATES.map((state) => `| \`${state}\` | ${LIFE[state].shows} | ${DOES[LIFE[state].does]} |`);
   return `${[

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BlobIndex } from '../../src/staging/blobs.ts';
+import { resolveInputs } from '../../src/staging/inputs.ts';
+import { makeParents, place, within } from '../../src/staging/place.ts';
+import { AttemptSpool } from '../../src/staging/streams.ts';
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'staging-'));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const sha = (text: string) => createHash('sha256').update(text).digest('hex');
+
+describe('content addresses', () => {
+  it('follow the content, also when size and time stay the same', async () => {
+    const file = join(dir, 'a');
+    const index = new BlobIndex();
+    await writeFile(file, 'one');
+    const { mtime } = await stat(file);
+    expect((await index.blobOf(file)).sha256).toBe(sha('one'));
+    await writeFile(file, 'two');
+    await utimes(file, mtime, mtime);
+    expect((await index.blobOf(file)).sha256).toBe(sha('two'));
+  });
+
+  it('say which file is missing', async () => {
+    await expect(new BlobIndex().blobOf(join(dir, 'no such'))).rejects.toMatchObject({
+      code: 'input-missing',
+      holdCode: 13,
+      message: expect.stringContaining('no such does not exist'),
+    });
+  });
+});
+
+describe('transfer lists', () => {
+  it('take files by base name, directories whole, and with a slash their contents', async () => {
+    await mkdir(join(dir, 'd/sub dir'), { recursive: true });
+    await writeFile(join(dir, 'd/sub dir/new\nline'), 'x');
+    await writeFile(join(dir, 'd/run'), 'y');
+    await chmod(join(dir, 'd/run'), 0o755);
+    const names = async (path: string) => (await resolveInputs([path], new BlobIndex())).map((input) => input.name);
+    expect(await names(join(dir, 'd'))).toEqual(['d', 'd/run', 'd/sub dir', 'd/sub dir/new\nline']);
+    expect(await names(join(dir, 'd/'))).toEqual(['run', 'sub dir', 'sub dir/new\nline']);
+    const [run] = await resolveInputs([join(dir, 'd/run')], new BlobIndex());
+    expect(run).toMatchObject({ kind: 'file', name: 'run', executable: true });
+  });
+});
+
+describe('placing results', () => {
+  it('replaces a file whole and leaves nothing else behind', async () => {
+    await writeFile(join(dir, 'from'), 'new');
+    await writeFile(join(dir, 'to'), 'old and longer');
+    await place({ from: join(dir, 'from'), to: join(dir, 'to'), executable: true });
+    expect(await readFile(join(dir, 'to'), 'utf8')).toBe('new');
+    expect((await stat(join(dir, 'to'))).mode & 0o100).toBe(0o100);
+    expect((await readdir(dir)).sort()).toEqual(['from', 'to']);
+  });
+
+  it('says which output cannot be written and why, and what waits', async () => {
+    await writeFile(join(dir, 'from'), 'x');
+    const to = join(dir, 'nowhere/out');
+    await expect(place({ from: join(dir, 'from'), to, executable: false })).rejects.toMatchObject({
+      code: 'output-unwritable',
+      message: expect.stringContaining('its directory does not exist'),
+    });
+    await mkdir(join(dir, 'isdir'));
+    await expect(place({ from: join(dir, 'from'), to: join(dir, 'isdir'), executable: false })).rejects.toMatchObject({
+      code: 'output-unwritable',
+    });
+  });
+
+  it('tells a full disk from other failures', async () => {
+    await writeFile(join(dir, 'from'), 'x');
+    await expect(place({ from: join(dir, 'from'), to: '/dev/full', executable: false })).rejects.toMatchObject({
+      code: 'disk-full',
+    });
+  });
+
+  it('writes to devices and does not replace them', async () => {
+    await writeFile(join(dir, 'from'), 'x');
+    await symlink('/dev/null', join(dir, 'null'));
+    await place({ from: join(dir, 'from'), to: '/dev/null', executable: false });
+    expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
+  });
+
+  it('makes directories only below the base', async () => {
+    await makeParents(dir, join(dir, 'a/b/c'));
+    expect(await readdir(join(dir, 'a'))).toEqual(['b']);
+  });
+
+  it('never leaves its directory', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('..', '.', 'a', 'b c', ''), { maxLength: 8 }), (parts) => {
+        try {
+          expect(`${within('/base', parts.join('/'))}/`.startsWith('/base/')).toBe(true);
+        } catch (thrown) {
+          expect(thrown).toMatchObject({ code: 'bad-input' });
+        }
+      }),
+    );
+    expect(() => within('/base', '../base2/x')).toThrow(/leads out/);
+  });
+});
+
+describe('streams', () => {
+  it('are whole whatever comes late, twice or overlapping', async () => {
+    const whole = Buffer.from(Array.from({ length: 400 }, (_, i) => i % 251));
+    let attempt = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(fc.nat(399), fc.nat(120)), { maxLength: 30 }), async (pieces) => {
+        const spool = new AttemptSpool(join(dir, 'spool'));
+        const key = `agent.1.0.${++attempt}` as const;
+        let have = 0;
+        for (const [offset, length] of [...pieces, [0, 400] as const]) {
+          const end = Math.min(400, offset + length);
+          const now = await spool.write(key, 'stdout', offset, whole.subarray(offset, end));
+          have = offset > have ? have : Math.max(have, end);
+          expect(now).toBe(have);
+        }
+        expect(await readFile(spool.streamPath(key, 'stdout'))).toEqual(whole);
+        expect((await stat(spool.directory(key))).mode & 0o777).toBe(0o700);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
