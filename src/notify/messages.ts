@@ -1,0 +1,203 @@
+import { formatJobId, type JobId } from '../job/ids.ts';
+import { oneLine, spanText, timeText } from '../util/plain-text.ts';
+
+/** One mail, or one alarm of any kind, in plain text. */
+export interface Message {
+  /** Says what it is about, for ever: a message whose key was sent is not sent again. */
+  readonly key: string;
+  readonly kind: 'job' | 'problem' | 'credential' | 'test';
+  /** Not held back for a digest. */
+  readonly urgent: boolean;
+  /** One line. */
+  readonly subject: string;
+  readonly body: string;
+}
+
+export interface EndedJob {
+  readonly id: JobId;
+  /** Grows with each run, so that a second end of the same job is news. */
+  readonly attempt: number;
+  /** Command line as a person knows it. */
+  readonly command: string;
+  readonly site: string;
+  readonly how:
+    | { readonly kind: 'exited'; readonly code: number }
+    | { readonly kind: 'signaled'; readonly signal: number };
+  /** Unix seconds. */
+  readonly submittedAt: number;
+  readonly startedAt?: number;
+  readonly endedAt: number;
+  readonly cpuSeconds?: number;
+}
+
+/** HTCondor's `notification = complete | always | error`. */
+export function jobEnded(job: EndedJob): Message {
+  const id = formatJobId(job.id);
+  const end =
+    job.how.kind === 'exited' ? `ended with status ${job.how.code}` : `was killed by signal ${job.how.signal}`;
+  const lines = [
+    `Job ${id} ${end}.`,
+    '',
+    `Command:   ${oneLine(job.command)}`,
+    `Site:      ${oneLine(job.site)}`,
+    `Submitted: ${timeText(job.submittedAt)}`,
+    ...(job.startedAt === undefined ? [] : [`Started:   ${timeText(job.startedAt)}`]),
+    `Ended:     ${timeText(job.endedAt)}`,
+    ...(job.startedAt === undefined ? [] : [`Wall time: ${spanText(job.endedAt - job.startedAt)}`]),
+    ...(job.cpuSeconds === undefined ? [] : [`CPU time:  ${spanText(job.cpuSeconds)}`]),
+    ...typeThis([`gryphus history ${id}`]),
+  ];
+  return message('job', `job-ended ${id} ${job.attempt}`, `Job ${id} ${end}`, lines);
+}
+
+export interface HeldJob {
+  readonly id: JobId;
+  /** Unix seconds; a job that is held again is news again. */
+  readonly since: number;
+  readonly command: string;
+  readonly code: number;
+  readonly reason: string;
+  readonly suggestions: readonly string[];
+}
+
+export function jobHeld(job: HeldJob): Message {
+  const id = formatJobId(job.id);
+  return message('job', `job-held ${id} ${job.since}`, `Job ${id} is held: ${job.reason}`, [
+    `Job ${id} is held since ${timeText(job.since)} and will not run until it is released.`,
+    '',
+    `Reason:  ${oneLine(job.reason)} (code ${job.code})`,
+    `Command: ${oneLine(job.command)}`,
+    ...job.suggestions.map((one) => `Help:    ${oneLine(one)}`),
+    ...typeThis([`gryphus why ${id}`, `gryphus release ${id}`]),
+  ]);
+}
+
+export interface SiteProblem {
+  readonly site: string;
+  /** Unix seconds. */
+  readonly since: number;
+  readonly words: string;
+  readonly jobs: number;
+  readonly suggestions: readonly string[];
+}
+
+export function siteProblem(problem: SiteProblem): Message {
+  const site = oneLine(problem.site);
+  return message('problem', `site ${site} ${problem.since}`, `Site ${site} needs you: ${problem.words}`, [
+    `Since ${timeText(problem.since)} the site ${site} cannot be used: ${oneLine(problem.words)}`,
+    `${count(problem.jobs, 'job')} of yours ${problem.jobs === 1 ? 'waits' : 'wait'} for it; none is lost.`,
+    ...problem.suggestions.map((one) => `Help: ${oneLine(one)}`),
+    ...typeThis([`gryphus site test ${site}`]),
+  ]);
+}
+
+/** What the watch over credentials has to say; one message for all jobs of one credential. */
+export interface CredentialNews {
+  readonly key: string;
+  readonly news: 'ending' | 'ended' | 'broken' | 'fresh' | 'renewal-failing';
+  /** The credential as a person knows it, and what it is: `jane`, `X.509 proxy`. */
+  readonly name: string;
+  readonly what: string;
+  /** Unix seconds. */
+  readonly now: number;
+  readonly end?: number;
+  /** One sentence: what is wrong with it, or why it could not be renewed. */
+  readonly problem?: string;
+  readonly jobs: readonly JobId[];
+  readonly sites: readonly string[];
+  /** Command lines, in the order to try them. */
+  readonly type: readonly string[];
+}
+
+export function credentialNews(news: CredentialNews): Message {
+  const who = `The ${news.what} '${oneLine(news.name)}'`;
+  const jobs = count(news.jobs.length, 'job');
+  const { subject, first } = headline(news, who, jobs);
+  const ids = news.jobs.slice(0, 20).map(formatJobId).join(' ');
+  const more = news.jobs.length > 20 ? ` and ${news.jobs.length - 20} more` : '';
+  return {
+    ...message('credential', `credential ${news.key}`, subject, [
+      ...first,
+      ...(news.problem === undefined ? [] : [oneLine(news.problem)]),
+      '',
+      `Jobs:  ${news.jobs.length === 0 ? 'none' : ids + more}`,
+      `Sites: ${news.sites.map(oneLine).join(' ') || 'none'}`,
+      ...(news.news === 'fresh' ? [] : typeThis(news.type)),
+    ]),
+    urgent: true,
+  };
+}
+
+function headline(news: CredentialNews, who: string, jobs: string): { subject: string; first: readonly string[] } {
+  const until = news.end === undefined ? '' : `, at ${timeText(news.end)}`;
+  const left = news.end === undefined ? 'soon' : `in ${spanText(news.end - news.now)}`;
+  switch (news.news) {
+    case 'ending':
+      return {
+        subject: `${who} ends ${left}`,
+        first: [
+          `${who} ends ${left}${until}.`,
+          `${jobs} need it. What has not started by then will be held, not lost.`,
+        ],
+      };
+    case 'ended':
+      return {
+        subject: `${who} has ended; ${jobs} held`,
+        first: [
+          `${who} has ended${until}.`,
+          'Jobs that need it and are not at their site yet are held. What runs at a site goes on there.',
+          'They are released by themselves as soon as it is fresh again.',
+        ],
+      };
+    case 'broken':
+      return {
+        subject: `${who} cannot be used; ${jobs} held`,
+        first: [
+          `${who} cannot be used.`,
+          'Jobs that need it are held, and released by themselves when it can be used again.',
+        ],
+      };
+    case 'renewal-failing':
+      return {
+        subject: `${who} could not be renewed; it ends ${left}`,
+        first: [`${who} could not be renewed so far; it ends ${left}${until}. It is tried again by itself.`],
+      };
+    case 'fresh':
+      return {
+        subject: `${who} is fresh again`,
+        first: [
+          `${who} is fresh again${news.end === undefined ? '' : `, until ${timeText(news.end)}`}.`,
+          'The jobs that were held for it are released, and the copies at the sites are refreshed.',
+        ],
+      };
+  }
+}
+
+export function testMessage(host: string, now: number): Message {
+  return {
+    ...message('test', `test ${now}`, `Test alarm from ${host}`, [
+      `This is the test that you asked for at ${timeText(now)}, from ${oneLine(host)}.`,
+      'Alarms about credentials, sites and jobs reach you here.',
+    ]),
+    urgent: true,
+  };
+}
+
+function message(kind: Message['kind'], key: string, subject: string, lines: readonly string[]): Message {
+  const short = oneLine(subject);
+  return {
+    key,
+    kind,
+    urgent: false,
+    subject: `[Gryphus] ${short.length > 150 ? `${short.slice(0, 149)}…` : short}`,
+    body: `${lines.join('\n')}\n`,
+  };
+}
+
+function typeThis(commands: readonly string[]): readonly string[] {
+  return commands.length === 0 ? [] : ['', 'Type:', ...commands.map((one) => `    ${oneLine(one)}`)];
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`;
+}

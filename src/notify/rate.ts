@@ -1,0 +1,122 @@
+import type { Message } from './messages.ts';
+
+/** A message on its way to one person. */
+export interface Pending {
+  readonly to: string;
+  readonly message: Message;
+  /** Unix seconds when it came up. */
+  readonly since: number;
+}
+
+/** What was sent; the caller keeps it with the state, so that a restart neither repeats nor floods. */
+export interface Sent {
+  readonly to: string;
+  readonly at: number;
+  /** Keys of all messages in that mail. */
+  readonly keys: readonly string[];
+}
+
+export interface Limits {
+  /** Messages that are not urgent wait so long (seconds) for others, and go as one mail. */
+  readonly digestSeconds: number;
+  /** Mails to one person within an hour; what is above waits and goes as one mail. */
+  readonly perHour: number;
+}
+
+export const DEFAULT_LIMITS: Limits = { digestSeconds: 60, perHour: 12 };
+
+export interface Post {
+  readonly mails: readonly { readonly to: string; readonly message: Message; readonly keys: readonly string[] }[];
+  readonly waiting: readonly Pending[];
+  readonly sent: readonly Sent[];
+  /** Unix seconds when waiting mail is due. */
+  readonly wakeAt: number | undefined;
+}
+
+/** Keys are remembered for the last so many mails to a person. */
+const REMEMBERED = 500;
+const HOUR = 3600;
+
+/**
+ * Which mails go out now. Never a storm: an equal message goes once, many become one, an hour has a limit. A clock that
+ * was set back delays a mail by an hour at most. Save the answer, then send.
+ */
+export function post(
+  pending: readonly Pending[],
+  history: readonly Sent[],
+  now: number,
+  limits: Limits = DEFAULT_LIMITS,
+): Post {
+  const past = history.map((one) => (one.at > now ? { ...one, at: now } : one));
+  const mails: Post['mails'][number][] = [];
+  const waiting: Pending[] = [];
+  const sent: Sent[] = [];
+  const due: number[] = [];
+  const people = new Set([...pending.map((one) => one.to), ...past.map((one) => one.to)]);
+  for (const to of people) {
+    const mine = past.filter((one) => one.to === to).slice(-REMEMBERED);
+    sent.push(...mine);
+    const fresh = unsent(
+      pending.filter((one) => one.to === to),
+      mine,
+    );
+    if (fresh.length === 0) continue;
+    const recent = mine.filter((one) => one.at > now - HOUR).map((one) => one.at);
+    const [at, ready] = readyOf(fresh, recent, now, limits);
+    const going = new Set(ready);
+    waiting.push(...fresh.filter((one) => !going.has(one)));
+    if (at !== undefined) due.push(at);
+    if (ready.length === 0) continue;
+    const keys = ready.map((one) => one.message.key);
+    mails.push({ to, message: asOne(ready.map((one) => one.message)), keys });
+    sent.push({ to, at: now, keys });
+  }
+  return { mails, waiting, sent, wakeAt: due.length === 0 ? undefined : Math.min(...due) };
+}
+
+function unsent(mine: readonly Pending[], past: readonly Sent[]): readonly Pending[] {
+  const known = new Set(past.flatMap((one) => one.keys));
+  return mine.filter((one) => {
+    if (known.has(one.message.key)) return false;
+    known.add(one.message.key);
+    return true;
+  });
+}
+
+/** When the rest is due, and what goes now: all of it as soon as one of it must. */
+function readyOf(
+  fresh: readonly Pending[],
+  recent: readonly number[],
+  now: number,
+  limits: Limits,
+): readonly [number | undefined, readonly Pending[]] {
+  if (recent.length >= limits.perHour) return [(recent.at(-limits.perHour) ?? now) + HOUR, []];
+  const ripe = Math.min(
+    ...fresh.map((one) => (one.message.urgent ? now : Math.min(one.since, now) + limits.digestSeconds)),
+  );
+  return ripe <= now ? [undefined, fresh] : [ripe, []];
+}
+
+const SHOWN = 10;
+
+function asOne(messages: readonly Message[]): Message {
+  const [first] = messages;
+  if (first === undefined) throw new RangeError('A digest needs a message.');
+  if (messages.length === 1) return first;
+  const ordered = [...messages.filter((one) => one.urgent), ...messages.filter((one) => !one.urgent)];
+  const plain = ordered.map((one) => one.subject.replace(/^\[Gryphus\] /, ''));
+  const rest = messages.length - SHOWN;
+  return {
+    key: `digest ${first.key}`,
+    kind: ordered[0]?.kind ?? first.kind,
+    urgent: ordered[0]?.urgent ?? false,
+    subject: `[Gryphus] ${messages.length} messages: ${plain[0] ?? ''}`,
+    body: [
+      ...plain.slice(0, 200).map((subject) => `* ${subject}`),
+      ...(plain.length > 200 ? [`* and ${plain.length - 200} more`] : []),
+      '',
+      ...ordered.slice(0, SHOWN).map((one) => `---- ${one.subject}\n\n${one.body}`),
+      ...(rest > 0 ? [`(${rest} more are named above, not shown.)`, ''] : []),
+    ].join('\n'),
+  };
+}

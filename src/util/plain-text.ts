@@ -1,0 +1,36 @@
+/** Data as one line that is safe in a terminal, a mail header or a log: every control character (C0, C1, line ends) becomes a blank. */
+export function oneLine(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
+}
+
+/** `text` with every occurrence of these secrets replaced: for words of others that we are about to show. */
+export function redact(text: string, secrets: readonly string[]): string {
+  let clean = text;
+  for (const secret of secrets) if (secret !== '') clean = clean.replaceAll(secret, '***');
+  return clean;
+}
+
+/** `3 d 4 h`, `5 h 58 min`, `12 min`, `40 s`: the two largest units of a length of time in seconds. */
+export function spanText(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const parts: readonly (readonly [number, string])[] = [
+    [Math.floor(whole / 86_400), 'd'],
+    [Math.floor(whole / 3600) % 24, 'h'],
+    [Math.floor(whole / 60) % 60, 'min'],
+    [whole % 60, 's'],
+  ];
+  const first = parts.findIndex(([count]) => count > 0);
+  if (first === -1) return '0 s';
+  return parts
+    .slice(first, whole < 600 ? first + 2 : Math.min(first + 2, 3))
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ');
+}
+
+/** Unix seconds as `2026-11-21 01:37 UTC`; a time that no calendar has is given as its number. */
+export function timeText(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  if (Number.isNaN(date.getTime())) return `${seconds} s`;
+  return `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
