@@ -122,8 +122,8 @@ export function shutdown(core: Core, exitCode: number, status: DagStatus): void 
       status === DAG_STATUS.removed
         ? 'DAG Removed: User removed scheduler job from queue.'
         : 'DAG Abort: DAG is exiting and writing rescue file.';
-    const keepServices = core.dag.final !== undefined && !core.finalStarted;
-    core.out.push({ do: 'remove-all', reason, keepServices });
+    const beforeFinal = core.dag.final !== undefined && !core.finalStarted;
+    core.out.push({ do: 'remove-all', reason, beforeFinal });
   }
   if (core.scripts.PRE.running + core.scripts.POST.running > 0) {
     say(core, 'Removing running scripts...');

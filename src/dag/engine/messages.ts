@@ -54,7 +54,8 @@ export type DagCommand =
       readonly debug: ScriptSpec['debug'];
     }
   | { readonly do: 'remove-node'; readonly node: number; readonly cluster: number; readonly reason: string }
-  | { readonly do: 'remove-all'; readonly reason: string; readonly keepServices: boolean }
+  /** Of all nodes; `beforeFinal`: the final node is still to run, and services live until it has. */
+  | { readonly do: 'remove-all'; readonly reason: string; readonly beforeFinal: boolean }
   | { readonly do: 'kill-scripts' }
   | { readonly do: 'rescue' }
   | { readonly do: 'save-point'; readonly node: number }

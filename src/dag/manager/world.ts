@@ -127,8 +127,8 @@ export interface DagWorld {
   killScripts(): void;
   /** Idempotent. */
   removeCluster(cluster: number, reason: string): Promise<void>;
-  /** All jobs of this DAG; of its service nodes only if not `keepServices`. Idempotent. */
-  removeAll(reason: string, keepServices: boolean): Promise<void>;
+  /** All jobs of this DAG but those of the nodes named. Idempotent. */
+  removeAll(reason: string, keep: readonly string[]): Promise<void>;
   readonly files: DagFiles;
   readonly journal: Journal;
   /** The text of one event of the node jobs' user log (the user log's own writer makes it). */

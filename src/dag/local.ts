@@ -1,0 +1,181 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import { constants } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { asError } from '../errors.ts';
+import type { DagFiles, Happening, Journal, JournalEntry, ScriptRun } from './manager/world.ts';
+
+/** Most of a script's output that is kept for its DEBUG file, in characters. */
+const MOST_OUTPUT = 1_048_576;
+
+/** Files of this machine; relative paths are seen from `root`, the DAG manager's directory. */
+export function diskFiles(root: string): DagFiles {
+  const at = (path: string): string => (isAbsolute(path) ? path : join(root, path));
+  const parent = (path: string): void => {
+    fs.mkdirSync(dirname(at(path)), { recursive: true });
+  };
+  return {
+    read(path) {
+      try {
+        return fs.readFileSync(at(path), 'utf8');
+      } catch {
+        return undefined;
+      }
+    },
+    absolute: (path) => resolve(root, path),
+    exists: (path) => fs.existsSync(at(path)),
+    write(path, text) {
+      parent(path);
+      const part = `${at(path)}.part`;
+      fs.writeFileSync(part, text);
+      fs.renameSync(part, at(path));
+    },
+    append(path, text) {
+      fs.appendFileSync(at(path), text);
+    },
+    size: (path) => fs.statSync(at(path), { throwIfNoEntry: false })?.size ?? 0,
+    truncate: (path, size) => fs.truncateSync(at(path), size),
+    rename(from, to) {
+      fs.renameSync(at(from), at(to));
+    },
+    remove(path) {
+      fs.rmSync(at(path), { force: true });
+    },
+  };
+}
+
+/** A journal in one file, an entry a line. What a crash cut off at its end is cut away before more is written. */
+export class FileJournal implements Journal {
+  private readonly path: string;
+  private fd: number | undefined;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  read(): readonly JournalEntry[] {
+    if (!fs.existsSync(this.path)) return [];
+    const text = fs.readFileSync(this.path, 'utf8');
+    const whole = text.lastIndexOf('\n') + 1;
+    if (whole < text.length) fs.truncateSync(this.path, Buffer.byteLength(text.slice(0, whole)));
+    return text
+      .slice(0, whole)
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as JournalEntry);
+  }
+
+  append(entry: JournalEntry): void {
+    this.fd ??= fs.openSync(this.path, 'a', 0o600);
+    fs.writeSync(this.fd, `${JSON.stringify(entry)}\n`);
+    fs.fdatasyncSync(this.fd);
+  }
+
+  close(): void {
+    if (this.fd !== undefined) fs.closeSync(this.fd);
+    this.fd = undefined;
+  }
+}
+
+/** Runs the scripts of a DAG's nodes, each in a process group of its own; their ends go to `onEnd`. */
+export class ScriptRunner {
+  private readonly root: string;
+  private readonly env: NodeJS.ProcessEnv;
+  private readonly onEnd: (end: Extract<Happening, { readonly is: 'script-ended' }>) => void;
+  private readonly running = new Set<ChildProcess>();
+
+  constructor(
+    root: string,
+    env: NodeJS.ProcessEnv,
+    onEnd: (end: Extract<Happening, { readonly is: 'script-ended' }>) => void,
+  ) {
+    this.root = root;
+    this.env = env;
+    this.onEnd = onEnd;
+  }
+
+  start(script: ScriptRun): void {
+    const { run } = script;
+    const cwd = resolve(this.root, script.directory);
+    const program = resolve(cwd, script.argv[0] ?? '');
+    const problem = whyNotRunnable(cwd, program, script.argv[0] ?? '');
+    if (problem !== undefined) {
+      this.onEnd({ is: 'script-ended', run, end: { code: 1 }, notStarted: problem });
+      return;
+    }
+    const wants = (stream: 'STDOUT' | 'STDERR'): 'pipe' | 'ignore' =>
+      script.capture === stream || script.capture === 'ALL' ? 'pipe' : 'ignore';
+    const child = spawn(program, script.argv.slice(1), {
+      cwd,
+      env: this.env,
+      detached: true,
+      stdio: ['ignore', wants('STDOUT'), wants('STDERR')],
+    });
+    this.running.add(child);
+    let output = '';
+    const keep = (chunk: Buffer): void => {
+      if (output.length < MOST_OUTPUT) output += chunk.toString('utf8');
+    };
+    child.stdout?.on('data', keep);
+    child.stderr?.on('data', keep);
+    const ended = (end: { code: number } | { signal: number }, notStarted?: string): void => {
+      if (!this.running.delete(child)) return;
+      const captured = script.capture === undefined ? {} : { output };
+      this.onEnd({ is: 'script-ended', run, end, ...captured, ...(notStarted === undefined ? {} : { notStarted }) });
+    };
+    child.on('error', (error) => ended({ code: 1 }, `Cannot start ${program}: ${asError(error).message}`));
+    child.on('close', (code, signal) => {
+      ended(signal === null ? { code: code ?? 1 } : { signal: constants.signals[signal] ?? 9 });
+    });
+  }
+
+  killAll(): void {
+    for (const child of this.running) {
+      if (child.pid === undefined) continue;
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended by itself meanwhile.
+      }
+    }
+  }
+}
+
+function whyNotRunnable(cwd: string, program: string, said: string): string | undefined {
+  if (!fs.existsSync(cwd)) return `Could not change to node directory ${cwd}: No such file or directory`;
+  try {
+    fs.accessSync(program, fs.constants.X_OK);
+  } catch {
+    return fs.existsSync(program)
+      ? `Cannot run "${said}": it is not executable (chmod +x ${said})`
+      : `Cannot access specified executable "${said}": No such file or directory`;
+  }
+  return undefined;
+}
+
+/** Happenings from many sources, for `DagWorld.next`. */
+export class Inbox {
+  private readonly waiting: Happening[] = [];
+  private wake: (() => void) | undefined;
+
+  put(happening: Happening): void {
+    this.waiting.push(happening);
+    this.wake?.();
+  }
+
+  /** All that has come in; waits for the first until `until` (Unix milliseconds). */
+  async take(until: number | undefined): Promise<readonly Happening[]> {
+    const left = until === undefined ? undefined : until - Date.now();
+    if (this.waiting.length === 0 && (left === undefined || left > 0)) {
+      await new Promise<void>((done) => {
+        const timer = left === undefined ? undefined : setTimeout(done, left);
+        this.wake = () => {
+          clearTimeout(timer);
+          done();
+        };
+      });
+      this.wake = undefined;
+    }
+    return this.waiting.splice(0);
+  }
+}

@@ -1,0 +1,379 @@
+import { Engine } from '../engine/engine.ts';
+import type { DagCommand, DagEvent } from '../engine/messages.ts';
+import { type DagGraph, directoryOf, nameOf } from '../graph.ts';
+import type { ScriptType } from '../language/commands.ts';
+import { inDirectory } from '../names.ts';
+import { formatProblem, type Problem } from '../problem.ts';
+import { haltName } from '../rescue.ts';
+import { logTime } from '../times.ts';
+import { nodeSubmit, type SubmitOptions } from './node-submit.ts';
+import { Outputs } from './outputs.ts';
+import { Pending } from './pending.ts';
+import { type DagRun, limitsOf, nodesLogOf, prepare, primaryOf } from './prepare.ts';
+import type { DagWorld, Happening, JournalBegin, JournalEntry } from './world.ts';
+
+/** Submits that go to the queue in one request, before what happened meanwhile is looked at. */
+const SUBMIT_CHUNK = 1000;
+/** Milliseconds between two looks for a halt file. */
+const HALT_LOOK = 5000;
+
+export type DagEnd =
+  | { readonly is: 'ended'; readonly exitCode: number; readonly problems: readonly Problem[] }
+  /** It was told to stop; run it again to go on. */
+  | { readonly is: 'stopped' };
+
+interface RunningScript {
+  readonly node: number;
+  readonly type: ScriptType;
+  readonly debugFile: string | undefined;
+  readonly argv: readonly string[];
+}
+
+/** Runs a DAG to its end, or goes on with one whose manager died; `journal` says which. */
+export async function runDag(run: DagRun, world: DagWorld): Promise<DagEnd> {
+  const entries = world.journal.read();
+  const begun = entries[0]?.begin;
+  const { loaded, begin, notes } = prepare(run, world.files, begun);
+  const errors = loaded.problems.filter((problem) => problem.severity === 'error');
+  if (errors.length > 0) {
+    const lines = [...errors.map((e) => `ERROR: ${formatProblem(e)}`), `Failed to parse ${primaryOf(run)}`];
+    const out = lines.map((line) => `${logTime(world.now())} ${line}\n`).join('');
+    world.files.append(`${primaryOf(run)}.dagman.out`, out);
+    return { is: 'ended', exitCode: 1, problems: loaded.problems };
+  }
+  const engine = new Engine(loaded.dag, {
+    settings: loaded.settings,
+    limits: limitsOf(run, loaded.settings),
+    dagmanId: run.dagmanId,
+    firstSequence: begin.firstSequence,
+  });
+  const nodesLog = nodesLogOf(run, loaded.settings, world.files);
+  const outputs = new Outputs(world.files, engine, {
+    dagFiles: run.files,
+    primary: primaryOf(run),
+    nodesLog,
+    logEvent: (event) => world.logEvent(event),
+    nextRescue: Math.min(begin.lastRescue + 1, Math.max(1, loaded.settings.DAGMAN_MAX_RESCUE_NUM)),
+  });
+  const manager = new Manager(run, world, engine, outputs, nodesLog, loaded.problems, begin);
+  const opening = [...loaded.problems.map((p) => `Warning: ${p.message}`), ...notes];
+  if (begun === undefined) manager.begin(opening);
+  else await manager.recover(entries, opening);
+  return manager.loop();
+}
+
+/** The driver: carries events from the world to the engine and its commands back, each batch journalled first. */
+class Manager {
+  private readonly run: DagRun;
+  private readonly world: DagWorld;
+  private readonly engine: Engine;
+  private readonly outputs: Outputs;
+  private readonly submitOptions: SubmitOptions;
+  private readonly problems: readonly Problem[];
+  private readonly begun: JournalBegin;
+  private startedAt = 0;
+  /** Nodes whose submit is asked for and not answered, in order. */
+  private toSubmit: number[] = [];
+  private readonly scripts = new Map<number, RunningScript>();
+  private nextRun = 1;
+  private wakeAt: number | undefined;
+  private statusAt: number | undefined;
+  private cursor: string | undefined;
+
+  constructor(
+    run: DagRun,
+    world: DagWorld,
+    engine: Engine,
+    outputs: Outputs,
+    nodesLog: string,
+    problems: readonly Problem[],
+    begun: JournalBegin,
+  ) {
+    this.run = run;
+    this.world = world;
+    this.engine = engine;
+    this.outputs = outputs;
+    this.problems = problems;
+    this.begun = begun;
+    this.submitOptions = {
+      dagmanId: run.dagmanId,
+      batchName: run.batchName ?? `${primaryOf(run)}+${run.dagmanId}`,
+      nodesLog,
+    };
+  }
+
+  private get dag(): DagGraph {
+    return this.engine.core.dag;
+  }
+
+  /** A new run. What it does first is done by `loop`. */
+  begin(opening: readonly string[]): void {
+    const at = this.world.now();
+    this.world.files.remove(haltName(primaryOf(this.run)));
+    this.world.files.write(this.submitOptions.nodesLog, '');
+    this.world.journal.append({ at, events: [], sizes: this.outputs.sizes(), begin: this.begun });
+    this.world.resumeFrom(undefined);
+    this.first({ at, events: [], sizes: [] }, opening);
+  }
+
+  /** Makes the engine what it was, from the journal, and takes up what was under way when the manager died. */
+  async recover(entries: readonly JournalEntry[], opening: readonly string[]): Promise<void> {
+    const last = entries.length - 1;
+    const pending = new Pending();
+    let removals: readonly DagCommand[] = [];
+    for (const [i, entry] of entries.entries()) {
+      if (i === last) this.outputs.cutBack(entry.sizes);
+      if (entry.cursor !== undefined) this.cursor = entry.cursor;
+      pending.answer(entry.events);
+      const commands = this.redo(entry, i === 0, i === last, opening);
+      pending.ask(commands);
+      if (i === last) removals = commands.filter((c) => c.do === 'remove-node' || c.do === 'remove-all');
+    }
+    this.world.resumeFrom(this.cursor);
+    const at = this.world.now();
+    this.outputs.say(at, 'Running in RECOVERY mode... >>>>>>>>>>>>>>>>>>>>>>>>>>>>>>');
+    if (this.engine.core.exitCode === undefined) await this.resolveSubmits(pending);
+    for (const command of removals) await this.remove(command);
+    if (this.engine.core.exitCode === undefined) {
+      for (const command of pending.scripts()) {
+        const name = nameOf(this.dag, command.node);
+        this.outputs.say(at, `The end of the ${command.type} script of node ${name} was not seen; running it again`);
+        this.startScript(command);
+      }
+    }
+    this.outputs.say(at, '...done with RECOVERY mode <<<<<<<<<<<<<<<<<<<<<<<<<<<<<<');
+    this.outputs.flush();
+  }
+
+  async loop(): Promise<DagEnd> {
+    while (this.engine.core.exitCode === undefined) {
+      const events: DagEvent[] = [];
+      if (this.toSubmit.length > 0) events.push(...(await this.submitSome()));
+      const now = this.world.now();
+      const until = events.length > 0 || this.toSubmit.length > 0 ? now : this.until(now);
+      const stopped = this.takeAll(await this.world.next(until), events);
+      if (events.length > 0 || this.due()) await this.advance(events);
+      if (stopped && this.engine.core.exitCode === undefined) return { is: 'stopped' };
+    }
+    return { is: 'ended', exitCode: this.engine.core.exitCode, problems: this.problems };
+  }
+
+  private until(now: number): number {
+    return Math.min(now + HALT_LOOK, this.wakeAt ?? Number.POSITIVE_INFINITY, this.statusAt ?? Number.POSITIVE_INFINITY);
+  }
+
+  private due(): boolean {
+    const now = this.world.now();
+    if (this.statusAt !== undefined && now >= this.statusAt) this.statusAt = this.outputs.writeStatus(now, false);
+    return this.wakeAt !== undefined && now >= this.wakeAt;
+  }
+
+  /** Adds what happened to `events`; true where the manager is to stop. */
+  private takeAll(happenings: readonly Happening[], events: DagEvent[]): boolean {
+    let stop = false;
+    for (const happening of happenings) {
+      if (happening.is === 'stop') stop = true;
+      else if (happening.is === 'job') {
+        this.cursor = happening.cursor;
+        const { cluster, proc, change } = happening;
+        events.push({ is: 'job', cluster, proc, change });
+      } else if (happening.is === 'provisioned') events.push({ is: 'provisioned' });
+      else if (happening.is === 'script-ended') this.scriptEnded(happening, events);
+      else events.push(happening);
+    }
+    if (!this.engine.core.halted && this.world.files.exists(haltName(primaryOf(this.run)))) events.push({ is: 'halt' });
+    return stop;
+  }
+
+  /** Journals one batch, lets the engine think, and does what it wants. */
+  private async advance(events: readonly DagEvent[]): Promise<void> {
+    const at = this.world.now();
+    const { cursor } = this;
+    this.wakeAt = undefined;
+    this.world.journal.append({ at, events, sizes: this.outputs.sizes(), ...(cursor === undefined ? {} : { cursor }) });
+    const commands = this.think({ at, events, sizes: [] }, false);
+    this.writeFiles(commands, at, false);
+    await this.perform(commands);
+  }
+
+  /** The first batch, which has no events: it starts the DAG. */
+  private first(entry: JournalEntry, opening: readonly string[]): void {
+    const commands = this.think(entry, true, opening);
+    this.writeFiles(commands, entry.at, true);
+    for (const command of commands) this.note(command);
+  }
+
+  /** One batch of a journal again; of the last, whose effects are not known to be complete, the files too. */
+  private redo(entry: JournalEntry, first: boolean, last: boolean, opening: readonly string[]): readonly DagCommand[] {
+    if (first) this.startedAt = entry.at;
+    if (!last) {
+      this.wakeAt = undefined;
+      const { engine } = this;
+      const commands = first ? engine.start(entry.at) : engine.step(entry.events, entry.at);
+      for (const command of commands) if (command.do === 'wake') this.note(command);
+      return commands;
+    }
+    this.wakeAt = undefined;
+    const commands = this.think(entry, first, opening);
+    this.writeFiles(commands, entry.at, first);
+    for (const command of commands) if (command.do === 'wake') this.note(command);
+    return commands;
+  }
+
+  private think(entry: JournalEntry, first: boolean, opening: readonly string[] = []): readonly DagCommand[] {
+    const { engine, outputs } = this;
+    if (first) this.startedAt = entry.at;
+    this.logBefore(entry);
+    const commands = first ? engine.start(entry.at) : engine.step(entry.events, entry.at);
+    if (first) this.sayHeader(entry.at, opening);
+    outputs.take(commands, entry.at);
+    return commands;
+  }
+
+  private sayHeader(at: number, opening: readonly string[]): void {
+    const { outputs, run } = this;
+    const stars = '******************************************************';
+    const lines = [
+      stars,
+      '** condor_dagman (CONDOR_DAGMAN) STARTING UP',
+      `** Gryphus ${run.version}`,
+      stars,
+      `Workflow batch-id: <${run.dagmanId}.0>`,
+      `Workflow batch-name: <${this.submitOptions.batchName}>`,
+      `Default node log file is: <${this.submitOptions.nodesLog}>`,
+      `Parsing ${run.files.length} dagfiles`,
+      ...run.files.map((file) => `Parsing ${file} ...`),
+      ...opening,
+    ];
+    for (const line of lines) outputs.say(at, line);
+    outputs.internal(at, `DAGMAN_STARTED ${run.dagmanId}.0`);
+  }
+
+  /** The node jobs' log gets what the jobs did before the engine draws its conclusions. */
+  private logBefore(entry: JournalEntry): void {
+    const { core } = this.engine;
+    for (const event of entry.events) {
+      if (event.is === 'submitted') {
+        const node = nameOf(this.dag, event.node);
+        for (let proc = 0; proc < event.procs; proc++) {
+          this.outputs.logJob({ about: 'job', at: entry.at, node, cluster: event.cluster, proc, change: { what: 'submit' } });
+        }
+      } else if (event.is === 'job') {
+        const node = core.byCluster.get(event.cluster) ?? this.submittedIn(entry, event.cluster);
+        if (node === undefined) continue;
+        const { cluster, proc, change } = event;
+        this.outputs.logJob({ about: 'job', at: entry.at, node: nameOf(this.dag, node), cluster, proc, change });
+      }
+    }
+  }
+
+  private submittedIn(entry: JournalEntry, cluster: number): number | undefined {
+    for (const event of entry.events) if (event.is === 'submitted' && event.cluster === cluster) return event.node;
+    return undefined;
+  }
+
+  private writeFiles(commands: readonly DagCommand[], at: number, first: boolean): void {
+    const { outputs } = this;
+    outputs.writeDot(at, first);
+    const end = commands.find((command) => command.do === 'finish');
+    if (end === undefined) this.statusAt = outputs.writeStatus(at, false);
+    else if (!end.crashed) {
+      outputs.writeStatus(at, true);
+      outputs.internal(at, `DAGMAN_FINISHED ${end.code}`);
+      outputs.writeMetrics({
+        start: this.startedAt,
+        end: at,
+        exitCode: end.code,
+        rescueNumber: this.begun.rescueNumber,
+        parentDagmanId: this.run.parentDagmanId === undefined ? '' : String(this.run.parentDagmanId),
+        version: this.run.version,
+      });
+    }
+    if (end !== undefined) outputs.say(at, `**** condor_dagman (condor_DAGMAN) pid 0 EXITING WITH STATUS ${end.code}`);
+    outputs.flush();
+  }
+
+  private async perform(commands: readonly DagCommand[]): Promise<void> {
+    for (const command of commands) {
+      if (command.do === 'remove-all') await this.dropSubmits();
+      if (command.do === 'remove-all' || command.do === 'remove-node') await this.remove(command);
+      else this.note(command);
+    }
+  }
+
+  private async remove(command: DagCommand): Promise<void> {
+    if (command.do === 'remove-node') await this.world.removeCluster(command.cluster, command.reason);
+    else if (command.do === 'remove-all') {
+      const { services, final } = this.dag;
+      const keep = command.beforeFinal ? [...services, ...(final === undefined ? [] : [final])] : [];
+      await this.world.removeAll(command.reason, keep.map((node) => nameOf(this.dag, node)));
+    }
+  }
+
+  private note(command: DagCommand): void {
+    if (command.do === 'submit') this.toSubmit.push(command.node);
+    else if (command.do === 'script') this.startScript(command);
+    else if (command.do === 'kill-scripts') this.world.killScripts();
+    else if (command.do === 'wake') this.wakeAt = Math.min(this.wakeAt ?? command.at, command.at);
+  }
+
+  /** Submits that were not sent before the DAG removes its jobs are not sent any more. */
+  private async dropSubmits(): Promise<void> {
+    const dropped = this.toSubmit.splice(0);
+    if (dropped.length === 0 || this.engine.core.exitCode !== undefined) return;
+    await this.advance(dropped.map((node) => ({ is: 'unsent', node })));
+  }
+
+  private async submitSome(): Promise<readonly DagEvent[]> {
+    const nodes = this.toSubmit.splice(0, SUBMIT_CHUNK);
+    const requests = nodes.map((node) => nodeSubmit(this.engine.core, node, this.submitOptions));
+    const outcomes = await this.world.submit(requests);
+    return nodes.map((node, i) => {
+      const outcome = outcomes[i];
+      if (outcome === undefined) return { is: 'submit-failed', node, reason: 'The queue gave no answer', again: true };
+      if ('failed' in outcome) return { is: 'submit-failed', node, reason: outcome.failed, again: outcome.again };
+      return { is: 'submitted', node, cluster: outcome.cluster, procs: outcome.procs };
+    });
+  }
+
+  /** Asks the queue which submits it has: those are not made again. */
+  private async resolveSubmits(pending: Pending): Promise<void> {
+    const submits = pending.submits();
+    if (submits.length === 0) return;
+    const found = new Map((await this.world.findSubmitted()).map((f) => [`${f.retry} ${f.node}`, f]));
+    const events: DagEvent[] = [];
+    for (const { node, dropped } of submits) {
+      const had = found.get(`${this.engine.core.retries[node]} ${nameOf(this.dag, node)}`);
+      if (had !== undefined) events.push({ is: 'submitted', node, cluster: had.cluster, procs: had.procs });
+      else if (dropped) events.push({ is: 'unsent', node });
+      else this.toSubmit.push(node);
+    }
+    if (events.length > 0) await this.advance(events);
+  }
+
+  private startScript(command: Extract<DagCommand, { readonly do: 'script' }>): void {
+    const run = this.nextRun++;
+    const { node, type, argv, debug } = command;
+    const directory = directoryOf(this.dag, node);
+    const debugFile = debug === undefined ? undefined : inDirectory(directory, debug.file);
+    this.scripts.set(run, { node, type, debugFile, argv });
+    this.world.startScript({ node: nameOf(this.dag, node), type, run, argv, directory, capture: debug?.stream });
+  }
+
+  private scriptEnded(happening: Extract<Happening, { readonly is: 'script-ended' }>, events: DagEvent[]): void {
+    const script = this.scripts.get(happening.run);
+    if (script === undefined) return;
+    this.scripts.delete(happening.run);
+    const { node, type, debugFile, argv } = script;
+    const { end, notStarted } = happening;
+    if (debugFile !== undefined) {
+      const how = 'code' in end ? `ExitCode=${end.code}` : `Signal=${end.signal}`;
+      const when = Math.floor(this.world.now() / 1000);
+      this.world.files.append(
+        debugFile,
+        `*** Node=${nameOf(this.dag, node)} Type=${type} ${how} Completion=${when} Cmd='${argv.join(' ')}'\n${happening.output ?? ''}`,
+      );
+    }
+    events.push({ is: 'script-ended', node, type, end, ...(notStarted === undefined ? {} : { notStarted }) });
+  }
+}

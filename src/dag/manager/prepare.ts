@@ -1,0 +1,132 @@
+import type { Limits } from '../engine/messages.ts';
+import { lastSequence } from '../files/jobstate.ts';
+import { type DagGraph, nameOf } from '../graph.ts';
+import { type LoadedDag, type LoadOptions, loadDag } from '../language/load.ts';
+import { directoryOf, fileNameOf } from '../names.ts';
+import type { Problem } from '../problem.ts';
+import { applyRescue, lastRescue, renameRescuesAfter, rescueName, savePointPath } from '../rescue.ts';
+import type { Settings } from '../settings.ts';
+import type { DagFiles, JournalBegin } from './world.ts';
+
+/** How a DAG is to be run: what `dag submit` was asked. */
+export interface DagRun extends LoadOptions {
+  /** DAG files, the primary one first; others join it. */
+  readonly files: readonly string[];
+  /** Cluster of the DAG manager's own job. */
+  readonly dagmanId: number;
+  /** Cluster of the manager above, of a sub-DAG. */
+  readonly parentDagmanId?: number;
+  readonly limits?: Partial<Limits>;
+  readonly batchName?: string;
+  /** Go on from the last rescue file, if there is one; default as DAGMAN_AUTO_RESCUE. */
+  readonly autoRescue?: boolean;
+  /** Go on from the rescue file of this number (`-DoRescueFrom`). */
+  readonly rescueFrom?: number;
+  /** Go on from a save file (`-load_save`). */
+  readonly saveFile?: string;
+  /** What metrics call the version. */
+  readonly version: string;
+}
+
+export interface PreparedDag {
+  readonly loaded: LoadedDag;
+  readonly begin: JournalBegin;
+  /** Lines for the log on what was taken up. */
+  readonly notes: readonly string[];
+}
+
+/** Loads the DAG and decides what it goes on from; `begun`: what a run that crashed had decided. */
+export function prepare(run: DagRun, files: DagFiles, begun: JournalBegin | undefined): PreparedDag {
+  const notes: string[] = [];
+  const loaded = loadDag(run.files, files, run);
+  const { dag } = loaded;
+  const begin = begun ?? decide(run, loaded, files, (note) => notes.push(note));
+  const problems: Problem[] = [...loaded.problems];
+  const from = run.saveFile === undefined ? begin.rescueFile : savePointPath(primaryOf(run), run.saveFile);
+  if (from !== undefined) {
+    const text = files.read(from);
+    if (text === undefined) problems.push({ file: from, line: 0, severity: 'error', message: `${from} does not exist` });
+    else problems.push(...applyRescue(dag, text, from));
+    notes.push(
+      ...(run.saveFile === undefined
+        ? [
+            `Found rescue DAG number ${begin.rescueNumber}; running ${from} in combination with normal DAG file${run.files.length > 1 ? 's' : ''}`,
+            '~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~',
+            `USING RESCUE DAG ${from}`,
+          ]
+        : [`Loading saved progress from ${run.saveFile} for DAG.`]),
+    );
+  }
+  if (begun !== undefined && begun.fingerprint !== fingerprint(dag)) {
+    problems.push({
+      file: primaryOf(run),
+      line: 0,
+      severity: 'error',
+      message: 'The DAG has been changed since it was started',
+      mend: 'Undo the change, or remove the DAG and submit it again: its rescue file keeps what is done.',
+    });
+  }
+  return { loaded: { ...loaded, problems }, begin, notes };
+}
+
+function decide(run: DagRun, loaded: LoadedDag, files: DagFiles, note: (text: string) => void): JournalBegin {
+  const primary = primaryOf(run);
+  const multi = run.files.length > 1;
+  const most = loaded.settings.DAGMAN_MAX_RESCUE_NUM;
+  let rescueNumber = 0;
+  if (run.rescueFrom !== undefined && run.rescueFrom > 0) {
+    rescueNumber = run.rescueFrom;
+    renameRescuesAfter(files, primary, multi, rescueNumber, most);
+  }
+  const last = lastRescue((path) => files.exists(path), primary, multi, most, note);
+  if (rescueNumber === 0 && (run.autoRescue ?? loaded.settings.DAGMAN_AUTO_RESCUE)) rescueNumber = last;
+  const { jobstateLog } = loaded.dag;
+  const old = rescueNumber > 0 && jobstateLog !== undefined ? files.read(jobstateLog) : undefined;
+  return {
+    rescueFile: rescueNumber > 0 ? rescueName(primary, multi, rescueNumber) : undefined,
+    rescueNumber: run.saveFile === undefined ? rescueNumber : 0,
+    lastRescue: last,
+    firstSequence: old === undefined ? 1 : lastSequence(old) + 1,
+    fingerprint: fingerprint(loaded.dag),
+  };
+}
+
+export function primaryOf(run: DagRun): string {
+  return run.files[0] ?? '';
+}
+
+/** The node jobs' log, absolute (DAGMAN_DEFAULT_NODE_LOG). */
+export function nodesLogOf(run: DagRun, settings: Settings, files: DagFiles): string {
+  const primary = primaryOf(run);
+  const path = settings.DAGMAN_DEFAULT_NODE_LOG.replaceAll('@(DAG_DIR)', directoryOf(primary))
+    .replaceAll('@(DAG_FILE)', fileNameOf(primary))
+    .replaceAll('@(CLUSTER)', String(run.dagmanId));
+  return files.absolute(path);
+}
+
+export function limitsOf(run: DagRun, settings: Settings): Limits {
+  return {
+    maxJobs: settings.DAGMAN_MAX_JOBS_SUBMITTED,
+    maxIdle: settings.DAGMAN_MAX_JOBS_IDLE,
+    maxPre: settings.DAGMAN_MAX_PRE_SCRIPTS,
+    maxPost: settings.DAGMAN_MAX_POST_SCRIPTS,
+    maxHold: settings.DAGMAN_MAX_HOLD_SCRIPTS,
+    ...run.limits,
+  };
+}
+
+/** FNV-1a over the names and edges: the journal's node numbers mean the same as long as it is the same. */
+function fingerprint(dag: DagGraph): string {
+  let hash = 0x811c9dc5;
+  const mix = (n: number): void => {
+    hash = Math.imul(hash ^ n, 0x01000193);
+  };
+  for (let node = 0; node < dag.size; node++) {
+    const name = nameOf(dag, node);
+    for (let i = 0; i < name.length; i++) mix(name.charCodeAt(i));
+    mix(10);
+  }
+  for (const child of dag.edges.childList) mix(child);
+  for (const start of dag.edges.childStart) mix(start);
+  return (hash >>> 0).toString(16);
+}

@@ -1,0 +1,57 @@
+import { GryphusError } from '../errors.ts';
+import { type DagRun, primaryOf } from './manager/prepare.ts';
+import type { DagFiles } from './manager/world.ts';
+import { haltName, lastRescue, renameRescuesAfter, rescueName } from './rescue.ts';
+import { DEFAULT_SETTINGS } from './settings.ts';
+
+export interface SubmissionOptions {
+  /** Begin afresh: files of an earlier run are replaced, its rescue files renamed (`-force`). */
+  readonly force?: boolean;
+  /** Replace the files of an earlier run and go on (`-update_submit`). */
+  readonly updateSubmit?: boolean;
+}
+
+/** The files that the submit of a DAG makes, or its manager's job: another submit finds them there. */
+export function submissionFiles(primary: string): readonly string[] {
+  return ['.condor.sub', '.lib.out', '.lib.err', '.dagman.log'].map((suffix) => primary + suffix);
+}
+
+/**
+ * Whether a DAG may be submitted where its files lie: not over those of an earlier run, unless it goes on from a rescue
+ * file. With `force` it makes room. Throws a GryphusError otherwise, as condor_submit_dag refuses.
+ */
+export function claimSubmission(
+  run: DagRun,
+  options: SubmissionOptions,
+  files: DagFiles,
+  most = DEFAULT_SETTINGS.DAGMAN_MAX_RESCUE_NUM,
+): void {
+  const primary = primaryOf(run);
+  const multi = run.files.length > 1;
+  if (run.rescueFrom !== undefined && run.rescueFrom > 0) {
+    const name = rescueName(primary, multi, run.rescueFrom);
+    if (!files.exists(name)) {
+      throw new GryphusError('input-missing', `-dorescuefrom ${run.rescueFrom} specified, but rescue DAG file ${name} does not exist!`);
+    }
+  }
+  files.remove(haltName(primary));
+  if (options.force === true) {
+    for (const file of submissionFiles(primary)) files.remove(file);
+    renameRescuesAfter(files, primary, multi, 0, most);
+  }
+  const goesOn =
+    (run.rescueFrom ?? 0) > 0 ||
+    run.saveFile !== undefined ||
+    options.updateSubmit === true ||
+    ((run.autoRescue ?? true) && lastRescue((path) => files.exists(path), primary, multi, most, () => {}) > 0);
+  if (goesOn) return;
+  const there = submissionFiles(primary).filter((file) => files.exists(file));
+  if (there.length === 0) return;
+  throw new GryphusError('conflict', `"${there[0]}" already exists: this DAG was submitted before`, {
+    suggestions: [
+      'Use -force to replace the files of the earlier run and begin afresh.',
+      'Use -update_submit to replace them and go on.',
+      ...there.slice(1).map((file) => `"${file}" already exists.`),
+    ],
+  });
+}
