@@ -18,8 +18,9 @@ export {
 export type { Expr } from './expr.ts';
 export { attrRef, binary, call, list, literal, record, ternary, unary } from './expr.ts';
 export { functionNames } from './functions/table.ts';
+export { fromJson, type JsonLayout, toJson } from './json.ts';
 export { parseAd, parseExpr, parseOldAd } from './parse.ts';
-export { printExpr, printName, printString, printValue, type Syntax } from './printer.ts';
+export { printAd, printExpr, printName, printString, printValue, type Syntax } from './printer.ts';
 export { type Attributes, attributesOf } from './references.ts';
 export { EvalFailed, type EvalOptions } from './state.ts';
 export { ClassAdSyntaxError } from './syntax-error.ts';
@@ -35,3 +36,16 @@ export {
   toDouble,
   type Value,
 } from './values.ts';
+export { fromXml, toXml, XML_FOOTER, XML_HEADER } from './xml.ts';
+export { type Analysis, analyze, type Clause, clausesOf, explain } from './analyze.ts';
+export { Matchmaker } from './matchmaker.ts';
+export {
+  groupByKind,
+  type Kind,
+  type Match,
+  type Matches,
+  matchMany,
+  Signatures,
+  Significance,
+  significantAttributes,
+} from './negotiate.ts';

@@ -25,6 +25,11 @@ export function sortedAttrs(attrs: Iterable<readonly [string, Expr]>): (readonly
   return [...attrs].sort(([a], [b]) => a.length - b.length || compareTextFolded(a, b));
 }
 
+/** The order in which the tools list an ad: by name, without regard to case. */
+export function attrsByName(attrs: Iterable<readonly [string, Expr]>): (readonly [string, Expr])[] {
+  return [...attrs].sort(([a], [b]) => compareTextFolded(a, b));
+}
+
 function escape(text: string, quote: string, syntax: Syntax): string {
   if (syntax === 'old') return text.replaceAll(quote, `\\${quote}`);
   // oxlint-disable-next-line no-control-regex
@@ -164,4 +169,11 @@ export function printValue(value: Value, syntax: Syntax = 'old'): string {
 
 export function printExpr(expr: Expr, syntax: Syntax = 'old'): string {
   return (syntax === 'old' ? OLD : NEW).expr(expr);
+}
+
+/** An ad as `condor_q -l` prints it: `Name = expression` a line, the chained parent's attributes too, sorted by name. */
+export function printAd(ad: ClassAd): string {
+  return attrsByName(ad.allEntries())
+    .map(([name, expr]) => `${name} = ${OLD.expr(expr)}\n`)
+    .join('');
 }

@@ -48,22 +48,18 @@ export function parentOf(state: EvalState, ad: ClassAd): ClassAd | undefined {
   return ad.parent;
 }
 
+/** Ads around one another, at most: what is deeper contains itself. */
+const MAX_AROUND = 1000;
+
 /** Starts an evaluation in `ad`: names are looked up there, then in the ads around it, up to the outermost. */
 export function enterScope(state: EvalState, ad: ClassAd | undefined): void {
   state.current = ad;
-  let root = ad;
-  const seen = new Set<ClassAd>();
-  while (root !== undefined) {
-    const up = parentOf(state, root);
-    if (up === undefined) break;
-    // Ads that contain one another have no outermost.
-    if (seen.has(up)) root = undefined;
-    else {
-      seen.add(up);
-      root = up;
-    }
+  state.root = ad;
+  for (let steps = 0; state.root !== undefined; steps += 1) {
+    const up = parentOf(state, state.root);
+    if (up === undefined) return;
+    state.root = steps < MAX_AROUND ? up : undefined;
   }
-  state.root = root;
 }
 
 /** The side to which an ad without a name may turn: old evaluation looks for a bare name in TARGET too. */

@@ -1,0 +1,151 @@
+import type { ClassAd } from './ad.ts';
+import type { Expr } from './expr.ts';
+import { Matchmaker } from './matchmaker.ts';
+import { printExpr } from './printer.ts';
+import type { EvalOptions } from './state.ts';
+import { suggestionFor } from './suggest.ts';
+import { asCondition, type Value } from './values.ts';
+
+/** One condition of Requirements, among those that all must hold. */
+export interface Clause {
+  readonly text: string;
+  /** Candidates for which it is true, false, undefined, and an error. */
+  readonly met: number;
+  readonly unmet: number;
+  readonly undefined: number;
+  readonly error: number;
+  /** Candidates that all other clauses accept: this one alone turned them away. */
+  readonly alone: number;
+  /** What to do about it, when it stands in the way. */
+  readonly suggestion: string | undefined;
+}
+
+/** Why a job runs nowhere, or where it could. */
+export interface Analysis {
+  readonly candidates: number;
+  /** Candidates that the job's Requirements turn away. */
+  readonly refusedByJob: number;
+  /** Candidates that the job would take, and that do not take the job. */
+  readonly refuseJob: number;
+  readonly matching: number;
+  readonly clauses: readonly Clause[];
+  /** Conditions of the candidates that the job does not meet, most frequent first. */
+  readonly theirs: readonly { readonly text: string; readonly candidates: number }[];
+}
+
+/** The conditions that must all hold: `&&` taken apart, a name that stands for such an expression followed. */
+export function clausesOf(expr: Expr, ad: ClassAd, depth = 0): Expr[] {
+  const bare = stripped(expr);
+  if (bare.kind === 'binary' && bare.op === '&&') {
+    const clauses: Expr[] = [];
+    let node: Expr = bare;
+    while (node.kind === 'binary' && node.op === '&&') {
+      clauses.unshift(...clausesOf(node.right, ad, depth + 1));
+      node = stripped(node.left);
+    }
+    return [...clausesOf(node, ad, depth + 1), ...clauses];
+  }
+  const inner = bare.kind === 'ref' && isOwn(bare) && depth < 50 ? ad.get(bare.name) : undefined;
+  return inner === undefined || inner.kind === 'literal' ? [bare] : clausesOf(inner, ad, depth + 10);
+}
+
+function isOwn(ref: Expr & { kind: 'ref' }): boolean {
+  if (ref.base === undefined) return !ref.absolute;
+  return ref.base.kind === 'ref' && ref.base.base === undefined && ref.base.name.toLowerCase() === 'my';
+}
+
+function stripped(expr: Expr): Expr {
+  let bare = expr;
+  while (bare.kind === 'unary' && bare.op === '()') bare = bare.operand;
+  return bare;
+}
+
+/** Tries a job's Requirements, clause by clause, on all candidates, and theirs on the job. */
+export function analyze(job: ClassAd, candidates: readonly ClassAd[], options?: EvalOptions): Analysis {
+  const matchmaker = new Matchmaker(options);
+  const requirements = job.get('Requirements');
+  const exprs = requirements === undefined ? [] : clausesOf(requirements, job);
+  const table = exprs.map((expr) => candidates.map((each) => matchmaker.evaluate(expr, job, each)));
+  const holds = table.map((row) => row.map((value) => asCondition(value) === true));
+  const failures = candidates.map((_each, at) => holds.filter((row) => row[at] !== true).length);
+  const taken = candidates.filter((each) => matchmaker.accepts(job, each));
+  const willing = taken.filter((each) => matchmaker.accepts(each, job));
+  const clauses = exprs.map((expr, index) => {
+    const values = table[index] ?? [];
+    const alone = candidates.filter((_each, at) => failures[at] === 1 && holds[index]?.[at] !== true).length;
+    const met = values.filter((value) => asCondition(value) === true).length;
+    const reach = { expr, job, candidates, matchmaker };
+    return {
+      text: printExpr(expr),
+      ...tally(values),
+      met,
+      alone,
+      suggestion: met === candidates.length || (met > 0 && alone === 0) ? undefined : suggestionFor(reach),
+    };
+  });
+  return {
+    candidates: candidates.length,
+    refusedByJob: candidates.length - taken.length,
+    refuseJob: taken.length - willing.length,
+    matching: willing.length,
+    clauses,
+    theirs: objections(job, taken, matchmaker),
+  };
+}
+
+function tally(values: readonly Value[]): { unmet: number; undefined: number; error: number } {
+  const missing = values.filter((value) => value === undefined).length;
+  const unmet = values.filter((value) => asCondition(value) === false).length;
+  const met = values.filter((value) => asCondition(value) === true).length;
+  return { unmet, undefined: missing, error: values.length - missing - unmet - met };
+}
+
+function objections(job: ClassAd, candidates: readonly ClassAd[], matchmaker: Matchmaker): Analysis['theirs'] {
+  const counts = new Map<string, number>();
+  for (const each of candidates) {
+    const requirements = each.get('Requirements');
+    const clauses = requirements === undefined ? [] : clausesOf(requirements, each);
+    if (requirements === undefined)
+      counts.set('(it has no Requirements)', (counts.get('(it has no Requirements)') ?? 0) + 1);
+    for (const clause of clauses) {
+      if (asCondition(matchmaker.evaluate(clause, each, job)) === true) continue;
+      const text = printExpr(clause);
+      counts.set(text, (counts.get(text) ?? 0) + 1);
+    }
+  }
+  return [...counts]
+    .map(([text, number]) => ({ text, candidates: number }))
+    .sort((a, b) => b.candidates - a.candidates);
+}
+
+/** The analysis in words. `noun`: what the candidates are, in the singular (`slot`, `site`). */
+export function explain(analysis: Analysis, noun = 'slot'): string {
+  const { candidates, matching, refusedByJob, refuseJob } = analysis;
+  if (candidates === 0) return `There is no ${noun} to choose from.\n`;
+  const lines = [`Of ${count(candidates, noun)}, ${matching} would run the job.`];
+  if (refusedByJob > 0)
+    lines.push(`${refusedByJob} ${refusedByJob === 1 ? 'is' : 'are'} turned away by the job's Requirements:`);
+  const guilty = analysis.clauses.filter((clause) => clause.met < candidates);
+  for (const clause of guilty.sort((a, b) => b.alone - a.alone || a.met - b.met)) {
+    const turned = candidates - clause.met;
+    const sole = clause.alone > 0 ? `, ${clause.alone} of them by this alone` : '';
+    lines.push(`  ${clause.text}`, `      turns away ${turned}${sole}${reasons(clause)}`);
+    if (clause.suggestion !== undefined) lines.push(`      ${clause.suggestion}`);
+  }
+  if (refuseJob > 0) lines.push(`${refuseJob} would suit the job and will not have it:`);
+  for (const { text, candidates: number } of analysis.theirs) lines.push(`  ${text}`, `      is not met at ${number}`);
+  return `${lines.join('\n')}\n`;
+}
+
+function reasons(clause: Clause): string {
+  if (clause.undefined > 0 && clause.unmet === 0 && clause.error === 0) return ' (undefined there)';
+  const parts = [
+    clause.undefined > 0 ? `undefined at ${clause.undefined}` : '',
+    clause.error > 0 ? `an error at ${clause.error}` : '',
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
