@@ -1,3 +1,5 @@
+import { closeSync, openSync } from 'node:fs';
+
 type JobManagerStep = 'prepare' | 'commit' | 'poll' | 'cancel' | 'fetch' | 'forget';
 type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile';
 
@@ -19,7 +21,8 @@ let throws = false;
 
 /**
  * A no-op, unless the test run named this point: `GRYPHUS_CRASH_POINT=name` or `name:count` (the count-th pass). Then
- * the process kills itself with SIGKILL, as the machine's power failing would.
+ * the process kills itself with SIGKILL, as the machine's power failing would. With `GRYPHUS_CRASH_ONCE=FILE` it does so
+ * once only, whoever of many processes comes first: the file is made before.
  */
 export function crashPoint(name: CrashPoint): void {
   if (armed === undefined || armed.name !== name) return;
@@ -27,6 +30,7 @@ export function crashPoint(name: CrashPoint): void {
   if (armed.left > 0) return;
   armed = undefined;
   if (throws) throw new SimulatedCrash(name);
+  if (!isFirst(process.env['GRYPHUS_CRASH_ONCE'])) return;
   process.kill(process.pid, 'SIGKILL');
 }
 
@@ -34,6 +38,16 @@ export function crashPoint(name: CrashPoint): void {
 export function armCrash(name: CrashPoint | undefined, count = 1): void {
   throws = true;
   armed = name === undefined ? undefined : { name, left: count };
+}
+
+function isFirst(file: string | undefined): boolean {
+  if (file === undefined) return true;
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function fromEnv(): { name: string; left: number } | undefined {
