@@ -34,7 +34,7 @@ export function presets<T extends Table>(table: T): Values<T> {
 
 /** The values of `tree` (parsed TOML) by `table`; a GryphusError 'bad-config' names the file, the line and the mend. */
 export function readTable<T extends Table>(table: T, tree: Tree, source: Source): Values<T> {
-  const given = new Map(leaves(tree, table));
+  const given = new Map(leavesOf(tree, table));
   for (const key of given.keys()) {
     if (key in table) continue;
     const near = didYouMean(key, Object.keys(table));
@@ -71,11 +71,11 @@ function valuesOf<T extends Table>(
 }
 
 /** Dotted keys with their values; a table that the file has where `table` wants a value is a value. */
-function* leaves(tree: Tree, table: Table, prefix = ''): Generator<[string, unknown]> {
+export function* leavesOf(tree: Tree, table: Table, prefix = ''): Generator<[string, unknown]> {
   for (const [name, value] of Object.entries(tree)) {
     const key = `${prefix}${name}`;
     const isTree = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
-    if (isTree && !(key in table)) yield* leaves(value as Tree, table, `${key}.`);
+    if (isTree && !(key in table)) yield* leavesOf(value as Tree, table, `${key}.`);
     else yield [key, value];
   }
 }

@@ -101,7 +101,7 @@ function runTime(ad: AdText, now: number): string {
 
 /** JobStatus in one letter; `?` for a job of which its site says nothing. */
 export function letter(state: JobView['state'] | undefined, ad: AdText): string {
-  return state === 'unknown' ? '?' : (' IRXCH>S'[numberOf(ad, 'JobStatus') ?? 0] ?? ' ');
+  return state?.startsWith('unknown') ? '?' : (' IRXCH>S'[numberOf(ad, 'JobStatus') ?? 0] ?? ' ');
 }
 
 /** MB: memory in use where it is known (MemoryUsage's own rule), else the image. */

@@ -1,0 +1,101 @@
+import { Args, Flags } from '@oclif/core';
+import { GryphusError } from '../errors.ts';
+import type { Action } from '../index.ts';
+import { GryphusCommand } from './command.ts';
+import { targets } from './select.ts';
+import { actionLines } from './show/act.ts';
+
+const FLAGS = {
+  constraint: Flags.string({
+    char: 'c',
+    helpValue: '<expression>',
+    summary: 'All jobs for which this ClassAd expression is true.',
+  }),
+  all: Flags.boolean({ aliases: ['a'], summary: 'All jobs.' }),
+  reason: Flags.string({ helpValue: '<text>', summary: 'Why; kept with the job and shown.' }),
+};
+const ARGS = { jobs: Args.string({ description: 'clusters (12), jobs (12.3) or users' }) };
+
+/** hold, release and rm are one command with three words. */
+abstract class Act extends GryphusCommand {
+  protected abstract readonly action: Action;
+
+  protected async act(
+    words: readonly string[],
+    flags: { home?: string | undefined; constraint?: string | undefined; all: boolean; reason?: string | undefined },
+  ): Promise<void> {
+    const named = targets({ words, ...flags });
+    if (named.length === 0) {
+      throw new GryphusError('usage', 'You did not specify any jobs.', {
+        suggestions: ['Name clusters, jobs or users; or use --constraint or --all.'],
+      });
+    }
+    await this.withGryphus(flags, async (gryphus) => {
+      for (const target of named) {
+        const results = await gryphus.act(this.action, {
+          ...target,
+          ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+        });
+        for (const { ok, line } of actionLines(this.action, target, results)) {
+          (ok ? process.stdout : process.stderr).write(`${line}\n`);
+          if (!ok) process.exitCode = 1;
+        }
+      }
+    });
+  }
+}
+
+export class Hold extends Act {
+  static override strict = false;
+  static override summary = 'Hold jobs: they do not run until they are released.';
+  static override description =
+    'A running job is stopped at its site first. Exit status 1 where a job could not be held.';
+  static override examples = [
+    '<%= config.bin %> hold 12.3',
+    '<%= config.bin %> hold 12 --reason "waiting for new data"',
+  ];
+  static override args = ARGS;
+  static override flags = FLAGS;
+  protected readonly action = 'hold';
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(Hold);
+    await this.act(argv as string[], flags);
+  }
+}
+
+export class Release extends Act {
+  static override strict = false;
+  static override summary = 'Release held jobs.';
+  static override description = 'Exit status 1 where a job could not be released.';
+  static override examples = ['<%= config.bin %> release 12.3', '<%= config.bin %> release --all'];
+  static override args = ARGS;
+  static override flags = FLAGS;
+  protected readonly action = 'release';
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(Release);
+    await this.act(argv as string[], flags);
+  }
+}
+
+export class Rm extends Act {
+  static override strict = false;
+  static override summary = 'Remove jobs from the queue, wherever they are.';
+  static override description =
+    `A job that runs is stopped at its site; it leaves the queue when the site has confirmed that.
+Exit status 1 where a job could not be removed.`;
+  static override examples = [
+    '<%= config.bin %> rm 12.3',
+    '<%= config.bin %> rm 12 13 14',
+    `<%= config.bin %> rm --constraint 'JobStatus == 5 && HoldReasonCode == 12'`,
+  ];
+  static override args = ARGS;
+  static override flags = FLAGS;
+  protected readonly action = 'remove';
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(Rm);
+    await this.act(argv as string[], flags);
+  }
+}

@@ -1,0 +1,59 @@
+/** The flags of a command, as far as rewriting needs to know them. */
+export interface Flagged {
+  readonly flags?: Readonly<Record<string, { readonly type: 'boolean' | 'option'; readonly aliases?: string[] }>>;
+}
+
+/**
+ * HTCondor's habits in the words of this command line: single-dash long options (`-nobatch`, also shortened, as
+ * `-const`), `-af:jh A B`, `-dry-run -`, `-wait 60`. What is not one of them is left as it is.
+ */
+export function condorHabits(words: readonly string[], commands: Readonly<Record<string, Flagged>>): string[] {
+  const at = words.findIndex((word) => !word.startsWith('-'));
+  const topic = words[at];
+  if (topic === undefined)
+    return words.map((word) => (word === '-help' ? '--help' : word === '-version' ? '--version' : word));
+  const two = `${topic}:${words[at + 1] ?? ''}`;
+  const [id, from] = two in commands ? [two, at + 2] : [topic, at + 1];
+  const flags = commands[id]?.flags ?? {};
+  const out = words.slice(0, from);
+  for (let i = from; i < words.length; i++) {
+    const word = words[i] ?? '';
+    if (word === '--') return [...out, ...words.slice(i)];
+    const found = /^-{1,2}([a-z][a-z_-]*)(?::(.*))?$/i.exec(word);
+    const name =
+      found?.[1] === undefined || word.includes('=') ? undefined : longName(found[1], flags, word.startsWith('--'));
+    if (name === undefined) {
+      out.push(id === 'edit' && /^-[\d.]/.test(word) ? `${out.pop() ?? ''}=${word}` : word);
+      continue;
+    }
+    if (name === 'af') {
+      if (found?.[2]) out.push(`--af-format=${found[2]}`);
+      while (words[i + 1] !== undefined && !words[i + 1]?.startsWith('-')) out.push('--af', words[++i] ?? '');
+      continue;
+    }
+    out.push(`--${name}`);
+    if (flags[name]?.type === 'option' && words[i + 1] !== undefined) out.push(words[++i] ?? '');
+    // condor_submit -dry-run names a file for the ads.
+    else if (name === 'dry-run' && words[i + 1] === '-' && !word.startsWith('--')) i++;
+  }
+  return out;
+}
+
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  autoformat: 'af',
+  help: 'help',
+  jobads: 'long',
+  reason: 'reason',
+};
+
+/** The whole name of a flag of the command; a single dash may shorten it to three letters or more. */
+function longName(word: string, flags: Flagged['flags'] & object, double: boolean): string | undefined {
+  const low = word.toLowerCase();
+  const other = OTHER_NAMES[low];
+  if (low === 'help' || (other !== undefined && other in flags)) return other;
+  if (low in flags) return low;
+  for (const [name, { aliases }] of Object.entries(flags)) if (aliases?.includes(low)) return name;
+  if (double || low.length < 3) return undefined;
+  const near = Object.keys(flags).filter((name) => name.startsWith(low));
+  return near.length === 1 ? near[0] : undefined;
+}

@@ -1,0 +1,91 @@
+import { Command, Flags } from '@oclif/core';
+
+import type { Paths } from '../config/paths.ts';
+import type { Gryphus, OpenOptions } from '../index.ts';
+import type { Width } from './show/width.ts';
+
+/** What every command has: where Gryphus lives, how it is opened, how lines are written. */
+export abstract class GryphusCommand extends Command {
+  static override baseFlags = {
+    home: Flags.string({
+      summary: 'Where configuration and state are, instead of $GRYPHUS_HOME or the XDG directories.',
+      helpGroup: 'GLOBAL',
+      helpValue: '<directory>',
+    }),
+  };
+
+  /** Errors go up to main as they are. */
+  protected override async catch(error: Error): Promise<void> {
+    throw error;
+  }
+
+  protected openOptions(flags: { readonly home?: string | undefined }): OpenOptions {
+    return flags.home === undefined ? {} : { home: flags.home };
+  }
+
+  protected async paths(flags: { readonly home?: string | undefined }): Promise<Paths> {
+    const { loadPaths } = await import('../config/paths.ts');
+    return loadPaths(flags.home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: flags.home });
+  }
+
+  /** Runs `work` with an open Gryphus; the Scheduler is started if need be. */
+  protected async withGryphus<T>(
+    flags: { readonly home?: string | undefined },
+    work: (gryphus: Gryphus) => Promise<T>,
+    start = true,
+  ): Promise<T> {
+    const { Gryphus } = await import('../index.ts');
+    const gryphus = await Gryphus.open({ ...this.openOptions(flags), start });
+    try {
+      return await work(gryphus);
+    } finally {
+      await gryphus.close();
+    }
+  }
+}
+
+/** Writes to stdout in large pieces, no faster than it is read. */
+export class Out {
+  #held: string[] = [];
+  #size = 0;
+
+  line(text: string): void {
+    this.#held.push(text, '\n');
+    this.#size += text.length;
+  }
+
+  text(text: string): void {
+    this.#held.push(text);
+    this.#size += text.length;
+  }
+
+  /** Called between items of a long list; waits only where the reader is behind. */
+  async breathe(): Promise<void> {
+    if (this.#size > 65_536) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    const all = this.#held.join('');
+    this.#held = [];
+    this.#size = 0;
+    if (all !== '' && !process.stdout.write(all)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+  }
+}
+
+/** The columns of the terminal; `undefined` where stdout is none. */
+export function terminalWidth(): Width {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
+}
+
+/** Aborted by the first Ctrl-C, which then ends the command in its own way with status 130. */
+export function interruptible(): AbortController {
+  const stop = new AbortController();
+  process.removeAllListeners('SIGINT');
+  process.once('SIGINT', () => {
+    process.exitCode = 130;
+    stop.abort();
+    // A second one does not wait.
+    process.once('SIGINT', () => process.exit(130));
+  });
+  return stop;
+}

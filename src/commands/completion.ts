@@ -1,0 +1,22 @@
+import { Args } from '@oclif/core';
+import { GryphusCommand } from './command.ts';
+import { completionScript, SHELLS } from './show/completion.ts';
+
+export class Completion extends GryphusCommand {
+  static override summary = 'Print the completion for your shell.';
+  static override examples = [
+    'source <(<%= config.bin %> completion bash)   # in ~/.bashrc',
+    '<%= config.bin %> completion zsh >~/.zfunc/_gryphus',
+    '<%= config.bin %> completion fish >~/.config/fish/completions/gryphus.fish',
+  ];
+  static override args = {
+    shell: Args.string({ required: true, options: [...SHELLS], description: 'bash, zsh or fish' }),
+  };
+
+  async run(): Promise<void> {
+    const { args } = await this.parse(Completion);
+    const shell = SHELLS.find((one) => one === args.shell) ?? 'bash';
+    const { COMMANDS } = await import('./registry.ts');
+    process.stdout.write(completionScript(shell, COMMANDS));
+  }
+}

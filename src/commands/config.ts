@@ -1,0 +1,69 @@
+import { Args, Flags } from '@oclif/core';
+import { GryphusError } from '../errors.ts';
+import { didYouMean } from '../util/did-you-mean.ts';
+import { GryphusCommand, terminalWidth } from './command.ts';
+import { tableLines } from './show/table.ts';
+
+export class ConfigCommand extends GryphusCommand {
+  static override summary = 'Show or change the configuration.';
+  static override description =
+    `Without words: every key, its value, and where the value is from. With KEY: its value. With KEY and VALUE: writes it
+into config.toml, which stays as you wrote it otherwise.`;
+  static override examples = [
+    '<%= config.bin %> config',
+    '<%= config.bin %> config notify.email me@example.org',
+    `<%= config.bin %> config alarms.credential '["7d", "1d"]'`,
+    '<%= config.bin %> config --docs',
+  ];
+  static override args = {
+    key: Args.string({ description: 'a key, such as notify.email' }),
+    value: Args.string({ description: 'its new value' }),
+  };
+  static override flags = {
+    docs: Flags.boolean({ summary: 'What every key means, sites too.' }),
+    path: Flags.boolean({ summary: 'Only the path of config.toml.' }),
+    unset: Flags.boolean({ summary: 'Take KEY out of the file.' }),
+    json: Flags.boolean({ summary: 'A JSON object.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(ConfigCommand);
+    const { SETTINGS, loadSettings } = await import('../config/settings.ts');
+    const paths = await this.paths(flags);
+    if (flags.path) return void process.stdout.write(`${paths.configFile}\n`);
+    if (flags.docs) {
+      const { configDocs } = await import('./show/config-docs.ts');
+      return void process.stdout.write(configDocs());
+    }
+    if (args.key !== undefined && !(args.key in SETTINGS)) {
+      const near = didYouMean(args.key, Object.keys(SETTINGS));
+      throw new GryphusError('usage', `There is no key '${args.key}'.`, {
+        suggestions: [near ? `Did you mean '${near}'?` : 'See `gryphus config`.'],
+      });
+    }
+    if (args.key !== undefined && (args.value !== undefined || flags.unset)) {
+      const { writeSetting } = await import('../config/edit.ts');
+      await writeSetting(paths, args.key, flags.unset ? undefined : args.value);
+      return;
+    }
+    const settings: Readonly<Record<string, unknown>> = await loadSettings(paths);
+    if (flags.json) {
+      const shown = args.key === undefined ? settings : (settings[args.key] ?? null);
+      return void process.stdout.write(`${JSON.stringify(shown, undefined, 2)}\n`);
+    }
+    if (args.key !== undefined) return void process.stdout.write(`${show(settings[args.key])}\n`);
+    const { settingsInFile } = await import('../config/edit.ts');
+    const own = await settingsInFile(paths);
+    const rows = Object.keys(SETTINGS).map((key) => [
+      key,
+      show(settings[key]),
+      own.has(key) ? paths.configFile : 'default',
+    ]);
+    process.stdout.write(`${tableLines(['KEY', 'VALUE', 'FROM'], rows, terminalWidth()).join('\n')}\n`);
+  }
+}
+
+function show(value: unknown): string {
+  if (value === undefined) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,17 @@
+import { Flags } from '@oclif/core';
+import { GryphusCommand } from './command.ts';
+
+export class Down extends GryphusCommand {
+  static override summary = 'End the Scheduler, its GridManagers and its Redis.';
+  static override description = 'Jobs at sites run on; what they did is found again by the next `up`.';
+  static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Down);
+    const { Gryphus } = await import('../index.ts');
+    const status = await Gryphus.down(this.openOptions(flags));
+    process.stdout.write(
+      flags.json ? `${JSON.stringify(status, undefined, 2)}\n` : 'Gryphus is down; jobs at sites run on.\n',
+    );
+  }
+}

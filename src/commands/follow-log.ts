@@ -1,0 +1,83 @@
+import { closeSync, fstatSync, openSync, readSync, statSync, watch } from 'node:fs';
+import { dirname } from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
+import { asError, GryphusError } from '../errors.ts';
+import type { UserLogEvent } from '../job/user-log.ts';
+import { parseUserLog } from '../job/user-log-text.ts';
+
+/** How long a change may go unseen where the file system does not tell (NFS), in milliseconds. */
+const LOOK_AGAIN = 2000;
+
+/**
+ * The events of a user log; with `follow`, also those that are still to come, until `signal`, or until `atEnd`, asked
+ * each time that all is read, says that it is enough. A GryphusError 'input-missing' without the file.
+ */
+export async function* followLog(
+  file: string,
+  follow: boolean,
+  signal: AbortSignal,
+  atEnd: () => boolean = () => false,
+): AsyncGenerator<UserLogEvent> {
+  let fd = open(file);
+  let decoder = new StringDecoder('utf8');
+  let text = '';
+  let offset = 0;
+  const buffer = Buffer.alloc(65_536);
+  let wake = (): void => undefined;
+  const watcher = follow ? watch(dirname(file) || '.', { signal }, () => wake()) : undefined;
+  watcher?.on('error', () => undefined);
+  try {
+    for (;;) {
+      for (let read = 1; read > 0; ) {
+        read = readSync(fd, buffer, 0, buffer.length, offset);
+        offset += read;
+        text += decoder.write(buffer.subarray(0, read));
+        const { events, taken } = parseUserLog(text);
+        text = text.slice(taken);
+        yield* events;
+      }
+      if (!follow || signal.aborted || atEnd()) return;
+      if (isReplaced(fd, file, offset)) {
+        closeSync(fd);
+        fd = open(file);
+        decoder = new StringDecoder('utf8');
+        text = '';
+        offset = 0;
+        continue;
+      }
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, LOOK_AGAIN);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        signal.addEventListener('abort', wake, { once: true });
+      });
+    }
+  } finally {
+    watcher?.close();
+    closeSync(fd);
+  }
+}
+
+/** Rotated, or begun anew. */
+function isReplaced(fd: number, file: string, offset: number): boolean {
+  try {
+    const mine = fstatSync(fd);
+    const there = statSync(file);
+    return there.ino !== mine.ino || there.size < offset;
+  } catch {
+    return false;
+  }
+}
+
+function open(file: string): number {
+  try {
+    return openSync(file, 'r');
+  } catch (cause) {
+    const why = asError(cause)
+      .message.replace(/^\w+: /, '')
+      .replace(/, open .*$/, '');
+    throw new GryphusError('input-missing', `Couldn't open ${file}: ${why}.`, { cause });
+  }
+}

@@ -1,0 +1,75 @@
+import { Args, Flags } from '@oclif/core';
+
+import type { Gryphus, JobView, Selection } from '../index.ts';
+import { GryphusCommand, Out, terminalWidth } from './command.ts';
+import { printAds } from './print-ads.ts';
+import { selections } from './select.ts';
+import { HISTORY_ATTRIBUTES, HISTORY_HEAD, historyLine } from './show/history.ts';
+
+export class History extends GryphusCommand {
+  static override strict = false;
+  static override summary = 'Show jobs that have left the queue, the latest first.';
+  static override examples = [
+    '<%= config.bin %> history --limit 10',
+    '<%= config.bin %> history 12 -af:jh ExitCode RemoteWallClockTime',
+    `<%= config.bin %> history --constraint 'ExitCode =!= 0' --json`,
+  ];
+  static override args = { jobs: Args.string({ description: 'clusters (12), jobs (12.3) or users' }) };
+  static override flags = {
+    constraint: Flags.string({
+      char: 'c',
+      helpValue: '<expression>',
+      summary: 'Only jobs for which this ClassAd expression is true.',
+    }),
+    limit: Flags.integer({ aliases: ['match'], helpValue: '<n>', min: 0, summary: 'At most so many jobs.' }),
+    long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds.' }),
+    json: Flags.boolean({ summary: 'ClassAds as a JSON array.' }),
+    jsonl: Flags.boolean({ summary: 'ClassAds as JSON, one a line.' }),
+    xml: Flags.boolean({ summary: 'ClassAds as XML.' }),
+    attributes: Flags.string({ helpValue: '<A,B,…>', summary: 'Only these attributes in --long, --json and --xml.' }),
+    af: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: '<attribute>',
+      summary: 'Values of attributes or expressions; written -af:LETTERS A B … as in HTCondor.',
+    }),
+    'af-format': Flags.string({ hidden: true, default: '' }),
+    wide: Flags.boolean({ summary: 'Do not cut lines to the terminal.' }),
+  };
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(History);
+    const selected = selections({ words: argv as string[], constraint: flags.constraint, all: true });
+    await this.withGryphus(flags, async (gryphus) => {
+      if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af) {
+        await printAds(past(gryphus, selected, flags.limit), flags);
+        return;
+      }
+      const width = flags.wide ? undefined : terminalWidth();
+      const out = new Out();
+      out.line(HISTORY_HEAD);
+      for await (const job of past(gryphus, selected, flags.limit, HISTORY_ATTRIBUTES)) {
+        out.line(historyLine(job, width));
+        await out.breathe();
+      }
+      await out.flush();
+    });
+  }
+}
+
+async function* past(
+  gryphus: Gryphus,
+  selected: readonly Selection[],
+  limit: number | undefined,
+  attributes?: readonly string[],
+): AsyncGenerator<JobView> {
+  let left = limit ?? Number.POSITIVE_INFINITY;
+  for (const one of selected) {
+    if (left <= 0) return;
+    const narrow = { ...(attributes ? { attributes } : {}), ...(Number.isFinite(left) ? { limit: left } : {}) };
+    for await (const job of gryphus.history({ ...one, ...narrow })) {
+      yield job;
+      left--;
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Args, Flags } from '@oclif/core';
+import { GryphusError } from '../errors.ts';
+import { parseJobId } from '../job/ids.ts';
+import type { JobView } from '../index.ts';
+import { GryphusCommand, interruptible, Out } from './command.ts';
+import { stringOf } from './show/ad.ts';
+import type { Wanted } from './show/log-progress.ts';
+
+export class Log extends GryphusCommand {
+  static override summary = "Print the events of a job's user log.";
+  static override description = `JOB is a cluster (12), a job (12.3), or the user log's own file.`;
+  static override examples = [
+    '<%= config.bin %> log 12.3',
+    '<%= config.bin %> log 12 --json',
+    '<%= config.bin %> log -f results/pi.log',
+  ];
+  static override args = { job: Args.string({ required: true, description: 'a cluster, a job, or a log file' }) };
+  static override flags = {
+    follow: Flags.boolean({ char: 'f', summary: 'Go on as events come, until Ctrl-C or the last job has ended.' }),
+    json: Flags.boolean({ summary: 'ClassAds of the events as JSON.', exclusive: ['xml'] }),
+    xml: Flags.boolean({ summary: 'ClassAds of the events as XML.' }),
+    legacy: Flags.boolean({ summary: 'Dates as 11/20 23:39:02.' }),
+    utc: Flags.boolean({ summary: 'Times in UTC.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Log);
+    const { file, wanted } = await this.#find(args.job, flags);
+    const { followLog } = await import('./follow-log.ts');
+    const { LogProgress } = await import('./show/log-progress.ts');
+    const { printUserLog } = await import('../job/user-log-text.ts');
+    const { userLogJson, userLogXml } = await import('../job/user-log-ad.ts');
+    const style = { legacy: flags.legacy, utc: flags.utc };
+    const print = flags.json ? userLogJson : flags.xml ? userLogXml : printUserLog;
+    const { signal } = interruptible();
+    const progress = new LogProgress(wanted);
+    const out = new Out();
+    for await (const event of followLog(file, flags.follow, signal, () => progress.allDone)) {
+      if (!progress.concerns(event)) continue;
+      progress.take(event);
+      out.text(print(event, style));
+      await (flags.follow ? out.flush() : out.breathe());
+    }
+    await out.flush();
+  }
+
+  async #find(job: string, flags: { readonly home?: string | undefined }): Promise<{ file: string; wanted: Wanted }> {
+    const id = parseJobId(job);
+    const wanted: Wanted = id ?? { cluster: Number(job) };
+    if (!/^\d+(\.\d+)?$/.test(job)) return { file: job, wanted: {} };
+    const selection = {
+      ...(id ? { ids: [id] } : { clusters: [Number(job)] }),
+      limit: 1,
+      attributes: ['UserLog', 'Iwd'],
+    };
+    const found = await this.withGryphus(flags, async (gryphus) => {
+      let first: JobView | undefined;
+      for await (const one of gryphus.query(selection)) first ??= one;
+      if (!first) for await (const one of gryphus.history(selection)) first ??= one;
+      return first;
+    });
+    if (!found) throw new GryphusError('not-found', `There is no job ${job}, neither in the queue nor in the history.`);
+    const log = stringOf(found.ad, 'UserLog');
+    if (log === undefined) {
+      throw new GryphusError('not-found', `Job ${job} has no user log.`, {
+        suggestions: ['Jobs have one when their submit file says: log = FILE'],
+      });
+    }
+    const file = resolve(stringOf(found.ad, 'Iwd') ?? '.', log);
+    if (!existsSync(file)) throw new GryphusError('input-missing', `The user log of job ${job} is gone: ${file}.`);
+    return { file, wanted };
+  }
+}

@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Config, Errors, run } from '@oclif/core';
+import { GryphusError } from '../errors.ts';
+import { didYouMean } from '../util/did-you-mean.ts';
+import { condorHabits } from './argv.ts';
+import { errorText } from './show/error.ts';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = resolve(here, '../..');
+
+/** The command line, from its words to the exit status. */
+export async function main(words: readonly string[]): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) {
+    // Whoever read us has gone: `gryphus q | head` is no failure.
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
+      throw error;
+    });
+  }
+  process.once('SIGINT', () => process.exit(130));
+  process.once('SIGTERM', () => process.exit(143));
+  try {
+    const { COMMANDS } = await import('./registry.ts');
+    const argv = condorHabits(words, COMMANDS);
+    checkCommand(argv, Object.keys(COMMANDS));
+    await run(argv, await load());
+  } catch (error) {
+    report(error);
+  }
+}
+
+async function load(): Promise<Config> {
+  const { version, description } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8')) as Record<
+    string,
+    string
+  >;
+  const target = `./${relative(root, resolve(here, 'registry.js'))}`;
+  const pjson = {
+    name: 'gryphus',
+    version: version ?? '0',
+    description: description ?? '',
+    oclif: {
+      bin: 'gryphus',
+      commands: { strategy: 'explicit' as const, target, identifier: 'COMMANDS' },
+      topicSeparator: ' ' as const,
+      topics: {
+        site: { description: 'Places that run jobs.' },
+        classad: { description: 'The ClassAd language.' },
+      },
+      helpOptions: { flagSortOrder: 'none' as const, hideCommandSummaryInDescription: true },
+    },
+  };
+  return Config.load({ root, pjson: pjson as never });
+}
+
+/** One clear word about a command that is not there, before anything else is looked at. */
+function checkCommand(argv: readonly string[], known: readonly string[]): void {
+  const first = argv.find((word) => !word.startsWith('-'));
+  if (first === undefined || first === 'help' || argv[0]?.startsWith('-')) return;
+  const topics = new Set(known.map((id) => id.split(':')[0] ?? id));
+  if (!topics.has(first)) throw unknown(first, [...topics]);
+  const second = argv[argv.indexOf(first) + 1];
+  if (known.includes(first) || second === undefined || second.startsWith('-')) return;
+  const inTopic = known.filter((id) => id.startsWith(`${first}:`)).map((id) => id.slice(first.length + 1));
+  if (!inTopic.includes(second))
+    throw unknown(
+      `${first} ${second}`,
+      inTopic.map((id) => `${first} ${id}`),
+    );
+}
+
+function unknown(command: string, known: readonly string[]): GryphusError {
+  const near = didYouMean(command, known);
+  return new GryphusError('usage', `There is no command '${command}'.`, {
+    suggestions: [...(near ? [`Did you mean 'gryphus ${near}'?`] : []), 'See `gryphus --help`.'],
+  });
+}
+
+function report(error: unknown): void {
+  if (error instanceof Errors.ExitError) {
+    process.exitCode = error.oclif.exit ?? 1;
+    return;
+  }
+  const known = error instanceof Errors.CLIError ? usageError(error) : error;
+  process.stderr.write(errorText(known, process.env['GRYPHUS_DEBUG'] !== undefined));
+  process.exitCode = known instanceof GryphusError ? known.exitCode : 70;
+}
+
+function usageError(error: Errors.CLIError): GryphusError {
+  const [first = '', ...rest] = error.message.split('\n').filter((line) => line.trim() !== '');
+  const more = rest.filter((line) => !line.startsWith('See more help')).map((line) => line.trim());
+  return new GryphusError('usage', [first, ...more].join('; '), { suggestions: ['See the command with --help.'] });
+}

@@ -1,0 +1,52 @@
+import type { JobView } from '../index.ts';
+import { Out } from './command.ts';
+import { jsonAd, jsonLineAd, longAd, XML_HEAD, XML_TAIL, xmlAd } from './show/ads.ts';
+import { autoformat, parseFormat } from './show/autoformat.ts';
+import { evaluator } from './evaluate.ts';
+
+interface Form {
+  readonly json?: boolean;
+  readonly jsonl?: boolean;
+  readonly xml?: boolean;
+  readonly attributes?: string | undefined;
+  readonly af?: readonly string[] | undefined;
+  readonly 'af-format'?: string;
+}
+
+/** Jobs as ClassAds, in the form that was asked for; `-long` without one. */
+export async function printAds(jobs: AsyncIterable<JobView>, form: Form): Promise<void> {
+  const out = new Out();
+  if (form.af) {
+    const format = parseFormat(form['af-format'] ?? '');
+    const evaluate = await evaluator();
+    if (format.heads) {
+      const all: JobView[] = [];
+      for await (const job of jobs) all.push(job);
+      for (const line of autoformat(all, form.af, format, evaluate)) out.line(line);
+    } else {
+      for await (const job of jobs) {
+        for (const line of autoformat([job], form.af, format, evaluate)) out.line(line);
+        await out.breathe();
+      }
+    }
+    await out.flush();
+    return;
+  }
+  const wanted = form.attributes?.split(',').map((name) => name.trim());
+  let first = true;
+  if (form.json) out.line('[');
+  if (form.xml) out.text(XML_HEAD);
+  for await (const { ad } of jobs) {
+    if (form.json) {
+      if (!first) out.line(',');
+      out.line(jsonAd(ad, () => undefined, wanted));
+    } else if (form.jsonl) out.line(jsonLineAd(ad, () => undefined, wanted));
+    else if (form.xml) out.text(xmlAd(ad, wanted));
+    else out.text(longAd(ad, wanted));
+    first = false;
+    await out.breathe();
+  }
+  if (form.json) out.line(']');
+  if (form.xml) out.text(XML_TAIL);
+  await out.flush();
+}

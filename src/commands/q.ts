@@ -1,0 +1,164 @@
+import { hostname, userInfo } from 'node:os';
+import { Args, Flags } from '@oclif/core';
+
+import type { Gryphus, JobView, QueryRequest, Selection } from '../index.ts';
+import { GryphusCommand, interruptible, Out, terminalWidth } from './command.ts';
+import { printAds } from './print-ads.ts';
+import { selections } from './select.ts';
+import { longDate } from './show/dates.ts';
+import { BATCH_ATTRIBUTES, batchLines } from './show/q-batch.ts';
+import { type View, viewAttributes, viewLines, VIEWS } from './show/q-rows.ts';
+import { siteNotes } from './show/sites.ts';
+import { countJobs, totalsLines } from './show/totals.ts';
+import type { Width } from './show/width.ts';
+
+export class Q extends GryphusCommand {
+  static override strict = false;
+  static override aliases = ['queue'];
+  static override hiddenAliases = ['queue'];
+  static override summary = 'Show the jobs in the queue.';
+  static override description =
+    `Without options, one line for each batch of your jobs. ST is I idle, R running, H held, C completed, X removed,
+> bringing results home, S suspended, and ? where the site does not answer.`;
+  static override examples = [
+    '<%= config.bin %> q',
+    '<%= config.bin %> q 12 13.4 --nobatch',
+    '<%= config.bin %> q --hold',
+    `<%= config.bin %> q --constraint 'JobPrio > 5 && RequestCpus == 1' --json`,
+    '<%= config.bin %> q -af:jh JobStatus Cmd Args',
+    '<%= config.bin %> q --watch',
+  ];
+  static override args = { jobs: Args.string({ description: 'clusters (12), jobs (12.3) or users' }) };
+  static override flags = {
+    constraint: Flags.string({
+      char: 'c',
+      helpValue: '<expression>',
+      summary: 'Only jobs for which this ClassAd expression is true.',
+    }),
+    allusers: Flags.boolean({ aliases: ['all'], summary: "Everybody's jobs." }),
+    nobatch: Flags.boolean({ summary: 'One line for each job.' }),
+    batch: Flags.boolean({ summary: 'One line for each batch (the default).', hidden: true }),
+    hold: Flags.boolean({ aliases: ['held'], summary: 'Held jobs, and why.' }),
+    run: Flags.boolean({ summary: 'Running jobs, and where.' }),
+    idle: Flags.boolean({ summary: 'Idle jobs, and what they ask for.' }),
+    grid: Flags.boolean({ summary: 'What the sites say of the jobs.' }),
+    totals: Flags.boolean({ aliases: ['tot'], summary: 'Only the totals.' }),
+    long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds.' }),
+    json: Flags.boolean({ summary: 'ClassAds as a JSON array.' }),
+    jsonl: Flags.boolean({ summary: 'ClassAds as JSON, one a line.' }),
+    xml: Flags.boolean({ summary: 'ClassAds as XML.' }),
+    attributes: Flags.string({ helpValue: '<A,B,…>', summary: 'Only these attributes in --long, --json and --xml.' }),
+    af: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: '<attribute>',
+      summary: 'Values of attributes or expressions; written -af:LETTERS A B … as in HTCondor.',
+    }),
+    'af-format': Flags.string({ hidden: true, default: '' }),
+    limit: Flags.integer({ helpValue: '<n>', min: 0, summary: 'At most so many jobs.' }),
+    wide: Flags.boolean({ summary: 'Do not cut lines to the terminal.' }),
+    watch: Flags.boolean({ summary: 'Redraw when something changes, until Ctrl-C.' }),
+  };
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(Q);
+    const words = argv as string[];
+    const named = { words, constraint: flags.constraint, all: flags.allusers };
+    const mine = words.length === 0 && !flags.allusers;
+    const owner = userInfo().username;
+    const selected = selections(named).map((one) => (mine ? { ...one, owner } : one));
+    await this.withGryphus(flags, async (gryphus) => {
+      if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af) {
+        await printAds(queryAll(gryphus, selected, { limit: flags.limit }), flags);
+        return;
+      }
+      const draw = () => this.#draw(gryphus, selected, mine ? owner : undefined, flags);
+      if (!flags.watch) {
+        process.stdout.write(await draw());
+        return;
+      }
+      const stop = interruptible();
+      await watch(gryphus, draw, stop.signal);
+    });
+  }
+
+  async #draw(
+    gryphus: Gryphus,
+    selected: readonly Selection[],
+    owner: string | undefined,
+    flags: { readonly [K in keyof typeof VIEWS]?: boolean } & {
+      totals: boolean;
+      wide: boolean;
+      limit?: number | undefined;
+    },
+  ): Promise<string> {
+    const width: Width = flags.wide ? undefined : terminalWidth();
+    const name = (Object.keys(VIEWS) as (keyof typeof VIEWS)[]).find((one) => flags[one]);
+    const view: View | undefined = name && VIEWS[name];
+    const out = [`\n\n-- Schedd: ${hostname()} : <local?... @ ${longDate(Date.now())}`];
+    const attributes = view ? viewAttributes(view) : BATCH_ATTRIBUTES;
+    const jobs: JobView[] = [];
+    if (!flags.totals) {
+      for await (const job of queryAll(gryphus, selected, { attributes, limit: flags.limit })) jobs.push(job);
+      out.push(...(view ? viewLines(view, jobs, Date.now() / 1000, width) : batchLines(jobs, width)));
+    }
+    if (view?.bare) return `${out.join('\n')}\n`;
+    const shown = view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs;
+    const query = flags.totals && selected[0] ? await gryphus.totals(selected[0]) : countJobs(shown);
+    const user = owner === undefined ? undefined : { name: owner, totals: await gryphus.totals({ owner }) };
+    if (!flags.totals) out.push('');
+    out.push(...totalsLines(query, user, await gryphus.totals({ all: true })), ...siteNotes(await gryphus.sites()));
+    return `${out.join('\n')}\n`;
+  }
+}
+
+async function* queryAll(
+  gryphus: Gryphus,
+  selected: readonly Selection[],
+  { attributes, limit }: { readonly attributes?: readonly string[]; readonly limit?: number | undefined },
+): AsyncGenerator<JobView> {
+  let left = limit ?? Number.POSITIVE_INFINITY;
+  for (const one of selected) {
+    if (left <= 0) return;
+    const request: QueryRequest = {
+      ...one,
+      ...(attributes ? { attributes } : {}),
+      ...(Number.isFinite(left) ? { limit: left } : {}),
+    };
+    for await (const job of gryphus.query(request)) {
+      yield job;
+      left--;
+    }
+  }
+}
+
+/** Draws again a moment after each change, at most once a second. */
+async function watch(gryphus: Gryphus, draw: () => Promise<string>, signal: AbortSignal): Promise<void> {
+  let changed = true;
+  let wake = (): void => undefined;
+  const follow = (async () => {
+    for await (const _event of gryphus.events({ signal })) {
+      changed = true;
+      wake();
+    }
+  })().catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  signal.addEventListener('abort', () => wake());
+  const out = new Out();
+  while (!signal.aborted) {
+    if (changed) {
+      changed = false;
+      out.text(`\x1b[H\x1b[2J${await draw()}`);
+      await out.flush();
+    }
+    // Run times go on without an event.
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      setTimeout(resolve, 5000).unref();
+    });
+    if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, 1000));
+    changed = true;
+  }
+  await follow;
+}

@@ -1,0 +1,50 @@
+import { Hold, Release, Rm } from './act.ts';
+import { ClassadEval } from './classad/eval.ts';
+import { Completion } from './completion.ts';
+import { ConfigCommand } from './config.ts';
+import { Down } from './down.ts';
+import { Edit } from './edit.ts';
+import { History } from './history.ts';
+import { Log } from './log.ts';
+import { Q } from './q.ts';
+import { SiteAdd } from './site/add.ts';
+import { SiteAudit } from './site/audit.ts';
+import { SiteList } from './site/list.ts';
+import { SiteLogin } from './site/login.ts';
+import { SiteRm } from './site/rm.ts';
+import { SiteShow } from './site/show.ts';
+import { SiteTest } from './site/test.ts';
+import { Status } from './status.ts';
+import { Submit } from './submit.ts';
+import { Tail } from './tail.ts';
+import { Up } from './up.ts';
+import { Wait } from './wait.ts';
+import { WhyCommand } from './why.ts';
+
+/** Every command by its words, joined by colons. None imports at its top what only its work needs. */
+export const COMMANDS = {
+  submit: Submit,
+  q: Q,
+  history: History,
+  rm: Rm,
+  hold: Hold,
+  release: Release,
+  edit: Edit,
+  wait: Wait,
+  tail: Tail,
+  log: Log,
+  why: WhyCommand,
+  'site:add': SiteAdd,
+  'site:list': SiteList,
+  'site:show': SiteShow,
+  'site:test': SiteTest,
+  'site:rm': SiteRm,
+  'site:login': SiteLogin,
+  'site:audit': SiteAudit,
+  config: ConfigCommand,
+  up: Up,
+  down: Down,
+  status: Status,
+  completion: Completion,
+  'classad:eval': ClassadEval,
+} as const;

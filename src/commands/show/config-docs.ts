@@ -1,0 +1,38 @@
+import { SETTINGS } from '../../config/settings.ts';
+import { BATCH_LIMITS, SITE_KEYS } from '../../config/sites.ts';
+import type { Table } from '../../config/table.ts';
+
+/** What every key of the configuration means, as Markdown; made from the tables that read it. */
+export function configDocs(): string {
+  const { fork, queue } = BATCH_LIMITS;
+  return `# Configuration
+
+Gryphus works without any. \`config.toml\` is in \`$GRYPHUS_HOME\`, else in \`~/.config/gryphus\`; each site has a file of its
+own under \`sites/\` there. Times are \`"30s"\`, \`"5m"\`, \`"1h30m"\`, \`"7d"\`; sizes are \`"500M"\`, \`"10G"\`. A mistake is
+answered with the file, the line and what to write instead.
+
+## config.toml
+
+${table(SETTINGS)}
+## sites/NAME.toml
+
+${table(SITE_KEYS)}
+Without limits of its own a site has these:
+
+| | plain processes (\`fork\`) | a batch system |
+| --- | --- | --- |
+| \`limits.queued\` | ${fork.queued} | ${queue.queued} |
+| \`limits.running\` | its cores | no limit |
+| \`limits.submits_per_minute\` | ${fork.submitsPerMinute} | ${queue.submitsPerMinute} |
+| \`limits.poll_min\` | ${fork.pollMin} s | ${queue.pollMin} s |
+| \`limits.poll_max\` | ${fork.pollMax} s | ${queue.pollMax} s |
+`;
+}
+
+function table(keys: Table): string {
+  const rows = Object.entries(keys).map(([key, { kind, preset, doc }]) => {
+    const value = preset === undefined ? '' : `\`${JSON.stringify(preset)}\``;
+    return `| \`${key}\` | ${value} | ${doc.replaceAll('|', '\\|')} (${kind.says.replaceAll('|', '\\|')}) |`;
+  });
+  return `| key | default | |\n| --- | --- | --- |\n${rows.join('\n')}\n\n`;
+}

@@ -1,0 +1,48 @@
+import type { CheckStep, SiteStatus } from '../../index.ts';
+import { tableLines } from './table.ts';
+import { visible, type Width } from './width.ts';
+
+const CONNECTION: Readonly<Record<SiteStatus['connection'], string>> = {
+  unused: 'not used yet',
+  up: 'up',
+  down: 'does not answer',
+  'needs-login': 'needs login',
+  refused: 'refuses us',
+};
+
+export function siteLines(sites: readonly SiteStatus[], width: Width): string[] {
+  const rows = sites.map((site) => [
+    site.name,
+    site.batch,
+    site.url,
+    CONNECTION[site.connection],
+    ...[site.idle, site.queuedThere, site.running, site.unknown].map(String),
+    site.words ?? '',
+  ]);
+  return tableLines(
+    ['NAME', 'BATCH', 'URL', 'CONNECTION', ' HERE', ' QUEUED', ' RUNNING', ' UNKNOWN', 'NOTE'],
+    rows,
+    width,
+  );
+}
+
+/** What of the sites keeps jobs from running, for the foot of `q`. */
+export function siteNotes(sites: readonly SiteStatus[]): string[] {
+  const notes = sites.flatMap((site) => {
+    if (site.connection === 'up' || site.connection === 'unused') return [];
+    const waiting = site.idle + site.queuedThere + site.running + site.unknown;
+    if (waiting === 0) return [];
+    const words = site.words === undefined ? '' : `: ${visible(site.words)}`;
+    const lines = [`-- Site ${site.name} ${CONNECTION[site.connection]}${words}; ${waiting} jobs wait for it.`];
+    if (site.connection === 'needs-login') lines.push(`   → gryphus site login ${site.name}`);
+    if (site.connection === 'refused') lines.push(`   → gryphus site test ${site.name}`);
+    return lines;
+  });
+  return notes.length === 0 ? [] : [...notes, ''];
+}
+
+/** One step of `site test`, and what to mend. */
+export function stepText({ step, ok, words, mend }: CheckStep): string {
+  const line = `${ok ? '✓' : '✗'} ${step}: ${visible(words)}\n`;
+  return mend === undefined || ok ? line : `${line}  → ${visible(mend)}\n`;
+}

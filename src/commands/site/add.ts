@@ -1,0 +1,74 @@
+import { Args, Flags } from '@oclif/core';
+import { GryphusError } from '../../errors.ts';
+import { GryphusCommand } from '../command.ts';
+
+const BATCH = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor'] as const;
+
+export class SiteAdd extends GryphusCommand {
+  static override summary = 'Add a place that runs jobs.';
+  static override description =
+    `URL is ssh://user@host:port, a Host of your ~/.ssh/config, or local. Everything else can be changed later in the file
+that is named at the end; \`gryphus config --docs\` lists its keys.`;
+  static override examples = [
+    '<%= config.bin %> site add cluster1 ssh://me@login.example.org --batch slurm',
+    '<%= config.bin %> site add box box.example.org --running 4',
+    `<%= config.bin %> site add c2 ssh://c2 --batch slurm --prelude 'module load slurm' --scratch /scratch/me`,
+  ];
+  static override args = {
+    name: Args.string({ required: true, description: 'the name of the site, as jobs will say it' }),
+    url: Args.string({ required: true, description: 'how to reach it' }),
+  };
+  static override flags = {
+    batch: Flags.option({
+      options: BATCH,
+      default: 'fork' as const,
+      summary: 'What runs jobs there; fork: plain processes.',
+    })(),
+    transport: Flags.option({
+      options: ['ssh2', 'openssh'] as const,
+      summary: 'The built-in ssh client (default), or the ssh program.',
+    })(),
+    prelude: Flags.string({ helpValue: '<shell>', summary: 'Shell lines that run there before anything of ours.' }),
+    scratch: Flags.string({ helpValue: '<directory>', summary: 'Where our jobs live there; default ~/.gryphus.' }),
+    queue: Flags.string({ helpValue: '<name>', summary: 'The queue or partition of jobs that name none.' }),
+    project: Flags.string({ helpValue: '<name>', summary: 'The project or account of jobs that name none.' }),
+    queued: Flags.integer({ helpValue: '<n>', min: 1, summary: 'How many jobs may be in its queue.' }),
+    running: Flags.integer({ helpValue: '<n>', min: 1, summary: 'How many may run at once.' }),
+    force: Flags.boolean({ summary: 'Replace a site of this name.' }),
+    test: Flags.boolean({ summary: 'Then test it, as `site test` does.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(SiteAdd);
+    const { saveSite, siteFile } = await import('../../config/sites.ts');
+    const { parseSiteUrl } = await import('../../config/site-url.ts');
+    const { existsSync } = await import('node:fs');
+    const paths = await this.paths(flags);
+    parseSiteUrl(args.url);
+    if (existsSync(siteFile(paths, args.name)) && !flags.force) {
+      throw new GryphusError('conflict', `There is a site '${args.name}' already.`, {
+        suggestions: [`Change it in ${siteFile(paths, args.name)}, or add --force to replace it.`],
+      });
+    }
+    const given = {
+      url: args.url,
+      batch: flags.batch,
+      transport: flags.transport,
+      prelude: flags.prelude,
+      scratch: flags.scratch,
+      queue: flags.queue,
+      project: flags.project,
+      'limits.queued': flags.queued,
+      'limits.running': flags.running,
+    };
+    const keys = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+    await saveSite(paths, args.name, keys);
+    process.stdout.write(`Site ${args.name} is written to ${siteFile(paths, args.name)}.\n`);
+    if (flags.test)
+      await this.config.runCommand('site:test', [
+        args.name,
+        ...(flags.home === undefined ? [] : ['--home', flags.home]),
+      ]);
+    else process.stdout.write(`Check it with: gryphus site test ${args.name}\n`);
+  }
+}

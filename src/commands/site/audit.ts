@@ -1,0 +1,49 @@
+import { Args, Flags } from '@oclif/core';
+import { GryphusError } from '../../errors.ts';
+import { GryphusCommand } from '../command.ts';
+
+export class SiteAudit extends GryphusCommand {
+  static override summary = 'Compare what a site holds of yours with the queue.';
+  static override description =
+    `Finds, by tag, attempts at the site that the queue does not know, and the reverse. --adopt and --clean settle one (by
+its key) or all of them. Exit status 1 where something is left unsettled.`;
+  static override examples = [
+    '<%= config.bin %> site audit cluster1',
+    '<%= config.bin %> site audit cluster1 --clean all',
+    '<%= config.bin %> site audit cluster1 --adopt a1b2.12.0.1',
+  ];
+  static override args = { name: Args.string({ required: true, description: 'the site' }) };
+  static override flags = {
+    adopt: Flags.string({ helpValue: '<key|all>', summary: 'Take it into the queue again.', exclusive: ['clean'] }),
+    clean: Flags.string({ helpValue: '<key|all>', summary: 'Delete it at the site.' }),
+    json: Flags.boolean({ summary: 'One JSON object a line.' }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(SiteAudit);
+    const how = flags.adopt === undefined ? 'clean' : 'adopt';
+    const wanted = flags.adopt ?? flags.clean;
+    await this.withGryphus(flags, async (gryphus) => {
+      const entries = await gryphus.audit(args.name);
+      const some = entries.filter((one) => wanted === 'all' || one.key === wanted);
+      if (wanted !== undefined && wanted !== 'all' && some.length === 0) {
+        throw new GryphusError('not-found', `The audit of ${args.name} does not name '${wanted}'.`, {
+          suggestions: [`See: gryphus site audit ${args.name}`],
+        });
+      }
+      for (const entry of entries) {
+        const settle = some.includes(entry) && entry.can.includes(how);
+        if (settle) await gryphus.settle(args.name, entry.key, how);
+        else process.exitCode = 1;
+        const place = entry.where === 'site-only' ? 'only at the site' : 'only in the queue';
+        const end = settle ? (how === 'adopt' ? 'adopted' : 'cleaned') : `can: ${entry.can.join(', ') || 'nothing'}`;
+        process.stdout.write(
+          flags.json
+            ? `${JSON.stringify({ ...entry, settled: settle })}\n`
+            : `${entry.key}  ${place}: ${entry.words} (${end})\n`,
+        );
+      }
+      if (entries.length === 0 && !flags.json) process.stdout.write(`${args.name} and the queue agree.\n`);
+    });
+  }
+}

@@ -1,0 +1,28 @@
+import { Flags } from '@oclif/core';
+import { GryphusCommand, terminalWidth } from '../command.ts';
+import { siteLines } from '../show/sites.ts';
+
+export class SiteList extends GryphusCommand {
+  static override summary = 'List the sites and what they do for you now.';
+  static override description =
+    'HERE: jobs that wait at home for the site; QUEUED, RUNNING, UNKNOWN: jobs that it has.';
+  static override flags = {
+    json: Flags.boolean({ summary: 'A JSON array.' }),
+    quiet: Flags.boolean({ char: 'q', summary: 'Only the names; starts nothing.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(SiteList);
+    if (flags.quiet) {
+      const { loadSites } = await import('../../config/sites.ts');
+      const names = [...(await loadSites(await this.paths(flags))).keys()];
+      process.stdout.write(names.map((name) => `${name}\n`).join(''));
+      return;
+    }
+    await this.withGryphus(flags, async (gryphus) => {
+      const sites = await gryphus.sites();
+      const lines = flags.json ? [JSON.stringify(sites, undefined, 2)] : siteLines(sites, terminalWidth());
+      process.stdout.write(`${lines.join('\n')}\n`);
+    });
+  }
+}

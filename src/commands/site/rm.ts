@@ -1,0 +1,37 @@
+import { Args, Flags } from '@oclif/core';
+import { GryphusError } from '../../errors.ts';
+import { GryphusCommand } from '../command.ts';
+
+export class SiteRm extends GryphusCommand {
+  static override summary = 'Forget a site.';
+  static override description =
+    'Refused while jobs are at the site, unless --force is given: they could not be brought home any more.';
+  static override args = { name: Args.string({ required: true, description: 'the site' }) };
+  static override flags = { force: Flags.boolean({ summary: 'Also with jobs there.' }) };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(SiteRm);
+    const { loadSite, removeSite } = await import('../../config/sites.ts');
+    const paths = await this.paths(flags);
+    await loadSite(paths, args.name);
+    if (!flags.force) await this.#refuseInUse(args.name, flags);
+    if (!removeSite(paths, args.name)) {
+      throw new GryphusError('not-permitted', `Site '${args.name}' is built in and cannot be removed.`, {
+        suggestions: [`Change it with: gryphus site add ${args.name} local`],
+      });
+    }
+    process.stdout.write(`Site ${args.name} is removed.\n`);
+  }
+
+  async #refuseInUse(name: string, flags: { readonly home?: string | undefined }): Promise<void> {
+    await this.withGryphus(flags, async (gryphus) => {
+      const site = (await gryphus.sites()).find((one) => one.name === name);
+      const jobs = site ? site.queuedThere + site.running + site.unknown : 0;
+      if (jobs > 0) {
+        throw new GryphusError('conflict', `Site '${name}' has ${jobs} jobs of yours.`, {
+          suggestions: ['Wait for them or remove them; --force forgets them.'],
+        });
+      }
+    });
+  }
+}

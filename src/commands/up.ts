@@ -1,0 +1,32 @@
+import { fileURLToPath } from 'node:url';
+import { Flags } from '@oclif/core';
+import { GryphusCommand, terminalWidth } from './command.ts';
+import { statusLines } from './show/status.ts';
+import { systemdUnit } from './show/systemd.ts';
+
+export class Up extends GryphusCommand {
+  static override summary = 'Start the Scheduler and its Redis, or find them running.';
+  static override description =
+    `Every command that needs them does the same. --systemd prints a user unit that starts them when you log in:
+
+  gryphus up --systemd >~/.config/systemd/user/gryphus.service
+  systemctl --user enable --now gryphus`;
+  static override flags = {
+    systemd: Flags.boolean({ summary: 'Print a systemd user unit; start nothing.' }),
+    json: Flags.boolean({ summary: 'A JSON object.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Up);
+    if (flags.systemd) {
+      const program = fileURLToPath(new URL('../bin/gryphus.js', import.meta.url));
+      const home = flags.home ?? process.env['GRYPHUS_HOME'];
+      process.stdout.write(systemdUnit(process.execPath, program, home));
+      return;
+    }
+    const { Gryphus } = await import('../index.ts');
+    const status = await Gryphus.up(this.openOptions(flags));
+    const lines = flags.json ? [JSON.stringify(status, undefined, 2)] : statusLines(status, [], terminalWidth());
+    process.stdout.write(`${lines.join('\n')}\n`);
+  }
+}
