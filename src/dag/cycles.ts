@@ -1,4 +1,5 @@
-import type { DagGraph } from './graph.ts';
+import { type DagGraph, nameOf, placeOf } from './graph.ts';
+import type { Problem } from './problem.ts';
 
 /**
  * The nodes of one cycle, the first one again at the end; `undefined` where there is none. Depth first without
@@ -32,6 +33,21 @@ export function findCycle(dag: DagGraph): readonly number[] | undefined {
     }
   }
   return undefined;
+}
+
+/** The error of a DAG that is none: the nodes of a cycle by name, at the place where the first of them is defined. */
+export function cycleProblems(dag: DagGraph): readonly Problem[] {
+  const cycle = findCycle(dag);
+  if (cycle === undefined) return [];
+  const names = cycle.map((node) => nameOf(dag, node)).join(' -> ');
+  return [
+    {
+      ...placeOf(dag, cycle[0] ?? 0),
+      severity: 'error',
+      message: `Cycle detected: ${names}`,
+      mend: 'Remove one of the dependencies among these nodes.',
+    },
+  ];
 }
 
 /** How far each node is from a root along the longest way; nodes on or behind a cycle get -1. */

@@ -117,6 +117,11 @@ export function newCore(dag: DagGraph, options: CoreOptions): Core {
   }
   const status = new Uint8Array(n).fill(STATUS.ready);
   if (dag.final !== undefined) status[dag.final] = STATUS.notReady;
+  for (let node = 0; node < n; node++) {
+    if (((dag.flags[node] ?? 0) & (FLAG.done | FLAG.finished)) !== 0 && dag.kind[node] === KIND.job) {
+      status[node] = STATUS.done;
+    }
+  }
   const scripts = (): ScriptQueue => ({ running: 0, waiting: [], head: 0, deferred: [] });
   return {
     dag,

@@ -1,4 +1,4 @@
-import { type DagGraph, FLAG } from '../graph.ts';
+import type { DagGraph } from '../graph.ts';
 import type { ScriptType } from '../language/commands.ts';
 import {
   type Core,
@@ -41,7 +41,7 @@ export class Engine {
     core.now = now;
     say(core, `Dag contains ${core.dag.order.length} total nodes`);
     say(core, 'Bootstrapping...');
-    finishPreDone(core, FLAG.done | FLAG.finished);
+    finishPreDone(core);
     for (const service of core.dag.services) {
       say(core, `Starting service node ${nodeName(core, service)}...`);
       startNode(core, service, false);

@@ -1,4 +1,4 @@
-import { isSubdag, KIND, parentsOf } from '../graph.ts';
+import { isSubdag, parentsOf } from '../graph.ts';
 import {
   type Core,
   canSubmit,
@@ -125,11 +125,9 @@ export function jobstateOfJobs(core: Core, node: number): void {
 }
 
 /** Nodes that are DONE before anything runs end first, so that their children can begin. */
-export function finishPreDone(core: Core, done: number): void {
+export function finishPreDone(core: Core): void {
   const { dag } = core;
-  for (const node of dag.order) {
-    if (((dag.flags[node] ?? 0) & done) !== 0 && dag.kind[node] === KIND.job) nodeDone(core, node, false);
-  }
+  for (const node of dag.order) if (core.status[node] === STATUS.done) nodeDone(core, node, false);
   say(core, `Number of pre-completed nodes: ${core.counts.done}`);
   for (const node of dag.order) {
     if (core.status[node] === STATUS.done && (core.waiting[node] ?? 0) > 0 && isPreDone(core, node)) {

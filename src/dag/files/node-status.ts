@@ -42,7 +42,7 @@ export function nodeStatusText(core: Core, dagFiles: readonly string[], now: num
     `  NodesPre = ${counts.pre * active};\n  NodesQueued = ${counts.submitted * active};\n`,
     `  NodesPost = ${counts.post * active};\n  NodesReady = ${readyCount(core)};\n`,
     `  NodesUnready = ${unreadyCount(core)};\n  NodesFutile = ${counts.futile};\n  NodesFailed = ${counts.failed + gone};\n`,
-    `  JobProcsHeld = ${counts.held * active};\n  JobProcsIdle = ${counts.idle * active}; /* includes held */\n]\n`,
+    `  JobProcsHeld = ${counts.held * active};\n  JobProcsIdle = ${(counts.idle - counts.held) * active}; /* includes held */\n]\n`,
   ];
   for (const node of core.dag.order) parts.push(nodeText(core, node, v.last));
   const nextText = next === 0 ? '0; /* "none" */' : `${unixSeconds(next)}; /* ${classadString(ctime(next))} */`;

@@ -224,6 +224,7 @@ class Manager {
     const { engine, outputs } = this;
     if (first) this.startedAt = entry.at;
     this.logBefore(entry);
+    if (first) outputs.writeDot(entry.at, true);
     const commands = first ? engine.start(entry.at) : engine.step(entry.events, entry.at);
     if (first) this.sayHeader(entry.at, opening);
     outputs.take(commands, entry.at);
@@ -274,7 +275,7 @@ class Manager {
 
   private writeFiles(commands: readonly DagCommand[], at: number, first: boolean): void {
     const { outputs } = this;
-    outputs.writeDot(at, first);
+    if (!first) outputs.writeDot(at, false);
     const end = commands.find((command) => command.do === 'finish');
     if (end === undefined) this.statusAt = outputs.writeStatus(at, false);
     else if (!end.crashed) {

@@ -1,4 +1,5 @@
 import type { Limits } from '../engine/messages.ts';
+import { cycleProblems } from '../cycles.ts';
 import { lastSequence } from '../files/jobstate.ts';
 import { type DagGraph, nameOf } from '../graph.ts';
 import { type LoadedDag, type LoadOptions, loadDag } from '../language/load.ts';
@@ -57,6 +58,7 @@ export function prepare(run: DagRun, files: DagFiles, begun: JournalBegin | unde
         : [`Loading saved progress from ${run.saveFile} for DAG.`]),
     );
   }
+  if (loaded.settings.DAGMAN_STARTUP_CYCLE_DETECT) problems.push(...cycleProblems(dag));
   if (begun !== undefined && begun.fingerprint !== fingerprint(dag)) {
     problems.push({
       file: primaryOf(run),

@@ -69,7 +69,7 @@ export function loadCorpus(path: string): readonly CorpusCase[] {
     const files = Object.fromEntries(
       Object.entries(one.files).map(([name, text]) => [name, text.startsWith('std:') ? (std[text.slice(4)] ?? '') : text]),
     );
-    return { ...one, files };
+    return { ...one, dagman_exit: one.dagman_exit ?? null, files };
   });
 }
 
