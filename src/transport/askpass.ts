@@ -47,6 +47,28 @@ export async function serveAskpass(dir: string, site: string, prompt: Prompt): P
   return { program, close: () => void server.close() };
 }
 
+/**
+ * Keeps the passphrases that a person typed, in memory only: the same question is answered from there when a later
+ * connection asks it, and put to the person again when one connection asks it twice, for then it was wrong.
+ */
+export class Passphrases {
+  readonly #typed = new Map<string, readonly string[]>();
+
+  /** The prompt for one connection. */
+  before(prompt: Prompt): Prompt {
+    const asked = new Set<string>();
+    return async (request) => {
+      const question = request.questions[0]?.text ?? '';
+      if (request.kind !== 'passphrase') return await prompt(request);
+      const known = asked.has(question) ? undefined : this.#typed.get(question);
+      asked.add(question);
+      const answers = known ?? (await prompt(request));
+      if (answers !== undefined) this.#typed.set(question, answers);
+      return answers;
+    };
+  }
+}
+
 function kindOf(question: string): PromptRequest['kind'] {
   if (/passphrase/i.test(question)) return 'passphrase';
   return /^[^(].*'s password:/i.test(question) ? 'password' : 'keyboard-interactive';

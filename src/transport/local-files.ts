@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, open, rename, stat } from 'node:fs/promises';
+import { chmod, open, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
@@ -72,6 +72,10 @@ export class LocalFiles implements FileSide {
     } catch (thrown) {
       throw fileError(this.label, 'write', path, thrown);
     }
+  }
+
+  async remove(path: string): Promise<void> {
+    await rm(this.#path(path), { force: true });
   }
 
   #path(path: string): string {

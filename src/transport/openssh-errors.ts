@@ -38,6 +38,12 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
       ],
     });
   }
+  const open = /Permissions \S+ for '(.*)' are too open/.exec(stderr)?.[1];
+  if (open !== undefined) {
+    return new GryphusError('login-refused', `${site} was not let in by ${open}: others can read that key.`, {
+      suggestions: [`Close it: ${shellWords(['chmod', '600', open])}`],
+    });
+  }
   const denied = /Permission denied \(([^)]*)\)/.exec(stderr)?.[1];
   if (denied !== undefined) {
     const methods = denied.split(',');

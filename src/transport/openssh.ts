@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import type { Channel, ChannelEnd, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
 import type { SshEndpoint } from './endpoint.ts';
+import { Passphrases } from './askpass.ts';
 import { Limiter } from './limiter.ts';
 import { spawnChannel } from './local-channel.ts';
 import { LocalFiles } from './local-files.ts';
@@ -37,6 +38,7 @@ export class OpensshTransport implements Transport {
   readonly #shell: RemoteShell;
   readonly #here = new LocalFiles();
   readonly #there: ShellFiles;
+  readonly #passphrases = new Passphrases();
   readonly #listeners = new Set<(reason: Error) => void>();
   #connection: Promise<Connection> | undefined;
   #closed = false;
@@ -85,22 +87,23 @@ export class OpensshTransport implements Transport {
     if (this.#connection !== undefined) return this.#connection;
     const connecting = this.#start();
     this.#connection = connecting;
-    const forget = (): void => {
-      if (this.#connection === connecting) this.#connection = undefined;
-    };
-    connecting.then(
-      async ({ master }) => {
-        const reason = await master.lost;
-        forget();
-        if (!this.#closed) for (const listener of this.#listeners) listener(reason);
-      },
-      () => forget(),
-    );
+    void this.#watch(connecting);
     return connecting;
   }
 
+  async #watch(connecting: Promise<Connection>): Promise<void> {
+    const reason = await connecting.then(
+      ({ master }) => master.lost,
+      () => undefined,
+    );
+    if (this.#connection === connecting) this.#connection = undefined;
+    if (reason !== undefined && !this.#closed) for (const listener of this.#listeners) listener(reason);
+  }
+
   async #start(): Promise<Connection> {
-    const master = await startMaster(this.label, this.#endpoint, this.#settings, this.#options);
+    const { prompt, ...options } = this.#options;
+    const asking = prompt === undefined ? {} : { prompt: this.#passphrases.before(prompt) };
+    const master = await startMaster(this.label, this.#endpoint, this.#settings, { ...options, ...asking });
     return { master, limiter: new Limiter(CHANNELS) };
   }
 

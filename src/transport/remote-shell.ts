@@ -46,14 +46,15 @@ export class RemoteShell {
     const pid = await Promise.race([started, raw.closed.then(() => settled(stdout)).then(() => undefined)]);
     if (pid === undefined && !stdout.found) throw await this.#notStarted(raw, stdout, stderr);
     let ended = false;
-    void raw.closed.then(() => {
+    const closed = raw.closed.then((end) => {
       ended = true;
+      return end;
     });
     return {
       stdin: raw.stdin,
       stdout,
       stderr,
-      closed: raw.closed,
+      closed,
       kill: () => {
         if (ended) return;
         if (pid !== undefined) void this.#killGroup(pid);

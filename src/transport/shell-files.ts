@@ -59,8 +59,9 @@ export class ShellFiles implements FileSide {
       // Subscribed before anything is written, so that an early end is seen.
       const ended = channel.closed.then(() => 'ended' as const);
       for await (const chunk of bytes) {
-        if (!channel.stdin.write(chunk) && (await Promise.race([once(channel.stdin, 'drain'), ended])) === 'ended')
-          break;
+        if (channel.stdin.write(chunk)) continue;
+        const drained = once(channel.stdin, 'drain').catch(() => 'ended' as const);
+        if ((await Promise.race([drained, ended])) === 'ended') break;
       }
       channel.stdin.end();
       await this.#finish(channel, 'write', path, await complaint);
@@ -81,6 +82,10 @@ export class ShellFiles implements FileSide {
       `[ ! -d ${target} ] || { echo 'Is a directory' >&2; exit 1; }; ` +
         `chmod ${mode.toString(8)} ${word(part)} && mv -f ${word(part)} ${target}`,
     );
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.#run('write', path, `rm -f ${word(path)}`);
   }
 
   async #run(doing: 'read' | 'write', path: string, script: string): Promise<string> {

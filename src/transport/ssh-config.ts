@@ -28,6 +28,7 @@ export function configValues(files: readonly (readonly Directive[])[], context: 
   const evaluation = new Evaluation(context);
   for (const directives of files) evaluation.walk(directives, true, false);
   if (evaluation.wantsFinal) {
+    evaluation.settleHostName();
     for (const directives of files) evaluation.walk(directives, true, true);
   }
   return evaluation.values;
@@ -53,6 +54,11 @@ class Evaluation {
       else if (directive.keyword === 'include') for (const file of directive.include) this.walk(file, active, final);
       else if (active) this.#take(directive);
     }
+  }
+
+  /** The final pass goes by the name that the first one found, and does not change it. */
+  settleHostName(): void {
+    this.values.set('hostname', [this.#hostName().replaceAll('%', '%%')]);
   }
 
   #take({ keyword, args }: Directive): void {

@@ -120,16 +120,9 @@ export class Ssh2Transport implements Transport {
     this.#endIdleSftp(connection, connection.limiter.full);
     const release = await connection.limiter.acquire();
     try {
-      const raw = await this.#refusedAgain(
-        connection,
-        () =>
-          new Promise<ClientChannel>((resolve, reject) => {
-            connection.client.exec(line, (error, channel) => (error ? reject(error) : resolve(channel)));
-          }),
-      );
-      const closed = channelEnd(raw, connection);
-      void closed.then(release);
-      return { stdin: raw, stdout: raw, stderr: raw.stderr, closed, kill: () => raw.close() };
+      const channel = await this.#refusedAgain(connection, () => exec(connection, line));
+      void channel.closed.then(release);
+      return channel;
     } catch (thrown) {
       release();
       throw this.#fault(thrown);
@@ -221,6 +214,17 @@ export class Ssh2Transport implements Transport {
 
 function isRefusal(thrown: unknown): boolean {
   return /channel open failure/i.test(asError(thrown).message);
+}
+
+/** The listeners are there before anything else happens: all of a quick command may be in one packet. */
+function exec(connection: Connection, line: string): Promise<Channel> {
+  return new Promise((resolve, reject) => {
+    connection.client.exec(line, (error, raw) => {
+      if (error) return reject(error);
+      const closed = channelEnd(raw, connection);
+      resolve({ stdin: raw, stdout: raw, stderr: raw.stderr, closed, kill: () => raw.close() });
+    });
+  });
 }
 
 function startSftp(client: Client): Promise<SFTPWrapper> {

@@ -138,10 +138,7 @@ function logIn(settings: SshSettings, context: ConnectContext, way: Way | undefi
       authHandler: (left, _partial, answer) => {
         clock(true);
         login.next(left).then(
-          (method) => {
-            if (method === false) fail(login.refusal());
-            else answer(method);
-          },
+          (method) => (method === false ? fail(login.refusal()) : answer(method)),
           (thrown: unknown) => fail(asError(thrown)),
         );
       },

@@ -70,10 +70,11 @@ export class Login {
         prompt: (name, instructions, _language, prompts, finish) => {
           const questions = prompts.map(({ prompt, echo }) => ({ text: prompt, echo: echo ?? false }));
           const title = [name, instructions].filter((text) => text !== '').join('\n');
-          void this.#ask('keyboard-interactive', title, questions).then((answers) => {
-            if (answers === undefined) this.#abort(this.#needsLogin('and nobody answered its questions'));
-            else finish([...answers]);
-          });
+          void this.#ask('keyboard-interactive', title, questions).then((answers) =>
+            answers === undefined
+              ? this.#abort(this.#needsLogin('and nobody answered its questions'))
+              : finish([...answers]),
+          );
         },
       };
     }

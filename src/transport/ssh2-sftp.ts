@@ -126,6 +126,10 @@ export class SftpFiles implements FileSide {
     }
   }
 
+  async remove(path: string): Promise<void> {
+    await this.#call<void>((done) => this.#sftp.unlink(path, done));
+  }
+
   async #open(doing: 'read' | 'write', path: string, flags: 'r' | 'w' | 'r+'): Promise<Buffer> {
     try {
       return await this.#call<Buffer>((done) => this.#sftp.open(path, flags, { mode: 0o600 }, done));

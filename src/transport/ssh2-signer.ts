@@ -74,7 +74,7 @@ function ecdsaNumbers(der: Buffer): Buffer {
 }
 
 interface Protocol {
-  authPK(username: string, key: SignerKey, ...rest: unknown[]): void;
+  authPK: (username: string, key: SignerKey, ...rest: unknown[]) => void;
   readonly _kex: { readonly sessionID: Buffer };
   readonly _authsQueue: string[];
   readonly _packetRW: {
@@ -91,7 +91,7 @@ const USERAUTH_REQUEST = 50;
 /** Lets `signerKey`s log in on a client; to be called right after its `connect`. `onError`: nobody signed. */
 export function useSigners(client: Client, onError: (error: Error) => void): void {
   const protocol = (client as unknown as { _protocol: Protocol })._protocol;
-  const authPK = protocol.authPK.bind(protocol);
+  const authPK: Protocol['authPK'] = protocol.authPK.bind(protocol);
   protocol.authPK = (username, key, ...rest) => {
     const signer = key[SIGNER];
     if (signer === undefined) return authPK(username, key, ...rest);

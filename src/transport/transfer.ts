@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { asError, GryphusError } from '../errors.ts';
+import { asError, type ErrorCode, GryphusError } from '../errors.ts';
 import type { PutOptions } from './contract.ts';
 
 export interface FileStat {
@@ -23,6 +23,7 @@ export interface FileSide {
   write(path: string, at: number, bytes: AsyncIterable<Buffer>, total: number): Promise<void>;
   /** Gives a finished part its mode and its name, over any older file of that name. */
   place(part: string, path: string, mode: number): Promise<void>;
+  remove(path: string): Promise<void>;
 }
 
 /** Below this a cut transfer starts again: asking would cost more than sending. */
@@ -53,13 +54,22 @@ export async function transfer(
     ...options,
     what: `${source} of ${from.label}`,
   });
-  await to.write(part, start, bytes, found.size);
-  const after = await from.stat(source);
-  if (after?.size !== found.size || after.changed !== found.changed) {
-    throw new GryphusError('protocol-error', `${source} on ${from.label} changed while it was copied.`);
+  try {
+    await to.write(part, start, bytes, found.size);
+    const after = await from.stat(source);
+    if (after?.size !== found.size || after.changed !== found.changed) {
+      throw new GryphusError('protocol-error', `${source} on ${from.label} changed while it was copied.`);
+    }
+    await to.place(part, target, options.mode ?? 0o600);
+  } catch (thrown) {
+    // A part is kept only for a transfer that may go on.
+    const code = thrown instanceof GryphusError ? thrown.code : 'internal';
+    if (!RESUMABLE.has(code)) await to.remove(part).catch(() => undefined);
+    throw thrown;
   }
-  await to.place(part, target, options.mode ?? 0o600);
 }
+
+const RESUMABLE: ReadonlySet<ErrorCode> = new Set(['site-unreachable', 'site-busy', 'interrupted', 'timeout']);
 
 async function resumableBytes(
   from: FileSide,
@@ -106,7 +116,7 @@ function partName(target: string, identity: readonly string[]): string {
 export function fileError(side: string, doing: string, path: string, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   const cause = asError(thrown);
-  const text = `${String((cause as NodeJS.ErrnoException).code ?? '')} ${cause.message}`;
+  const text = `${(cause as NodeJS.ErrnoException).code ?? ''} ${cause.message}`;
   const sentence = `Cannot ${doing} ${path} on ${side}: ${cause.message}.`;
   if (/ENOSPC|EDQUOT|No space left|quota exceeded/i.test(text)) {
     return new GryphusError('disk-full', sentence, { cause, suggestions: [`Make room on ${side}.`] });

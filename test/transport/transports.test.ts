@@ -1,10 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'vitest';
 import { LocalTransport } from '../../src/transport/local.ts';
 import { openTransport, type TransportOptions } from '../../src/transport/open-transport.ts';
-import { type SshdOptions, sshdMissing, startSshd } from '../sites/sshd.ts';
+import { type SshdOptions, startSshd } from '../sites/sshd.ts';
 import { type Subject, testTransport } from './conformance.ts';
 
 testTransport('local', async () => {
@@ -39,11 +38,6 @@ const over =
     };
   };
 
-const missing = sshdMissing();
-if (missing === undefined) {
-  testTransport('ssh2', over('ssh2'));
-  testTransport('ssh2 without sftp', over('ssh2', { sftp: false }));
-  testTransport('openssh', over('openssh'));
-} else {
-  describe.skip(`ssh: ${missing}`, () => test('skipped', () => undefined));
-}
+testTransport('ssh2', over('ssh2'));
+testTransport('ssh2 without sftp', over('ssh2', { sftp: false }));
+testTransport('openssh', over('openssh'));

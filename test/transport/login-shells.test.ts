@@ -1,0 +1,80 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Transport } from '../../src/transport/contract.ts';
+import { openTransport } from '../../src/transport/open-transport.ts';
+import { shellQuote } from '../../src/util/shell-quote.ts';
+import { type Sshd, startSshd } from '../sites/sshd.ts';
+import { NAMES } from './conformance.ts';
+
+/** Shells that people have at sites, with a start file of each that speaks when it must not. */
+const SHELLS: readonly { shell: string; startFile: string; noise: string }[] = [
+  { shell: '/bin/bash', startFile: '.bashrc', noise: 'echo "Welcome! \'$USER\'"; echo grumble >&2' },
+  { shell: '/bin/dash', startFile: '.profile', noise: '' },
+  { shell: '/usr/bin/zsh', startFile: '.zshenv', noise: 'echo noise; setopt noclobber extendedglob' },
+  {
+    shell: '/usr/bin/tcsh',
+    startFile: '.tcshrc',
+    noise: 'echo noise; set histchars="!^"; alias exec echo no; unalias exec',
+  },
+  { shell: '/bin/csh', startFile: '.cshrc', noise: 'echo noise' },
+  { shell: '/usr/bin/fish', startFile: '.config/fish/config.fish', noise: 'echo noise' },
+];
+
+for (const { shell, startFile, noise } of SHELLS) {
+  describe.skipIf(!existsSync(shell))(`login shell ${shell}`, () => {
+    let sshd: Sshd;
+    let transports: Transport[];
+    beforeAll(async () => {
+      sshd = await startSshd({ shell });
+      mkdirSync(join(sshd.home, startFile, '..'), { recursive: true });
+      writeFileSync(join(sshd.home, startFile), `${noise}\n`);
+      const kinds = ['ssh2', 'openssh'] as const;
+      transports = await Promise.all(
+        kinds.map((transport) => openTransport('site', { transport, sshConfigFile: sshd.sshConfigFile })),
+      );
+    });
+    afterAll(async () => {
+      await Promise.all(transports.map((transport) => transport.close()));
+      await sshd.stop();
+    });
+
+    test('a POSIX command runs as it is written, and its output is its own', async () => {
+      const words = [...NAMES, '!!', '\\!', "'!'", 'a\n!b\n', '\\\\', '`', '"$HOME"', '\r', '\x01\x7f'];
+      for (const transport of transports) {
+        const script = `set -- ${words.map(shellQuote).join(' ')}\nfor w in "$@"; do printf '%s\\0' "$w"; done; echo bad >&2; exit 9`;
+        const result = await transport.run(script);
+        expect(result.code).toBe(9);
+        expect(result.stderr.toString()).toBe('bad\n');
+        expect(result.stdout.toString().split('\0').slice(0, -1)).toEqual(words);
+      }
+    });
+
+    test("standard input is the command's alone, and files pass", async () => {
+      for (const transport of transports) {
+        expect((await transport.run('cat', { stdin: 'a\nb!\n' })).stdout.toString()).toBe('a\nb!\n');
+        const file = join(sshd.configDir, 'file');
+        writeFileSync(file, 'content!\n');
+        await transport.put(file, "it's here!");
+        await transport.get("it's here!", `${file}.back`);
+        expect((await transport.run(`cat ${shellQuote("it's here!")}`)).stdout.toString()).toBe('content!\n');
+      }
+    });
+  });
+}
+
+test.each(['ssh2', 'openssh'] as const)(
+  '%s: a login shell that lets no command in is told, with its words',
+  async (transport) => {
+    const sshd = await startSshd({ shell: '/usr/sbin/nologin' });
+    const site = await openTransport('site', { transport, sshConfigFile: sshd.sshConfigFile });
+    try {
+      const refusal = site.run('true');
+      await expect(refusal).rejects.toMatchObject({ code: 'site-refused', retry: 'never' });
+      await expect(refusal).rejects.toThrow(/currently not available/);
+    } finally {
+      await site.close();
+      await sshd.stop();
+    }
+  },
+);
