@@ -15,12 +15,17 @@ export interface ManagerOptions {
   readonly spoolDir: string;
   /** The sites as configured now; asked again when a job names one that is not known. */
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
-  readonly openSite: (record: SiteRecord) => Site;
+  readonly openSite: (record: SiteRecord) => Promise<Site>;
   /** This manager has no work left for so long: it ends. Milliseconds. */
   readonly lingerMs: number;
   readonly log: (message: string, facts?: object) => void;
   readonly now?: () => number;
   readonly random?: () => number;
+}
+
+interface OpenSite {
+  readonly agent: SiteAgent;
+  readonly site: Site;
 }
 
 const LEASE_MS = 15_000;
@@ -36,7 +41,7 @@ const LOOK_AROUND_MS = 30_000;
  */
 export class GridManager {
   readonly #options: ManagerOptions;
-  readonly #sites = new Map<string, { readonly agent: SiteAgent; readonly site: Site }>();
+  readonly #sites = new Map<string, Promise<OpenSite>>();
   readonly #blobs = new BlobIndex();
   readonly #spool: AttemptSpool;
   readonly #stop = new AbortController();
@@ -86,7 +91,7 @@ export class GridManager {
 
   /** Somebody logged in to the site. */
   async encourage(site: string): Promise<void> {
-    this.#sites.get(site)?.agent.encourage();
+    (await this.#siteOf(site)).agent.encourage();
     for (const lane of LANES) await this.#wake(site, lane);
   }
 
@@ -118,15 +123,21 @@ export class GridManager {
     return (await this.#hasWork(name, 'watch')) ? again : undefined;
   }
 
-  async #siteOf(name: string): Promise<{ readonly agent: SiteAgent; readonly site: Site }> {
+  #siteOf(name: string): Promise<OpenSite> {
     const known = this.#sites.get(name);
     if (known) return known;
+    const opening = this.#open(name);
+    this.#sites.set(name, opening);
+    // A site that is not configured now may be when it is asked for again.
+    opening.catch(() => this.#sites.delete(name));
+    return opening;
+  }
+
+  async #open(name: string): Promise<OpenSite> {
     const record = (await this.#options.loadSites()).get(name);
     const lease = this.#lease;
     if (!record || !lease) throw new GryphusError('site-unknown', `There is no site '${name}'.`);
-    const again = this.#sites.get(name);
-    if (again) return again;
-    const site = this.#options.openSite(record);
+    const site = await this.#options.openSite(record);
     const agent = new SiteAgent(
       {
         agent: this.#options.queue.agent,
@@ -146,9 +157,7 @@ export class GridManager {
         onHealth: (view, at) => this.#tell(at, view),
       },
     );
-    const open = { agent, site };
-    this.#sites.set(name, open);
-    return open;
+    return { agent, site };
   }
 
   /** A site that came or went: the state for all who ask, and a notice for those who listen. */
@@ -242,7 +251,8 @@ export class GridManager {
 
   async #close(): Promise<void> {
     await this.#worker?.close();
-    await Promise.all([...this.#sites.values()].map(({ site }) => site.close().catch(() => undefined)));
+    const open = await Promise.allSettled(this.#sites.values());
+    await Promise.allSettled(open.flatMap((one) => (one.status === 'fulfilled' ? [one.value.site.close()] : [])));
     await this.#work.close();
     if (this.#lease) await this.#options.queue.releaseLease(this.#lease).catch(() => undefined);
   }

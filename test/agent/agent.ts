@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '../..');
+const CLI = join(ROOT, 'dist/bin/gryphus.js');
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface SiteFile {
+  readonly url: string;
+  readonly batch: string;
+  readonly prelude?: string;
+  readonly more?: string;
+}
+
+/** A whole Gryphus of its own, run as a user does: the built command line, real daemons, a scratch home. */
+export class TestAgent {
+  readonly dir: string;
+  readonly home: string;
+  readonly work: string;
+  readonly env: NodeJS.ProcessEnv;
+
+  constructor(env: NodeJS.ProcessEnv = {}) {
+    if (!existsSync(CLI)) throw new Error('dist/ is not built: npm run build');
+    this.dir = mkdtempSync('/tmp/gry-');
+    this.home = join(this.dir, 'g');
+    this.work = join(this.dir, 'work');
+    mkdirSync(join(this.home, 'sites'), { recursive: true, mode: 0o700 });
+    mkdirSync(this.work);
+    mkdirSync(join(this.dir, 'home'));
+    this.env = { ...process.env, HOME: join(this.dir, 'home'), GRYPHUS_HOME: this.home, REDIS_URL: undefined, ...env };
+  }
+
+  config(text: string): void {
+    writeFileSync(join(this.home, 'config.toml'), text, { mode: 0o600 });
+  }
+
+  site(name: string, { url, batch, prelude, more = '' }: SiteFile): void {
+    const lines = [`url = ${JSON.stringify(url)}`, `batch = ${JSON.stringify(batch)}`];
+    if (prelude !== undefined) lines.push(`prelude = ${JSON.stringify(prelude)}`);
+    writeFileSync(join(this.home, 'sites', `${name}.toml`), `${lines.join('\n')}\n${more}`, { mode: 0o600 });
+  }
+
+  file(name: string, text: string, mode = 0o644): string {
+    const path = join(this.work, name);
+    writeFileSync(path, text, { mode });
+    return path;
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.work, name), 'utf8');
+  }
+
+  start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+    return spawn(process.execPath, [CLI, ...args], { cwd: this.work, env: { ...this.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  }
+
+  /** Runs `gryphus ARGS` in the work directory to its end. */
+  async run(args: readonly string[], options: { readonly input?: string; readonly env?: NodeJS.ProcessEnv } = {}): Promise<Ran> {
+    const child = this.start(args, options.env);
+    let stdout = '';
+    let stderr = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.stdin?.end(options.input ?? '');
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
+    return { code, stdout, stderr };
+  }
+
+  /** As `run`, and throws what it said when it failed. */
+  async ok(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(args);
+    if (code !== 0) throw new Error(`gryphus ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  /** Submits a description; the cluster id. */
+  async submit(text: string): Promise<number> {
+    this.file('job.sub', text);
+    const said = await this.ok('submit', '--terse', 'job.sub');
+    const cluster = Number(/^(\d+)\./.exec(said)?.[1]);
+    if (!Number.isInteger(cluster)) throw new Error(`no cluster id in ${JSON.stringify(said)}`);
+    return cluster;
+  }
+
+  /** The jobs' ads by proc, from queue and history. */
+  async ads(cluster: number): Promise<Record<string, unknown>[]> {
+    const parse = (text: string) => (text.trim() === '' ? [] : (JSON.parse(text) as Record<string, unknown>[]));
+    const all = [...parse(await this.ok('q', '--json', String(cluster))), ...parse(await this.ok('history', '--json', String(cluster)))];
+    return all.sort((a, b) => Number(a['ProcId']) - Number(b['ProcId']));
+  }
+
+  log(name: string): string {
+    const path = join(this.home, 'state/log', name);
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  }
+
+  /** Ends the daemons and removes everything. */
+  async end(): Promise<void> {
+    await this.run(['down']);
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+/** Resolves as soon as `look` gives something; throws after the deadline with what it was waiting for. */
+export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>, ms = 30_000): Promise<T> {
+  const deadline = Date.now() + ms;
+  for (;;) {
+    const seen = await look();
+    if (seen !== undefined && seen !== false) return seen;
+    if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain for ${what}`);
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
