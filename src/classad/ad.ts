@@ -1,4 +1,4 @@
-import { fold } from './bytes.ts';
+import { attrKey } from './bytes.ts';
 import { type Expr, literal, type RecordExpr } from './expr.ts';
 import type { Value } from './values.ts';
 
@@ -7,6 +7,8 @@ interface Entry {
   readonly expr: Expr;
 }
 
+const SIDES: ReadonlySet<string> = new Set(['my', 'target', 'other']);
+
 /**
  * A ClassAd: attributes by name (any case), each an expression. Expressions are immutable, so `copy` is cheap and ads
  * share them. A chained ad sees its parent's attributes as its own where it has none of that name, at no cost.
@@ -14,6 +16,7 @@ interface Entry {
 export class ClassAd {
   private readonly own = new Map<string, Entry>();
   private chained: ClassAd | undefined;
+  private ownSides = false;
   private nested: Map<RecordExpr, ClassAd> | undefined;
   /** The ad around this one: names that are not found here are looked up there. */
   parent: ClassAd | undefined;
@@ -40,7 +43,7 @@ export class ClassAd {
 
   /** The expression of an attribute, here or in the chained parent. */
   get(name: string): Expr | undefined {
-    return this.find(fold(name));
+    return this.find(attrKey(name));
   }
 
   has(name: string): boolean {
@@ -54,20 +57,26 @@ export class ClassAd {
     return this.chained === undefined ? undefined : this.chained.find(key);
   }
 
+  /** Whether it has, or had, an attribute by the name of a side of a match (MY, TARGET, other). */
+  get namesSides(): boolean {
+    return this.ownSides || (this.chained?.namesSides ?? false);
+  }
+
   /** Sets an attribute to a constant. */
   set(name: string, value: Value): this {
     return this.setExpr(name, literal(value));
   }
 
   setExpr(name: string, expr: Expr): this {
-    const key = fold(name);
+    const key = attrKey(name);
+    if (SIDES.has(key)) this.ownSides = true;
     this.own.set(key, { name: this.own.get(key)?.name ?? name, expr });
     return this;
   }
 
   /** Removes an attribute; one that the chained parent has is set to undefined here instead. True if there was one. */
   delete(name: string): boolean {
-    const key = fold(name);
+    const key = attrKey(name);
     const had = this.own.delete(key);
     if (this.chained?.find(key) === undefined) return had;
     this.set(name, undefined);
@@ -88,7 +97,7 @@ export class ClassAd {
   *allEntries(): IterableIterator<readonly [name: string, expr: Expr]> {
     yield* this.entries();
     if (this.chained === undefined) return;
-    for (const [name, expr] of this.chained.allEntries()) if (!this.own.has(fold(name))) yield [name, expr];
+    for (const [name, expr] of this.chained.allEntries()) if (!this.own.has(attrKey(name))) yield [name, expr];
   }
 
   /** The ad from which attributes are inherited, if any. */
@@ -109,6 +118,7 @@ export class ClassAd {
   copy(): ClassAd {
     const copy = new ClassAd();
     for (const [key, entry] of this.own) copy.own.set(key, entry);
+    copy.ownSides = this.ownSides;
     copy.chained = this.chained;
     return copy;
   }

@@ -46,6 +46,5 @@ export {
   type Matches,
   matchMany,
   Signatures,
-  Significance,
   significantAttributes,
 } from './negotiate.ts';

@@ -92,3 +92,21 @@ export function sameText(a: string, b: string): boolean {
 export function isSpace(char: string): boolean {
   return char === ' ' || (char >= '\t' && char <= '\r' && char.length === 1);
 }
+
+const MAX_KEYS = 100_000;
+const keys = new Map<string, string>();
+
+/**
+ * A name folded, as ads keep it. The same text gives the same string object, so that looking it up needs no comparison of
+ * characters.
+ */
+export function attrKey(name: string): string {
+  const known = keys.get(name);
+  if (known !== undefined) return known;
+  if (keys.size >= MAX_KEYS) keys.clear();
+  const folded = fold(name);
+  const key = keys.get(folded) ?? folded;
+  keys.set(key, key);
+  keys.set(name, key);
+  return key;
+}

@@ -1,7 +1,6 @@
 import { ClassAd } from './ad.ts';
-import { fold, sameText } from './bytes.ts';
+import { attrKey, sameText } from './bytes.ts';
 import type { Binary, Call, Expr, ListExpr, RecordExpr, Ternary, Unary } from './expr.ts';
-import { literalValue } from './expr.ts';
 import { functionNamed } from './functions/table.ts';
 import { divInt, modInt, toInt32 } from './int64.ts';
 import { and, arithmetic, bitwise, or, relation, unaryOperator } from './operators.ts';
@@ -18,6 +17,7 @@ import { asCondition, ERROR, isInt, ListValue, type Value } from './values.ts';
 
 /** Runs an expression where the state stands. */
 export function run(state: EvalState, expr: Expr): Value {
+  if (expr.kind === 'literal') return expr.code === undefined ? expr.result : expr.code(state);
   if (expr.height > state.depth) return compile(expr, 0, true)(state);
   let { code } = expr;
   if (code === undefined) {
@@ -44,7 +44,7 @@ function constantOf(code: Code): Value | typeof NOT_CONSTANT {
 export function compile(expr: Expr, above: number, checked: boolean): Code {
   switch (expr.kind) {
     case 'literal':
-      return expr.code ?? constant(literalValue(expr));
+      return expr.code ?? constant(expr.result);
     case 'ref':
       return compileReference(expr, above, checked);
     case 'list':
@@ -265,7 +265,7 @@ function runAt(state: EvalState, expr: Expr, scope: ClassAd | undefined, depth: 
 
 /** A subscript with a name hands out a copy: a record or a list from there has no ad around it any more. */
 function attributeOf(state: EvalState, ad: ClassAd, name: string, depth: number): Value {
-  const expr = ad.find(fold(name));
+  const expr = ad.find(attrKey(name));
   if (expr === undefined) return undefined;
   const { root, current } = state;
   if (depth <= 0 || --state.steps < 0) return ERROR;

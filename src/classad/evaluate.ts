@@ -1,5 +1,5 @@
 import type { ClassAd } from './ad.ts';
-import { fold } from './bytes.ts';
+import { attrKey } from './bytes.ts';
 import { run } from './compile.ts';
 import { attrRef, type Expr } from './expr.ts';
 import { enterScope, MATCH_AD } from './scopes.ts';
@@ -47,7 +47,7 @@ export function evaluate(expr: Expr, scope: Scope = {}): Value {
 
 /** The value of an attribute; undefined when there is none. */
 export function evaluateAttr(ad: ClassAd, name: string, options: EvalOptions = {}): Value {
-  const expr = ad.find(fold(name));
+  const expr = ad.find(attrKey(name));
   return expr === undefined ? undefined : evaluate(expr, { ...options, my: ad });
 }
 

@@ -18,7 +18,10 @@ interface Node {
 /** A constant. A relative time written in an expression prints as one and evaluates to a real, as in the library. */
 export interface Literal extends Node {
   readonly kind: 'literal';
+  /** As written, and as printed. */
   readonly value: Value;
+  /** What it evaluates to. */
+  readonly result: Value;
 }
 
 /** `name`, `.name` (absolute) or `base.name`. */
@@ -70,7 +73,8 @@ export interface RecordExpr extends Node {
 export type Expr = Literal | AttrRef | Unary | Binary | Ternary | Call | ListExpr | RecordExpr;
 
 export function literal(value: Value): Literal {
-  return { kind: 'literal', value, height: 0, code: undefined };
+  const result = value instanceof RelTime ? new Real(value.secs) : value;
+  return { kind: 'literal', value, result, height: 0, code: undefined };
 }
 
 export function attrRef(name: string, base?: Expr, absolute = false): AttrRef {
@@ -102,9 +106,4 @@ export function list(items: readonly Expr[]): ListExpr {
 
 export function record(attrs: readonly (readonly [string, Expr])[]): RecordExpr {
   return { kind: 'record', attrs, height: 0, code: undefined };
-}
-
-/** What a literal evaluates to. */
-export function literalValue(expr: Literal): Value {
-  return expr.value instanceof RelTime ? new Real(expr.value.secs) : expr.value;
 }

@@ -14,50 +14,42 @@ export interface Kind<T> {
   readonly members: readonly T[];
 }
 
-/** A collector of the attributes by which ads of one side can differ for the other. */
-export class Significance {
-  readonly own = new Set<string>(MATCHING);
-  readonly others = new Set<string>();
-  private readonly seen = new Set<Expr>();
-
-  /** Takes note of what an ad's Requirements and Rank look at, on both sides. Equal expressions are looked at once. */
-  add(ad: ClassAd): void {
-    for (const name of MATCHING) {
-      const expr = ad.find(name);
-      if (expr === undefined || this.seen.has(expr)) continue;
-      this.seen.add(expr);
-      const { my, target } = attributesOf(expr, ad);
-      for (const each of my) this.own.add(each);
-      for (const each of target) this.others.add(each);
-    }
-  }
+interface Side {
+  readonly ads: readonly ClassAd[];
+  readonly names: Set<string>;
+  readonly seen: Set<Expr>;
 }
 
-/** The attributes (lower case) that can matter in matches of these: of the left ads, and of the right ones. */
+/**
+ * The attributes (lower case) that can matter in matches of these: those of the left ads, and those of the right ones.
+ * What Requirements and Rank look at, on either side, and what that is made of. Equal expressions are looked at once.
+ */
 export function significantAttributes(
   left: Iterable<ClassAd>,
   right: Iterable<ClassAd>,
 ): { left: readonly string[]; right: readonly string[] } {
-  const [a, b] = [new Significance(), new Significance()];
-  for (const ad of left) a.add(ad);
-  for (const ad of right) b.add(ad);
-  const unite = (own: Set<string>, others: Set<string>): string[] => [...new Set([...own, ...others])].sort();
-  return { left: closed(unite(a.own, b.others), left), right: closed(unite(b.own, a.others), right) };
+  const [a, b] = [left, right].map((ads): Side => ({ ads: [...ads], names: new Set(MATCHING), seen: new Set() }));
+  if (a === undefined || b === undefined) return { left: MATCHING, right: MATCHING };
+  for (let before = -1; before !== a.names.size + b.names.size; ) {
+    before = a.names.size + b.names.size;
+    spread(a, b);
+    spread(b, a);
+  }
+  return { left: [...a.names].sort(), right: [...b.names].sort() };
 }
 
-/** With the attributes that those attributes are made of. */
-function closed(names: readonly string[], ads: Iterable<ClassAd>): readonly string[] {
-  const all = new Set(names);
-  const seen = new Set<Expr>();
-  for (const ad of ads) {
-    for (const name of names) {
+/** Takes note of what the significant attributes of one side look at. */
+function spread(side: Side, other: Side): void {
+  for (const ad of side.ads) {
+    for (const name of side.names) {
       const expr = ad.find(name);
-      if (expr === undefined || expr.kind === 'literal' || seen.has(expr)) continue;
-      seen.add(expr);
-      for (const each of attributesOf(expr, ad).my) all.add(each);
+      if (expr === undefined || expr.kind === 'literal' || side.seen.has(expr)) continue;
+      side.seen.add(expr);
+      const { my, target } = attributesOf(expr, ad);
+      for (const each of my) side.names.add(each);
+      for (const each of target) other.names.add(each);
     }
   }
-  return [...all].sort();
 }
 
 /** Tells ads apart by some of their attributes: ads of the same signature are of one kind (one autocluster). */

@@ -73,16 +73,19 @@ export function compare(op: CompareOp, a: Value, b: Value): Value {
   if (a instanceof AbsTime && b instanceof AbsTime) return decide(op, orderOf(a.secs, b.secs));
   if (a instanceof RelTime && b instanceof RelTime) return decide(op, orderOf(a.secs, b.secs));
   if (!isNumeric(a) || !isNumeric(b)) return ERROR;
-  const [left, right] = promote(a, b);
-  if (left instanceof Real) return decide(op, orderOf(left.value, toDouble(right)));
-  return decide(op, orderOf(left as Int, right as Int));
+  if (a instanceof Real || b instanceof Real) return decide(op, orderOf(toDouble(a), toDouble(b)));
+  return decide(op, orderOf(toInteger(a), toInteger(b)));
+}
+
+function toInteger(value: Int | boolean): Int {
+  return typeof value === 'boolean' ? Number(value) : value;
 }
 
 /** Two numeric values as two integers, or as two reals when one is. */
 export function promote(a: Int | Real | boolean, b: Int | Real | boolean): [Int, Int] | [Real, Real] {
   if (a instanceof Real) return [a, b instanceof Real ? b : new Real(Number(b))];
   if (b instanceof Real) return [new Real(Number(a)), b];
-  return [typeof a === 'boolean' ? Number(a) : a, typeof b === 'boolean' ? Number(b) : b];
+  return [toInteger(a), toInteger(b)];
 }
 
 function typeOf(value: Value): string {
@@ -94,6 +97,7 @@ function typeOf(value: Value): string {
 
 /** `=?=`: true when type and value are the same, strings by case; never undefined. Two records, or lists, give error. */
 export function identical(a: Value, b: Value): boolean | ErrorValue {
+  if (typeof a !== 'object' && typeof b !== 'object') return a === b;
   if (typeOf(a) !== typeOf(b)) return false;
   if (a instanceof ClassAd || a instanceof ListValue) return ERROR;
   if (a instanceof Real && b instanceof Real) return a.value === b.value;
@@ -109,14 +113,14 @@ export function relation(op: CompareOp, a: Value, b: Value): Value {
 }
 
 export function arithmetic(op: ArithmeticOp, a: Value, b: Value): Value {
+  if (a instanceof Real && b instanceof Real) return realArithmetic(op, a.value, b.value);
   const early = exceptional(a, b);
   if (early !== null) return early;
   const times = a instanceof AbsTime || a instanceof RelTime || b instanceof AbsTime || b instanceof RelTime;
   if (times) return timeArithmetic(op, a, b);
   if (!isNumeric(a) || !isNumeric(b)) return ERROR;
-  const [left, right] = promote(a, b);
-  if (left instanceof Real) return realArithmetic(op, left.value, toDouble(right));
-  return integerArithmetic(op, left as Int, right as Int) ?? ERROR;
+  if (a instanceof Real || b instanceof Real) return realArithmetic(op, toDouble(a), toDouble(b));
+  return integerArithmetic(op, toInteger(a), toInteger(b)) ?? ERROR;
 }
 
 function integerArithmetic(op: ArithmeticOp, a: Int, b: Int): Int | undefined {

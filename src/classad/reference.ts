@@ -1,5 +1,5 @@
 import { ClassAd } from './ad.ts';
-import { fold } from './bytes.ts';
+import { attrKey } from './bytes.ts';
 import { compile, run } from './compile.ts';
 import { type AttrRef, type Expr, literal } from './expr.ts';
 import { enterScope, lookup, otherSide } from './scopes.ts';
@@ -10,7 +10,7 @@ import { ERROR, ListValue, type Value } from './values.ts';
 export type Target = { readonly expr: Expr | undefined; readonly ad: ClassAd } | undefined;
 
 export function compileReference(expr: AttrRef, above: number, checked: boolean): Code {
-  const key = fold(expr.name);
+  const key = attrKey(expr.name);
   if (expr.base !== undefined) return selection(expr.base, key, expr.name, above, checked);
   if (expr.absolute) return (state) => absolute(state, key, above);
   return (state) => {
@@ -64,13 +64,11 @@ function follow(state: EvalState, target: Target, back: ClassAd | undefined, abo
 
 /** Evaluates the expression of an attribute in its ad. A reference that is being resolved already is undefined. */
 function enter(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value {
-  const { depth, current, lexical, active, activeAds } = state;
-  const room = depth - above;
+  const room = state.depth - above;
   if (room <= 0 || --state.steps < 0) throw FAILED;
-  if (expr.kind === 'literal' && expr.code !== undefined) {
-    // Constants need no scope; the sides of a match are constants too.
-    return expr.code(state);
-  }
+  // Constants need no scope; the sides of a match, which have code, need none either.
+  if (expr.kind === 'literal') return expr.code === undefined ? expr.result : expr.code(state);
+  const { depth, current, lexical, active, activeAds } = state;
   for (let at = active.length - 1; at >= 0; at -= 1) if (active[at] === expr && activeAds[at] === ad) return undefined;
   active.push(expr);
   activeAds.push(ad);
@@ -90,7 +88,7 @@ function enter(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value 
 function selection(base: Expr, key: string, name: string, above: number, checked: boolean): Code {
   if (above > 401) return () => ERROR;
   const inner = compile(base, above + 1, checked);
-  const side = base.kind === 'ref' && base.base === undefined && !base.absolute ? fold(base.name) : '';
+  const side = sideOf(base);
   return (state) => {
     if (checked && state.depth - above <= 0) return ERROR;
     const ad = shortcut(state, side) ?? inner(state);
@@ -108,14 +106,21 @@ function selection(base: Expr, key: string, name: string, above: number, checked
 }
 
 /** MY and TARGET of the two sides of a match, without the walk through the ads around them. */
-function shortcut(state: EvalState, side: string): ClassAd | undefined {
+function shortcut(state: EvalState, side: Side): ClassAd | undefined {
   const { current, left, right } = state;
-  if (current === undefined || left === undefined || left === right) return undefined;
-  if (current !== left && current !== right) return undefined;
-  if (side === 'target' || side === 'other') {
-    return current.find(side) === undefined ? (current === left ? right : left) : undefined;
-  }
-  return side === 'my' && current.find(side) === undefined ? current : undefined;
+  if (side === 'none' || left === undefined || left === right) return undefined;
+  if (current === left) return left.namesSides ? undefined : side === 'mine' ? left : right;
+  if (current !== right || right?.namesSides === true) return undefined;
+  return side === 'mine' ? right : left;
+}
+
+type Side = 'mine' | 'theirs' | 'none';
+
+function sideOf(base: Expr): Side {
+  if (base.kind !== 'ref' || base.base !== undefined || base.absolute) return 'none';
+  const name = attrKey(base.name);
+  if (name === 'target' || name === 'other') return 'theirs';
+  return name === 'my' ? 'mine' : 'none';
 }
 
 /** `list.name`: the list of `item.name` for each item, evaluated at once. */
@@ -156,7 +161,7 @@ function pick(state: EvalState, ad: Value, key: string, name: string): Value {
 
 /** What a reference leads to, without evaluating it; the scope stays where the search ended. */
 export function findTarget(state: EvalState, expr: AttrRef): Target {
-  const key = fold(expr.name);
+  const key = attrKey(expr.name);
   if (expr.base === undefined) {
     const start = expr.absolute ? state.root : state.current;
     if (start === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { ClassAd } from './ad.ts';
-import { compareTextFolded, fold } from './bytes.ts';
+import { attrKey, compareTextFolded } from './bytes.ts';
 import { run } from './compile.ts';
 import type { AttrRef, Expr } from './expr.ts';
 import { printExpr } from './printer.ts';
@@ -48,7 +48,7 @@ function collect(state: EvalState, expr: Expr, names: Map<string, string>, room:
 
 function collectReference(state: EvalState, expr: AttrRef, names: Map<string, string>, room: number): boolean {
   const add = (name: string): true => {
-    if (!names.has(fold(name))) names.set(fold(name), name);
+    if (!names.has(attrKey(name))) names.set(attrKey(name), name);
     return true;
   };
   const { current } = state;
@@ -60,7 +60,7 @@ function collectReference(state: EvalState, expr: AttrRef, names: Map<string, st
     start = base;
   }
   if (start === undefined) return false;
-  const found = lookup(state, start, fold(expr.name));
+  const found = lookup(state, start, attrKey(expr.name));
   if (found === null) return false;
   if (found === undefined) add(expr.name);
   const inner = found?.expr;
@@ -96,8 +96,8 @@ export function attributesOf(expr: Expr, ad?: ClassAd): Attributes {
       open.push(...partsOf(next));
       continue;
     }
-    const name = fold(next.name);
-    const side = next.base?.kind === 'ref' && next.base.base === undefined ? fold(next.base.name) : undefined;
+    const name = attrKey(next.name);
+    const side = next.base?.kind === 'ref' && next.base.base === undefined ? attrKey(next.base.name) : undefined;
     if (side === 'target' || side === 'other') target.add(name);
     else if (side === 'my' || side === 'self') mine(name);
     else if (next.base !== undefined) open.push(next.base);

@@ -54,6 +54,10 @@ const MAX_AROUND = 1000;
 /** Starts an evaluation in `ad`: names are looked up there, then in the ads around it, up to the outermost. */
 export function enterScope(state: EvalState, ad: ClassAd | undefined): void {
   state.current = ad;
+  if (ad !== undefined && (ad === state.left || ad === state.right)) {
+    state.root = MATCH_AD;
+    return;
+  }
   state.root = ad;
   for (let steps = 0; state.root !== undefined; steps += 1) {
     const up = parentOf(state, state.root);

@@ -1,6 +1,5 @@
 import { run } from '../compile.ts';
 import type { Expr } from '../expr.ts';
-import { literalValue } from '../expr.ts';
 import { type Code, type EvalState, FAILED } from '../state.ts';
 import type { ListValue, Value } from '../values.ts';
 
@@ -64,7 +63,7 @@ export function overLists(
 export function item(state: EvalState, list: ListValue, at: number, above: number): Value {
   const expr = list.items[at];
   if (expr === undefined) return undefined;
-  if (expr.kind === 'literal' && expr.code === undefined) return literalValue(expr);
+  if (expr.kind === 'literal' && expr.code === undefined) return expr.result;
   return runItem(state, expr, list, above);
 }
 
