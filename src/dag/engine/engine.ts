@@ -97,6 +97,8 @@ export class Engine {
         forceStatus(core, core.statusWithoutHalt);
         return;
       case 'remove':
+        // Said again, after a crash say, it must not take the final node that the first one started.
+        if (core.dagStatus === DAG_STATUS.removed) return;
         say(core, 'Received SIGUSR1');
         shutdown(core, EXIT.abort, DAG_STATUS.removed);
         return;

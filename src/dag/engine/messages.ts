@@ -27,6 +27,7 @@ export type DagEvent =
   | { readonly is: 'provisioned' }
   | { readonly is: 'halt' }
   | { readonly is: 'resume' }
+  /** The DAG is to be removed. Said again it means nothing. */
   | { readonly is: 'remove' }
   | { readonly is: 'throttle'; readonly limits: Partial<Limits> }
   /** Time has passed. */

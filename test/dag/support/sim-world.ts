@@ -96,7 +96,8 @@ export class SimWorld implements DagWorld {
   readonly scriptsRun: ScriptRun[] = [];
   private scriptsAlive: { run: ScriptRun; dueOrder: number }[] = [];
   readonly removedClusters: number[] = [];
-  readonly control: { readonly at: number; readonly happening: Happening }[] = [];
+  /** What the user asked for: it stands in the queue, and every manager hears of it. */
+  private readonly control: { readonly at: number; readonly happening: Happening }[] = [];
   calls = 0;
   killAt: number | undefined;
   /** Simulated milliseconds after which the world gives up waiting for a DAG that hangs. */
@@ -119,6 +120,7 @@ export class SimWorld implements DagWorld {
   /** A new manager begins: what was alive in the old one is gone. */
   reborn(): void {
     this.due = this.due.filter((d) => d.cluster !== undefined);
+    for (const { at, happening } of this.control) this.schedule(Math.max(at, this.clock), () => happening);
     this.scriptsAlive = [];
     this.killAt = undefined;
     this.calls = 0;
@@ -129,7 +131,9 @@ export class SimWorld implements DagWorld {
   }
 
   at(seconds: number, happening: Happening): void {
-    this.schedule(this.began + seconds * 1000, () => happening);
+    const at = this.began + seconds * 1000;
+    this.control.push({ at, happening });
+    this.schedule(at, () => happening);
   }
 
   async next(until: number | undefined): Promise<readonly Happening[]> {
