@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Config, Errors, run } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
-import { condorHabits } from './argv.ts';
+import { condorHabits, type Flagged } from './argv.ts';
 import { errorText } from './show/error.ts';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -21,13 +21,13 @@ export async function main(words: readonly string[]): Promise<void> {
   }
   process.once('SIGINT', () => process.exit(130));
   process.once('SIGTERM', () => process.exit(143));
+  const { COMMANDS } = await import('./registry.ts');
   try {
-    const { COMMANDS } = await import('./registry.ts');
     const argv = condorHabits(words, COMMANDS);
     checkCommand(argv, Object.keys(COMMANDS));
     await run(argv, await load());
   } catch (error) {
-    report(error);
+    report(error, flagsOf(words, COMMANDS));
   }
 }
 
@@ -49,7 +49,7 @@ async function load(): Promise<Config> {
         site: { description: 'Places that run jobs.' },
         classad: { description: 'The ClassAd language.' },
       },
-      helpOptions: { flagSortOrder: 'none' as const, hideCommandSummaryInDescription: true },
+      helpOptions: { flagSortOrder: 'none' as const },
     },
   };
   return Config.load({ root, pjson: pjson as never });
@@ -71,6 +71,11 @@ function checkCommand(argv: readonly string[], known: readonly string[]): void {
     );
 }
 
+function flagsOf(words: readonly string[], commands: Readonly<Record<string, Flagged>>): string[] {
+  const [one = '', two = ''] = words.filter((word) => !word.startsWith('-'));
+  return Object.keys(commands[`${one}:${two}`]?.flags ?? commands[one]?.flags ?? {});
+}
+
 function unknown(command: string, known: readonly string[]): GryphusError {
   const near = didYouMean(command, known);
   return new GryphusError('usage', `There is no command '${command}'.`, {
@@ -78,18 +83,22 @@ function unknown(command: string, known: readonly string[]): GryphusError {
   });
 }
 
-function report(error: unknown): void {
+function report(error: unknown, flags: readonly string[]): void {
   if (error instanceof Errors.ExitError) {
     process.exitCode = error.oclif.exit ?? 1;
     return;
   }
-  const known = error instanceof Errors.CLIError ? usageError(error) : error;
+  const known = error instanceof Errors.CLIError ? usageError(error, flags) : error;
   process.stderr.write(errorText(known, process.env['GRYPHUS_DEBUG'] !== undefined));
   process.exitCode = known instanceof GryphusError ? known.exitCode : 70;
 }
 
-function usageError(error: Errors.CLIError): GryphusError {
-  const [first = '', ...rest] = error.message.split('\n').filter((line) => line.trim() !== '');
-  const more = rest.filter((line) => !line.startsWith('See more help')).map((line) => line.trim());
-  return new GryphusError('usage', [first, ...more].join('; '), { suggestions: ['See the command with --help.'] });
+/** What oclif has against the words, as our own error, with the flag that was likely meant. */
+function usageError(error: Errors.CLIError, flags: readonly string[]): GryphusError {
+  const lines = error.message.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('See more help'));
+  const odd = 'flags' in error && Array.isArray(error.flags) ? String(error.flags[0]) : '';
+  const near = didYouMean(odd.replace(/^-+/, ''), flags);
+  return new GryphusError('usage', `${lines.map((line) => line.trim()).join('; ')}.`, {
+    suggestions: [...(near ? [`Did you mean --${near}?`] : []), 'See the command with --help.'],
+  });
 }

@@ -14,8 +14,6 @@ import type { Width } from './show/width.ts';
 
 export class Q extends GryphusCommand {
   static override strict = false;
-  static override aliases = ['queue'];
-  static override hiddenAliases = ['queue'];
   static override summary = 'Show the jobs in the queue.';
   static override description =
     `Without options, one line for each batch of your jobs. ST is I idle, R running, H held, C completed, X removed,

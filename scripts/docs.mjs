@@ -1,0 +1,15 @@
+// Writes the pages that are made from the program itself: docs/cli/ from the commands, docs/configuration.md from the
+// tables that read the configuration. Needs a build.
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { COMMANDS } from '../dist/commands/registry.js';
+import { configDocs } from '../dist/commands/show/config-docs.js';
+import { commandPage, overviewPage, pageName } from '../dist/commands/show/docs.js';
+import { root } from './setup.mjs';
+
+const cli = join(root, 'docs/cli');
+mkdirSync(cli, { recursive: true });
+for (const name of readdirSync(cli)) rmSync(join(cli, name));
+writeFileSync(join(cli, 'README.md'), overviewPage(COMMANDS));
+for (const [id, command] of Object.entries(COMMANDS)) writeFileSync(join(cli, pageName(id)), commandPage(id, command));
+writeFileSync(join(root, 'docs/configuration.md'), configDocs());

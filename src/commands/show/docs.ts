@@ -1,0 +1,114 @@
+import { ERRORS } from '../../errors.ts';
+
+/** What a page needs to know of a command; an oclif command class has it. */
+export interface Documented {
+  readonly summary?: string | undefined;
+  readonly description?: string | undefined;
+  readonly examples?: readonly unknown[] | undefined;
+  readonly args?: Readonly<Record<string, { readonly description?: string; readonly required?: boolean }>>;
+  readonly flags?: Readonly<
+    Record<
+      string,
+      {
+        readonly type: 'boolean' | 'option';
+        readonly char?: string;
+        readonly summary?: string;
+        readonly hidden?: boolean;
+        readonly helpValue?: string | string[];
+        readonly options?: readonly string[];
+        readonly default?: unknown;
+        readonly aliases?: readonly string[];
+      }
+    >
+  >;
+}
+
+/** One command as a page in the order of a manual page. */
+export function commandPage(id: string, command: Documented): string {
+  const name = `gryphus ${id.replace(':', ' ')}`;
+  const args = Object.entries(command.args ?? {});
+  const flags = Object.entries(command.flags ?? {}).filter(([, flag]) => !flag.hidden);
+  const synopsis = [
+    name,
+    ...(flags.length > 0 ? ['[OPTION…]'] : []),
+    ...args.map(([arg, { required }]) => (required ? arg.toUpperCase() : `[${arg.toUpperCase()}…]`)),
+  ];
+  const sections = [
+    `# ${name}\n\n${command.summary ?? ''}`,
+    `## Synopsis\n\n    ${synopsis.join(' ')}`,
+    ...(command.description === undefined ? [] : [`## Description\n\n${command.description}`]),
+    ...(args.length === 0
+      ? []
+      : [
+          `## Arguments\n\n${args.map(([arg, { description }]) => `- \`${arg.toUpperCase()}\`: ${description ?? ''}`).join('\n')}`,
+        ]),
+    ...(flags.length === 0 ? [] : [`## Options\n\n${flags.map(([flag, about]) => option(flag, about)).join('\n')}`]),
+    ...(command.examples?.length
+      ? [
+          `## Examples\n\n${command.examples.map((one) => `    ${String(one).replaceAll('<%= config.bin %>', 'gryphus')}`).join('\n')}`,
+        ]
+      : []),
+    'Exit statuses, ways to name jobs, and options that every command has: [the command line](README.md).',
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+type Flag = NonNullable<Documented['flags']>[string];
+
+function option(name: string, flag: Flag): string {
+  const value = flag.options?.join('|') ?? (typeof flag.helpValue === 'string' ? flag.helpValue : '<value>');
+  const long = flag.type === 'option' ? `--${name} ${value}` : `--${name}`;
+  const words = [...(flag.char ? [`-${flag.char}`] : []), long].map((word) => `\`${word}\``).join(', ');
+  const preset = typeof flag.default === 'string' ? ` Default: \`${flag.default}\`.` : '';
+  return `- ${words}: ${flag.summary ?? ''}${preset}`;
+}
+
+/** The first page: what holds for all commands. */
+export function overviewPage(commands: Readonly<Record<string, Documented>>): string {
+  const rows = Object.entries(commands).map(
+    ([id, { summary }]) => `| [\`${id.replace(':', ' ')}\`](${pageName(id)}) | ${summary ?? ''} |`,
+  );
+  const statuses = new Map<number, string[]>();
+  for (const [code, { exit }] of Object.entries(ERRORS)) statuses.set(exit, [...(statuses.get(exit) ?? []), code]);
+  const exits = [...statuses]
+    .sort(([a], [b]) => a - b)
+    .map(([exit, errors]) => `| ${exit} | ${errors.map((code) => `\`${code}\``).join(', ')} |`);
+  return `# The command line
+
+| command | |
+| --- | --- |
+${rows.join('\n')}
+
+## Jobs
+
+\`12\` is a cluster, \`12.3\` a job of it, anything else a user; several may be given. \`--constraint\` takes a ClassAd
+expression, and narrows what is named. Where HTCondor's commands have an option of the same meaning it has the same name, and
+may be written as there: \`-nobatch\`, \`-const 'JobStatus == 5'\`, \`-af:jh Owner Cmd\`, \`-dry-run -\`.
+
+## Options of every command
+
+- \`--home <directory>\`: where configuration and state are. Default: \`$GRYPHUS_HOME\`, else the XDG directories
+  (\`~/.config/gryphus\`, \`~/.local/state/gryphus\`).
+- \`--help\`: the command's help. \`gryphus --version\`: the version.
+
+Tables are cut to the terminal; into a pipe or a file they are whole. \`--json\` is for programs, and stays the same between
+versions but for additions.
+
+## Errors and exit statuses
+
+An error is one line on standard error, \`gryphus: …\`, and what to do about it. 0: done. 1: something that was asked for could
+not be done, and the command said what (a job that was not held and could not be released, a wait whose time ran out, a step of
+\`site test\` that failed). 3: \`status\` found no Scheduler. 130: Ctrl-C. Else:
+
+| status | error |
+| --- | --- |
+${exits.join('\n')}
+
+\`GRYPHUS_DEBUG=1\` adds where an error came from.
+`;
+}
+
+/** The page of a command beside the overview. */
+export function pageName(id: string): string {
+  return `${id.replace(':', '-')}.md`;
+}
