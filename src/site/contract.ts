@@ -111,6 +111,8 @@ export interface PollRequest {
   readonly cursor: string | undefined;
   /** Running attempts whose streams should come home, from these byte offsets. */
   readonly follow: readonly Follow[];
+  /** Milliseconds to wait for something new before an answer that says that there is nothing; default 0. */
+  readonly waitMs?: number;
 }
 
 export interface Follow {

@@ -1,0 +1,63 @@
+import type { AttemptSpec, Refusal, SiteCause } from '../site/contract.ts';
+
+/**
+ * One batch system. Its shell half only moves bytes; what they mean is decided here, totally: a word that nobody knows
+ * is `unclear`, never an end. A new one is a file like slurm.ts, its shell half, and a line in registry.ts.
+ *
+ * The shell half is sourced by jobmanager.sh as `backend.sh` and defines
+ * - QUEUE_HEADING: the first word of a good answer of backend_queue, whose first line is a heading;
+ * - backend_start, backend_version (a line), wait_for_event (returns when it may be worth a look at events/);
+ * - backend_submit_all WORDS (`KEY:N`; calls submit_one for each), backend_submit KEY N WORDS… (sets ID, status ≠ 0 with
+ *   words on standard error where the command failed; TAG is to be put where backend_queue finds it);
+ * - backend_queue: the heading, then a line `TAG ID REST` for each job of this user, waiting, running or just ended;
+ * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL TAGS: ends them, matching by tag.
+ */
+export interface Backend {
+  readonly name: string;
+  /** Beside this file; the first becomes `backend.sh`, the others keep their names. */
+  readonly shell: readonly string[];
+  readonly patience: Patience;
+  /** Has `backend_account`. */
+  readonly accounts: boolean;
+  /** The words of the submit command for this attempt. */
+  submitWords(spec: AttemptSpec): readonly string[];
+  /** The id in the submit command's last line; undefined where it is none (then the queue is searched by tag). */
+  idOf(answer: string): string | undefined;
+  /** What a failed submit command means; `unclear` where it may have submitted all the same. */
+  refusalOf(status: number, words: string): Refusal | 'unclear';
+  queueEntry(rest: string): QueueEntry;
+  /** What one line of the accounting says, undefined where it is none. */
+  accountOf?(line: string): Account | undefined;
+}
+
+/** Milliseconds. */
+export interface Patience {
+  /** Between two looks at the queue when nothing happens, and at least, when something is in doubt. */
+  readonly lookEvery: number;
+  readonly lookAgain: number;
+  /** Absent from the queue for so long, in two good answers: lost. */
+  readonly lost: number;
+  /** For an exit record to arrive after the queue says that the job ended (NFS). */
+  readonly lag: number;
+  /** For the queue's verdict to follow an exit by a signal. */
+  readonly verdict: number;
+}
+
+export type QueueEntry =
+  | { readonly is: 'waiting' | 'held' | 'suspended'; readonly words: string }
+  | { readonly is: 'running'; readonly host?: string }
+  | ({ readonly is: 'ended' } & Verdict)
+  | { readonly is: 'unclear'; readonly words: string };
+
+/** Who ended a job, by the batch system's word. */
+export interface Verdict {
+  /** `itself`: the wrapper ended, and its exit record says how. */
+  readonly by: 'itself' | SiteCause;
+  readonly words: string;
+}
+
+export interface Account extends Verdict {
+  readonly id: string;
+  /** The attempt whose job this was, where the accounting knows; ids are given again. */
+  readonly key?: string;
+}

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Gryphus: runs waiting jobs one after another in one slot (fork.sh); ends when none waits.
+#   fork-worker.sh ROOT BIN SLOT HOST BOOT
+set -uC
+umask 077
+ROOT=$1 BIN=$2 SLOT=$3 HOST=$4 BOOT=$5
+cd "$ROOT" || exit 1
+start_of() { # $1 pid, see fork.sh
+  PSTART=-
+  if [ -r /proc/self/stat ]; then
+    IFS= read -r line <"/proc/$1/stat" || return
+    # shellcheck disable=SC2086 # words of numbers
+    set -- ${line##*) }
+    PSTART=${20}
+  else
+    PSTART=$(ps -o lstart= -p "$1" | tr ' ' _)
+  fi
+} 2>/dev/null
+SETSID=
+command -v setsid >/dev/null && SETSID=setsid
+start_of "$$"
+SELF="$$ $PSTART $BOOT $HOST"
+
+run_one() { # $1 name: SEQ-KEY:N
+  claim=fork/running/$1@$SLOT
+  mv "fork/queue/$1" "$claim" 2>/dev/null || return
+  word=${1#*-}
+  $SETSID sh "$BIN/wrapper.sh" "$ROOT" "${word%:*}" "${word##*:}" 'HUP INT QUIT USR1 USR2 XCPU' "${1%%-*}" </dev/null >/dev/null 2>&1 &
+  pid=$!
+  start_of "$pid"
+  printf '%s\n' "$pid $PSTART $BOOT $HOST" >|"$claim"
+  wait "$pid"
+  # What the program left running in its process group ends with it.
+  [ -z "$SETSID" ] || kill -KILL -- "-$pid" 2>/dev/null
+  rm -f "$claim"
+}
+
+while printf '%s\n' "$SELF" 2>/dev/null >"fork/slot.$SLOT"; do
+  found=1
+  while [ -n "$found" ]; do
+    found=
+    for file in fork/queue/*; do
+      [ -f "$file" ] || continue
+      found=1
+      run_one "${file#fork/queue/}"
+    done
+  done
+  rm -f "fork/slot.$SLOT"
+  # A job that came between the last look and the slot's end found no worker.
+  set -- fork/queue/*
+  [ -f "$1" ] || exit 0
+done

@@ -1,0 +1,161 @@
+# Gryphus: plain processes, a bounded number at once. The shell half of fork.ts, part of jobmanager.sh.
+#   fork/queue/SEQ-KEY:N        waits
+#   fork/running/SEQ-KEY:N@SLOT a worker has it; its line: the wrapper's `PID PSTART BOOT HOST`
+#   fork/slot.SLOT              the worker's line of the same form; as many slots as jobs may run at once
+# Workers need no JobManager: each runs one waiting job after another, and ends when none waits.
+QUEUE_HEADING=TAG
+
+backend_start() {
+  mkdir -p fork/queue fork/running
+  [ -n "${GRYPHUS_SLOTS-}" ] || GRYPHUS_SLOTS=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || GRYPHUS_SLOTS=1
+  [ -p news ] || mkfifo news 2>/dev/null
+  SEQUENCE=$(date +%s) PASS=0
+  fork_mend
+  fork_kick
+}
+backend_version() { echo "plain processes, $GRYPHUS_SLOTS at once"; }
+
+# A wrapper on this machine writes into the pipe; the ticker ends this when the JobManager is gone.
+wait_for_event() {
+  if [ -z "${TICKER-}" ]; then
+    if [ ! -p news ]; then
+      tick
+      return
+    fi
+    exec 5<>news
+    (while kill -0 "$$" && sleep 5; do echo >&5; done; echo >&5) 2>/dev/null &
+    TICKER=$!
+  fi
+  IFS= read -r _ <&5
+}
+
+backend_submit_all() {
+  for word in $1; do submit_one "$word"; done
+  fork_kick
+}
+backend_submit() { # $1 key, $2 submission
+  PASS=$((PASS + 1))
+  ID=$((SEQUENCE * 1000000 + PASS))
+  printf '%s\n' "$ID" >"fork/queue/$ID-$1:$2" || { rm -f "fork/queue/$ID-$1:$2" && return 1; }
+}
+
+# PSTART tells a process from a later one with its number.
+start_of() { # $1 pid: sets PSTART, empty where there is none
+  PSTART='' line=''
+  if [ -r /proc/self/stat ]; then
+    IFS= read -r line <"/proc/$1/stat" || return
+    # shellcheck disable=SC2086 # words of numbers
+    set -- ${line##*) }
+    case $1 in Z | X) ;; *) PSTART=${20} ;; esac
+  else
+    PSTART=$(ps -o lstart= -p "$1" | tr ' ' _)
+  fi
+} 2>/dev/null
+lives() { # $1 pid, $2 pstart, $3 boot, $4 host; what is on another machine cannot be seen, and counts as alive
+  [ -n "${4-}" ] || return 1
+  [ "$4" = "$HOST" ] || return 0
+  [ "$3" = "$BOOT" ] && start_of "$1" && [ -n "$PSTART" ] && [ "$PSTART" = "$2" ]
+}
+holder_lives() { # $1 file with a line of the form above
+  line=
+  [ -f "$1" ] && IFS= read -r line <"$1"
+  # shellcheck disable=SC2086 # words
+  lives $line
+}
+
+# Starts a worker for each free slot, as long as there are more waiting jobs than new workers.
+fork_kick() {
+  set +f
+  set -- fork/queue/*
+  set -f
+  [ -e "$1" ] || return 0
+  slot=1
+  while [ "$slot" -le "$GRYPHUS_SLOTS" ] && [ $# -gt 0 ]; do
+    if ! holder_lives "fork/slot.$slot"; then
+      rm -f "fork/slot.$slot"
+      fork_detached sh "$BIN/fork-worker.sh" "$ROOT" "$BIN" "$slot" "$HOST" "$BOOT"
+      shift
+    fi
+    slot=$((slot + 1))
+  done
+}
+fork_detached() {
+  if [ -n "$SETSID" ]; then
+    nohup setsid "$@" </dev/null >/dev/null 2>&1 &
+  else
+    nohup "$@" </dev/null >/dev/null 2>&1 &
+  fi
+}
+SETSID=
+command -v setsid >/dev/null && SETSID=1
+
+# What a worker took and could not start any more waits again; what ended is off the list.
+fork_mend() {
+  set +f
+  for file in fork/running/*; do
+    [ -f "$file" ] || continue
+    name=${file#fork/running/}
+    word=${name#*-} && word=${word%@*}
+    if [ -f "jobs/${word%:*}/exit" ] || [ ! -d "jobs/${word%:*}" ]; then
+      holder_lives "$file" || rm -f "$file"
+    elif [ ! -e "jobs/${word%:*}/run.lock.${word##*:}" ] && ! holder_lives "$file" && ! holder_lives "fork/slot.${name##*@}"; then
+      mv -f "$file" "fork/queue/${name%@*}"
+    fi
+  done 2>/dev/null
+  set -f
+}
+
+backend_queue() {
+  fork_mend
+  fork_kick
+  set +f
+  say "$QUEUE_HEADING"
+  for file in fork/queue/*; do
+    name=${file#fork/queue/}
+    case $name in *-*:*) word=${name#*-} && say "gryphus.${word%:*}.${word##*:} ${name%%-*} PENDING" ;; esac
+  done
+  for file in fork/running/*; do
+    name=${file#fork/running/}
+    case $name in *-*:*@*) ;; *) continue ;; esac
+    word=${name#*-} && word=${word%@*}
+    state=RUNNING line=
+    IFS= read -r line 2>/dev/null <"$file"
+    # shellcheck disable=SC2086 # words
+    if [ -n "$line" ] && ! lives $line; then
+      state=VANISHED
+      case $line in *" $BOOT "*) ;; *) state=NODE_FAIL ;; esac
+    fi
+    say "gryphus.${word%:*}.${word##*:} ${name%%-*} $state"
+  done
+}
+
+backend_account() { return 1; }
+
+backend_cancel() { # $1 TERM or KILL, $2 tags
+  set +f
+  for tag in $2; do
+    word=${tag#gryphus.} && word=${word%.*}:${word##*.}
+    rm -f fork/queue/*-"$word"
+    for file in fork/running/*-"$word"@*; do
+      [ -f "$file" ] || continue
+      # Between the take and the start the claim is empty.
+      line='' turns=0
+      while [ -z "$line" ] && [ "$turns" -lt 20 ] && [ -f "$file" ]; do
+        IFS= read -r line <"$file" || sleep 0.1
+        turns=$((turns + 1))
+      done
+      # shellcheck disable=SC2086 # words
+      [ -n "$line" ] && [ "${line##* }" = "$HOST" ] && lives $line && kill "-$1" -- "-${line%% *}" 2>/dev/null
+      [ "$1" != KILL ] || fork_kill_strays "${word%:*}"
+    done
+  done
+  set -f
+}
+# Processes of the job that left its process group carry its key in their environment.
+fork_kill_strays() { # $1 key
+  # shellcheck disable=SC2013 # paths without blanks
+  for file in $(grep -l -s -a -F "GRYPHUS_KEY=$1" /proc/[0-9]*/environ 2>/dev/null); do
+    pid=${file#/proc/}
+    kill -KILL "${pid%/*}" 2>/dev/null
+  done
+}

@@ -1,0 +1,28 @@
+import type { Backend, QueueEntry } from './contract.ts';
+
+/** Plain processes on the site's front machine, a bounded number at once (fork.sh, fork-worker.sh). */
+export const fork: Backend = {
+  name: 'fork',
+  shell: ['fork.sh', 'fork-worker.sh'],
+  patience: { lookEvery: 5000, lookAgain: 500, lost: 3000, lag: 2000, verdict: 0 },
+  accounts: false,
+  submitWords: () => [],
+  idOf: (answer) => (/^\d+$/.test(answer) ? answer : undefined),
+  refusalOf: (_, words) => ({ kind: 'later', code: 'disk-full', message: `The site could not queue it: ${words}` }),
+  queueEntry,
+};
+
+function queueEntry(state: string): QueueEntry {
+  switch (state) {
+    case 'PENDING':
+      return { is: 'waiting', words: 'all slots are taken' };
+    case 'RUNNING':
+      return { is: 'running' };
+    case 'VANISHED':
+      return { is: 'ended', by: 'vanished', words: 'its process is gone and left no exit status' };
+    case 'NODE_FAIL':
+      return { is: 'ended', by: 'node-fail', words: 'the machine was started again while it ran' };
+    default:
+      return { is: 'unclear', words: state };
+  }
+}

@@ -1,0 +1,6 @@
+import type { Backend } from './contract.ts';
+import { fork } from './fork.ts';
+import { slurm } from './slurm.ts';
+
+/** Every batch system that Gryphus can drive, by the name that a site's `batch` gives it. */
+export const BACKENDS: Readonly<Record<string, Backend>> = { fork, slurm };

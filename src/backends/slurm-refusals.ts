@@ -1,0 +1,34 @@
+import type { Refusal } from '../site/contract.ts';
+
+/** The controller was not reached, or it said so itself: nothing was submitted, and it may go another time. */
+const LATER =
+  /MaxSubmitJob|QOSMaxSubmit|AssocMaxSubmit|accounting\/QOS policy|temporarily unable to accept|connect failure|Connection refused|MaxJobCount|Protocol authentication error|Munge encode failed|Resource temporarily unavailable|try again later|Disk quota exceeded|No space left/i;
+/** sbatch asked, and has no answer: the job may be there. */
+const UNCLEAR =
+  /timed out|Zero Bytes were transmitted|Unexpected message|Communication connection failure|Transport endpoint/i;
+/** sbatch's own words for an answer that it has. */
+const ANSWERED =
+  /Batch job submission failed: |Unable to open file|invalid|Invalid|unrecognized option|requires an argument/;
+
+/** What a failed sbatch means. Its status: 1 from the controller, 255 from its options, 124 and 137 our time-out. */
+export function slurmRefusal(status: number, words: string): Refusal | 'unclear' {
+  const message = sentence(words);
+  if (status === 127) return refuse('never', 'site-refused', `sbatch was not found at the site: ${message}`);
+  if (UNCLEAR.test(words) || status === 124 || status === 137) return 'unclear';
+  if (LATER.test(words)) return refuse('later', 'site-busy', message);
+  if (status === 255 || ANSWERED.test(words)) return refuse('never', 'site-refused', message);
+  return 'unclear';
+}
+
+function refuse(kind: 'never' | 'later', code: 'site-refused' | 'site-busy', message: string): Refusal {
+  return { kind, code, message };
+}
+
+/** The last line says it; the ones before may name the limit. */
+function sentence(words: string): string {
+  const lines = words
+    .split('\n')
+    .map((line) => line.replace(/^sbatch: (error: )?/, '').trim())
+    .filter((line) => line !== '');
+  return lines.length === 0 ? 'sbatch failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+}

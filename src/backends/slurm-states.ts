@@ -1,0 +1,53 @@
+import type { QueueEntry, Verdict } from './contract.ts';
+
+/** Slurm's job states (squeue(1), JOB STATE CODES) that are not an end. */
+const LIVE: Readonly<Record<string, 'waiting' | 'running' | 'suspended' | 'held'>> = {
+  PENDING: 'waiting',
+  CONFIGURING: 'waiting',
+  REQUEUED: 'waiting',
+  REQUEUE_FED: 'waiting',
+  RESV_DEL_HOLD: 'held',
+  REQUEUE_HOLD: 'held',
+  SPECIAL_EXIT: 'held',
+  RUNNING: 'running',
+  COMPLETING: 'running',
+  SIGNALING: 'running',
+  STAGE_OUT: 'running',
+  RESIZING: 'running',
+  SUSPENDED: 'suspended',
+  STOPPED: 'suspended',
+};
+
+const ENDED: Readonly<Record<string, Verdict['by']>> = {
+  COMPLETED: 'itself',
+  FAILED: 'itself',
+  TIMEOUT: 'timeout',
+  NODE_FAIL: 'node-fail',
+  PREEMPTED: 'preempted',
+  OUT_OF_MEMORY: 'out-of-memory',
+  CANCELLED: 'cancelled',
+  REVOKED: 'cancelled',
+  BOOT_FAIL: 'boot-fail',
+  DEADLINE: 'deadline',
+};
+
+/** Reasons with which a waiting job waits for a person: it is held, or can never run. */
+const HELD =
+  /^(JobHeldUser|JobHeldAdmin|BadConstraints|DependencyNeverSatisfied|launch_failed_requeued_held|job_requeued_in_held_state)$/;
+
+export function slurmEntry(state: string, reason: string, nodes: string): QueueEntry {
+  const live = LIVE[state];
+  const words = reason === '' || reason === 'None' ? state : reason;
+  if (live === 'running') return nodes === '' ? { is: 'running' } : { is: 'running', host: nodes };
+  if (live === 'waiting') return { is: HELD.test(reason) ? 'held' : 'waiting', words };
+  if (live !== undefined) return { is: live, words };
+  const by = ENDED[state];
+  if (by === undefined) return { is: 'unclear', words: `${state} ${reason}`.trim() };
+  return { is: 'ended', by, words: words === state ? state : `${state} (${reason})` };
+}
+
+/** The accounting's state text, such as `CANCELLED by 1001`; undefined where the job has not ended. */
+export function slurmVerdict(text: string): Verdict | undefined {
+  const by = ENDED[text.split(' ')[0] ?? ''];
+  return by === undefined ? undefined : { by, words: text };
+}

@@ -1,0 +1,37 @@
+# Gryphus: Slurm's commands. The shell half of slurm.ts, part of jobmanager.sh.
+QUEUE_HEADING=COMMENT
+PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
+SLURM_USER=$(id -un)
+
+backend_start() { :; }
+backend_version() { bounded 20 sbatch --version; }
+wait_for_event() { tick; }
+
+backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
+
+# The job's directory is the working directory: the accounting shows it, where it does not keep comments.
+backend_submit() { # $1 key, $2 submission, then words of ours
+  key=$1 n=$2
+  shift 2
+  # Ours come last and win over the user's words.
+  ID=$(bounded 60 sbatch --no-requeue "$@" --parsable "--comment=$TAG" "--chdir=$ROOT/jobs/$key" \
+    --output=/dev/null --error=/dev/null --input=none "$BIN/slurm-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n")
+}
+
+# With the heading, so that an empty answer is not taken for an empty queue. -t all: the ended ones are there for a while.
+backend_queue() { bounded 30 squeue -u "$SLURM_USER" -t all -r -o '%k %i %T|%N|%r'; }
+
+backend_account() { # ids
+  list=$(printf '%s,' "$@")
+  bounded 30 sacct -n -P -X -D -j "${list%,}" -o JobIDRaw,State,ExitCode,Start,End,NodeList,WorkDir
+}
+
+backend_cancel() { # $1 how, $2 tags
+  answer=$(bounded 30 squeue -u "$SLURM_USER" -r -o '%k %i') || return
+  # shellcheck disable=SC2046 # ids have no blanks
+  set -- $(printf '%s\n' "$answer" | awk -v "tags=$2" '
+    BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
+    NR == 1 && $1 != "COMMENT" { exit }
+    $1 in ours { print $2 }')
+  [ $# -eq 0 ] || bounded 60 scancel "$@"
+}

@@ -1,0 +1,49 @@
+import type { AttemptSpec } from '../site/contract.ts';
+import type { Account, Backend } from './contract.ts';
+import { slurmRefusal } from './slurm-refusals.ts';
+import { slurmEntry, slurmVerdict } from './slurm-states.ts';
+
+/** Slurm by its commands (slurm.sh); facts from 22.05, options that are in every release since 17. */
+export const slurm: Backend = {
+  name: 'slurm',
+  shell: ['slurm.sh', 'slurm-job.sh'],
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 10_000 },
+  accounts: true,
+  submitWords,
+  // `--parsable` prints the id, and the cluster after a semicolon where there are several.
+  idOf: (answer) => /^(\d+)(;[^;]*)?$/.exec(answer)?.[1],
+  refusalOf: slurmRefusal,
+  queueEntry: (rest) => {
+    const [state = '', nodes = '', ...reason] = rest.split('|');
+    return slurmEntry(state, reason.join('|'), nodes);
+  },
+  accountOf,
+};
+
+function submitWords(spec: AttemptSpec): string[] {
+  const { cpus, memoryMb, gpus, walltimeSeconds } = spec.resources;
+  const { queue, project, extraArgs } = spec.batch;
+  return [
+    `--job-name=${spec.title}`,
+    '--ntasks=1',
+    `--cpus-per-task=${Math.max(1, Math.ceil(cpus))}`,
+    ...(memoryMb === undefined ? [] : [`--mem=${Math.ceil(memoryMb)}M`]),
+    ...(gpus ? [`--gres=gpu:${gpus}`] : []),
+    // Slurm counts whole minutes.
+    ...(walltimeSeconds === undefined ? [] : [`--time=${Math.max(1, Math.ceil(walltimeSeconds / 60))}`]),
+    ...(queue === undefined ? [] : [`--partition=${queue}`]),
+    ...(project === undefined ? [] : [`--account=${project}`]),
+    ...extraArgs,
+  ];
+}
+
+/** `JobIDRaw|State|ExitCode|Start|End|NodeList|WorkDir` of `sacct -n -P -X`. The directory names the attempt. */
+function accountOf(line: string): Account | undefined {
+  const [id = '', state = '', exit = '', , , , ...dir] = line.split('|');
+  if (!/^\d+$/.test(id)) return undefined;
+  const verdict = slurmVerdict(state);
+  if (verdict === undefined) return undefined;
+  const key = /\/jobs\/([^/]+)$/.exec(dir.join('|'))?.[1];
+  const words = `${verdict.words}, exit ${exit}`;
+  return { id, by: verdict.by, words, ...(key === undefined ? {} : { key }) };
+}

@@ -1,0 +1,58 @@
+import type { Readable } from 'node:stream';
+
+/** Thrown where the stream ended in the middle of what was asked for. */
+export class EndOfStream extends Error {
+  override readonly name = 'EndOfStream';
+}
+
+/** Lines, counted bytes and bytes up to a mark, from one stream. */
+export class ByteReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #held: Buffer = Buffer.alloc(0);
+
+  constructor(stream: Readable) {
+    this.#chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  }
+
+  /** Without its newline. */
+  async line(): Promise<string> {
+    return (await this.until(Buffer.from('\n'))).toString('utf8');
+  }
+
+  async take(count: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    let missing = count;
+    for (;;) {
+      const part = this.#held.subarray(0, missing);
+      parts.push(part);
+      missing -= part.length;
+      this.#held = this.#held.subarray(part.length);
+      if (missing === 0) return parts.length === 1 ? Buffer.from(part) : Buffer.concat(parts);
+      await this.#more();
+    }
+  }
+
+  /** What stands before the next `mark`, which is passed over. */
+  async until(mark: Buffer): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (;;) {
+      const at = this.#held.indexOf(mark);
+      if (at !== -1) {
+        parts.push(this.#held.subarray(0, at));
+        this.#held = this.#held.subarray(at + mark.length);
+        return Buffer.concat(parts);
+      }
+      // The mark may lie across two chunks.
+      const sure = Math.max(0, this.#held.length - mark.length + 1);
+      parts.push(this.#held.subarray(0, sure));
+      this.#held = this.#held.subarray(sure);
+      await this.#more();
+    }
+  }
+
+  async #more(): Promise<void> {
+    const next = await this.#chunks.next();
+    if (next.done) throw new EndOfStream('The stream ended.');
+    this.#held = this.#held.length === 0 ? next.value : Buffer.concat([this.#held, next.value]);
+  }
+}

@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AttemptKey } from '../job/ids.ts';
+import type { Outcome, Outcomes } from '../site/contract.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { percentDecode } from './escape.ts';
+import type { Looker } from './look.ts';
+import { batches, checkComplete, refuse, type SiteContext, words, wordsOf } from './site-context.ts';
+
+export interface CancelPatience {
+  /** Milliseconds from TERM to KILL. */
+  readonly killAfter: number;
+  /** Milliseconds after which the caller is told to ask again. */
+  readonly giveUp: number;
+}
+
+/**
+ * The lock first: what has not started never will. Then the batch system, and what runs is waited for, until nothing
+ * of the attempt lives; then the site forgets it.
+ */
+export async function cancel(
+  site: SiteContext,
+  looker: Looker,
+  keys: readonly AttemptKey[],
+  patience: CancelPatience,
+): Promise<Outcomes> {
+  const outcomes = new Map<AttemptKey, Outcome>();
+  crashPoint('jm.before-cancel');
+  const begun = site.now();
+  let left: readonly AttemptKey[] = keys;
+  let how = 'TERM';
+  let ask = true;
+  while (left.length > 0) {
+    const over = new Set<AttemptKey>();
+    if (ask) for (const batch of batches(left, 200)) await send(site, batch, how, over, outcomes);
+    ask = false;
+    await looker.look({ queue: true });
+    for (const key of left) if (isOver(site, key)) over.add(key);
+    await forget(
+      site,
+      [...over].filter((key) => !outcomes.has(key)),
+      outcomes,
+    );
+    left = left.filter((key) => !outcomes.has(key));
+    const spent = site.now() - begun;
+    if (left.length > 0 && spent > patience.giveUp) {
+      for (const key of left)
+        outcomes.set(key, refuse('later', 'site-busy', `${key} is still being ended at ${site.name}.`));
+      break;
+    }
+    if (how === 'TERM' && spent > patience.killAfter) {
+      how = 'KILL';
+      ask = true;
+    } else if (left.length > 0) await delay(Math.min(100 + spent / 10, 2000));
+  }
+  crashPoint('jm.after-cancel');
+  checkComplete(site.name, keys, outcomes);
+  return outcomes;
+}
+
+async function send(
+  site: SiteContext,
+  batch: readonly AttemptKey[],
+  how: string,
+  over: Set<AttemptKey>,
+  outcomes: Map<AttemptKey, Outcome>,
+) {
+  const answer = await site.session.exchange('cancel', [words(batch)], [how], 180_000);
+  const [status = '0', said = ''] = wordsOf(answer, 'cancel')[0] ?? [];
+  for (const [key = ''] of wordsOf(answer, 'none')) {
+    site.view.forget(key as AttemptKey);
+    outcomes.set(key as AttemptKey, { ok: true });
+  }
+  for (const [key = '', n = '0'] of wordsOf(answer, 'buried')) {
+    if (status === '0' || n === '0') over.add(key as AttemptKey);
+  }
+  for (const [key = ''] of wordsOf(answer, 'ended')) over.add(key as AttemptKey);
+  if (status === '0') return;
+  // None of it can start any more, but it may run, or lie in the queue.
+  const words_ = percentDecode(said).trim().split('\n').at(-1) ?? '';
+  for (const key of batch) {
+    if (!over.has(key) && !outcomes.has(key)) {
+      outcomes.set(
+        key,
+        refuse('later', 'site-busy', `${site.name} could not cancel it: ${words_ || `status ${status}`}`),
+      );
+    }
+  }
+}
+
+function isOver(site: SiteContext, key: AttemptKey): boolean {
+  const entry = site.view.get(key);
+  return entry === undefined || entry.exit !== undefined || entry.report?.is === 'ended';
+}
+
+/** COMMIT_END, of any number of attempts in one exchange for each 500. */
+export async function forget(
+  site: SiteContext,
+  keys: readonly AttemptKey[],
+  outcomes: Map<AttemptKey, Outcome>,
+): Promise<void> {
+  for (const batch of batches(keys, 500)) {
+    const answer = await site.session.exchange('forget', [words(batch)], [], 600_000);
+    for (const [key = ''] of wordsOf(answer, 'forgot')) {
+      site.view.forget(key as AttemptKey);
+      outcomes.set(key as AttemptKey, { ok: true });
+    }
+    for (const [key = ''] of wordsOf(answer, 'failed')) {
+      outcomes.set(
+        key as AttemptKey,
+        refuse('later', 'site-busy', `${site.name} could not delete what it has of ${key}.`),
+      );
+    }
+  }
+}

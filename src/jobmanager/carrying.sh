@@ -1,0 +1,126 @@
+# Gryphus: files in and out. Part of jobmanager.sh.
+
+# Body 1: words `SHA:BYTES`. Body 2: their content, one after another. `stored SHA` or `bad SHA`.
+do_blobs() {
+  words=$(head -c "$1")
+  if [ -n "$EXACT" ]; then
+    for word in $words; do head -c "${word#*:}" >|"in/${word%:*}" || cat_away "${word#*:}" "in/${word%:*}"; done
+  else
+    head -c "$2" >|"$T/bundle"
+    offset=0
+    for word in $words; do
+      part "$offset" "${word#*:}" "$T/bundle" >|"in/${word%:*}"
+      offset=$((offset + ${word#*:}))
+    done
+    rm -f "$T/bundle"
+  fi
+  names=
+  for word in $words; do names="$names ${word%:*}"; done
+  take_in "$names"
+}
+# Where the disk is full the rest of the content must still leave the pipe, or nothing after it would be understood.
+cat_away() {
+  written=$(wc -c <"$2" 2>/dev/null)
+  say "fatal the disk of the site is full (${written:-0} of $1 bytes)"
+  exit 74
+}
+EXACT=
+[ "$(printf abcd | { head -c 2 >/dev/null && cat; })" = cd ] && EXACT=1
+
+# Body: words SHA, each of a file that was put into in/. `stored SHA` or `bad SHA WORDS`.
+do_admit() { take_in "$(head -c "$1")"; }
+
+take_in() { # $1 words SHA
+  # shellcheck disable=SC2086 # hashes have no blanks
+  good=$(cd in && $SHA $1 2>/dev/null | awk '{ sub(/^\*/, "", $2); if ($1 == $2) print $2 }')
+  # shellcheck disable=SC2086
+  [ -z "$good" ] || (cd in && chmod 400 $good && mv -f $good ../cache/) 2>/dev/null
+  for name in $1; do
+    if [ -f "cache/$name" ] && [ ! -f "in/$name" ]; then
+      say "stored $name"
+    else
+      say "bad $name"
+      rm -f "in/$name"
+    fi
+  done
+}
+
+# Body: words `f:KEY/NAME` (a file, or a directory with all its files), `n:KEY` (the new files at the top), `o:KEY`,
+# `e:KEY` (the streams); NAME with every odd byte as \0ooo. $2: files up to this size come in the answer, a number of
+# 512-byte blocks. Answers `missing KEY NAME`; `small NAME…` and `stream NONCE COUNT`, after which the files follow, each
+# ended by a newline, NONCE and a newline; `streamed STATUS`; `big NAME…`; `executable NAME…`. NAME here: under jobs/, %XX.
+do_fetch() {
+  words=$(head -c "$1") limit=$2
+  set --
+  for word in $words; do
+    key=${word#?:} name=''
+    case $word in
+      f:*) name=${key#*/} key=${key%%/*} ;;
+    esac
+    is_key "$key" || continue
+    if [ ! -d "jobs/$key" ]; then
+      say "gone $key"
+      continue
+    fi
+    case $word in
+      o:*) file=jobs/$key/stdout ;;
+      e:*) file=jobs/$key/stderr ;;
+      n:*)
+        new_files "$key"
+        while [ -n "$NEW" ]; do set -- "$@" "jobs/$key/work/${NEW%%/*}" && NEW=${NEW#*/}; done
+        continue
+        ;;
+      *)
+        plain=$name
+        case $name in *\\*) plain=$(printf '%b.' "$name") && plain=${plain%.} ;; esac
+        file=jobs/$key/work/$plain
+        ;;
+    esac
+    if [ -e "$file" ]; then set -- "$@" "$file"; else say "missing $key ${name:-${file##*/}}"; fi
+  done
+  [ $# -gt 0 ] || return 0
+  printf '\n%s\n' "$NONCE" >|"$T/mark"
+  # shellcheck disable=SC2016 # for the inner shell
+  LC_ALL=C find -L "$@" -type f ! -size "+$limit" -exec sh -c '
+    mark=$1 encode=$2 nonce=$3
+    shift 3
+    awk "$encode"" BEGIN { for (i = 1; i < ARGC; i++) print \"small \" encode(substr(ARGV[i], 6)); exit }" "$@"
+    count=$#
+    printf "stream %s %s\n" "$nonce" "$count"
+    for file do set -- "$@" "$file" "$mark"; done
+    shift "$count"
+    cat -- "$@"
+    printf "streamed %s\n" "$?"' sh "$T/mark" "$ENCODE" "$NONCE" {} + 2>/dev/null
+  list_files big "$@" -type f -size "+$limit"
+  list_files executable "$@" -type f -perm -100
+}
+# Body: words NAME under jobs/, odd bytes as \0ooo. `digest SHA256 NAME` for each that can be read.
+do_digest() {
+  for name in $(head -c "$1"); do
+    plain=$name
+    case $name in *\\*) plain=$(printf '%b.' "$name") && plain=${plain%.} ;; esac
+    digest=$($SHA 2>/dev/null <"jobs/$plain") && say "digest ${digest%% *} $name"
+  done
+}
+list_files() { # $1 kind, then what find takes
+  kind=$1
+  shift
+  LC_ALL=C find -L "$@" -exec awk "$ENCODE"' BEGIN { for (i = 2; i < ARGC; i++) print ARGV[1] " " encode(substr(ARGV[i], 6)); exit }' "$kind" {} + 2>/dev/null
+}
+
+# Sets NEW: the files at the top of the working directory that were not put there, each with a / after it.
+new_files() { # $1 key
+  NEW='' there=/
+  if [ -f "jobs/$1/names" ]; then
+    there=
+    while IFS= read -r line; do there=$there$line$NL; done <"jobs/$1/names"
+    there=$there$line
+  fi
+  set +f
+  for file in "jobs/$1/work"/* "jobs/$1/work"/.[!.]* "jobs/$1/work"/..?*; do
+    [ -f "$file" ] || continue
+    file=${file##*/}
+    case $there in *"/$file/"*) ;; *) NEW=$NEW$file/ ;; esac
+  done
+  set -f
+}

@@ -1,0 +1,201 @@
+import { BACKENDS } from '../backends/registry.ts';
+import { GryphusError } from '../errors.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import type {
+  AttemptSpec,
+  FetchOutcome,
+  FetchRequest,
+  Outcome,
+  Outcomes,
+  PollAnswer,
+  PollRequest,
+  Site,
+  SiteFacts,
+} from '../site/contract.ts';
+import type { Transport } from '../transport/contract.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { makeBundle } from './bundle.ts';
+import { cancel, forget } from './cancel.ts';
+import { commit } from './commit.ts';
+import { fetch } from './fetch.ts';
+import { readFacts } from './hello.ts';
+import { Looker } from './look.ts';
+import { prepare } from './prepare.ts';
+import { Session } from './session.ts';
+import { type SiteAudit, readAudit, readSteps, type SiteStep } from './site-report.ts';
+import { checkComplete, type SiteContext } from './site-context.ts';
+import { View } from './view.ts';
+
+export interface JobManagerOptions {
+  /** Shell lines that are run at the site before anything of ours. */
+  readonly prelude?: string;
+  /** The directory there that holds the agents' directories, `~/…` or absolute; default `~/.gryphus`. */
+  readonly scratch?: string;
+  /** fork: how many jobs run at once; default: the processors of the site. */
+  readonly slots?: number;
+  /** Submit commands at once, default 8. */
+  readonly parallelSubmits?: number;
+  /** Seconds that a prepared attempt waits for its commit (default an hour), and unused content stays (a day). */
+  readonly commitWithin?: number;
+  readonly cacheFor?: number;
+  /** The shell that runs the JobManager there, default `sh`. */
+  readonly shell?: string;
+  /** Milliseconds from TERM to KILL, default 10,000. */
+  readonly killAfter?: number;
+}
+
+export interface JobManagerSiteConfig {
+  readonly name: string;
+  readonly agentId: string;
+  readonly transport: Transport;
+  /** A name of src/backends/registry.ts. */
+  readonly backend: string;
+  readonly options?: JobManagerOptions;
+}
+
+/** A Site, and what `gryphus site audit` and `gryphus site test` ask of it. */
+export interface JobManagerSite extends Site {
+  /** All that the site holds under this agent's name. */
+  audit(): Promise<SiteAudit>;
+  /** A check-up, step by step. */
+  test(): Promise<readonly SiteStep[]>;
+}
+
+const SWEEP_EVERY = 3_600_000;
+
+/** Our JobManager over a transport, which stays the caller's to close. 'bad-config' for a batch system nobody knows. */
+export function openJobManagerSite(config: JobManagerSiteConfig): JobManagerSite {
+  return new ShellSite(config);
+}
+
+class ShellSite implements JobManagerSite {
+  readonly name: string;
+  readonly #site: SiteContext;
+  readonly #looker: Looker;
+  readonly #options: JobManagerOptions;
+  #sweptAt = Number.NEGATIVE_INFINITY;
+  /** Cursors of other clients, and of this one before it was started again, mean nothing here. */
+  readonly #origin = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
+
+  constructor(config: JobManagerSiteConfig) {
+    const options = config.options ?? {};
+    const backend = BACKENDS[config.backend];
+    if (backend === undefined) {
+      const known = Object.keys(BACKENDS).join(', ');
+      throw new GryphusError(
+        'bad-config',
+        `No backend drives the batch system '${config.backend}' (there are: ${known}).`,
+      );
+    }
+    let bundle: ReturnType<typeof makeBundle> | undefined;
+    const session = new Session({
+      name: config.name,
+      agentId: config.agentId,
+      transport: config.transport,
+      bundle: () => (bundle ??= makeBundle(backend, preludeOf(options))),
+      scratch: options.scratch ?? '~/.gryphus',
+      shell: options.shell ?? 'sh',
+    });
+    this.name = config.name;
+    this.#options = options;
+    this.#site = {
+      name: config.name,
+      session,
+      transport: config.transport,
+      backend,
+      view: new View(backend),
+      now: () => performance.now(),
+      listAgain: () => this.#looker.listAgain(),
+    };
+    this.#looker = new Looker(this.#site);
+  }
+
+  async describe(): Promise<SiteFacts> {
+    return readFacts(await this.#site.session.hello(), this.#site.backend.name);
+  }
+
+  prepare(specs: readonly AttemptSpec[]): Promise<Outcomes> {
+    return prepare(this.#site, specs);
+  }
+
+  commit(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return commit(this.#site, keys);
+  }
+
+  async poll(request: PollRequest): Promise<PollAnswer> {
+    const { session, view, now } = this.#site;
+    const until = now() + (request.waitMs ?? 0);
+    const seen = this.#seen(request.cursor);
+    crashPoint('jm.before-poll');
+    await this.#sweep();
+    for (;;) {
+      const news = session.newsCount;
+      const { chunks, queueError } = await this.#looker.look({
+        queue: seen === undefined || this.#looker.due <= 0,
+        follow: request.follow,
+      });
+      const reports = view.reports(seen ?? 0);
+      // What the attempts' own records say is true all the same.
+      if (queueError !== undefined && reports.length + chunks.length === 0) {
+        throw new GryphusError('site-busy', `The batch system of ${this.name} gives no answer: ${queueError}.`);
+      }
+      if (seen === undefined || reports.length > 0 || chunks.length > 0 || now() >= until) {
+        crashPoint('jm.after-poll');
+        return { cursor: `${this.#origin}.${view.change}`, complete: seen === undefined, reports, chunks };
+      }
+      const following = request.follow.length > 0 ? 1000 : Number.POSITIVE_INFINITY;
+      await session.news(news, Math.min(until - now(), Math.max(this.#looker.due, 50), following));
+    }
+  }
+
+  cancel(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return cancel(this.#site, this.#looker, keys, { killAfter: this.#options.killAfter ?? 10_000, giveUp: 120_000 });
+  }
+
+  fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {
+    return fetch(this.#site, requests);
+  }
+
+  async forget(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    const outcomes = new Map<AttemptKey, Outcome>();
+    crashPoint('jm.before-forget');
+    await forget(this.#site, keys, outcomes);
+    crashPoint('jm.after-forget');
+    checkComplete(this.name, keys, outcomes);
+    return outcomes;
+  }
+
+  async audit(): Promise<SiteAudit> {
+    return readAudit(await this.#site.session.exchange('audit', ['']), this.#site.backend);
+  }
+
+  async test(): Promise<readonly SiteStep[]> {
+    const answer = await this.#site.session.exchange('probe', ['']);
+    return readSteps(answer, this.#site.session.noise);
+  }
+
+  async close(): Promise<void> {
+    await this.#site.session.close();
+  }
+
+  #seen(cursor: string | undefined): number | undefined {
+    const [origin, change] = cursor?.split('.') ?? [];
+    return origin === this.#origin && change !== undefined ? Number(change) : undefined;
+  }
+
+  async #sweep(): Promise<void> {
+    const { session, now } = this.#site;
+    if (now() - this.#sweptAt < SWEEP_EVERY) return;
+    this.#sweptAt = now();
+    const { commitWithin = 3600, cacheFor = 86_400 } = this.#options;
+    await session.exchange('sweep', [''], [commitWithin, cacheFor], 600_000);
+  }
+}
+
+function preludeOf({ prelude = '', slots, parallelSubmits }: JobManagerOptions): string {
+  return [
+    prelude,
+    ...(slots === undefined ? [] : [`GRYPHUS_SLOTS=${Math.max(1, Math.floor(slots))}`]),
+    ...(parallelSubmits === undefined ? [] : [`GRYPHUS_SUBMITS=${Math.max(1, Math.floor(parallelSubmits))}`]),
+  ].join('\n');
+}

@@ -1,0 +1,38 @@
+import { GryphusError } from '../errors.ts';
+import type { SiteFacts } from '../site/contract.ts';
+import type { Answer } from './answer.ts';
+import { percentDecode } from './escape.ts';
+
+/** What the JobManager says of its site when it starts. */
+export function readFacts(hello: Answer, batch: string): SiteFacts {
+  const facts = factsOf(hello);
+  const disk = Number(facts.get('disk'));
+  return {
+    host: facts.get('host') ?? '',
+    os: facts.get('os') ?? '',
+    arch: facts.get('arch') ?? '',
+    user: facts.get('user') ?? '',
+    home: homeOf(hello),
+    freeDiskKb: facts.get('disk') && Number.isFinite(disk) ? disk : undefined,
+    batch,
+    batchVersion: facts.get('batch') || undefined,
+  };
+}
+
+/** Our directory at the site, absolute. */
+export function homeOf(hello: Answer): string {
+  const home = factsOf(hello).get('home');
+  if (!home?.startsWith('/')) throw new GryphusError('protocol-error', 'The site did not say where its directory is.');
+  return home;
+}
+
+function factsOf(hello: Answer): Map<string, string> {
+  return new Map(
+    hello.lines
+      .filter((line) => line.kind === 'fact')
+      .map(({ rest }) => {
+        const [name = '', ...value] = rest.split(' ');
+        return [name, percentDecode(value.join(' '))];
+      }),
+  );
+}

@@ -1,0 +1,188 @@
+#!/bin/sh
+# Gryphus: the site's half. Reads requests from standard input and answers on standard output.
+#   jobmanager.sh ROOT AGENT NONCE
+# ROOT   the directory that holds the agents' directories at this site
+# NONCE  comes back in the first line, so that noise of log-in scripts before it is known for noise
+#
+# A request is one line `ID VERB SIZE…` and then as many bytes as its SIZEs say. An answer is lines `KIND WORDS…`, some
+# announce raw bytes, and a last line `end ID STATUS`. Nobody asks again before that line, so there is no reading ahead.
+# Names, keys and numbers travel as they are (no blanks), other text with every odd byte as %XX or \0ooo. Lines
+# `gryphus: news` on standard error say that there is something to ask for.
+#
+# One attempt is a directory jobs/KEY:
+#   spec           the record; whole when its last line is `end`
+#   intent.N       written before submission N, never without it
+#   id.N           the batch system's answer to it, a hint
+#   refused.N      or what its submit command said when it failed
+#   run.lock.N     a directory: the wrapper has it, the program of submission N may have started. A plain file: buried,
+#                  no copy of submission N can ever start. Either is made by a call that fails if there is one.
+#   cancelled      no further submission
+#   exit           how the program ended
+# Submission N + 1 is made only after N was buried, so the program starts at most once, whatever the queue does.
+umask 077
+PATH=$PATH:/usr/local/bin:/usr/bin:/bin
+BIN=$(dirname "$0")
+# shellcheck source=/dev/null # the site's own lines, which may expect an ordinary shell
+. "$BIN/prelude.sh" </dev/null >&2
+set -ufC
+unset LC_ALL
+LC_ALL=C
+ROOT=$1/$2
+AGENT=$2
+NONCE=$3
+PREFIX=gryphus.$AGENT.
+NL='
+'
+# Bytes, not characters; what jobs inherit stays as the site has it.
+awk() { LC_ALL=C command awk "$@"; }
+say() { printf '%s\n' "$*"; }
+
+for dir in jobs cache in events tmp trash; do [ -d "$ROOT/$dir" ] || mkdir -p "$ROOT/$dir"; done
+cd "$ROOT" || exit 73
+ROOT=$(pwd)
+T=tmp/$NONCE
+mkdir "$T" 2>/dev/null
+HOST=$(uname -n)
+BOOT=-
+[ -r /proc/sys/kernel/random/boot_id ] && read -r BOOT </proc/sys/kernel/random/boot_id
+printf '%s %s\n' "$HOST" "$$" >|"$T/pid" 2>/dev/null
+
+# Test runs name a place, and the JobManager dies there as if the machine took it: once, or at the COUNT-th pass.
+CRASH=
+[ -r crash-point ] && IFS=: read -r CRASH CRASH_AT <crash-point
+crash_point() {
+  [ "$CRASH" = "$1" ] || return 0
+  CRASH_AT=$((${CRASH_AT:-1} - 1))
+  [ "$CRASH_AT" -gt 0 ] && return 0
+  rm -f crash-point
+  kill -9 "$$"
+  exit 137
+}
+
+# What differs between sites is probed once.
+TIMEOUT=
+timeout -s KILL 5 true 2>/dev/null && TIMEOUT=1
+bounded() { # $1 seconds, then a command: status 124 or 137 where it took longer
+  seconds=$1
+  shift
+  if [ -n "$TIMEOUT" ]; then timeout -s KILL "$seconds" "$@"; else "$@"; fi
+}
+SYNC=
+case $(sync --help 2>&1) in *FILE*) SYNC=1 ;; esac
+TICK=1
+sleep 0.01 2>/dev/null && TICK=0.3
+SHA=
+for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256sum'; do
+  # shellcheck disable=SC2086 # a command and its options
+  [ -z "$SHA" ] && printf x | $tool >/dev/null 2>&1 && SHA=$tool
+done
+# Bytes [$1, $1 + $2) of the file $3; a file only grows while it is asked for.
+part() { tail -c "+$(($1 + 1))" -- "$3" | head -c "$2"; }
+
+# Text for one line: bytes outside of printable ASCII, blanks and % as %XX.
+ENCODE='BEGIN { for (i = 1; i < 256; i++) code[sprintf("%c", i)] = sprintf("%%%02X", i) }
+function encode(text, out, i, c) {
+  if (text !~ /[^A-Za-z0-9._\/:@+,=-]/) return text
+  for (i = 1; i <= length(text); i++) {
+    c = substr(text, i, 1)
+    out = out (c ~ /[A-Za-z0-9._\/:@+,=-]/ ? c : code[c])
+  }
+  return out
+}'
+encoded() { # standard input as one word
+  awk "$ENCODE"' { text = text (NR > 1 ? "\n" : "") $0 } END { print encode(substr(text, 1, 4000)) }'
+}
+
+is_key() { case $1 in '' | .* | *[!A-Za-z0-9._-]*) return 1 ;; esac }
+
+current() { # sets CURRENT: the highest submission of $1 that was meant, 0 for none
+  CURRENT=0
+  while [ -e "jobs/$1/intent.$((CURRENT + 1))" ]; do CURRENT=$((CURRENT + 1)); done
+}
+
+# Takes the lock of submission $2 for good, with the word $3. Fails where the wrapper has it.
+bury() {
+  printf '%s\n' "$3" 2>/dev/null >"jobs/$1/run.lock.$2" && return 0
+  [ -f "jobs/$1/run.lock.$2" ]
+} 2>/dev/null
+
+WORKER=0
+# Splits the words of $1 among background workers; each calls $3 for its words.
+in_parallel() { # $1 words, $2 workers, $3 function
+  index=0
+  while [ "$index" -lt "$2" ]; do
+    (
+      WORKER=$index turn=0
+      for word in $1; do
+        [ "$turn" -eq "$index" ] && "$3" "$word"
+        turn=$(((turn + 1) % $2))
+      done
+    ) </dev/null &
+    index=$((index + 1))
+  done
+  wait
+}
+
+for piece in backend records looking carrying sweeping; do
+  # shellcheck source=/dev/null
+  . "$BIN/$piece.sh"
+done
+
+# Says when something lies in events/ that nobody was told of.
+watch_events() {
+  told=
+  hot=0
+  while kill -0 "$$"; do
+    wait_for_event
+    set +f
+    set -- events/*
+    set -f
+    if [ ! -e "$1" ]; then
+      told=
+    elif [ "$*" != "$told" ]; then
+      told=$*
+      hot=40
+      say 'gryphus: news' >&2
+    fi
+  done
+} </dev/null >/dev/null
+tick() { # often for a while after something happened
+  if [ "$hot" -gt 0 ] && [ "$TICK" != 1 ]; then
+    hot=$((hot - 1))
+    sleep 0.1 2>/dev/null
+  else
+    sleep "$TICK" 2>/dev/null
+  fi
+}
+
+say_hello() {
+  say "gryphus-jobmanager 1 $NONCE"
+  say "fact host $HOST"
+  say "fact os $(uname -s) $(uname -r)"
+  say "fact arch $(uname -m)"
+  say "fact user $(id -un)"
+  say "fact home $(printf %s "$ROOT" | encoded)"
+  say "fact disk $(df -Pk . 2>/dev/null | awk 'NR == 2 { print $4 }')"
+  say "fact boot $BOOT"
+  say "fact tools timeout=${TIMEOUT:-0} tick=$TICK sha=$(printf %s "$SHA" | encoded)"
+  [ -w jobs ] && say 'fact writable 1'
+  say "fact batch $(backend_version 2>&1 </dev/null | encoded)"
+  say 'end 0 0'
+}
+
+backend_start
+say_hello
+trap 'rm -rf "$T"; kill "$WATCHER" 2>/dev/null' EXIT
+trap 'exit 129' HUP TERM
+watch_events &
+WATCHER=$!
+while IFS=' ' read -r id verb size rest; do
+  case $verb in
+    prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | blobs | admit | account | sweep | audit | probe)
+      # shellcheck disable=SC2086 # numbers
+      "do_$verb" "$size" $rest
+      say "end $id $?"
+      ;;
+    *) say "end $id 64" ;;
+  esac
+done

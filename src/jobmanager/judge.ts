@@ -1,0 +1,193 @@
+import type { Backend, Verdict } from '../backends/contract.ts';
+import type { Ending, Report, SiteCause } from '../site/contract.ts';
+import { type Entry, presentLine, type QueueLine } from './entry.ts';
+
+/**
+ * What to do before more can be said. `bury`: take the lock, so that the submission can never start. `look`: ask the
+ * queue soon. `account`: ask the accounting. `prune`: take copies that must not run out of the queue.
+ */
+export type Deed = 'bury' | 'look' | 'account' | 'prune';
+
+export interface Judgement {
+  readonly report: Report;
+  readonly deed?: Deed;
+  /** The judgement may change by time alone. */
+  readonly restless?: boolean;
+}
+
+/** Submissions of one attempt that ended before they started, before that is called the site's fault. */
+const MOST_LOST = 3;
+/** An exit record that says more than the queue's verdict is usually there within this time. */
+const RECORD_MS = 3000;
+
+/** What the site says of an attempt, from what is known of it at `now` (milliseconds). Pure and total. */
+export function judge(entry: Entry, backend: Backend, now: number): Judgement {
+  if (entry.submission === 0) return { report: { key: entry.key, is: 'prepared' } };
+  const line = presentLine(entry);
+  if (entry.exit !== undefined) return judgeExit(entry, line, backend, now);
+  if (entry.owner !== undefined) return judgeStarted(entry, line, backend, now);
+  return judgeUnstarted(entry, line, backend, now);
+}
+
+/** The program ended. Where a signal was about, the batch system may know who sent it. */
+function judgeExit(entry: Entry, line: QueueLine | undefined, backend: Backend, now: number): Judgement {
+  const record = entry.exit;
+  if (record === undefined) return unclear(entry, 'no exit record');
+  if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
+  if (line?.entry.is === 'ended') return ended(entry, blame(record.ending, line.entry));
+  if (line?.entry.is === 'waiting' || line?.entry.is === 'held')
+    return ended(entry, blame(record.ending, requeued(line)));
+  if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
+  if (now - entry.exitSeenAt < backend.patience.verdict)
+    return { ...running(entry, line), deed: 'look', restless: true };
+  if (line === undefined && backend.accounts && entry.account === undefined && askable(entry)) {
+    return { ...running(entry, line), deed: 'account', restless: true };
+  }
+  return ended(entry, record.ending);
+}
+
+/** The lock is taken, so it may have started, and must not be started again. */
+function judgeStarted(entry: Entry, line: QueueLine | undefined, backend: Backend, now: number): Judgement {
+  const { patience } = backend;
+  const left = secondOfSameJob(entry);
+  if (left !== undefined && (line === undefined || line.entry.is === 'ended' || line.entry.is === 'waiting'))
+    return left;
+  if (line === undefined) {
+    if (entry.looksWithout < 2 || now - entry.missingSince < patience.lag) {
+      return { ...running(entry, line), deed: 'look', restless: true };
+    }
+    if (backend.accounts && entry.account === undefined && askable(entry)) {
+      return { ...running(entry, line), deed: 'account', restless: true };
+    }
+    const known = typeof entry.account === 'object' && entry.account.by !== 'itself' ? entry.account : undefined;
+    const words = known?.words ?? 'it is gone from the queue and left no exit status';
+    return bySite(entry, causeOf(known?.by ?? 'itself'), words);
+  }
+  const state = line.entry;
+  switch (state.is) {
+    case 'ended': {
+      const itself = state.by === 'itself';
+      if (now - line.since < (itself ? patience.lag : RECORD_MS)) return { ...running(entry, line), restless: true };
+      const words = itself ? `the queue says ${state.words}, and there is no exit status` : state.words;
+      return bySite(entry, causeOf(state.by), words);
+    }
+    case 'waiting':
+    case 'held':
+      // The site put it back into its queue after it had started: the first copy is dead, the next one will leave.
+      if (now - line.since < RECORD_MS) return { ...running(entry, line), deed: 'look', restless: true };
+      return { ...bySite(entry, 'preempted', requeued(line).words), deed: 'prune' };
+    case 'suspended':
+      return { report: { key: entry.key, is: 'suspended', batchId: line.batchId, why: state.words } };
+    case 'unclear':
+      return { report: { key: entry.key, is: 'unclear', batchId: line.batchId, words: state.words } };
+    case 'running':
+      return running(entry, line);
+  }
+}
+
+/** The lock is free, or ours. */
+function judgeUnstarted(entry: Entry, line: QueueLine | undefined, backend: Backend, now: number): Judgement {
+  const { key, submission } = entry;
+  const state = line?.entry;
+  if (entry.buried !== undefined) return buried(entry, line);
+  if (state === undefined) {
+    const sure = entry.looksWithout >= 2 && now - entry.missingSince >= backend.patience.lost;
+    const refusal = entry.refused && backend.refusalOf(entry.refused.status, entry.refused.words);
+    if (sure || (refusal !== undefined && refusal !== 'unclear')) return { ...queued(entry, line), deed: 'bury' };
+    return { ...queued(entry, line), deed: 'look', restless: true };
+  }
+  const batchId = line?.batchId ?? '';
+  switch (state.is) {
+    case 'waiting':
+      return queued(entry, line, state.words);
+    case 'held':
+      return { report: { key, is: 'held-by-site', batchId, why: state.words } };
+    case 'suspended':
+      return { report: { key, is: 'suspended', batchId, why: state.words } };
+    case 'running':
+      return running(entry, line);
+    case 'unclear':
+      return { report: { key, is: 'unclear', batchId, words: state.words } };
+    case 'ended': {
+      // Its lock may be on its way to us.
+      const early = now - (line?.since ?? now) < Math.min(RECORD_MS, backend.patience.lag);
+      if (early) return { ...queued(entry, line), restless: true };
+      return submission >= 1 ? { ...queued(entry, line), deed: 'bury' } : queued(entry, line);
+    }
+  }
+}
+
+/** Nothing of the present submission can start any more; was that the site's will? */
+function buried(entry: Entry, line: QueueLine | undefined): Judgement {
+  if (entry.cancelled) return bySite(entry, 'cancelled', 'it was cancelled before it started');
+  const state = line?.entry;
+  const deed = state !== undefined && state.is !== 'ended' ? ({ deed: 'prune' } as const) : {};
+  if (state?.is === 'ended' && WANTED.has(state.by)) return bySite(entry, state.by as SiteCause, state.words);
+  if (entry.submission >= MOST_LOST && state?.is === 'ended') {
+    const words = `submitted ${entry.submission} times, it never started: ${state.words}`;
+    return bySite(entry, state.by === 'itself' ? 'cannot-start' : state.by, words);
+  }
+  const why = entry.refused?.words ?? (state?.is === 'ended' ? state.words : 'the batch system does not have it');
+  return { report: { key: entry.key, is: 'lost', why }, ...deed };
+}
+const WANTED: ReadonlySet<string> = new Set(['cancelled', 'deadline', 'timeout', 'out-of-memory']);
+
+/** A copy with the same batch id found the lock: the site started the job again, so its first run is over. */
+function secondOfSameJob(entry: Entry): Judgement | undefined {
+  const id = entry.second?.batchId;
+  if (id === undefined || id !== entry.owner?.batchId) return undefined;
+  return bySite(entry, 'preempted', 'the site ended it and put it back into its queue; it was not started again');
+}
+
+function requeued(line: QueueLine): Verdict {
+  const words = 'words' in line.entry ? line.entry.words : '';
+  const by = /node|NODE/.test(words) ? 'node-fail' : 'preempted';
+  return { by, words: `the site put it back into its queue (${words})` };
+}
+
+/** Ended by itself, and nobody knows how. */
+function causeOf(by: Verdict['by']): SiteCause {
+  return by === 'itself' ? 'vanished' : by;
+}
+
+/** The record, with the site's cause where it had one. */
+function blame(ending: Ending, verdict: Verdict): Ending {
+  if (verdict.by === 'itself' || ending.how.kind === 'by-site') return ending;
+  const how = ending.how;
+  const status = how.kind === 'exited' ? `exit status ${how.code}` : `signal ${how.signal}`;
+  return { ...ending, how: { kind: 'by-site', cause: verdict.by, words: verdict.words }, words: status };
+}
+
+function ended(entry: Entry, ending: Ending): Judgement {
+  return { report: { key: entry.key, is: 'ended', ...ending } };
+}
+
+function bySite(entry: Entry, cause: SiteCause, words: string): Judgement {
+  const { owner } = entry;
+  return ended(entry, {
+    how: { kind: 'by-site', cause, words },
+    ...(owner?.host === undefined ? {} : { host: owner.host }),
+    ...(owner?.startedAt === undefined ? {} : { startedAt: owner.startedAt }),
+  });
+}
+
+function running(entry: Entry, line: QueueLine | undefined): { report: Report } {
+  const batchId = line?.batchId ?? entry.batchId;
+  const host = entry.owner?.host ?? (line?.entry.is === 'running' ? line.entry.host : undefined);
+  const since = entry.owner?.startedAt;
+  const known = { ...(batchId && { batchId }), ...(host && { host }), ...(since === undefined ? {} : { since }) };
+  return { report: { key: entry.key, is: 'running', ...known } };
+}
+
+function queued(entry: Entry, line: QueueLine | undefined, why?: string): { report: Report } {
+  const batchId = line?.batchId ?? entry.batchId;
+  return { report: { key: entry.key, is: 'queued', ...(batchId && { batchId }), ...(why && { why }) } };
+}
+
+function unclear(entry: Entry, words: string): Judgement {
+  return { report: { key: entry.key, is: 'unclear', words } };
+}
+
+function askable(entry: Entry): boolean {
+  return (entry.owner?.batchId ?? entry.batchId) !== undefined;
+}

@@ -1,0 +1,119 @@
+import type { AttemptKey } from '../job/ids.ts';
+import type { Chunk, Follow } from '../site/contract.ts';
+import type { Answer } from './answer.ts';
+import type { Entry } from './entry.ts';
+import { percentDecode } from './escape.ts';
+import type { Deed } from './judge.ts';
+import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
+
+/** Most bytes of one stream in one answer. */
+const CHUNK = 256 * 1024;
+
+export interface LookResult {
+  readonly chunks: readonly Chunk[];
+  /** Why the batch system gave no good answer; undefined where it did, or was not asked. */
+  readonly queueError: string | undefined;
+}
+
+/** Looks at the site again and again: which answers were taken in, which events are still to be acknowledged. */
+export class Looker {
+  readonly #site: SiteContext;
+  #acks: string[] = [];
+  #generation = 0;
+  #listed = false;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #troubled = false;
+  readonly #asked = new Set<string>();
+
+  constructor(site: SiteContext) {
+    this.#site = site;
+  }
+
+  /** Everything is listed at the next look. */
+  listAgain(): void {
+    this.#listed = false;
+  }
+
+  /** Milliseconds until the queue should be asked again. */
+  get due(): number {
+    const { patience } = this.#site.backend;
+    const soon = this.#troubled || this.#site.view.inDoubt;
+    const every = soon ? patience.lookAgain : patience.lookEvery;
+    return this.#lookedAt + every - this.#site.now();
+  }
+
+  /** One exchange, and what the answer asks for: burying, accounting, taking strays out of the queue. */
+  async look(options: { queue: boolean; follow?: readonly Follow[] }): Promise<LookResult> {
+    const { session, view, now } = this.#site;
+    await session.hello();
+    const list = !this.#listed || this.#generation !== session.generation;
+    const queue = options.queue || list;
+    const acks = this.#acks;
+    const follow = (options.follow ?? []).map(({ key, stdout, stderr }) => `${key}:${stdout}:${stderr}`);
+    const generation = session.generation;
+    const body = words([...acks.map((name) => `ack:${name}`), ...follow]);
+    const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, CHUNK]);
+    this.#acks = view.take(answer, now());
+    const error = queueError(answer);
+    if (queue) {
+      this.#lookedAt = now();
+      this.#troubled = error !== undefined;
+    }
+    // A JobManager that was started over within this exchange told differences to nobody.
+    this.#listed = (list || this.#generation === generation) && session.generation === generation;
+    this.#generation = generation;
+    await this.#act(view.judge(now()));
+    return { chunks: chunksOf(answer), queueError: error };
+  }
+
+  async #act(deeds: ReadonlyMap<Deed, readonly Entry[]>): Promise<void> {
+    const { session, view, now, backend } = this.#site;
+    for (const batch of batches(deeds.get('bury') ?? [], 500)) {
+      const answer = await session.exchange('bury', [words(batch.map((entry) => `${entry.key}:${entry.submission}`))]);
+      for (const [key = '', n] of wordsOf(answer, 'buried')) view.buriedBy(key as AttemptKey, Number(n), 'lost');
+      if (wordsOf(answer, 'taken').length > 0) this.listAgain();
+    }
+    const ids = [
+      ...new Set((deeds.get('account') ?? []).flatMap((entry) => entry.owner?.batchId ?? entry.batchId ?? [])),
+    ];
+    for (const batch of batches(ids, 200)) {
+      const answer = await session.exchange('account', [words(batch)]);
+      const said = answer.lines
+        .filter((line) => line.kind === 'account')
+        .flatMap((line) => backend.accountOf?.(line.rest) ?? []);
+      // Several lines of one id: the last is its latest run.
+      for (const account of said) view.accountFor(account.id, account);
+      for (const id of batch) view.accountFor(id, 'nothing');
+    }
+    const strays = [
+      ...view.strays(),
+      ...(deeds.get('prune') ?? []).map((entry) => `gryphus.${entry.key}.${entry.submission}`),
+    ];
+    const fresh = [...new Set(strays)].filter((tag) => !this.#asked.has(tag));
+    if (fresh.length > 0) {
+      await session.exchange('prune', [words(fresh)]);
+      for (const tag of fresh) this.#asked.add(tag);
+    }
+    if (deeds.has('bury') || deeds.has('account')) view.judge(now());
+  }
+}
+
+/** Why the queue's answer was not good, by the site's words. */
+function queueError(answer: Answer): string | undefined {
+  const [verdict, status, said = ''] = wordsOf(answer, 'queue')[0] ?? [];
+  if (verdict !== 'bad') return undefined;
+  if (status === '124' || status === '137') return 'its queue command did not answer in time';
+  const words = percentDecode(said).trim().split('\n').at(-1);
+  return words === undefined || words === '' ? 'its queue command gave no answer that could be read' : words;
+}
+
+function chunksOf(answer: Answer): Chunk[] {
+  return answer.lines.flatMap(({ kind, rest, bytes }) => {
+    const [key = '', stream, offset] = rest.split(' ');
+    const data = bytes[0];
+    if (kind !== 'data' || data === undefined || data.length === 0) return [];
+    return [
+      { key: key as AttemptKey, stream: stream === 'err' ? 'stderr' : 'stdout', offset: Number(offset), data } as const,
+    ];
+  });
+}

@@ -1,0 +1,138 @@
+# Gryphus: what became of the attempts. Part of jobmanager.sh.
+
+# Body: words `ack:EVENT` (known, to be deleted) and `KEY:OUT:ERR` (streams wanted from these offsets).
+# $2: 1 to ask the batch system. $3: 1 for all that the site holds. $4: most bytes of a stream in one answer.
+# Answers, the queue before the directory, so that what is missing in both was nowhere:
+#   queue full|same|diff  and before it `+ TAG ID REST` and `- TAG ID`; or `queue bad STATUS WORDS`
+#   job KEY N FLAGS       FLAGS: c cancelled; then its lines `id`, `owner`, `exit`, `refused`, `buried` until the next job
+#   event NAME LINE
+#   data KEY out|err OFFSET BYTES, then the bytes and a newline
+do_poll() {
+  acked='' streams=''
+  for word in $(head -c "$1"); do
+    case $word in
+      ack:*) acked="$acked events/${word#ack:}" ;;
+      *) streams="$streams $word" ;;
+    esac
+  done
+  # shellcheck disable=SC2086 # names have no blanks
+  [ -z "$acked" ] || rm -f $acked
+  say "time $(date +%s)"
+  [ "$2" = 0 ] || ask_queue
+  [ "$3" = 0 ] || list_jobs
+  list_events
+  [ -z "$streams" ] || follow "$streams" "$4"
+}
+
+# The difference to the answer before; only a good answer, known by its heading, is one.
+ask_queue() {
+  old=$T/queue.$((LOOKS % 2)) new=$T/queue.$(((LOOKS + 1) % 2))
+  answer=$(backend_queue 2>|"$T/why" </dev/null)
+  status=$?
+  [ "$status" -eq 0 ] || { say "queue bad $status $(encoded <"$T/why")" && return; }
+  kind='diff'
+  [ -f "$old" ] || kind=full
+  rm -f "$new"
+  printf '%s\n' "$answer" | awk -v "heading=$QUEUE_HEADING" -v "prefix=$PREFIX" -v "old=$old" -v "new=$new" '
+    BEGIN { while ((getline line < old) > 0) was[line] = 1; printf "" > new }
+    NR == 1 { if ($1 != heading) exit 3; next }
+    index($1, prefix) == 1 {
+      print > new
+      here[$1 " " $2] = 1
+      if (!($0 in was)) print "+ " $0
+    }
+    END {
+      if (NR == 0) exit 3
+      for (line in was) {
+        split(line, part, " ")
+        if (!((part[1] " " part[2]) in here)) print "- " part[1] " " part[2]
+      }
+    }'
+  status=$?
+  if [ "$status" -eq 0 ] && [ -f "$new" ]; then
+    LOOKS=$((LOOKS + 1))
+    say "queue $kind"
+  else
+    rm -f "$new"
+    say "queue bad $status $(printf '%s\n' "$answer" | head -n 3 | encoded)"
+  fi
+}
+LOOKS=0
+
+list_jobs() {
+  set +f
+  set -- jobs/*
+  set -f
+  for dir; do
+    key=${dir#jobs/}
+    [ -f "$dir/spec" ] || continue
+    list_job "$key"
+  done
+  # An answer that names nothing is only believed with this line.
+  [ -r jobs ] && say all
+}
+list_job() { # $1 key
+  dir=jobs/$1
+  current "$1"
+  flags=-
+  [ -e "$dir/cancelled" ] && flags=c
+  say "job $1 $CURRENT $flags"
+  [ "$CURRENT" -gt 0 ] || return 0
+  line='' lock=$dir/run.lock.$CURRENT
+  [ -f "$dir/id.$CURRENT" ] && IFS= read -r line <"$dir/id.$CURRENT" && say "id $line"
+  [ -f "$dir/refused.$CURRENT" ] && say "refused $(refusal "$1" "$CURRENT")"
+  if [ -d "$lock" ]; then
+    line=
+    [ -f "$lock/owner" ] && IFS= read -r line <"$lock/owner"
+    say "owner $line"
+  elif [ -f "$lock" ]; then
+    line=
+    IFS= read -r line <"$lock"
+    say "buried $line"
+  fi
+  [ -f "$dir/exit" ] && IFS= read -r line <"$dir/exit" && say "exit $line"
+  return 0
+}
+
+list_events() {
+  set +f
+  set -- events/*
+  set -f
+  [ -e "$1" ] || return 0
+  awk '/ \.$/ { name = FILENAME; sub(/^events\//, "", name); print "event " name " " $0 }' "$@" 2>/dev/null
+  return 0
+}
+
+follow() { # $1 words KEY:OUT:ERR, $2 most bytes
+  names=
+  for word in $1; do
+    key=${word%%:*}
+    is_key "$key" && [ -f "jobs/$key/stdout" ] && names="$names jobs/$key/stdout jobs/$key/stderr"
+  done
+  [ -n "$names" ] || return 0
+  # One look at all sizes; a process only for what grew.
+  # shellcheck disable=SC2086 # names have no blanks
+  wc -c $names 2>/dev/null | awk -v "words=$1" -v "cap=$2" '
+    BEGIN { n = split(words, word, " "); for (i = 1; i <= n; i++) { split(word[i], p, ":"); at[p[1] "/stdout"] = p[2]; at[p[1] "/stderr"] = p[3] } }
+    { name = $2; sub(/^jobs\//, "", name) }
+    name in at && $1 > at[name] { left = $1 - at[name]; print $2, at[name], left > cap ? cap : left }' >|"$T/grown"
+  while read -r name offset bytes; do
+    part "$offset" "$bytes" "$name" >|"$T/chunk" || continue
+    bytes=$(wc -c <"$T/chunk")
+    key=${name#jobs/}
+    case $name in *out) stream=out ;; *) stream=err ;; esac
+    say "data ${key%/*} $stream $offset $((bytes))"
+    cat "$T/chunk"
+    say
+  done <"$T/grown"
+  rm -f "$T/chunk" "$T/grown"
+}
+
+# Body: words ID. What the accounting says of these ended jobs, raw, each line as `account LINE`; then `accounts STATUS WORDS`.
+do_account() {
+  # shellcheck disable=SC2046 # ids have no blanks
+  answer=$(backend_account $(head -c "$1") 2>|"$T/why" </dev/null)
+  status=$?
+  [ -z "$answer" ] || printf '%s\n' "$answer" | sed 's/^/account /'
+  say "accounts $status $(encoded <"$T/why")"
+}

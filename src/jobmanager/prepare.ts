@@ -1,0 +1,61 @@
+import type { AttemptKey } from '../job/ids.ts';
+import type { AttemptSpec, Outcome, Outcomes } from '../site/contract.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { batches, checkComplete, refuse, type SiteContext, unwritten, words, wordsOf } from './site-context.ts';
+import { blobsOf, specLines, unfit } from './spec.ts';
+import { sendBlobs } from './send-blobs.ts';
+
+/** Records in one request: a few hundred kilobytes. */
+const BATCH = 250;
+/** Content that the site says it lacks is sent, and asked for again; a sweep between is possible, an endless one not. */
+const ROUNDS = 4;
+
+/** PREPARE: the content that is missing, then the records, all of a batch in one exchange. */
+export async function prepare(site: SiteContext, specs: readonly AttemptSpec[]): Promise<Outcomes> {
+  const outcomes = new Map<AttemptKey, Outcome>();
+  const fit: AttemptSpec[] = [];
+  for (const spec of specs) {
+    const why = unfit(spec);
+    if (why === undefined) fit.push(spec);
+    else outcomes.set(spec.key, refuse('never', 'site-refused', why));
+  }
+  crashPoint('jm.before-prepare');
+  for (const batch of batches(fit, BATCH)) await prepareBatch(site, batch, outcomes);
+  crashPoint('jm.after-prepare');
+  const asked = specs.map((spec) => spec.key);
+  checkComplete(site.name, asked, outcomes);
+  return outcomes;
+}
+
+async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], outcomes: Map<AttemptKey, Outcome>) {
+  let left = batch;
+  for (let round = 1; left.length > 0; round++) {
+    const blobs = new Map(left.flatMap((spec) => blobsOf(spec).map((blob) => [blob.sha256, blob] as const)));
+    const names = [...[...blobs.keys()].map((sha) => `blob:${sha}`), ...left.map((spec) => spec.key)];
+    const records = left.map((spec) => `= ${spec.key}\n${specLines(spec, site.backend).join('\n')}\n`).join('');
+    const answer = await site.session.exchange('prepare', [words(names), records]);
+    for (const [key = ''] of wordsOf(answer, 'ok')) {
+      outcomes.set(key as AttemptKey, { ok: true });
+      site.view.prepared(key as AttemptKey);
+    }
+    for (const [key = '', why] of wordsOf(answer, 'failed')) outcomes.set(key as AttemptKey, unwritten(site.name, why));
+    const missing = wordsOf(answer, 'missing').flatMap(([sha = '']) => blobs.get(sha) ?? []);
+    if (missing.length === 0) return;
+    const unsent =
+      round < ROUNDS
+        ? await sendBlobs(site, missing)
+        : new Map(
+            missing.map((blob) => [
+              blob.sha256,
+              refuse('later', 'disk-full', `${site.name} does not keep ${blob.path}.`),
+            ]),
+          );
+    for (const spec of left) {
+      const refusal = blobsOf(spec)
+        .map((blob) => unsent.get(blob.sha256))
+        .find((outcome) => outcome !== undefined);
+      if (refusal !== undefined) outcomes.set(spec.key, refusal);
+    }
+    left = left.filter((spec) => !outcomes.has(spec.key));
+  }
+}

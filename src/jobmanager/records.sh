@@ -1,0 +1,205 @@
+# Gryphus: the attempts' records at the site. Part of jobmanager.sh.
+
+# Body 1: words `blob:SHA` (needed) and keys. Body 2: for each key a line `= KEY` and the lines of its spec.
+# Answers `missing SHA` and does nothing more, or for each key `ok KEY` or `failed KEY WORDS`.
+do_prepare() {
+  words=$(head -c "$1") missing='' touched='' new=''
+  for word in $words; do
+    case $word in
+      blob:*)
+        word=${word#blob:}
+        if [ -f "cache/$word" ]; then touched="$touched cache/$word"; else missing="$missing $word"; fi
+        ;;
+      *)
+        is_key "$word" || continue
+        if [ -f "jobs/$word/spec" ]; then say "ok $word"; else new="$new $word"; fi
+        ;;
+    esac
+  done
+  if [ -n "$missing" ] || [ -z "$new" ]; then
+    head -c "$2" >/dev/null
+    for word in $missing; do say "missing $word"; done
+    return 0
+  fi
+  # shellcheck disable=SC2086 # keys and hashes have no blanks
+  {
+    [ -z "$touched" ] || touch -c $touched
+    mkdir -p "$T/stage" && (cd "$T/stage" && mkdir $new) 2>|"$T/why"
+  }
+  head -c "$2" | {
+    awk -v "stage=$T/stage/" -v "keys=$new" -v "now=$(date +%s)" '
+      BEGIN { n = split(keys, list, " "); for (i = 1; i <= n; i++) want[list[i]] = 1 }
+      /^= / { if (out) close(out); out = ($2 in want) ? stage $2 "/spec" : ""; if (out) print "prepared " now > out; next }
+      out { print > out }' 2>>"$T/why"
+    cat >/dev/null
+  }
+  crash_point jm.prepare-staged
+  whole=$(
+    # shellcheck disable=SC2046,SC2086
+    cd "$T/stage" && awk '$0 == "end" { sub(/\/.*/, "", FILENAME); print FILENAME }' $(for key in $new; do echo "$key/spec"; done)
+  ) 2>>"$T/why"
+  # shellcheck disable=SC2086
+  [ -z "$whole" ] || (cd "$T/stage" && mv $whole ../../../jobs/) 2>>"$T/why"
+  crash_point jm.prepare-moved
+  why=
+  for key in $new; do
+    if [ -f "jobs/$key/spec" ]; then
+      say "ok $key"
+    else
+      [ -n "$why" ] || why=$(encoded <"$T/why")
+      say "failed $key $why"
+    fi
+  done
+  rm -rf "$T/stage" "$T/why"
+}
+
+# Body: words `KEY:N`. N = 0: the present submission, or the first. N > 0: submission N, after N - 1 was buried.
+# Answers for each key: `sent KEY N ID`, `refused KEY N STATUS WORDS`, `have KEY N FLAGS ID`, `taken KEY N`, `gone KEY`,
+# `withdrawn KEY`.
+do_commit() {
+  todo=
+  for word in $(head -c "$1"); do
+    key=${word%:*} n=${word##*:}
+    is_key "$key" || continue
+    if [ ! -f "jobs/$key/spec" ]; then
+      say "gone $key"
+    elif [ -e "jobs/$key/cancelled" ]; then
+      say "withdrawn $key"
+    else
+      current "$key"
+      [ "$n" -gt 0 ] || n=$((CURRENT > 0 ? CURRENT : 1))
+      if [ "$n" -le "$CURRENT" ]; then
+        say_submission "$key" "$CURRENT"
+      elif [ "$CURRENT" -gt 0 ] && ! bury "$key" "$CURRENT" lost; then
+        say "taken $key $CURRENT"
+      elif printf '%s %s\n' "$HOST" "$$" >"jobs/$key/intent.$((CURRENT + 1))"; then
+        todo="$todo $key:$((CURRENT + 1))"
+      else
+        say "failed $key"
+      fi
+    fi
+  done 2>/dev/null
+  # The promise is on the disk before it is given.
+  # shellcheck disable=SC2046 # keys have no blanks
+  [ -z "$SYNC" ] || [ -z "$todo" ] ||
+    sync $(for word in $todo; do echo "jobs/${word%:*}/spec jobs/${word%:*}/intent.${word##*:}"; done) 2>/dev/null
+  crash_point jm.commit-intended
+  [ -z "$todo" ] || backend_submit_all "$todo"
+  crash_point jm.commit-submitted
+}
+
+say_submission() { # $1 key, $2 n
+  batch_id='' flags=-
+  [ -f "jobs/$1/id.$2" ] && IFS= read -r batch_id <"jobs/$1/id.$2"
+  [ -d "jobs/$1/run.lock.$2" ] && flags=locked
+  [ -f "jobs/$1/run.lock.$2" ] && flags=buried
+  [ -f "jobs/$1/refused.$2" ] && { say "was-refused $1 $2 $(refusal "$1" "$2")" && return; }
+  say "have $1 $2 $flags $batch_id"
+}
+
+refusal() { # of submission $2 of $1: its status, and its words in one
+  {
+    IFS= read -r status
+    say "$status $(encoded)"
+  } <"jobs/$1/refused.$2"
+}
+
+# One submit command, of the word KEY:N. The backend's part is handed the spec's submit words and sets ID.
+submit_one() {
+  key=${1%:*} n=${1##*:}
+  TAG=gryphus.$key.$n
+  set --
+  while IFS= read -r line; do
+    case $line in
+      'prepared '*) continue ;;
+      'submit '*) line=${line#submit } ;;
+      *) break ;;
+    esac
+    case $line in *\\*) line=$(printf '%b.' "$line") && line=${line%.} ;; esac
+    set -- "$@" "$line"
+  done <"jobs/$key/spec"
+  crash_point jm.submit-before
+  ID=
+  backend_submit "$key" "$n" "$@" 2>|"$T/said.$WORKER"
+  status=$?
+  crash_point jm.submit-after
+  if [ "$status" -eq 0 ] && [ -n "$ID" ]; then
+    ID=${ID##*"$NL"}
+    printf '%s\n' "$ID" >"jobs/$key/id.$n"
+    crash_point jm.submit-saved
+    say "sent $key $n $ID"
+  else
+    {
+      say "$status"
+      cat "$T/said.$WORKER"
+    } >|"jobs/$key/refused.$n"
+    say "refused $key $n $(refusal "$key" "$n")"
+  fi
+}
+
+# Body: words `KEY:N`. `buried KEY N`, or `taken KEY N` where a wrapper has the lock.
+do_bury() {
+  for word in $(head -c "$1"); do
+    is_key "${word%:*}" || continue
+    if bury "${word%:*}" "${word##*:}" lost; then say "buried ${word%:*} ${word##*:}"; else say "taken ${word%:*} ${word##*:}"; fi
+  done
+}
+
+# Body: words TAG. Copies that must not run, and would leave at once: they are taken out of the queue.
+do_prune() {
+  words=$(backend_cancel TERM "$(head -c "$1")" 2>&1 </dev/null)
+  say "cancel $? $(printf %s "$words" | encoded)"
+}
+
+# Body: words KEY. $2: TERM or KILL. No submission of the key can start after this; what runs is told to end.
+# Answers for each key `buried KEY N`, `taken KEY N`, `ended KEY N` or `none KEY`; then `cancel STATUS WORDS`.
+do_cancel() {
+  tags=
+  for key in $(head -c "$1"); do
+    is_key "$key" || continue
+    if [ ! -d "jobs/$key" ]; then
+      say "none $key"
+      continue
+    fi
+    printf '%s\n' "$HOST" >|"jobs/$key/cancelled"
+    current "$key"
+    if [ "$CURRENT" -eq 0 ]; then
+      bury "$key" 1 cancelled
+      say "buried $key 0"
+      continue
+    fi
+    if bury "$key" "$CURRENT" cancelled; then word=buried; else word=taken; fi
+    [ -f "jobs/$key/exit" ] && word=ended
+    n=$CURRENT
+    while [ "$n" -gt 0 ]; do tags="$tags gryphus.$key.$n" n=$((n - 1)); done
+    say "$word $key $CURRENT"
+  done
+  crash_point jm.cancel-locked
+  [ -z "$tags" ] || {
+    words=$(backend_cancel "$2" "$tags" 2>&1 </dev/null)
+    say "cancel $? $(printf %s "$words" | encoded)"
+  }
+  crash_point jm.cancel-sent
+}
+
+# Body: words KEY. All that the site has of them is deleted; `forgot KEY` or `failed KEY`.
+do_forget() {
+  bin=trash/$NONCE.$$
+  keys=$(head -c "$1") here=''
+  for key in $keys; do is_key "$key" && [ -d "jobs/$key" ] && here="$here jobs/$key"; done
+  if [ -n "$here" ]; then
+    mkdir -p "$bin"
+    # shellcheck disable=SC2086 # keys have no blanks
+    mv $here "$bin/"
+    crash_point jm.forget-moved
+    rm -rf "$bin"
+  fi 2>/dev/null
+  crash_point jm.forget-deleted
+  gone=
+  for key in $keys; do
+    is_key "$key" || continue
+    if [ -d "jobs/$key" ]; then say "failed $key"; else say "forgot $key" && gone="$gone events/$key.*"; fi
+  done
+  # shellcheck disable=SC2086 # patterns of safe words
+  [ -z "$gone" ] || (set +f && rm -f $gone)
+}

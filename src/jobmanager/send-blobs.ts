@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { asError, GryphusError } from '../errors.ts';
+import type { Blob, Outcome } from '../site/contract.ts';
+import { homeOf } from './hello.ts';
+import { refuse, type SiteContext, words, wordsOf } from './site-context.ts';
+
+/** Up to this size content goes inside a request with others, bytes. */
+const SMALL = 256 * 1024;
+const BUNDLE = 8 * 1024 * 1024;
+
+/**
+ * Sends content to the site's cache; the site checks its SHA-256 before it takes it in. What could not be sent, and
+ * why, by hash. Rejects where the site cannot be talked to.
+ */
+export async function sendBlobs(site: SiteContext, blobs: readonly Blob[]): Promise<Map<string, Outcome>> {
+  const failed = new Map<string, Outcome>();
+  let bundle: { blob: Blob; bytes: Buffer }[] = [];
+  let size = 0;
+  const flush = async (): Promise<void> => {
+    if (bundle.length === 0) return;
+    const names = words(bundle.map(({ blob }) => `${blob.sha256}:${blob.bytes}`));
+    const answer = await site.session.exchange('blobs', [names, Buffer.concat(bundle.map(({ bytes }) => bytes))]);
+    const byHash = new Map(bundle.map(({ blob }) => [blob.sha256, blob]));
+    for (const [sha = ''] of wordsOf(answer, 'bad')) failed.set(sha, spoilt(site, byHash.get(sha)));
+    bundle = [];
+    size = 0;
+  };
+  for (const blob of blobs) {
+    if (blob.bytes > SMALL) {
+      const outcome = await sendLarge(site, blob);
+      if (outcome !== undefined) failed.set(blob.sha256, outcome);
+      continue;
+    }
+    const bytes = await readFile(blob.path).catch(asError);
+    if (bytes instanceof Error)
+      failed.set(blob.sha256, refuse('never', 'input-missing', `${blob.path}: ${bytes.message}`));
+    else if (bytes.length !== blob.bytes) failed.set(blob.sha256, changed(blob));
+    else {
+      bundle.push({ blob, bytes });
+      size += bytes.length;
+    }
+    if (size >= BUNDLE) await flush();
+  }
+  await flush();
+  return failed;
+}
+
+async function sendLarge(site: SiteContext, blob: Blob): Promise<Outcome | undefined> {
+  const home = homeOf(await site.session.hello());
+  try {
+    await site.transport.put(blob.path, `${home}/in/${blob.sha256}`);
+  } catch (thrown) {
+    const error = asError(thrown);
+    if (!(error instanceof GryphusError)) throw error;
+    if (error.code === 'input-missing') return refuse('never', 'input-missing', error.message);
+    if (error.code === 'disk-full') return refuse('later', 'disk-full', error.message);
+    throw error;
+  }
+  // Reading 100 GB takes a while.
+  const answer = await site.session.exchange('admit', [blob.sha256], [], 120_000 + blob.bytes / 10_000);
+  return wordsOf(answer, 'stored').length > 0 ? undefined : spoilt(site, blob);
+}
+
+/** The bytes that arrived are not those that were hashed: the disk there is full, or the file here has changed. */
+function spoilt(site: SiteContext, blob: Blob | undefined): Outcome {
+  return refuse(
+    'later',
+    'disk-full',
+    `${blob?.path} did not arrive whole at ${site.name}: the disk there is full, or the file was changed.`,
+  );
+}
+
+function changed(blob: Blob): Outcome {
+  return refuse('never', 'input-missing', `${blob.path} was changed while it was being sent.`);
+}

@@ -1,0 +1,295 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { asError, GryphusError } from '../errors.ts';
+import type { Channel, Transport } from '../transport/contract.ts';
+import { shellQuote } from '../util/shell-quote.ts';
+import { type Answer, NotOurs, readAnswer } from './answer.ts';
+import type { Bundle } from './bundle.ts';
+import { ByteReader } from './byte-reader.ts';
+
+const HELLO_MS = 60_000;
+
+export interface SessionPlace {
+  readonly name: string;
+  readonly agentId: string;
+  readonly transport: Transport;
+  readonly bundle: () => Promise<Bundle>;
+  /** Directory at the site above the agent's, `~/…` or absolute. */
+  readonly scratch: string;
+  /** The shell that runs the JobManager, `sh`. */
+  readonly shell: string;
+}
+
+/** One JobManager that runs, and the way to it. */
+interface Running {
+  readonly channel: Channel;
+  readonly reader: ByteReader;
+  readonly hello: Answer;
+  readonly nonce: string;
+  readonly complaints: string[];
+  next: number;
+}
+
+/**
+ * The long-lived JobManager of one site: started when it is needed, started again when it died, one exchange at a time.
+ * Every exchange is idempotent by key, so one whose answer was lost with its JobManager is asked once more.
+ */
+export class Session {
+  readonly #place: SessionPlace;
+  #running: Running | undefined;
+  #installed: string | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+  #closed = false;
+  #news = 0;
+  readonly #waiters = new Set<() => void>();
+  /** Grows with every JobManager: one that is new knows nothing of what was told before. */
+  generation = 0;
+  /** What the site's log-in scripts print, which nobody asked for. */
+  noise = '';
+
+  constructor(place: SessionPlace) {
+    this.#place = place;
+  }
+
+  /** The facts of the first answer; connects if need be. */
+  hello(): Promise<Answer & { readonly nonce: string }> {
+    return this.#inTurn(async () => {
+      const running = await this.#started();
+      return { ...running.hello, nonce: running.nonce };
+    });
+  }
+
+  /**
+   * One request and its answer. A GryphusError: the transport's own, 'timeout' where no answer came within `limitMs`,
+   * 'protocol-error' where the JobManager died twice over it or what answers is not ours.
+   */
+  exchange(
+    verb: string,
+    bodies: readonly (string | Uint8Array)[],
+    args: readonly (string | number)[] = [],
+    limitMs = 120_000,
+  ): Promise<Answer> {
+    return this.#inTurn(async () => {
+      try {
+        return await this.#ask(verb, bodies, args, limitMs);
+      } catch (thrown) {
+        if (!(thrown instanceof JobManagerDied)) throw thrown;
+      }
+      try {
+        return await this.#ask(verb, bodies, args, limitMs);
+      } catch (thrown) {
+        throw thrown instanceof JobManagerDied ? thrown.asGryphusError(this.#place.name, verb) : thrown;
+      }
+    });
+  }
+
+  /** Resolves when the site has something to tell, or after `ms`. News that came since `seen` count. */
+  async news(seen: number, ms: number): Promise<void> {
+    if (this.#news !== seen || ms <= 0 || this.#closed) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#waiters.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#waiters.add(done);
+    });
+  }
+
+  get newsCount(): number {
+    return this.#news;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const waiter of this.#waiters) waiter();
+    await this.#turn.catch(() => undefined);
+    const running = this.#running;
+    this.#running = undefined;
+    if (running === undefined) return;
+    running.channel.stdin.end();
+    const timer = setTimeout(() => running.channel.kill(), 3000);
+    await running.channel.closed;
+    clearTimeout(timer);
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(work, work);
+    this.#turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #ask(
+    verb: string,
+    bodies: readonly (string | Uint8Array)[],
+    args: readonly (string | number)[],
+    limitMs: number,
+  ): Promise<Answer> {
+    const running = await this.#started();
+    const parts = bodies.map((body) => (typeof body === 'string' ? Buffer.from(body) : body));
+    const id = running.next++;
+    const head = [id, verb, ...parts.map((part) => part.length), ...args].join(' ');
+    return await this.#guard(running, limitMs, `${verb} of ${this.#place.name}`, async () => {
+      const bytes = Buffer.concat([Buffer.from(`${head}\n`), ...parts]);
+      if (!running.channel.stdin.write(bytes))
+        await Promise.race([once(running.channel.stdin, 'drain'), running.channel.closed]);
+      return await readAnswer(running.reader, id);
+    });
+  }
+
+  async #started(): Promise<Running> {
+    if (this.#closed) throw new GryphusError('interrupted', `The connection to ${this.#place.name} was closed.`);
+    if (this.#running !== undefined) return this.#running;
+    const bundle = await this.#place.bundle();
+    const fresh = this.#installed === bundle.hash;
+    let first: unknown;
+    try {
+      return await this.#start(bundle);
+    } catch (thrown) {
+      // Most likely it was never carried there.
+      if (fresh || !(thrown instanceof JobManagerDied)) throw this.#startError(thrown);
+      first = thrown;
+    }
+    await this.#install(bundle, first);
+    try {
+      return await this.#start(bundle);
+    } catch (thrown) {
+      throw this.#startError(thrown);
+    }
+  }
+
+  #startError(thrown: unknown): unknown {
+    return thrown instanceof JobManagerDied ? thrown.asGryphusError(this.#place.name, 'start') : thrown;
+  }
+
+  async #start(bundle: Bundle): Promise<Running> {
+    const { transport, agentId, shell } = this.#place;
+    const root = shellPath(this.#place.scratch);
+    const nonce = randomBytes(16).toString('hex');
+    const program = `${root}/${agentId}/bin/${bundle.hash}/jobmanager.sh`;
+    const channel = await transport.open(`exec ${shell} ${program} ${root} ${agentId} ${nonce}`);
+    const complaints: string[] = [];
+    channel.stdin.on('error', () => undefined);
+    void this.#listen(channel.stderr, complaints);
+    const reader = new ByteReader(channel.stdout);
+    const running: Running = { channel, reader, nonce, complaints, next: 1, hello: { lines: [], status: 0 } };
+    const hello = await this.#guard(
+      running,
+      HELLO_MS,
+      `the start of the JobManager of ${this.#place.name}`,
+      async () => {
+        const noise: string[] = [];
+        for (;;) {
+          const line = await reader.line();
+          if (line === `gryphus-jobmanager 1 ${nonce}`) break;
+          noise.push(line);
+          complaints.push(line);
+          if (noise.length > 1000) throw new NotOurs(noise.slice(0, 3).join(' / '));
+        }
+        this.noise = noise.join('\n');
+        return await readAnswer(reader, 0);
+      },
+    );
+    this.#running = { ...running, hello };
+    this.#installed = bundle.hash;
+    this.generation += 1;
+    return this.#running;
+  }
+
+  async #install(bundle: Bundle, first: unknown): Promise<void> {
+    const { transport, agentId, name } = this.#place;
+    const target = `${shellPath(this.#place.scratch)}/${agentId}/bin`;
+    const result = await transport.run(`exec sh -s ${target}`, { stdin: bundle.installer, timeoutMs: HELLO_MS });
+    if (result.code === 0 && result.stdout.toString().trimEnd().endsWith('installed')) return;
+    const words = `${result.stderr.toString()} ${result.stdout.toString()}`.trim().slice(-500);
+    const code = result.code === 74 ? 'disk-full' : 'protocol-error';
+    throw new GryphusError(code, `The JobManager could not be put on ${name}: ${words}`, {
+      cause: first,
+      suggestions: ['See whether the home directory there can be written and has room: `gryphus site test`.'],
+    });
+  }
+
+  /** Ends the JobManager where the work fails or takes too long: nobody can say where its stream stands. */
+  async #guard<T>(running: Running, limitMs: number, what: string, work: () => Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(
+          () => reject(new GryphusError('timeout', `No answer within ${Math.round(limitMs / 1000)} s: ${what}.`)),
+          limitMs,
+        );
+      });
+      return await Promise.race([work(), late]);
+    } catch (thrown) {
+      this.#running = undefined;
+      running.channel.kill();
+      if (thrown instanceof GryphusError) throw thrown;
+      // A frozen connection never says that its channel is closed.
+      const patience = delay(2000, { kind: 'signaled', signal: 'no end seen' } as const, { ref: false });
+      const end = await Promise.race([running.channel.closed, patience]);
+      if (end.kind === 'lost') throw asError(end.reason);
+      throw new JobManagerDied(end.kind === 'exited' ? `status ${end.code}` : end.signal, running.complaints, thrown);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #listen(stderr: Readable, complaints: string[]): Promise<void> {
+    let held = '';
+    try {
+      for await (const chunk of stderr) {
+        const lines = (held + String(chunk)).split('\n');
+        held = lines.pop() ?? '';
+        for (const line of lines) {
+          if (line === 'gryphus: news') this.#announce();
+          else if (line.trim() !== '') complaints.push(line);
+        }
+        complaints.splice(0, Math.max(0, complaints.length - 20));
+      }
+    } catch {
+      // The channel's end says more than the end of its second stream.
+    }
+  }
+
+  #announce(): void {
+    this.#news += 1;
+    for (const waiter of this.#waiters) waiter();
+  }
+}
+
+class JobManagerDied extends Error {
+  override readonly name = 'JobManagerDied';
+  readonly #complaints: readonly string[];
+  readonly #how: string;
+
+  constructor(how: string, complaints: readonly string[], cause: unknown) {
+    super(`The JobManager ended (${how}).`, { cause });
+    this.#how = how;
+    this.#complaints = complaints;
+  }
+
+  asGryphusError(site: string, doing: string): GryphusError {
+    const heard = this.cause instanceof NotOurs ? [this.cause.message] : this.#complaints;
+    const words = heard.slice(-5).join(' / ').slice(0, 500);
+    return new GryphusError(
+      'protocol-error',
+      `The JobManager of ${site} ended (${this.#how}) at ${doing}${words === '' ? '.' : `: ${words}`}`,
+      {
+        cause: this,
+        suggestions: [
+          "Log-in scripts there must not print or exit for a shell that is not a person's.",
+          'Run `gryphus site test`.',
+        ],
+      },
+    );
+  }
+}
+
+/** A path that may begin with `~/`, as a shell word. */
+export function shellPath(path: string): string {
+  if (path === '~') return '"$HOME"';
+  return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path);
+}

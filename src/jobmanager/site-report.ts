@@ -1,0 +1,98 @@
+import type { Backend, QueueEntry } from '../backends/contract.ts';
+import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
+import type { Answer } from './answer.ts';
+import { percentDecode } from './escape.ts';
+
+/** All that a site holds of an agent's: records, jobs in its queue by tag, content. */
+export interface SiteAudit {
+  readonly records: readonly AuditRecord[];
+  readonly queued: readonly AuditJob[];
+  /** Why the queue could not be asked; then `queued` says nothing. */
+  readonly queueError: string | undefined;
+  readonly content: { readonly files: number; readonly kb: number };
+}
+
+export interface AuditRecord {
+  readonly key: AttemptKey;
+  readonly submission: number;
+  readonly batchId: string | undefined;
+  readonly state: 'prepared' | 'submitted' | 'started' | 'ended' | 'buried' | 'cancelled';
+}
+
+export interface AuditJob {
+  readonly tag: string;
+  /** Undefined where the tag is not of the form of ours. */
+  readonly key: AttemptKey | undefined;
+  readonly submission: number;
+  readonly batchId: string;
+  readonly entry: QueueEntry;
+}
+
+/** One step of the check-up of a site. */
+export interface SiteStep {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly words: string;
+  /** What to do where it is not well. */
+  readonly mend?: string;
+}
+
+export function readAudit(answer: Answer, backend: Backend): SiteAudit {
+  const records: AuditRecord[] = [];
+  const queued: AuditJob[] = [];
+  let queueError: string | undefined;
+  let content = { files: 0, kb: 0 };
+  for (const { kind, rest } of answer.lines) {
+    const words = rest.split(' ');
+    const last = records.at(-1);
+    if (kind === 'job') records.push(recordOf(words));
+    else if (kind === 'queued') queued.push(jobOf(words, backend));
+    else if (kind === 'queue' && words[0] !== '0') queueError = percentDecode(words[1] ?? '').trim() || 'no answer';
+    else if (kind === 'content') content = { files: Number(words[0]), kb: Number(words[1]) };
+    else if (last !== undefined) records[records.length - 1] = { ...last, ...detail(kind, rest, last, backend) };
+  }
+  return { records, queued, queueError, content };
+}
+
+function recordOf([key = '', n = '0', flags = '']: string[]): AuditRecord {
+  const state = flags.includes('c') ? 'cancelled' : n === '0' ? 'prepared' : 'submitted';
+  return { key: key as AttemptKey, submission: Number(n), batchId: undefined, state };
+}
+
+function detail(kind: string, rest: string, last: AuditRecord, backend: Backend): Partial<AuditRecord> {
+  if (kind === 'id') return { batchId: backend.idOf(rest) };
+  if (kind === 'exit') return { state: 'ended' };
+  if (last.state === 'cancelled') return {};
+  if (kind === 'owner') return { state: 'started' };
+  return kind === 'buried' ? { state: 'buried' } : {};
+}
+
+function jobOf([tag = '', batchId = '', ...words]: string[], backend: Backend): AuditJob {
+  const found = /^gryphus\.(.+)\.(\d+)$/.exec(tag);
+  const key = found?.[1] !== undefined && parseAttemptKey(found[1]) ? (found[1] as AttemptKey) : undefined;
+  return { tag, key, submission: Number(found?.[2] ?? 0), batchId, entry: backend.queueEntry(words.join(' ')) };
+}
+
+const MENDS: Readonly<Record<string, string>> = {
+  home: "Name a directory that can be written: `scratch` in the site's file.",
+  disk: "Free some space there, or name another directory: `scratch` in the site's file.",
+  awk: 'Install awk there, or put it into the PATH of a non-interactive shell (`prelude`).',
+  sha256: 'Install sha256sum (coreutils) there: files cannot be verified without it.',
+  bounded: 'Install timeout (coreutils) there: a batch system that hangs would hang us.',
+  batch: 'Put the batch system\'s commands into the PATH: `prelude = "module load slurm"`, say, in the site\'s file.',
+  queue: 'See whether the batch system runs: its queue command gives no answer.',
+};
+
+export function readSteps(answer: Answer, noise: string): SiteStep[] {
+  const steps = answer.lines
+    .filter((line) => line.kind === 'step')
+    .map(({ rest }) => {
+      const [name = '', verdict, words = ''] = rest.split(' ');
+      const ok = verdict === 'ok';
+      const mend = MENDS[name];
+      return { name, ok, words: ok ? percentDecode(words) : '', ...(ok || mend === undefined ? {} : { mend }) };
+    });
+  if (noise === '') return steps;
+  const mend = 'Let the log-in scripts there print only for interactive shells.';
+  return [...steps, { name: 'quiet', ok: true, words: `its log-in scripts print: ${noise.slice(0, 200)}`, mend }];
+}

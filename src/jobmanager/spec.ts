@@ -1,0 +1,52 @@
+import type { Backend } from '../backends/contract.ts';
+import type { AttemptSpec, InputFile, SiteFile } from '../site/contract.ts';
+import { octalEscape } from './escape.ts';
+
+/** An attempt's record as its lines at the site, ended by `end`: what the wrapper reads, in the order it needs it. */
+export function specLines(spec: AttemptSpec, backend: Backend): string[] {
+  return [
+    ...backend.submitWords(spec).map((word) => `submit ${octalEscape(word)}`),
+    ...(spec.joinStderr ? ['join'] : []),
+    ...(spec.cwd === undefined ? [] : [`cwd ${octalEscape(spec.cwd)}`]),
+    ...spec.inputs.flatMap(inputLines),
+    ...(spec.stdin === undefined ? [] : [...fileLines(spec.stdin, false), 'stdin']),
+    ...Object.entries(spec.env).map(([name, value]) => `env ${octalEscape(`${name}=${value}`)}`),
+    ...fileLines(spec.executable, true),
+    'program',
+    ...spec.args.map((arg) => `arg ${octalEscape(arg)}`),
+    'end',
+  ];
+}
+
+function inputLines(input: InputFile): string[] {
+  if (input.kind === 'directory') return [`dir ${octalEscape(input.name)}`];
+  return [...fileLines(input.file, input.executable), `as ${octalEscape(input.name)}`];
+}
+
+function fileLines(file: SiteFile, executable: boolean): string[] {
+  if (file.kind === 'there') return [`there ${octalEscape(file.path)}`];
+  return [`blob ${file.blob.sha256} ${file.blob.bytes} ${executable ? 'x' : '-'}`];
+}
+
+/** The content that the attempt needs at the site. */
+export function blobsOf(spec: AttemptSpec) {
+  const files = [
+    spec.executable,
+    ...(spec.stdin === undefined ? [] : [spec.stdin]),
+    ...spec.inputs.flatMap((input) => (input.kind === 'file' ? [input.file] : [])),
+  ];
+  return files.flatMap((file) => (file.kind === 'blob' ? [file.blob] : []));
+}
+
+/** Why the site could never run this record, in words; undefined where nothing speaks against it. */
+export function unfit(spec: AttemptSpec): string | undefined {
+  const names = spec.inputs.map((input) => input.name);
+  const outside = names.find((name) => name === '' || name.startsWith('/') || name.split('/').includes('..'));
+  if (outside !== undefined) return `The input name '${outside}' leads out of the job's directory.`;
+  const variable = Object.keys(spec.env).find((name) => name === '' || name.includes('='));
+  if (variable !== undefined) return `The environment variable name '${variable}' is not possible.`;
+  const texts = [...spec.args, ...names, ...Object.entries(spec.env).flat(), spec.cwd ?? ''];
+  const nul = texts.find((text) => text.includes('\0'));
+  if (nul !== undefined) return 'A NUL byte cannot be part of an argument, a name or a variable.';
+  return undefined;
+}

@@ -1,0 +1,94 @@
+# Gryphus: what nobody needs any more, and what there is. Part of jobmanager.sh.
+
+# $2, $3: seconds that a prepared attempt waits for its commit, and that content stays in the cache unused.
+# Answers `swept KEY`; `uncached COUNT`.
+do_sweep() {
+  head -c "$1" >/dev/null
+  set +f
+  set -- "$2" "$3" trash/* tmp/*
+  set -f
+  ttl=$1 keep=$2
+  shift 2
+  for dir; do
+    case $dir in
+      "$T" | */\*) continue ;;
+      tmp/*)
+        # Of this host, and its JobManager lives: leave it.
+        host='' pid=0
+        [ -f "$dir/pid" ] && read -r host pid <"$dir/pid"
+        [ -z "$host" ] || { [ "$host" = "$HOST" ] && ! kill -0 "$pid" 2>/dev/null; } || continue
+        ;;
+    esac
+    rm -rf "$dir"
+  done
+  sweep_uncommitted "$ttl"
+  sweep_cache "$keep"
+}
+
+sweep_uncommitted() { # $1 seconds
+  waiting=
+  set +f
+  for dir in jobs/*; do
+    [ -f "$dir/spec" ] && [ ! -e "$dir/intent.1" ] && waiting="$waiting $dir/spec"
+  done
+  set -f
+  [ -n "$waiting" ] || return 0
+  # shellcheck disable=SC2013,SC2086 # keys have no blanks
+  for key in $(awk -v "before=$(($(date +%s) - $1))" 'FNR == 1 && $1 == "prepared" && $2 + 0 < before { split(FILENAME, part, "/"); print part[2] }' $waiting); do
+    # A commit at the same moment meets the lock: its wrapper leaves, and the attempt is prepared anew.
+    bury "$key" 1 swept && rm -rf "jobs/$key" && say "swept $key"
+  done
+}
+
+# Content is deleted that was there, unused, at the last such sweep, no less than $1 seconds ago.
+sweep_cache() {
+  last=0
+  [ -f cache-swept ] && read -r last <cache-swept
+  [ "$(date +%s)" -ge $((last + $1)) ] || return 0
+  if [ "$last" -gt 0 ]; then
+    set +f
+    set -- jobs/*/spec
+    set -f
+    used=
+    [ ! -e "$1" ] || used=$(awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' "$@")
+    count=0
+    # shellcheck disable=SC2044 # hashes have no blanks
+    for file in $(find cache -type f ! -newer cache-swept 2>/dev/null); do
+      sha=${file#cache/} && sha=${sha%%.*}
+      case " $used" in *" $sha "*) ;; *) rm -f "$file" && count=$((count + 1)) ;; esac
+    done
+    say "uncached $count"
+  fi
+  date +%s >|cache-swept
+}
+
+# All that the site holds under our name: `job` lines as in a poll, `queued TAG ID REST`, `content COUNT KB`.
+do_audit() {
+  head -c "$1" >/dev/null
+  list_jobs
+  answer=$(backend_queue 2>|"$T/why" </dev/null)
+  status=$?
+  if [ "$status" -eq 0 ]; then
+    printf '%s\n' "$answer" | awk -v "heading=$QUEUE_HEADING" '
+      NR == 1 { if ($1 != heading) exit 3; next }
+      index($1, "gryphus.") == 1 { print "queued " $0 }'
+    status=$?
+  fi
+  say "queue $status $(encoded <"$T/why")"
+  say "content $(find cache -type f | wc -l | tr -d ' ') $(du -sk cache | awk '{ print $1 }')"
+}
+
+# Steps of a check-up: `step NAME ok|bad WORDS`.
+do_probe() {
+  head -c "$1" >/dev/null
+  check home "$([ -w jobs ] && : 2>/dev/null >|"$T/try" && echo "$ROOT can be written")"
+  check disk "$(df -Pk . | awk 'NR == 2 && $4 > 10240 { print int($4 / 1024) " MB free" }')"
+  check awk "$(printf 'a\n' | awk '{ print $1 " ok" }' | grep 'a ok' >/dev/null && echo works)"
+  check sha256 "$SHA"
+  check bounded "${TIMEOUT:+commands that hang are ended}"
+  check batch "$(backend_version 2>&1 </dev/null)"
+  check queue "$(backend_queue 2>&1 </dev/null | awk -v "heading=$QUEUE_HEADING" 'NR == 1 && $1 != heading { bad = 1; exit } END { if (NR && !bad) print NR - 1 " jobs in it" }')"
+}
+check() { # $1 name, $2 what was found, nothing where it fails
+  if [ -n "$2" ]; then say "step $1 ok $(printf %s "$2" | encoded)"; else say "step $1 bad -"; fi
+}

@@ -1,0 +1,287 @@
+import type { Account, Backend } from '../backends/contract.ts';
+import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
+import type { Report } from '../site/contract.ts';
+import type { Answer } from './answer.ts';
+import { type Entry, newEntry, nothingKnown, presentLine } from './entry.ts';
+import { readExit, readOwner } from './exit-record.ts';
+import { type Deed, judge } from './judge.ts';
+import { percentDecode } from './escape.ts';
+
+const TAG = /^gryphus\.(.+)\.(\d+)$/;
+
+/**
+ * What one site holds of ours, kept by what its answers say. Only what changed is judged again, so 10,000 jobs that
+ * wait cost nothing. Pure but for the clock that it is given.
+ */
+export class View {
+  readonly #entries = new Map<AttemptKey, Entry>();
+  readonly #backend: Backend;
+  /** Live lines of the queue by tag: those of attempts that we do not hold are kept, they may be listed later. */
+  readonly #dirty = new Set<Entry>();
+  readonly #restless = new Set<Entry>();
+  /** Submitted, and not in the last good answer of the queue. */
+  readonly #missing = new Set<Entry>();
+  /** Lines whose attempt is not known yet: the queue is asked before the directory. */
+  readonly #strange = new Map<string, Map<string, string>>();
+  #change = 0;
+
+  constructor(backend: Backend) {
+    this.#backend = backend;
+  }
+
+  get(key: AttemptKey): Entry | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Number of the latest change of any report. */
+  get change(): number {
+    return this.#change;
+  }
+
+  /** What changed after `seen`; 0 for everything. */
+  reports(seen: number): Report[] {
+    if (seen >= this.#change) return [];
+    return [...this.#entries.values()].flatMap((e) => (e.changed > seen && e.report ? [e.report] : []));
+  }
+
+  /** Something is in doubt that a look at the queue may settle. */
+  get inDoubt(): boolean {
+    return this.#restless.size > 0 || this.#missing.size > 0;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** After a commit: submission `n` was meant. */
+  submitted(key: AttemptKey, n: number, batchId: string | undefined, now: number): void {
+    const entry = this.#entry(key);
+    this.#resubmitted(entry, n, now);
+    if (batchId !== undefined) entry.batchId = batchId;
+  }
+
+  prepared(key: AttemptKey): void {
+    if (!this.#entries.has(key)) this.#entry(key);
+  }
+
+  refused(key: AttemptKey, n: number, status: number, words: string, now: number): void {
+    const entry = this.#entry(key);
+    this.#resubmitted(entry, n, now);
+    entry.refused = { status, words };
+  }
+
+  buriedBy(key: AttemptKey, n: number, why: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.submission !== n) return;
+    entry.buried = why;
+    this.#dirty.add(entry);
+  }
+
+  accountFor(id: string, account: Account | 'nothing'): void {
+    for (const entry of this.#restless) {
+      if ((entry.owner?.batchId ?? entry.batchId) !== id) continue;
+      // An id is given again; the directory in the accounting says whose job it was.
+      if (account !== 'nothing' && account.key !== undefined && account.key !== entry.key) continue;
+      if (typeof entry.account !== 'object') entry.account = account;
+      this.#dirty.add(entry);
+    }
+  }
+
+  forget(key: AttemptKey): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    for (const set of [this.#dirty, this.#restless, this.#missing]) set.delete(entry);
+  }
+
+  /** Takes in the answer of a poll or a listing. Returns the events that it brought, to be acknowledged. */
+  take(answer: Answer, now: number): string[] {
+    const events: string[] = [];
+    const listed = new Set<AttemptKey>();
+    const queue = answer.lines.filter((line) => line.kind === '+' || line.kind === '-');
+    const verdict = answer.lines.find((line) => line.kind === 'queue')?.rest;
+    if (verdict === 'full' || verdict === 'diff') this.#takeQueue(queue, verdict === 'full', now);
+    let entry: Entry | undefined;
+    for (const { kind, rest } of answer.lines) {
+      if (kind === 'job') entry = this.#takeJob(rest, now, listed);
+      else if (kind === 'event') events.push(...this.#takeEvent(rest, now));
+      else if (kind === 'all') this.#dropUnlisted(listed);
+      else if (entry !== undefined) this.#takeDetail(entry, kind, rest, now);
+    }
+    return events;
+  }
+
+  /** Judges what changed. What is to be done for whom, before more can be said. */
+  judge(now: number): ReadonlyMap<Deed, readonly Entry[]> {
+    const deeds = new Map<Deed, Entry[]>();
+    for (const entry of new Set([...this.#dirty, ...this.#restless])) {
+      const { report, deed, restless } = judge(entry, this.#backend, now);
+      if (JSON.stringify(report) !== JSON.stringify(entry.report)) {
+        entry.report = report;
+        entry.changed = ++this.#change;
+      }
+      if (restless) this.#restless.add(entry);
+      else this.#restless.delete(entry);
+      if (report.is === 'ended' || report.is === 'lost') this.#missing.delete(entry);
+      if (deed !== undefined) deeds.set(deed, [...(deeds.get(deed) ?? []), entry]);
+    }
+    this.#dirty.clear();
+    return deeds;
+  }
+
+  /** Tags in the queue, alive, of earlier submissions, and of second copies that wait: they must not run, and will not. */
+  strays(): string[] {
+    const tags: string[] = [];
+    for (const entry of this.#entries.values()) {
+      for (const [n, copies] of entry.queue) {
+        if (n < entry.submission && [...copies.values()].some((line) => line.entry.is !== 'ended')) {
+          tags.push(`gryphus.${entry.key}.${n}`);
+        }
+      }
+    }
+    return tags;
+  }
+
+  #entry(key: AttemptKey): Entry {
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = newEntry(key);
+      this.#entries.set(key, entry);
+    }
+    this.#dirty.add(entry);
+    return entry;
+  }
+
+  #resubmitted(entry: Entry, n: number, now: number): void {
+    if (n > entry.submission) {
+      entry.submission = n;
+      Object.assign(entry, nothingKnown());
+    }
+    this.#adopt(entry, now);
+    this.#watchQueue(entry, now);
+  }
+
+  /** Counts the looks without it from now on, unless it is in the queue. */
+  #watchQueue(entry: Entry, now: number): void {
+    if (entry.submission === 0 || presentLine(entry) !== undefined) {
+      this.#missing.delete(entry);
+      entry.looksWithout = 0;
+    } else if (!this.#missing.has(entry)) {
+      this.#missing.add(entry);
+      entry.looksWithout = 0;
+      entry.missingSince = now;
+    }
+  }
+
+  #takeQueue(lines: Answer['lines'], full: boolean, now: number): void {
+    const touched = new Set<Entry>();
+    const before = new Map<Entry, string>();
+    if (full) {
+      this.#strange.clear();
+      for (const entry of this.#entries.values()) {
+        if (entry.queue.size > 0) before.set(entry, '');
+        if (entry.queue.size > 0) touched.add(entry);
+        entry.queue.clear();
+      }
+    }
+    for (const { kind, rest } of lines) {
+      const [tag = '', batchId = '', ...words] = rest.split(' ');
+      const found = TAG.exec(tag);
+      if (!found || batchId === '') continue;
+      const entry = this.#entries.get(found[1] as AttemptKey);
+      if (entry === undefined) this.#keepStrange(kind, tag, batchId, words.join(' '));
+      else {
+        this.#takeLine(entry, kind, Number(found[2]), batchId, words.join(' '), now);
+        touched.add(entry);
+      }
+    }
+    for (const entry of this.#missing) {
+      entry.looksWithout += 1;
+      if (entry.looksWithout === 1) entry.missingSince = now;
+      this.#dirty.add(entry);
+    }
+    for (const entry of touched) {
+      this.#watchQueue(entry, now);
+      this.#dirty.add(entry);
+    }
+  }
+
+  #takeLine(entry: Entry, kind: string, n: number, batchId: string, words: string, now: number): void {
+    const copies = entry.queue.get(n) ?? new Map();
+    if (kind === '+') {
+      const state = this.#backend.queueEntry(words);
+      const old = copies.get(batchId);
+      copies.set(batchId, { batchId, entry: state, since: old?.entry.is === state.is ? old.since : now });
+      entry.queue.set(n, copies);
+    } else {
+      copies.delete(batchId);
+      if (copies.size === 0) entry.queue.delete(n);
+    }
+  }
+
+  #keepStrange(kind: string, tag: string, batchId: string, words: string): void {
+    const copies = this.#strange.get(tag) ?? new Map<string, string>();
+    if (kind === '+') copies.set(batchId, words);
+    else copies.delete(batchId);
+    if (copies.size === 0) this.#strange.delete(tag);
+    else this.#strange.set(tag, copies);
+  }
+
+  /** Lines that came before we knew of the attempt. */
+  #adopt(entry: Entry, now: number): void {
+    for (let n = 1; n <= entry.submission; n++) {
+      const tag = `gryphus.${entry.key}.${n}`;
+      for (const [batchId, words] of this.#strange.get(tag) ?? []) this.#takeLine(entry, '+', n, batchId, words, now);
+      this.#strange.delete(tag);
+    }
+  }
+
+  #takeJob(rest: string, now: number, listed: Set<AttemptKey>): Entry | undefined {
+    const [key = '', n = '', flags = ''] = rest.split(' ');
+    if (!parseAttemptKey(key) || !/^\d+$/.test(n)) return undefined;
+    const entry = this.#entry(key as AttemptKey);
+    listed.add(entry.key);
+    entry.cancelled = flags.includes('c');
+    this.#resubmitted(entry, Number(n), now);
+    return entry;
+  }
+
+  #takeDetail(entry: Entry, kind: string, rest: string, now: number): void {
+    if (kind === 'id') entry.batchId = this.#backend.idOf(rest) ?? entry.batchId;
+    else if (kind === 'owner') entry.owner = readOwner(rest);
+    else if (kind === 'buried') entry.buried = rest === '' ? 'lost' : rest;
+    else if (kind === 'refused') {
+      const [status = '', words = ''] = rest.split(' ');
+      entry.refused = { status: Number(status), words: percentDecode(words) };
+    } else if (kind === 'exit') this.#takeExit(entry, rest, now);
+  }
+
+  #takeExit(entry: Entry, line: string, now: number): void {
+    const record = readExit(line);
+    if (record === undefined) return;
+    if (entry.exit === undefined) entry.exitSeenAt = now;
+    entry.exit = record;
+  }
+
+  /** `KEY.N.s|x|d LINE`. An event of an attempt or submission that is not ours any more is acknowledged, no more. */
+  #takeEvent(rest: string, now: number): string[] {
+    const [name = '', ...words] = rest.split(' ');
+    const found = /^(.+)\.(\d+)\.([sxd])$/.exec(name);
+    if (!found) return [];
+    const entry = this.#entries.get(found[1] as AttemptKey);
+    if (entry === undefined || Number(found[2]) !== entry.submission) return [name];
+    const line = words.join(' ');
+    if (found[3] === 's') entry.owner = readOwner(line);
+    else if (found[3] === 'd') entry.second = readOwner(line);
+    else {
+      entry.owner ??= readOwner(line);
+      this.#takeExit(entry, line, now);
+    }
+    this.#dirty.add(entry);
+    return [name];
+  }
+
+  #dropUnlisted(listed: ReadonlySet<AttemptKey>): void {
+    for (const key of this.#entries.keys()) if (!listed.has(key)) this.forget(key);
+  }
+}

@@ -1,0 +1,220 @@
+#!/bin/sh
+# Gryphus: starts one attempt's program, at most once, and records how it ended.
+#   wrapper.sh ROOT KEY N FORWARD [BATCH-ID]
+# ROOT     the agent's directory at this site
+# KEY, N   the attempt and the number of its submission
+# FORWARD  signals, by name with blanks between, that the batch system sends to this process alone: they are passed on
+# Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 no lock could be taken,
+# 219 the program could not be started.
+set -u
+umask 077
+ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--}
+
+cd "$ROOT/jobs/$KEY" 2>/dev/null || exit 216
+now() { date +%s; }
+HOST=$(uname -n)
+BOOT=-
+[ -r /proc/sys/kernel/random/boot_id ] && read -r BOOT </proc/sys/kernel/random/boot_id
+PSTART=-
+if [ -r "/proc/$$/stat" ] && read -r stat <"/proc/$$/stat"; then
+  # shellcheck disable=SC2086 # words of numbers
+  set -- ${stat##*) } && PSTART=${20}
+fi
+
+# One event is one line that ends with ' .', written at once; the JobManager reads whole lines only.
+announce() { # $1 kind, $2 line
+  printf '%s\n' "$2" >"$ROOT/events/$KEY.$N.$1"
+  # Read and write: opening never waits for a reader.
+  [ -p "$ROOT/news" ] && printf '\n' 1<>"$ROOT/news"
+} 2>/dev/null
+
+# The lock. A directory: a copy has it. A plain file: the submission was buried, and no copy of it may start.
+if ! mkdir "run.lock.$N" 2>/dev/null; then
+  [ -e "run.lock.$N" ] || exit 218
+  [ -d "run.lock.$N" ] && announce d "1 host=$HOST pid=$$ at=$(now) id=$BATCH_ID ."
+  exit 217
+fi
+STARTED=$(now)
+owner="1 host=$HOST pid=$$ pstart=$PSTART boot=$BOOT start=$STARTED id=$BATCH_ID ."
+printf '%s\n' "$owner" >"run.lock.$N/owner"
+announce s "$owner"
+
+got=
+finish() { # $1 how, $2 words
+  set -- "$1" "$(printf '%s' "${2-}" | tr '\n\t' '  ')"
+  times >"run.lock.$N/times"
+  { read -r _ && read -r user system; } <"run.lock.$N/times"
+  # shellcheck disable=SC2046 # two numbers among names that have no blanks
+  set -- "$1" "$2" $(wc -c stdout stderr 2>/dev/null)
+  line="1 how=$1 host=$HOST start=$STARTED end=$(now) cpu=$user,$system out=${3:-0} err=${5:-0}"
+  line="$line got=${got#,} id=$BATCH_ID words=$2 ."
+  printf '%s\n' "$line" >exit.new && mv -f exit.new exit
+  announce x "$line"
+}
+cannot() {
+  finish cannot "$1"
+  exit 219
+}
+
+# Values in the spec are printable; every other byte is \0ooo.
+decode() {
+  VALUE=$1
+  case $VALUE in *\\*) VALUE=$(printf '%b.' "$VALUE") && VALUE=${VALUE%.} ;; esac
+}
+
+cached() { # $1 sha, $2 x or -: the path of the content, with x one that may be executed
+  SOURCE=$ROOT/cache/$1
+  [ -f "$SOURCE" ] || cannot "The input $1 is not in the site's cache."
+  [ "$2" = x ] || return 0
+  SOURCE=$SOURCE.x
+  [ -f "$SOURCE" ] && return 0
+  cp -p "${SOURCE%.x}" "$SOURCE.$KEY" && chmod 500 "$SOURCE.$KEY" && mv -f "$SOURCE.$KEY" "$SOURCE"
+}
+
+# Large content and programs are linked, small data are copied: a program may write into its inputs.
+place() { # $1 sha, $2 bytes, $3 x or -, $4 name
+  cached "$1" "$3"
+  case $4 in */*) mkdir -p "work/${4%/*}" ;; *) NAMES=$NAMES$4/ ;; esac
+  if [ "$3" = x ] || [ "$2" -gt 1048576 ]; then
+    ln "$SOURCE" "work/$4" 2>/dev/null && LINKED="$LINKED $1" && return 0
+  fi
+  cat "$SOURCE" >"work/$4" || cannot "The input $4 could not be copied: is the disk full?"
+  [ "$3" = - ] || chmod u+x "work/$4"
+}
+
+borrow() { # $1 path at the site, $2 name
+  case $2 in */*) mkdir -p "work/${2%/*}" ;; *) NAMES=$NAMES$2/ ;; esac
+  [ -r "$1" ] || cannot "The input $1 cannot be read at the site."
+  ln -s "$1" "work/$2" || cannot "The input $1 could not be linked."
+}
+
+mkdir work || cannot 'The working directory could not be made: is the disk full?'
+HERE=$ROOT/jobs/$KEY
+NAMES=/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' PROGRAM='' line=''
+set --
+while IFS= read -r line; do
+  decode "${line#* }"
+  case $line in
+    join) JOINED=1 ;;
+    'cwd '*) DIR=$VALUE ;;
+    'dir '*)
+      mkdir -p "work/$VALUE" || cannot "The directory $VALUE could not be made."
+      NAMES=$NAMES${VALUE%%/*}/
+      ;;
+    'blob '*) sha=${VALUE%% *} there='' bytes=${VALUE#* } && x=${bytes#* } bytes=${bytes%% *} ;;
+    'there '*) there=$VALUE ;;
+    'as '*) if [ -n "$there" ]; then borrow "$there" "$VALUE"; else place "$sha" "$bytes" "$x" "$VALUE"; fi ;;
+    stdin) if [ -n "$there" ]; then INPUT=$there; else cached "$sha" - && INPUT=$SOURCE; fi ;;
+    'env '*) set -- "$@" "$VALUE" ;;
+    program)
+      PROGRAM=$there
+      if [ -z "$there" ]; then
+        place "$sha" "$bytes" x condor_exec.exe
+        PROGRAM=$HERE/work/condor_exec.exe
+        [ "$DIR" != "$HERE/work" ] || PROGRAM=./condor_exec.exe
+      fi
+      # To env, a program with '=' in its path would be a variable.
+      # shellcheck disable=SC2016 # the inner shell expands it
+      case $PROGRAM in *=*) set -- "$@" sh -c 'exec "$@"' sh ;; esac
+      set -- "$@" "$PROGRAM"
+      ;;
+    'arg '*) set -- "$@" "$VALUE" ;;
+    end) break ;;
+  esac
+done <spec
+[ "$line" = end ] || cannot 'The record of this attempt is not whole.'
+printf '%s' "$NAMES" >names
+
+# What can be known before the program is started is said in words; a later status of 126 or 127 is the program's own.
+[ -d "$DIR" ] || cannot "The directory $DIR does not exist at the site."
+[ -r "$INPUT" ] || cannot "The standard input $INPUT cannot be read at the site."
+case $PROGRAM in
+  /*) file=$PROGRAM ;;
+  */*) file=$DIR/$PROGRAM ;;
+  *) file=$(command -v "$PROGRAM") || cannot "The program $PROGRAM is not in the site's PATH." ;;
+esac
+[ -e "$file" ] || cannot "The program $file does not exist at the site."
+[ ! -d "$file" ] || cannot "The program $file is a directory."
+[ -x "$file" ] || cannot "The program $file may not be executed at the site."
+first=
+IFS= read -r first <"$file" 2>/dev/null
+case $first in '#!'*)
+  # shellcheck disable=SC2086 # the kernel splits at blanks, too
+  interpreter=$(set -f && set -- ${first#??} && printf '%s' "${1-}")
+  [ -x "$interpreter" ] || cannot "The interpreter '$interpreter' of $file does not exist at the site."
+  ;;
+esac
+
+# A background command of a shell without job control ignores INT and QUIT; only a newer env gives them back.
+RESET=
+env --default-signal=INT,QUIT true 2>/dev/null && RESET=--default-signal=INT,QUIT
+
+launch() { # the variables, the program, its arguments; never returns
+  trap - TERM HUP INT QUIT USR1 USR2 XCPU
+  # shellcheck disable=SC3028 # only where it is bash
+  [ -z "${BASH_VERSION-}" ] || printf '%s\n' "${BASHPID-}" >"run.lock.$N/pid"
+  cd "$DIR" || exit 126
+  umask 022
+  exec env ${RESET:+"$RESET"} -- GRYPHUS_KEY="$KEY" _CONDOR_SCRATCH_DIR="$HERE/work" BATCH_SYSTEM=Gryphus "$@"
+}
+run() {
+  if [ -n "$JOINED" ]; then launch "$@" >stdout 2>&1; else launch "$@" >stdout 2>stderr; fi
+}
+# A wait status above 128 may be a signal or an exit. dash and ash tell by `jobs` after the wait; bash by what it says
+# of a foreground command that a signal ended (of INT and PIPE it says nothing: 130 and 141 are taken for signals).
+observe() {
+  trap : TERM HUP INT QUIT USR1 USR2 XCPU
+  (run "$@")
+  printf '%s\n' "$?" >"run.lock.$N/status"
+}
+# shellcheck disable=SC2317 # the traps call it
+pass_on() { # $1 signal
+  got=$got,$1
+  case " $FORWARD " in *" $1 "*) ;; *) return ;; esac
+  target=$CHILD
+  [ -z "${BASH_VERSION-}" ] || read -r target <"run.lock.$N/pid"
+  [ -z "$target" ] || kill "-$1" "$target"
+} 2>/dev/null
+
+CHILD=
+for signal in TERM HUP INT QUIT USR1 USR2 XCPU; do
+  # shellcheck disable=SC2064 # the name is meant now
+  trap "pass_on $signal" "$signal"
+done
+: >stdout
+: >stderr
+if [ -n "${BASH_VERSION-}" ]; then
+  observe "$@" <"$INPUT" 2>"run.lock.$N/said" &
+else
+  run "$@" <"$INPUT" &
+fi
+CHILD=$!
+before=none STATUS=0
+while [ "$got" != "$before" ]; do # a trapped signal ends the wait, not the program
+  before=$got
+  wait "$CHILD" 2>/dev/null
+  status=$?
+  [ "$status" -eq 127 ] && [ -n "$got" ] && [ "$STATUS" -ne 0 ] || STATUS=$status
+done
+jobs -l >"run.lock.$N/jobs" 2>/dev/null
+state=
+IFS= read -r state <"run.lock.$N/jobs"
+if [ -n "${BASH_VERSION-}" ]; then
+  read -r STATUS <"run.lock.$N/status"
+  state=Done
+  [ -s "run.lock.$N/said" ] && IFS= read -r state <"run.lock.$N/said"
+  case $STATUS in 130 | 141) state=signal ;; esac
+fi
+case $STATUS:$state in
+  *:*Done* | ?:* | ??:* | 1[01]?:* | 12[0-8]:*) how=exited:$STATUS ;;
+  *core*) how=signaled:$((STATUS & 127)):core ;;
+  *) how=signaled:$((STATUS & 127)) ;;
+esac
+# A linked input that the program wrote into is no longer what its name says.
+for sha in $LINKED; do
+  for file in "$ROOT/cache/$sha" "$ROOT/cache/$sha.x"; do
+    [ -z "$(find "$file" -newer "run.lock.$N/owner" 2>/dev/null)" ] || rm -f "$file"
+  done
+done
+finish "$how"
+exit "$STATUS"
