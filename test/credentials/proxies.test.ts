@@ -72,7 +72,8 @@ describe('proxies', () => {
 
   it('can follow one another, five deep, each below the last', async () => {
     let proxy = user;
-    for (let depth = 5; depth > 0; depth--) proxy = await makeProxy(proxy, { now, keyType: 'ec', pathLength: depth - 1 });
+    for (let depth = 5; depth > 0; depth--)
+      proxy = await makeProxy(proxy, { now, keyType: 'ec', pathLength: depth - 1 });
     accepted(save(proxy));
     expect(proxy.chain).toHaveLength(6);
     await expect(makeProxy(proxy, { now })).rejects.toThrow('path length is 0');

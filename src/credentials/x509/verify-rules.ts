@@ -1,0 +1,169 @@
+import { timeText } from '../../util/plain-text.ts';
+import { type Certificate, kindOf } from './certificate.ts';
+import { addedCommonName } from './name.ts';
+import { OID } from './oids.ts';
+import { checkSignature } from './sign.ts';
+import { maySign } from './signing-policy.ts';
+import type { Trust } from './trust.ts';
+
+export interface VerifyOptions {
+  /** Unix seconds. */
+  readonly now: number;
+  /** Seconds that clocks may differ by, either way; default five minutes. */
+  readonly skew?: number;
+}
+
+export type Refused =
+  | 'not-yet-valid'
+  | 'expired'
+  | 'unknown-authority'
+  | 'bad-signature'
+  | 'weak-signature'
+  | 'revoked'
+  | 'stale-crl'
+  | 'policy'
+  | 'limited'
+  | 'path-length'
+  | 'not-a-proxy'
+  | 'not-an-authority'
+  | 'unknown-extension';
+
+const DEFAULT_SKEW = 300;
+
+/** Thrown by a rule, caught by `verifyChain`. */
+export class Refusal extends Error {
+  readonly code: Refused;
+  constructor(code: Refused, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const UNDERSTOOD: readonly string[] = [
+  OID.basicConstraints,
+  OID.keyUsage,
+  OID.extendedKeyUsage,
+  OID.subjectAltName,
+  OID.certificatePolicies,
+  OID.proxyCertInfo,
+];
+
+export function checkAlone(one: Certificate, { now, skew = DEFAULT_SKEW }: VerifyOptions): void {
+  const who = one.subject.text;
+  if (now < one.notBefore - skew) {
+    throw new Refusal(
+      'not-yet-valid',
+      `${who} is valid only from ${timeText(one.notBefore)}, and it is ${timeText(now)} here: one of the clocks is wrong, or it is early.`,
+    );
+  }
+  if (now > one.notAfter + skew) throw new Refusal('expired', `${who} ended at ${timeText(one.notAfter)}.`);
+  const strange = one.extensions.find((extension) => extension.critical && !UNDERSTOOD.includes(extension.oid));
+  if (strange !== undefined) {
+    throw new Refusal(
+      'unknown-extension',
+      `${who} has the critical extension ${strange.oid}, which is not understood here.`,
+    );
+  }
+}
+
+/** RFC 3820, 4.1; true when rights are limited. */
+export function checkProxies(proxies: readonly Certificate[], user: Certificate): boolean {
+  let limited = false;
+  for (const [depth, proxy] of [...proxies.entries()].reverse()) {
+    const issuer = proxies[depth + 1] ?? user;
+    const who = proxy.subject.text;
+    const kind = kindOf(proxy);
+    if (issuer.ca) throw new Refusal('not-a-proxy', `${who} is a proxy of a certificate authority, which has none.`);
+    if (addedCommonName(proxy.subject.der, issuer.subject.der) === undefined) {
+      throw new Refusal(
+        'not-a-proxy',
+        `${who} is no proxy of ${issuer.subject.text}: its name is not that name and one CN.`,
+      );
+    }
+    if (proxy.ca || proxy.extensions.some((one) => one.oid === OID.subjectAltName || one.oid === OID.issuerAltName)) {
+      throw new Refusal('not-a-proxy', `${who} has what no proxy may have: another name, or an authority's rights.`);
+    }
+    if (kind === 'proxy' && proxy.proxy?.language !== OID.inheritAll) {
+      throw new Refusal(
+        'not-a-proxy',
+        `${who} has rights in the language ${proxy.proxy?.language}, which is not understood here.`,
+      );
+    }
+    if (!proxy.extensions.some((one) => one.oid === OID.proxyCertInfo && one.critical)) {
+      throw new Refusal('not-a-proxy', `${who} says that it is a proxy, but not as a critical extension.`);
+    }
+    if (issuer.keyUsage?.digitalSignature === false) {
+      throw new Refusal('not-a-proxy', `${issuer.subject.text} may not sign (keyUsage), but has signed ${who}.`);
+    }
+    checkSigned(proxy, issuer);
+    if (limited && kind === 'proxy') throw new Refusal('limited', `${who} is a full proxy below a limited one.`);
+    limited ||= kind === 'limited-proxy';
+    const limit = proxy.proxy?.pathLength;
+    if (limit !== undefined && depth > limit) {
+      throw new Refusal('path-length', `${who} lets ${limit} proxies follow, and ${depth} do.`);
+    }
+  }
+  return limited;
+}
+
+export function checkPath(path: readonly Certificate[], trust: Trust, options: VerifyOptions): void {
+  for (const [depth, one] of path.entries()) {
+    const authority = path[depth + 1];
+    if (authority === undefined) return;
+    const who = authority.subject.text;
+    if (!authority.ca || authority.keyUsage?.certSign === false) {
+      throw new Refusal('not-an-authority', `${who} is no certificate authority, but has signed ${one.subject.text}.`);
+    }
+    if (authority.caPathLength !== undefined && depth > authority.caPathLength) {
+      throw new Refusal('path-length', `${who} lets ${authority.caPathLength} authorities follow, and ${depth} do.`);
+    }
+    checkSigned(one, authority);
+    checkPolicy(one, authority, trust);
+    checkRevoked(one, authority, trust, options);
+  }
+}
+
+function checkSigned(one: Certificate, issuer: Certificate): void {
+  const check = checkSignature(one, issuer.publicKey);
+  if (check === 'good') return;
+  throw check === 'weak'
+    ? new Refusal(
+        'weak-signature',
+        `${one.subject.text} is signed in a way that proves nothing today (${one.algorithm}).`,
+      )
+    : new Refusal('bad-signature', `${one.subject.text} is not signed by ${issuer.subject.text}.`);
+}
+
+function checkPolicy(one: Certificate, authority: Certificate, trust: Trust): void {
+  const policies = trust.signingPolicy(authority.subject);
+  const file = trust.policyFile(authority.subject);
+  if (policies === undefined) {
+    throw new Refusal('policy', `${authority.subject.text} has no signing policy here: ${file} is missing.`);
+  }
+  if (!maySign(policies, authority.subject.text, one.subject.text)) {
+    throw new Refusal('policy', `${authority.subject.text} may not sign ${one.subject.text}, by ${file}.`);
+  }
+}
+
+function checkRevoked(one: Certificate, authority: Certificate, trust: Trust, options: VerifyOptions): void {
+  const { now, skew = DEFAULT_SKEW } = options;
+  const name = authority.subject.text;
+  for (const list of trust.revocationLists(authority.subject)) {
+    if (checkSignature(list, authority.publicKey) !== 'good' || authority.keyUsage?.crlSign === false) {
+      throw new Refusal('bad-signature', `The revocation list of ${name} is not signed by it.`);
+    }
+    if (list.critical.length > 0) {
+      throw new Refusal(
+        'unknown-extension',
+        `The revocation list of ${name} has the critical extension ${list.critical[0]}.`,
+      );
+    }
+    if (list.revoked.has(one.serial)) throw new Refusal('revoked', `${name} has revoked ${one.subject.text}.`);
+    if (list.nextUpdate !== undefined && now > list.nextUpdate + skew) {
+      throw new Refusal(
+        'stale-crl',
+        `The revocation list of ${name} ended at ${timeText(list.nextUpdate)}; run fetch-crl.`,
+      );
+    }
+  }
+}

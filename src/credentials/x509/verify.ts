@@ -1,0 +1,98 @@
+import { type Certificate, type CertificateKind, kindOf } from './certificate.ts';
+import { sameName } from './name.ts';
+import { checkSignature } from './sign.ts';
+import type { Trust } from './trust.ts';
+import { checkAlone, checkPath, checkProxies, Refusal, type Refused, type VerifyOptions } from './verify-rules.ts';
+
+export type Verdict =
+  | {
+      readonly ok: true;
+      /** Subject of the end-entity certificate: who this is. */
+      readonly identity: string;
+      readonly limited: boolean;
+      /** First end of all in the chain, Unix seconds. */
+      readonly end: number;
+      readonly anchor: Certificate;
+    }
+  | { readonly ok: false; readonly code: Refused; readonly message: string };
+
+const LONGEST = 100;
+
+/**
+ * Whether a chain (the leaf first; the others in any order) leads to an authority that we believe, by RFC 5280, RFC 3820
+ * and Globus' rules: signing policies are demanded, limited proxies stay limited, a CRL that is there must be current.
+ * A refusal is one sentence. Errors: only what the trust's files throw.
+ */
+export function verifyChain(
+  given: readonly [Certificate, ...Certificate[]],
+  trust: Trust,
+  options: VerifyOptions,
+): Verdict {
+  try {
+    const { proxies, path } = order(given, trust);
+    const anchor = path.at(-1);
+    if (anchor === undefined) throw new Refusal('unknown-authority', 'The chain is empty.');
+    for (const one of [...proxies, ...path]) checkAlone(one, options);
+    const [user] = path;
+    const limited = checkProxies(proxies, user ?? anchor);
+    checkPath(path, trust, options);
+    return {
+      ok: true,
+      identity: (user ?? anchor).subject.text,
+      limited,
+      end: Math.min(...[...proxies, ...path].map((one) => one.notAfter)),
+      anchor,
+    };
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return { ok: false, code: thrown.code, message: thrown.message };
+    throw thrown;
+  }
+}
+
+const PROXIES: readonly CertificateKind[] = ['proxy', 'limited-proxy', 'independent-proxy'];
+
+/** The chain in order: proxies, then from the user's certificate to the anchor in the trust. */
+function order(
+  given: readonly [Certificate, ...Certificate[]],
+  trust: Trust,
+): { proxies: Certificate[]; path: Certificate[] } {
+  const proxies: Certificate[] = [];
+  const path: Certificate[] = [];
+  let at: Certificate = given[0];
+  for (let i = 0; i < LONGEST; i++) {
+    const kind = kindOf(at);
+    if (kind === 'legacy-proxy') {
+      throw new Refusal('not-a-proxy', `${at.subject.text} is a proxy from before RFC 3820; no site takes it today.`);
+    }
+    const isProxy = PROXIES.includes(kind);
+    (isProxy ? proxies : path).push(at);
+    const below = at;
+    if (!isProxy) {
+      const known = trust.authorities(below.issuer).toSorted((a, b) => b.notAfter - a.notAfter);
+      const anchor = known.find((one) => checkSignature(below, one.publicKey) === 'good') ?? known[0];
+      if (sameName(below.subject, below.issuer)) {
+        if (known.some((one) => Buffer.from(one.der).equals(below.der))) return { proxies, path };
+        throw new Refusal(
+          'unknown-authority',
+          `${below.subject.text} vouches for itself, and is not in ${trust.where}.`,
+        );
+      }
+      if (anchor !== undefined) {
+        path.push(anchor);
+        if (sameName(anchor.subject, anchor.issuer)) return { proxies, path };
+        path.pop();
+        at = anchor;
+        continue;
+      }
+    }
+    const issuer = given.find((one) => one !== below && sameName(one.subject, below.issuer));
+    if (issuer === undefined) {
+      const where = isProxy
+        ? 'the chain has not the certificate of'
+        : `${trust.where} has not the certificate authority`;
+      throw new Refusal('unknown-authority', `${below.subject.text} cannot be traced: ${where} ${below.issuer.text}.`);
+    }
+    at = issuer;
+  }
+  throw new Refusal('unknown-authority', `The chain of ${given[0].subject.text} is longer than ${LONGEST}.`);
+}
