@@ -249,7 +249,8 @@ function isTermination(event: QueueEvent): boolean {
 }
 
 function isProblem(event: QueueEvent): boolean {
-  if (event.type === 'notice') return ['site-down', 'site-needs-login', 'credential-expired', 'manager-failed'].includes(event.about);
+  if (event.type === 'notice')
+    return ['site-down', 'site-needs-login', 'credential-expired', 'manager-failed'].includes(event.about);
   return event.type === 'transition' && LIFE[event.to].shows === 'held' && LIFE[event.from].shows !== 'held';
 }
 

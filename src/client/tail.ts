@@ -25,22 +25,44 @@ interface Where {
  */
 export async function* tail(queue: Queue, spoolDir: string, request: TailRequest): AsyncGenerator<Uint8Array> {
   const spool = new AttemptSpool(spoolDir);
+  const interest = new Interest(queue, formatJobId(request.id));
   let at: number | undefined;
-  let interestAt = 0;
-  for (;;) {
-    if (request.signal?.aborted) return;
-    const where = await locate(queue, spool, request);
-    if (request.follow && !where.whole && Date.now() - interestAt > INTEREST_MS / 2) {
-      interestAt = Date.now();
-      await queue.kv.set('followed', formatJobId(request.id), String(interestAt + INTEREST_MS));
+  try {
+    while (!request.signal?.aborted) {
+      const where = await locate(queue, spool, request);
+      if (request.follow && !where.whole) await interest.show();
+      at ??= await start(where.path, request.lastBytes);
+      for await (const chunk of readFrom(where.path, at)) {
+        at += chunk.length;
+        yield chunk;
+      }
+      if (where.whole || !request.follow) return;
+      await new Promise((done) => setTimeout(done, LOOK_MS));
     }
-    at ??= await start(where.path, request.lastBytes);
-    for await (const chunk of readFrom(where.path, at)) {
-      at += chunk.length;
-      yield chunk;
-    }
-    if (where.whole || !request.follow) return;
-    await new Promise((done) => setTimeout(done, LOOK_MS));
+  } finally {
+    await interest.end();
+  }
+}
+
+/** A sign in the queue that somebody follows a job; it fades by itself when the follower dies. */
+class Interest {
+  readonly #queue: Queue;
+  readonly #job: string;
+  #shownAt = 0;
+
+  constructor(queue: Queue, job: string) {
+    this.#queue = queue;
+    this.#job = job;
+  }
+
+  async show(): Promise<void> {
+    if (Date.now() - this.#shownAt < INTEREST_MS / 2) return;
+    this.#shownAt = Date.now();
+    await this.#queue.kv.set('followed', this.#job, String(this.#shownAt + INTEREST_MS));
+  }
+
+  async end(): Promise<void> {
+    if (this.#shownAt > 0) await this.#queue.kv.delete('followed', this.#job).catch(() => undefined);
   }
 }
 

@@ -21,6 +21,8 @@ export interface SiteContext {
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly wake: (lane: Lane) => void;
+  /** Somebody follows the output of a job now. */
+  readonly isFollowed: () => Promise<boolean>;
 }
 
 /** When a lane wants its next round: at once, after so many milliseconds, or when it is woken. */

@@ -51,8 +51,12 @@ export class Followed {
     return asked;
   }
 
-  /** Writes what came; `more` where the site probably has more at once. */
-  async store(ctx: SiteContext, chunks: readonly Chunk[]): Promise<{ bytes: number; more: boolean }> {
+  get size(): number {
+    return this.#lengths.size;
+  }
+
+  /** Writes what came. */
+  async store(ctx: SiteContext, chunks: readonly Chunk[]): Promise<{ readonly bytes: number }> {
     let bytes = 0;
     for (const { key, stream, offset, data } of chunks) {
       const length = await ctx.spool.write(key, stream, offset, data);
@@ -60,9 +64,6 @@ export class Followed {
       if (lengths) lengths[stream] = length;
       bytes += data.length;
     }
-    return { bytes, more: bytes >= MUCH };
+    return { bytes };
   }
 }
-
-/** A poll that brought so many bytes was probably capped. */
-const MUCH = 4 << 20;

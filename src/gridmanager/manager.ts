@@ -150,6 +150,7 @@ export class GridManager {
         spool: this.#spool,
         now: () => this.#now(),
         wake: (lane) => void this.#guard(this.#wake(name, lane)),
+        isFollowed: () => this.#isFollowed(),
       },
       {
         placed: () => this.#placed(name),
@@ -196,6 +197,11 @@ export class GridManager {
   async #hasWork(site: string, lane: Lane): Promise<boolean> {
     if (this.#now() - this.#placesAt > 200) await this.#count();
     return lanesWanted(this.#places).get(site)?.has(lane) === true;
+  }
+
+  async #isFollowed(): Promise<boolean> {
+    const signs = await this.#options.queue.kv.list('followed');
+    return signs.some(({ value }) => Number(value) > this.#now());
   }
 
   #wake(site: string, lane: Lane): Promise<void> {

@@ -31,18 +31,31 @@ export function freshWatch(ctx: SiteContext): WatchState {
 export async function watchRound(ctx: SiteContext, state: WatchState): Promise<Again> {
   const expected = state.cursor === undefined ? await jobsAtSite(ctx) : undefined;
   if (expected) await state.followed.recover(ctx, expected);
-  const answer = await ctx.site.poll({ cursor: state.cursor, follow: state.followed.next() });
+  const answer = await ctx.site.poll({
+    cursor: state.cursor,
+    follow: state.followed.next(),
+    waitMs: state.cursor === undefined ? 0 : await patience(ctx, state),
+  });
   crashPoint('gm.after-poll');
   const streamed = await state.followed.store(ctx, answer.chunks);
   const changed = await record(ctx, state, answer, expected);
   crashPoint('gm.saved-poll');
   state.cursor = answer.cursor;
-  if (streamed.more) return 0;
   state.pollMs = nextPoll(state.pollMs, changed || streamed.bytes > 0, {
     pollMinMs: ctx.record.limits.pollMin * 1000,
     pollMaxMs: ctx.record.limits.pollMax * 1000,
   });
-  return state.pollMs;
+  // The waiting is done inside the poll, where news from the site ends it.
+  return 0;
+}
+
+/** While somebody follows a job's output, and a little while jobs write some, the site is asked more often. */
+const FOLLOWED_MS = 500;
+const STREAMING_MS = 5000;
+
+async function patience(ctx: SiteContext, state: WatchState): Promise<number> {
+  if (state.followed.size === 0) return state.pollMs;
+  return (await ctx.isFollowed()) ? FOLLOWED_MS : Math.min(state.pollMs, STREAMING_MS);
 }
 
 async function jobsAtSite(ctx: SiteContext): Promise<ReadonlyMap<AttemptKey, JobRecord>> {

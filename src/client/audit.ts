@@ -1,0 +1,120 @@
+import type { SiteRecord } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import { HAS_PLACE } from '../gridmanager/lanes.ts';
+import { openSite } from '../gridmanager/open-site.ts';
+import { type AttemptKey, formatAttemptKey, parseAttemptKey } from '../job/ids.ts';
+import { isEnd, LIFE } from '../job/life.ts';
+import type { SiteAudit } from '../jobmanager/site-report.ts';
+import type { JobRecord, Queue } from '../queue/api.ts';
+import type { AuditEntry } from './types.ts';
+
+const NOBODY = () => Promise.resolve(undefined);
+
+/** What the site holds that the queue does not know, and the reverse; found by tag, never by a batch system's id. */
+export async function auditSite(queue: Queue, record: SiteRecord): Promise<AuditEntry[]> {
+  const site = await openSite(record, { agent: queue.agent, prompt: NOBODY });
+  try {
+    const there = await site.audit();
+    if (there.queueError !== undefined) {
+      throw new GryphusError('site-busy', `Site ${record.name} cannot say what is in its queue: ${there.queueError}`, {
+        suggestions: [`gryphus site test ${record.name}`],
+      });
+    }
+    const keys = new Set(keysOf(there));
+    const entries: AuditEntry[] = [];
+    for (const key of keys) {
+      const entry = await strange(queue, key, there);
+      if (entry) entries.push(entry);
+    }
+    for await (const job of queue.query({ site: record.name, states: PROMISED })) {
+      const key = keyOf(queue, job);
+      if (keys.has(key)) continue;
+      entries.push({
+        key,
+        where: 'queue-only',
+        words: `job ${job.id.cluster}.${job.id.proc} is ${job.state} here; the site does not know it`,
+        can: [],
+      });
+    }
+    return entries;
+  } finally {
+    await site.close();
+  }
+}
+
+/** `clean`: the site withdraws and forgets the attempt. `adopt`: the job in the queue takes this attempt for its own. */
+export async function settleOrphan(
+  queue: Queue,
+  record: SiteRecord,
+  key: string,
+  how: 'adopt' | 'clean',
+): Promise<void> {
+  const attempt = parseAttemptKey(key);
+  if (!attempt || attempt.agent !== queue.agent)
+    throw new GryphusError('bad-input', `'${key}' is no attempt of this agent.`);
+  const [job] = await queue.get([attempt]);
+  if (job && job.attempt === attempt.attempt && LIFE[job.state].does !== 'nothing') {
+    throw new GryphusError('conflict', `Attempt ${key} is job ${attempt.cluster}.${attempt.proc}, which is cared for.`);
+  }
+  if (how === 'adopt') {
+    throw new GryphusError(
+      'not-permitted',
+      `Attempt ${key} cannot be adopted: its job is no longer in the queue in that attempt.`,
+      {
+        suggestions: [`gryphus site audit ${record.name} --clean ${key}`],
+      },
+    );
+  }
+  const site = await openSite(record, { agent: queue.agent, prompt: NOBODY });
+  try {
+    for (const act of [site.cancel.bind(site), site.forget.bind(site)]) {
+      const outcome = (await act([attemptKey(key)])).get(attemptKey(key));
+      if (outcome && !outcome.ok)
+        throw new GryphusError('site-refused', `Site ${record.name}: ${outcome.refusal.message}`);
+    }
+  } finally {
+    await site.close();
+  }
+}
+
+/** The site must know of jobs in these states. */
+const PROMISED = HAS_PLACE.filter((state) => LIFE[state].does === 'watch');
+
+function keysOf(there: SiteAudit): AttemptKey[] {
+  return [...there.records.map(({ key }) => key), ...there.queued.flatMap(({ key }) => key ?? [])];
+}
+
+async function strange(queue: Queue, key: AttemptKey, there: SiteAudit): Promise<AuditEntry | undefined> {
+  const attempt = parseAttemptKey(key);
+  if (!attempt || attempt.agent !== queue.agent) return undefined;
+  const [job] = await queue.get([attempt]);
+  const record = there.records.find((one) => one.key === key);
+  const state = record ? record.state : 'in its queue without a record';
+  if (!job)
+    return {
+      key,
+      where: 'site-only',
+      words: `${state} there; the queue has no job ${attempt.cluster}.${attempt.proc}`,
+      can: ['clean'],
+    };
+  if (job.attempt !== attempt.attempt) {
+    return {
+      key,
+      where: 'site-only',
+      words: `${state} there; the job is in attempt ${job.attempt} now`,
+      can: ['clean'],
+    };
+  }
+  if (isEnd(job.state) || job.state === 'held' || job.state === 'idle') {
+    return { key, where: 'site-only', words: `${state} there; the job is ${job.state} here`, can: ['clean'] };
+  }
+  return undefined;
+}
+
+function keyOf(queue: Queue, job: JobRecord): AttemptKey {
+  return formatAttemptKey({ agent: queue.agent, ...job.id, attempt: job.attempt });
+}
+
+function attemptKey(key: string): AttemptKey {
+  return key as AttemptKey;
+}

@@ -1,0 +1,161 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { SiteRecord } from '../config/sites.ts';
+import { asError, type ErrorCode, GryphusError } from '../errors.ts';
+import { openSite } from '../gridmanager/open-site.ts';
+import { type AttemptKey, formatAttemptKey } from '../job/ids.ts';
+import type { JobManagerSite } from '../jobmanager/client.ts';
+import { BlobIndex } from '../staging/blobs.ts';
+import type { Prompt } from '../transport/prompt.ts';
+import type { AskUser, CheckStep } from './types.ts';
+
+/** The step that a failure to connect belongs to. */
+const STEP_OF: Readonly<Partial<Record<ErrorCode, string>>> = {
+  'bad-input': 'name',
+  'bad-config': 'name',
+  'site-unknown': 'name',
+  'host-key-changed': 'host key',
+  'host-key-unknown': 'host key',
+  'login-refused': 'log-in',
+  'needs-login': 'log-in',
+  'credential-expired': 'log-in',
+  'credential-invalid': 'log-in',
+};
+const BEFORE: readonly string[] = ['name', 'connection', 'host key', 'log-in'];
+
+/** How long the trial job may wait in the site's queue, milliseconds. */
+const TRIAL_MS = 120_000;
+
+/** Goes through a site step by step: name, connection, host key, log-in, home, disk, batch system, a job that runs. */
+export async function* checkSite(record: SiteRecord, agent: string, ask?: AskUser): AsyncGenerator<CheckStep> {
+  let site: JobManagerSite;
+  try {
+    site = await openSite(record, { agent, prompt: promptOf(ask) });
+  } catch (thrown) {
+    yield failed('name', thrown);
+    return;
+  }
+  try {
+    const connected = await connect(site);
+    yield* connected.steps;
+    if (!connected.ok) return;
+    let well = true;
+    for (const { name, ok, words, mend } of await site.test()) {
+      well &&= ok;
+      yield { step: name, ok, words, ...(mend === undefined ? {} : { mend }) };
+    }
+    if (well) yield await trial(site, agent);
+  } finally {
+    await site.close().catch(() => undefined);
+  }
+}
+
+async function connect(site: JobManagerSite): Promise<{ readonly ok: boolean; readonly steps: CheckStep[] }> {
+  try {
+    const facts = await site.describe();
+    const words = [`${site.name} is configured`, `${facts.host} answers`, 'known', `as ${facts.user}`];
+    return { ok: true, steps: BEFORE.map((step, i) => ({ step, ok: true, words: words[i] ?? '' })) };
+  } catch (thrown) {
+    const error = asError(thrown);
+    const at = (error instanceof GryphusError && STEP_OF[error.code]) || 'connection';
+    const passed = BEFORE.slice(0, BEFORE.indexOf(at)).map((step) => ({ step, ok: true, words: 'good' }));
+    return { ok: false, steps: [...passed, failed(at, error)] };
+  }
+}
+
+function failed(step: string, thrown: unknown): CheckStep {
+  const error = asError(thrown);
+  const mend = error instanceof GryphusError ? error.suggestions.join(' ') : '';
+  return { step, ok: false, words: error.message, ...(mend === '' ? {} : { mend }) };
+}
+
+function promptOf(ask: AskUser | undefined): Prompt {
+  return async ({ questions, instructions }) => {
+    if (!ask) return undefined;
+    const answers: string[] = [];
+    for (const { text, echo } of questions) {
+      const answer = await ask({ text: instructions === '' ? text : `${instructions}\n${text}`, echo });
+      if (answer === undefined) return undefined;
+      answers.push(answer);
+    }
+    return answers;
+  };
+}
+
+/** A job that says hello, from prepare to forget: outside of the queue, under a key of cluster 0, which no job has. */
+async function trial(site: JobManagerSite, agent: string): Promise<CheckStep> {
+  const key = formatAttemptKey({ agent, cluster: 0, proc: process.pid, attempt: Math.floor(Date.now() / 1000) });
+  const dir = await mkdtemp(join(tmpdir(), 'gryphus-test-'));
+  try {
+    return await runTrial(site, key, dir);
+  } catch (thrown) {
+    return failed('a job', thrown);
+  } finally {
+    await withdraw(site, key);
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+async function runTrial(site: JobManagerSite, key: AttemptKey, dir: string): Promise<CheckStep> {
+  const script = join(dir, 'hello.sh');
+  await writeFile(script, '#!/bin/sh\necho "hello from $(hostname 2>/dev/null || uname -n)"\n', { mode: 0o755 });
+  const began = Date.now();
+  const executable = { kind: 'blob', blob: await new BlobIndex().blobOf(script) } as const;
+  const resources = { cpus: 1, memoryMb: undefined, diskKb: undefined, gpus: undefined, walltimeSeconds: 60 };
+  const spec = {
+    key,
+    title: 'gryphus_test',
+    executable,
+    args: [],
+    env: {},
+    stdin: undefined,
+    inputs: [],
+    joinStderr: false,
+    resources,
+    batch: { extraArgs: [] },
+  };
+  for (const outcomes of [await site.prepare([spec]), await site.commit([key])]) {
+    const outcome = outcomes.get(key);
+    if (!outcome?.ok)
+      return { step: 'a job', ok: false, words: outcome?.refusal.message ?? 'the site did not answer for it' };
+  }
+  let cursor: string | undefined;
+  let said = 'waits';
+  while (Date.now() - began < TRIAL_MS) {
+    const answer = await site.poll({ cursor, follow: [], waitMs: cursor === undefined ? 0 : 2000 });
+    cursor = answer.cursor;
+    const report = answer.reports.find((one) => one.key === key);
+    if (!report) continue;
+    said = 'why' in report && report.why !== undefined ? `${report.is}: ${report.why}` : report.is;
+    if (report.is === 'ended')
+      return finished(site, key, dir, began, report.how.kind === 'exited' && report.how.code === 0);
+  }
+  return {
+    step: 'a job',
+    ok: false,
+    words: `it did not end within ${TRIAL_MS / 1000} s (${said})`,
+    mend: 'The site may be busy; try again, or name another queue.',
+  };
+}
+
+async function finished(
+  site: JobManagerSite,
+  key: AttemptKey,
+  dir: string,
+  began: number,
+  well: boolean,
+): Promise<CheckStep> {
+  const seconds = ((Date.now() - began) / 1000).toFixed(1);
+  const outcome = (await site.fetch([{ key, outputs: [], stdout: true, stderr: true, into: join(dir, 'home') }])).get(
+    key,
+  );
+  const out = outcome?.ok ? outcome.files.find((file) => file.kind === 'stdout') : undefined;
+  const text = out ? (await readFile(out.path, 'utf8')).trim() : 'no output came back';
+  return { step: 'a job', ok: well && out !== undefined, words: `${text} (${seconds} s)` };
+}
+
+async function withdraw(site: JobManagerSite, key: AttemptKey): Promise<void> {
+  await site.cancel([key]).catch(() => undefined);
+  await site.forget([key]).catch(() => undefined);
+}

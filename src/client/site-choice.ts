@@ -1,0 +1,87 @@
+import type { SiteRecord } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import { UNIVERSE } from '../gridmanager/files.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { readNumber, readString } from '../job/values.ts';
+
+/** Which site a job goes to, by its universe and its grid_resource. */
+export class SiteChooser {
+  readonly #sites: ReadonlyMap<string, SiteRecord>;
+  readonly #defaultSite: string;
+
+  constructor(sites: ReadonlyMap<string, SiteRecord>, defaultSite: string) {
+    this.#sites = sites;
+    this.#defaultSite = defaultSite;
+  }
+
+  /** 'bad-input' or 'site-unknown' where there is none; `shared` is what the cluster says where the job says nothing. */
+  siteFor(attrs: AttrTexts, shared: AttrTexts | undefined): SiteRecord {
+    const source = { get: (name: string) => attrs[name] ?? shared?.[name] ?? undefined };
+    const universe = readNumber(source, 'JobUniverse') ?? UNIVERSE.vanilla;
+    switch (universe) {
+      case UNIVERSE.local:
+      case UNIVERSE.scheduler:
+        return this.#named('local');
+      case UNIVERSE.vanilla:
+        return this.#named(this.#defaultSite);
+      case UNIVERSE.grid:
+        return this.#byResource(readString(source, 'GridResource') ?? '');
+      default:
+        throw new GryphusError('bad-input', `Jobs of universe ${universe} cannot be run here.`, {
+          suggestions: ['Use the vanilla, grid, local or scheduler universe.'],
+        });
+    }
+  }
+
+  /** `batch SYSTEM [SITE]`, and HTCondor's old form without the word batch. */
+  #byResource(resource: string): SiteRecord {
+    const words = resource.split(/\s+/).filter((word) => word !== '');
+    const [system = '', name] = words[0]?.toLowerCase() === 'batch' ? words.slice(1) : words;
+    const fitting = [...this.#sites.values()].filter((site) => site.batch === system.toLowerCase());
+    if (name !== undefined) return this.#checked(this.#named(name), system, resource);
+    const [only, ...others] = fitting;
+    if (!only) throw this.#nowhere(system, resource);
+    if (others.length > 0) {
+      throw new GryphusError(
+        'bad-input',
+        `grid_resource = ${resource} fits ${fitting.length} sites: ${fitting.map((s) => s.name).join(', ')}.`,
+        {
+          suggestions: [`Name one: grid_resource = batch ${system} ${only.name}`],
+        },
+      );
+    }
+    return only;
+  }
+
+  #checked(site: SiteRecord, system: string, resource: string): SiteRecord {
+    if (site.batch === system.toLowerCase()) return site;
+    throw new GryphusError(
+      'bad-input',
+      `grid_resource = ${resource}: site ${site.name} runs ${site.batch}, not ${system}.`,
+      {
+        suggestions: [`grid_resource = batch ${site.batch} ${site.name}`],
+      },
+    );
+  }
+
+  #named(name: string): SiteRecord {
+    const site = this.#sites.get(name);
+    if (site) return site;
+    throw new GryphusError('site-unknown', `There is no site '${name}'.`, {
+      suggestions: [
+        `gryphus site add ${name} ssh://user@host --batch slurm`,
+        `Sites that there are: ${[...this.#sites.keys()].join(', ')}.`,
+      ],
+    });
+  }
+
+  #nowhere(system: string, resource: string): GryphusError {
+    return new GryphusError(
+      'site-unknown',
+      `grid_resource = ${resource} fits no site: none runs ${system || 'a batch system that is not named'}.`,
+      {
+        suggestions: [`gryphus site add NAME ssh://user@host --batch ${system || 'slurm'}`],
+      },
+    );
+  }
+}

@@ -1,0 +1,119 @@
+import { statSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import type { Paths } from '../config/paths.ts';
+import { loadSettings } from '../config/settings.ts';
+import { loadSites, type SiteRecord } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { managerIdentity } from '../job/identity.ts';
+import { readString } from '../job/values.ts';
+import type { ProcInput, Queue } from '../queue/api.ts';
+import { type Cluster, fullAds, parseSubmit } from '../submit/api.ts';
+import { localWorld } from '../submit/local-world.ts';
+import { SiteChooser } from './site-choice.ts';
+import type { DryRun, Submitted, SubmitRequest } from './types.ts';
+
+/** Reads the description and puts its jobs into the queue; resolves when they are on disk. */
+export async function submitCluster(
+  queue: Queue,
+  request: SubmitRequest,
+  paths: Paths,
+  owner: string,
+): Promise<Submitted> {
+  const settings = await loadSettings(paths);
+  const cluster = parse(request, owner);
+  const chooser = new SiteChooser(await loadSites(paths), settings['submit.default_site']);
+  const known = chooser.siteFor(cluster.clusterAd, undefined);
+  const first = firstCount(cluster);
+  const logs = new LogDirectories();
+  let id = 0;
+  const submitted = await queue.submit({
+    clusterAd: cluster.clusterAd,
+    manager: managerFor(owner, cluster.clusterAd, known),
+    site: known.name,
+    ...(cluster.late ? { digest: cluster.digest(), total: cluster.total } : {}),
+    onCluster: (given) => {
+      id = given;
+    },
+    procs: inputs(
+      () => cluster.procs({ cluster: id, count: first }),
+      (attrs) => {
+        logs.check(attrs, cluster.clusterAd);
+        if (!('GridResource' in attrs) && !('JobUniverse' in attrs)) return {};
+        const site = chooser.siteFor(attrs, cluster.clusterAd);
+        return site.name === known.name ? {} : { site: site.name, manager: managerFor(owner, attrs, site) };
+      },
+    ),
+  });
+  return { cluster: submitted.cluster, queued: submitted.procs, total: cluster.total, warnings: cluster.warnings };
+}
+
+/** What a submit would make; nothing is written, no daemon is needed. */
+export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryRun> {
+  const { userInfo } = await import('node:os');
+  const settings = await loadSettings(paths);
+  const cluster = parse(request, settings.owner ?? userInfo().username);
+  return { warnings: cluster.warnings, ads: fullAds(cluster), total: cluster.total };
+}
+
+function parse(request: SubmitRequest, owner: string): Cluster {
+  const domain = hostname();
+  return parseSubmit({
+    text: request.text,
+    ...(request.file === undefined || request.file === '-' ? {} : { file: request.file }),
+    cwd: request.cwd ?? process.cwd(),
+    world: localWorld(),
+    owner,
+    now: Math.floor(Date.now() / 1000),
+    machine: { uidDomain: domain, fileSystemDomain: domain },
+    ...(request.assign === undefined ? {} : { assignments: request.assign }),
+    ...(request.append === undefined ? {} : { appends: request.append }),
+    ...(request.queue === undefined ? {} : { queueArgs: request.queue }),
+    ...(request.batchName === undefined ? {} : { batchName: request.batchName }),
+  });
+}
+
+/** With late materialization as many as its limits let in now; the Scheduler makes the others. */
+function firstCount({ late, total }: Cluster): number {
+  if (!late) return total;
+  return Math.min(total, late.maxMaterialize ?? total, late.maxIdle ?? total, 5000);
+}
+
+function* inputs(
+  procs: () => ReturnType<Cluster['procs']>,
+  place: (attrs: AttrTexts) => Pick<ProcInput, 'site' | 'manager'>,
+): Generator<ProcInput> {
+  for (const { proc, attrs } of procs()) yield { proc, attrs, ...place(attrs) };
+}
+
+function managerFor(owner: string, attrs: AttrTexts, site: SiteRecord): string {
+  const subject = readString(sourceOf(attrs), 'x509UserProxySubject');
+  return managerIdentity(owner, subject ?? site.credential);
+}
+
+function sourceOf(attrs: AttrTexts): { get(name: string): string | undefined } {
+  return { get: (name) => attrs[name] ?? undefined };
+}
+
+/** Refuses a log whose directory is not there: later nobody would be told of anything. Each directory is looked at once. */
+class LogDirectories {
+  readonly #seen = new Set<string>();
+  #shared = false;
+
+  check(own: AttrTexts, shared: AttrTexts): void {
+    if (!('UserLog' in own) && this.#shared) return;
+    this.#shared = true;
+    const all = { ...shared, ...own };
+    const log = readString(sourceOf(all), 'UserLog');
+    if (log === undefined || log === '') return;
+    const directory = dirname(resolve(readString(sourceOf(all), 'Iwd') ?? '/', log));
+    if (this.#seen.has(directory)) return;
+    this.#seen.add(directory);
+    if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
+      throw new GryphusError('bad-input', `The log ${log} cannot be written: there is no directory ${directory}.`, {
+        suggestions: [`mkdir -p '${directory}', or correct the line \`log = ${log}\`.`],
+      });
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { SiteRecord } from '../config/sites.ts';
+import { type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
+import { openTransport } from '../transport/open-transport.ts';
+import type { Prompt } from '../transport/prompt.ts';
+
+export interface OpenSiteOptions {
+  /** The agent's id: whose directory it is at the site. */
+  readonly agent: string;
+  readonly prompt: Prompt;
+}
+
+/** The configured site as the life of a job knows it; closing it closes its connection. */
+export async function openSite(record: SiteRecord, { agent, prompt }: OpenSiteOptions): Promise<JobManagerSite> {
+  const transport = await openTransport(record.url, {
+    prompt,
+    ...(record.transport === 'openssh' ? { transport: 'openssh' as const } : {}),
+  });
+  const site = openJobManagerSite({
+    name: record.name,
+    agentId: agent,
+    transport,
+    backend: record.batch,
+    options: {
+      ...(record.prelude === undefined ? {} : { prelude: record.prelude }),
+      ...(record.scratch === undefined ? {} : { scratch: record.scratch }),
+      ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),
+    },
+  });
+  const closeSite = site.close.bind(site);
+  site.close = async () => {
+    await closeSite();
+    await transport.close();
+  };
+  return site;
+}
