@@ -1,0 +1,34 @@
+/*
+ * Submit descriptions, as other rooms see them.
+ *
+ *   const cluster = parseSubmit({ text, file, cwd, world: localWorld(), owner, now });
+ *   cluster.clusterAd            what the jobs share: name → expression text (old ClassAd syntax)
+ *   cluster.procs({ cluster })   lazily, each job: only what differs; `cluster` is $(Cluster), once it is known
+ *   cluster.late                 asked for late materialization: store cluster.digest(), make the rest with `materialize`
+ *   fullAds(cluster)             whole ads (a dry run)
+ *
+ * All is pure but `localWorld`: the files, programs and environment of this machine. Tests hand in a world of their own.
+ */
+export {
+  isV2Quoted,
+  type Parsed,
+  parseArgsV1,
+  parseArgsV2,
+  parseArgsV2Quoted,
+  printArgsV1,
+  printArgsV2,
+  unescapeArgsV1,
+} from './argv.ts';
+export type { Cluster, ProcAd, ProcsRequest } from './cluster.ts';
+export { shouldTransfer } from './commands/transfer.ts';
+export { UNIVERSE } from './commands/universe.ts';
+export { type MaterializeRequest, type Materialized, materialize } from './digest.ts';
+export { type Environment, parseEnvQuotedOrV1, parseEnvV1, parseEnvV2, printEnvV1, printEnvV2 } from './env.ts';
+export type { Place, Warning } from './fault.ts';
+export { fullAds } from './full-ads.ts';
+export { jobArguments, jobEnvironment } from './job-words.ts';
+export type { LateMaterialization } from './late.ts';
+export { localWorld, type LocalWorldOptions } from './local-world.ts';
+export { DEFAULT_MACHINE, DEFAULT_POLICY, type MachineFacts, type SubmitPolicy } from './options.ts';
+export { parseSubmit, type SubmitRequest } from './parse.ts';
+export type { FileFacts, Outcome, SubmitWorld } from './world.ts';

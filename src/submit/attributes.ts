@@ -1,0 +1,32 @@
+import type { Attr } from './attr.ts';
+import { parseAttr, stringAttr } from './attr.ts';
+import type { Attributes } from './draft.ts';
+
+/** Attribute names, as they are written, to expressions in the old ClassAd syntax. */
+export type AttributeTexts = ReadonlyMap<string, string>;
+
+/** What an ad is made of, without what the making keeps in it for itself. */
+export function texts(attributes: Attributes): Map<string, string> {
+  const result = new Map<string, string>();
+  for (const { name, attr } of attributes.values()) if (!name.startsWith('#')) result.set(name, attr.text);
+  return result;
+}
+
+/** An attribute in JSON: `s` a string, else `t` an expression's text. */
+export type StoredAttr = readonly [name: string, kind: 's' | 't', text: string];
+
+export function store(attributes: Attributes): StoredAttr[] {
+  return [...attributes.values()].map(({ name, attr }) => {
+    return attr.kind === 'string' ? ([name, 's', attr.value] as const) : ([name, 't', attr.text] as const);
+  });
+}
+
+function restored(kind: 's' | 't', text: string): Attr {
+  const attr = kind === 's' ? stringAttr(text) : parseAttr(text);
+  if (!attr) throw new Error(`a stored attribute does not parse: ${text}`);
+  return attr;
+}
+
+export function restore(stored: readonly StoredAttr[]): Attributes {
+  return new Map(stored.map(([name, kind, text]) => [name.toLowerCase(), { name, attr: restored(kind, text) }]));
+}

@@ -1,0 +1,105 @@
+import {
+  ClassAdSyntaxError,
+  evaluate,
+  type Expr,
+  isInt,
+  parseExpr,
+  printValue,
+  Real,
+  toDouble,
+  type Value,
+} from '../classad/api.ts';
+
+/** The expression, or `undefined` where the text is none. */
+export function expression(text: string): Expr | undefined {
+  try {
+    return parseExpr(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why a text is no expression: the place in it, and what would have been right there. */
+export function syntaxReason(text: string): string | undefined {
+  try {
+    parseExpr(text);
+    return undefined;
+  } catch (thrown) {
+    return thrown instanceof ClassAdSyntaxError ? thrown.message : String(thrown);
+  }
+}
+
+/** What an expression is by itself, with no ad around it. */
+function valueOf(text: string): Value {
+  const expr = expression(text);
+  return expr === undefined ? undefined : evaluate(expr);
+}
+
+function isPlainInteger(text: string): boolean {
+  return /^[ \t\n\v\f\r]*[+-]?\d+[ \t\n\v\f\r]*$/.test(text);
+}
+
+const INT64 = 2n ** 63n;
+
+/** The integer that a value means: digits, or an expression by itself (reals are cut, true is 1). */
+export function integerOf(text: string): bigint | undefined {
+  if (isPlainInteger(text)) {
+    const value = BigInt(text.trim().replace(/^\+/, ''));
+    return value >= INT64 ? INT64 - 1n : value < -INT64 ? -INT64 : value;
+  }
+  const value = valueOf(text);
+  if (isInt(value)) return BigInt(value);
+  if (typeof value === 'boolean') return value ? 1n : 0n;
+  return value instanceof Real && Number.isFinite(value.value) ? BigInt(Math.trunc(value.value)) : undefined;
+}
+
+const REAL = /^[ \t\n\v\f\r]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t\n\v\f\r]*$/;
+
+export function realOf(text: string): number | undefined {
+  if (REAL.test(text)) return Number(text);
+  const value = valueOf(text);
+  return isInt(value) || typeof value === 'boolean' || value instanceof Real ? toDouble(value) : undefined;
+}
+
+export function booleanOf(text: string): boolean | undefined {
+  const plain = /^(true|1|false|0)[ \t\n\v\f\r]*$/i.exec(text)?.[1]?.toLowerCase();
+  if (plain !== undefined) return plain === 'true' || plain === '1';
+  const value = valueOf(text);
+  if (typeof value === 'boolean') return value;
+  return isInt(value) || value instanceof Real ? toDouble(value) !== 0 : undefined;
+}
+
+/** The string that an expression is; `undefined` where it is of another type. */
+export function stringOf(text: string): string | undefined {
+  const value = valueOf(text);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The value of an expression in print, in the strict syntax; `undefined` where the text is no expression. */
+export function printed(text: string): string | undefined {
+  const expr = expression(text);
+  return expr === undefined ? undefined : printValue(evaluate(expr), 'new');
+}
+
+/** A number of bytes with a unit, in units of `base` bytes, rounded up. */
+export interface Size {
+  readonly value: number;
+  /** What follows, from the separator on; '' at the end. */
+  readonly rest: string;
+}
+
+const MULTIPLES: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
+
+/**
+ * `2`, `2.5 G`, `100KB`: K, M, G and T are powers of 1024, a number without a unit counts in units of `base`. The number may
+ * end before one of `separators`.
+ */
+export function sizeOf(text: string, base: number, separators = ''): Size | undefined {
+  const found = /^\s*([+-]?\d*)(?:\.(\d*))?\s*(?:([kmgt])b?)?\s*/i.exec(text);
+  if (!found || (found[1] === '' && found[2] === undefined) || /^[+-]$/.test(found[1] ?? '')) return undefined;
+  const rest = text.slice(found[0].length);
+  if (rest !== '' && !separators.includes(rest.charAt(0))) return undefined;
+  const unit = MULTIPLES[found[3]?.toLowerCase() ?? ''] ?? base;
+  const thousandths = Number((found[2] ?? '').slice(0, 3).padEnd(3, '0')) / 1000;
+  return { value: Math.trunc(Math.trunc((Number(found[1] ?? 0) + thousandths) * unit + base - 1) / base), rest };
+}

@@ -1,0 +1,72 @@
+import type { MacroTable } from '../macros.ts';
+import type { Step } from '../maker.ts';
+import { accounting, concurrencyLimits } from './accounting.ts';
+import { args, javaArgs, toolDaemon } from './arguments.ts';
+import { automatic, mistakes } from './auto.ts';
+import { containerServices } from './container.ts';
+import { credentials } from './credentials.ts';
+import { deferral } from './deferral.ts';
+import { initialDirectory } from './directory.ts';
+import { environment } from './environment.ts';
+import { evictChecks } from './evict.ts';
+import { executable } from './executable.ts';
+import { forcedSteps, jobSet } from './forced.ts';
+import { gpuRequirements } from './gpus.ts';
+import { grid } from './grid.ts';
+import { hold, leaveInQueue, notification, parallel, periodic, rank } from './policy.ts';
+import { requirements } from './requirements.ts';
+import { resourceSteps } from './resources.ts';
+import { retries } from './retries.ts';
+import { services } from './services.ts';
+import { signals } from './signals.ts';
+import { simple } from './simple.ts';
+import { imageSize } from './size.ts';
+import { streams } from './streams.ts';
+import { transfer } from './transfer.ts';
+import { universe } from './universe.ts';
+import { vm } from './vm.ts';
+
+/**
+ * All commands, in the order in which they must run: a later one looks at what earlier ones have put into the ad. The
+ * description's own attributes and resources are steps of their own, so that only those are made again for each job that
+ * differ from job to job.
+ */
+export function allSteps(macros: MacroTable, owner: string): Step[] {
+  return [
+    universe,
+    initialDirectory,
+    executable,
+    args,
+    grid,
+    vm,
+    javaArgs,
+    parallel,
+    environment,
+    hold,
+    toolDaemon,
+    ...streams,
+    credentials,
+    notification,
+    rank,
+    ...periodic,
+    leaveInQueue,
+    retries,
+    evictChecks,
+    signals,
+    containerServices,
+    ...resourceSteps(macros),
+    concurrencyLimits,
+    accounting(owner),
+    services,
+    ...simple,
+    deferral,
+    imageSize,
+    transfer,
+    automatic,
+    mistakes,
+    ...forcedSteps(macros),
+    jobSet(macros),
+    gpuRequirements,
+    requirements,
+  ];
+}

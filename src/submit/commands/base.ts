@@ -1,0 +1,37 @@
+import type { Attr } from '../attr.ts';
+import { boolAttr, intAttr, realAttr, stringAttr } from '../attr.ts';
+import type { Draft } from '../draft.ts';
+
+/** Counters of a job that has done nothing yet. */
+const ZERO =
+  `ExitStatus NumCkpts NumJobStarts NumJobCompletions NumRestarts NumSystemHolds CommittedTime CommittedSlotTime
+  CumulativeSlotTime TotalSuspensions LastSuspensionTime CumulativeSuspensionTime CommittedSuspensionTime`.split(/\s+/);
+const ZERO_REAL = `RemoteWallClockTime RemoteUserCpu RemoteSysCpu CumulativeRemoteUserCpu CumulativeRemoteSysCpu`.split(
+  /\s+/,
+);
+
+export interface BaseFacts {
+  readonly owner: string;
+  /** Unix seconds. */
+  readonly now: number;
+  readonly cluster: number;
+  /** How the job came in: HTCondor's JobSubmitMethod (0 condor_submit). */
+  readonly method: number;
+}
+
+/** What every job's ad begins with. */
+export function setBase(draft: Draft, facts: BaseFacts): void {
+  const attributes: readonly (readonly [string, Attr])[] = [
+    ['MyType', stringAttr('Job')],
+    ['TargetType', stringAttr('Machine')],
+    ['ClusterId', intAttr(facts.cluster)],
+    ['QDate', intAttr(facts.now)],
+    ['EnteredCurrentStatus', intAttr(facts.now)],
+    ['Owner', stringAttr(facts.owner)],
+    ['JobSubmitMethod', intAttr(facts.method)],
+    ['ExitBySignal', boolAttr(false)],
+    ...ZERO.map((name) => [name, intAttr(0)] as const),
+    ...ZERO_REAL.map((name) => [name, realAttr(0)] as const),
+  ];
+  for (const [name, attr] of attributes) draft.set(name, attr);
+}

@@ -1,0 +1,168 @@
+import type { JobMaker } from '../maker.ts';
+import { tokens } from '../text.ts';
+
+const STRINGS: readonly (readonly [command: string, attribute: string])[] = [
+  ['ec2_security_groups', 'EC2SecurityGroups'],
+  ['ec2_security_ids', 'EC2SecurityIDs'],
+  ['ec2_ami_id', 'EC2AmiID'],
+  ['ec2_instance_type', 'EC2InstanceType'],
+  ['ec2_vpc_subnet', 'EC2VpcSubnet'],
+  ['ec2_vpc_ip', 'EC2VpcIp'],
+  ['ec2_elastic_ip', 'EC2ElasticIp'],
+  ['ec2_availability_zone', 'EC2AvailabilityZone'],
+  ['ec2_spot_price', 'EC2SpotPrice'],
+  ['ec2_block_device_mapping', 'EC2BlockDeviceMapping'],
+  ['ec2_user_data', 'EC2UserData'],
+  ['ec2_iam_profile_arn', 'EC2IamProfileArn'],
+  ['gce_account', 'GceAccount'],
+  ['gce_image', 'GceImage'],
+  ['gce_machine_type', 'GceMachineType'],
+  ['azure_image', 'AzureImage'],
+  ['azure_location', 'AzureLocation'],
+  ['azure_size', 'AzureSize'],
+  ['azure_admin_username', 'AzureAdminUsername'],
+  ['azure_admin_key', 'AzureAdminKey'],
+];
+
+const FILES: readonly (readonly [command: string, attribute: string])[] = [
+  ['ec2_user_data_file', 'EC2UserDataFile'],
+  ['gce_auth_file', 'GceAuthFile'],
+  ['gce_metadata_file', 'GceMetadataFile'],
+  ['gce_json_file', 'GceJsonFile'],
+  ['azure_auth_file', 'AzureAuthFile'],
+];
+
+/** What each kind of cloud cannot do without, in the order in which HTCondor asks for it. */
+const NEEDS: Readonly<Record<string, readonly (readonly [command: string, attribute: string])[]>> = {
+  ec2: [['ec2_ami_id', 'EC2AmiID']],
+  gce: [
+    ['gce_image', 'GceImage'],
+    ['gce_machine_type', 'GceMachineType'],
+  ],
+  azure: [
+    ['azure_image', 'AzureImage'],
+    ['azure_location', 'AzureLocation'],
+    ['azure_size', 'AzureSize'],
+    ['azure_admin_username', 'AzureAdminUsername'],
+    ['azure_admin_key', 'AzureAdminKey'],
+  ],
+};
+
+const ROLE = 'FROM INSTANCE';
+
+function setKeys(job: JobMaker): void {
+  const keys = [
+    ['ec2_access_key_id', 'aws_access_key_id_file', 'EC2AccessKeyId'],
+    ['ec2_secret_access_key', 'aws_secret_access_key_file', 'EC2SecretAccessKey'],
+  ] as const;
+  for (const [command, alias, attribute] of keys) {
+    const file = job.param(command, attribute) ?? job.param(alias);
+    if (file === undefined) continue;
+    if (file.toUpperCase() === ROLE) {
+      job.setString('EC2AccessKeyId', ROLE);
+      job.setString('EC2SecretAccessKey', ROLE);
+    } else job.setString(attribute, job.fullPath(file));
+  }
+  if (job.gridType !== 'ec2') return;
+  for (const [command, alias, attribute] of keys) {
+    if (!job.draft.has(attribute)) {
+      throw job.fault('grid_resource', `EC2 jobs require a '${command}' or '${alias}' parameter`);
+    }
+  }
+}
+
+function setKeyPair(job: JobMaker): void {
+  const pair = job.param('ec2_keypair', 'EC2KeyPair') ?? job.param('ec2_keyp_air');
+  if (pair !== undefined) job.setString('EC2KeyPair', pair);
+  const file = job.param('ec2_keypair_file', 'EC2KeyPairFile') ?? job.param('ec2_key_pair_file');
+  if (file === undefined) return;
+  if (job.draft.has('EC2KeyPair')) {
+    job.warn('EC2 job(s) contain both ec2_keypair && ec2_keypair_file, ignoring ec2_keypair_file', 'ec2_keypair_file');
+  } else job.setString('EC2KeyPairFile', job.fullPath(file));
+}
+
+function setVolumes(job: JobMaker): void {
+  const volumes = job.param('ec2_ebs_volumes', 'EC2ElasticBlockStorageVolumes');
+  if (volumes === undefined) return;
+  if (tokens(volumes, ',').some((volume) => volume.split(':').length !== 2)) {
+    throw job.fault('ec2_ebs_volumes', "'ec2_ebs_volumes' has incorrect format.", [
+      'Write "<instance_id>:<devicename>".',
+    ]);
+  }
+  if (!job.draft.has('EC2AvailabilityZone')) {
+    throw job.fault('ec2_ebs_volumes', "'ec2_ebs_volumes' requires 'ec2_availability_zone'");
+  }
+  job.setString('EC2ElasticBlockStorageVolumes', volumes);
+}
+
+/** `ec2_parameter_X = v` gives EC2ParamX; the names are listed. */
+function setParameters(job: JobMaker): void {
+  const names = tokens(job.param('ec2_parameter_names', 'EC2ParamNames') ?? job.draft.string('EC2ParamNames') ?? '');
+  for (const macro of job.scope.macros.all()) {
+    const name = /^ec2_parameter_(?!names$)(.+)$/i.exec(macro.name)?.[1];
+    if (name === undefined) continue;
+    job.setString(`EC2Param_${name}`, macro.value);
+    macro.used = true;
+    if (!names.some((known) => known.replaceAll('.', '_').toLowerCase() === name.toLowerCase())) names.push(name);
+  }
+  if (names.length > 0) job.setString('EC2ParamNames', names.join(', '));
+}
+
+interface Pairs {
+  readonly list: string;
+  readonly attribute: string;
+  readonly prefix: string;
+  readonly attributePrefix: string;
+}
+
+/** Tags and labels: `ec2_tag_X = v`, and the list of their names, which alone knows their case. */
+function setPairs(job: JobMaker, pairs: Pairs): void {
+  const names = tokens(job.param(pairs.list, pairs.attribute) ?? job.draft.string(pairs.attribute) ?? '');
+  const has = (name: string): boolean => names.some((known) => known.toLowerCase() === name.toLowerCase());
+  for (const { name } of job.scope.macros.all()) {
+    const prefix = [pairs.prefix, pairs.attributePrefix].find((p) => name.toLowerCase().startsWith(p.toLowerCase()));
+    const tag = prefix === undefined ? '' : name.slice(prefix.length);
+    if (tag !== '' && !tag.toLowerCase().startsWith('names') && !has(tag)) names.push(tag);
+  }
+  for (const name of names) {
+    const value = job.param(pairs.prefix + name, pairs.attributePrefix + name);
+    if (value !== undefined) job.setString(pairs.attributePrefix + name, value);
+  }
+  const command = job.draft.string('Cmd');
+  if (job.gridType === 'ec2' && !has('Name') && (job.boolParam('WantNameTag') ?? true) && command !== undefined) {
+    job.setString(`${pairs.attributePrefix}Name`, command);
+  }
+  if (names.length > 0) job.setString(pairs.attribute, names.join(','));
+}
+
+/** EC2, GCE and Azure: taken as HTCondor takes them, though no site here runs them. */
+export function setCloud(job: JobMaker): void {
+  setKeys(job);
+  setKeyPair(job);
+  for (const [command, attribute] of STRINGS) {
+    const value = job.param(command, attribute);
+    if (value !== undefined) job.setString(attribute, value);
+  }
+  for (const [command, attribute] of NEEDS[job.gridType] ?? []) {
+    if (job.draft.has(attribute)) continue;
+    const cloud = { ec2: 'EC2', gce: 'GCE', azure: 'Azure' }[job.gridType] ?? '';
+    throw job.fault('grid_resource', `${cloud} jobs require a "${command}" parameter`);
+  }
+  setVolumes(job);
+  for (const [command, attribute] of FILES) {
+    const file = job.param(command, attribute);
+    if (file !== undefined) job.setString(attribute, job.fullPath(file));
+  }
+  const metadata = job.param('gce_metadata', 'GceMetadata');
+  if (metadata !== undefined) job.setString('GceMetadata', tokens(metadata, ',').join(','));
+  const preemptible = job.boolParam('gce_preemptible', 'GcePreemptible');
+  if (preemptible !== undefined) job.setBool('GcePreemptible', preemptible);
+  setParameters(job);
+  setPairs(job, { list: 'ec2_tag_names', attribute: 'EC2TagNames', prefix: 'ec2_tag_', attributePrefix: 'EC2Tag' });
+  setPairs(job, {
+    list: 'cloud_label_names',
+    attribute: 'CloudLabelNames',
+    prefix: 'cloud_label_',
+    attributePrefix: 'CloudLabel',
+  });
+}

@@ -1,0 +1,47 @@
+import type { MacroTable } from '../macros.ts';
+import type { JobMaker, Step } from '../maker.ts';
+import { stripQuotes } from '../text.ts';
+
+function setOwn(job: JobMaker, command: string, attribute: string): void {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(attribute)) {
+    const text = `'${attribute}' cannot be the name of an attribute`;
+    if (!job.scope.policy.dryRun)
+      throw job.fault(command, text, ['A name has letters, digits and _ only, a letter first.']);
+    job.warn(`${text}: a real submit is refused`, command);
+  }
+  job.setExpr(attribute, job.param(command) ?? 'undefined', command);
+}
+
+/** `+Attr = expr` and `MY.Attr = expr`: into the ad as they stand, over whatever commands have put there. */
+export function forcedSteps(macros: MacroTable): Step[] {
+  return macros.all().flatMap(({ name }): Step[] => {
+    const attribute = /^MY\.(.+)$/is.exec(name)?.[1];
+    if (attribute === undefined) return [];
+    return [{ name: name.toLowerCase(), run: (job) => setOwn(job, name, attribute) }];
+  });
+}
+
+function setName(job: JobMaker, macros: MacroTable): void {
+  let grouped = false;
+  let named: string | undefined;
+  for (const { name } of macros.all()) {
+    const attribute = /^JOBSET\.(.+)$/is.exec(name)?.[1];
+    const value = attribute === undefined ? undefined : job.param(name);
+    if (value === undefined) continue;
+    grouped = true;
+    if (attribute?.toLowerCase() === 'name') named = stripQuotes(value);
+  }
+  if (grouped && !job.draft.has('JobSetName')) job.setString('JobSetName', named ?? String(job.id.cluster));
+}
+
+/** The set that the jobs of a cluster belong to. */
+export function jobSet(macros: MacroTable): Step {
+  return {
+    name: '(jobset)',
+    run(job) {
+      if (job.first) return setName(job, macros);
+      if (!job.draft.own.has('jobsetname')) return;
+      throw job.fault('jobset', 'All jobs from a single submission must be in the same JOBSET');
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import type { JobMaker, Step } from '../maker.ts';
+import { UNIVERSE } from './universe.ts';
+
+const HOLD_SUBMITTED = 15;
+
+/** `hold = true`: the job waits for a release. */
+export const hold: Step = {
+  name: 'hold',
+  run(job) {
+    if (job.boolParam('hold')) {
+      job.setInt('JobStatus', 5);
+      job.setInt('HoldReasonCode', HOLD_SUBMITTED);
+      job.setString('HoldReason', "submitted on hold at user's request");
+    } else job.setInt('JobStatus', 1);
+  },
+};
+
+const WHEN: Readonly<Record<string, number>> = { never: 0, always: 1, complete: 2, error: 3, start: 4 };
+
+export const notification: Step = {
+  name: 'notification',
+  run(job) {
+    const when = WHEN[(job.param('notification', 'JobNotification') ?? 'never').toLowerCase()];
+    if (when === undefined) {
+      throw job.fault(
+        'notification',
+        "Notification must be 'Never', 'Always', 'Complete', 'Start', or 'Error'",
+        [],
+        'JobNotification',
+      );
+    }
+    job.setInt('JobNotification', when);
+  },
+};
+
+export const rank: Step = {
+  name: 'rank',
+  run(job) {
+    const text = job.param('rank', 'preferences');
+    if (text === undefined) job.setReal('Rank', 0);
+    else job.setExpr('Rank', text, 'rank');
+  },
+};
+
+const EXPRESSIONS: readonly (readonly [command: string, attribute: string])[] = [
+  ['periodic_hold', 'PeriodicHold'],
+  ['periodic_hold_reason', 'PeriodicHoldReason'],
+  ['periodic_hold_subcode', 'PeriodicHoldSubCode'],
+  ['periodic_release', 'PeriodicRelease'],
+  ['periodic_remove', 'PeriodicRemove'],
+  ['periodic_vacate', 'PeriodicVacate'],
+  ['on_exit_hold_reason', 'OnExitHoldReason'],
+  ['on_exit_hold_subcode', 'OnExitHoldSubCode'],
+];
+
+/** Each policy expression is the attribute as it stands. */
+export const periodic: readonly Step[] = EXPRESSIONS.map(([command, attribute]) => ({
+  name: command,
+  run(job) {
+    const text = job.param(command, attribute);
+    if (text !== undefined) job.setExpr(attribute, text, command);
+  },
+}));
+
+export const leaveInQueue: Step = {
+  name: 'leave_in_queue',
+  run(job) {
+    const text = job.param('leave_in_queue', 'LeaveJobInQueue');
+    if (text !== undefined) job.setExpr('LeaveJobInQueue', text, 'leave_in_queue');
+    else if (!job.draft.has('LeaveJobInQueue')) job.setBool('LeaveJobInQueue', false);
+  },
+};
+
+function hostCount(job: JobMaker): string | undefined {
+  return job.param('machine_count', 'MachineCount') ?? job.param('node_count', 'NodeCount');
+}
+
+/** The parallel universe, or parallel scheduling in another. */
+export const parallel: Step = {
+  name: 'machine_count',
+  run(job) {
+    const { universe } = job.kind;
+    const many = universe === UNIVERSE.parallel || universe === UNIVERSE.mpi;
+    if (!many && !job.draft.bool('WantParallelScheduling')) return;
+    const count = hostCount(job);
+    if (count !== undefined) {
+      const hosts = Number.parseInt(count, 10) || 0;
+      job.setInt('MinHosts', hosts);
+      job.setInt('MaxHosts', hosts);
+    } else if (!job.draft.has('MaxHosts')) {
+      throw job.fault('universe', 'No machine_count specified!', ['Add a line machine_count = N.']);
+    }
+    job.setInt('RequestCpus', 1);
+    if (universe !== UNIVERSE.parallel) return;
+    job.setBool('WantIOProxy', true);
+    job.setBool('JobRequiresSandbox', true);
+  },
+};

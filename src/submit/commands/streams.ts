@@ -1,0 +1,83 @@
+import type { JobMaker, Step } from '../maker.ts';
+import { isUrl } from '../maker.ts';
+import { UNIVERSE } from './universe.ts';
+
+interface Stream {
+  readonly command: string;
+  readonly alias: string;
+  readonly attribute: string;
+  readonly transfer: readonly [command: string, attribute: string];
+  readonly stream: readonly [command: string, attribute: string];
+}
+
+const STREAMS: readonly Stream[] = [
+  {
+    command: 'input',
+    alias: 'stdin',
+    attribute: 'In',
+    transfer: ['transfer_input', 'TransferIn'],
+    stream: ['stream_input', 'StreamIn'],
+  },
+  {
+    command: 'output',
+    alias: 'stdout',
+    attribute: 'Out',
+    transfer: ['transfer_output', 'TransferOut'],
+    stream: ['stream_output', 'StreamOut'],
+  },
+  {
+    command: 'error',
+    alias: 'stderr',
+    attribute: 'Err',
+    transfer: ['transfer_error', 'TransferErr'],
+    stream: ['stream_error', 'StreamErr'],
+  },
+];
+
+const NOTHING = '/dev/null';
+
+/** A file that the job reads must be there; it would only be found out at the site. */
+export function checkInput(job: JobMaker, name: string, command: string): void {
+  if (!job.scope.policy.checkInputs || job.scope.late || name === NOTHING || isUrl(name)) return;
+  const { universe } = job.kind;
+  const runs = [UNIVERSE.vanilla, UNIVERSE.grid, UNIVERSE.local, UNIVERSE.scheduler].some(
+    (known) => known === universe,
+  );
+  const cloud = ['ec2', 'gce', 'azure', 'arc'].includes(job.gridType);
+  if (!runs || cloud || name.includes('$$(') || (job.boolParam('skip_filechecks') ?? false)) return;
+  const path = job.fullPath(name);
+  const facts = job.world.look(path);
+  if (facts?.readable) return;
+  const reason = facts ? 'Permission denied' : 'No such file or directory';
+  throw job.fault(command, `Can't open "${path}" for reading: ${reason}`, [
+    'Relative names start from initialdir. skip_filechecks = true submits without looking.',
+  ]);
+}
+
+function setStream(job: JobMaker, { command, alias, attribute, transfer, stream }: Stream): void {
+  const before = job.draft.bool(transfer[1]) ?? true;
+  const wanted = job.boolParam(...transfer) ?? before;
+  const streams = job.boolParam(...stream) ?? job.draft.bool(stream[1]) ?? false;
+  const file = job.param(command, alias);
+  let travels = wanted;
+  if (file !== undefined || !job.draft.has(attribute)) {
+    if (file === undefined || file === NOTHING) travels = false;
+    else if (job.kind.universe === UNIVERSE.vm) {
+      throw job.fault(
+        command,
+        'You cannot use input, ouput, and error parameters in the submit description file for vm universe',
+      );
+    } else if (command === 'input' && wanted) checkInput(job, file, 'input');
+    job.setString(attribute, file ?? NOTHING);
+  }
+  if (!travels) job.setBool(transfer[1], false);
+  else {
+    job.setBool(stream[1], streams);
+    if (wanted !== before) job.setBool(transfer[1], wanted);
+  }
+}
+
+export const streams: readonly Step[] = STREAMS.map((stream) => ({
+  name: stream.command,
+  run: (job) => setStream(job, stream),
+}));

@@ -1,0 +1,31 @@
+import { attributesOf, ClassAd, printExpr } from '../classad/api.ts';
+import { expression } from './calculate.ts';
+
+/** The attributes that an expression refers to, in lower case. */
+export interface References {
+  /** Of the job's own ad; names that `known` has not count here too. */
+  readonly own: ReadonlySet<string>;
+  readonly other: ReadonlySet<string>;
+}
+
+/** References of an expression in an ad that has `known`; `undefined` where the text does not parse. */
+export function referencesOf(text: string, known: readonly string[] = []): References | undefined {
+  const expr = expression(text);
+  if (expr === undefined) return undefined;
+  const { my, target } = attributesOf(expr, ClassAd.fromValues(Object.fromEntries(known.map((name) => [name, 0]))));
+  return { own: my, other: target };
+}
+
+export function hasReferences(text: string): boolean {
+  const found = referencesOf(text);
+  return found !== undefined && found.own.size + found.other.size > 0;
+}
+
+/** The text as an operand of `||` or `&&`: in parentheses where it binds less; `undefined` where it does not parse. */
+export function wrapOperand(text: string, operator: '||' | '&&'): string | undefined {
+  const expr = expression(text);
+  if (expr === undefined) return undefined;
+  const loose = expr.kind === 'ternary' || (expr.kind === 'binary' && expr.op === '?:');
+  const looser = operator === '&&' && expr.kind === 'binary' && expr.op === '||';
+  return loose || looser ? `(${printExpr(expr)})` : text;
+}

@@ -1,0 +1,29 @@
+import { GryphusError } from '../errors.ts';
+
+/** Where in a submit description something stands; lines count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  /** The include statement that read the file. */
+  readonly from?: Place;
+}
+
+function describe(place: Place, text: string): string {
+  let outermost = place;
+  let depth = 0;
+  for (; outermost.from; depth++) outermost = outermost.from;
+  const said = depth === 0 ? text : `Error "${place.file}", Line ${place.line}, Include Depth ${depth}: ${text}`;
+  return `on Line ${outermost.line} of ${outermost.file}: ${said}`;
+}
+
+/** A submit description that cannot be taken: one sentence with file and line, and the mend. */
+export function badInput(place: Place | undefined, text: string, suggestions: readonly string[] = []): GryphusError {
+  return new GryphusError('bad-input', place ? describe(place, text) : text, { suggestions });
+}
+
+/** Something that is said, and the submit goes on. */
+export interface Warning {
+  /** From 1; absent where no line is to blame. */
+  readonly line?: number;
+  readonly message: string;
+}

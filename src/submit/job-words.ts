@@ -1,0 +1,29 @@
+import type { TextSource } from '../job/values.ts';
+import { readString } from '../job/values.ts';
+import { parseArgsV1, parseArgsV2 } from './argv.ts';
+import { parseEnvV1, parseEnvV2 } from './env.ts';
+import { GryphusError } from '../errors.ts';
+
+function wrong(attribute: string, reason: string): GryphusError {
+  return new GryphusError('bad-input', `the job's ${attribute} cannot be read: ${reason}`, {
+    suggestions: [`Correct it with gryphus edit, or submit again.`],
+  });
+}
+
+/** A job's arguments, of `Arguments` (V2) or else `Args` (V1). Throws 'bad-input' when edited to something unreadable. */
+export function jobArguments(ad: TextSource): string[] {
+  const v2 = readString(ad, 'Arguments');
+  if (v2 === undefined) return parseArgsV1(readString(ad, 'Args') ?? '');
+  const words = parseArgsV2(v2);
+  if (!words.ok) throw wrong('Arguments', words.reason);
+  return words.value;
+}
+
+/** A job's environment, of `Environment` (V2) or else `Env` (V1 with `EnvDelim`). Throws 'bad-input' as `jobArguments`. */
+export function jobEnvironment(ad: TextSource): Record<string, string> {
+  const v2 = readString(ad, 'Environment');
+  const v1 = readString(ad, 'Env');
+  const parsed = v2 === undefined ? parseEnvV1(v1 ?? '', readString(ad, 'EnvDelim')?.charAt(0) || ';') : parseEnvV2(v2);
+  if (!parsed.ok) throw wrong(v2 === undefined ? 'Env' : 'Environment', parsed.reason);
+  return Object.fromEntries([...parsed.value].map(([name, value]) => [name, value ?? '']));
+}

@@ -1,0 +1,64 @@
+import { badInput } from './fault.ts';
+import { trim, trimEnd, trimStart } from './text.ts';
+
+/** One statement's text: trimmed, continued lines joined. */
+export interface Line {
+  readonly text: string;
+  /** The physical line that it starts on, from 1. */
+  readonly line: number;
+}
+
+/**
+ * Reads a submit description line by line. A backslash at the end of a line (blanks after it do not matter) joins the next
+ * one without its indentation; a comment never continues. A comment between continued lines is refused, unless it ends in a
+ * backslash itself: HTCondor keeps the comment's last character as part of the value.
+ */
+export class LineReader {
+  readonly file: string;
+  readonly #lines: readonly string[];
+  #next = 0;
+
+  constructor(text: string, file: string) {
+    this.file = file;
+    if (text.includes('\0')) {
+      throw badInput(undefined, `${file} is not a text file: it has a NUL byte`, ['Give a submit description.']);
+    }
+    this.#lines = text.split('\n');
+    if (this.#lines.at(-1) === '') this.#lines = this.#lines.slice(0, -1);
+  }
+
+  /** The physical line read last; 0 before the first. */
+  get line(): number {
+    return this.#next;
+  }
+
+  get atEnd(): boolean {
+    return this.#next >= this.#lines.length;
+  }
+
+  next(): Line | undefined {
+    if (this.atEnd) return undefined;
+    const line = this.#next + 1;
+    let text = trim(this.#take());
+    if (text.startsWith('#')) return { text: text.replace(/\\$/, ''), line };
+    while (text.endsWith('\\') && !this.atEnd) {
+      const more = this.#takeContinuation();
+      text = text.slice(0, -1) + (more.startsWith('#') ? '\\' : more);
+    }
+    return { text: trimEnd(text.replace(/\\$/, '')), line };
+  }
+
+  #take(): string {
+    return this.#lines[this.#next++] ?? '';
+  }
+
+  #takeContinuation(): string {
+    const more = trimStart(trimEnd(this.#take()));
+    if (more.startsWith('#') && !more.endsWith('\\')) {
+      throw badInput({ file: this.file, line: this.#next }, 'a comment stands between continued lines', [
+        'Move the comment above the statement, or end it with a backslash too.',
+      ]);
+    }
+    return more;
+  }
+}

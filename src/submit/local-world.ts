@@ -1,0 +1,105 @@
+import { spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import type { FileFacts, Outcome, SubmitWorld } from './world.ts';
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'No such file or directory',
+  EACCES: 'Permission denied',
+  EISDIR: 'Is a directory',
+  ENOTDIR: 'Not a directory',
+};
+
+/** What a command of an include or a queue statement may print. */
+const MOST_OUTPUT = 256 * 1024 * 1024;
+
+function reasonOf(thrown: unknown): string {
+  const { code, message } = thrown as NodeJS.ErrnoException;
+  return WORDS[code ?? ''] ?? message;
+}
+
+function attempt<T>(action: () => T): Outcome<T> {
+  try {
+    return { ok: true, value: action() };
+  } catch (thrown) {
+    return { ok: false, reason: reasonOf(thrown) };
+  }
+}
+
+function readable(path: string): boolean {
+  return attempt(() => accessSync(path, constants.R_OK)).ok;
+}
+
+function look(path: string): FileFacts | undefined {
+  const stats = attempt(() => statSync(path));
+  if (!stats.ok) return undefined;
+  return { directory: stats.value.isDirectory(), bytes: stats.value.size, readable: readable(path) };
+}
+
+function treeBytes(path: string): number {
+  const entries = attempt(() => readdirSync(path, { withFileTypes: true, recursive: true }));
+  if (!entries.ok) return 0;
+  return entries.value
+    .filter((entry) => !entry.isDirectory())
+    .reduce((sum, entry) => sum + (look(join(entry.parentPath, entry.name))?.bytes ?? 0), 0);
+}
+
+function head(path: string, bytes: number): string {
+  const file = attempt(() => openSync(path, 'r'));
+  if (!file.ok) return '';
+  const buffer = Buffer.alloc(bytes);
+  const read = attempt(() => readSync(file.value, buffer, 0, bytes, 0));
+  closeSync(file.value);
+  return read.ok ? buffer.toString('latin1', 0, read.value) : '';
+}
+
+function run(argv: readonly string[], cwd: string): Outcome<{ readonly stdout: string; readonly status: number }> {
+  const [program, ...words] = argv;
+  if (program === undefined) return { ok: false, reason: 'there is no command' };
+  const result = spawnSync(program, words, {
+    cwd,
+    encoding: 'utf8',
+    maxBuffer: MOST_OUTPUT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (result.error) return { ok: false, reason: reasonOf(result.error) };
+  return { ok: true, value: { stdout: result.stdout, status: result.status ?? 128 } };
+}
+
+export interface LocalWorldOptions {
+  /** Write nothing, not even what `include command into FILE` is to keep. */
+  readonly readOnly?: boolean;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+/** This machine: the one place of this room that touches files and starts programs. */
+export function localWorld(options: LocalWorldOptions = {}): SubmitWorld {
+  return {
+    readText: (path) => attempt(() => readFileSync(path, 'utf8')),
+    writeText: (path, text) =>
+      options.readOnly ? { ok: true, value: undefined } : attempt(() => writeFileSync(path, text)),
+    run,
+    stdin: () => readFileSync(0, 'utf8'),
+    look,
+    treeBytes,
+    list: (path) => {
+      const entries = attempt(() => readdirSync(path, { withFileTypes: true }));
+      return entries.ok ? entries.value.map((entry) => ({ name: entry.name, directory: entry.isDirectory() })) : [];
+    },
+    head,
+    environment: options.environment ?? process.env,
+    uid: userInfo().uid,
+    random: Math.random,
+  };
+}

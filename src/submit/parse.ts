@@ -1,0 +1,246 @@
+import { GryphusError } from '../errors.ts';
+import { texts } from './attributes.ts';
+import type { Cluster, ClusterPart } from './cluster.ts';
+import { procsOf } from './cluster.ts';
+import { allSteps } from './commands/all.ts';
+import { setBase } from './commands/base.ts';
+import { defaultMacros } from './defaults.ts';
+import { writeDigest } from './digest.ts';
+import type { Attributes } from './draft.ts';
+import { Draft } from './draft.ts';
+import { Expander } from './expand.ts';
+import type { Place, Warning } from './fault.ts';
+import { badInput } from './fault.ts';
+import { JobRun } from './job-run.ts';
+import type { LateMaterialization } from './late.ts';
+import { lateMaterialization } from './late.ts';
+import { MacroTable } from './macros.ts';
+import type { ClusterKind, MakerScope } from './maker.ts';
+import type { MachineFacts, SubmitPolicy } from './options.ts';
+import { DEFAULT_MACHINE, DEFAULT_POLICY } from './options.ts';
+import { queueArguments } from './queue-args.ts';
+import type { QueuePlan } from './queue-items.ts';
+import { planQueue } from './queue-items.ts';
+import type { QueueLine, ReadScope } from './read.ts';
+import { DescriptionReader, readAppended } from './read.ts';
+import { isMacroName } from './text.ts';
+import { unusedWarnings } from './unused.ts';
+import type { SubmitWorld } from './world.ts';
+
+export interface SubmitRequest {
+  /** The submit description. */
+  readonly text: string;
+  /** Its name as it was given, for messages and JobSubmitFile; absent: it came from standard input. */
+  readonly file?: string;
+  /** The directory that relative names start from, absolute. */
+  readonly cwd: string;
+  readonly world: SubmitWorld;
+  readonly owner: string;
+  /** Unix seconds. */
+  readonly now: number;
+  /** $(Cluster), where it is known already; default 1. */
+  readonly cluster?: number;
+  /** `name=value`, set before the description is read. */
+  readonly assignments?: readonly string[];
+  /** Lines read after it; they win (-append). */
+  readonly appends?: readonly string[];
+  /** What would follow the word queue, for a description without a queue statement (-queue). */
+  readonly queueArgs?: string;
+  readonly batchName?: string;
+  /** Late materialization even where the description does not ask for it (-factory). */
+  readonly factory?: boolean;
+  /** Refuse a cluster of more jobs (-maxjobs). */
+  readonly maxJobs?: number;
+  readonly machine?: Partial<MachineFacts>;
+  readonly policy?: Partial<SubmitPolicy>;
+  /** HTCondor's JobSubmitMethod; default 0, the command. */
+  readonly method?: number;
+}
+
+function assign(text: string, macros: MacroTable): void {
+  const equals = text.indexOf('=');
+  const name = text.slice(0, Math.max(equals, 0)).trim();
+  if (!isMacroName(name)) {
+    throw new GryphusError('usage', `invalid attribute name '${name}' for attrib=value assigment`, {
+      suggestions: ['Write NAME=VALUE; an attribute of your own is MY.NAME=VALUE.'],
+    });
+  }
+  macros.define(name, text.slice(equals + 1).trim(), { file: '<argument>', line: 0 }, 'argument');
+}
+
+function appendedLines(request: SubmitRequest): string[] {
+  const { batchName } = request;
+  const quoted = batchName?.startsWith('"') ? batchName : `"${batchName?.replaceAll('"', '\\"')}"`;
+  return [...(request.appends ?? []), ...(batchName === undefined ? [] : [`MY.JobBatchName = ${quoted}`])];
+}
+
+/** Reads a description statement by statement, and makes the first job of each. */
+class SubmitParser {
+  readonly #request: SubmitRequest;
+  readonly #macros: MacroTable;
+  readonly #warnings: Warning[] = [];
+  readonly #scope: MakerScope;
+  readonly #readScope: ReadScope;
+  readonly #reader: DescriptionReader;
+  readonly #parts: ClusterPart[] = [];
+  readonly #kind: ClusterKind = { universe: 0, docker: false, container: false };
+  #base: Attributes = new Map();
+  #statements = 0;
+  #total = 0;
+  #late: LateMaterialization | undefined;
+
+  constructor(request: SubmitRequest) {
+    this.#request = request;
+    const { cwd, world, file, now } = request;
+    const machine = { ...DEFAULT_MACHINE, ...request.machine };
+    this.#macros = new MacroTable(defaultMacros(machine, now, file));
+    for (const text of request.assignments ?? []) assign(text, this.#macros);
+    this.#scope = this.#makerScope(this.#macros, {
+      world,
+      cwd,
+      machine,
+      policy: { ...DEFAULT_POLICY, ...request.policy },
+      file,
+      now,
+      seen: new Map(),
+      late: false,
+      warn: (message, line) => this.#warn({ message, ...(line === undefined || line < 1 ? {} : { line }) }),
+    });
+    const { expander } = this.#scope;
+    this.#readScope = { macros: this.#macros, expander, world, warnings: this.#warnings, cwd };
+    this.#reader = new DescriptionReader(request.text, file ?? '<stdin>', this.#readScope);
+  }
+
+  #warn(warning: Warning): void {
+    if (!this.#warnings.some(({ message }) => message === warning.message)) this.#warnings.push(warning);
+  }
+
+  #makerScope(macros: MacroTable, rest: Omit<MakerScope, 'macros' | 'expander'>): MakerScope {
+    const expander: Expander = new Expander({
+      macros,
+      cwd: rest.cwd,
+      env: (name) => {
+        const value = rest.world.environment[name];
+        if (value !== undefined) rest.seen.set(name, value);
+        return value;
+      },
+      random: () => rest.world.random(),
+      complain: (message) => rest.warn(message, expander.place?.line),
+    });
+    return { ...rest, macros, expander };
+  }
+
+  run(): Cluster {
+    let line = this.#next();
+    if (!line) this.#queue(this.#impliedLine());
+    else if (this.#request.queueArgs !== undefined) {
+      throw badInput(line.place, '-queue argument conflicts with queue statement in submit file', [
+        'Leave one of them out.',
+      ]);
+    }
+    for (; line; line = this.#next()) this.#queue(line);
+    this.#finish();
+    return this.#cluster();
+  }
+
+  /** The next queue statement of the description, with the appended lines read. */
+  #next(): QueueLine | undefined {
+    const line = this.#reader.next();
+    if (line && this.#late) {
+      throw badInput(line.place, 'Extra data found after queue statement', [
+        'With max_materialize, max_idle or -factory there is one queue statement, the last line of the file.',
+      ]);
+    }
+    if (line || this.#statements === 0) readAppended(appendedLines(this.#request), this.#readScope);
+    return line;
+  }
+
+  #impliedLine(): QueueLine {
+    const given = this.#request.queueArgs;
+    const text = given === undefined ? '' : (queueArguments(given) ?? given);
+    const file = given === undefined ? this.#reader.reader.file : '<-queue>';
+    return { text, place: { file, line: Math.max(this.#reader.reader.line, 1) } };
+  }
+
+  #queue(line: QueueLine): void {
+    const plan = planQueue(line, this.#reader.reader, this.#readScope);
+    if (this.#statements++ === 0) {
+      this.#late = lateMaterialization(this.#macros, this.#scope.expander, this.#request.factory ?? false);
+      if (this.#late) this.#refuseMore();
+    } else {
+      this.#warn({
+        line: line.place.line,
+        message: 'Use of multiple queue statements in a single submit file is deprecated.',
+      });
+    }
+    this.#make(plan, line.place);
+  }
+
+  #refuseMore(): void {
+    const { reader } = this.#reader;
+    for (let more = reader.next(); more; more = reader.next()) {
+      if (more.text === '' || more.text.startsWith('#')) continue;
+      throw badInput({ file: reader.file, line: more.line }, 'Extra data found after queue statement', [
+        'With max_materialize, max_idle or -factory the queue statement is the last line of the file.',
+      ]);
+    }
+  }
+
+  #make(plan: QueuePlan, place: Place): void {
+    for (const name of plan.vars) this.#macros.setLive(name, '', place);
+    const steps = allSteps(this.#macros, this.#request.owner);
+    const run = new JobRun({ plan, place, kind: this.#kind, steps, firstProc: this.#total });
+    if (run.count === 0) return;
+    const { maxJobs = 0 } = this.#request;
+    if (maxJobs > 0 && this.#total + run.count > maxJobs) {
+      throw badInput(place, `Number of submitted jobs would exceed -maxjobs (${maxJobs})`);
+    }
+    const isFirst = this.#parts.length === 0;
+    const draft = new Draft(isFirst ? undefined : this.#base);
+    const cluster = this.#request.cluster ?? 1;
+    if (isFirst) {
+      const { owner, now, method = 0 } = this.#request;
+      setBase(draft, { owner, now, cluster, method });
+    }
+    run.first(this.#scope, draft, cluster);
+    if (isFirst) this.#base = new Map([...draft.own].filter(([key]) => key !== 'procid'));
+    this.#parts.push({ run, scope: this.#makerScope(this.#macros.clone(), this.#scope) });
+    for (const name of plan.vars) this.#macros.setLive(name, '<Queue_item>', place);
+    this.#total += run.count;
+  }
+
+  #finish(): void {
+    if (this.#total === 0) {
+      const file = this.#request.file ?? '(stdin)';
+      this.#warn({ message: `"${file}" has only empty "queue" commands -- no jobs queued` });
+    } else for (const warning of unusedWarnings(this.#macros)) this.#warn(warning);
+  }
+
+  #cluster(): Cluster {
+    const parts = this.#parts;
+    const base = this.#base;
+    const total = this.#total;
+    const known = this.#request.cluster ?? 1;
+    const { owner } = this.#request;
+    return {
+      clusterAd: Object.fromEntries(texts(base)),
+      total,
+      warnings: this.#warnings,
+      late: this.#late,
+      procs: ({ cluster = known, from = 0, count = total } = {}) => procsOf(parts, base, { cluster, from, count }),
+      digest: () => {
+        const [part] = parts;
+        if (!part || parts.length > 1) throw new GryphusError('internal', 'a digest is of one queue statement');
+        return writeDigest(part, base, owner);
+      },
+    };
+  }
+}
+
+/**
+ * Makes the jobs that a submit description says. Throws GryphusError 'bad-input' (file and line in the message, the mend in
+ * the suggestions), or 'usage' for an assignment that is none.
+ */
+export function parseSubmit(request: SubmitRequest): Cluster {
+  return new SubmitParser(request).run();
+}

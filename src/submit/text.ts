@@ -1,0 +1,73 @@
+/** What C's isspace accepts; JavaScript's own trim takes more (no-break space, BOM). */
+const SPACE = /[ \t\n\v\f\r]/;
+const ALL_SPACE = /^[ \t\n\v\f\r]*$/;
+const LEADING = /^[ \t\n\v\f\r]+/;
+
+export function isSpace(char: string): boolean {
+  return SPACE.test(char);
+}
+
+export function isBlank(text: string): boolean {
+  return ALL_SPACE.test(text);
+}
+
+export function trimStart(text: string): string {
+  return text.replace(LEADING, '');
+}
+
+export function trimEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && isSpace(text.charAt(end - 1))) end--;
+  return text.slice(0, end);
+}
+
+export function trim(text: string): string {
+  return trimStart(trimEnd(text));
+}
+
+/** Trimmed, and without the double quotes when they surround all of it. */
+export function stripQuotes(text: string): string {
+  const inner = trim(text);
+  return inner.length >= 2 && inner.startsWith('"') && inner.endsWith('"') ? inner.slice(1, -1) : inner;
+}
+
+/** The non-empty parts between any of `separators`, each trimmed. */
+export function tokens(text: string, separators = ', \t\r\n'): string[] {
+  const parts: string[] = [];
+  let part = '';
+  const end = (): void => {
+    const token = trim(part);
+    if (token !== '') parts.push(token);
+    part = '';
+  };
+  for (const char of text) {
+    if (separators.includes(char)) end();
+    else part += char;
+  }
+  end();
+  return parts;
+}
+
+/** Letters, digits and what else a macro's name may have. */
+export function isNameChar(char: string): boolean {
+  return /[A-Za-z0-9_./]/.test(char);
+}
+
+export function isMacroName(text: string): boolean {
+  return /^[A-Za-z0-9_./]+$/.test(text);
+}
+
+/** Where a UTF-16 unit stands in the order of code points: surrogates (beyond U+FFFF) after all others. */
+function weight(unit: number): number {
+  if (unit < 0xd800) return unit;
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
+}
+
+/** Byte order, as C's strcmp sorts UTF-8: that of code points. */
+export function byBytes(a: string, b: string): number {
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    const difference = weight(a.charCodeAt(i)) - weight(b.charCodeAt(i));
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
