@@ -25,7 +25,11 @@ export const EXPRESSIONS: readonly (readonly [name: string, side: 'job' | 'slot'
   ["a slot's requirements", 'slot', 'Requirements'],
   ['a rank', 'job', 'TARGET.KFlops / 1000.0 + TARGET.Memory * 2 - (TARGET.LoadAvg * 100)'],
   ['a choice', 'job', 'RequestMemory =!= undefined ? RequestMemory : (ImageSize + 1023) / 1024'],
-  ['periodic_remove', 'job', 'JobStatus == 2 && (time() - EnteredCurrentStatus) > 24 * 60 * 60 * 2 && NumJobStarts < 3'],
+  [
+    'periodic_remove',
+    'job',
+    'JobStatus == 2 && (time() - EnteredCurrentStatus) > 24 * 60 * 60 * 2 && NumJobStarts < 3',
+  ],
   ['periodic_release', 'job', 'JobStatus == 5 && NumHolds < 3 && (time() - EnteredCurrentStatus) > 15 * 60'],
   ['a constraint', 'job', 'Owner == "alice" && JobStatus == 2 && QDate > 1600000000'],
   ['on_exit_remove', 'job', '(ExitBySignal == false) && (ExitCode == 0) || NumJobStarts >= 1 + 2 * 2'],
@@ -47,7 +51,11 @@ export function pool(count: number, distinct: boolean): ClassAd[] {
 /** Jobs of `kinds` clusters, taking turns. */
 export function queue(count: number, kinds: number): ClassAd[] {
   const clusters = Array.from({ length: kinds }, (_each, at) => {
-    return new ClassAd().chainTo(JOB).set('ClusterId', at).set('RequestMemory', 512 + 64 * at).set('RequestCpus', 1 + (at % 4));
+    return new ClassAd()
+      .chainTo(JOB)
+      .set('ClusterId', at)
+      .set('RequestMemory', 512 + 64 * at)
+      .set('RequestCpus', 1 + (at % 4));
   });
   return Array.from({ length: count }, (_each, at) => {
     return new ClassAd().chainTo(clusters[at % kinds]).setExpr('ProcId', literal(at));

@@ -103,14 +103,20 @@ if (process.argv.includes('--json')) {
 } else {
   process.stdout.write('evaluations a second        compiled      naive   ratio\n');
   for (const each of rates) {
-    const columns = [each.compiled, each.naive].map((value) => Math.round(value).toLocaleString('en').padStart(11)).join('');
+    const columns = [each.compiled, each.naive]
+      .map((value) => Math.round(value).toLocaleString('en').padStart(11))
+      .join('');
     process.stdout.write(`${each.name.padEnd(24)}${columns}${each.ratio.toFixed(1).padStart(8)}\n`);
   }
   process.stdout.write(`geometric mean of the ratios ${geometricMean.toFixed(1)}\n\n`);
-  process.stdout.write('negotiation              jobs (kinds)     slots (kinds)   matches   grouping  matching     total\n');
+  process.stdout.write(
+    'negotiation              jobs (kinds)     slots (kinds)   matches   grouping  matching     total\n',
+  );
   for (const each of negotiations) {
     const sizes = `${each.jobs} (${each.jobKinds})`.padStart(16) + `${each.slots} (${each.slotKinds})`.padStart(18);
-    const times = [each.grouping, each.matching, each.total].map((value) => `${value.toFixed(2)} s`.padStart(10)).join('');
+    const times = [each.grouping, each.matching, each.total]
+      .map((value) => `${value.toFixed(2)} s`.padStart(10))
+      .join('');
     process.stdout.write(`${each.name.padEnd(22)}${sizes}${String(each.matches).padStart(10)}${times}\n`);
   }
 }

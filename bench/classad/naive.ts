@@ -73,4 +73,3 @@ function binary(expr: Expr & { kind: 'binary' }, inside: (part: Expr) => Value):
       return relation(expr.op, left, inside(expr.right));
   }
 }
-

@@ -2,11 +2,6 @@ import { attrKey } from './bytes.ts';
 import { type Expr, literal, type RecordExpr } from './expr.ts';
 import type { Value } from './values.ts';
 
-interface Entry {
-  readonly name: string;
-  readonly expr: Expr;
-}
-
 const SIDES: ReadonlySet<string> = new Set(['my', 'target', 'other']);
 
 /**
@@ -14,7 +9,9 @@ const SIDES: ReadonlySet<string> = new Set(['my', 'target', 'other']);
  * share them. A chained ad sees its parent's attributes as its own where it has none of that name, at no cost.
  */
 export class ClassAd {
-  private readonly own = new Map<string, Entry>();
+  private readonly own = new Map<string, Expr>();
+  /** Names as first written, where they are not in lower case. */
+  private readonly spelling = new Map<string, string>();
   private chained: ClassAd | undefined;
   private ownSides = false;
   private nested: Map<RecordExpr, ClassAd> | undefined;
@@ -52,9 +49,13 @@ export class ClassAd {
 
   /** As `get`, for a name already folded to lower case. */
   find(key: string): Expr | undefined {
-    const entry = this.own.get(key);
-    if (entry !== undefined) return entry.expr;
-    return this.chained === undefined ? undefined : this.chained.find(key);
+    const expr = this.own.get(key);
+    if (expr !== undefined) return expr;
+    for (let ad = this.chained; ad !== undefined; ad = ad.chained) {
+      const inherited = ad.own.get(key);
+      if (inherited !== undefined) return inherited;
+    }
+    return undefined;
   }
 
   /** Whether it has, or had, an attribute by the name of a side of a match (MY, TARGET, other). */
@@ -70,7 +71,8 @@ export class ClassAd {
   setExpr(name: string, expr: Expr): this {
     const key = attrKey(name);
     if (SIDES.has(key)) this.ownSides = true;
-    this.own.set(key, { name: this.own.get(key)?.name ?? name, expr });
+    if (name !== key && !this.own.has(key)) this.spelling.set(key, name);
+    this.own.set(key, expr);
     return this;
   }
 
@@ -78,6 +80,7 @@ export class ClassAd {
   delete(name: string): boolean {
     const key = attrKey(name);
     const had = this.own.delete(key);
+    this.spelling.delete(key);
     if (this.chained?.find(key) === undefined) return had;
     this.set(name, undefined);
     return true;
@@ -85,12 +88,12 @@ export class ClassAd {
 
   /** Names of its own attributes as first written, in the order of insertion. */
   keys(): string[] {
-    return [...this.own.values()].map((entry) => entry.name);
+    return [...this.own.keys()].map((key) => this.spelling.get(key) ?? key);
   }
 
   /** Its own attributes. */
   *entries(): IterableIterator<readonly [name: string, expr: Expr]> {
-    for (const { name, expr } of this.own.values()) yield [name, expr];
+    for (const [key, expr] of this.own) yield [this.spelling.get(key) ?? key, expr];
   }
 
   /** All attributes, the chained parents' included, each once. */
@@ -117,7 +120,8 @@ export class ClassAd {
   /** A copy with the same chained parent, and outside of any other ad. */
   copy(): ClassAd {
     const copy = new ClassAd();
-    for (const [key, entry] of this.own) copy.own.set(key, entry);
+    for (const [key, expr] of this.own) copy.own.set(key, expr);
+    for (const [key, name] of this.spelling) copy.spelling.set(key, name);
     copy.ownSides = this.ownSides;
     copy.chained = this.chained;
     return copy;

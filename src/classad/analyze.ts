@@ -1,5 +1,5 @@
 import type { ClassAd } from './ad.ts';
-import type { Expr } from './expr.ts';
+import { clausesOf } from './clauses.ts';
 import { Matchmaker } from './matchmaker.ts';
 import { printExpr } from './printer.ts';
 import type { EvalOptions } from './state.ts';
@@ -31,33 +31,6 @@ export interface Analysis {
   readonly clauses: readonly Clause[];
   /** Conditions of the candidates that the job does not meet, most frequent first. */
   readonly theirs: readonly { readonly text: string; readonly candidates: number }[];
-}
-
-/** The conditions that must all hold: `&&` taken apart, a name that stands for such an expression followed. */
-export function clausesOf(expr: Expr, ad: ClassAd, depth = 0): Expr[] {
-  const bare = stripped(expr);
-  if (bare.kind === 'binary' && bare.op === '&&') {
-    const clauses: Expr[] = [];
-    let node: Expr = bare;
-    while (node.kind === 'binary' && node.op === '&&') {
-      clauses.unshift(...clausesOf(node.right, ad, depth + 1));
-      node = stripped(node.left);
-    }
-    return [...clausesOf(node, ad, depth + 1), ...clauses];
-  }
-  const inner = bare.kind === 'ref' && isOwn(bare) && depth < 50 ? ad.get(bare.name) : undefined;
-  return inner === undefined || inner.kind === 'literal' ? [bare] : clausesOf(inner, ad, depth + 10);
-}
-
-function isOwn(ref: Expr & { kind: 'ref' }): boolean {
-  if (ref.base === undefined) return !ref.absolute;
-  return ref.base.kind === 'ref' && ref.base.base === undefined && ref.base.name.toLowerCase() === 'my';
-}
-
-function stripped(expr: Expr): Expr {
-  let bare = expr;
-  while (bare.kind === 'unary' && bare.op === '()') bare = bare.operand;
-  return bare;
 }
 
 /** Tries a job's Requirements, clause by clause, on all candidates, and theirs on the job. */

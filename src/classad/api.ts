@@ -37,7 +37,8 @@ export {
   type Value,
 } from './values.ts';
 export { fromXml, toXml, XML_FOOTER, XML_HEADER } from './xml.ts';
-export { type Analysis, analyze, type Clause, clausesOf, explain } from './analyze.ts';
+export { type Analysis, analyze, type Clause, explain } from './analyze.ts';
+export { clausesOf } from './clauses.ts';
 export { Matchmaker } from './matchmaker.ts';
 export {
   groupByKind,
@@ -45,6 +46,6 @@ export {
   type Match,
   type Matches,
   matchMany,
-  Signatures,
   significantAttributes,
 } from './negotiate.ts';
+export { Signatures } from './population.ts';

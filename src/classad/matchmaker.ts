@@ -23,8 +23,10 @@ export class Matchmaker {
     state.right = target;
     state.depth = MAX_DEPTH;
     state.steps = STEPS;
-    state.active.length = 0;
-    state.activeAds.length = 0;
+    if (state.active.length > 0) {
+      state.active.length = 0;
+      state.activeAds.length = 0;
+    }
     enterScope(state, my);
     state.lexical = my;
     try {

@@ -1,8 +1,7 @@
 import type { ClassAd } from './ad.ts';
-import type { Expr } from './expr.ts';
+import { Judgement } from './judgement.ts';
 import { Matchmaker } from './matchmaker.ts';
-import { printExpr } from './printer.ts';
-import { attributesOf } from './references.ts';
+import { Population, reach, Signatures } from './population.ts';
 import type { EvalOptions } from './state.ts';
 
 /** The expressions by which an ad takes part in a match. */
@@ -14,72 +13,18 @@ export interface Kind<T> {
   readonly members: readonly T[];
 }
 
-interface Side {
-  readonly ads: readonly ClassAd[];
-  readonly names: Set<string>;
-  readonly seen: Set<Expr>;
-}
-
 /**
  * The attributes (lower case) that can matter in matches of these: those of the left ads, and those of the right ones.
- * What Requirements and Rank look at, on either side, and what that is made of. Equal expressions are looked at once.
+ * What Requirements and Rank look at, on either side, and what that is made of; all there are, where an expression may
+ * look at any.
  */
 export function significantAttributes(
   left: Iterable<ClassAd>,
   right: Iterable<ClassAd>,
 ): { left: readonly string[]; right: readonly string[] } {
-  const [a, b] = [left, right].map((ads): Side => ({ ads: [...ads], names: new Set(MATCHING), seen: new Set() }));
-  if (a === undefined || b === undefined) return { left: MATCHING, right: MATCHING };
-  for (let before = -1; before !== a.names.size + b.names.size; ) {
-    before = a.names.size + b.names.size;
-    spread(a, b);
-    spread(b, a);
-  }
-  return { left: [...a.names].sort(), right: [...b.names].sort() };
-}
-
-/** Takes note of what the significant attributes of one side look at. */
-function spread(side: Side, other: Side): void {
-  for (const ad of side.ads) {
-    for (const name of side.names) {
-      const expr = ad.find(name);
-      if (expr === undefined || expr.kind === 'literal' || side.seen.has(expr)) continue;
-      side.seen.add(expr);
-      const { my, target } = attributesOf(expr, ad);
-      for (const each of my) side.names.add(each);
-      for (const each of target) other.names.add(each);
-    }
-  }
-}
-
-/** Tells ads apart by some of their attributes: ads of the same signature are of one kind (one autocluster). */
-export class Signatures {
-  private readonly names: readonly string[];
-  private readonly texts = new Map<string, number>();
-  private readonly exprs = new WeakMap<Expr, number>();
-
-  constructor(names: readonly string[]) {
-    this.names = names;
-  }
-
-  of(ad: ClassAd): string {
-    let signature = '';
-    for (const name of this.names) {
-      const expr = ad.find(name);
-      signature += expr === undefined ? '-,' : `${this.idOf(expr)},`;
-    }
-    return signature;
-  }
-
-  private idOf(expr: Expr): number {
-    const known = this.exprs.get(expr);
-    if (known !== undefined) return known;
-    const text = printExpr(expr, 'new');
-    const id = this.texts.get(text) ?? this.texts.size;
-    this.texts.set(text, id);
-    this.exprs.set(expr, id);
-    return id;
-  }
+  const [a, b] = [new Population([...left]), new Population([...right])];
+  const { mine, theirs, dynamic } = reach({ my: MATCHING, target: MATCHING, dynamic: false }, a, b);
+  return dynamic ? { left: a.names(), right: b.names() } : { left: [...mine].sort(), right: [...theirs].sort() };
 }
 
 /** Groups things by the signature of their ads, kinds and members in the order of first appearance. */
@@ -105,7 +50,7 @@ export interface Match<J, S> {
 export interface Matches<J, S> {
   readonly matches: readonly Match<J, S>[];
   /** Kinds of jobs of which some got no slot, with how many, and how many kinds of slots would have them at all. */
-  readonly left: readonly { readonly kind: Kind<J>; readonly jobs: number; readonly willing: number }[];
+  readonly unserved: readonly { readonly kind: Kind<J>; readonly jobs: number; readonly willing: number }[];
 }
 
 /**
@@ -119,24 +64,40 @@ export function matchMany<J, S>(
   options?: EvalOptions,
 ): Matches<J, S> {
   const matchmaker = new Matchmaker(options);
-  const free = slots.map((kind, order) => ({ ad: kind.ad, members: kind.members, next: 0, order }));
+  const [left, right] = [new Population(jobs.map(({ ad }) => ad)), new Population(slots.map(({ ad }) => ad))];
+  const pairs = { left: new Judgement(left, right, matchmaker), right: new Judgement(right, left, matchmaker) };
+  const orders = slots.map((_slot, order) => order);
+  const next = slots.map(() => 0);
   const matches: Match<J, S>[] = [];
-  const left: { kind: Kind<J>; jobs: number; willing: number }[] = [];
-  for (const kind of jobs) {
-    const willing = free.filter((each) => matchmaker.matches(kind.ad, each.ad));
-    const ranked = willing
-      .filter((each) => each.next < each.members.length)
-      .map((slot) => ({ slot, rank: matchmaker.rank(kind.ad, slot.ad), back: matchmaker.rank(slot.ad, kind.ad) }))
-      .sort((a, b) => b.rank - a.rank || b.back - a.back || a.slot.order - b.slot.order);
+  const unserved: { kind: Kind<J>; jobs: number; willing: number }[] = [];
+  for (const [at, kind] of jobs.entries()) {
+    const choice = orders.filter((order) => pairs.right.accepts(order, at) && pairs.left.accepts(at, order));
     let given = 0;
-    for (const { slot } of ranked) {
-      while (given < kind.members.length && slot.next < slot.members.length) {
-        matches.push({ job: kind.members[given] as J, slot: slot.members[slot.next] as S });
-        given += 1;
-        slot.next += 1;
+    const open = (order: number): boolean => (next[order] ?? 0) < (slots[order]?.members.length ?? 0);
+    for (const order of ranked(choice, open, pairs, at)) {
+      const members = slots[order]?.members ?? [];
+      let taken = next[order] ?? 0;
+      for (; given < kind.members.length && taken < members.length; taken += 1, given += 1) {
+        matches.push({ job: kind.members[given] as J, slot: members[taken] as S });
       }
+      next[order] = taken;
+      if (given === kind.members.length) break;
     }
-    if (given < kind.members.length) left.push({ kind, jobs: kind.members.length - given, willing: willing.length });
+    if (given < kind.members.length) unserved.push({ kind, jobs: kind.members.length - given, willing: choice.length });
   }
-  return { matches, left };
+  return { matches, unserved };
+}
+
+/** Those of the slots that are not all taken, best first. */
+function ranked(choice: readonly number[], open: (order: number) => boolean, pairs: Pairs, at: number): number[] {
+  return choice
+    .filter(open)
+    .map((order) => ({ order, rank: pairs.left.rank(at, order), back: pairs.right.rank(order, at) }))
+    .sort((a, b) => b.rank - a.rank || b.back - a.back || a.order - b.order)
+    .map(({ order }) => order);
+}
+
+interface Pairs {
+  readonly left: Judgement;
+  readonly right: Judgement;
 }

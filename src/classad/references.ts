@@ -75,7 +75,25 @@ export interface Attributes {
   readonly my: ReadonlySet<string>;
   /** Of the other ad: named with TARGET, or not found in the own one. */
   readonly target: ReadonlySet<string>;
+  /** Whether it can look at more than it names: eval() of a text, an ad taken as a whole. */
+  readonly dynamic: boolean;
 }
+
+const LOOKING_AROUND: ReadonlySet<string> = new Set(['eval', 'unparse', 'unresolved']);
+const WHOLE_ADS: ReadonlySet<string> = new Set([
+  'my',
+  'target',
+  'other',
+  'self',
+  'parent',
+  'root',
+  'toplevel',
+  'ad',
+  'left',
+  'right',
+  'lctx',
+  'rctx',
+]);
 
 /**
  * The attributes (in lower case) that an expression of `ad` can depend on, those of the attributes it names included.
@@ -84,6 +102,7 @@ export interface Attributes {
 export function attributesOf(expr: Expr, ad?: ClassAd): Attributes {
   const my = new Set<string>();
   const target = new Set<string>();
+  let dynamic = false;
   const open: Expr[] = [expr];
   const mine = (name: string): void => {
     const known = my.has(name);
@@ -93,6 +112,7 @@ export function attributesOf(expr: Expr, ad?: ClassAd): Attributes {
   };
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (next.kind !== 'ref') {
+      if (next.kind === 'call' && LOOKING_AROUND.has(attrKey(next.name))) dynamic = true;
       open.push(...partsOf(next));
       continue;
     }
@@ -101,13 +121,11 @@ export function attributesOf(expr: Expr, ad?: ClassAd): Attributes {
     if (side === 'target' || side === 'other') target.add(name);
     else if (side === 'my' || side === 'self') mine(name);
     else if (next.base !== undefined) open.push(next.base);
-    else if (ad === undefined) {
-      my.add(name);
-      target.add(name);
-    } else if (ad.find(name) === undefined) {
-      my.add(name);
-      target.add(name);
-    } else mine(name);
+    else {
+      if (WHOLE_ADS.has(name)) dynamic = true;
+      mine(name);
+      if (ad?.find(name) === undefined) target.add(name);
+    }
   }
-  return { my, target };
+  return { my, target, dynamic };
 }

@@ -1,0 +1,135 @@
+import type { ClassAd } from './ad.ts';
+import { attrKey } from './bytes.ts';
+import type { Expr } from './expr.ts';
+import { printExpr } from './printer.ts';
+import { attributesOf } from './references.ts';
+
+/** Tells ads apart by some of their attributes: ads of the same signature are of one kind (one autocluster). */
+export class Signatures {
+  private readonly names: readonly string[];
+  private readonly texts = new Map<string, number>();
+  private readonly exprs = new WeakMap<Expr, number>();
+
+  constructor(names: readonly string[]) {
+    this.names = names;
+  }
+
+  of(ad: ClassAd): string {
+    let signature = '';
+    for (const name of this.names) {
+      const expr = ad.find(name);
+      signature += expr === undefined ? '-,' : `${this.idOf(expr)},`;
+    }
+    return signature;
+  }
+
+  private idOf(expr: Expr): number {
+    const known = this.exprs.get(expr);
+    if (known !== undefined) return known;
+    const text = printExpr(expr, 'new');
+    const id = this.texts.get(text) ?? this.texts.size;
+    this.texts.set(text, id);
+    this.exprs.set(expr, id);
+    return id;
+  }
+}
+
+/** For each ad of a population a number; ads with the same number cannot be told apart by some attributes. */
+export interface Division {
+  readonly ids: Int32Array;
+  readonly count: number;
+}
+
+/** The ads on one side of many matches. */
+export class Population {
+  readonly ads: readonly ClassAd[];
+  private readonly divisions = new Map<string, Division>();
+  private readonly computed = new Map<string, readonly (readonly [Expr, ClassAd])[]>();
+
+  constructor(ads: readonly ClassAd[]) {
+    this.ads = ads;
+  }
+
+  /** Divided by the attributes of these names; `undefined`: each ad for itself. */
+  divided(names: readonly string[] | undefined): Division {
+    const key = names === undefined ? '*' : names.join(',');
+    const known = this.divisions.get(key);
+    if (known !== undefined) return known;
+    const division = names === undefined ? this.apart() : this.divide(names);
+    this.divisions.set(key, division);
+    return division;
+  }
+
+  private apart(): Division {
+    return { ids: Int32Array.from(this.ads, (_ad, at) => at), count: this.ads.length };
+  }
+
+  private divide(names: readonly string[]): Division {
+    const signatures = new Signatures(names);
+    const numbers = new Map<string, number>();
+    const ids = Int32Array.from(this.ads, (ad) => {
+      const signature = signatures.of(ad);
+      const id = numbers.get(signature) ?? numbers.size;
+      numbers.set(signature, id);
+      return id;
+    });
+    return { ids, count: numbers.size };
+  }
+
+  /** The expressions (constants left out) that an attribute is here, each once, with an ad that has it. */
+  expressions(name: string): readonly (readonly [Expr, ClassAd])[] {
+    const known = this.computed.get(name);
+    if (known !== undefined) return known;
+    const found = new Map<Expr, ClassAd>();
+    for (const ad of this.ads) {
+      const expr = ad.find(name);
+      if (expr !== undefined && expr.kind !== 'literal' && !found.has(expr)) found.set(expr, ad);
+    }
+    const expressions = [...found];
+    this.computed.set(name, expressions);
+    return expressions;
+  }
+
+  /** The names of all attributes, in lower case. */
+  names(): string[] {
+    const names = new Set<string>();
+    for (const ad of this.ads) for (const [name] of ad.allEntries()) names.add(attrKey(name));
+    return [...names].sort();
+  }
+}
+
+/** What an expression of one population can depend on, in it and in the one on the other side. */
+export interface Reach {
+  readonly mine: ReadonlySet<string>;
+  readonly theirs: ReadonlySet<string>;
+  readonly dynamic: boolean;
+}
+
+/** From what an expression names to all that those attributes are made of, to and fro between the sides. */
+export function reach(
+  first: { my: Iterable<string>; target: Iterable<string>; dynamic: boolean },
+  mine: Population,
+  theirs: Population,
+): Reach {
+  const sides = [
+    { population: mine, names: new Set(first.my), done: new Set<string>() },
+    { population: theirs, names: new Set(first.target), done: new Set<string>() },
+  ] as const;
+  let { dynamic } = first;
+  for (let before = -1; before !== sides[0].names.size + sides[1].names.size; ) {
+    before = sides[0].names.size + sides[1].names.size;
+    for (const [side, other] of [sides, [sides[1], sides[0]]] as const) {
+      for (const name of side.names) {
+        if (side.done.has(name)) continue;
+        side.done.add(name);
+        for (const [expr, ad] of side.population.expressions(name)) {
+          const inner = attributesOf(expr, ad);
+          for (const each of inner.my) side.names.add(each);
+          for (const each of inner.target) other.names.add(each);
+          dynamic ||= inner.dynamic;
+        }
+      }
+    }
+  }
+  return { mine: sides[0].names, theirs: sides[1].names, dynamic };
+}
