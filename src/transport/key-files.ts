@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { type ParsedKey, utils } from 'ssh2';
+import ssh2, { type ParsedKey } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
 import { readText } from './certificate-files.ts';
 import { WireReader } from './wire.ts';
@@ -25,7 +25,7 @@ export function readKeyFile(path: string): KeyFile | string | undefined {
     const error = asError(thrown) as NodeJS.ErrnoException;
     return error.code === 'ENOENT' || error.code === 'ENOTDIR' ? undefined : `${path}: ${error.message}`;
   }
-  const key = utils.parseKey(text);
+  const key = ssh2.utils.parseKey(text);
   if (!(key instanceof Error)) {
     return key.isPrivateKey() ? { path, text, encrypted: false, blob: key.getPublicSSH() } : publicOnly(path, key);
   }
@@ -68,7 +68,7 @@ export class OpenedKeys {
     for (let tries = 0; tries < 3; tries++) {
       const passphrase = file.encrypted ? await ask(`Passphrase of ${file.path}: `) : undefined;
       if (file.encrypted && passphrase === undefined) break;
-      const key = utils.parseKey(file.text, passphrase);
+      const key = ssh2.utils.parseKey(file.text, passphrase);
       if (!(key instanceof Error)) {
         this.#keys.set(file.text, key);
         return key;

@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client, ClientChannel, SFTPWrapper } from 'ssh2';
+import type { Client, SFTPWrapper } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
-import type { Channel, ChannelEnd, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
+import type { Channel, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
 import { deferred } from '../util/deferred.ts';
 import { Limiter } from './limiter.ts';
 import { LocalFiles } from './local-files.ts';
 import { RemoteShell } from './remote-shell.ts';
 import { ShellFiles } from './shell-files.ts';
 import { type ConnectContext, connectSsh2 } from './ssh2-connect.ts';
+import { exec, isRefusal, startSftp } from './ssh2-channel.ts';
 import { SftpFiles } from './ssh2-sftp.ts';
 import type { SshSettings } from './ssh-settings.ts';
 import { type FileSide, transfer } from './transfer.ts';
@@ -17,7 +18,6 @@ const CHANNELS = 8;
 /** How long a refused channel is asked for again, and an unused SFTP session is kept. */
 const REFUSED_FOR_MS = 20_000;
 const SFTP_IDLE_MS = 5_000;
-const SFTP_START_MS = 10_000;
 
 interface Connection {
   readonly client: Client;
@@ -120,7 +120,7 @@ export class Ssh2Transport implements Transport {
     this.#endIdleSftp(connection, connection.limiter.full);
     const release = await connection.limiter.acquire();
     try {
-      const channel = await this.#refusedAgain(connection, () => exec(connection, line));
+      const channel = await this.#refusedAgain(connection, () => exec(connection.client, line, () => connection.lost));
       void channel.closed.then(release);
       return channel;
     } catch (thrown) {
@@ -210,43 +210,4 @@ export class Ssh2Transport implements Transport {
       cause,
     });
   }
-}
-
-function isRefusal(thrown: unknown): boolean {
-  return /channel open failure/i.test(asError(thrown).message);
-}
-
-/** The listeners are there before anything else happens: all of a quick command may be in one packet. */
-function exec(connection: Connection, line: string): Promise<Channel> {
-  return new Promise((resolve, reject) => {
-    connection.client.exec(line, (error, raw) => {
-      if (error) return reject(error);
-      const closed = channelEnd(raw, connection);
-      resolve({ stdin: raw, stdout: raw, stderr: raw.stderr, closed, kill: () => raw.close() });
-    });
-  });
-}
-
-function startSftp(client: Client): Promise<SFTPWrapper> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('sftp did not start')), SFTP_START_MS);
-    client.sftp((error, sftp) => {
-      clearTimeout(timer);
-      if (error) reject(error);
-      else resolve(sftp);
-    });
-  });
-}
-
-/** ssh2 tells a command's status by 'exit', and nothing by it where the connection went first. */
-function channelEnd(raw: ClientChannel, connection: Connection): Promise<ChannelEnd> {
-  return new Promise((resolve) => {
-    let end: ChannelEnd | undefined;
-    raw.once('exit', (code: number | null, signal?: string) => {
-      end = code === null ? { kind: 'signaled', signal: (signal ?? '').replace(/^SIG/, '') } : { kind: 'exited', code };
-    });
-    raw.once('close', () => {
-      resolve(end ?? { kind: 'lost', reason: connection.lost ?? new Error('the command ended without a status') });
-    });
-  });
 }

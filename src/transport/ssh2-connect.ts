@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, type ConnectConfig } from 'ssh2';
+import ssh2, { type Client, type ConnectConfig } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
 import { HostKeys } from './host-keys.ts';
 import type { OpenedKeys } from './key-files.ts';
@@ -22,7 +22,7 @@ export interface ConnectContext {
 
 const MOST_HOPS = 8;
 /** sshd drops connections at random when many knock at once (MaxStartups): another try is due. */
-const DROPPED_TRIES = 3;
+const DROPPED_TRIES = 4;
 
 /** A connection that is logged in, by way of its jump hosts. Rejects with a GryphusError. */
 export async function connectSsh2(settings: SshSettings, context: ConnectContext, depth = 0): Promise<Client> {
@@ -36,7 +36,7 @@ export async function connectSsh2(settings: SshSettings, context: ConnectContext
       way?.close();
       if (!(thrown instanceof Dropped)) throw thrown;
       if (tries === DROPPED_TRIES) throw thrown.error;
-      await delay(100 * 4 ** tries * (0.5 + Math.random()));
+      await delay(100 * 3 ** tries * (0.5 + Math.random()));
     }
   }
 }
@@ -94,7 +94,7 @@ class Dropped extends Error {
 
 function logIn(settings: SshSettings, context: ConnectContext, way: Way | undefined): Promise<Client> {
   const where = label(settings);
-  const client = new Client();
+  const client = new ssh2.Client();
   return new Promise((resolve, reject) => {
     let over = false;
     let timer: NodeJS.Timeout | undefined;

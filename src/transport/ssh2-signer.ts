@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { type Client, type ParsedKey, utils } from 'ssh2';
+import ssh2, { type Client, type ParsedKey } from 'ssh2';
 import { keyType } from './public-key.ts';
 import { plainType } from './ssh-certificate.ts';
 import { wireString } from './wire.ts';
@@ -28,7 +28,7 @@ let lender: ParsedKey | undefined;
 /** A key that ssh2 takes for a private one, for its `publickey` method. */
 export function signerKey(signer: Signer): ParsedKey {
   // ssh2 knows its own keys by their class: any private key lends it.
-  lender ??= privateKeyOf(utils.generateKeyPairSync('ed25519').private);
+  lender ??= privateKeyOf(ssh2.utils.generateKeyPairSync('ed25519').private);
   return Object.create(lender, {
     type: { value: algorithmOf(signer.blob) },
     getPublicSSH: { value: () => signer.blob },
@@ -37,7 +37,7 @@ export function signerKey(signer: Signer): ParsedKey {
 }
 
 function privateKeyOf(text: string): ParsedKey {
-  const key = utils.parseKey(text);
+  const key = ssh2.utils.parseKey(text);
   if (key instanceof Error) throw key;
   return key;
 }
@@ -83,7 +83,7 @@ interface Protocol {
 }
 
 const { sendPacket } = createRequire(import.meta.url)('ssh2/lib/protocol/utils.js') as {
-  sendPacket(protocol: Protocol, packet: Buffer): void;
+  sendPacket: (protocol: Protocol, packet: Buffer) => void;
 };
 
 const USERAUTH_REQUEST = 50;

@@ -34,13 +34,35 @@ const WORTH_RESUMING = 1024 * 1024;
  * part's name comes from the source's name, size and time, and its bytes are compared by hash before more are added,
  * so what is resumed is the same content.
  */
-export async function transfer(
+export function transfer(
   direction: 'put' | 'get',
   from: FileSide,
   source: string,
   to: FileSide,
   target: string,
   options: PutOptions = {},
+): Promise<void> {
+  // Two that write one part at a time would cut it under each other's hands.
+  const key = JSON.stringify([to.label, target]);
+  const before = underWay.get(key) ?? Promise.resolve();
+  const copied = before.catch(() => undefined).then(() => copy(direction, from, source, to, target, options));
+  underWay.set(key, copied);
+  const leave = (): void => {
+    if (underWay.get(key) === copied) underWay.delete(key);
+  };
+  copied.then(leave, leave);
+  return copied;
+}
+
+const underWay = new Map<string, Promise<void>>();
+
+async function copy(
+  direction: 'put' | 'get',
+  from: FileSide,
+  source: string,
+  to: FileSide,
+  target: string,
+  options: PutOptions,
 ): Promise<void> {
   const found = await from.stat(source);
   if (found === undefined) {

@@ -21,6 +21,8 @@ export interface SshdOptions {
   /** Environment of every remote command, for example a PATH with a private batch system. */
   readonly env?: Readonly<Record<string, string>>;
   readonly maxSessions?: number;
+  /** As sshd_config has it, for example `1` (the last value wins there). */
+  readonly maxStartups?: string;
   /** `false`: no sftp subsystem. */
   readonly sftp?: boolean;
   /** Lines put before ours in sshd_config (the first value wins there). */
@@ -195,7 +197,7 @@ PrintMotd no
 PrintLastLog no
 LogLevel VERBOSE
 MaxSessions ${options.maxSessions ?? 10}
-MaxStartups 100:30:200
+MaxStartups ${options.maxStartups ?? '100:30:200'}
 LoginGraceTime 20
 ForceCommand ${at.wrapper}
 SetEnv "HOME=${at.home}"

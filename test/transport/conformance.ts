@@ -165,6 +165,15 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
       expect(readFileSync(here('large.back')).equals(bytes)).toBe(true);
     });
 
+    test('several that put under one name at once leave one whole file', async () => {
+      const all = Array.from({ length: 4 }, () => randomBytes(3 * 1024 * 1024));
+      all.forEach((bytes, n) => writeFileSync(here(`same-${n}`), bytes));
+      const twice = [...all.keys(), ...all.keys()];
+      await Promise.all(twice.map((n) => transport.put(here(`same-${n}`), there('same'))));
+      expect(all.some((bytes) => bytes.equals(readFileSync(there('same'))))).toBe(true);
+      expect(readdirSync(subject.remoteDir).filter((file) => file.endsWith('.part'))).toEqual([]);
+    });
+
     test('what cannot be copied is said, and leaves nothing', async () => {
       const before = readdirSync(subject.remoteDir).sort();
       await expect(transport.put(here('absent'), there('x'))).rejects.toMatchObject({ code: 'input-missing' });
