@@ -1,7 +1,8 @@
 import type { Core } from './engine/core.ts';
 import { STATUS } from './engine/status.ts';
 import { type DagGraph, FLAG, KIND, nameOf } from './graph.ts';
-import { parseCommands } from './language/parse.ts';
+import { eachCommand } from './language/parse.ts';
+import { DEFINITIONS, FOR_THE_MANAGER, MODIFIERS } from './language/syntax.ts';
 import { directoryOf, fileNameOf, inDirectory } from './names.ts';
 import type { Problem } from './problem.ts';
 
@@ -112,11 +113,10 @@ function onlyWeakChildren(dag: DagGraph, node: number): boolean {
  */
 export function applyRescue(dag: DagGraph, text: string, file: string): readonly Problem[] {
   const problems: Problem[] = [];
-  const { commands, lines } = parseCommands(text, file, (problem) => problems.push(problem));
-  commands.forEach((command, i) => {
-    const complain = (message: string, mend: string): void => {
-      problems.push({ file, line: lines[i] ?? 0, severity: 'error', message, mend });
-    };
+  const report = (problem: Problem): void => void problems.push(problem);
+  const all = new Set([...DEFINITIONS, ...MODIFIERS, ...FOR_THE_MANAGER]);
+  eachCommand(text, file, all, report, (command, line) => {
+    const complain = (message: string, mend: string): void => report({ file, line, severity: 'error', message, mend });
     if (command.cmd !== 'done' && command.cmd !== 'retry') {
       complain('A rescue file holds DONE and RETRY commands only', 'Put other commands into the DAG file.');
       return;
@@ -126,9 +126,7 @@ export function applyRescue(dag: DagGraph, text: string, file: string): readonly
       const mend = `The DAG has changed since ${file} was written: remove that line, or start anew with -force.`;
       complain(`References undefined node ${command.node}`, mend);
     } else if (command.cmd === 'done') dag.flags[node] = (dag.flags[node] ?? 0) | FLAG.finished;
-    else {
-      dag.retryMax[node] = command.max;
-    }
+    else dag.retryMax[node] = command.max;
   });
   return problems;
 }

@@ -7,9 +7,9 @@ import type { Command, DotSpec, NodeCommand, NodeStatusSpec } from './commands.t
 import { applyConnect, applyDepend, type JoinNodes } from './depend.ts';
 import type { DagSource } from './load.ts';
 import { NodeTable } from './node-table.ts';
-import { type ParsedFile, parseCommands } from './parse.ts';
+import { eachCommand } from './parse.ts';
 import { liftSplices, newScope, type Scope, throttleOf } from './scope.ts';
-import { isAllNodes } from './syntax.ts';
+import { DEFINITIONS, isAllNodes, MODIFIERS } from './syntax.ts';
 
 const DAG_SUBMIT_SUFFIX = '.condor.sub';
 
@@ -36,6 +36,8 @@ export class Builder {
   private readonly joins: JoinNodes;
   private readonly open = new Set<string>();
   private inlines = 0;
+  /** Where what is wrong with the DAG as a whole is reported. */
+  private whole: Place | undefined;
   private dot: DotSpec | undefined;
   private nodeStatus: NodeStatusSpec | undefined;
   private jobstateLog: string | undefined;
@@ -48,14 +50,14 @@ export class Builder {
     this.joins = { next: 0, wanted: settings.DAGMAN_USE_JOIN_NODES };
   }
 
-  /** One of the DAG's own files, already parsed. */
-  addFile(file: string, dir: string, parsed: ParsedFile, munge: string): void {
-    const reading = { file: inDirectory(dir, file), dir, scope: this.root, munge };
-    this.guarded(reading.file, () => this.twice(parsed, reading));
+  /** One of the DAG's own files, as it is named from the DAG manager's directory. */
+  addFile(file: string, dir: string, text: string, munge: string): void {
+    this.whole = this.whole ?? { file, line: 0 };
+    this.guarded(file, () => this.twice(text, { file, dir, scope: this.root, munge }));
   }
 
   finish(priority: number): DagGraph {
-    const whole = { file: '', line: 0 };
+    const whole = this.whole ?? { file: '', line: 0 };
     liftSplices(this.root, this.warner(whole, undefined));
     for (const throttle of this.root.throttles.values()) {
       const warn = this.warner(whole, undefined);
@@ -80,28 +82,52 @@ export class Builder {
     };
   }
 
-  private twice(parsed: ParsedFile, reading: Reading): void {
-    parsed.commands.forEach((command, i) => this.attempt(command, parsed.lines[i] ?? 0, reading, 1));
-    parsed.commands.forEach((command, i) => this.attempt(command, parsed.lines[i] ?? 0, reading, 2));
+  private twice(text: string, reading: Reading): void {
+    const { file } = reading;
+    eachCommand(text, file, DEFINITIONS, this.report, (command, line) => {
+      const place = { file, line };
+      try {
+        this.define(command, reading, place);
+      } catch (thrown) {
+        this.complain(thrown, command, place);
+      }
+    });
+    const place = { file, line: 0 };
+    const context: ApplyContext = {
+      table: this.table,
+      scope: reading.scope,
+      appendVars: this.settings.DAGMAN_DEFAULT_APPEND_VARS,
+      fullName: (name) => (reading.munge === '' || isAllNodes(name) ? name : reading.munge + name),
+      warn: (strictness, message) => this.warner({ ...place }, undefined)(strictness, message),
+    };
+    eachCommand(
+      text,
+      file,
+      MODIFIERS,
+      this.report,
+      (command, line) => {
+        place.line = line;
+        try {
+          this.apply(command, reading, context, place);
+        } catch (thrown) {
+          this.complain(thrown, command, place);
+        }
+      },
+      'skip',
+    );
   }
 
-  private attempt(command: Command, line: number, reading: Reading, pass: 1 | 2): void {
-    const place = { file: reading.file, line };
-    try {
-      if (pass === 1) this.define(command, reading, place);
-      else this.apply(command, reading, place);
-    } catch (thrown) {
-      if (!(thrown instanceof Complaint)) throw thrown;
-      const { message, mend } = thrown;
-      const about = WORD[command.cmd] ?? (command.cmd === 'node' ? command.type : undefined);
-      this.report({
-        ...place,
-        severity: 'error',
-        message,
-        ...(about === undefined ? {} : { command: about }),
-        ...(mend === undefined ? {} : { mend }),
-      });
-    }
+  private complain(thrown: unknown, command: Command, place: Place): void {
+    if (!(thrown instanceof Complaint)) throw thrown;
+    const { message, mend } = thrown;
+    const about = WORD[command.cmd] ?? (command.cmd === 'node' ? command.type : undefined);
+    this.report({
+      ...place,
+      severity: 'error',
+      message,
+      ...(about === undefined ? {} : { command: about }),
+      ...(mend === undefined ? {} : { mend }),
+    });
   }
 
   /** What the first pass is for. */
@@ -139,14 +165,7 @@ export class Builder {
   }
 
   /** What the second pass is for. */
-  private apply(command: Command, reading: Reading, place: Place): void {
-    const context: ApplyContext = {
-      table: this.table,
-      scope: reading.scope,
-      appendVars: this.settings.DAGMAN_DEFAULT_APPEND_VARS,
-      fullName: (name) => (isAllNodes(name) ? name : reading.munge + name),
-      warn: this.warner(place, WORD[command.cmd]),
-    };
+  private apply(command: Command, reading: Reading, context: ApplyContext, place: Place): void {
     if (command.cmd === 'include') this.include(command.file, reading);
     else if (command.cmd === 'depend') applyDepend(command, context, this.joins, place);
     else if (command.cmd === 'connect') applyConnect(command, context);
@@ -233,7 +252,7 @@ export class Builder {
     const path = inDirectory(into.dir, file);
     const text = this.source.read(path);
     if (text === undefined) throw new Complaint(`Failed to open ${file}: Provided file path does not exist`);
-    const fresh = this.guarded(path, () => this.twice(parseCommands(text, path, this.report), { ...into, file: path }));
+    const fresh = this.guarded(path, () => this.twice(text, { ...into, file: path }));
     if (!fresh) throw new Complaint(recursive);
   }
 

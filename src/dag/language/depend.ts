@@ -47,6 +47,10 @@ function resolve(
   side: string,
 ): readonly number[] {
   const { scope, table } = context;
+  if (names.length === 1) {
+    const only = scope.names.get(context.fullName(names[0] ?? ''));
+    if (only !== undefined && table.kind[only] === KIND.job) return [only];
+  }
   const nodes: number[] = [];
   const missing: string[] = [];
   for (const name of names) {

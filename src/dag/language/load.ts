@@ -1,11 +1,11 @@
 import type { DagGraph } from '../graph.ts';
-import { inDirectory } from '../names.ts';
-import { directoryOf, fileNameOf } from '../names.ts';
+import { directoryOf, inDirectory } from '../names.ts';
 import type { Problem } from '../problem.ts';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../settings.ts';
 import type { Command } from './commands.ts';
 import { Builder } from './build.ts';
-import { type ParsedFile, parseCommands } from './parse.ts';
+import { eachCommand } from './parse.ts';
+import { FOR_THE_MANAGER } from './syntax.ts';
 
 /** Where DAG files are read from. Paths are as in the DAG, relative to the DAG manager's directory. */
 export interface DagSource {
@@ -44,49 +44,67 @@ export function loadDag(files: readonly string[], source: DagSource, options: Lo
   const report = (problem: Problem): void => {
     problems.push(problem);
   };
-  const parsed: { readonly file: string; readonly dir: string; readonly parsed: ParsedFile }[] = [];
+  const read: DagText[] = [];
   for (const file of files) {
     const text = source.read(file);
     if (text === undefined) {
       report({ file, line: 0, severity: 'error', message: `Failed to open DAG ${file}: Provided file path does not exist` });
-      continue;
-    }
-    const dir = options.useDagDir === true ? directoryOf(file) : '';
-    parsed.push({ file: dir === '' ? file : fileNameOf(file), dir, parsed: parseCommands(text, file, report) });
+    } else read.push({ file, dir: options.useDagDir === true ? directoryOf(file) : '', text });
   }
-  const configFile = theConfig(parsed, options.configFile, report);
+  const own = read.map((one) => forTheManager(one, report));
+  const configFile = theConfig(read, own, options.configFile, report);
   const settings = { ...settingsOf(configFile, source, report), ...options.settings };
   const builder = new Builder(source, settings, report, options.useDagDir === true);
   const munge = files.length > 1 && settings.DAGMAN_MUNGE_NODE_NAMES;
-  parsed.forEach((file, i) => builder.addFile(file.file, file.dir, file.parsed, munge ? `${i}.` : ''));
+  read.forEach(({ file, dir, text }, i) => builder.addFile(file, dir, text, munge ? `${i}.` : ''));
   const dag = builder.finish(settings.DAGMAN_DEFAULT_PRIORITY + (options.priority ?? 0));
-  return { dag, settings, configFile, ...forTheManager(parsed.map((f) => f.parsed.commands)), problems };
+  const attributes = own.flatMap((commands) => commands.flatMap(({ command: c }) => (c.cmd === 'set-attr' ? [c.line] : [])));
+  const environment = (action: 'SET' | 'GET'): readonly string[] =>
+    own.flatMap((commands) =>
+      commands.flatMap(({ command: c }) => (c.cmd === 'env' && c.action === action ? [c.variables] : [])),
+    );
+  return { dag, settings, configFile, attributes, environment: { set: environment('SET'), get: environment('GET') }, problems };
+}
+
+interface DagText {
+  readonly file: string;
+  readonly dir: string;
+  readonly text: string;
+}
+
+interface Placed {
+  readonly command: Command;
+  readonly line: number;
+}
+
+/** The commands of one DAG file that are about the manager's own job. */
+function forTheManager({ file, text }: DagText, report: (problem: Problem) => void): readonly Placed[] {
+  const found: Placed[] = [];
+  if (!/^[ \t]*(CONFIG|ENV|SET[-_]JOB[-_]ATTR)\b/im.test(text)) return found;
+  eachCommand(text, file, FOR_THE_MANAGER, report, (command, line) => found.push({ command, line }), 'skip');
+  return found;
 }
 
 /** All files of a DAG, and the command line, may name one CONFIG file between them. */
 function theConfig(
-  files: readonly { readonly file: string; readonly dir: string; readonly parsed: ParsedFile }[],
+  files: readonly DagText[],
+  own: readonly (readonly Placed[])[],
   given: string | undefined,
   report: (problem: Problem) => void,
 ): string | undefined {
   let found = given;
-  for (const { file, dir, parsed } of files) {
-    parsed.commands.forEach((command, i) => {
-      if (command.cmd !== 'config') return;
+  files.forEach(({ file, dir }, i) => {
+    for (const { command, line } of own[i] ?? []) {
+      if (command.cmd !== 'config') continue;
       const path = inDirectory(dir, command.file);
       if (found === undefined) found = path;
       else if (found !== path) {
-        report({
-          file,
-          line: parsed.lines[i] ?? 0,
-          severity: 'error',
-          command: 'CONFIG',
-          message: `Conflicting DAGMan config files specified: ${found} and ${path}`,
-          mend: 'A DAG has one configuration file; put all settings into it.',
-        });
+        const message = `Conflicting DAGMan config files specified: ${found} and ${path}`;
+        const mend = 'A DAG has one configuration file; put all settings into it.';
+        report({ file, line, severity: 'error', command: 'CONFIG', message, mend });
       }
-    });
-  }
+    }
+  });
   return found;
 }
 
@@ -98,15 +116,4 @@ function settingsOf(file: string | undefined, source: DagSource, report: (proble
     return DEFAULT_SETTINGS;
   }
   return readSettings(text, file, report);
-}
-
-function forTheManager(files: readonly (readonly Command[])[]): Pick<LoadedDag, 'attributes' | 'environment'> {
-  const attributes: string[] = [];
-  const set: string[] = [];
-  const get: string[] = [];
-  for (const command of files.flat()) {
-    if (command.cmd === 'set-attr') attributes.push(command.line);
-    if (command.cmd === 'env') (command.action === 'SET' ? set : get).push(command.variables);
-  }
-  return { attributes, environment: { set, get } };
 }

@@ -41,36 +41,43 @@ const PARSERS: Readonly<Record<Keyword, (words: Lexer, context: ParseContext, fi
   PIN_OUT: (words) => files.parsePin(words, 'out'),
 };
 
-export interface ParsedFile {
-  readonly commands: Command[];
-  /** The line of each command: its last one, where it is continued. */
-  readonly lines: number[];
-}
+/** Keywords of commands that may be followed by a block of lines. */
+const WITH_BLOCK: ReadonlySet<Keyword> = new Set(['JOB', 'FINAL', 'PROVISIONER', 'SERVICE', 'SUBMIT_DESCRIPTION']);
 
 /**
- * The commands of the DAG file `text`, in order. A line that cannot be read is reported and left out, so that one pass
- * finds all of them.
+ * Gives `take` the commands of the DAG file `text` with the keywords `wanted`, in order, with their lines (the last one
+ * of a continued line). A line that cannot be read is reported and left out. The commands are not kept: a file of a
+ * million lines is gone through once for each purpose.
  */
-export function parseCommands(text: string, file: string, report: (problem: Problem) => void): ParsedFile {
+export function eachCommand(
+  text: string,
+  file: string,
+  wanted: ReadonlySet<Keyword>,
+  report: (problem: Problem) => void,
+  take: (command: Command, line: number) => void,
+  unknown: 'report' | 'skip' = 'report',
+): void {
   const reader = new LineReader(text);
   const context: ParseContext = { lines: reader };
-  const commands: Command[] = [];
-  const lines: number[] = [];
   for (;;) {
     let keyword: Keyword | undefined;
     let line = reader.line + 1;
     try {
       const said = reader.next();
-      if (said === undefined) return { commands, lines };
+      if (said === undefined) return;
       line = reader.line;
       const words = new Lexer(said);
       const first = words.next();
       keyword = keywordOf(first);
-      if (keyword === undefined) throw unknownCommand(first);
-      commands.push(PARSERS[keyword](words, context, first));
-      lines.push(line);
+      if (keyword === undefined) {
+        if (unknown === 'skip') continue;
+        throw unknownCommand(first);
+      }
+      if (wanted.has(keyword)) take(PARSERS[keyword](words, context, first), line);
+      else if (WITH_BLOCK.has(keyword) && /\{|@=/.test(said)) PARSERS[keyword](words, context, first);
     } catch (thrown) {
       if (!(thrown instanceof Complaint)) throw thrown;
+      if (keyword === undefined ? unknown === 'skip' : !wanted.has(keyword)) continue;
       const mend = thrown.mend ?? (keyword === undefined ? undefined : `Syntax: ${SYNTAX[keyword]}`);
       report({
         file,

@@ -36,18 +36,23 @@ export type Keyword = keyof typeof SYNTAX;
 
 /** `-` and `_` are one, and so are upper and lower case. */
 export function sameWord(word: string, keyword: string): boolean {
+  if (word === keyword) return true;
   return word.length === keyword.length && word.toUpperCase().replaceAll('-', '_') === keyword;
 }
 
+const EXACT: ReadonlyMap<string, Keyword> = new Map((Object.keys(SYNTAX) as Keyword[]).map((word) => [word, word]));
+
 /** The keyword that a line begins with. `WEAK` begins a PARENT command. */
 export function keywordOf(word: string): Keyword | undefined {
+  const exact = EXACT.get(word);
+  if (exact !== undefined) return exact;
   const keyword = word.toUpperCase().replaceAll('-', '_');
   if (keyword === 'WEAK') return 'PARENT';
   return Object.hasOwn(SYNTAX, keyword) ? (keyword as Keyword) : undefined;
 }
 
 export function isAllNodes(name: string): boolean {
-  return name.length === 9 && name.toUpperCase() === 'ALL_NODES';
+  return name.length === 9 && name[3] === '_' && name.toUpperCase() === 'ALL_NODES';
 }
 
 /** Names that no node may have. */
@@ -55,3 +60,26 @@ export function isReserved(name: string): boolean {
   const upper = name.toUpperCase();
   return upper === 'PARENT' || upper === 'CHILD' || upper === 'ALL_NODES';
 }
+
+/** What governs the DAG manager's own job; only of a DAG's own files. */
+export const FOR_THE_MANAGER: ReadonlySet<Keyword> = new Set(['CONFIG', 'SET_JOB_ATTR', 'ENV']);
+
+/** What defines nodes and what belongs to the DAG as a whole: read first. */
+export const DEFINITIONS: ReadonlySet<Keyword> = new Set([
+  'SUBMIT_DESCRIPTION',
+  'JOB',
+  'FINAL',
+  'PROVISIONER',
+  'SERVICE',
+  'SUBDAG',
+  'SPLICE',
+  'REJECT',
+  'DOT',
+  'NODE_STATUS_FILE',
+  'JOBSTATE_LOG',
+]);
+
+/** What is about nodes: read second. */
+export const MODIFIERS: ReadonlySet<Keyword> = new Set(
+  (Object.keys(SYNTAX) as Keyword[]).filter((word) => !DEFINITIONS.has(word) && !FOR_THE_MANAGER.has(word)),
+);

@@ -1,0 +1,25 @@
+/** What other rooms may use of this one. */
+export { cycleProblems, findCycle, levels } from './cycles.ts';
+export { Engine } from './engine/engine.ts';
+export type { DagCommand, DagEvent, Ending, JobChange, Limits, NodeLogEvent } from './engine/messages.ts';
+export { DAG_STATUS, DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
+export { type DagGraph, descriptionOf, nameOf, placeOf } from './graph.ts';
+export { type DagSource, type LoadedDag, type LoadOptions, loadDag } from './language/load.ts';
+export { type DagEnd, runDag } from './manager/manager.ts';
+export { type DagRun, limitsOf, nodesLogOf } from './manager/prepare.ts';
+export type {
+  DagFiles,
+  DagWorld,
+  FoundSubmit,
+  Happening,
+  JobLogEvent,
+  Journal,
+  JournalEntry,
+  NodeSubmit,
+  ScriptRun,
+  SubmitOutcome,
+} from './manager/world.ts';
+export { formatProblem, type Problem, refusal } from './problem.ts';
+export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './rescue.ts';
+export { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
+export { claimSubmission, submissionFiles } from './submission.ts';
