@@ -1,7 +1,7 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import type { Action } from '../index.ts';
-import { GryphusCommand } from './command.ts';
+import { GryphusCommand, prose, word } from './command.ts';
 import { targets } from './select.ts';
 import { actionLines } from './show/act.ts';
 
@@ -14,7 +14,7 @@ const FLAGS = {
   all: Flags.boolean({ aliases: ['a'], summary: 'All jobs.' }),
   reason: Flags.string({ helpValue: '<text>', summary: 'Why; kept with the job and shown.' }),
 };
-const ARGS = { jobs: Args.string({ description: 'clusters (12), jobs (12.3) or users' }) };
+const ARGS = { jobs: word('clusters (12), jobs (12.3) or users') };
 
 /** hold, release and rm are one command with three words. */
 abstract class Act extends GryphusCommand {
@@ -48,8 +48,9 @@ abstract class Act extends GryphusCommand {
 export class Hold extends Act {
   static override strict = false;
   static override summary = 'Hold jobs: they do not run until they are released.';
-  static override description =
-    'A running job is stopped at its site first. Exit status 1 where a job could not be held.';
+  static override description = prose(
+    'A running job is stopped at its site first. Exit status 1 where a job could not be held.',
+  );
   static override examples = [
     '<%= config.bin %> hold 12.3',
     '<%= config.bin %> hold 12 --reason "waiting for new data"',
@@ -67,7 +68,7 @@ export class Hold extends Act {
 export class Release extends Act {
   static override strict = false;
   static override summary = 'Release held jobs.';
-  static override description = 'Exit status 1 where a job could not be released.';
+  static override description = prose('Exit status 1 where a job could not be released.');
   static override examples = ['<%= config.bin %> release 12.3', '<%= config.bin %> release --all'];
   static override args = ARGS;
   static override flags = FLAGS;
@@ -83,8 +84,8 @@ export class Rm extends Act {
   static override strict = false;
   static override summary = 'Remove jobs from the queue, wherever they are.';
   static override description =
-    `A job that runs is stopped at its site; it leaves the queue when the site has confirmed that.
-Exit status 1 where a job could not be removed.`;
+    prose(`A job that runs is stopped at its site; it leaves the queue when the site has confirmed that.
+Exit status 1 where a job could not be removed.`);
   static override examples = [
     '<%= config.bin %> rm 12.3',
     '<%= config.bin %> rm 12 13 14',

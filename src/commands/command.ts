@@ -1,4 +1,4 @@
-import { Command, Flags } from '@oclif/core';
+import { Args, Command, Flags } from '@oclif/core';
 
 import type { Paths } from '../config/paths.ts';
 import type { Gryphus, OpenOptions } from '../index.ts';
@@ -42,6 +42,21 @@ export abstract class GryphusCommand extends Command {
       await gryphus.close();
     }
   }
+}
+
+/** A positional word that may be missing. oclif would read standard input for it, which is the command's own. */
+export function word(description: string) {
+  return Args.string({ description, ignoreStdin: true });
+}
+
+/** A positional word that must be there, one of `options` if they are given. */
+export function needed(description: string, options?: readonly string[]) {
+  return Args.string({ description, required: true, ignoreStdin: true, ...(options ? { options: [...options] } : {}) });
+}
+
+/** A description of paragraphs: line ends inside one are blanks; lines that begin with a blank stay. */
+export function prose(text: string): string {
+  return text.replaceAll(/([^\n])\n(?=[^\n ])/g, '$1 ');
 }
 
 /** Writes to stdout in large pieces, no faster than it is read. */

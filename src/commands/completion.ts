@@ -1,5 +1,4 @@
-import { Args } from '@oclif/core';
-import { GryphusCommand } from './command.ts';
+import { GryphusCommand, needed } from './command.ts';
 import { completionScript, SHELLS } from './show/completion.ts';
 
 export class Completion extends GryphusCommand {
@@ -10,7 +9,7 @@ export class Completion extends GryphusCommand {
     '<%= config.bin %> completion fish >~/.config/fish/completions/gryphus.fish',
   ];
   static override args = {
-    shell: Args.string({ required: true, options: [...SHELLS], description: 'bash, zsh or fish' }),
+    shell: needed('bash, zsh or fish', SHELLS),
   };
 
   async run(): Promise<void> {

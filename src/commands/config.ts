@@ -1,14 +1,14 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
-import { GryphusCommand, terminalWidth } from './command.ts';
+import { GryphusCommand, prose, terminalWidth, word } from './command.ts';
 import { tableLines } from './show/table.ts';
 
 export class ConfigCommand extends GryphusCommand {
   static override summary = 'Show or change the configuration.';
   static override description =
-    `Without words: every key, its value, and where the value is from. With KEY: its value. With KEY and VALUE: writes it
-into config.toml, which stays as you wrote it otherwise.`;
+    prose(`Without words: every key, its value, and where the value is from. With KEY: its value. With KEY and VALUE: writes it
+into config.toml, which stays as you wrote it otherwise.`);
   static override examples = [
     '<%= config.bin %> config',
     '<%= config.bin %> config notify.email me@example.org',
@@ -16,8 +16,8 @@ into config.toml, which stays as you wrote it otherwise.`;
     '<%= config.bin %> config --docs',
   ];
   static override args = {
-    key: Args.string({ description: 'a key, such as notify.email' }),
-    value: Args.string({ description: 'its new value' }),
+    key: word('a key, such as notify.email'),
+    value: word('its new value'),
   };
   static override flags = {
     docs: Flags.boolean({ summary: 'What every key means, sites too.' }),

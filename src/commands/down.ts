@@ -1,9 +1,9 @@
 import { Flags } from '@oclif/core';
-import { GryphusCommand } from './command.ts';
+import { GryphusCommand, prose } from './command.ts';
 
 export class Down extends GryphusCommand {
   static override summary = 'End the Scheduler, its GridManagers and its Redis.';
-  static override description = 'Jobs at sites run on; what they did is found again by the next `up`.';
+  static override description = prose('Jobs at sites run on; what they did is found again by the next `up`.');
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
 
   async run(): Promise<void> {

@@ -1,21 +1,22 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { formatJobId } from '../job/ids.ts';
-import { GryphusCommand } from './command.ts';
+import { GryphusCommand, prose, word } from './command.ts';
 import { targets } from './select.ts';
 
 export class Edit extends GryphusCommand {
   static override strict = false;
   static override summary = 'Change attributes of jobs.';
-  static override description =
-    `Values are ClassAd expressions, so strings carry quotes. What a site already has of a running job does not change.`;
+  static override description = prose(
+    `Values are ClassAd expressions, so strings carry quotes. What a site already has of a running job does not change.`,
+  );
   static override examples = [
     '<%= config.bin %> edit 12.3 JobPrio 5',
     `<%= config.bin %> edit 12 'JobBatchName="tuesday"' RequestMemory=4096`,
     `<%= config.bin %> edit --constraint 'JobStatus == 1' JobPrio=-1`,
   ];
   static override args = {
-    job: Args.string({ description: 'a cluster (12), a job (12.3) or a user; then NAME VALUE or NAME=VALUE' }),
+    job: word('a cluster (12), a job (12.3) or a user; then NAME VALUE or NAME=VALUE'),
   };
   static override flags = {
     constraint: Flags.string({

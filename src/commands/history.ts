@@ -1,7 +1,7 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 
 import type { Gryphus, JobView, Selection } from '../index.ts';
-import { GryphusCommand, Out, terminalWidth } from './command.ts';
+import { GryphusCommand, Out, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { selections } from './select.ts';
 import { HISTORY_ATTRIBUTES, HISTORY_HEAD, historyLine } from './show/history.ts';
@@ -14,7 +14,7 @@ export class History extends GryphusCommand {
     '<%= config.bin %> history 12 -af:jh ExitCode RemoteWallClockTime',
     `<%= config.bin %> history --constraint 'ExitCode =!= 0' --json`,
   ];
-  static override args = { jobs: Args.string({ description: 'clusters (12), jobs (12.3) or users' }) };
+  static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
     constraint: Flags.string({
       char: 'c',

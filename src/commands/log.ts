@@ -1,22 +1,22 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
 import type { JobView } from '../index.ts';
-import { GryphusCommand, interruptible, Out } from './command.ts';
+import { GryphusCommand, Out, interruptible, needed, prose } from './command.ts';
 import { stringOf } from './show/ad.ts';
 import type { Wanted } from './show/log-progress.ts';
 
 export class Log extends GryphusCommand {
   static override summary = "Print the events of a job's user log.";
-  static override description = `JOB is a cluster (12), a job (12.3), or the user log's own file.`;
+  static override description = prose(`JOB is a cluster (12), a job (12.3), or the user log's own file.`);
   static override examples = [
     '<%= config.bin %> log 12.3',
     '<%= config.bin %> log 12 --json',
     '<%= config.bin %> log -f results/pi.log',
   ];
-  static override args = { job: Args.string({ required: true, description: 'a cluster, a job, or a log file' }) };
+  static override args = { job: needed('a cluster, a job, or a log file') };
   static override flags = {
     follow: Flags.boolean({ char: 'f', summary: 'Go on as events come, until Ctrl-C or the last job has ended.' }),
     json: Flags.boolean({ summary: 'ClassAds of the events as JSON.', exclusive: ['xml'] }),

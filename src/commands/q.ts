@@ -1,8 +1,8 @@
 import { hostname, userInfo } from 'node:os';
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 
 import type { Gryphus, JobView, QueryRequest, Selection } from '../index.ts';
-import { GryphusCommand, interruptible, Out, terminalWidth } from './command.ts';
+import { GryphusCommand, Out, interruptible, prose, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { selections } from './select.ts';
 import { longDate } from './show/dates.ts';
@@ -16,8 +16,8 @@ export class Q extends GryphusCommand {
   static override strict = false;
   static override summary = 'Show the jobs in the queue.';
   static override description =
-    `Without options, one line for each batch of your jobs. ST is I idle, R running, H held, C completed, X removed,
-> bringing results home, S suspended, and ? where the site does not answer.`;
+    prose(`Without options, one line for each batch of your jobs. ST is I idle, R running, H held, C completed, X removed,
+> bringing results home, S suspended, and ? where the site does not answer.`);
   static override examples = [
     '<%= config.bin %> q',
     '<%= config.bin %> q 12 13.4 --nobatch',
@@ -26,7 +26,7 @@ export class Q extends GryphusCommand {
     '<%= config.bin %> q -af:jh JobStatus Cmd Args',
     '<%= config.bin %> q --watch',
   ];
-  static override args = { jobs: Args.string({ description: 'clusters (12), jobs (12.3) or users' }) };
+  static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
     constraint: Flags.string({
       char: 'c',

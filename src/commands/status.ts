@@ -1,12 +1,12 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import type { DaemonStatus, SiteStatus } from '../index.ts';
-import { GryphusCommand, terminalWidth } from './command.ts';
+import { GryphusCommand, prose, terminalWidth } from './command.ts';
 import { statusLines } from './show/status.ts';
 
 export class Status extends GryphusCommand {
   static override summary = 'Show the daemons, the queue and the sites; starts nothing.';
-  static override description = 'Exit status 3 where the Scheduler is not running.';
+  static override description = prose('Exit status 3 where the Scheduler is not running.');
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
 
   async run(): Promise<void> {

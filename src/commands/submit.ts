@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { text as readAll } from 'node:stream/consumers';
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { asError, GryphusError } from '../errors.ts';
 import type { SubmitRequest, Submitted } from '../index.ts';
-import { GryphusCommand, Out } from './command.ts';
+import { GryphusCommand, Out, prose, word } from './command.ts';
 import { jsonAd, longAd } from './show/ads.ts';
 import { submittedText, terseText, warningText } from './show/submit.ts';
 
@@ -11,10 +11,10 @@ export class Submit extends GryphusCommand {
   static override strict = false;
   static override summary = 'Submit jobs.';
   static override description =
-    `Reads a submit description (HTCondor's language) from FILE, or from standard input, and puts its jobs into the
+    prose(`Reads a submit description (HTCondor's language) from FILE, or from standard input, and puts its jobs into the
 queue. When it returns, the jobs are on disk and will run, each once, whatever happens.
 
-Words like NAME=VALUE set a macro before the file is read.`;
+Words like NAME=VALUE set a macro before the file is read.`);
   static override examples = [
     '<%= config.bin %> submit sweep.sub',
     '<%= config.bin %> submit sweep.sub --append "request_memory = 2G" --batch-name tuesday',
@@ -22,7 +22,7 @@ Words like NAME=VALUE set a macro before the file is read.`;
     '<%= config.bin %> submit sweep.sub --dry-run --json',
   ];
   static override args = {
-    file: Args.string({ description: 'the submit file, or - for standard input; then NAME=VALUE words' }),
+    file: word('the submit file, or - for standard input; then NAME=VALUE words'),
   };
   static override flags = {
     append: Flags.string({

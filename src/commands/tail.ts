@@ -1,12 +1,12 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
-import { GryphusCommand, interruptible } from './command.ts';
+import { GryphusCommand, interruptible, needed } from './command.ts';
 
 export class Tail extends GryphusCommand {
   static override summary = "Show a job's standard output (or error), also while it runs.";
   static override examples = ['<%= config.bin %> tail -f 12.3', '<%= config.bin %> tail 12.3 --stderr --bytes 1000'];
-  static override args = { job: Args.string({ required: true, description: 'a job (12.3); 12 is 12.0' }) };
+  static override args = { job: needed('a job (12.3); 12 is 12.0') };
   static override flags = {
     follow: Flags.boolean({ char: 'f', summary: 'Go on until the job has ended.' }),
     stderr: Flags.boolean({ char: 'e', summary: 'Standard error instead of standard output.' }),

@@ -1,16 +1,16 @@
 import { fileURLToPath } from 'node:url';
 import { Flags } from '@oclif/core';
-import { GryphusCommand, terminalWidth } from './command.ts';
+import { GryphusCommand, prose, terminalWidth } from './command.ts';
 import { statusLines } from './show/status.ts';
 import { systemdUnit } from './show/systemd.ts';
 
 export class Up extends GryphusCommand {
   static override summary = 'Start the Scheduler and its Redis, or find them running.';
   static override description =
-    `Every command that needs them does the same. --systemd prints a user unit that starts them when you log in:
+    prose(`Every command that needs them does the same. --systemd prints a user unit that starts them when you log in:
 
   gryphus up --systemd >~/.config/systemd/user/gryphus.service
-  systemctl --user enable --now gryphus`;
+  systemctl --user enable --now gryphus`);
   static override flags = {
     systemd: Flags.boolean({ summary: 'Print a systemd user unit; start nothing.' }),
     json: Flags.boolean({ summary: 'A JSON object.' }),

@@ -1,23 +1,23 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
 import type { UserLogEvent } from '../job/user-log.ts';
-import { GryphusCommand, interruptible } from './command.ts';
+import { GryphusCommand, interruptible, prose, word } from './command.ts';
 import { selections } from './select.ts';
 
 export class Wait extends GryphusCommand {
   static override strict = false;
   static override summary = 'Wait until jobs have ended.';
   static override description =
-    `Jobs are named by id, or by a user log and perhaps a job in it, as condor_wait takes them; a log is read without the
-Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first.`;
+    prose(`Jobs are named by id, or by a user log and perhaps a job in it, as condor_wait takes them; a log is read without the
+Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first.`);
   static override examples = [
     '<%= config.bin %> wait 12',
     '<%= config.bin %> wait 12.3 13 --timeout 60',
     '<%= config.bin %> wait results/pi.log -num 10 -status',
   ];
   static override args = {
-    jobs: Args.string({ description: 'clusters (12) and jobs (12.3), or a user log and a job of it' }),
+    jobs: word('clusters (12) and jobs (12.3), or a user log and a job of it'),
   };
   static override flags = {
     constraint: Flags.string({

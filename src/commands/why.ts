@@ -1,16 +1,17 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
-import { GryphusCommand, Out } from './command.ts';
+import { GryphusCommand, Out, prose, word } from './command.ts';
 import { selections } from './select.ts';
 import { whyText } from './show/why.ts';
 
 export class WhyCommand extends GryphusCommand {
   static override strict = false;
   static override summary = 'Say why a job is not running.';
-  static override description =
-    `One answer for each job, joined from our hold, the site's own reason, the connection, the credential and the queue.`;
+  static override description = prose(
+    `One answer for each job, joined from our hold, the site's own reason, the connection, the credential and the queue.`,
+  );
   static override examples = ['<%= config.bin %> why 12.3', '<%= config.bin %> why 12 --json'];
-  static override args = { jobs: Args.string({ description: 'clusters (12), jobs (12.3) or users' }) };
+  static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
     constraint: Flags.string({
       char: 'c',

@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import type { ClassAd } from '../../classad/api.ts';
 import { asError, GryphusError } from '../../errors.ts';
-import { GryphusCommand, Out } from '../command.ts';
+import { GryphusCommand, Out, prose, word } from '../command.ts';
 
 export class ClassadEval extends GryphusCommand {
   static override summary = 'Evaluate a ClassAd expression.';
   static override description =
-    `The expression sees the attributes of --ad as its own (MY) and those of --target as TARGET. An ad is a record
+    prose(`The expression sees the attributes of --ad as its own (MY) and those of --target as TARGET. An ad is a record
 [ A = 1; B = A + 1 ] or lines Name = expression, as \`q --long\` prints them.
 
 With --jsonl, records {"expr", "ad", "target", "kind"} are read from standard input, and one line with "result" (as
-HTCondor's tools evaluate) and "result_new" (the strict language) is written for each; kind is eval, unparse or match.`;
+HTCondor's tools evaluate) and "result_new" (the strict language) is written for each; kind is eval, unparse or match.`);
   static override examples = [
     `<%= config.bin %> classad eval 'strcat("a", 1 + 2)'`,
     '<%= config.bin %> q 12.3 -l >job.ad; <%= config.bin %> classad eval --old --ad job.ad Requirements',
   ];
-  static override args = { expression: Args.string({ description: 'the expression' }) };
+  static override args = { expression: word('the expression') };
   static override flags = {
     ad: Flags.string({ helpValue: '<file>', summary: 'The ad in which it stands; - for standard input.' }),
     target: Flags.string({ helpValue: '<file>', summary: 'The other ad of a match.' }),

@@ -74,7 +74,7 @@ function bash(commands: Commands): string {
   );
   return `# bash completion for gryphus
 _gryphus() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" one="\${COMP_WORDS[1]}" two="\${COMP_WORDS[2]}" words=
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" one="\${COMP_WORDS[1]-}" two="\${COMP_WORDS[2]-}" words=
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W ${quote(`${topicsOf(commands).join(' ')} --help --version`)} -- "$word"))

@@ -36,7 +36,7 @@ export function commandPage(id: string, command: Documented): string {
   const sections = [
     `# ${name}\n\n${command.summary ?? ''}`,
     `## Synopsis\n\n    ${synopsis.join(' ')}`,
-    ...(command.description === undefined ? [] : [`## Description\n\n${command.description}`]),
+    ...(command.description === undefined ? [] : [`## Description\n\n${command.description.trim()}`]),
     ...(args.length === 0
       ? []
       : [

@@ -1,22 +1,22 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
-import { GryphusCommand } from '../command.ts';
+import { GryphusCommand, needed, prose } from '../command.ts';
 
 const BATCH = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor'] as const;
 
 export class SiteAdd extends GryphusCommand {
   static override summary = 'Add a place that runs jobs.';
   static override description =
-    `URL is ssh://user@host:port, a Host of your ~/.ssh/config, or local. Everything else can be changed later in the file
-that is named at the end; \`gryphus config --docs\` lists its keys.`;
+    prose(`URL is ssh://user@host:port, a Host of your ~/.ssh/config, or local. Everything else can be changed later in the file
+that is named at the end; \`gryphus config --docs\` lists its keys.`);
   static override examples = [
     '<%= config.bin %> site add cluster1 ssh://me@login.example.org --batch slurm',
     '<%= config.bin %> site add box box.example.org --running 4',
     `<%= config.bin %> site add c2 ssh://c2 --batch slurm --prelude 'module load slurm' --scratch /scratch/me`,
   ];
   static override args = {
-    name: Args.string({ required: true, description: 'the name of the site, as jobs will say it' }),
-    url: Args.string({ required: true, description: 'how to reach it' }),
+    name: needed('the name of the site, as jobs will say it'),
+    url: needed('how to reach it'),
   };
   static override flags = {
     batch: Flags.option({

@@ -1,18 +1,18 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
-import { GryphusCommand } from '../command.ts';
+import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class SiteAudit extends GryphusCommand {
   static override summary = 'Compare what a site holds of yours with the queue.';
   static override description =
-    `Finds, by tag, attempts at the site that the queue does not know, and the reverse. --adopt and --clean settle one (by
-its key) or all of them. Exit status 1 where something is left unsettled.`;
+    prose(`Finds, by tag, attempts at the site that the queue does not know, and the reverse. --adopt and --clean settle one (by
+its key) or all of them. Exit status 1 where something is left unsettled.`);
   static override examples = [
     '<%= config.bin %> site audit cluster1',
     '<%= config.bin %> site audit cluster1 --clean all',
     '<%= config.bin %> site audit cluster1 --adopt a1b2.12.0.1',
   ];
-  static override args = { name: Args.string({ required: true, description: 'the site' }) };
+  static override args = { name: needed('the site') };
   static override flags = {
     adopt: Flags.string({ helpValue: '<key|all>', summary: 'Take it into the queue again.', exclusive: ['clean'] }),
     clean: Flags.string({ helpValue: '<key|all>', summary: 'Delete it at the site.' }),

@@ -1,11 +1,12 @@
 import { Flags } from '@oclif/core';
-import { GryphusCommand, terminalWidth } from '../command.ts';
+import { GryphusCommand, prose, terminalWidth } from '../command.ts';
 import { siteLines } from '../show/sites.ts';
 
 export class SiteList extends GryphusCommand {
   static override summary = 'List the sites and what they do for you now.';
-  static override description =
-    'HERE: jobs that wait at home for the site; QUEUED, RUNNING, UNKNOWN: jobs that it has.';
+  static override description = prose(
+    'HERE: jobs that wait at home for the site; QUEUED, RUNNING, UNKNOWN: jobs that it has.',
+  );
   static override flags = {
     json: Flags.boolean({ summary: 'A JSON array.' }),
     quiet: Flags.boolean({ char: 'q', summary: 'Only the names; starts nothing.' }),

@@ -1,13 +1,13 @@
-import { Args } from '@oclif/core';
 import { askAtTerminal } from '../ask.ts';
-import { GryphusCommand } from '../command.ts';
+import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class SiteLogin extends GryphusCommand {
   static override summary = 'Log in to a site that asks for a password, a passphrase or a one-time code.';
-  static override description =
-    `Asked once: the connection is kept for your jobs. When it is lost, jobs wait until you log in again.`;
+  static override description = prose(
+    `Asked once: the connection is kept for your jobs. When it is lost, jobs wait until you log in again.`,
+  );
   static override examples = ['<%= config.bin %> site login cluster1'];
-  static override args = { name: Args.string({ required: true, description: 'the site' }) };
+  static override args = { name: needed('the site') };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SiteLogin);

@@ -1,12 +1,13 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
-import { GryphusCommand } from '../command.ts';
+import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class SiteRm extends GryphusCommand {
   static override summary = 'Forget a site.';
-  static override description =
-    'Refused while jobs are at the site, unless --force is given: they could not be brought home any more.';
-  static override args = { name: Args.string({ required: true, description: 'the site' }) };
+  static override description = prose(
+    'Refused while jobs are at the site, unless --force is given: they could not be brought home any more.',
+  );
+  static override args = { name: needed('the site') };
   static override flags = { force: Flags.boolean({ summary: 'Also with jobs there.' }) };
 
   async run(): Promise<void> {

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { Args, Flags } from '@oclif/core';
-import { GryphusCommand } from '../command.ts';
+import { Flags } from '@oclif/core';
+import { GryphusCommand, needed } from '../command.ts';
 
 export class SiteShow extends GryphusCommand {
   static override summary = 'Show everything that is set for a site, defaults too.';
-  static override args = { name: Args.string({ required: true, description: 'the site' }) };
+  static override args = { name: needed('the site') };
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
 
   async run(): Promise<void> {

@@ -1,15 +1,15 @@
-import { Args, Flags } from '@oclif/core';
+import { Flags } from '@oclif/core';
 import { askAtTerminal } from '../ask.ts';
-import { GryphusCommand } from '../command.ts';
+import { GryphusCommand, needed, prose } from '../command.ts';
 import { stepText } from '../show/sites.ts';
 
 export class SiteTest extends GryphusCommand {
   static override summary = 'Check a site step by step, and say what to mend.';
   static override description =
-    `Name, connection, host key, log-in, home, disk, batch system, and a job that runs. Exit status 1 at the first step that
-fails.`;
+    prose(`Name, connection, host key, log-in, home, disk, batch system, and a job that runs. Exit status 1 at the first step that
+fails.`);
   static override examples = ['<%= config.bin %> site test cluster1'];
-  static override args = { name: Args.string({ required: true, description: 'the site' }) };
+  static override args = { name: needed('the site') };
   static override flags = { json: Flags.boolean({ summary: 'One JSON object a line.' }) };
 
   async run(): Promise<void> {

@@ -1,0 +1,229 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { printUserLog } from '../../src/job/user-log-text.ts';
+import { ended, gryphus, start } from './cli.ts';
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'gry-'));
+});
+afterEach(() => rmSync(home, { recursive: true }));
+const run = (words: readonly string[], stdin?: string) =>
+  gryphus(words, { home, ...(stdin === undefined ? {} : { stdin }) });
+
+describe('words that mean nothing', () => {
+  it.each([
+    ['sumbit', "There is no command 'sumbit'.", "Did you mean 'gryphus submit'?"],
+    ['site tset', "There is no command 'site tset'.", "Did you mean 'gryphus site test'?"],
+    ['q --nobath', 'Nonexistent flag: --nobath.', 'Did you mean --nobatch?'],
+    ['config notify.emial', "There is no key 'notify.emial'.", "Did you mean 'notify.email'?"],
+    ['rm', 'You did not specify any jobs.', '--constraint'],
+    ['tail', 'Missing 1 required arg', '--help'],
+    ['edit 12.3 JobPrio', "'JobPrio' has no value.", 'NAME=VALUE'],
+    ['tail x', "'x' is not a job.", '12.3'],
+  ])('%s: one error, what to do, status 2', async (words, message, mend) => {
+    const { stdout, stderr, exit } = await run(words.split(' '));
+    const [first = '', ...rest] = stderr.split('\n');
+    expect(stdout).toBe('');
+    expect(first).toMatch(/^gryphus: /);
+    expect(first).toContain(message);
+    expect(rest.join('\n')).toContain(mend);
+    expect(exit).toBe(2);
+  });
+});
+
+describe('help', () => {
+  it('is there for every command, and says what it is', async () => {
+    const { stdout, exit } = await run(['--help']);
+    expect(exit).toBe(0);
+    for (const word of ['submit', 'q', 'history', 'site', 'why', 'completion'])
+      expect(stdout).toContain(`\n  ${word} `);
+    const q = await run(['q', '-help']);
+    expect(q.stdout).toContain('$ gryphus q [JOBS...]');
+    expect(q.stdout.replaceAll(/\s+/g, ' ')).toContain('ST is I idle, R running');
+    expect((await run(['--version'])).stdout).toMatch(/^gryphus\/\d/);
+  });
+});
+
+describe('config', () => {
+  it('writes one key, and leaves the rest of the file as it is', async () => {
+    const file = join(home, 'config.toml');
+    writeFileSync(file, '# mine\nowner = "me" # yes\n\n[notify]\n# where to\nmethod = "smtp"\n');
+    expect(await run(['config', 'notify.email', 'me@example.org'])).toMatchObject({ exit: 0, stderr: '' });
+    expect(await run(['config', 'owner', 'jane doe'])).toMatchObject({ exit: 0 });
+    expect(await run(['config', 'history.keep_jobs', '7'])).toMatchObject({ exit: 0 });
+    expect(readFileSync(file, 'utf8')).toBe(
+      '# mine\nowner = "jane doe"\n\nhistory.keep_jobs = 7\n\n[notify]\nemail = "me@example.org"\n# where to\nmethod = "smtp"\n',
+    );
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await run(['config', 'notify.email'])).stdout).toBe('me@example.org\n');
+    expect((await run(['config'])).stdout).toMatch(/notify\.email +me@example\.org +\S+config\.toml\n/);
+    await run(['config', 'notify.email', '--unset']);
+    expect((await run(['config', 'notify.email'])).stdout).toBe('-\n');
+  });
+
+  it('refuses a value that cannot be, and writes nothing', async () => {
+    const { stderr, exit } = await run(['config', 'history.keep_jobs', 'many']);
+    expect(stderr).toContain("'history.keep_jobs' must be a whole number of at least 0");
+    expect(exit).toBe(78);
+    expect((await run(['config', 'history.keep_jobs'])).stdout).toBe('100000\n');
+  });
+
+  it('answers a broken file with its line', async () => {
+    writeFileSync(join(home, 'config.toml'), 'owner = "me"\n\nnotify.emial = "x"\n');
+    const { stderr, exit } = await run(['config']);
+    expect(stderr).toBe(
+      `gryphus: ${home}/config.toml, line 3: unknown key 'notify.emial'.\n  → Did you mean 'notify.email'?\n`,
+    );
+    expect(exit).toBe(78);
+  });
+});
+
+describe('site', () => {
+  it('add writes what show reads', async () => {
+    const added = await run([
+      'site',
+      'add',
+      'c1',
+      'ssh://me@login.example.org',
+      '-batch',
+      'slurm',
+      '--prelude',
+      'module load "x y"',
+    ]);
+    expect(added).toMatchObject({
+      exit: 0,
+      stdout: `Site c1 is written to ${home}/sites/c1.toml.\nCheck it with: gryphus site test c1\n`,
+    });
+    const { stdout } = await run(['site', 'show', 'c1', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'c1', batch: 'slurm', prelude: 'module load "x y"' });
+    expect((await run(['site', 'list', '--quiet'])).stdout).toBe('local\nc1\n');
+    expect(await run(['site', 'rm', 'c1', '--force'])).toMatchObject({ exit: 0 });
+    expect((await run(['site', 'list', '--quiet'])).stdout).toBe('local\n');
+  });
+
+  it.each([
+    [['site', 'add', 'c1', 'http://x'], 65, 'ssh://user@host'],
+    [['site', 'add', 'a b', 'local'], 65, 'letters, digits'],
+    [['site', 'add', 'c1', 'h', '--batch', 'slrm'], 2, '--batch=slrm'],
+    [['site', 'show', 'lcoal'], 68, "Did you mean 'local'?"],
+    [['site', 'rm', 'nosuch', '--force'], 68, 'gryphus site list'],
+  ])('%j is refused with the mend', async (words, status, mend) => {
+    const { stderr, exit } = await run(words);
+    expect(exit).toBe(status);
+    expect(stderr).toContain(mend);
+  });
+});
+
+describe('classad eval', () => {
+  it('evaluates over ads of both forms', async () => {
+    writeFileSync(join(home, 'my.ad'), 'A = 1\nB = A + TARGET.C\nS = "x\\y"\n');
+    writeFileSync(join(home, 'other.ad'), '[ C = 41 ]');
+    const words = ['classad', 'eval', '--old', '--ad', 'my.ad', '--target', 'other.ad'];
+    expect(await run([...words, 'B'])).toMatchObject({ stdout: '42\n', exit: 0 });
+    expect((await run([...words, 'S'])).stdout).toBe('"x\\y"\n');
+    expect(await run(['classad', 'eval', '1 +'])).toMatchObject({ exit: 65, stdout: '' });
+    expect(await run(['classad', 'eval', '--ad', 'nosuch', '1'])).toMatchObject({ exit: 66 });
+  });
+
+  it('answers records, a line each', async () => {
+    const questions = [
+      { expr: 'a + 1', ad: '[ a = 2 ]', target: null, kind: 'eval' },
+      { expr: 'symmetricMatch', ad: '[ Requirements = true ]', target: '[ Requirements = true ]', kind: 'match' },
+      { expr: '1+ 1', ad: null, target: null, kind: 'unparse' },
+      { expr: '1 +', ad: null, target: null, kind: 'eval' },
+    ];
+    const { stdout } = await run(
+      ['classad', 'eval', '--jsonl'],
+      questions.map((one) => `${JSON.stringify(one)}\n`).join(''),
+    );
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { result: string }).result),
+    ).toEqual(['3', 'true', '1 + 1', 'PARSE_ERROR']);
+    expect(await run(['classad', 'eval', '--jsonl'], '\n{"expr": 3}\n')).toMatchObject({
+      exit: 65,
+      stderr: expect.stringContaining('line 2: "expr" is not a string'),
+    });
+  });
+});
+
+describe('a user log', () => {
+  const job = { cluster: 7, proc: 0, at: Date.UTC(2026, 10, 20) };
+  const submit = printUserLog({ ...job, type: 'submit', host: '<h>' });
+  const aborted = printUserLog({ ...job, type: 'aborted', reason: 'enough' });
+
+  it('is waited for until its last job has ended', async () => {
+    const log = join(home, 'a b.log');
+    writeFileSync(log, submit + printUserLog({ ...job, proc: 1, type: 'submit', host: '<h>' }));
+    expect(await run(['wait', log, '--timeout', '0'])).toMatchObject({ stdout: 'Time expired.\n', exit: 1 });
+    const child = start(['wait', log, '-status'], { home });
+    const end = ended(child);
+    await new Promise((seen) => child.stdout.once('data', seen));
+    const half = aborted.length - 4;
+    appendFileSync(log, aborted.slice(0, half));
+    appendFileSync(log, aborted.slice(half) + printUserLog({ ...job, proc: 1, type: 'aborted' }));
+    expect(await end).toEqual({
+      stdout: '7.0.0 submitted\n7.1.0 submitted\n7.0.0 removed\n7.1.0 removed\nAll jobs done.\n',
+      stderr: '',
+      exit: 0,
+    });
+    expect(await run(['wait', log, '-num', '1'])).toMatchObject({
+      stdout: 'Specified number of jobs (1) done.\n',
+      exit: 0,
+    });
+    expect(await run(['wait', log, '7.1'])).toMatchObject({ exit: 0 });
+    expect(await run(['wait', 'nosuch.log'])).toMatchObject({
+      exit: 66,
+      stderr: expect.stringContaining("Couldn't open nosuch.log: no such file or directory."),
+    });
+  });
+
+  it('is printed in the form that is asked for', async () => {
+    const log = join(home, 'x.log');
+    writeFileSync(log, submit + aborted);
+    expect((await run(['log', log])).stdout).toBe(submit + aborted);
+    expect((await run(['log', log, '--legacy'])).stdout).toContain(
+      '009 (007.000.000) 11/20 00:00:00 Job was aborted.\n\tenough\n...\n',
+    );
+    expect((await run(['log', log, '--json'])).stdout).toContain('"MyType": "JobAbortedEvent"');
+  });
+
+  it('is left by Ctrl-C with status 130 and no word', async () => {
+    const log = join(home, 'x.log');
+    writeFileSync(log, submit);
+    const child = start(['wait', log, '-echo'], { home });
+    const end = ended(child);
+    await new Promise((seen) => child.stdout.once('data', seen));
+    child.kill('SIGINT');
+    expect(await end).toEqual({ stdout: submit, stderr: '', exit: 130 });
+  });
+
+  it('may be read by one who goes away', async () => {
+    const log = join(home, 'x.log');
+    writeFileSync(log, submit.repeat(20_000));
+    const child = start(['log', log], { home });
+    const end = ended(child);
+    await new Promise((seen) => child.stdout.once('data', seen));
+    child.stdout.destroy();
+    expect(await end).toMatchObject({ stderr: '', exit: 0 });
+  });
+});
+
+it('status starts nothing', async () => {
+  const { stdout, exit } = await run(['status']);
+  expect(exit).toBe(3);
+  expect(stdout).toContain('Scheduler:   not running\n');
+});
+
+it('up --systemd prints a unit and starts nothing', async () => {
+  const { stdout, exit } = await run(['up', '--systemd']);
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(/^ExecStart="\S+" "\S+gryphus\.js" up$/m);
+  expect(stdout).toContain(`Environment="GRYPHUS_HOME=${home}"\n`);
+  expect((await run(['status'])).exit).toBe(3);
+});

@@ -1,0 +1,50 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+/** The built executable; GRYPHUS_BIN names another one to test, such as an installed one. */
+export const BIN = process.env['GRYPHUS_BIN'] ?? resolve(import.meta.dirname, '../../dist/bin/gryphus.js');
+
+export interface Ended {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exit: number | null;
+}
+
+export interface Options {
+  readonly home: string;
+  readonly stdin?: string;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts the command line as a user would; nothing of this machine's own configuration is seen. */
+export function start(words: readonly string[], { home, stdin, cwd, env }: Options): ChildProcessWithoutNullStreams {
+  if (!existsSync(BIN)) throw new Error(`${BIN} is not there: run the build first`);
+  const child = spawn(process.execPath, [BIN, ...words], {
+    cwd: cwd ?? home,
+    env: { PATH: process.env['PATH'], HOME: home, GRYPHUS_HOME: home, TZ: 'UTC', LANG: 'C.UTF-8', ...env },
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(stdin ?? '');
+  return child;
+}
+
+export async function gryphus(words: readonly string[], options: Options): Promise<Ended> {
+  return ended(start(words, options));
+}
+
+export function ended(child: ChildProcessWithoutNullStreams): Promise<Ended> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  return new Promise((done, failed) => {
+    child.once('error', failed);
+    child.once('close', (exit) => done({ stdout, stderr, exit }));
+  });
+}
