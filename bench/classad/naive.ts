@@ -69,7 +69,14 @@ function binary(expr: Expr & { kind: 'binary' }, inside: (part: Expr) => Value):
     case '>>':
     case '>>>':
       return bitwise(expr.op, left, inside(expr.right));
-    default:
+    case '<':
+    case '<=':
+    case '==':
+    case '!=':
+    case '>=':
+    case '>':
+    case '=?=':
+    case '=!=':
       return relation(expr.op, left, inside(expr.right));
   }
 }

@@ -51,6 +51,11 @@ export function fromBytes(bytes: string): string {
   return out;
 }
 
+/** Two halves of a character, joined again: text put together of pieces that were cut by bytes. */
+export function rejoined(text: string): string {
+  return /[\udc80-\udcff]{2}/.test(text) ? fromBytes(toBytes(text)) : text;
+}
+
 const LEAST = [0, 0, 0x80, 0x800, 0x10000];
 
 function decode(bytes: string, at: number, length: number): number {

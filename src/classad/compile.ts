@@ -1,13 +1,13 @@
 import { ClassAd } from './ad.ts';
-import { attrKey, sameText } from './bytes.ts';
+import { sameText } from './bytes.ts';
 import type { Binary, Call, Expr, ListExpr, RecordExpr, Ternary, Unary } from './expr.ts';
 import { functionNamed } from './functions/table.ts';
-import { divInt, modInt, toInt32 } from './int64.ts';
+import { divInt, modInt } from './int64.ts';
 import { and, arithmetic, bitwise, or, relation, unaryOperator } from './operators.ts';
 import { compileReference } from './reference.ts';
-import { enterScope } from './scopes.ts';
-import { type Code, EvalFailed, EvalState, FAILED } from './state.ts';
-import { asCondition, ERROR, isInt, ListValue, type Value } from './values.ts';
+import { type Code, EvalState, FAILED } from './state.ts';
+import { subscriptCode } from './subscript.ts';
+import { asCondition, ERROR, ListValue, type Value } from './values.ts';
 
 /*
  * Every expression is compiled once to a closure, without checks of depth: most are shallow, and `run` knows their height.
@@ -83,8 +83,7 @@ function operatorCode(expr: Unary | Binary | Ternary, depth: number, checked: bo
   }
   const left = inner(expr.left);
   const right = inner(expr.right);
-  if (expr.op === '[]') return subscriptCode(left, right, depth);
-  return folded([left, right], binaryCode(expr, left, right));
+  return folded([left, right], binaryCode(expr, left, right, depth));
 }
 
 /** Computes at once what has only constants below it. */
@@ -106,8 +105,7 @@ function ternaryCode(test: Code, yes: Code, no: Code): Code {
   };
 }
 
-function binaryCode(expr: Binary, left: Code, right: Code): Code {
-  const { op } = expr;
+function binaryCode({ op }: Binary, left: Code, right: Code, depth: number): Code {
   switch (op) {
     case '&&':
       return (state) => {
@@ -148,8 +146,15 @@ function binaryCode(expr: Binary, left: Code, right: Code): Code {
     case '>>>':
       return (state) => bitwise(op, left(state), right(state));
     case '[]':
-      throw new Error('a subscript is compiled elsewhere');
-    default:
+      return subscriptCode(left, right, depth);
+    case '<':
+    case '<=':
+    case '==':
+    case '!=':
+    case '>=':
+    case '>':
+    case '=?=':
+    case '=!=':
       return comparisonCode(op, left, right);
   }
 }
@@ -210,7 +215,9 @@ function comparisonCode(op: Comparison, left: Code, right: Code): Code {
         const b = right(state);
         return typeof a === 'number' && typeof b === 'number' ? a <= b : relation('<=', a, b);
       };
-    default:
+    case '!=':
+    case '=?=':
+    case '=!=':
       return (state) => relation(op, left(state), right(state));
   }
 }
@@ -221,67 +228,6 @@ function compileList(expr: ListExpr): Code {
 
 function compileRecord(expr: RecordExpr): Code {
   return (state) => state.lexical?.nestedAd(expr) ?? ClassAd.fromRecord(expr);
-}
-
-/** `list[integer]` and `record["name"]`. */
-function subscriptCode(left: Code, right: Code, above: number): Code {
-  return (state) => {
-    const base = left(state);
-    const index = right(state);
-    if (base === ERROR || index === ERROR) return ERROR;
-    if (base === undefined || index === undefined) return undefined;
-    const room = state.depth;
-    if (base instanceof ListValue && isInt(index)) {
-      const item = base.items[toInt32(index)];
-      if (item === undefined || room - above <= 0) return ERROR;
-      return runAt(state, item, base.scope, room - above - 1);
-    }
-    if (base instanceof ClassAd && typeof index === 'string') return attributeOf(state, base, index, room - above);
-    return ERROR;
-  };
-}
-
-/** Evaluates an expression in another ad; a failure is an error value there, and no failure of the whole. */
-function runAt(state: EvalState, expr: Expr, scope: ClassAd | undefined, depth: number): Value {
-  const { current, lexical, depth: before } = state;
-  const { length } = state.active;
-  state.current = scope;
-  state.lexical = scope;
-  state.depth = depth;
-  let value: Value;
-  try {
-    value = run(state, expr);
-  } catch (thrown) {
-    if (!(thrown instanceof EvalFailed)) throw thrown;
-    state.active.length = length;
-    state.activeAds.length = length;
-    value = ERROR;
-  }
-  state.current = current;
-  state.lexical = lexical;
-  state.depth = before;
-  return value;
-}
-
-/** A subscript with a name hands out a copy: a record or a list from there has no ad around it any more. */
-function attributeOf(state: EvalState, ad: ClassAd, name: string, depth: number): Value {
-  const expr = ad.find(attrKey(name));
-  if (expr === undefined) return undefined;
-  const { root, current } = state;
-  if (depth <= 0 || --state.steps < 0) return ERROR;
-  enterScope(state, ad);
-  const value = runAt(state, expr, ad, depth - 1);
-  state.root = root;
-  state.current = current;
-  return detached(value);
-}
-
-export function detached(value: Value): Value {
-  if (value instanceof ListValue && !value.shared) return new ListValue(value.items, undefined, true);
-  if (!(value instanceof ClassAd) || value.shared) return value;
-  const copy = value.copy();
-  copy.shared = true;
-  return copy;
 }
 
 function compileCall(expr: Call, above: number, checked: boolean): Code {

@@ -22,13 +22,15 @@ const DIGIT = /[0-9]/;
 const PUNCTUATION = /=\?=|=!=|>>>|<<|>>|<=|>=|==|!=|&&|\|\||[*/%+\-~^?:;,[\](){}&|<>=!]/y;
 const NUMBER = /0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.{1,2}[0-9]+(?:[eE][+-]?[0-9]+)?/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
-const WORDS: ReadonlyMap<string, Token['type']> = new Map([
-  ['true', 'value'],
-  ['false', 'value'],
-  ['error', 'value'],
-  ['undefined', 'value'],
-  ['is', 'op'],
-  ['isnt', 'op'],
+const CONSTANTS: ReadonlyMap<string, Value> = new Map<string, Value>([
+  ['true', true],
+  ['false', false],
+  ['error', ERROR],
+  ['undefined', undefined],
+]);
+const OPERATORS: ReadonlyMap<string, string> = new Map([
+  ['is', '=?='],
+  ['isnt', '=!='],
 ]);
 const ESCAPES: Readonly<Record<string, string>> = {
   a: '\x07',
@@ -189,16 +191,10 @@ export class Lexer {
 
 function word(name: string, start: number): Token {
   const lower = name.toLowerCase();
-  switch (WORDS.get(lower)) {
-    case 'value': {
-      const value = lower === 'error' ? ERROR : lower === 'undefined' ? undefined : lower === 'true';
-      return { type: 'value', value, start };
-    }
-    case 'op':
-      return { type: 'op', op: lower === 'is' ? '=?=' : '=!=', start };
-    default:
-      return { type: 'name', name, start };
-  }
+  const op = OPERATORS.get(lower);
+  if (op !== undefined) return { type: 'op', op, start };
+  if (CONSTANTS.has(lower)) return { type: 'value', value: CONSTANTS.get(lower), start };
+  return { type: 'name', name, start };
 }
 
 /** Decimal digits as far as they go ("0x1F" is 0); what does not fit in 64 bits is 0. */
@@ -225,14 +221,9 @@ function unescape(raw: string): string | undefined {
 
 /** How a token reads in a message. */
 export function describe(token: Token, text: string): string {
-  switch (token.type) {
-    case 'end':
-      return 'the end';
-    case 'bad':
-      return token.why;
-    default:
-      return `'${/^(?:\w+|[^\w\s]{1,3}|.)/s.exec(text.slice(token.start))?.[0] ?? ''}'`;
-  }
+  if (token.type === 'end') return 'the end';
+  if (token.type === 'bad') return token.why;
+  return `'${/^(?:\w+|[^\w\s]{1,3}|.)/s.exec(text.slice(token.start))?.[0] ?? ''}'`;
 }
 
 export function syntaxError(text: string, token: Token, expected: string): ClassAdSyntaxError {

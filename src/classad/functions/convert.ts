@@ -6,7 +6,7 @@ import { printValue } from '../printer.ts';
 import type { EvalState } from '../state.ts';
 import { FAILED } from '../state.ts';
 import { absTimeText, localOffset, relTimeText } from '../time-text.ts';
-import { AbsTime, ERROR, type ErrorValue, type Int, isInt, ListValue, Real, RelTime, type Value } from '../values.ts';
+import { AbsTime, ERROR, ErrorValue, type Int, isInt, ListValue, Real, RelTime, type Value } from '../values.ts';
 import { type FunctionTable, pure } from './definition.ts';
 
 /** int(): `undefined` and ERROR where there is no integer. */
@@ -34,8 +34,7 @@ export function toReal(value: Value): Real | undefined | ErrorValue {
 
 /** string(): numbers, lists and records as the new syntax prints them. */
 export function toText(value: Value): string | undefined | ErrorValue {
-  if (value === undefined || value === ERROR || typeof value === 'string')
-    return value as string | undefined | ErrorValue;
+  if (value === undefined || value instanceof ErrorValue || typeof value === 'string') return value;
   if (value instanceof AbsTime) return absTimeText(value);
   if (value instanceof RelTime) return relTimeText(truncToInt32(value.secs));
   return printValue(value, 'new');

@@ -60,7 +60,7 @@ function withOptions(
     make: ({ args, above }) => {
       return (state) => {
         const values = args.map((arg) => arg(state));
-        const options = values.length > least ? (values[least] as Value) : null;
+        const options = values.length > least ? values[least] : null;
         return compute(state, values.slice(0, least), options, above);
       };
     },
@@ -161,7 +161,7 @@ function listMember(): FunctionDefinition {
       return (state) => {
         const values = args.map((arg) => arg(state));
         if (!values.every((value) => typeof value === 'string')) return ERROR;
-        const [pattern = '', list = '', delimiters = ', ', options = ''] = values as string[];
+        const [pattern = '', list = '', delimiters = ', ', options = ''] = values;
         const items = tokens(list, delimiters);
         const found = search(state, pattern, flagsOf(options.toLowerCase()), (find) => {
           return items.map((each) => find(toBytes(each), 0) !== undefined).includes(true);

@@ -44,7 +44,8 @@ export function readV1(text: string): Environment | undefined {
   const environment: Environment = new Map();
   const own = text !== '' && ENV_DELIMITERS.includes(text.charAt(0));
   const delimiter = own ? text.charAt(0) : ';';
-  for (const entry of (own ? text.slice(1) : text).split(new RegExp(`[\\n${delimiter.replace(/[\^\-]/, '\\$&')}]`))) {
+  const entries = (own ? text.slice(1) : text).replaceAll(delimiter, '\n').split('\n');
+  for (const entry of entries) {
     const trimmed = entry.replace(/^[ \t\n\r]+/, '');
     if (trimmed !== '' && !setEntry(environment, trimmed)) return undefined;
   }

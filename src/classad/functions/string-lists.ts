@@ -75,7 +75,7 @@ function membership(test: (item: string, list: string, delimiters: string) => bo
       return (state) => {
         const values = [item?.(state), list?.(state), delimiters?.(state)];
         if (!values.every((value) => value === undefined || typeof value === 'string')) return ERROR;
-        const [wanted, text, split = ', \t\r\n'] = values as (string | undefined)[];
+        const [wanted, text, split = ', \t\r\n'] = values;
         if (wanted === undefined && text === undefined) return undefined;
         return test(wanted ?? '', text ?? '', split);
       };

@@ -1,4 +1,4 @@
-import { compareText, compareTextFolded, fromBytes, toBytes } from '../bytes.ts';
+import { compareText, compareTextFolded, fromBytes, rejoined, toBytes } from '../bytes.ts';
 import { toInt32 } from '../int64.ts';
 import { type Code, FAILED, MAX_STRING } from '../state.ts';
 import { ERROR, isInt, ListValue, type Value } from '../values.ts';
@@ -16,7 +16,7 @@ function strcat({ args, above }: CallSite): Code {
       text += part;
       if (text.length > MAX_STRING) return ERROR;
     }
-    return text;
+    return rejoined(text);
   };
 }
 
@@ -50,7 +50,7 @@ function joinItems(items: readonly (() => Value)[]): Value {
       if (text.length > MAX_STRING) return ERROR;
     }
   }
-  return someUndefined && !someDefined ? undefined : text;
+  return someUndefined && !someDefined ? undefined : rejoined(text);
 }
 
 function changeCase(change: (text: string) => string) {

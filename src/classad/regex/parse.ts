@@ -82,7 +82,7 @@ class RegexParser {
     const end = this.source.indexOf('\\E', this.at);
     const text = this.source.slice(this.at + 2, end < 0 ? undefined : end);
     this.at = end < 0 ? this.source.length : end + 2;
-    const items = [...text].map((char) => this.literal(char.charCodeAt(0)));
+    const items = Array.from(text, (char) => this.literal(char.charCodeAt(0)));
     const last = items.pop();
     return last === undefined ? [] : [...items, this.repeated(last)];
   }

@@ -197,7 +197,8 @@ function fixedLength(pattern: Pattern): number {
     case 'look':
     case 'keep':
       return 0;
-    default:
+    case 'backref':
+    case 'condition':
   }
   throw new RegexError('lookbehind assertion is not fixed length');
 }
