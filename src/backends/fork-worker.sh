@@ -31,7 +31,7 @@ run_one() { # $1 name: SEQ-KEY:N
   printf '%s\n' "$pid $PSTART $BOOT $HOST" >|"$claim"
   wait "$pid"
   # What the program left running in its process group ends with it.
-  [ -z "$SETSID" ] || kill -KILL -- "-$pid" 2>/dev/null
+  [ -z "$SETSID" ] || kill -KILL "-$pid" 2>/dev/null
   rm -f "$claim"
 }
 

@@ -23,7 +23,11 @@ wait_for_event() {
       return
     fi
     exec 5<>news
-    (while kill -0 "$$" && sleep 5; do echo >&5; done; echo >&5) 2>/dev/null &
+    (
+      exec 2>/dev/null
+      while kill -0 "$$" && sleep 5; do echo >&5; done
+      echo >&5
+    ) &
     TICKER=$!
   fi
   IFS= read -r _ <&5
@@ -122,6 +126,7 @@ backend_queue() {
     IFS= read -r line 2>/dev/null <"$file"
     # shellcheck disable=SC2086 # words
     if [ -n "$line" ] && ! lives $line; then
+      [ ! -f "jobs/${word%:*}/exit" ] || continue
       state=VANISHED
       case $line in *" $BOOT "*) ;; *) state=NODE_FAIL ;; esac
     fi
@@ -145,7 +150,7 @@ backend_cancel() { # $1 TERM or KILL, $2 tags
         turns=$((turns + 1))
       done
       # shellcheck disable=SC2086 # words
-      [ -n "$line" ] && [ "${line##* }" = "$HOST" ] && lives $line && kill "-$1" -- "-${line%% *}" 2>/dev/null
+      [ -n "$line" ] && [ "${line##* }" = "$HOST" ] && lives $line && kill "-$1" "-${line%% *}" 2>/dev/null
       [ "$1" != KILL ] || fork_kill_strays "${word%:*}"
     done
   done

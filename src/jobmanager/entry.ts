@@ -23,6 +23,7 @@ export interface Entry {
   /** Why its lock was taken by us: nothing of this submission can start. */
   buried: string | undefined;
   owner: Owner | undefined;
+  ownerSeenAt: number;
   exit: ExitRecord | undefined;
   exitSeenAt: number;
   /** A second copy of the submission came, found the lock and left. */
@@ -45,6 +46,7 @@ export function newEntry(key: AttemptKey): Entry {
     submission: 0,
     cancelled: false,
     queue: new Map(),
+    ownerSeenAt: 0,
     exitSeenAt: 0,
     looksWithout: 0,
     missingSince: 0,

@@ -130,6 +130,8 @@ done
 
 # Says when something lies in events/ that nobody was told of.
 watch_events() {
+  # Not as redirections of the call: a shell keeps copies of what it will restore, and the channel would stay open.
+  exec </dev/null >/dev/null
   told=
   hot=0
   while kill -0 "$$"; do
@@ -145,7 +147,7 @@ watch_events() {
       say 'gryphus: news' >&2
     fi
   done
-} </dev/null >/dev/null
+}
 tick() { # often for a while after something happened
   if [ "$hot" -gt 0 ] && [ "$TICK" != 1 ]; then
     hot=$((hot - 1))
@@ -172,6 +174,8 @@ say_hello() {
 
 backend_start
 say_hello
+# What a JobManager left half deleted.
+(exec </dev/null >/dev/null 2>&1 && set +f && rm -rf trash/*) &
 trap 'rm -rf "$T"; kill "$WATCHER" 2>/dev/null' EXIT
 trap 'exit 129' HUP TERM
 watch_events &

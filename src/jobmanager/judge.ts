@@ -20,17 +20,26 @@ const MOST_LOST = 3;
 /** An exit record that says more than the queue's verdict is usually there within this time. */
 const RECORD_MS = 3000;
 
-/** What the site says of an attempt, from what is known of it at `now` (milliseconds). Pure and total. */
-export function judge(entry: Entry, backend: Backend, now: number): Judgement {
+/**
+ * What the site says of an attempt, from what is known of it at `now` and of the queue at `lookedAt`, when it gave its
+ * last good answer (milliseconds). Pure and total.
+ */
+export function judge(entry: Entry, backend: Backend, now: number, lookedAt: number): Judgement {
   if (entry.submission === 0) return { report: { key: entry.key, is: 'prepared' } };
   const line = presentLine(entry);
-  if (entry.exit !== undefined) return judgeExit(entry, line, backend, now);
-  if (entry.owner !== undefined) return judgeStarted(entry, line, backend, now);
+  if (entry.exit !== undefined) return judgeExit(entry, line, backend, now, lookedAt);
+  if (entry.owner !== undefined) return judgeStarted(entry, line, backend, now, lookedAt);
   return judgeUnstarted(entry, line, backend, now);
 }
 
 /** The program ended. Where a signal was about, the batch system may know who sent it. */
-function judgeExit(entry: Entry, line: QueueLine | undefined, backend: Backend, now: number): Judgement {
+function judgeExit(
+  entry: Entry,
+  line: QueueLine | undefined,
+  backend: Backend,
+  now: number,
+  lookedAt: number,
+): Judgement {
   const record = entry.exit;
   if (record === undefined) return unclear(entry, 'no exit record');
   if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
@@ -47,7 +56,13 @@ function judgeExit(entry: Entry, line: QueueLine | undefined, backend: Backend, 
 }
 
 /** The lock is taken, so it may have started, and must not be started again. */
-function judgeStarted(entry: Entry, line: QueueLine | undefined, backend: Backend, now: number): Judgement {
+function judgeStarted(
+  entry: Entry,
+  line: QueueLine | undefined,
+  backend: Backend,
+  now: number,
+  lookedAt: number,
+): Judgement {
   const { patience } = backend;
   const left = secondOfSameJob(entry);
   if (left !== undefined && (line === undefined || line.entry.is === 'ended' || line.entry.is === 'waiting'))
@@ -74,7 +89,9 @@ function judgeStarted(entry: Entry, line: QueueLine | undefined, backend: Backen
     case 'waiting':
     case 'held':
       // The site put it back into its queue after it had started: the first copy is dead, the next one will leave.
-      if (now - line.since < RECORD_MS) return { ...running(entry, line), deed: 'look', restless: true };
+      if (lookedAt - Math.max(line.since, entry.ownerSeenAt) < RECORD_MS) {
+        return { ...running(entry, line), deed: 'look', restless: true };
+      }
       return { ...bySite(entry, 'preempted', requeued(line).words), deed: 'prune' };
     case 'suspended':
       return { report: { key: entry.key, is: 'suspended', batchId: line.batchId, why: state.words } };
@@ -152,7 +169,7 @@ function causeOf(by: Verdict['by']): SiteCause {
 
 /** The record, with the site's cause where it had one. */
 function blame(ending: Ending, verdict: Verdict): Ending {
-  if (verdict.by === 'itself' || ending.how.kind === 'by-site') return ending;
+  if (verdict.by === 'itself' || verdict.by === 'vanished' || ending.how.kind === 'by-site') return ending;
   const how = ending.how;
   const status = how.kind === 'exited' ? `exit status ${how.code}` : `signal ${how.signal}`;
   return { ...ending, how: { kind: 'by-site', cause: verdict.by, words: verdict.words }, words: status };

@@ -115,7 +115,7 @@ follow() { # $1 words KEY:OUT:ERR, $2 most bytes
   wc -c $names 2>/dev/null | awk -v "words=$1" -v "cap=$2" '
     BEGIN { n = split(words, word, " "); for (i = 1; i <= n; i++) { split(word[i], p, ":"); at[p[1] "/stdout"] = p[2]; at[p[1] "/stderr"] = p[3] } }
     { name = $2; sub(/^jobs\//, "", name) }
-    name in at && $1 > at[name] { left = $1 - at[name]; print $2, at[name], left > cap ? cap : left }' >|"$T/grown"
+    name in at && $1 > at[name] { left = $1 - at[name]; print $2, at[name], (left > cap ? cap : left) }' >|"$T/grown"
   while read -r name offset bytes; do
     part "$offset" "$bytes" "$name" >|"$T/chunk" || continue
     bytes=$(wc -c <"$T/chunk")

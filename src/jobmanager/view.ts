@@ -24,6 +24,8 @@ export class View {
   /** Lines whose attempt is not known yet: the queue is asked before the directory. */
   readonly #strange = new Map<string, Map<string, string>>();
   #change = 0;
+  /** When the queue gave its last good answer. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(backend: Backend) {
     this.#backend = backend;
@@ -115,7 +117,7 @@ export class View {
   judge(now: number): ReadonlyMap<Deed, readonly Entry[]> {
     const deeds = new Map<Deed, Entry[]>();
     for (const entry of new Set([...this.#dirty, ...this.#restless])) {
-      const { report, deed, restless } = judge(entry, this.#backend, now);
+      const { report, deed, restless } = judge(entry, this.#backend, now, this.#lookedAt);
       if (JSON.stringify(report) !== JSON.stringify(entry.report)) {
         entry.report = report;
         entry.changed = ++this.#change;
@@ -175,11 +177,10 @@ export class View {
 
   #takeQueue(lines: Answer['lines'], full: boolean, now: number): void {
     const touched = new Set<Entry>();
-    const before = new Map<Entry, string>();
+    this.#lookedAt = now;
     if (full) {
       this.#strange.clear();
       for (const entry of this.#entries.values()) {
-        if (entry.queue.size > 0) before.set(entry, '');
         if (entry.queue.size > 0) touched.add(entry);
         entry.queue.clear();
       }
@@ -248,12 +249,17 @@ export class View {
 
   #takeDetail(entry: Entry, kind: string, rest: string, now: number): void {
     if (kind === 'id') entry.batchId = this.#backend.idOf(rest) ?? entry.batchId;
-    else if (kind === 'owner') entry.owner = readOwner(rest);
+    else if (kind === 'owner') this.#takeOwner(entry, rest, now);
     else if (kind === 'buried') entry.buried = rest === '' ? 'lost' : rest;
     else if (kind === 'refused') {
       const [status = '', words = ''] = rest.split(' ');
       entry.refused = { status: Number(status), words: percentDecode(words) };
     } else if (kind === 'exit') this.#takeExit(entry, rest, now);
+  }
+
+  #takeOwner(entry: Entry, line: string, now: number): void {
+    if (entry.owner === undefined) entry.ownerSeenAt = now;
+    entry.owner = readOwner(line);
   }
 
   #takeExit(entry: Entry, line: string, now: number): void {
@@ -271,10 +277,10 @@ export class View {
     const entry = this.#entries.get(found[1] as AttemptKey);
     if (entry === undefined || Number(found[2]) !== entry.submission) return [name];
     const line = words.join(' ');
-    if (found[3] === 's') entry.owner = readOwner(line);
+    if (found[3] === 's') this.#takeOwner(entry, line, now);
     else if (found[3] === 'd') entry.second = readOwner(line);
     else {
-      entry.owner ??= readOwner(line);
+      if (entry.owner === undefined) this.#takeOwner(entry, line, now);
       this.#takeExit(entry, line, now);
     }
     this.#dirty.add(entry);
