@@ -32,6 +32,8 @@ export async function printAds(jobs: AsyncIterable<JobView>, form: Form): Promis
     await out.flush();
     return;
   }
+  const { expressions } = await import('./show/expressions.ts');
+  const say = expressions();
   const wanted = form.attributes?.split(',').map((name) => name.trim());
   let first = true;
   if (form.json) out.line('[');
@@ -39,9 +41,9 @@ export async function printAds(jobs: AsyncIterable<JobView>, form: Form): Promis
   for await (const { ad } of jobs) {
     if (form.json) {
       if (!first) out.line(',');
-      out.line(jsonAd(ad, () => undefined, wanted));
-    } else if (form.jsonl) out.line(jsonLineAd(ad, () => undefined, wanted));
-    else if (form.xml) out.text(xmlAd(ad, wanted));
+      out.line(jsonAd(ad, say, wanted));
+    } else if (form.jsonl) out.line(jsonLineAd(ad, say, wanted));
+    else if (form.xml) out.text(xmlAd(ad, say, wanted));
     else out.text(longAd(ad, wanted));
     first = false;
     await out.breathe();

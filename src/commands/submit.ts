@@ -93,8 +93,11 @@ Words like NAME=VALUE set a macro before the file is read.`);
 
   async #dryRun(request: SubmitRequest, json: boolean): Promise<void> {
     const { Gryphus } = await import('../index.ts');
+    const { expressions } = await import('./show/expressions.ts');
+    const say = expressions();
     const { warnings, ads, total } = await Gryphus.dryRun(request);
-    for (const warning of warnings) process.stderr.write(`${warningText(request.file ?? '-', warning)}\n`);
+    const file = request.file ?? '-';
+    for (const warning of warnings) process.stderr.write(`${warningText(file, warning)}\n`);
     const out = new Out();
     let first = true;
     if (json) out.line('[');
@@ -102,7 +105,7 @@ Words like NAME=VALUE set a macro before the file is read.`);
       if (!json) out.text(longAd(ad));
       else {
         if (!first) out.line(',');
-        out.line(jsonAd(ad, () => undefined));
+        out.line(jsonAd(ad, say));
       }
       first = false;
       await out.breathe();

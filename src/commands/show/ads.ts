@@ -1,8 +1,11 @@
 import type { AdText } from '../../index.ts';
 import { unquote } from './ad.ts';
 
-/** What JSON says of an expression that is no simple literal; `undefined` where it says it as an expression too. */
-export type ToJson = (text: string, indent: string) => string | undefined;
+/** What is said of an expression that is no simple literal. */
+export interface Expressions {
+  json(text: string): string;
+  text(text: string): string;
+}
 
 /** Names in HTCondor's order, of those asked for if any are. */
 export function names(ad: AdText, wanted?: readonly string[]): string[] {
@@ -21,20 +24,18 @@ export function longAd(ad: AdText, wanted?: readonly string[]): string {
 }
 
 /** `-json`: one ad of the array, over many lines. */
-export function jsonAd(ad: AdText, toJson: ToJson, wanted?: readonly string[]): string {
-  const lines = names(ad, wanted).map(
-    (name) => `  ${JSON.stringify(name)}: ${jsonValue(ad[name] ?? '', toJson, '  ')}`,
-  );
+export function jsonAd(ad: AdText, say: Expressions, wanted?: readonly string[]): string {
+  const lines = names(ad, wanted).map((name) => `  ${JSON.stringify(name)}: ${jsonValue(ad[name] ?? '', say)}`);
   return `{\n${lines.join(',\n')}\n}`;
 }
 
 /** `-jsonl`: one ad, one line. */
-export function jsonLineAd(ad: AdText, toJson: ToJson, wanted?: readonly string[]): string {
-  const cells = names(ad, wanted).map((name) => `${JSON.stringify(name)}: ${jsonValue(ad[name] ?? '', toJson, '')}`);
+export function jsonLineAd(ad: AdText, say: Expressions, wanted?: readonly string[]): string {
+  const cells = names(ad, wanted).map((name) => `${JSON.stringify(name)}: ${jsonValue(ad[name] ?? '', say)}`);
   return `{${cells.join(',')}}`;
 }
 
-export function jsonValue(text: string, toJson: ToJson, indent: string): string {
+function jsonValue(text: string, say: Expressions): string {
   if (/^-?\d+$/.test(text)) return text;
   if (/^-?\d+\.\d+$/.test(text)) return text;
   const string = unquote(text);
@@ -42,7 +43,7 @@ export function jsonValue(text: string, toJson: ToJson, indent: string): string 
   const low = text.toLowerCase();
   if (low === 'true' || low === 'false') return low;
   if (low === 'undefined') return 'null';
-  return toJson(text, indent) ?? expressionJson(text);
+  return say.json(text);
 }
 
 /** HTCondor's mark for an expression inside JSON. */
@@ -54,21 +55,21 @@ export function expressionJson(text: string): string {
 export const XML_HEAD = '<?xml version="1.0"?>\n<!DOCTYPE classads SYSTEM "classads.dtd">\n<classads>\n';
 export const XML_TAIL = '</classads>\n';
 
-export function xmlAd(ad: AdText, wanted?: readonly string[]): string {
-  const lines = names(ad, wanted).map((name) => `    <a n="${xmlText(name)}">${xmlValue(ad[name] ?? '')}</a>\n`);
+export function xmlAd(ad: AdText, say: Expressions, wanted?: readonly string[]): string {
+  const lines = names(ad, wanted).map((name) => `    <a n="${xmlText(name)}">${xmlValue(ad[name] ?? '', say)}</a>\n`);
   return `<c>\n${lines.join('')}</c>\n`;
 }
 
-function xmlValue(text: string): string {
+function xmlValue(text: string, say: Expressions): string {
   if (/^-?\d+$/.test(text)) return `<i>${text}</i>`;
   if (/^-?\d+\.\d+$/.test(text)) return `<r>${text}</r>`;
   const string = unquote(text);
   if (string !== undefined) return `<s>${xmlText(string)}</s>`;
   const low = text.toLowerCase();
   if (low === 'true' || low === 'false') return `<b v="${low[0]}"/>`;
-  return low === 'undefined' ? '<un/>' : `<e>${xmlText(text)}</e>`;
+  return low === 'undefined' ? '<un/>' : `<e>${xmlText(say.text(text))}</e>`;
 }
 
 function xmlText(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

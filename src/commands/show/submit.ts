@@ -11,5 +11,6 @@ export function terseText({ cluster, total }: Submitted): string {
 }
 
 export function warningText(file: string, { line, message }: Warning): string {
-  return line === undefined ? `WARNING: ${message}` : `WARNING: ${file}, line ${line}: ${message}`;
+  const name = file === '-' ? '<stdin>' : file;
+  return line === undefined ? `WARNING: ${message}` : `WARNING: ${name}, line ${line}: ${message}`;
 }
