@@ -107,6 +107,8 @@ export interface CredentialNews {
   readonly sites: readonly string[];
   /** Command lines, in the order to try them. */
   readonly type: readonly string[];
+  /** False for what only feeds another credential: its end holds no job. */
+  readonly holds: boolean;
 }
 
 export function credentialNews(news: CredentialNews): Message {
@@ -128,7 +130,18 @@ export function credentialNews(news: CredentialNews): Message {
   };
 }
 
-function headline(news: CredentialNews, who: string, jobs: string): { subject: string; first: readonly string[] } {
+interface Headline {
+  readonly subject: string;
+  readonly first: readonly string[];
+}
+
+function headline(news: CredentialNews, who: string, jobs: string): Headline {
+  if (!news.holds && (news.news === 'ended' || news.news === 'broken')) {
+    return {
+      subject: `${who} cannot renew others any more`,
+      first: [`${who} is used up: no other can be renewed from it.`],
+    };
+  }
   const until = news.end === undefined ? '' : `, at ${timeText(news.end)}`;
   const left = news.end === undefined ? 'soon' : `in ${spanText(news.end - news.now)}`;
   switch (news.news) {

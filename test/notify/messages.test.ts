@@ -12,6 +12,7 @@ const news: CredentialNews = {
   jobs: [job(0), job(1)],
   sites: ['alpha', 'beta'],
   type: ['gryphus cred renew jane'],
+  holds: true,
 };
 
 describe('messages', () => {
@@ -39,6 +40,11 @@ describe('messages', () => {
     expect(subject).toContain("'jane'");
     expect(body).toContain('The file is gone.');
     expect(body.includes('gryphus cred renew jane')).toBe(kind !== 'fresh');
+  });
+
+  it('does not speak of held jobs where none is held', () => {
+    const { subject, body } = credentialNews({ ...news, news: 'ended', holds: false });
+    expect(subject + body).not.toContain('held');
   });
 
   it('names twenty of many jobs', () => {

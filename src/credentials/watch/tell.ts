@@ -1,0 +1,68 @@
+import { alarmTimes, reached } from './alarm-times.ts';
+import type { Action, Memory, News, WatchConfig, Watched, WatchedJob } from './model.ts';
+import type { Standing } from './standing.ts';
+
+const REMEMBERED = 400;
+
+/** The alarm that is due, if any; at most one for a credential and look. */
+export function tell(
+  credential: Watched,
+  found: Standing,
+  users: readonly WatchedJob[],
+  memory: Memory,
+  now: number,
+  config: WatchConfig,
+): { actions: readonly Action[]; memory: Memory } {
+  const { name, version, end } = credential;
+  const say = (key: string, news: News['news'], also: readonly string[], problem?: string) => {
+    const given = new Set(memory.given);
+    const actions: Action[] = given.has(key)
+      ? []
+      : [{ do: 'alarm', news: newsOf(credential, key, news, users, now, problem) }];
+    const added = [...also, key].filter((one) => !given.has(one));
+    return { actions, given: [...memory.given, ...added].slice(-REMEMBERED) };
+  };
+  if (found.is !== 'good') {
+    const about =
+      found.is === 'ended' ? `${end}` : found.is === 'early' ? `${credential.start}` : (memory.good ?? 'never');
+    const told = say(`${name} ${found.is} ${about}`, found.is === 'ended' ? 'ended' : 'broken', [], found.why);
+    return { actions: told.actions, memory: { ...memory, given: told.given, fell: true } };
+  }
+  const times = end === undefined ? [] : reached(alarmTimes(credential, config), end, now);
+  const due = times.map((one) => `${name} ends ${end} ${one}`);
+  if (memory.fell) {
+    // It names the end, so that no other alarm has to.
+    const told = say(`${name} fresh ${version}`, 'fresh', due);
+    return { actions: told.actions, memory: { ...memory, given: told.given, fell: false } };
+  }
+  const { failures, problem } = memory.renewal;
+  // What renews itself is news only when that fails.
+  if (credential.renews && failures === 0) return { actions: [], memory };
+  const last = due.at(-1);
+  if (last === undefined) return { actions: [], memory };
+  const told = say(last, failures > 0 ? 'renewal-failing' : 'ending', due, problem);
+  return { actions: told.actions, memory: { ...memory, given: told.given } };
+}
+
+function newsOf(
+  { name, what, end, type, holds }: Watched,
+  key: string,
+  news: News['news'],
+  users: readonly WatchedJob[],
+  now: number,
+  problem: string | undefined,
+): News {
+  return {
+    key,
+    news,
+    name,
+    what,
+    now,
+    ...(end === undefined ? {} : { end }),
+    ...(problem === undefined ? {} : { problem }),
+    jobs: users.map((one) => one.id),
+    sites: [...new Set(users.map((one) => one.site))],
+    type,
+    holds,
+  };
+}
