@@ -4,7 +4,8 @@ import { chmod, open, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
-const CHUNK = 1024 * 1024;
+/** A whole number of SFTP's blocks. */
+const CHUNK = 4 * 255 * 1024;
 
 /** This machine's files. Relative names are meant from `base`, else from the working directory. */
 export class LocalFiles implements FileSide {

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, SFTPWrapper } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
 import type { Channel, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
-import { deferred } from '../util/deferred.ts';
 import { Limiter } from './limiter.ts';
 import { LocalFiles } from './local-files.ts';
 import { RemoteShell } from './remote-shell.ts';
@@ -23,8 +22,6 @@ interface Connection {
   readonly client: Client;
   readonly limiter: Limiter;
   lost: Error | undefined;
-  /** Resolves with the reason of the loss. */
-  readonly whenLost: Promise<Error>;
   sftp: Promise<SFTPWrapper | undefined> | undefined;
   sftpUsers: number;
 }
@@ -92,12 +89,10 @@ export class Ssh2Transport implements Transport {
   }
 
   #watch(client: Client, connecting: Promise<Connection>): Connection {
-    const gone = deferred<Error>();
     const connection: Connection = {
       client,
       limiter: new Limiter(CHANNELS),
       lost: undefined,
-      whenLost: gone.promise,
       sftp: undefined,
       sftpUsers: 0,
     };
@@ -108,7 +103,6 @@ export class Ssh2Transport implements Transport {
     client.once('close', () => {
       connection.lost = reason ?? new Error('the connection was closed');
       if (this.#connection === connecting) this.#connection = undefined;
-      gone.resolve(connection.lost);
       if (!this.#closed) for (const listener of this.#listeners) listener(connection.lost);
     });
     return connection;
@@ -134,7 +128,7 @@ export class Ssh2Transport implements Transport {
     const until = Date.now() + REFUSED_FOR_MS;
     for (let pause = 20; ; pause = Math.min(1000, pause * 2)) {
       try {
-        return await Promise.race([ask(), connection.whenLost.then((reason) => Promise.reject(reason))]);
+        return await ask();
       } catch (thrown) {
         if (!isRefusal(thrown) || connection.lost !== undefined) throw thrown;
         if (Date.now() > until) throw this.#busy(thrown);

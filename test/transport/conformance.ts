@@ -207,6 +207,7 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
       const stop = { signal: abort.signal, onProgress: (done: number) => done > 12_000_000 && abort.abort() };
       await expect(transport.put(here('cut'), there('other'), stop)).rejects.toMatchObject({ code: 'interrupted' });
       const part = readdirSync(subject.remoteDir).find((file) => file.endsWith('.part')) ?? '';
+      await quiet(there(part));
       writeFileSync(there(part), randomBytes(statSync(there(part)).size));
       const starts: number[] = [];
       await transport.put(here('cut'), there('other'), { onProgress: (done) => starts.push(done) });
@@ -276,6 +277,18 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
 }
 
 const codeOf = (thrown: unknown): string => (thrown as GryphusError).code;
+
+/** Waits until nobody writes to a file any more: what was under way when a transfer was given up still arrives. */
+async function quiet(file: string): Promise<void> {
+  let before = -1;
+  const settled = (): boolean => {
+    const { size } = statSync(file);
+    const same = size > 1_000_000 && size === before;
+    before = size;
+    return same;
+  };
+  await expect.poll(settled, { interval: 300, timeout: 10_000 }).toBe(true);
+}
 
 /** Waits until a process has ended. */
 async function gone(pid: number): Promise<void> {

@@ -213,6 +213,9 @@ describe.each(['ssh2', 'openssh'] as const)('%s', (transport) => {
           return await outcome(opening);
         };
         expect(await outcomeNow()).toBe('in');
+        // Keys are exchanged anew, several times, on the same connection.
+        const result = await opened.at(-1)?.run('head -c 8000000 /dev/zero; cat', { stdin: Buffer.alloc(4_000_000) });
+        expect(result?.stdout.length).toBe(12_000_000);
         sign('another.example.org');
         await certified.restart();
         expect(await outcomeNow()).toMatch(/^host-key-unknown: /);
