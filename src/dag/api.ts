@@ -23,3 +23,7 @@ export { formatProblem, type Problem, refusal } from './problem.ts';
 export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './rescue.ts';
 export { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
 export { claimSubmission, submissionFiles } from './submission.ts';
+export { drawMermaid } from './draw/mermaid.ts';
+export { drawSvg } from './draw/svg.ts';
+export { type LintFiles, lintDag } from './lint.ts';
+export { type DagProgress, progressBar, progressOf } from './progress.ts';

@@ -1,0 +1,77 @@
+import { levels } from '../cycles.ts';
+import { type DagGraph, FLAG, nameOf } from '../graph.ts';
+
+/** What is drawn: a node, or many nodes of one level and category together. */
+export interface Box {
+  readonly label: string;
+  readonly level: number;
+  readonly nodes: readonly number[];
+}
+
+export interface Picture {
+  readonly boxes: readonly Box[];
+  /** Between boxes, with how many dependencies they stand for. */
+  readonly lines: readonly { readonly from: number; readonly to: number; readonly count: number }[];
+  /** Whether boxes stand for many nodes. */
+  readonly grouped: boolean;
+}
+
+/** Up to this many nodes each is drawn by itself. */
+const MOST_SINGLE = 60;
+
+/** Nodes one by one where they are few, else by level and category (or the name before its digits). */
+export function pictureOf(dag: DagGraph, mostSingle = MOST_SINGLE): Picture {
+  const level = levels(dag);
+  const shown = [...dag.order, ...dag.services];
+  const grouped = shown.length > mostSingle;
+  const keyOf = (node: number): string => (grouped ? groupKey(dag, node, level[node] ?? -1) : String(node));
+  const groups = new Map<string, number[]>();
+  for (const node of shown) {
+    const key = keyOf(node);
+    const list = groups.get(key);
+    if (list === undefined) groups.set(key, [node]);
+    else list.push(node);
+  }
+  const deepest = shown.reduce((most, node) => Math.max(most, level[node] ?? 0), 0);
+  const boxOf = new Int32Array(dag.size).fill(-1);
+  const boxes = [...groups.values()].map((nodes, i): Box => {
+    for (const node of nodes) boxOf[node] = i;
+    const node = nodes[0] ?? 0;
+    const own = level[node] ?? -1;
+    return {
+      label: nodes.length === 1 ? nameOf(dag, node) : groupLabel(dag, nodes),
+      level: node === dag.final ? deepest + 1 : Math.max(0, own),
+      nodes,
+    };
+  });
+  return { boxes, lines: linesBetween(dag, shown, boxOf), grouped };
+}
+
+function linesBetween(dag: DagGraph, shown: readonly number[], boxOf: Int32Array): Picture['lines'] {
+  const counts = new Map<number, number>();
+  const many = dag.size + 1;
+  for (const node of shown) {
+    for (let i = dag.edges.childStart[node] ?? 0; i < (dag.edges.childStart[node + 1] ?? 0); i++) {
+      const key = (boxOf[node] ?? 0) * many + (boxOf[dag.edges.childList[i] ?? 0] ?? 0);
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+  }
+  return [...counts].map(([key, count]) => ({ from: Math.floor(key / many), to: key % many, count }));
+}
+
+/** The category, else what the node's name begins with: `fit_0017` is of the family `fit_`. */
+function familyOf(dag: DagGraph, node: number): string {
+  const category = dag.categories[dag.category[node] ?? -1];
+  if (category !== undefined) return category.name;
+  if (((dag.flags[node] ?? 0) & FLAG.join) !== 0) return 'join';
+  return nameOf(dag, node).replace(/[0-9][0-9_.-]*$/, '');
+}
+
+function groupKey(dag: DagGraph, node: number, level: number): string {
+  return node === dag.final ? 'final' : `${level} ${familyOf(dag, node)}`;
+}
+
+function groupLabel(dag: DagGraph, nodes: readonly number[]): string {
+  const family = familyOf(dag, nodes[0] ?? 0);
+  return family === '' ? `${nameOf(dag, nodes[0] ?? 0)} …` : family;
+}

@@ -1,0 +1,126 @@
+import { cycleProblems } from './cycles.ts';
+import { type DagGraph, descriptionOf, directoryOf, isNoop, nameOf, parentsOf, placeOf } from './graph.ts';
+import type { NodeVar, ScriptType } from './language/commands.ts';
+import type { LoadedDag } from './language/load.ts';
+import { inDirectory } from './names.ts';
+import type { Problem } from './problem.ts';
+
+/** What lint looks at besides the DAG; paths as in the DAG. */
+export interface LintFiles {
+  read(path: string): string | undefined;
+  exists(path: string): boolean;
+  executable(path: string): boolean;
+  /** Whether a name is a command of the submit language, which a VARS may set without anybody using it as a macro. */
+  isSubmitCommand(name: string): boolean;
+}
+
+/**
+ * All that is wrong, or odd, in a DAG, before anything of it runs: what the language found, cycles, files and scripts
+ * that are missing, scripts that cannot be executed, VARS that nothing uses. A file that a node before it, or its own PRE
+ * script, may yet make is worth a warning only.
+ */
+export function lintDag(loaded: LoadedDag, files: LintFiles): readonly Problem[] {
+  const problems: Problem[] = [...loaded.problems, ...cycleProblems(loaded.dag)];
+  const { dag } = loaded;
+  const reported = new Set<string>();
+  const used = new Map<string, boolean>();
+  for (let node = 0; node < dag.size; node++) {
+    if (isNoop(dag, node)) continue;
+    for (const problem of [...missingFiles(dag, node, files), ...scriptProblems(dag, node, files)]) {
+      // Thousands of nodes may share a file; one word about it is enough.
+      const key = `${problem.severity} ${problem.message}`;
+      if (reported.has(key)) continue;
+      reported.add(key);
+      problems.push(problem);
+    }
+    problems.push(...unusedVars(dag, node, files, used));
+  }
+  return problems;
+}
+
+/** True where nothing in the DAG runs before the node. */
+function beginsAtOnce(dag: DagGraph, node: number): boolean {
+  return parentsOf(dag, node).length === 0 && node !== dag.final;
+}
+
+function missingFiles(dag: DagGraph, node: number, files: LintFiles): readonly Problem[] {
+  const directory = directoryOf(dag, node);
+  const early = beginsAtOnce(dag, node) && dag.scripts.get(node)?.PRE === undefined;
+  const severity = early ? 'error' : 'warning';
+  const name = nameOf(dag, node);
+  if (directory !== '' && !files.exists(directory)) {
+    const mend = `Make ${directory}, or correct the DIR of ${name}.`;
+    return [{ ...placeOf(dag, node), severity, message: `The directory ${directory} of node ${name} does not exist`, mend }];
+  }
+  const description = descriptionOf(dag, node);
+  if (description.is === 'text') return [];
+  const path = inDirectory(directory, description.file);
+  if (files.exists(path)) return [];
+  const what = description.is === 'dag' ? 'DAG file' : 'submit file';
+  return [
+    {
+      ...placeOf(dag, node),
+      severity,
+      message: `The ${what} ${path} of node ${name} does not exist`,
+      mend: early ? `Write ${path}, or correct its name.` : 'It has to be there when the node begins.',
+    },
+  ];
+}
+
+function scriptProblems(dag: DagGraph, node: number, files: LintFiles): readonly Problem[] {
+  const scripts = dag.scripts.get(node);
+  if (scripts === undefined) return [];
+  const found: Problem[] = [];
+  for (const type of ['PRE', 'POST', 'HOLD'] as const satisfies readonly ScriptType[]) {
+    const program = scripts[type]?.command.split(/[ \t]+/)[0];
+    if (program === undefined || program.startsWith('$')) continue;
+    const path = inDirectory(directoryOf(dag, node), program);
+    const early = type === 'PRE' && beginsAtOnce(dag, node);
+    const say = (severity: Problem['severity'], what: string, mend: string): void => {
+      found.push({ ...placeOf(dag, node), severity, message: `The ${type} script ${path} ${what}`, mend });
+    };
+    if (!files.exists(path)) {
+      say(early ? 'error' : 'warning', 'does not exist', 'Its node would fail; PATH is not searched for scripts.');
+    } else if (!files.executable(path)) say('error', 'is not executable', `Run: chmod +x ${path}`);
+  }
+  return found;
+}
+
+function unusedVars(
+  dag: DagGraph,
+  node: number,
+  files: LintFiles,
+  used: Map<string, boolean>,
+): readonly Problem[] {
+  const vars = dag.vars.get(node);
+  if (vars === undefined) return [];
+  const found: Problem[] = [];
+  const key = `${dag.submit[node]} ${dag.directory[node]}`;
+  let text: string | undefined;
+  for (const variable of vars) {
+    const name = variable.name.toLowerCase();
+    const known = `${key} ${name}`;
+    if (used.has(known)) continue;
+    text ??= descriptionText(dag, node, files) ?? '';
+    const isUsed = text === '' || name.startsWith('my.') || files.isSubmitCommand(name) || mentions(text, vars, name);
+    used.set(known, isUsed);
+    if (isUsed) continue;
+    const message = `VARS ${variable.name} of node ${nameOf(dag, node)} is not used by its submit description`;
+    const mend = `Use $(${variable.name}) there, or remove it here.`;
+    found.push({ ...placeOf(dag, node), severity: 'warning', message, mend });
+  }
+  return found;
+}
+
+function descriptionText(dag: DagGraph, node: number, files: LintFiles): string | undefined {
+  const description = descriptionOf(dag, node);
+  if (description.is === 'text') return description.text;
+  return description.is === 'file' ? files.read(inDirectory(directoryOf(dag, node), description.file)) : undefined;
+}
+
+/** `$(name)`, `$(name:…)`, `$INT(name)`, `if defined name`, in the description or in another variable. */
+function mentions(text: string, vars: readonly NodeVar[], name: string): boolean {
+  const escaped = name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const pattern = new RegExp(`\\(\\s*${escaped}\\s*[):,]|defined\\s+${escaped}\\b`, 'i');
+  return pattern.test(text) || vars.some((v) => v.name.toLowerCase() !== name && pattern.test(v.value));
+}

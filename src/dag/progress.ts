@@ -1,0 +1,132 @@
+import { levels } from './cycles.ts';
+import { type Core, nodeCount, readyCount, statusOf, unreadyCount } from './engine/core.ts';
+import { DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
+import { type DagGraph, nameOf, parentsOf } from './graph.ts';
+
+/** What `dag status` shows. */
+export interface DagProgress {
+  readonly total: number;
+  readonly done: number;
+  readonly pre: number;
+  readonly queued: number;
+  readonly post: number;
+  readonly ready: number;
+  readonly unready: number;
+  readonly failed: number;
+  readonly futile: number;
+  readonly held: number;
+  readonly status: string;
+  /** Done nodes of all, 0 to 1. */
+  readonly fraction: number;
+  readonly criticalPath: CriticalPath;
+  /** Failed nodes and why, the first ones. */
+  readonly failures: readonly { readonly node: string; readonly error: string }[];
+}
+
+/** The longest chain of nodes that are not done: the DAG lasts at least as long as they do one after the other. */
+export interface CriticalPath {
+  readonly nodes: readonly { readonly node: string; readonly status: string }[];
+  /** What its first node waits for, one sentence; empty where nothing is left. */
+  readonly waitsFor: string;
+}
+
+const MOST_FAILURES = 20;
+
+export function progressOf(core: Core): DagProgress {
+  const { counts } = core;
+  const total = nodeCount(core, true);
+  const failures: { node: string; error: string }[] = [];
+  for (const [node, error] of core.errors) {
+    if (core.status[node] !== STATUS.error) continue;
+    failures.push({ node: nameOf(core.dag, node), error });
+    if (failures.length === MOST_FAILURES) break;
+  }
+  return {
+    total,
+    done: counts.done,
+    pre: counts.pre,
+    queued: counts.submitted,
+    post: counts.post,
+    ready: readyCount(core),
+    unready: unreadyCount(core),
+    failed: counts.failed,
+    futile: counts.futile,
+    held: counts.held,
+    status: DAG_STATUS_NAMES[core.dagStatus],
+    fraction: total === 0 ? 1 : counts.done / total,
+    criticalPath: criticalPath(core),
+    failures,
+  };
+}
+
+/** `[████████░░░░] 66 %`: `width` characters between the brackets. */
+export function progressBar(fraction: number, width: number): string {
+  const full = Math.round(Math.min(1, Math.max(0, fraction)) * width);
+  return `[${'█'.repeat(full)}${'░'.repeat(width - full)}] ${Math.floor(fraction * 100)} %`;
+}
+
+/** A node that is not done and can still run, or runs. */
+function isAhead(core: Core, node: number): boolean {
+  const status = core.status[node];
+  return status !== STATUS.done && status !== STATUS.error && status !== STATUS.futile;
+}
+
+/** O(nodes + edges). */
+export function criticalPath(core: Core): CriticalPath {
+  const { dag } = core;
+  const { childStart, childList } = dag.edges;
+  const byLevel = nodesFromTheEnd(dag);
+  const length = new Int32Array(dag.size);
+  const next = new Int32Array(dag.size).fill(-1);
+  let first = -1;
+  for (const node of byLevel) {
+    if (!isAhead(core, node)) continue;
+    let best = 0;
+    for (let i = childStart[node] ?? 0; i < (childStart[node + 1] ?? 0); i++) {
+      const child = childList[i] ?? 0;
+      if ((length[child] ?? 0) > best) {
+        best = length[child] ?? 0;
+        next[node] = child;
+      }
+    }
+    length[node] = best + 1;
+    if (first < 0 || (length[node] ?? 0) > (length[first] ?? 0)) first = node;
+  }
+  const nodes: { node: string; status: string }[] = [];
+  for (let node = first; node >= 0; node = next[node] ?? -1) {
+    nodes.push({ node: nameOf(dag, node), status: STATUS_NAMES[statusOf(core, node)] });
+  }
+  return { nodes, waitsFor: first < 0 ? '' : waitsFor(core, first) };
+}
+
+function nodesFromTheEnd(dag: DagGraph): Int32Array {
+  const level = levels(dag);
+  return dag.order.slice().sort((a, b) => (level[b] ?? 0) - (level[a] ?? 0));
+}
+
+function waitsFor(core: Core, node: number): string {
+  const name = nameOf(core.dag, node);
+  const jobs = core.jobs.get(node);
+  switch (statusOf(core, node)) {
+    case STATUS.preRun:
+      return `The PRE script of ${name} runs.`;
+    case STATUS.postRun:
+      return `The POST script of ${name} runs.`;
+    case STATUS.submitted: {
+      if (jobs === undefined) return `${name} is being submitted.`;
+      if (jobs.held > 0) return `${jobs.held} of ${jobs.procs} jobs of ${name} (cluster ${jobs.cluster}) are held; release them.`;
+      return `${jobs.queued} of ${jobs.procs} jobs of ${name} (cluster ${jobs.cluster}) are in the queue.`;
+    }
+    case STATUS.ready: {
+      const waits = [...parentsOf(core.dag, node)].filter((p) => core.status[p] !== STATUS.done);
+      if (waits.length > 0) return `${name} waits for ${waits.slice(0, 5).map((p) => nameOf(core.dag, p)).join(', ')}.`;
+      const category = core.dag.categories[core.dag.category[node] ?? -1];
+      if (core.halted) return 'The DAG is halted.';
+      return category === undefined
+        ? `${name} is ready; a throttle keeps it from the queue.`
+        : `${name} is ready; its category ${category.name} lets ${category.limit} into the queue at once.`;
+    }
+    default:
+      return `${name} runs when all others have ended.`;
+  }
+}
