@@ -28,6 +28,11 @@ export const SETTINGS = {
 
   'gridmanager.retry_min': entry(duration, '2s', 'The first wait after a site did not answer; doubled each time.'),
   'gridmanager.retry_max': entry(duration, '10m', 'The longest wait between two tries to reach a site.'),
+  'gridmanager.restart_max': entry(
+    duration,
+    '1m',
+    'The longest wait before a GridManager that keeps dying is started again.',
+  ),
   'gridmanager.commit_timeout': entry(
     duration,
     '1d',

@@ -26,6 +26,7 @@ async function main(): Promise<void> {
   await refuseSecond(queue);
   const children = new Children({
     env: process.env,
+    longestWaitMs: settings['gridmanager.restart_max'] * 1000,
     onStart: (child) => {
       log.info(child, 'GridManager started');
       const { pid, identity, startedAt } = child;

@@ -17,7 +17,7 @@ export type PlanStep =
 
 /** A GridManager that lived so long was well: its earlier troubles are forgotten. */
 export const HEALTHY_MS = 60_000;
-const LONGEST_WAIT_MS = 60_000;
+export const LONGEST_WAIT_MS = 60_000;
 
 /**
  * Who needs a GridManager that has none: one process for each identity with live jobs. A GridManager ends itself with
@@ -28,21 +28,22 @@ export function plan(
   wanted: ReadonlySet<string>,
   running: ReadonlyMap<string, Child>,
   troubles: ReadonlyMap<string, Trouble>,
+  longestWaitMs = LONGEST_WAIT_MS,
 ): PlanStep[] {
   const steps: PlanStep[] = [];
   for (const identity of wanted) {
     if (running.has(identity)) continue;
     const trouble = troubles.get(identity);
-    const untilMs = trouble ? trouble.lastAt + restartDelay(trouble.failures) : now;
+    const untilMs = trouble ? trouble.lastAt + restartDelay(trouble.failures, longestWaitMs) : now;
     // A clock that was set back must not make a manager wait for longer than the longest wait.
-    if (untilMs <= now || untilMs - now > LONGEST_WAIT_MS) steps.push({ do: 'start', identity });
+    if (untilMs <= now || untilMs - now > longestWaitMs) steps.push({ do: 'start', identity });
     else steps.push({ do: 'wait', identity, untilMs });
   }
   return steps;
 }
 
-export function restartDelay(failures: number): number {
-  return failures <= 0 ? 0 : Math.min(LONGEST_WAIT_MS, 1000 * 2 ** Math.min(failures - 1, 16));
+export function restartDelay(failures: number, longestWaitMs = LONGEST_WAIT_MS): number {
+  return failures <= 0 ? 0 : Math.min(longestWaitMs, 1000 * 2 ** Math.min(failures - 1, 16));
 }
 
 /** The trouble after a child ended: none after a clean end or a healthy life. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 
 type JobManagerStep = 'prepare' | 'commit' | 'poll' | 'cancel' | 'fetch' | 'forget';
 type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile';
@@ -16,21 +16,22 @@ export class SimulatedCrash extends Error {
   override readonly name = 'SimulatedCrash';
 }
 
+const FILE = process.env['GRYPHUS_CRASH_FILE'];
 let armed = fromEnv();
 let throws = false;
 
 /**
  * A no-op, unless the test run named this point: `GRYPHUS_CRASH_POINT=name` or `name:count` (the count-th pass). Then
- * the process kills itself with SIGKILL, as the machine's power failing would. With `GRYPHUS_CRASH_ONCE=FILE` it does so
- * once only, whoever of many processes comes first: the file is made before.
+ * the process kills itself with SIGKILL, as the machine's power failing would. With `GRYPHUS_CRASH_FILE=FILE` the file
+ * names the point, while processes run, and whoever comes there first takes it away and dies.
  */
 export function crashPoint(name: CrashPoint): void {
+  if (FILE !== undefined && isNamedIn(FILE, name)) process.kill(process.pid, 'SIGKILL');
   if (armed === undefined || armed.name !== name) return;
   armed.left -= 1;
   if (armed.left > 0) return;
   armed = undefined;
   if (throws) throw new SimulatedCrash(name);
-  if (!isFirst(process.env['GRYPHUS_CRASH_ONCE'])) return;
   process.kill(process.pid, 'SIGKILL');
 }
 
@@ -40,10 +41,10 @@ export function armCrash(name: CrashPoint | undefined, count = 1): void {
   armed = name === undefined ? undefined : { name, left: count };
 }
 
-function isFirst(file: string | undefined): boolean {
-  if (file === undefined) return true;
+function isNamedIn(file: string, name: CrashPoint): boolean {
   try {
-    closeSync(openSync(file, 'wx', 0o600));
+    if (readFileSync(file, 'utf8').trim() !== name) return false;
+    rmSync(file);
     return true;
   } catch {
     return false;
