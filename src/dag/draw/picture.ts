@@ -18,13 +18,21 @@ export interface Picture {
 
 /** Up to this many nodes each is drawn by itself. */
 const MOST_SINGLE = 60;
+/** Most rows of a grouped drawing: of a deeper DAG, neighbouring levels are drawn as one. */
+const MOST_ROWS = 20;
 
 /** Nodes one by one where they are few, else by level and category (or the name before its digits). */
 export function pictureOf(dag: DagGraph, mostSingle = MOST_SINGLE): Picture {
   const level = levels(dag);
   const shown = [...dag.order, ...dag.services];
   const grouped = shown.length > mostSingle;
-  const keyOf = (node: number): string => (grouped ? groupKey(dag, node, level[node] ?? -1) : String(node));
+  const deepest = shown.reduce((most, node) => Math.max(most, level[node] ?? 0), 0);
+  const rowHeight = grouped ? Math.ceil((deepest + 1) / MOST_ROWS) : 1;
+  const rowOf = (node: number): number => {
+    if (node === dag.final) return Math.floor(deepest / rowHeight) + 1;
+    return Math.floor(Math.max(0, level[node] ?? 0) / rowHeight);
+  };
+  const keyOf = (node: number): string => (grouped ? `${rowOf(node)} ${familyOf(dag, node)}` : String(node));
   const groups = new Map<string, number[]>();
   for (const node of shown) {
     const key = keyOf(node);
@@ -32,19 +40,14 @@ export function pictureOf(dag: DagGraph, mostSingle = MOST_SINGLE): Picture {
     if (list === undefined) groups.set(key, [node]);
     else list.push(node);
   }
-  const deepest = shown.reduce((most, node) => Math.max(most, level[node] ?? 0), 0);
   const boxOf = new Int32Array(dag.size).fill(-1);
   const boxes = [...groups.values()].map((nodes, i): Box => {
     for (const node of nodes) boxOf[node] = i;
     const node = nodes[0] ?? 0;
-    const own = level[node] ?? -1;
-    return {
-      label: nodes.length === 1 ? nameOf(dag, node) : groupLabel(dag, nodes),
-      level: node === dag.final ? deepest + 1 : Math.max(0, own),
-      nodes,
-    };
+    return { label: nodes.length === 1 ? nameOf(dag, node) : groupLabel(dag, nodes), level: rowOf(node), nodes };
   });
-  return { boxes, lines: linesBetween(dag, shown, boxOf), grouped };
+  const lines = linesBetween(dag, shown, boxOf).filter(({ from, to }) => boxes[from]?.level !== boxes[to]?.level);
+  return { boxes, lines, grouped };
 }
 
 function linesBetween(dag: DagGraph, shown: readonly number[], boxOf: Int32Array): Picture['lines'] {
@@ -65,10 +68,6 @@ function familyOf(dag: DagGraph, node: number): string {
   if (category !== undefined) return category.name;
   if (((dag.flags[node] ?? 0) & FLAG.join) !== 0) return 'join';
   return nameOf(dag, node).replace(/[0-9][0-9_.-]*$/, '');
-}
-
-function groupKey(dag: DagGraph, node: number, level: number): string {
-  return node === dag.final ? 'final' : `${level} ${familyOf(dag, node)}`;
 }
 
 function groupLabel(dag: DagGraph, nodes: readonly number[]): string {
