@@ -37,6 +37,7 @@ async function main(): Promise<void> {
     onEnd: (child, clean, words) => {
       log[clean ? 'info' : 'error']({ ...child, words }, 'GridManager ended');
       void queue.kv.delete('daemon', `gm:${child.identity}`).catch(() => undefined);
+      scheduler.staffSoon();
       const about = clean ? 'manager-ended' : 'manager-failed';
       void queue
         .notice({ about, manager: child.identity, message: `The GridManager of ${child.identity} ended: ${words}.` })

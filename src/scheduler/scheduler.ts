@@ -31,6 +31,7 @@ export class Scheduler {
   readonly #stop = new AbortController();
   readonly #ended: Ended;
   #lease: Lease | undefined;
+  #staffing: NodeJS.Timeout | undefined;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -58,12 +59,22 @@ export class Scheduler {
         this.#listen(cursor),
       ]);
     } finally {
+      clearTimeout(this.#staffing);
       await queue.releaseLease(this.#lease).catch(() => undefined);
     }
   }
 
   end(): void {
     this.#stop.abort();
+  }
+
+  /** A GridManager ended: who has work gets another. */
+  staffSoon(ms = 0): void {
+    if (this.#stop.signal.aborted || this.#staffing) return;
+    this.#staffing = setTimeout(() => {
+      this.#staffing = undefined;
+      void this.#patiently(() => this.#staff()).catch(() => undefined);
+    }, ms);
   }
 
   /** Starts the GridManagers that are wanted, and makes the procs that there is room for. */
@@ -73,7 +84,8 @@ export class Scheduler {
     const wanted = places.filter(
       (p) => p.jobs > 0 && p.manager !== '' && p.site !== '' && laneOf(p.state) !== undefined,
     );
-    children.ensure(new Set(wanted.map((place) => place.manager)));
+    const again = children.ensure(new Set(wanted.map((place) => place.manager)));
+    if (again !== undefined) this.staffSoon(again);
     if (this.#lease) await materializeAll(queue, this.#lease);
   }
 

@@ -27,6 +27,7 @@ describe('crashPoint', () => {
         resolveDir: fileURLToPath(new URL('../../src/util', import.meta.url)),
       },
       bundle: true,
+      platform: 'node',
       format: 'esm',
       write: false,
     });
