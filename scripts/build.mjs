@@ -58,7 +58,6 @@ async function bundle() {
     target: 'node20',
     minifySyntax: true,
     minifyWhitespace: true,
-    keepNames: true,
     legalComments: 'none',
     logLevel: 'warning',
     // Native, optional, or of use to the daemons alone.
