@@ -8,13 +8,19 @@ import type { Readable, Writable } from 'node:stream';
 export interface Transport {
   /** `local`, or `user@host:port`, for messages. */
   readonly label: string;
-  /** Runs a POSIX shell command line at the far side to its end. */
+  /**
+   * Runs a POSIX shell command line at the far side, in the home directory, to its end. On 'timeout' and abort
+   * ('interrupted') its process group is told to end. A command that was under way when the connection went may have run.
+   */
   run(command: string, options?: RunOptions): Promise<RunResult>;
-  /** Starts a long-lived command; the streams are bytes. */
+  /** Starts a long-lived command; the streams are bytes, and both outputs have to be read. */
   open(command: string): Promise<Channel>;
-  /** Sends one file; it appears under `remotePath` whole or not at all; a cut transfer resumes where it stopped. */
+  /**
+   * Sends one file; it appears under `remotePath` (absolute, or from the home directory) whole or not at all; a cut
+   * transfer resumes where it stopped. 'input-missing', 'disk-full', 'site-refused'; 'protocol-error' when it changed.
+   */
   put(localPath: string, remotePath: string, options?: PutOptions): Promise<void>;
-  /** Brings one file; it appears under `localPath` whole or not at all; a cut transfer resumes where it stopped. */
+  /** Brings one file in the same way. 'output-missing', 'output-unwritable', 'disk-full'. */
   get(remotePath: string, localPath: string, options?: TransferOptions): Promise<void>;
   /** Resolves once with the reason when the present connection is lost; a later use connects again. */
   onLost(listener: (reason: Error) => void): () => void;

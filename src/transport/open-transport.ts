@@ -1,7 +1,7 @@
 import type { Transport } from './contract.ts';
 import { type Endpoint, parseEndpoint, type SshEndpoint } from './endpoint.ts';
 import type { Prompt } from './prompt.ts';
-import { type SshSettings, sshSettings } from './ssh-settings.ts';
+import { siteLabel, type SshSettings, sshSettings } from './ssh-settings.ts';
 import { readSshConfig, surroundings } from './surroundings.ts';
 
 export interface TransportOptions {
@@ -47,11 +47,6 @@ export async function openTransport(site: string | Endpoint, options: TransportO
 export function settingsOf(endpoint: SshEndpoint, options: TransportOptions = {}): SshSettings {
   const around = surroundings();
   return { ...sshSettings(endpoint, readSshConfig(options.sshConfigFile, around.home), around), ...overrides(options) };
-}
-
-/** `user@host`, and the port where it is not 22. */
-export function siteLabel(settings: SshSettings): string {
-  return `${settings.user}@${settings.hostName}${settings.port === 22 ? '' : `:${settings.port}`}`;
 }
 
 function policy(options: TransportOptions): Partial<SshSettings> {

@@ -1,4 +1,4 @@
-import { GryphusError } from '../errors.ts';
+import { asError, GryphusError } from '../errors.ts';
 import { needsLogin, TYPED_METHODS } from './login-errors.ts';
 import { shellWords } from '../util/shell-quote.ts';
 
@@ -68,6 +68,11 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
     return new GryphusError('bad-config', `ssh cannot read its configuration: ${said}.`);
   }
   return new GryphusError('site-unreachable', `${site} cannot be reached: ${said || 'ssh ended without a word'}.`);
+}
+
+/** Whether a connection ended before the server said a word. */
+export function wasDropped(thrown: unknown): boolean {
+  return asError(thrown).message.includes('kex_exchange_identification');
 }
 
 /** Whether ssh said that the server refused one more session on the shared connection. */

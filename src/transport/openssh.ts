@@ -9,7 +9,7 @@ import { Passphrases } from './askpass.ts';
 import { Limiter } from './limiter.ts';
 import { spawnChannel } from './local-channel.ts';
 import { LocalFiles } from './local-files.ts';
-import { isSessionRefusal } from './openssh-errors.ts';
+import { isSessionRefusal, wasDropped } from './openssh-errors.ts';
 import { type Master, type MasterOptions, startMaster } from './openssh-master.ts';
 import { RemoteShell } from './remote-shell.ts';
 import { ShellFiles } from './shell-files.ts';
@@ -18,6 +18,8 @@ import { transfer } from './transfer.ts';
 
 const CHANNELS = 8;
 const REFUSED_FOR_MS = 20_000;
+/** sshd drops connections at random when many knock at once (MaxStartups): another try is due. */
+const DROPPED_TRIES = 4;
 const MOST_WORDS = 4096;
 
 interface Connection {
@@ -103,8 +105,15 @@ export class OpensshTransport implements Transport {
   async #start(): Promise<Connection> {
     const { prompt, ...options } = this.#options;
     const asking = prompt === undefined ? {} : { prompt: this.#passphrases.before(prompt) };
-    const master = await startMaster(this.label, this.#endpoint, this.#settings, { ...options, ...asking });
-    return { master, limiter: new Limiter(CHANNELS) };
+    for (let tries = 1; ; tries++) {
+      try {
+        const master = await startMaster(this.label, this.#endpoint, this.#settings, { ...options, ...asking });
+        return { master, limiter: new Limiter(CHANNELS) };
+      } catch (thrown) {
+        if (!wasDropped(thrown) || tries === DROPPED_TRIES) throw thrown;
+        await delay(100 * 3 ** tries * (0.5 + Math.random()));
+      }
+    }
   }
 
   async #exec(line: string): Promise<Channel> {

@@ -113,6 +113,11 @@ export function sshSettings(
   };
 }
 
+/** `user@host`, and the port where it is not 22. */
+export function siteLabel(settings: SshSettings): string {
+  return `${settings.user}@${settings.hostName}${settings.port === 22 ? '' : `:${settings.port}`}`;
+}
+
 /** 'ask' is strict here: an agent that runs for days has nobody to ask. */
 function strictness(word: string | undefined): SshSettings['strictHostKeyChecking'] {
   const said = word?.toLowerCase();

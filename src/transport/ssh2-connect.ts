@@ -8,7 +8,7 @@ import type { OpenedKeys } from './key-files.ts';
 import type { Prompt } from './prompt.ts';
 import { isCertificateType } from './ssh-certificate.ts';
 import { keyType } from './public-key.ts';
-import type { SshSettings } from './ssh-settings.ts';
+import { siteLabel, type SshSettings } from './ssh-settings.ts';
 import { askForHostCertificate, continueWithHostCertificate } from './ssh2-host-certificate.ts';
 import { Login } from './ssh2-login.ts';
 import { useSigners } from './ssh2-signer.ts';
@@ -64,9 +64,13 @@ async function wayTo(settings: SshSettings, context: ConnectContext, depth: numb
     } catch (thrown) {
       jump.end();
       const cause = asError(thrown);
-      throw new GryphusError('site-unreachable', `${label(settings)} is not reached from ${last}: ${cause.message}.`, {
-        cause,
-      });
+      throw new GryphusError(
+        'site-unreachable',
+        `${siteLabel(settings)} is not reached from ${last}: ${cause.message}.`,
+        {
+          cause,
+        },
+      );
     }
   }
   if (settings.proxyCommand === undefined) return undefined;
@@ -79,10 +83,6 @@ async function wayTo(settings: SshSettings, context: ConnectContext, depth: numb
   return { stream, close: () => void child.kill() };
 }
 
-function label(settings: SshSettings): string {
-  return `${settings.user}@${settings.hostName}${settings.port === 22 ? '' : `:${settings.port}`}`;
-}
-
 /** A connection that ended before a word was said. */
 class Dropped extends Error {
   readonly error: GryphusError;
@@ -93,7 +93,7 @@ class Dropped extends Error {
 }
 
 function logIn(settings: SshSettings, context: ConnectContext, way: Way | undefined): Promise<Client> {
-  const where = label(settings);
+  const where = siteLabel(settings);
   const client = new ssh2.Client();
   return new Promise((resolve, reject) => {
     let over = false;

@@ -70,17 +70,20 @@ describe.each(['local', 'ssh2', 'ssh2 without sftp', 'openssh'] as const)('%s', 
   });
 });
 
-test('connections that the server drops at its door are tried again', async () => {
-  const sshd = await startSshd({ maxStartups: '1' });
-  const opened = await Promise.all(
-    Array.from({ length: 3 }, () => openTransport('site', { transport: 'ssh2', sshConfigFile: sshd.sshConfigFile })),
-  );
-  try {
-    const codes = await Promise.all(opened.map(async (transport) => (await transport.run('true')).code));
-    expect(codes).toEqual([0, 0, 0]);
-    expect(sshd.log()).toMatch(/drop connection|MaxStartups throttling/);
-  } finally {
-    await Promise.all(opened.map((transport) => transport.close()));
-    await sshd.stop();
-  }
-});
+test.each(['ssh2', 'openssh'] as const)(
+  '%s: connections that the server drops at its door are tried again',
+  async (transport) => {
+    const sshd = await startSshd({ maxStartups: '1' });
+    const opened = await Promise.all(
+      Array.from({ length: 3 }, () => openTransport('site', { transport, sshConfigFile: sshd.sshConfigFile })),
+    );
+    try {
+      const codes = await Promise.all(opened.map(async (site) => (await site.run('true')).code));
+      expect(codes).toEqual([0, 0, 0]);
+      expect(sshd.log()).toMatch(/drop connection|MaxStartups throttling/);
+    } finally {
+      await Promise.all(opened.map((site) => site.close()));
+      await sshd.stop();
+    }
+  },
+);
