@@ -1,6 +1,6 @@
 import type { JobView } from '../index.ts';
 import { Out } from './command.ts';
-import { jsonAd, jsonLineAd, longAd, XML_HEAD, XML_TAIL, xmlAd } from './show/ads.ts';
+import { jsonAds, longAd, XML_HEAD, XML_TAIL, xmlAd } from './show/ads.ts';
 import { autoformat, parseFormat } from './show/autoformat.ts';
 import { evaluator } from './evaluate.ts';
 
@@ -35,14 +35,15 @@ export async function printAds(jobs: AsyncIterable<JobView>, form: Form): Promis
   const { expressions } = await import('./show/expressions.ts');
   const say = expressions();
   const wanted = form.attributes?.split(',').map((name) => name.trim());
+  const json = jsonAds(say, wanted, form.json ?? false);
   let first = true;
   if (form.json) out.line('[');
   if (form.xml) out.text(XML_HEAD);
   for await (const { ad } of jobs) {
     if (form.json) {
       if (!first) out.line(',');
-      out.line(jsonAd(ad, say, wanted));
-    } else if (form.jsonl) out.line(jsonLineAd(ad, say, wanted));
+      out.line(json(ad));
+    } else if (form.jsonl) out.line(json(ad));
     else if (form.xml) out.text(xmlAd(ad, say, wanted));
     else out.text(longAd(ad, wanted));
     first = false;

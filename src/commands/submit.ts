@@ -4,7 +4,7 @@ import { Flags } from '@oclif/core';
 import { asError, GryphusError } from '../errors.ts';
 import type { SubmitRequest, Submitted } from '../index.ts';
 import { GryphusCommand, Out, prose, word } from './command.ts';
-import { jsonAd, longAd } from './show/ads.ts';
+import { jsonAds, longAd } from './show/ads.ts';
 import { submittedText, terseText, warningText } from './show/submit.ts';
 
 export class Submit extends GryphusCommand {
@@ -94,7 +94,7 @@ Words like NAME=VALUE set a macro before the file is read.`);
   async #dryRun(request: SubmitRequest, json: boolean): Promise<void> {
     const { Gryphus } = await import('../index.ts');
     const { expressions } = await import('./show/expressions.ts');
-    const say = expressions();
+    const toJson = jsonAds(expressions());
     const { warnings, ads, total } = await Gryphus.dryRun(request);
     const file = request.file ?? '-';
     for (const warning of warnings) process.stderr.write(`${warningText(file, warning)}\n`);
@@ -105,7 +105,7 @@ Words like NAME=VALUE set a macro before the file is read.`);
       if (!json) out.text(longAd(ad));
       else {
         if (!first) out.line(',');
-        out.line(jsonAd(ad, say));
+        out.line(toJson(ad));
       }
       first = false;
       await out.breathe();

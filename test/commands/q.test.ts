@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseFormat, autoformat } from '../../src/commands/show/autoformat.ts';
-import { jsonAd, jsonLineAd, longAd, XML_HEAD, XML_TAIL, xmlAd } from '../../src/commands/show/ads.ts';
+import { jsonAds, longAd, XML_HEAD, XML_TAIL, xmlAd } from '../../src/commands/show/ads.ts';
 import { unquote } from '../../src/commands/show/ad.ts';
 import { expressions } from '../../src/commands/show/expressions.ts';
 import { historyLine, HISTORY_HEAD } from '../../src/commands/show/history.ts';
@@ -91,10 +91,10 @@ describe('q reads like condor_q', () => {
   it('as ClassAds, JSON and XML', () => {
     const idle = JOBS[0] as JobView;
     expect(longAd(idle.ad)).toBe(recorded('q-idle-l.txt', 'condor_q -l 39.0').stdout);
-    expect(`[\n${jsonAd(idle.ad, SAY)}\n]\n`).toBe(recorded('q-idle-json.txt', 'condor_q -json 39.0').stdout);
+    expect(`[\n${jsonAds(SAY)(idle.ad)}\n]\n`).toBe(recorded('q-idle-json.txt', 'condor_q -json 39.0').stdout);
     expect(XML_HEAD + xmlAd(idle.ad, SAY) + XML_TAIL).toBe(recorded('q-idle-xml.txt', 'condor_q -xml 39.0').stdout);
-    const some = ['ClusterId', 'ProcId', 'JobStatus'];
-    expect(`[\n${JOBS.map((job) => jsonAd(job.ad, SAY, some)).join('\n,\n')}\n]\n`).toBe(
+    const json = jsonAds(SAY, ['ClusterId', 'ProcId', 'JobStatus']);
+    expect(`[\n${JOBS.map((job) => json(job.ad)).join('\n,\n')}\n]\n`).toBe(
       recorded('q-states.txt', 'condor_q -json -attributes ClusterId,ProcId,JobStatus').stdout,
     );
   });
@@ -131,7 +131,8 @@ describe('history reads like condor_history', () => {
 
   it('as JSON lines', () => {
     const attributes = ['ClusterId', 'ProcId', 'JobStatus'];
-    const text = [GONE, DONE].map((job) => `${jsonLineAd(job.ad, SAY, attributes)}\n`).join('');
+    const json = jsonAds(SAY, attributes, false);
+    const text = [GONE, DONE].map((job) => `${json(job.ad)}\n`).join('');
     expect(text).toBe(
       recorded('history.txt', `condor_history -limit 2 -jsonl -attributes ${attributes.join()}`).stdout,
     );

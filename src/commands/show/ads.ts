@@ -7,13 +7,19 @@ export interface Expressions {
   text(text: string): string;
 }
 
-/** Names in HTCondor's order, of those asked for if any are. */
-export function names(ad: AdText, wanted?: readonly string[]): string[] {
+let lastKeys = '';
+let lastNames: readonly string[] = [];
+
+/** Names in HTCondor's order, of those asked for if any are. Most ads of a list have the same names. */
+export function names(ad: AdText, wanted?: readonly string[]): readonly string[] {
   const all = Object.keys(ad);
+  const keys = `${all.join()};${wanted?.join() ?? '*'}`;
+  if (keys === lastKeys) return lastNames;
   const low = wanted && new Set(wanted.map((name) => name.toLowerCase()));
   const some = low ? all.filter((name) => low.has(name.toLowerCase())) : all;
-  const keys = new Map(some.map((name) => [name, name.toLowerCase()]));
-  return some.sort((a, b) => ((keys.get(a) ?? a) < (keys.get(b) ?? b) ? -1 : 1));
+  lastKeys = keys;
+  lastNames = some.sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
+  return lastNames;
 }
 
 /** `-long`: `Name = expression` lines, with an empty line after them. */
@@ -23,27 +29,31 @@ export function longAd(ad: AdText, wanted?: readonly string[]): string {
     .join('')}\n`;
 }
 
-/** `-json`: one ad of the array, over many lines. */
-export function jsonAd(ad: AdText, say: Expressions, wanted?: readonly string[]): string {
-  const lines = names(ad, wanted).map((name) => `  ${JSON.stringify(name)}: ${jsonValue(ad[name] ?? '', say)}`);
-  return `{\n${lines.join(',\n')}\n}`;
+/** `-json` (one ad of the array, over many lines), or `-jsonl` (one line) where `lines` is false. */
+export function jsonAds(say: Expressions, wanted?: readonly string[], lines = true): (ad: AdText) => string {
+  // Jobs of a cluster share most of what they say.
+  const said = new Map<string, { readonly text: string; readonly cell: string }>();
+  const cell = (name: string, text: string) => {
+    const last = said.get(name);
+    if (last?.text === text) return last.cell;
+    const now = `${lines ? '  ' : ''}${JSON.stringify(name)}: ${jsonValue(text, say)}`;
+    said.set(name, { text, cell: now });
+    return now;
+  };
+  return (ad) => {
+    const cells = names(ad, wanted).map((name) => cell(name, ad[name] ?? ''));
+    return lines ? `{\n${cells.join(',\n')}\n}` : `{${cells.join(',')}}`;
+  };
 }
 
-/** `-jsonl`: one ad, one line. */
-export function jsonLineAd(ad: AdText, say: Expressions, wanted?: readonly string[]): string {
-  const cells = names(ad, wanted).map((name) => `${JSON.stringify(name)}: ${jsonValue(ad[name] ?? '', say)}`);
-  return `{${cells.join(',')}}`;
-}
+const JSON_WORDS: Readonly<Record<string, string>> = { true: 'true', false: 'false', undefined: 'null' };
 
 function jsonValue(text: string, say: Expressions): string {
-  if (/^-?\d+$/.test(text)) return text;
-  if (/^-?\d+\.\d+$/.test(text)) return text;
   const string = unquote(text);
   if (string !== undefined) return JSON.stringify(string);
-  const low = text.toLowerCase();
-  if (low === 'true' || low === 'false') return low;
-  if (low === 'undefined') return 'null';
-  return say.json(text);
+  if (/^-?\d+(?:\.\d+)?$/.test(text)) return text;
+  const word = text.length > 9 ? undefined : JSON_WORDS[text.toLowerCase()];
+  return word ?? say.json(text);
 }
 
 /** HTCondor's mark for an expression inside JSON. */

@@ -4,20 +4,25 @@ export type Width = number | undefined;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
+const PLAIN = /^[ -~]*$/;
+const SEGMENTS = new Intl.Segmenter();
+
 /** Columns that a text takes; what a terminal would obey (control characters) is shown as `?`. */
 export function columns(text: string): number {
+  if (PLAIN.test(text)) return text.length;
   let sum = 0;
-  for (const { segment } of new Intl.Segmenter().segment(text)) sum += WIDE.test(segment) ? 2 : 1;
+  for (const { segment } of SEGMENTS.segment(text)) sum += WIDE.test(segment) ? 2 : 1;
   return sum;
 }
 
 /** One line of it, at most `width` columns. */
 export function cut(text: string, width: Width): string {
+  if (PLAIN.test(text)) return width === undefined ? text : text.slice(0, width);
   const line = visible(text);
   if (width === undefined || line.length <= width / 2) return line;
   let sum = 0;
   let kept = '';
-  for (const { segment } of new Intl.Segmenter().segment(line)) {
+  for (const { segment } of SEGMENTS.segment(line)) {
     sum += WIDE.test(segment) ? 2 : 1;
     if (sum > width) return kept;
     kept += segment;

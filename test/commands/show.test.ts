@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { errorText } from '../../src/commands/show/error.ts';
+import { LogProgress } from '../../src/commands/show/log-progress.ts';
+import { siteLines, siteNotes, stepText } from '../../src/commands/show/sites.ts';
+import { statusLines } from '../../src/commands/show/status.ts';
+import { systemdUnit } from '../../src/commands/show/systemd.ts';
+import { tableLines } from '../../src/commands/show/table.ts';
+import { whyText } from '../../src/commands/show/why.ts';
+import { GryphusError } from '../../src/errors.ts';
+import type { SiteStatus } from '../../src/index.ts';
+
+const site: SiteStatus = {
+  name: 'c1',
+  url: 'ssh://me@login',
+  batch: 'slurm',
+  connection: 'up',
+  idle: 1,
+  queuedThere: 20,
+  running: 3,
+  unknown: 0,
+};
+
+describe('sites', () => {
+  it('are a table', () => {
+    expect(
+      siteLines(
+        [site, { ...site, name: 'a-long-name', connection: 'needs-login', words: 'asks for\na code' }],
+        undefined,
+      ),
+    ).toEqual([
+      'NAME         BATCH  URL             CONNECTION    HERE   QUEUED   RUNNING   UNKNOWN  NOTE',
+      'c1           slurm  ssh://me@login  up               1       20         3         0',
+      'a-long-name  slurm  ssh://me@login  needs login      1       20         3         0  asks for a code',
+    ]);
+  });
+
+  it('are named under q only where jobs wait for one that does not work', () => {
+    expect(siteNotes([site, { ...site, connection: 'unused' }])).toEqual([]);
+    expect(siteNotes([{ ...site, connection: 'down', idle: 0, queuedThere: 0, running: 0 }])).toEqual([]);
+    expect(siteNotes([{ ...site, connection: 'needs-login', words: 'the connection was lost' }])).toEqual([
+      '-- Site c1 needs login: the connection was lost; 24 jobs wait for it.',
+      '   → gryphus site login c1',
+      '',
+    ]);
+  });
+
+  it('are tested step by step', () => {
+    expect(stepText({ step: 'host key', ok: true, words: 'known', mend: 'nothing' })).toBe('✓ host key: known\n');
+    expect(stepText({ step: 'log-in', ok: false, words: 'refused\x1b[2J', mend: 'ssh-copy-id login' })).toBe(
+      '✗ log-in: refused?[2J\n  → ssh-copy-id login\n',
+    );
+  });
+});
+
+it('a table keeps to the terminal and to its columns, also with wide letters', () => {
+  expect(
+    tableLines(
+      ['A', ' N'],
+      [
+        ['日本', '1'],
+        ['x', '22'],
+      ],
+      undefined,
+    ),
+  ).toEqual(['A      N', '日本   1', 'x     22']);
+  expect(tableLines(['A', 'B'], [['12345', '12345']], 8)).toEqual(['A      B', '12345  1']);
+});
+
+it('status says what runs', () => {
+  const status = {
+    running: true,
+    pid: 7,
+    home: '/h',
+    redis: 'up',
+    managers: [{ identity: 'me', pid: 8, since: 0 }],
+  } as const;
+  expect(statusLines(status, [], undefined).slice(0, 2)).toEqual([
+    'Scheduler:   running (process 7)',
+    'Redis:       up',
+  ]);
+  expect(statusLines(status, [], undefined)[2]).toMatch(/^GridManager: me \(process 8\) since /);
+});
+
+it('why has one answer, its evidence, and what to type', () => {
+  const why = {
+    id: { cluster: 1, proc: 2 },
+    state: 'held',
+    summary: 'It is held.',
+    details: ['since noon'],
+    suggestions: ['gryphus release 1.2'],
+  } as const;
+  expect(whyText(why)).toBe('1.2 (held): It is held.\n    since noon\n  → gryphus release 1.2\n');
+});
+
+describe('errors', () => {
+  it('are one line and what to do', () => {
+    const error = new GryphusError('not-found', 'There is no job 7.', { suggestions: ['Look again.', 'Ask.'] });
+    expect(errorText(error, false)).toBe('gryphus: There is no job 7.\n  → Look again.\n  → Ask.\n');
+  });
+  it('of our own making say so, with the place on request', () => {
+    expect(errorText(new TypeError('x is not a function'), false)).toMatch(
+      /^gryphus: internal error: x is not a function\n/,
+    );
+    expect(errorText(new TypeError('x'), true)).toContain('show.test.ts');
+    expect(errorText('thrown text', false)).toContain('thrown text');
+  });
+});
+
+it('a unit of systemd has its words quoted', () => {
+  const unit = systemdUnit('/opt/no de/bin/node', '/a$b/%/gryphus.js', '/home/"me"/$x');
+  expect(unit).toContain('ExecStart="/opt/no de/bin/node" "/a$$b/%%/gryphus.js" up\n');
+  expect(unit).toContain('ExecStop="/opt/no de/bin/node" "/a$$b/%%/gryphus.js" down\n');
+  expect(unit).toContain('Environment="GRYPHUS_HOME=/home/\\"me\\"/$x"\n');
+  expect(systemdUnit('n', 'p', undefined)).not.toContain('Environment');
+});
+
+it('a log is done when every job that it speaks of has ended, and a job may begin again', () => {
+  const job = { cluster: 1, proc: 0, at: 0 };
+  const progress = new LogProgress({ cluster: 1 });
+  expect(progress.allDone).toBe(false);
+  progress.take({ ...job, type: 'submit', host: 'h' });
+  progress.take({ ...job, cluster: 2, type: 'submit', host: 'h' });
+  progress.take({ ...job, type: 'aborted' });
+  expect([progress.allDone, progress.ended]).toEqual([true, 1]);
+  progress.take({ ...job, type: 'submit', host: 'h' });
+  expect([progress.allDone, progress.ended]).toEqual([false, 0]);
+});
