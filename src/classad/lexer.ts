@@ -1,5 +1,6 @@
 import { fromBytes, isSpace, toBytes } from './bytes.ts';
 import { wrap64 } from './int64.ts';
+import { readDouble } from './number-text.ts';
 import { ClassAdSyntaxError } from './syntax-error.ts';
 import { ERROR, type Int, Real, type Value } from './values.ts';
 
@@ -20,7 +21,8 @@ export type Token =
 
 const DIGIT = /[0-9]/;
 const PUNCTUATION = /=\?=|=!=|>>>|<<|>>|<=|>=|==|!=|&&|\|\||[*/%+\-~^?:;,[\](){}&|<>=!]/y;
-const NUMBER = /0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.{1,2}[0-9]+(?:[eE][+-]?[0-9]+)?/y;
+const NUMBER =
+  /0[xX][0-9a-fA-F]+(?:\.[0-9][0-9a-fA-F]*)?|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|\.{1,2}[0-9]+(?:[eE][+-]?[0-9]+)?/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const CONSTANTS: ReadonlyMap<string, Value> = new Map<string, Value>([
   ['true', true],
@@ -123,8 +125,11 @@ export class Lexer {
     }
     const text = negative ? `-${digits}` : digits;
     const after = this.text.charAt(this.at);
+    // A hexadecimal fraction is a real, hexadecimal digits and a point alone are nothing.
+    if (/[xX].*\./.test(digits)) return { type: 'value', value: new Real(readDouble(text) ?? 0), start };
     // What follows the digits must not look like more of the number.
-    const broken = !/[xX]/.test(digits) && !/[.eE]/.test(digits) && (after === '.' || /[eE]/.test(after));
+    const whole = /[xX]/.test(digits) || !/[.eE]/.test(digits);
+    const broken = whole && (after === '.' || /[eE]/.test(after));
     if (broken || (digits === '0' && /[xX]/.test(after)))
       return { type: 'bad', start, why: `the broken number ${text}${after}` };
     if (/[.eE]/.test(digits) && !/[xX]/.test(digits)) {

@@ -1,3 +1,4 @@
+import { truncToInt32 } from './int64.ts';
 import { formatGeneral } from './number-text.ts';
 import { AbsTime, RelTime } from './values.ts';
 
@@ -116,19 +117,24 @@ export function absTimeText(time: AbsTime): string {
   return `${day}T${clock}${sign}${pad(Math.trunc(zone / 3600))}:${pad(Math.trunc(zone / 60) % 60)}`;
 }
 
-/** `[-][days+][hh:][mm:]ss`, with the fraction of a second as C's %02g prints it. */
+/** `[-][days+][hh:][mm:]ss`, with the fraction of a second as C's %02g prints it. More than an int holds comes out odd. */
 export function relTimeText(secs: number): string {
   const total = Math.abs(secs);
-  const whole = Math.floor(total);
-  const fraction = total - whole;
+  const fraction = total - Math.floor(total);
+  const whole = truncToInt32(total);
   const inDay = whole % 86400;
   const days = Math.trunc(whole / 86400);
   const hours = Math.trunc(inDay / 3600);
   const minutes = Math.trunc((inDay % 3600) / 60);
-  const rest = inDay % 60;
-  const seconds = fraction === 0 ? pad(rest) : formatGeneral(rest + fraction, 6).padStart(2, '0');
+  const rest = (inDay % 3600) % 60;
+  const seconds = secondsText(rest, fraction);
   const sign = secs < 0 ? '-' : '';
-  if (days > 0) return `${sign}${days}+${pad(hours)}:${pad(minutes)}:${seconds}`;
-  if (hours > 0) return `${sign}${pad(hours)}:${pad(minutes)}:${seconds}`;
-  return minutes > 0 ? `${sign}${pad(minutes)}:${seconds}` : `${sign}${seconds}`;
+  if (days !== 0) return `${sign}${days}+${pad(hours)}:${pad(minutes)}:${seconds}`;
+  if (hours !== 0) return `${sign}${pad(hours)}:${pad(minutes)}:${seconds}`;
+  return minutes !== 0 ? `${sign}${pad(minutes)}:${seconds}` : `${sign}${seconds}`;
+}
+
+function secondsText(whole: number, fraction: number): string {
+  if (fraction === 0) return pad(whole);
+  return Number.isNaN(fraction) ? '-nan' : formatGeneral(whole + fraction, 6).padStart(2, '0');
 }

@@ -2,6 +2,7 @@ import { addInt, divInt, mulInt, subInt, truncToInt64 } from '../int64.ts';
 import { ERROR, type Int, isInt, ListValue, Real, type Value } from '../values.ts';
 import { toReal } from './convert.ts';
 import { type Each, type FunctionTable, overLists, pure } from './definition.ts';
+import { power } from './power.ts';
 
 function rounding(round: (value: number) => number) {
   return pure(1, 1, (value) => {
@@ -27,12 +28,6 @@ function pow(base: Value, exponent: Value): Value {
   const real = toReal(base);
   const by = toReal(exponent);
   return real instanceof Real && by instanceof Real ? new Real(power(real.value, by.value)) : ERROR;
-}
-
-/** C's pow(): 1 to any power is 1, and so is -1 to an infinite one. */
-function power(base: number, exponent: number): number {
-  if (base === 1 || (base === -1 && !Number.isFinite(exponent) && !Number.isNaN(exponent))) return 1;
-  return base ** exponent;
 }
 
 /** The next multiple of `unit`; from a list the first item not below the value, else multiples of its last item. */

@@ -71,7 +71,7 @@ function splitTime(value: Value): Value {
 /** A negative interval has the sign at its largest part. */
 function splitInterval(secs: number): ClassAd {
   const total = Math.abs(secs);
-  const whole = Math.trunc(total);
+  const whole = truncToInt32(total);
   const parts = [
     Math.trunc(whole / 86400),
     Math.trunc((whole % 86400) / 3600),
