@@ -9,8 +9,10 @@ export interface QueueOptions {
   readonly stateDir: string;
   /** A 0700 directory for the socket; without it, or where the path would be too long, the queue finds one. */
   readonly socketDir?: string;
-  /** A Redis that somebody else runs (`redis://`, `rediss://`, `unix://`); default `$REDIS_URL`. Then nothing is started. */
+  /** A Redis that somebody else runs (`redis://`, `rediss://`, `unix://`); `$REDIS_URL` goes before it. Then nothing is started. */
   readonly url?: string | undefined;
+  /** The redis-server program; `$GRYPHUS_REDIS_SERVER` goes before it; default: PATH, then what `provideRedis` brought. */
+  readonly server?: string | undefined;
   /**
    * `never`: fail with 'queue-unavailable' when no private Redis runs. `if-needed` (default): start it. `keep`: start it
    * also when it dies later (the Scheduler).
@@ -213,6 +215,11 @@ export type WorkHandler = (item: WorkItem) => Promise<WorkDone>;
 export interface WorkerOptions {
   readonly concurrency?: number;
   readonly rate?: { readonly max: number; readonly perMs: number };
+  /**
+   * This is the queue's only worker and its items are rebuilt after: what an earlier one left is dropped. Without it, an
+   * item that a killed worker had begun is given out again after about ten seconds.
+   */
+  readonly fresh?: boolean;
   /** An item failed for the last time. */
   readonly onFailed?: (item: WorkItem, error: Error) => void;
 }

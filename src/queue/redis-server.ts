@@ -1,3 +1,249 @@
-export function stopServer(_o: { readonly stateDir: string; readonly socketDir?: string }): Promise<boolean> {
-  return Promise.resolve(false);
+import { spawn, spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync, truncateSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GryphusError } from '../errors.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { providedRedis } from './redis-provide.ts';
+import { prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
+
+/** A large append-only file takes its time to load; a server that loads is waited for without this limit. */
+const START_MS = 15_000;
+const LOG_LIMIT = 1_000_000;
+/** Less than this, and Redis would not live through its first rewrite. */
+const LEAST_FREE_BYTES = 2_000_000;
+/** What the shell that takes the lock says when another has it. */
+const LOCKED = 75;
+
+/**
+ * Takes the lock, which the kernel gives back however the server dies, then becomes the server. `$0` is the lock file,
+ * `$@` the server.
+ */
+const LOCK_AND_RUN = `umask 077; exec 9>>"$0" || exit 73
+if command -v flock >/dev/null 2>&1; then flock -n 9 || exit ${LOCKED}; fi
+exec "$@"`;
+
+/** Finds the private server of a state directory running, or starts it; its socket. */
+export async function ensureServer(options: ServerOptions): Promise<string> {
+  const known = serverPlace(options);
+  const greeting = await greet(known.socket);
+  if (greeting === 'ready') return known.socket;
+  if (greeting === 'loading' && (await untilReady(known, Date.now())) === 'ready') return known.socket;
+  const program = findServer(options);
+  refuseFullDisk(options.stateDir);
+  const place = prepareServerPlace(options);
+  const deadline = Date.now() + START_MS;
+  for (;;) {
+    const ended = await launch(program, place, deadline);
+    if (ended === 'ready') return place.socket;
+    // Another start is under way, or the last server's end is: its lock goes with it.
+    if (ended === LOCKED && (Date.now() < deadline || (await greet(place.socket)) === 'loading')) await sleep(50);
+    else throw failedStart(place, ended);
+  }
+}
+
+/** Ends the server after it has written all, and waits until it is gone. */
+export async function stopServer(options: ServerOptions): Promise<boolean> {
+  const place = serverPlace(options);
+  const pid = runningPid(place);
+  if ((await say(place.socket, 'SHUTDOWN NOSAVE')) === undefined && pid === undefined) return false;
+  const deadline = Date.now() + START_MS;
+  while (runningPid(place) !== undefined) {
+    if (Date.now() > deadline) {
+      throw new GryphusError('timeout', `Redis (process ${pid}) does not end.`, { suggestions: [`See ${place.log}.`] });
+    }
+    await sleep(20);
+  }
+  return true;
+}
+
+/** Whether the disk under the server is full, by what the file system and the server's last words say. */
+export function diskIsFull(stateDir: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(stateDir);
+    if (bavail * bsize < LEAST_FREE_BYTES) return true;
+  } catch {
+    // No state directory: not for lack of room.
+  }
+  return /No space left|quota exceeded/i.test(lastWords(serverPlace({ stateDir }).log));
+}
+
+function refuseFullDisk(stateDir: string): void {
+  let free: number;
+  try {
+    const { bavail, bsize } = statfsSync(stateDir);
+    free = bavail * bsize;
+  } catch {
+    return;
+  }
+  if (free < LEAST_FREE_BYTES) {
+    throw new GryphusError('disk-full', `There is no room for the queue on the disk of ${stateDir}.`, {
+      suggestions: ['Free some space there; nothing that was acknowledged is lost.'],
+    });
+  }
+}
+
+function findServer({ server, stateDir }: ServerOptions): string {
+  const named = process.env['GRYPHUS_REDIS_SERVER'] ?? server;
+  if (named !== undefined) {
+    if (isProgram(named)) return named;
+    throw new GryphusError('missing-program', `The Redis server ${named} is not a program that can be run.`, {
+      suggestions: ['Correct GRYPHUS_REDIS_SERVER (or redis.server in config.toml), or remove it.'],
+    });
+  }
+  for (const dir of (process.env['PATH'] ?? '').split(delimiter)) {
+    for (const name of ['redis-server', 'valkey-server']) {
+      const path = join(dir, name);
+      if (dir !== '' && isProgram(path)) return path;
+    }
+  }
+  const provided = providedRedis(stateDir);
+  if (provided) return provided;
+  throw new GryphusError('missing-program', 'There is no redis-server on this machine, and the queue needs one.', {
+    suggestions: [
+      'Install it: apt-get install redis-server, dnf install redis, brew install redis.',
+      'Or name one with GRYPHUS_REDIS_SERVER, or a running one with REDIS_URL.',
+    ],
+  });
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** Runs until it answers ('ready') or ends (its exit status). */
+async function launch(program: string, place: ServerPlace, deadline: number): Promise<'ready' | number> {
+  if (existsSync(place.log) && statSync(place.log).size > LOG_LIMIT) truncateSync(place.log);
+  writeWhole(place.conf, configuration(place));
+  const child = spawn('/bin/sh', ['-c', LOCK_AND_RUN, place.lock, program, place.conf], {
+    detached: true,
+    stdio: 'ignore',
+    cwd: place.dir,
+  });
+  const ended = new Promise<number>((resolve) => {
+    child.once('error', () => resolve(127));
+    child.once('exit', (code) => resolve(code ?? 128));
+  });
+  child.unref();
+  const stop = new AbortController();
+  try {
+    return await Promise.race([ended, untilReady(place, deadline, stop.signal)]);
+  } finally {
+    stop.abort();
+  }
+}
+
+async function untilReady(place: ServerPlace, deadline: number, stop?: AbortSignal): Promise<'ready' | number> {
+  const over = () => stop?.aborted === true;
+  for (let wait = 5; !over(); wait = Math.min(wait * 2, 100)) {
+    const greeting = await greet(place.socket);
+    if (greeting === 'ready') return 'ready';
+    if (greeting !== 'loading' && Date.now() > deadline) break;
+    await sleep(wait);
+  }
+  return -1;
+}
+
+async function greet(socket: string): Promise<'ready' | 'loading' | 'silent'> {
+  const answer = await say(socket, 'PING');
+  if (answer?.startsWith('+PONG')) return 'ready';
+  return answer?.startsWith('-LOADING') ? 'loading' : 'silent';
+}
+
+/** One inline command's first answer ('' where the server closed instead); `undefined` where nobody listens. */
+function say(socket: string, command: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let open = false;
+    const connection = createConnection(socket);
+    connection.setTimeout(2000, () => connection.destroy());
+    connection.once('connect', () => {
+      open = true;
+      connection.write(`${command}\r\n`);
+    });
+    connection.once('data', (data) => {
+      resolve(String(data));
+      connection.destroy();
+    });
+    connection.once('error', () => undefined);
+    connection.once('close', () => resolve(open ? '' : undefined));
+  });
+}
+
+function configuration(place: ServerPlace): string {
+  const lines: readonly (readonly [string, ...string[]])[] = [
+    ['port', '0'],
+    ['unixsocket', place.socket],
+    ['unixsocketperm', '700'],
+    ['dir', place.dir],
+    ['pidfile', place.pidFile],
+    ['logfile', place.log],
+    ['daemonize', 'no'],
+    ['save', ''],
+    ['appendonly', 'yes'],
+    ['appendfsync', 'always'],
+    ['aof-load-truncated', 'yes'],
+    ['maxmemory-policy', 'noeviction'],
+  ];
+  return lines.map(([name, ...values]) => `${name} ${values.map(confQuote).join(' ')}\n`).join('');
+}
+
+/** A quoted word of redis.conf, for any bytes. */
+function confQuote(text: string): string {
+  const bytes = [...Buffer.from(text)];
+  return `"${bytes.map((b) => (b < 0x20 || b > 0x7e || b === 0x22 || b === 0x5c ? `\\x${b.toString(16).padStart(2, '0')}` : String.fromCharCode(b))).join('')}"`;
+}
+
+function runningPid(place: ServerPlace): number | undefined {
+  if (hasFlock() && existsSync(place.lock)) {
+    const free = spawnSync('flock', ['-n', place.lock, 'true'], { stdio: 'ignore' }).status === 0;
+    if (free) return undefined;
+  }
+  try {
+    const pid = Number(readFileSync(place.pidFile, 'utf8'));
+    process.kill(pid, 0);
+    return pid;
+  } catch {
+    return undefined;
+  }
+}
+
+let flock: boolean | undefined;
+function hasFlock(): boolean {
+  flock ??= spawnSync('flock', ['-h'], { stdio: 'ignore' }).error === undefined;
+  return flock;
+}
+
+function failedStart(place: ServerPlace, ended: number): GryphusError {
+  if (diskIsFull(join(place.dir, '..'))) {
+    return new GryphusError('disk-full', `Redis cannot write in ${place.dir}: no room on the disk.`, {
+      suggestions: ['Free some space there; nothing that was acknowledged is lost.'],
+    });
+  }
+  if (ended === LOCKED) {
+    return new GryphusError('queue-unavailable', `Another Redis holds ${place.lock} and does not answer.`, {
+      suggestions: [`See ${place.log}; \`gryphus down\` ends it.`],
+    });
+  }
+  const words = lastWords(place.log).trim().split('\n').at(-1) ?? '';
+  return new GryphusError(
+    'queue-unavailable',
+    `Redis does not start${ended > 0 ? ` (exit status ${ended})` : ''}${words ? `: ${words}` : '.'}`,
+    { suggestions: [`See ${place.log}.`] },
+  );
+}
+
+/** What the latest server logged. */
+function lastWords(log: string): string {
+  try {
+    const all = readFileSync(log, 'utf8').slice(-4000);
+    return all.slice(Math.max(0, all.lastIndexOf('is starting')));
+  } catch {
+    return '';
+  }
 }

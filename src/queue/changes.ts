@@ -1,0 +1,106 @@
+import type { AttrTexts } from '../job/attrs.ts';
+import { GryphusError } from '../errors.ts';
+import { formatJobId, type JobId } from '../job/ids.ts';
+import { LIFE, STATES, type State } from '../job/life.ts';
+import type { Change, ChangeResult, Lease } from './api.ts';
+import { encodeJson, isMade, priorityOf } from './record.ts';
+import type { Room } from './room.ts';
+
+/** Changes in one exchange: a script holds up everybody else while it runs. */
+const AT_ONCE = 1000;
+
+/** Each change by itself, in order; what one exchange carries is one script, so one write to disk. */
+export async function transitionMany(
+  room: Room,
+  changes: readonly Change[],
+  lease?: Lease,
+): Promise<readonly ChangeResult[]> {
+  const numbers = await room.names.numbers(changes.flatMap((c) => (c.route ? [c.route.manager, c.route.site] : [])));
+  const results: ChangeResult[] = [];
+  for (let from = 0; from < changes.length; from += AT_ONCE) {
+    const some = changes.slice(from, from + AT_ONCE);
+    const wishes = some.map((change) => encodeChange(change, numbers));
+    const answers = (await room.db.script('change', [
+      room.now(),
+      lease?.name ?? '',
+      lease?.epoch ?? '',
+      `[${wishes.join(',')}]`,
+    ])) as string[];
+    for (const [i, change] of some.entries()) results.push(decodeAnswer(change, answers[i] ?? ''));
+  }
+  return results;
+}
+
+export async function editCluster(room: Room, cluster: number, set: AttrTexts): Promise<boolean> {
+  const per = Object.keys(set).find((name) => isMade(name) || name.toLowerCase() === 'jobprio');
+  if (per !== undefined) {
+    throw new GryphusError('bad-input', `${per} is each job's own: it cannot be edited for a cluster.`);
+  }
+  return (await room.db.script('edit-cluster', [cluster, room.now(), encodeJson(set)])) === 1;
+}
+
+export function route(ids: readonly JobId[], to: { readonly manager: string; readonly site: string }): Change[] {
+  return ids.map((id) => ({ id, route: to, from: ['idle', 'held'] }));
+}
+
+function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): string {
+  const { id, event, from, set, route: to, info, attempt } = change;
+  const states = from === undefined ? undefined : typeof from === 'string' ? [from] : from;
+  const fields = [
+    `"i":"${id.cluster}","p":"${id.proc}"`,
+    event === undefined ? '' : `"e":${JSON.stringify(event)}`,
+    states === undefined ? '' : `"f":${JSON.stringify(Object.fromEntries(states.map((state) => [state, true])))}`,
+    set === undefined ? '' : `"s":${encodeJson(settable(set))}`,
+    info === undefined ? '' : `"n":${JSON.stringify(encodeJson(info))}`,
+    attempt === undefined ? '' : `"a":"${attempt}"`,
+    to === undefined ? '' : `"r":["${numbers.get(to.manager)}","${numbers.get(to.site)}"]`,
+  ];
+  return `{${fields.filter((field) => field !== '').join(',')}}`;
+}
+
+/** What the queue makes itself cannot be set; a priority is a whole number of 32 bits. */
+function settable(set: AttrTexts): AttrTexts {
+  for (const name in set) {
+    if (isMade(name)) {
+      throw new GryphusError('bad-input', `${name} follows from the job's state: it cannot be set.`);
+    }
+    if (name.toLowerCase() === 'jobprio') return { ...set, [name]: String(priorityOf(set[name] ?? '0')) };
+  }
+  return set;
+}
+
+function decodeAnswer(change: Change, answer: string): ChangeResult {
+  const [what = '', where, attempt] = answer.split('|');
+  const state = STATES.find((known) => known === where);
+  if (what === 'ok' && state !== undefined) return { ok: true, state, attempt: Number(attempt) };
+  const job = `Job ${formatJobId(change.id)}`;
+  switch (what) {
+    case 'no-such-job':
+      return { ok: false, why: what, words: `${job} is not in the queue.` };
+    case 'stale-epoch':
+      return { ok: false, why: what, words: `${job} is cared for by another process now.` };
+    case 'wrong-attempt':
+      return { ok: false, why: what, ...(state && { state }), words: `${job} is in another attempt now.` };
+    case 'wrong-state':
+      return {
+        ok: false,
+        why: what,
+        ...(state && { state }),
+        words: `${job} is ${shown(state)}: ${wish(change)} does not apply.`,
+      };
+    default:
+      throw new Error(`The queue answered ${JSON.stringify(answer)} to a change of ${job}.`);
+  }
+}
+
+function shown(state: State | undefined): string {
+  return state === undefined
+    ? 'in an unknown state'
+    : state === LIFE[state].shows
+      ? state
+      : `${LIFE[state].shows} (${state})`;
+}
+
+function wish({ event, route: to }: Change): string {
+  return event === undefined ? (to ? 'another site' : 'the edit') : `'${event}'`;
+}

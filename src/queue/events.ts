@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GryphusError } from '../errors.ts';
+import type { QueueEvent } from '../job/events.ts';
+import type { Cursor, EventEntry, NoticeInput } from './api.ts';
+import { encodeJson } from './record.ts';
+import type { Room } from './room.ts';
+
+/** Entries in one exchange. */
+const LIMIT = 1000;
+/** How long a subscriber's call waits at the server at a time. */
+const BLOCK_MS = 5000;
+/** Kept where nobody has a cursor. */
+const KEPT = 10_000;
+
+type Reply = [id: string, fields: string[]][];
+
+/** What comes after `from`, oldest first. */
+export async function readEvents(
+  room: Room,
+  from: string,
+  { limit = LIMIT, blockMs = 0 }: { readonly limit?: number; readonly blockMs?: number } = {},
+  signal?: AbortSignal,
+): Promise<EventEntry[]> {
+  const key = `${room.db.prefix}events`;
+  if (from !== '$') {
+    const there = await room.db.run((redis) => redis.xread('COUNT', limit, 'STREAMS', key, from));
+    if (there || blockMs <= 0) return entries(there);
+  } else if (blockMs <= 0) {
+    return [];
+  }
+  return entries(
+    await room.db.blocking((redis) => redis.xread('COUNT', limit, 'BLOCK', blockMs, 'STREAMS', key, from), signal),
+  );
+}
+
+/** Goes on through a Redis that is away for a while; ends with the signal alone. */
+export async function* subscribe(
+  room: Room,
+  { from, signal }: { readonly from?: string; readonly signal?: AbortSignal } = {},
+): AsyncIterable<EventEntry> {
+  let at = from === undefined || from === '$' ? await lastId(room) : from;
+  const over = () => signal?.aborted === true;
+  while (!over()) {
+    let some: readonly EventEntry[] = [];
+    try {
+      some = await readEvents(room, at, { blockMs: BLOCK_MS }, signal);
+    } catch (thrown) {
+      if (over()) return;
+      if (!(thrown instanceof GryphusError && thrown.retry === 'later') || room.db.closed) throw thrown;
+      await sleep(200);
+    }
+    for (const entry of some) {
+      yield entry;
+      at = entry.id;
+      if (over()) return;
+    }
+  }
+}
+
+/** A durable place in the stream; made at `startAt` where the name is new. */
+export async function cursor(room: Room, name: string, startAt: '0' | '$' = '0'): Promise<Cursor> {
+  const key = `${room.db.prefix}cursors`;
+  const start = startAt === '0' ? '0' : await lastId(room);
+  await room.db.run((redis) => redis.hsetnx(key, name, start));
+  return {
+    name,
+    read: async (options) => {
+      const at = await room.db.run((redis) => redis.hget(key, name));
+      if (at === null) throw new GryphusError('not-found', `The cursor ${name} was dropped.`);
+      return readEvents(room, at, options);
+    },
+    save: async (id) => {
+      await room.db.run((redis) => redis.hset(key, name, id));
+    },
+    drop: async () => {
+      await room.db.run((redis) => redis.hdel(key, name));
+    },
+  };
+}
+
+export async function notice(room: Room, input: NoticeInput): Promise<void> {
+  const event: QueueEvent = { v: 1, at: room.now(), type: 'notice', ...input };
+  const text = encodeJson(event);
+  await room.db.run((redis) => redis.xadd(`${room.db.prefix}events`, '*', 'e', text));
+}
+
+export async function trimEvents(room: Room): Promise<void> {
+  await room.db.script('trim', [KEPT]);
+}
+
+async function lastId(room: Room): Promise<string> {
+  const [last] = await room.db.run((redis) => redis.xrevrange(`${room.db.prefix}events`, '+', '-', 'COUNT', 1));
+  return last?.[0] ?? '0';
+}
+
+function entries(reply: readonly unknown[] | null): EventEntry[] {
+  const stream = reply?.[0] as [key: string, entries: Reply] | undefined;
+  return (stream?.[1] ?? []).map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? '') as QueueEvent }));
+}

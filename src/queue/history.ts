@@ -1,0 +1,168 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { asError, GryphusError } from '../errors.ts';
+import { Attrs } from '../job/attrs.ts';
+import { formatJobId, type JobId } from '../job/ids.ts';
+import { isEnd, STATES } from '../job/life.ts';
+import { ensurePrivateDir } from '../util/private-file.ts';
+import type { HistoryRecord, JobRecord, History as Reading } from './api.ts';
+import { type ClusterLine, type HistoryEntry, HistoryFile, type JobLine } from './history-file.ts';
+import { getJobs } from './read.ts';
+import type { Room } from './room.ts';
+
+/** Jobs that go in one write. */
+const CHUNK = 500;
+const NAME = /^\d{4}-\d{2}\.jsonl$/;
+
+/** One file a month. A job is on disk there before it leaves the queue, and is written there once, whatever crashes between. */
+export class History implements Reading {
+  readonly #room: Room;
+  readonly #dir: string;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(room: Room, stateDir: string) {
+    this.#room = room;
+    this.#dir = join(stateDir, 'history');
+  }
+
+  /** One call after the other: the file has one writer. */
+  retire(ids: readonly JobId[]): Promise<number> {
+    const mine = this.#turn.then(() => this.#retire(ids));
+    this.#turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async *read(query: Parameters<Reading['read']>[0] = {}): AsyncIterable<HistoryRecord> {
+    const ids = query.ids && new Set(query.ids.map(formatJobId));
+    const clusters = query.clusters && new Set(query.clusters);
+    let left = query.limit ?? Number.POSITIVE_INFINITY;
+    if (!existsSync(this.#dir)) return;
+    const names = readdirSync(this.#dir).filter((name) => NAME.test(name));
+    for (const name of names.sort().reverse()) {
+      const file = new HistoryFile(join(this.#dir, name));
+      const ads = new Map<number, Attrs>();
+      for (const entry of file.entries()) {
+        if (left <= 0) return;
+        if (ids && !ids.has(formatJobId(entry))) continue;
+        if (clusters && !clusters.has(entry.cluster)) continue;
+        const job = readEntry(file, entry, ads);
+        if (query.where && !query.where(job)) continue;
+        left -= 1;
+        yield job;
+      }
+    }
+  }
+
+  async #retire(ids: readonly JobId[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    ensurePrivateDir(this.#dir);
+    const name = `${new Date(this.#room.now()).toISOString().slice(0, 7)}.jsonl`;
+    const file = new HistoryFile(join(this.#dir, name));
+    file.repair();
+    const written = await this.#writtenAlready(name, file);
+    let gone = 0;
+    for (let from = 0; from < ids.length; from += CHUNK) {
+      const jobs = (await getJobs(this.#room, ids.slice(from, from + CHUNK))).filter(
+        (job) => isEnd(job.state) && job.attrs.get('LeaveJobInQueue')?.trim().toLowerCase() !== 'true',
+      );
+      if (jobs.length === 0) continue;
+      const size = await this.#write(
+        name,
+        file,
+        jobs.filter((job) => !written.has(formatJobId(job.id))),
+      );
+      const args = jobs.flatMap(({ id }) => [id.cluster, id.proc]);
+      gone += Number(await this.#room.db.script('retire', [this.#room.now(), name, size, ...args]));
+    }
+    return gone;
+  }
+
+  /** What a retirement that was cut off between the file and the queue has left in the file. */
+  async #writtenAlready(name: string, file: HistoryFile): Promise<ReadonlySet<string>> {
+    const key = `${this.#room.db.prefix}history`;
+    const [known, size] = await this.#room.db.run((redis) => redis.hmget(key, 'file', 'size'));
+    if (!known) {
+      await this.#room.db.run((redis) => redis.hset(key, 'file', name, 'size', file.size()));
+      return new Set();
+    }
+    const tails =
+      known === name
+        ? [file.lines(Number(size))]
+        : [new HistoryFile(join(this.#dir, known)).lines(Number(size)), file.lines(0)];
+    const written = new Set<string>();
+    for (const tail of tails) {
+      for (const { text } of tail) if (text.startsWith('{"j":')) written.add((JSON.parse(text) as JobLine).j);
+    }
+    return written;
+  }
+
+  /** The file's size after it. */
+  async #write(name: string, file: HistoryFile, jobs: readonly JobRecord[]): Promise<number> {
+    let at = file.size();
+    if (jobs.length === 0) return at;
+    const lines: Buffer[] = [];
+    const entries: HistoryEntry[] = [];
+    const places = await this.#clusterPlaces(name, jobs);
+    const fresh = new Map<number, string>();
+    const add = (line: ClusterLine | JobLine): readonly [number, number] => {
+      const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
+      lines.push(bytes);
+      at += bytes.length;
+      return [at - bytes.length, bytes.length];
+    };
+    for (const { id, state, attrs } of jobs) {
+      let place = places.get(id.cluster);
+      if (!place) {
+        place = add({ c: id.cluster, ad: attrs.parent?.own ?? {} });
+        places.set(id.cluster, place);
+        fresh.set(id.cluster, `${name}|${place.join('|')}`);
+      }
+      const retired = Math.floor(this.#room.now() / 1000);
+      const [offset, length] = add({ j: formatJobId(id), c: place, s: state, t: retired, own: attrs.own });
+      entries.push({ ...id, offset, length });
+    }
+    try {
+      file.append(lines);
+      file.index(entries);
+    } catch (thrown) {
+      if (!/ENOSPC|EDQUOT/.test(asError(thrown).message)) throw thrown;
+      throw new GryphusError('disk-full', `The history ${file.path} cannot grow: no room on the disk.`, {
+        cause: thrown,
+        suggestions: ['Free some space there; the jobs stay in the queue until then.'],
+      });
+    }
+    await this.#room.db.run(async (redis) => {
+      const pipeline = redis.pipeline();
+      for (const [cluster, place] of fresh) pipeline.hset(`${this.#room.db.prefix}c:${cluster}`, 'hist', place);
+      await pipeline.exec();
+    });
+    return at;
+  }
+
+  /** Where the file has the ads of these jobs' clusters already. */
+  async #clusterPlaces(name: string, jobs: readonly JobRecord[]): Promise<Map<number, readonly [number, number]>> {
+    const places = new Map<number, readonly [number, number]>();
+    for (const cluster of new Set(jobs.map(({ id }) => id.cluster))) {
+      const known = await this.#room.db.run((redis) => redis.hget(`${this.#room.db.prefix}c:${cluster}`, 'hist'));
+      const [file, offset, length] = known?.split('|') ?? [];
+      if (file === name) places.set(cluster, [Number(offset), Number(length)]);
+    }
+    return places;
+  }
+}
+
+function readEntry(file: HistoryFile, entry: HistoryEntry, ads: Map<number, Attrs>): HistoryRecord {
+  const line = JSON.parse(file.line(entry.offset, entry.length)) as JobLine;
+  let cluster = ads.get(line.c[0]);
+  if (!cluster) {
+    cluster = new Attrs((JSON.parse(file.line(...line.c)) as ClusterLine).ad);
+    ads.set(line.c[0], cluster);
+  }
+  const state = STATES.find((known) => known === line.s) ?? 'completed';
+  return {
+    id: { cluster: entry.cluster, proc: entry.proc },
+    state,
+    retired: line.t,
+    attrs: new Attrs(line.own, cluster),
+  };
+}

@@ -1,0 +1,117 @@
+-- Shared by every script. The host puts before it: K (the key prefix), LIFE[state][event] = state, SHOWS[state] = the
+-- JobStatus word, ENDS[state] and ROUTABLE[state] = true.
+--
+-- meta                hash     version, agent, cluster (the last id given)
+-- names, ids          hashes   manager and site names to small numbers and back; '' is 0
+-- clusters, late      zsets    cluster ids; those with procs to make
+-- c:<cluster>         hash     owner, batch, at, next, total, digest, token, hist ('file|offset|length' of its ad in the
+--                              history), and '#<state>' = jobs in it
+-- ad:<cluster>        string   JSON: what the procs share
+-- j:<cluster>         hash     proc = 'state|manager|site|priority|attempt|since' LF JSON of the job's own attributes
+-- g:<cluster>:<manager>:<site>:<priority>:<state>   zset   procs (a group)
+-- q:<manager>:<site>:<state>   zset   groups, by -priority and cluster
+-- places              hash     '<manager>:<site>:<state>' = jobs
+-- staging             hash     cluster = 'token|touched': not visible yet; sg:<cluster> set: its groups
+-- history             hash     file, size: the history file up to where it holds what left the queue
+-- events, cursors     stream, hash
+-- kv:<namespace>      hash     key = 'version|value'
+-- leases, epochs      hashes   name = 'from|until|holder'; name = the last epoch given
+
+local call = redis.call
+
+-- Groups of one priority sort as bytes: the number's length goes first.
+local function member(cluster, prio)
+  return string.char(96 + #cluster) .. cluster .. ':' .. prio
+end
+
+local function less(key, field)
+  if call('HINCRBY', key, field, -1) == 0 then call('HDEL', key, field) end
+end
+
+-- n procs came into a group that holds them already.
+local function admit(cluster, manager, site, prio, state, n)
+  call('ZADD', K .. 'q:' .. manager .. ':' .. site .. ':' .. state, -tonumber(prio), member(cluster, prio))
+  call('HINCRBY', K .. 'places', manager .. ':' .. site .. ':' .. state, n)
+  call('HINCRBY', K .. 'c:' .. cluster, '#' .. state, n)
+end
+
+local function enter(job)
+  call('ZADD', K .. 'g:' .. job.cluster .. ':' .. job.manager .. ':' .. job.site .. ':' .. job.prio .. ':' .. job.state,
+    job.proc, job.proc)
+  admit(job.cluster, job.manager, job.site, job.prio, job.state, 1)
+end
+
+local function leave(job)
+  local place = job.manager .. ':' .. job.site .. ':' .. job.state
+  local group = K .. 'g:' .. job.cluster .. ':' .. job.manager .. ':' .. job.site .. ':' .. job.prio .. ':' .. job.state
+  call('ZREM', group, job.proc)
+  if call('EXISTS', group) == 0 then call('ZREM', K .. 'q:' .. place, member(job.cluster, job.prio)) end
+  less(K .. 'places', place)
+  less(K .. 'c:' .. job.cluster, '#' .. job.state)
+end
+
+-- Staged procs are there, but not yet visible.
+local visible = {}
+local function published(cluster)
+  if visible[cluster] == nil then visible[cluster] = call('EXISTS', K .. 'ad:' .. cluster) == 1 end
+  return visible[cluster]
+end
+
+-- false where there is no such job.
+local function load(cluster, proc)
+  local value = published(cluster) and call('HGET', K .. 'j:' .. cluster, proc)
+  if not value then return false end
+  local cut = string.find(value, '\n', 1, true)
+  local state, manager, site, prio, attempt, since =
+    string.match(string.sub(value, 1, cut - 1), '^([^|]*)|(%d+)|(%d+)|(-?%d+)|(%d+)|(-?%d+)$')
+  return { cluster = cluster, proc = proc, state = state, manager = manager, site = site, prio = prio,
+    attempt = attempt, since = since, own = string.sub(value, cut + 1) }
+end
+
+local function save(job)
+  call('HSET', K .. 'j:' .. job.cluster, job.proc, job.state .. '|' .. job.manager .. '|' .. job.site .. '|' .. job.prio ..
+    '|' .. job.attempt .. '|' .. job.since .. '\n' .. job.own)
+end
+
+local function event(now, type, rest)
+  call('XADD', K .. 'events', '*', 'e', '{"v":1,"at":' .. now .. ',"type":"' .. type .. '",' .. rest .. '}')
+end
+
+local function stale(lease, epoch)
+  return lease ~= '' and call('HGET', K .. 'epochs', lease) ~= epoch
+end
+
+-- ARGV[i] = n, then n times proc and value; then m, then m times manager, site, prio, state, count and as many procs.
+-- Writes them, and gives each group to `seen`.
+local function put(cluster, i, seen)
+  local jobs = K .. 'j:' .. cluster
+  local last = i + 2 * tonumber(ARGV[i])
+  for from = i + 1, last, 4000 do
+    call('HSET', jobs, unpack(ARGV, from, math.min(from + 3999, last)))
+  end
+  i = last + 1
+  local groups = tonumber(ARGV[i])
+  i = i + 1
+  for _ = 1, groups do
+    local manager, site, prio, state, n = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4])
+    local name = manager .. ':' .. site .. ':' .. prio .. ':' .. state
+    local pairs, size = {}, 0
+    for at = i + 5, i + 4 + n do
+      pairs[size + 1], pairs[size + 2] = ARGV[at], ARGV[at]
+      size = size + 2
+      if size == 4000 or at == i + 4 + n then
+        call('ZADD', K .. 'g:' .. cluster .. ':' .. name, unpack(pairs, 1, size))
+        size = 0
+      end
+    end
+    seen(manager, site, prio, state, n, name)
+    i = i + 5 + n
+  end
+end
+
+-- A cluster without jobs that will get none is no more.
+local function sweep(cluster)
+  if call('EXISTS', K .. 'j:' .. cluster) == 1 or call('ZSCORE', K .. 'late', cluster) then return end
+  call('DEL', K .. 'c:' .. cluster, K .. 'ad:' .. cluster)
+  call('ZREM', K .. 'clusters', cluster)
+end

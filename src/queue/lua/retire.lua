@@ -1,0 +1,14 @@
+-- ARGV: now (ms), history file, how far it holds what is retired, then cluster, proc of each, all of them in that file. Answers how many left.
+local gone = {}
+for i = 4, #ARGV, 2 do
+  local job = load(ARGV[i], ARGV[i + 1])
+  if job and ENDS[job.state] then
+    leave(job)
+    call('HDEL', K .. 'j:' .. job.cluster, job.proc)
+    gone[#gone + 1] = '"' .. job.cluster .. '.' .. job.proc .. '"'
+    sweep(job.cluster)
+  end
+end
+call('HSET', K .. 'history', 'file', ARGV[2], 'size', ARGV[3])
+if #gone > 0 then event(ARGV[1], 'retired', '"jobs":[' .. table.concat(gone, ',') .. ']') end
+return #gone

@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto';
+import { GryphusError } from '../errors.ts';
+import type { Connection } from './redis.ts';
+
+/** What this program writes. A change that an older program would misread adds one. */
+const VERSION = 1;
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** The agent's id, made once; 'state-version' where a newer program wrote the state. */
+export async function openMeta(db: Connection): Promise<string> {
+  const key = `${db.prefix}meta`;
+  const [version, known] = await db.run((redis) => redis.hmget(key, 'version', 'agent'));
+  if (version !== null && version !== undefined && Number(version) > VERSION) {
+    throw new GryphusError(
+      'state-version',
+      `The queue at ${db.where} was written by a newer Gryphus (state version ${version}, this one knows ${VERSION}).`,
+      { suggestions: ['Use that newer Gryphus, or another state directory (GRYPHUS_HOME).'] },
+    );
+  }
+  if (version && known) return known;
+  const agent = await db.run(async (redis) => {
+    await redis.hsetnx(key, 'agent', newAgent());
+    await redis.hsetnx(key, 'version', String(VERSION));
+    return redis.hget(key, 'agent');
+  });
+  return agent ?? '';
+}
+
+function newAgent(): string {
+  // 248 is the largest multiple of 62 in a byte: each letter is as likely as any other.
+  const bytes = [...randomBytes(64)].filter((byte) => byte < 248);
+  return bytes
+    .slice(0, 10)
+    .map((byte) => LETTERS[byte % 62])
+    .join('');
+}

@@ -1,0 +1,149 @@
+import type { JobId } from '../job/ids.ts';
+import type { JobRecord, Query } from './api.ts';
+import { answersOf, clusterIds, clusterRecords, decodeJobs, getJobs, type Raw, totals } from './read.ts';
+import type { Room } from './room.ts';
+
+/** Jobs in one exchange. */
+const CHUNK = 1000;
+/** Up to so many jobs in the wished places are found by the places' indexes; more, by walking the clusters. */
+const BY_PLACE = 50_000;
+
+/** Jobs in the order of their ids, each once, read a chunk at a time: what changes meanwhile may be seen or not. */
+export async function* query(room: Room, wish: Query): AsyncIterable<JobRecord> {
+  let left = wish.limit ?? Number.POSITIVE_INFINITY;
+  if (left <= 0) return;
+  const owners = new Map<number, string>();
+  for await (const jobs of chunks(room, wish)) {
+    if (wish.owner !== undefined) {
+      const unknown = [...new Set(jobs.map(({ id }) => id.cluster))].filter((n) => !owners.has(n));
+      for (const { cluster, owner } of await clusterRecords(room, unknown)) owners.set(cluster, owner);
+    }
+    for (const job of jobs) {
+      if (!matches(job, wish, owners)) continue;
+      yield job;
+      left -= 1;
+      if (left <= 0) return;
+    }
+  }
+}
+
+function matches(job: JobRecord, wish: Query, owners: ReadonlyMap<number, string>): boolean {
+  return (
+    (!wish.states || wish.states.includes(job.state)) &&
+    (wish.manager === undefined || wish.manager === job.manager) &&
+    (wish.site === undefined || wish.site === job.site) &&
+    (wish.owner === undefined || owners.get(job.id.cluster) === wish.owner) &&
+    (!wish.clusters || wish.clusters.includes(job.id.cluster)) &&
+    (!wish.where || wish.where(job))
+  );
+}
+
+async function* chunks(room: Room, wish: Query): AsyncIterable<JobRecord[]> {
+  const ids = wish.ids ? dedupe([...wish.ids].sort(byId)) : await idsByPlace(room, wish);
+  if (!ids) {
+    const clusters = wish.clusters
+      ? [...new Set(wish.clusters)].sort((a, b) => a - b)
+      : await clusterIds(room, 'clusters');
+    yield* walk(room, clusters, wish);
+    return;
+  }
+  for (let from = 0; from < ids.length; from += CHUNK) {
+    yield await getJobs(room, ids.slice(from, from + CHUNK));
+  }
+}
+
+function byId(a: JobId, b: JobId): number {
+  return a.cluster - b.cluster || a.proc - b.proc;
+}
+
+function dedupe(sorted: readonly JobId[]): JobId[] {
+  return sorted.filter((id, i) => i === 0 || byId(id, sorted[i - 1] ?? id) !== 0);
+}
+
+/** `undefined` where the indexes of places would not help. */
+async function idsByPlace(room: Room, wish: Query): Promise<JobId[] | undefined> {
+  if ((!wish.states && wish.manager === undefined && wish.site === undefined) || wish.clusters) return undefined;
+  const places = (await totals(room)).places.filter(
+    (place) =>
+      (!wish.states || wish.states.includes(place.state)) &&
+      (wish.manager === undefined || wish.manager === place.manager) &&
+      (wish.site === undefined || wish.site === place.site),
+  );
+  if (places.reduce((sum, place) => sum + place.jobs, 0) > BY_PLACE) return undefined;
+  const numbers = await room.names.numbers(places.flatMap(({ manager, site }) => [manager, site]));
+  const { prefix } = room.db;
+  const ids: JobId[] = [];
+  for (const { manager, site, state } of places) {
+    const [m, s] = [numbers.get(manager), numbers.get(site)];
+    const groups = await room.db.run((redis) => redis.zrange(`${prefix}q:${m}:${s}:${state}`, 0, '-1'));
+    for (let from = 0; from < groups.length; from += CHUNK) {
+      const some = groups.slice(from, from + CHUNK).map((name) => name.slice(1).split(':'));
+      const procs = await room.db.run(async (redis) => {
+        const pipeline = redis.pipeline();
+        for (const [cluster, prio] of some)
+          pipeline.zrange(`${prefix}g:${cluster}:${m}:${s}:${prio}:${state}`, 0, '-1');
+        return answersOf<string[]>(await pipeline.exec());
+      });
+      for (const [i, [cluster]] of some.entries()) {
+        for (const proc of procs[i] ?? []) ids.push({ cluster: Number(cluster), proc: Number(proc) });
+      }
+    }
+  }
+  return ids.sort(byId);
+}
+
+/** Small clusters many at a time, large ones in slices of procs. */
+async function* walk(room: Room, clusters: readonly number[], wish: Query): AsyncIterable<JobRecord[]> {
+  for (let from = 0; from < clusters.length; from += CHUNK) {
+    const some = clusters.slice(from, from + CHUNK);
+    const visible = (await clusterRecords(room, some)).filter(
+      (c) => wish.owner === undefined || c.owner === wish.owner,
+    );
+    let small: number[] = [];
+    let size = 0;
+    for (const { cluster, counts, nextProc } of visible) {
+      const jobs = Object.values(counts).reduce((sum, n) => sum + n, 0);
+      if (size + jobs > CHUNK && small.length > 0) {
+        yield await whole(room, small);
+        [small, size] = [[], 0];
+      }
+      if (jobs > CHUNK) {
+        for await (const ids of slices(room, cluster, nextProc, jobs)) yield await getJobs(room, ids);
+      } else if (jobs > 0) {
+        small.push(cluster);
+        size += jobs;
+      }
+    }
+    if (small.length > 0) yield await whole(room, small);
+  }
+}
+
+async function* slices(room: Room, cluster: number, nextProc: number, jobs: number): AsyncIterable<JobId[]> {
+  // Where most procs are gone, asking for each number would cost more than asking which are there.
+  const procs =
+    jobs * 4 < nextProc
+      ? (await room.db.run((redis) => redis.hkeys(`${room.db.prefix}j:${cluster}`))).map(Number).sort((a, b) => a - b)
+      : undefined;
+  const end = procs?.length ?? nextProc;
+  for (let at = 0; at < end; at += CHUNK) {
+    const length = Math.min(CHUNK, end - at);
+    yield Array.from({ length }, (_, i) => ({ cluster, proc: procs?.[at + i] ?? at + i }));
+  }
+}
+
+async function whole(room: Room, clusters: readonly number[]): Promise<JobRecord[]> {
+  const answers = await room.db.run(async (redis) => {
+    const pipeline = redis.pipeline();
+    for (const cluster of clusters) pipeline.hgetall(`${room.db.prefix}j:${cluster}`);
+    return answersOf<Record<string, string>>(await pipeline.exec());
+  });
+  const raws: Raw[] = [];
+  for (const [i, cluster] of clusters.entries()) {
+    for (const [proc, value] of Object.entries(answers[i] ?? {}))
+      raws.push({ id: { cluster, proc: Number(proc) }, value });
+  }
+  return decodeJobs(
+    room,
+    raws.sort((a, b) => byId(a.id, b.id)),
+  );
+}

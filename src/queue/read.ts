@@ -1,0 +1,149 @@
+import { Attrs, type AttrTexts } from '../job/attrs.ts';
+import type { JobId } from '../job/ids.ts';
+import { STATES, type State } from '../job/life.ts';
+import type { ClusterRecord, JobRecord, Place, Totals } from './api.ts';
+import { decodeJob } from './record.ts';
+import type { Room } from './room.ts';
+
+/** One job as it came from Redis, not yet read. */
+export interface Raw {
+  readonly id: JobId;
+  readonly value: string;
+}
+
+const HEAD = /^[^|]*\|(\d+)\|(\d+)\|/;
+
+/** Reads jobs with their clusters' ads, one fetch for each cluster among them. */
+export async function decodeJobs(room: Room, raws: readonly Raw[]): Promise<JobRecord[]> {
+  if (raws.length === 0) return [];
+  const clusters = [...new Set(raws.map(({ id }) => id.cluster))];
+  const ads = await room.db.run((redis) => redis.mget(clusters.map((n) => `${room.db.prefix}ad:${n}`)));
+  const shared = new Map<number, Attrs>();
+  for (const [i, cluster] of clusters.entries()) {
+    const ad = ads[i];
+    if (typeof ad === 'string') shared.set(cluster, new Attrs(JSON.parse(ad) as AttrTexts));
+  }
+  const numbers = new Set<string>();
+  for (const { value } of raws) {
+    const head = HEAD.exec(value);
+    if (head?.[1] !== undefined && head[2] !== undefined) numbers.add(head[1]).add(head[2]);
+  }
+  const names = await room.names.names(numbers);
+  return raws.flatMap(({ id, value }) => {
+    const cluster = shared.get(id.cluster);
+    return cluster ? [decodeJob(id, value, cluster, names)] : [];
+  });
+}
+
+/** In the order asked for; what is not there, or not yet visible, is left out. */
+export async function getJobs(room: Room, ids: readonly JobId[]): Promise<JobRecord[]> {
+  const wanted = new Map<number, number[]>();
+  for (const { cluster, proc } of ids) {
+    const procs = wanted.get(cluster);
+    if (procs) procs.push(proc);
+    else wanted.set(cluster, [proc]);
+  }
+  const values = new Map<string, string>();
+  const asked = [...wanted];
+  const answers = await room.db.run(async (redis) => {
+    const pipeline = redis.pipeline();
+    for (const [cluster, procs] of asked) pipeline.hmget(`${room.db.prefix}j:${cluster}`, ...procs.map(String));
+    return answersOf<(string | null)[]>(await pipeline.exec());
+  });
+  for (const [i, [cluster, procs]] of asked.entries()) {
+    for (const [n, proc] of procs.entries()) {
+      const value = answers[i]?.[n];
+      if (typeof value === 'string') values.set(`${cluster}.${proc}`, value);
+    }
+  }
+  const raws = ids.flatMap((id) => {
+    const value = values.get(`${id.cluster}.${id.proc}`);
+    return value === undefined ? [] : [{ id, value }];
+  });
+  return decodeJobs(room, raws);
+}
+
+export async function nextJobs(
+  room: Room,
+  place: { readonly manager: string; readonly site: string; readonly state?: State; readonly limit: number },
+): Promise<JobRecord[]> {
+  const numbers = await room.names.numbers([place.manager, place.site]);
+  const found = (await room.db.script('next', [
+    numbers.get(place.manager) ?? '0',
+    numbers.get(place.site) ?? '0',
+    place.state ?? 'idle',
+    place.limit,
+  ])) as string[];
+  const raws: Raw[] = [];
+  for (let i = 0; i + 2 < found.length; i += 3) {
+    raws.push({ id: { cluster: Number(found[i]), proc: Number(found[i + 1]) }, value: String(found[i + 2]) });
+  }
+  return decodeJobs(room, raws);
+}
+
+/** From counters that every transition moves: its cost does not grow with the queue. */
+export async function totals(room: Room): Promise<Totals> {
+  const counts = Object.entries(await room.db.run((redis) => redis.hgetall(`${room.db.prefix}places`)));
+  const names = await room.names.names(counts.flatMap(([place]) => place.split(':', 2)));
+  const states = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<State, number>;
+  const places: Place[] = [];
+  let jobs = 0;
+  for (const [place, count] of counts) {
+    const [manager = '0', site = '0', ...rest] = place.split(':');
+    const state = STATES.find((known) => known === rest.join(':'));
+    if (state === undefined) continue;
+    const n = Number(count);
+    jobs += n;
+    states[state] += n;
+    places.push({ manager: names.get(manager) ?? '', site: names.get(site) ?? '', state, jobs: n });
+  }
+  return { jobs, states, places };
+}
+
+export async function clusterIds(room: Room, key: 'clusters' | 'late'): Promise<number[]> {
+  return (await room.db.run((redis) => redis.zrange(room.db.prefix + key, 0, '-1'))).map(Number);
+}
+
+/** Summaries; a cluster that is no more is left out. */
+export async function clusterRecords(room: Room, clusters: readonly number[]): Promise<ClusterRecord[]> {
+  const records: ClusterRecord[] = [];
+  for (let from = 0; from < clusters.length; from += 1000) {
+    const some = clusters.slice(from, from + 1000);
+    const answers = await room.db.run(async (redis) => {
+      const pipeline = redis.pipeline();
+      for (const cluster of some) pipeline.hgetall(`${room.db.prefix}c:${cluster}`);
+      return answersOf<Record<string, string>>(await pipeline.exec());
+    });
+    for (const [i, cluster] of some.entries()) {
+      const fields = answers[i];
+      if (fields?.['token'] !== undefined) records.push(clusterRecord(cluster, fields));
+    }
+  }
+  return records;
+}
+
+function clusterRecord(cluster: number, fields: Readonly<Record<string, string>>): ClusterRecord {
+  const counts: Partial<Record<State, number>> = {};
+  for (const state of STATES) {
+    const count = fields[`#${state}`];
+    if (count !== undefined) counts[state] = Number(count);
+  }
+  return {
+    cluster,
+    owner: fields['owner'] ?? '',
+    batchName: fields['batch'] ?? '',
+    submitted: Number(fields['at']),
+    counts,
+    nextProc: Number(fields['next']),
+    ...(fields['digest'] !== undefined && { digest: fields['digest'] }),
+    total: Number(fields['total']),
+  };
+}
+
+/** The answers of a pipeline; the first error is thrown. */
+export function answersOf<T>(results: [error: Error | null, result: unknown][] | null): T[] {
+  return (results ?? []).map(([error, result]) => {
+    if (error) throw error;
+    return result as T;
+  });
+}

@@ -1,0 +1,198 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { asError, GryphusError } from '../errors.ts';
+import type { QueueOptions } from './api.ts';
+import { serverPlace } from './redis-place.ts';
+import { diskIsFull, ensureServer } from './redis-server.ts';
+import { type ScriptName, script } from './script.ts';
+
+/** Keys of one agent in a Redis that others use too begin with this. */
+const PREFIX = 'gryphus:';
+const PATIENCE_MS = 2000;
+
+type Options = Omit<RedisOptions, 'replyMapping'>;
+
+export interface BullConnection {
+  readonly maxRetriesPerRequest: null;
+  readonly retryStrategy: (times: number) => number;
+  readonly path?: string;
+  readonly url?: string;
+}
+
+/** Connections to one Redis, private or not. Every rejection is a GryphusError. */
+export class Connection {
+  readonly prefix = PREFIX;
+  readonly where: string;
+  readonly #options: QueueOptions;
+  readonly #url: string | undefined;
+  readonly #main: Redis;
+  readonly #others = new Set<Redis>();
+  #idle: Redis[] = [];
+  #closed = false;
+  #reviving = false;
+
+  private constructor(options: QueueOptions, url: string | undefined) {
+    this.#options = options;
+    this.#url = url;
+    this.where = url === undefined ? serverPlace(options).socket : url.replace(/\/\/[^@/]*@/, '//');
+    this.#main = this.#client(this.#patient());
+    this.#main.on('close', () => void this.#revive());
+  }
+
+  static async open(options: QueueOptions): Promise<Connection> {
+    const url = process.env['REDIS_URL'] || options.url;
+    if (url === undefined && options.start !== 'never') await ensureServer(options);
+    const connection = new Connection(options, url);
+    try {
+      connection.#main.connect().catch(() => undefined);
+      await connection.#ready(connection.#main);
+    } catch (thrown) {
+      connection.close();
+      throw thrown;
+    }
+    return connection;
+  }
+
+  /** One command or pipeline on the shared connection. */
+  async run<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
+    await this.#ready(this.#main);
+    try {
+      return await use(this.#main);
+    } catch (thrown) {
+      throw this.#wrapped(thrown);
+    }
+  }
+
+  /** A script, sent by its digest, and by its text where the server does not know it. */
+  async script(name: ScriptName, args: readonly (string | number)[]): Promise<unknown> {
+    const { sha1, text } = script(name, this.prefix);
+    return this.run(async (redis) => {
+      try {
+        return await redis.call('EVALSHA', [sha1, 0, ...args]);
+      } catch (thrown) {
+        if (!asError(thrown).message.startsWith('NOSCRIPT')) throw thrown;
+        return redis.call('EVAL', [text, 0, ...args]);
+      }
+    });
+  }
+
+  /** A call that may wait at the server: it has a connection to itself, which `signal` cuts. */
+  async blocking<T>(use: (redis: Redis) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const redis = this.#idle.pop() ?? this.#extra();
+    const cut = () => redis.disconnect();
+    signal?.addEventListener('abort', cut, { once: true });
+    try {
+      await this.#ready(redis);
+      const result = await use(redis);
+      if (!signal?.aborted) this.#idle.push(redis);
+      return result;
+    } catch (thrown) {
+      redis.disconnect();
+      this.#others.delete(redis);
+      throw this.#wrapped(thrown);
+    } finally {
+      signal?.removeEventListener('abort', cut);
+    }
+  }
+
+  /** For BullMQ, which keeps connections of its own. */
+  bullOptions(): BullConnection {
+    const options = { maxRetriesPerRequest: null, retryStrategy: backOff };
+    return this.#url === undefined ? { ...options, path: this.where } : { ...options, url: this.#url };
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#main.disconnect();
+    for (const other of this.#others) other.disconnect();
+    this.#idle = [];
+  }
+
+  #patient(): Options {
+    return {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      // A script that was sent once may have run: only its caller can know whether to send it again.
+      autoResendUnfulfilledCommands: false,
+      retryStrategy: (times) => (this.#closed ? null : backOff(times)),
+    };
+  }
+
+  #client(options: Options): Redis {
+    const redis = this.#url === undefined ? new Redis(this.where, options) : new Redis(this.#url, options);
+    // Reported by the calls that meet it.
+    redis.on('error', () => undefined);
+    return redis;
+  }
+
+  #extra(): Redis {
+    const redis = this.#client({ ...this.#patient(), retryStrategy: null });
+    this.#others.add(redis);
+    redis.connect().catch(() => undefined);
+    return redis;
+  }
+
+  async #ready(redis: Redis): Promise<void> {
+    if (redis.status === 'ready') return;
+    const patience = this.#options.patienceMs ?? PATIENCE_MS;
+    await new Promise<void>((resolve, reject) => {
+      const settle = (error?: GryphusError) => {
+        clearTimeout(timer);
+        redis.off('ready', ready);
+        redis.off('end', ended);
+        if (error) reject(error);
+        else resolve();
+      };
+      const ready = () => settle();
+      const ended = () => settle(this.#unavailable('its connection ended'));
+      const timer = setTimeout(() => settle(this.#unavailable(`no answer in ${patience / 1000} s`)), patience);
+      redis.on('ready', ready);
+      redis.on('end', ended);
+      if (redis.status === 'end') ended();
+    });
+  }
+
+  async #revive(): Promise<void> {
+    if (this.#closed || this.#reviving || this.#url !== undefined || this.#options.start !== 'keep') return;
+    this.#reviving = true;
+    try {
+      await ensureServer(this.#options);
+    } catch {
+      // The next 'close' tries again: the reconnecting client goes on with its back-off.
+    } finally {
+      this.#reviving = false;
+    }
+  }
+
+  #unavailable(why: string, cause?: Error): GryphusError {
+    if (this.#url === undefined && diskIsFull(this.#options.stateDir)) return full(this.#options.stateDir, cause);
+    return new GryphusError('queue-unavailable', `The queue's Redis at ${this.where} is away (${why}).`, {
+      suggestions: [this.#url === undefined ? 'Start it: gryphus up' : 'Check that it runs, and REDIS_URL.'],
+      ...(cause && { cause }),
+    });
+  }
+
+  #wrapped(thrown: unknown): unknown {
+    if (thrown instanceof GryphusError) return thrown;
+    const error = asError(thrown);
+    if (/^MISCONF|No space left/i.test(error.message)) return full(this.#options.stateDir, error);
+    if (/^(OOM|READONLY|LOADING|BUSY|NOAUTH|WRONGPASS|NOPERM)/.test(error.message))
+      return this.#unavailable(error.message, error);
+    const lost = /Connection is closed|Stream isn't writeable|ECONN|EPIPE|ENOENT|max retries/i.test(error.message);
+    return lost ? this.#unavailable('the connection was lost', error) : error;
+  }
+}
+
+function backOff(times: number): number {
+  return Math.min(20 * 2 ** Math.min(times, 7), 1000);
+}
+
+function full(stateDir: string, cause?: Error): GryphusError {
+  return new GryphusError('disk-full', `The queue cannot be written: no room on the disk of ${stateDir}.`, {
+    suggestions: ['Free some space there; nothing that was acknowledged is lost.'],
+    ...(cause && { cause }),
+  });
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isEnd, JOB_STATUS, LIFE, STATES } from '../job/life.ts';
+
+export type ScriptName =
+  | 'begin'
+  | 'change'
+  | 'drop'
+  | 'edit-cluster'
+  | 'intern'
+  | 'kv'
+  | 'lease'
+  | 'materialize'
+  | 'next'
+  | 'publish'
+  | 'retire'
+  | 'stage'
+  | 'trim';
+
+/** A script as Redis takes it. */
+export interface Script {
+  readonly text: string;
+  readonly sha1: string;
+}
+
+const scripts = new Map<string, Script>();
+
+/** The script of that name for the keys that begin with `prefix`, with the life of a job made from the table in life.ts. */
+export function script(name: ScriptName, prefix: string): Script {
+  const key = `${prefix} ${name}`;
+  const known = scripts.get(key);
+  if (known) return known;
+  const text = [`local K = ${quote(prefix)}`, lifeInLua(), lua('prelude'), lua(name)].join('\n');
+  const made = { text, sha1: createHash('sha1').update(text).digest('hex') };
+  scripts.set(key, made);
+  return made;
+}
+
+function lua(name: string): string {
+  return readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+}
+
+function lifeInLua(): string {
+  const life = STATES.map((state) => {
+    const arrows = Object.entries(LIFE[state].on).map(([event, to]) => `[${quote(event)}]=${quote(to)}`);
+    return `[${quote(state)}]={${arrows.join(',')}}`;
+  });
+  const shows = STATES.map((state) => `[${quote(state)}]=${quote(LIFE[state].shows)}`);
+  const status = STATES.map((state) => `[${quote(state)}]=${quote(String(JOB_STATUS[LIFE[state].shows]))}`);
+  const ends = STATES.filter(isEnd).map((state) => `[${quote(state)}]=true`);
+  return [
+    `local LIFE = {${life.join(',')}}`,
+    `local SHOWS = {${shows.join(',')}}`,
+    `local STATUS = {${status.join(',')}}`,
+    `local ENDS = {${ends.join(',')}}`,
+    // Of those where nothing is done, `kept` has its results at a site.
+    `local ROUTABLE = {idle=true,held=true}`,
+  ].join('\n');
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll(/[\\']/g, (c) => `\\${c}`)}'`;
+}

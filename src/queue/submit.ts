@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Attrs, type AttrTexts } from '../job/attrs.ts';
+import { GryphusError } from '../errors.ts';
+import type { Lease, Materialized, ProcInput, SubmitInput, Submitted } from './api.ts';
+import { ProcBatch } from './proc-batch.ts';
+import { encodeJson, plainString } from './record.ts';
+import type { Room } from './room.ts';
+
+/** Procs in one write. */
+const CHUNK = 4000;
+/** Staging that nobody touched for so long is of a submit that died. */
+const STAGING_MS = 15 * 60_000;
+/** How often a step is sent again when the answer was lost; each step may be repeated. */
+const TRIES = 5;
+
+/** Stages the procs write by write, then makes all of them visible in one step. Every step's answer means: on disk. */
+export async function submit(room: Room, input: SubmitInput): Promise<Submitted> {
+  const shared = new Attrs(shareable(input.clusterAd));
+  const token = randomBytes(12).toString('hex');
+  const cluster = Number(await room.db.script('begin', [token, room.now(), room.now() - STAGING_MS]));
+  try {
+    input.onCluster?.(cluster);
+    const batch = new ProcBatch(room, shared, input, 0);
+    for await (const proc of input.procs) {
+      if (batch.size >= CHUNK) await stage(room, cluster, token, batch);
+      batch.add(proc);
+    }
+    if (batch.size > 0) await stage(room, cluster, token, batch);
+    if (batch.total === 0 && input.digest === undefined) {
+      throw new GryphusError('bad-input', 'The submit has no jobs.', { suggestions: ['Let it queue at least one.'] });
+    }
+    const published = await again(() =>
+      room.db.script('publish', [
+        cluster,
+        token,
+        room.now(),
+        encodeJson(shared.own),
+        plainString(shared.get('Owner')),
+        plainString(shared.get('JobBatchName')),
+        batch.nextProc,
+        Math.max(input.total ?? 0, batch.nextProc),
+        input.digest ?? '',
+        JSON.stringify(batch.ranges),
+      ]),
+    );
+    if (published !== 1) throw swept();
+    return { cluster, procs: batch.total };
+  } catch (thrown) {
+    await room.db.script('drop', [cluster, token]).catch(() => undefined);
+    throw thrown;
+  }
+}
+
+/** Late materialization: one step, so that of two who try one is refused. */
+export async function materialize(
+  room: Room,
+  cluster: number,
+  input: {
+    readonly nextProc: number;
+    readonly procs: Iterable<ProcInput>;
+    readonly done: boolean;
+    readonly lease?: Lease;
+  },
+): Promise<Materialized> {
+  const ad = await room.db.run((redis) => redis.get(`${room.db.prefix}ad:${cluster}`));
+  if (ad === null) return { ok: false, why: 'no-such-cluster' };
+  const shared = new Attrs(JSON.parse(ad) as AttrTexts);
+  const batch = new ProcBatch(room, shared, {}, input.nextProc);
+  for (const proc of input.procs) batch.add(proc);
+  const answer = String(
+    await room.db.script('materialize', [
+      cluster,
+      room.now(),
+      input.lease?.name ?? '',
+      input.lease?.epoch ?? '',
+      input.nextProc,
+      batch.nextProc,
+      input.done ? 1 : 0,
+      JSON.stringify(batch.ranges),
+      ...(await batch.take()),
+    ]),
+  );
+  if (answer === 'ok') return { ok: true, nextProc: batch.nextProc };
+  if (answer.startsWith('conflict|')) {
+    return { ok: false, why: 'conflict', nextProc: Number(answer.slice('conflict|'.length)) };
+  }
+  return { ok: false, why: answer === 'stale-epoch' ? 'stale-epoch' : 'no-such-cluster' };
+}
+
+async function stage(room: Room, cluster: number, token: string, batch: ProcBatch): Promise<void> {
+  const write = await batch.take();
+  if ((await again(() => room.db.script('stage', [cluster, token, room.now(), ...write]))) !== 1) throw swept();
+}
+
+/** Lost with the connection, the answer of a step is asked for again by doing the step again. */
+async function again<T>(step: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await step();
+    } catch (thrown) {
+      if (!(thrown instanceof GryphusError && thrown.code === 'queue-unavailable') || tries === TRIES) throw thrown;
+      await sleep(50 * tries);
+    }
+  }
+}
+
+function swept(): GryphusError {
+  return new GryphusError(
+    'conflict',
+    'The submit took so long that what it had staged was swept; nothing was queued.',
+    {
+      suggestions: ['Submit again.'],
+    },
+  );
+}
+
+/** In the cluster nothing lies below, so there is nothing that `null` could hide. */
+function shareable(ad: AttrTexts): AttrTexts {
+  return Object.fromEntries(Object.entries(ad).filter(([, text]) => text !== null));
+}

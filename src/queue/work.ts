@@ -1,0 +1,196 @@
+import type { Job, Queue as BullQueue, Worker as BullWorker } from 'bullmq';
+import { GryphusError } from '../errors.ts';
+import type { Json } from '../job/events.ts';
+import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, Worker } from './api.ts';
+import type { Connection } from './redis.ts';
+
+/** A worker that is killed holds its items for so long. */
+const LOCK_MS = 10_000;
+
+interface Item {
+  readonly data: Json;
+  readonly options: WorkOptions;
+}
+
+/** BullMQ as at-least-once delivery of items that are named by kind and id. */
+export class WorkQueue implements Work {
+  readonly #db: Connection;
+  readonly #name: string;
+  readonly #onClose: () => void;
+  /** Of items that were wished while they ran, or might have: the next run clears its own first. */
+  readonly #wished: string;
+  readonly #workers = new Set<BullWorker>();
+  #queue: Promise<BullQueue> | undefined;
+
+  constructor(db: Connection, name: string, onClose: () => void) {
+    this.#db = db;
+    this.#name = encodeURIComponent(name);
+    this.#wished = `${db.prefix}wished:${this.#name}`;
+    this.#onClose = onClose;
+  }
+
+  async add(kind: string, id: string, data: Json, options: WorkOptions = {}): Promise<void> {
+    await this.#wish(jobId(kind, id), { data, options });
+    await this.#add(kind, id, { data, options });
+  }
+
+  async wake(kind: string, id: string, data: Json, options: WorkOptions = {}): Promise<void> {
+    const { delayMs: _, ...now } = options;
+    await this.#wish(jobId(kind, id), { data, options: now });
+    await this.#add(kind, id, { data, options: now });
+    const queue = await this.#open();
+    // Waiting, running or gone, it cannot be promoted and need not be.
+    await this.#db.run(async () => (await queue.getJob(jobId(kind, id)))?.promote().catch(() => undefined));
+  }
+
+  async remove(kind: string, id: string): Promise<void> {
+    await this.#db.run((redis) => redis.hdel(this.#wished, jobId(kind, id)));
+    const queue = await this.#open();
+    await this.#db.run(async () => queue.remove(jobId(kind, id)));
+  }
+
+  async run(handlers: Readonly<Record<string, WorkHandler>>, options: WorkerOptions = {}): Promise<Worker> {
+    const bull = await import('bullmq');
+    const queue = await this.#open();
+    if (options.fresh) await this.#db.run(async () => queue.obliterate({ force: true }));
+    const worker = new bull.Worker(
+      this.#name,
+      async (job: Job, token?: string) => {
+        const later = await this.#work(handlers, job, bull.UnrecoverableError);
+        if (!later) return;
+        await job.moveToDelayed(Date.now() + later.againInMs, token);
+        // A wish that came before the move found nothing to promote.
+        if (await this.#wishOf(String(job.id))) await job.promote().catch(() => undefined);
+        throw new bull.DelayedError();
+      },
+      {
+        ...this.#bullOptions(),
+        concurrency: options.concurrency ?? 1,
+        lockDuration: LOCK_MS,
+        stalledInterval: LOCK_MS / 2,
+        maxStalledCount: 1_000_000,
+        ...(options.rate && { limiter: { max: options.rate.max, duration: options.rate.perMs } }),
+      },
+    );
+    // Connections come back by themselves; what a lost one cost is done again.
+    worker.on('error', () => undefined);
+    worker.on('completed', (job) => void this.#again(job).catch(() => undefined));
+    worker.on('failed', (job, error) => {
+      if (!job?.finishedOn) return;
+      options.onFailed?.(itemOf(job), error.cause instanceof Error ? error.cause : error);
+      void this.#again(job).catch(() => undefined);
+    });
+    this.#workers.add(worker);
+    await worker.waitUntilReady();
+    return {
+      close: async () => {
+        this.#workers.delete(worker);
+        await worker.close();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#onClose();
+    await Promise.all([...this.#workers].map((worker) => worker.close()));
+    this.#workers.clear();
+    await (await this.#queue)?.close();
+    this.#queue = undefined;
+  }
+
+  /** Runs the item as often as it was wished meanwhile. */
+  async #work(
+    handlers: Readonly<Record<string, WorkHandler>>,
+    job: Job,
+    Unrecoverable: new (message: string) => Error,
+  ): Promise<WorkDone> {
+    let item = itemOf(job);
+    for (;;) {
+      await this.#db.run((redis) => redis.hdel(this.#wished, String(job.id)));
+      const handler = handlers[item.kind];
+      if (!handler) throw new Unrecoverable(`Nobody handles work of the kind ${item.kind}.`);
+      let done: WorkDone;
+      try {
+        done = await handler(item);
+      } catch (thrown) {
+        if (!(thrown instanceof GryphusError && thrown.retry === 'never')) throw thrown;
+        throw Object.assign(new Unrecoverable(thrown.message), { cause: thrown });
+      }
+      const wished = await this.#wishOf(String(job.id));
+      if (!wished) return done;
+      item = { ...item, data: wished.data, attempt: 1 };
+    }
+  }
+
+  /** Wished after the last look at it and before it was gone from the queue, an item goes in again. */
+  async #again(job: Job): Promise<void> {
+    const wished = await this.#wishOf(String(job.id));
+    if (wished) await this.#add(job.name, itemOf(job).id, wished);
+  }
+
+  async #wish(id: string, item: Item): Promise<void> {
+    await this.#db.run((redis) => redis.hset(this.#wished, id, JSON.stringify(item)));
+  }
+
+  async #wishOf(id: string): Promise<Item | undefined> {
+    const text = await this.#db.run((redis) => redis.hget(this.#wished, id));
+    return text === null ? undefined : (JSON.parse(text) as Item);
+  }
+
+  async #add(kind: string, id: string, { data, options }: Item): Promise<void> {
+    const queue = await this.#open();
+    await this.#db.run(async () =>
+      queue.add(
+        kind,
+        { id, data },
+        {
+          jobId: jobId(kind, id),
+          removeOnComplete: true,
+          removeOnFail: true,
+          attempts: options.attempts ?? 1,
+          backoff: { type: 'exponential', delay: options.backoffMs ?? 1000 },
+          ...(options.delayMs !== undefined && { delay: options.delayMs }),
+        },
+      ),
+    );
+  }
+
+  #open(): Promise<BullQueue> {
+    this.#queue ??= import('bullmq').then(({ Queue }) => {
+      const queue = new Queue(this.#name, this.#bullOptions());
+      queue.on('error', () => undefined);
+      return queue;
+    });
+    return this.#queue;
+  }
+
+  #bullOptions() {
+    return { connection: { ...this.#db.bullOptions() }, prefix: bullPrefix(this.#db) };
+  }
+}
+
+/** What the loss of all of BullMQ's keys would be. */
+export async function forgetAllWork(db: Connection): Promise<void> {
+  for (const pattern of [`${bullPrefix(db)}:*`, `${db.prefix}wished:*`]) {
+    let at = '0';
+    do {
+      const [next, keys] = await db.run((redis) => redis.scan(at, 'MATCH', pattern, 'COUNT', 1000));
+      if (keys.length > 0) await db.run((redis) => redis.unlink(...keys));
+      at = next;
+    } while (at !== '0');
+  }
+}
+
+function bullPrefix(db: Connection): string {
+  return `${db.prefix}bull`;
+}
+
+/** BullMQ's ids have no colon and are no number. */
+function jobId(kind: string, id: string): string {
+  return `${encodeURIComponent(kind)}/${encodeURIComponent(id)}`;
+}
+
+function itemOf(job: Job): WorkItem {
+  const { id, data } = job.data as { readonly id: string; readonly data: Json };
+  return { kind: job.name, id, data, attempt: job.attemptsMade + 1 };
+}
