@@ -2,9 +2,13 @@
 // Shapes after Bharathi et al., "Characterization of Scientific Workflows", WORKS 2008, and CRAB's production DAGs.
 
 const out = [];
+const categories = new Set();
 const job = (name, category) => {
   out.push(`JOB ${name} job.sub`);
-  if (category !== undefined) out.push(`CATEGORY ${name} ${category}`);
+  if (category !== undefined) {
+    out.push(`CATEGORY ${name} ${category}`);
+    categories.add(category);
+  }
   return name;
 };
 const edge = (parents, children) => {
@@ -31,7 +35,12 @@ const SHAPES = {
       return name;
     });
     edge(background, [job('mImgtbl')]);
-    for (const [before, after] of [['mImgtbl', 'mAdd'], ['mAdd', 'mShrink'], ['mShrink', 'mJPEG']]) edge([before], [job(after)]);
+    for (const [before, after] of [
+      ['mImgtbl', 'mAdd'],
+      ['mAdd', 'mShrink'],
+      ['mShrink', 'mJPEG'],
+    ])
+      edge([before], [job(after)]);
   },
   /** Earthquake hazards: two extractions, seismograms of each rupture, peaks, two archives. */
   cybershake(size) {
@@ -60,8 +69,9 @@ const SHAPES = {
   },
   /** An experiment's analysis task: independent jobs with retries and throttles, and a final node that reports. */
   crab(size) {
-    for (const name of many('Job', size, 'task')) out.push(`RETRY ${name} 2 UNLESS-EXIT 2`, `VARS ${name} count="${name.slice(4)}"`);
-    out.push('MAXJOBS task 50', 'FINAL report job.sub');
+    for (const name of many('Job', size, 'task'))
+      out.push(`RETRY ${name} 2 UNLESS-EXIT 2`, `VARS ${name} count="${name.slice(4)}"`);
+    out.push('FINAL report job.sub');
   },
 };
 
@@ -72,4 +82,5 @@ if (!Object.hasOwn(SHAPES, shape ?? '')) {
 }
 out.push(`# ${shape}: node generate.mjs ${shape} ${size ?? ''}`.trimEnd());
 SHAPES[shape](Number(size ?? 4));
+for (const category of categories) out.push(`MAXJOBS ${category} 50`);
 console.log(out.join('\n'));

@@ -5,7 +5,7 @@ export type { DagCommand, DagEvent, Ending, JobChange, Limits, NodeLogEvent } fr
 export { DAG_STATUS, DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
 export { type DagGraph, descriptionOf, nameOf, placeOf } from './graph.ts';
 export { type DagSource, type LoadedDag, type LoadOptions, loadDag } from './language/load.ts';
-export { type DagEnd, runDag } from './manager/manager.ts';
+export { type DagEnd, runDag } from './manager/run.ts';
 export { type DagRun, limitsOf, nodesLogOf } from './manager/prepare.ts';
 export type {
   DagFiles,

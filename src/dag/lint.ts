@@ -50,7 +50,9 @@ function missingFiles(dag: DagGraph, node: number, files: LintFiles): readonly P
   const name = nameOf(dag, node);
   if (directory !== '' && !files.exists(directory)) {
     const mend = `Make ${directory}, or correct the DIR of ${name}.`;
-    return [{ ...placeOf(dag, node), severity, message: `The directory ${directory} of node ${name} does not exist`, mend }];
+    return [
+      { ...placeOf(dag, node), severity, message: `The directory ${directory} of node ${name} does not exist`, mend },
+    ];
   }
   const description = descriptionOf(dag, node);
   if (description.is === 'text') return [];
@@ -86,12 +88,7 @@ function scriptProblems(dag: DagGraph, node: number, files: LintFiles): readonly
   return found;
 }
 
-function unusedVars(
-  dag: DagGraph,
-  node: number,
-  files: LintFiles,
-  used: Map<string, boolean>,
-): readonly Problem[] {
+function unusedVars(dag: DagGraph, node: number, files: LintFiles, used: Map<string, boolean>): readonly Problem[] {
   const vars = dag.vars.get(node);
   if (vars === undefined) return [];
   const found: Problem[] = [];

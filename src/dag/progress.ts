@@ -114,19 +114,27 @@ function waitsFor(core: Core, node: number): string {
       return `The POST script of ${name} runs.`;
     case STATUS.submitted: {
       if (jobs === undefined) return `${name} is being submitted.`;
-      if (jobs.held > 0) return `${jobs.held} of ${jobs.procs} jobs of ${name} (cluster ${jobs.cluster}) are held; release them.`;
+      if (jobs.held > 0)
+        return `${jobs.held} of ${jobs.procs} jobs of ${name} (cluster ${jobs.cluster}) are held; release them.`;
       return `${jobs.queued} of ${jobs.procs} jobs of ${name} (cluster ${jobs.cluster}) are in the queue.`;
     }
     case STATUS.ready: {
       const waits = [...parentsOf(core.dag, node)].filter((p) => core.status[p] !== STATUS.done);
-      if (waits.length > 0) return `${name} waits for ${waits.slice(0, 5).map((p) => nameOf(core.dag, p)).join(', ')}.`;
+      if (waits.length > 0)
+        return `${name} waits for ${waits
+          .slice(0, 5)
+          .map((p) => nameOf(core.dag, p))
+          .join(', ')}.`;
       const category = core.dag.categories[core.dag.category[node] ?? -1];
       if (core.halted) return 'The DAG is halted.';
       return category === undefined
         ? `${name} is ready; a throttle keeps it from the queue.`
         : `${name} is ready; its category ${category.name} lets ${category.limit} into the queue at once.`;
     }
-    default:
+    case STATUS.notReady:
+    case STATUS.done:
+    case STATUS.error:
+    case STATUS.futile:
       return `${name} runs when all others have ended.`;
   }
 }

@@ -43,7 +43,13 @@ export function renameRescuesAfter(
   number: number,
   most: number,
 ): void {
-  const last = lastRescue((path) => files.exists(path), primary, multi, most, () => {});
+  const last = lastRescue(
+    (path) => files.exists(path),
+    primary,
+    multi,
+    most,
+    () => {},
+  );
   for (let n = number + 1; n <= last; n++) {
     const name = rescueName(primary, multi, n);
     if (files.exists(name)) files.rename(name, `${name}.old`);

@@ -31,7 +31,10 @@ export function claimSubmission(
   if (run.rescueFrom !== undefined && run.rescueFrom > 0) {
     const name = rescueName(primary, multi, run.rescueFrom);
     if (!files.exists(name)) {
-      throw new GryphusError('input-missing', `-dorescuefrom ${run.rescueFrom} specified, but rescue DAG file ${name} does not exist!`);
+      throw new GryphusError(
+        'input-missing',
+        `-dorescuefrom ${run.rescueFrom} specified, but rescue DAG file ${name} does not exist!`,
+      );
     }
   }
   files.remove(haltName(primary));
@@ -43,7 +46,14 @@ export function claimSubmission(
     (run.rescueFrom ?? 0) > 0 ||
     run.saveFile !== undefined ||
     options.updateSubmit === true ||
-    ((run.autoRescue ?? true) && lastRescue((path) => files.exists(path), primary, multi, most, () => {}) > 0);
+    ((run.autoRescue ?? true) &&
+      lastRescue(
+        (path) => files.exists(path),
+        primary,
+        multi,
+        most,
+        () => {},
+      ) > 0);
   if (goesOn) return;
   const there = submissionFiles(primary).filter((file) => files.exists(file));
   if (there.length === 0) return;

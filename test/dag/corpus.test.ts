@@ -46,7 +46,9 @@ describe('what the real DAGMan did', () => {
 });
 
 describe('what is wrong in a DAG is named with its place', () => {
-  const wrong = CASES.filter((one) => one.checker !== undefined && one.name !== 'err cycle two' && one.name !== 'err cycle three');
+  const wrong = CASES.filter(
+    (one) => one.checker !== undefined && one.name !== 'err cycle two' && one.name !== 'err cycle three',
+  );
   it.each(wrong)('$name', async (one) => {
     stage = new Stage(one.files);
     const outcome = await stage.submit(one.argv);
@@ -67,6 +69,11 @@ describe('messages of the log that tools look for', () => {
     if (outcome.refused !== undefined) return;
     const mask = (line: string): string => line.replaceAll(/\((ID|\d+)\.(\d+)(\.0)?\)/g, '(ID.$2)');
     const ours = new Set(outcome.messages.map(mask));
-    expect(one.messages.filter((line) => WANTED.test(line)).map(mask).filter((line) => !ours.has(line))).toEqual([]);
+    expect(
+      one.messages
+        .filter((line) => WANTED.test(line))
+        .map(mask)
+        .filter((line) => !ours.has(line)),
+    ).toEqual([]);
   });
 });

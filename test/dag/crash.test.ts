@@ -1,7 +1,7 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NodeSubmit, ScriptRun } from '../../src/dag/manager/world.ts';
-import { type DagEnd, runDag } from '../../src/dag/manager/manager.ts';
+import { type DagEnd, runDag } from '../../src/dag/manager/run.ts';
 import { codeOf, dagText, expected, type ModelDag, type ModelNode, nodeName } from './support/model.ts';
 import { Killed, memoryFiles, MemoryJournal, type SimBehaviour, SimWorld } from './support/sim-world.ts';
 
@@ -27,7 +27,9 @@ const dag: fc.Arbitrary<ModelDag> = fc.integer({ min: 1, max: 8 }).chain((count)
   fc.record({
     nodes: fc
       .tuple(...Array.from({ length: count }, (_, i) => node(i)))
-      .map((nodes) => nodes.map((n, i) => (n.done ? { ...n, parents: n.parents.filter((p) => p < i && nodes[p]?.done) } : n))),
+      .map((nodes) =>
+        nodes.map((n, i) => (n.done ? { ...n, parents: n.parents.filter((p) => p < i && nodes[p]?.done) } : n)),
+      ),
     final: fc.constantFrom(undefined, undefined, 0, 4),
   }),
 );
@@ -38,7 +40,9 @@ function behaviourOf(model: ModelDag): SimBehaviour {
     submit(request: NodeSubmit) {
       const of = request.node === 'F' ? [model.final ?? 0] : (model.nodes[numberOf(request.node)]?.job ?? []);
       const duration = 1000 + ((request.node.length * 7 + request.retry * 13 + numberOf(request.node) * 31) % 5) * 700;
-      return { procs: [{ startAfter: 500, run: { duration: duration || 1000, end: { code: codeOf(of, request.retry) } } }] };
+      return {
+        procs: [{ startAfter: 500, run: { duration: duration || 1000, end: { code: codeOf(of, request.retry) } } }],
+      };
     },
     script(run: ScriptRun) {
       const node = model.nodes[numberOf(run.node)];
@@ -58,7 +62,12 @@ interface Played {
 const RUN = { files: ['x.dag'], dagmanId: 9, version: '0.0.0' };
 
 /** Runs a DAG; the manager dies at each of these calls of its world, counted anew in each of its lives. */
-async function play(text: string, behaviour: SimBehaviour, kills: readonly number[], prepare?: (w: SimWorld) => void): Promise<Played> {
+async function play(
+  text: string,
+  behaviour: SimBehaviour,
+  kills: readonly number[],
+  prepare?: (w: SimWorld) => void,
+): Promise<Played> {
   const files = memoryFiles({ 'x.dag': text });
   const world = new SimWorld(behaviour, files, new MemoryJournal());
   prepare?.(world);
@@ -110,7 +119,7 @@ describe('a DAG against a naive model', () => {
         expect(submits(played)).toEqual(wanted.submits);
         expectExactlyOnce(played);
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   });
 
@@ -125,7 +134,7 @@ describe('a DAG against a naive model', () => {
         expect(submits(played)).toEqual(wanted.submits);
         expectExactlyOnce(played);
       }),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
   });
 
@@ -168,7 +177,10 @@ const aborting: SimBehaviour = {
     procs: [
       {
         startAfter: 200,
-        run: { duration: request.node === 'LONG' ? 500_000 : 1000, end: { code: request.node === 'B' ? 3 : request.node === 'F' ? 1 : 0 } },
+        run: {
+          duration: request.node === 'LONG' ? 500_000 : 1000,
+          end: { code: request.node === 'B' ? 3 : request.node === 'F' ? 1 : 0 },
+        },
       },
     ],
   }),

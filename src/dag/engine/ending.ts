@@ -166,7 +166,12 @@ function removeServices(core: Core): void {
   for (const node of core.dag.services) {
     const jobs = core.jobs.get(node);
     if (core.status[node] !== STATUS.submitted || jobs === undefined) continue;
-    core.out.push({ do: 'remove-node', node, cluster: jobs.cluster, reason: 'DAG finished: a service ends with its DAG.' });
+    core.out.push({
+      do: 'remove-node',
+      node,
+      cluster: jobs.cluster,
+      reason: 'DAG finished: a service ends with its DAG.',
+    });
     core.counts.services--;
     nodeDone(core, node, false);
   }

@@ -1,15 +1,6 @@
 import type { DagGraph } from '../graph.ts';
 import type { ScriptType } from '../language/commands.ts';
-import {
-  type Core,
-  type CoreOptions,
-  canSubmit,
-  forceStatus,
-  jobstate,
-  newCore,
-  nodeName,
-  say,
-} from './core.ts';
+import { type Core, type CoreOptions, canSubmit, forceStatus, jobstate, newCore, nodeName, say } from './core.ts';
 import { checkEnd, sayStatus, shutdown } from './ending.ts';
 import { jobChanged } from './jobs.ts';
 import type { DagCommand, DagEvent } from './messages.ts';

@@ -1,16 +1,5 @@
 import { KIND } from '../graph.ts';
-import {
-  type Core,
-  isService,
-  type JobSet,
-  jobstate,
-  MARK,
-  nodeName,
-  PROC,
-  say,
-  setMark,
-  setStatus,
-} from './core.ts';
+import { type Core, isService, type JobSet, jobstate, MARK, nodeName, PROC, say, setMark, setStatus } from './core.ts';
 import { abortedBy, crash } from './ending.ts';
 import type { Ending, JobChange } from './messages.ts';
 import { logTime } from '../times.ts';
@@ -216,7 +205,7 @@ export function newJobSet(cluster: number, procs: number): JobSet {
     held: 0,
     failed: 0,
     state: new Uint8Array(procs).fill(PROC.idle),
-    exit: new Array<number | undefined>(procs).fill(undefined),
+    exit: Array.from({ length: procs }, () => undefined),
   };
 }
 

@@ -65,7 +65,13 @@ export type DagCommand =
   /** A line for the DAG manager's log. */
   | { readonly do: 'say'; readonly text: string }
   /** A line for the jobstate log. `id`: a job, a return value, or `-`. */
-  | { readonly do: 'jobstate'; readonly node: number; readonly word: string; readonly id: string; readonly sequence: number }
+  | {
+      readonly do: 'jobstate';
+      readonly node: number;
+      readonly word: string;
+      readonly id: string;
+      readonly sequence: number;
+    }
   /** An event for the node jobs' user log that no job writes. */
   | { readonly do: 'log'; readonly node: number; readonly event: NodeLogEvent }
   | { readonly do: 'finish'; readonly code: number; readonly removed: boolean; readonly crashed: boolean };

@@ -134,9 +134,13 @@ function jobMacro(core: Core, node: number, macro: string): string | undefined {
     case 'RETURN':
       return String(core.postReturn.get(node) ?? NO_RETURN.none);
     case 'EXIT_CODES':
-      return exitCodes(jobs).map(([code]) => code).join(',');
+      return exitCodes(jobs)
+        .map(([code]) => code)
+        .join(',');
     case 'EXIT_CODE_COUNTS':
-      return exitCodes(jobs).map(([code, count]) => `${code}:${count}`).join(',');
+      return exitCodes(jobs)
+        .map(([code, count]) => `${code}:${count}`)
+        .join(',');
     case 'EXIT_CODE_LIST':
       return (jobs?.exit ?? []).filter((code) => code !== undefined).join(',');
     case 'PRE_SCRIPT_RETURN':

@@ -105,7 +105,10 @@ export function submitFailed(core: Core, node: number, reason: string, again: bo
   const most = core.settings.DAGMAN_MAX_SUBMIT_ATTEMPTS;
   if (again && tries < most && core.exitCode === undefined) {
     const seconds = 2 ** (tries - 1);
-    say(core, `Job submit try ${tries}/${most} failed, will try again in >= ${seconds} second${seconds === 1 ? '' : 's'}.`);
+    say(
+      core,
+      `Job submit try ${tries}/${most} failed, will try again in >= ${seconds} second${seconds === 1 ? '' : 's'}.`,
+    );
     setStatus(core, node, STATUS.ready);
     const at = core.now + seconds * 1000;
     core.resting.push({ node, at });

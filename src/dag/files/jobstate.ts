@@ -1,7 +1,14 @@
 import { unixSeconds } from '../times.ts';
 
 /** A line about a node (Pegasus' jobstate log; manual, "Machine-readable event history"). `tag`: the job's site, or `-`. */
-export function jobstateLine(at: number, node: string, word: string, id: string, tag: string, sequence: number): string {
+export function jobstateLine(
+  at: number,
+  node: string,
+  word: string,
+  id: string,
+  tag: string,
+  sequence: number,
+): string {
   return `${unixSeconds(at)} ${node} ${word} ${id} ${tag} - ${sequence}\n`;
 }
 

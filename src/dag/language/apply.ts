@@ -27,7 +27,9 @@ export function findNode(context: ApplyContext, name: string): number {
   const node = context.scope.names.get(context.fullName(name));
   if (node !== undefined) return node;
   if (context.scope.splices.has(context.fullName(name))) throw new Complaint(`Cannot be applied to splice ${name}`);
-  const outside = name.includes('+') ? 'A command about a node of a splice stands in the file of the splice.' : undefined;
+  const outside = name.includes('+')
+    ? 'A command about a node of a splice stands in the file of the splice.'
+    : undefined;
   throw new Complaint(`References undefined node ${name}`, outside);
 }
 
@@ -57,14 +59,18 @@ export function applyModifier(command: NodeModifier, context: ApplyContext): voi
         const old = table.setScript(node, command.type, command.script);
         if (old === undefined) continue;
         const name = table.names[node];
-        warn(4, `node ${name} already has ${command.type} script <${old.command}> assigned; changing to <${command.script.command}>`);
+        warn(
+          4,
+          `node ${name} already has ${command.type} script <${old.command}> assigned; changing to <${command.script.command}>`,
+        );
       }
       return;
     case 'retry':
       for (const node of nodesNamed(context, command.node)) {
         onlyJobs(context, node, 'can not have a retry specification');
         table.retryMax[node] = command.max;
-        if (command.unlessExit !== undefined && command.unlessExit !== 0) table.unlessExit.set(node, command.unlessExit);
+        if (command.unlessExit !== undefined && command.unlessExit !== 0)
+          table.unlessExit.set(node, command.unlessExit);
       }
       return;
     case 'abort':

@@ -62,7 +62,10 @@ export class Builder {
     for (const throttle of this.root.throttles.values()) {
       const warn = this.warner(whole, undefined);
       if (throttle.nodes < 1) {
-        warn(2, `category ${throttle.name} has no assigned nodes, so the throttle setting (${throttle.limit}) will have no effect`);
+        warn(
+          2,
+          `category ${throttle.name} has no assigned nodes, so the throttle setting (${throttle.limit}) will have no effect`,
+        );
       }
       if (throttle.limit < 0) warn(2, `category ${throttle.name} has no throttle value set`);
     }
@@ -133,34 +136,22 @@ export class Builder {
   /** What the first pass is for. */
   private define(command: Command, reading: Reading, place: Place): void {
     const { scope } = reading;
-    switch (command.cmd) {
-      case 'node':
-        this.addNode(command, reading, place);
-        return;
-      case 'splice':
-        this.addSplice(command, reading, place);
-        return;
-      case 'description':
-        if (scope.descriptions.has(command.name)) {
-          this.warner(place, 'SUBMIT_DESCRIPTION')(4, `The name ${command.name} is used again; the last description counts`);
-        }
-        scope.descriptions.set(command.name, command.text);
-        return;
-      case 'reject':
-        throw new Complaint(`DAG marked as rejected at ${place.file}:${place.line}`);
-      case 'dot':
-        if (this.first(this.dot, command.dot.file, reading, place, 'DOT')) this.dot = command.dot;
-        return;
-      case 'node-status':
-        if (this.first(this.nodeStatus, command.status.file, reading, place, 'NODE_STATUS_FILE')) {
-          this.nodeStatus = command.status;
-        }
-        return;
-      case 'jobstate':
-        if (this.first(this.jobstateLog, command.file, reading, place, 'JOBSTATE_LOG')) this.jobstateLog = command.file;
-        return;
-      default:
-        return;
+    if (command.cmd === 'node') this.addNode(command, reading, place);
+    else if (command.cmd === 'splice') this.addSplice(command, reading, place);
+    else if (command.cmd === 'description') {
+      if (scope.descriptions.has(command.name)) {
+        const warn = this.warner(place, 'SUBMIT_DESCRIPTION');
+        warn(4, `The name ${command.name} is used again; the last description counts`);
+      }
+      scope.descriptions.set(command.name, command.text);
+    } else if (command.cmd === 'reject') throw new Complaint(`DAG marked as rejected at ${place.file}:${place.line}`);
+    else if (command.cmd === 'dot') {
+      if (this.first(this.dot, command.dot.file, reading, place, 'DOT')) this.dot = command.dot;
+    } else if (command.cmd === 'node-status') {
+      const { status } = command;
+      if (this.first(this.nodeStatus, status.file, reading, place, 'NODE_STATUS_FILE')) this.nodeStatus = status;
+    } else if (command.cmd === 'jobstate') {
+      if (this.first(this.jobstateLog, command.file, reading, place, 'JOBSTATE_LOG')) this.jobstateLog = command.file;
     }
   }
 
@@ -185,23 +176,37 @@ export class Builder {
     const { scope, munge } = reading;
     const name = munge + command.name;
     if (!this.settings.DAGMAN_ALLOW_ANY_NODE_NAME_CHARACTERS && command.name.includes('+')) {
-      throw new Complaint('Node name contains illegal character', 'A + parts the name of a splice from its node; leave it out.');
+      throw new Complaint(
+        'Node name contains illegal character',
+        'A + parts the name of a splice from its node; leave it out.',
+      );
     }
-    if (scope.names.has(name) || scope.splices.has(name)) throw new Complaint(`Node ${name} is already defined in the DAG`);
+    if (scope.names.has(name) || scope.splices.has(name))
+      throw new Complaint(`Node ${name} is already defined in the DAG`);
     if (this.useDagDir && command.dir !== undefined) {
       throw new Complaint('Node DIR <directory> sub-command can not be used with -UseDagDir');
     }
-    if (command.type === 'FINAL' && scope.final !== undefined) throw new Complaint('Final node is already defined in the DAG');
-    if (command.type === 'FINAL' && scope !== this.root) throw new Complaint('Spliced DAGs can not contain a final node');
+    if (command.type === 'FINAL' && scope.final !== undefined)
+      throw new Complaint('Final node is already defined in the DAG');
+    if (command.type === 'FINAL' && scope !== this.root)
+      throw new Complaint('Spliced DAGs can not contain a final node');
     if (command.type === 'PROVISIONER' && (scope.provisioner !== undefined || scope !== this.root)) {
       throw new Complaint('A DAG has one provisioner node, and a spliced DAG none');
     }
     let flags = command.noop ? FLAG.noop : 0;
     if (command.done && (command.type === 'JOB' || command.type === 'SUBDAG')) flags |= FLAG.done;
-    else if (command.done) this.warner(place, command.type)(4, `${command.type} node ${name} can not be marked as DONE`);
+    else if (command.done)
+      this.warner(place, command.type)(4, `${command.type} node ${name} can not be marked as DONE`);
     const { submit, type } = this.submitOf(command, reading, name);
     const directory = inDirectory(reading.dir, command.dir ?? '');
-    const node = this.table.add(scope.prefix + name, type, submit, directory === '' ? reading.dir : directory, flags, place);
+    const node = this.table.add(
+      scope.prefix + name,
+      type,
+      submit,
+      directory === '' ? reading.dir : directory,
+      flags,
+      place,
+    );
     scope.names.set(name, node);
     if (this.table.kind[node] === KIND.service) scope.services.push(node);
     else scope.nodes.push(node);

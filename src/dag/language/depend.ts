@@ -65,7 +65,8 @@ function resolve(
   if (nodes.length === 0) throw new Complaint(`${names.join(' ')} has no nodes that could be connected`);
   for (const node of nodes) {
     const kind = table.kind[node] ?? 0;
-    if (kind !== KIND.job) throw new Complaint(`${KIND_WORD[kind]} node ${table.names[node]} can not have dependencies`);
+    if (kind !== KIND.job)
+      throw new Complaint(`${KIND_WORD[kind]} node ${table.names[node]} can not have dependencies`);
   }
   if (nodes.length === 1) return nodes;
   return [...new Set(nodes)].sort((a, b) => a - b);

@@ -36,7 +36,8 @@ export class LineReader {
       whole += `${line.slice(0, -1)} `;
       line = this.raw();
     }
-    if (line === undefined) throw new Complaint('The file ends in a line that is to be continued', 'Remove the last \\.');
+    if (line === undefined)
+      throw new Complaint('The file ends in a line that is to be continued', 'Remove the last \\.');
     return whole + line;
   }
 }

@@ -48,7 +48,12 @@ export function loadDag(files: readonly string[], source: DagSource, options: Lo
   for (const file of files) {
     const text = source.read(file);
     if (text === undefined) {
-      report({ file, line: 0, severity: 'error', message: `Failed to open DAG ${file}: Provided file path does not exist` });
+      report({
+        file,
+        line: 0,
+        severity: 'error',
+        message: `Failed to open DAG ${file}: Provided file path does not exist`,
+      });
     } else read.push({ file, dir: options.useDagDir === true ? directoryOf(file) : '', text });
   }
   const own = read.map((one) => forTheManager(one, report));
@@ -58,12 +63,21 @@ export function loadDag(files: readonly string[], source: DagSource, options: Lo
   const munge = files.length > 1 && settings.DAGMAN_MUNGE_NODE_NAMES;
   read.forEach(({ file, dir, text }, i) => builder.addFile(file, dir, text, munge ? `${i}.` : ''));
   const dag = builder.finish(settings.DAGMAN_DEFAULT_PRIORITY + (options.priority ?? 0));
-  const attributes = own.flatMap((commands) => commands.flatMap(({ command: c }) => (c.cmd === 'set-attr' ? [c.line] : [])));
+  const attributes = own.flatMap((commands) =>
+    commands.flatMap(({ command: c }) => (c.cmd === 'set-attr' ? [c.line] : [])),
+  );
   const environment = (action: 'SET' | 'GET'): readonly string[] =>
     own.flatMap((commands) =>
       commands.flatMap(({ command: c }) => (c.cmd === 'env' && c.action === action ? [c.variables] : [])),
     );
-  return { dag, settings, configFile, attributes, environment: { set: environment('SET'), get: environment('GET') }, problems };
+  return {
+    dag,
+    settings,
+    configFile,
+    attributes,
+    environment: { set: environment('SET'), get: environment('GET') },
+    problems,
+  };
 }
 
 interface DagText {

@@ -37,7 +37,8 @@ export function parseNode(type: NodeType, line: Lexer, context: ParseContext): C
   const closing = type === 'SUBDAG' ? undefined : closingOf(submit);
   if (closing !== undefined) {
     const block = inlineBlock(closing, context.lines);
-    if (block.text === '') throw new Complaint(`The inline submit description of ${name} is empty`, 'Write its commands.');
+    if (block.text === '')
+      throw new Complaint(`The inline submit description of ${name} is empty`, 'Write its commands.');
     inline = block.text;
     words = new Lexer(block.after);
   }
@@ -47,7 +48,8 @@ export function parseNode(type: NodeType, line: Lexer, context: ParseContext): C
   for (let word = words.next(); word !== ''; word = words.next()) {
     if (sameWord(word, 'NOOP')) noop = true;
     else if (sameWord(word, 'DONE')) done = true;
-    else if (sameWord(word, 'DIR')) dir = required(words.nextUnquoted(), 'No directory path provided for DIR subcommand');
+    else if (sameWord(word, 'DIR'))
+      dir = required(words.nextUnquoted(), 'No directory path provided for DIR subcommand');
     else throw unexpected(word);
   }
   return { cmd: 'node', type, name, submit, inline, dir, noop, done };

@@ -65,7 +65,10 @@ export function liftSplices(scope: Scope, warn: (strictness: number, message: st
       const own = scope.descriptions.get(key);
       if (own === undefined) scope.descriptions.set(key, text);
       else if (own !== text) {
-        warn(4, `Conflicting inline descriptions using the same name '${key}' between ${scope.label} and splice ${name}`);
+        warn(
+          4,
+          `Conflicting inline descriptions using the same name '${key}' between ${scope.label} and splice ${name}`,
+        );
       }
     }
   }

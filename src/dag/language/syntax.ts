@@ -10,7 +10,8 @@ export const SYNTAX = {
   SUBMIT_DESCRIPTION: 'SUBMIT-DESCRIPTION <name> { … } with the braces at the ends of their lines',
   CATEGORY: 'CATEGORY <node> <name>',
   PARENT: '[WEAK] PARENT <node> … CHILD <node> …',
-  SCRIPT: 'SCRIPT [DEFER <status> <seconds>] [DEBUG <file> STDOUT|STDERR|ALL] PRE|POST|HOLD <node> <script> [<argument> …]',
+  SCRIPT:
+    'SCRIPT [DEFER <status> <seconds>] [DEBUG <file> STDOUT|STDERR|ALL] PRE|POST|HOLD <node> <script> [<argument> …]',
   RETRY: 'RETRY <node> <max retries> [UNLESS-EXIT <code>]',
   ABORT_DAG_ON: 'ABORT-DAG-ON <node> <status> [RETURN <code>]',
   VARS: 'VARS <node> [PREPEND|APPEND] <name>="<value>" …',

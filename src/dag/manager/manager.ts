@@ -3,24 +3,18 @@ import type { DagCommand, DagEvent } from '../engine/messages.ts';
 import { type DagGraph, directoryOf, nameOf } from '../graph.ts';
 import type { ScriptType } from '../language/commands.ts';
 import { inDirectory } from '../names.ts';
-import { formatProblem, type Problem } from '../problem.ts';
 import { haltName } from '../rescue.ts';
-import { logTime } from '../times.ts';
+import { headerLines, logJobs } from './batch-log.ts';
 import { nodeSubmit, type SubmitOptions } from './node-submit.ts';
 import { Outputs } from './outputs.ts';
 import { Pending } from './pending.ts';
-import { type DagRun, limitsOf, nodesLogOf, prepare, primaryOf } from './prepare.ts';
+import { type DagRun, primaryOf } from './prepare.ts';
 import type { DagWorld, Happening, JournalBegin, JournalEntry } from './world.ts';
 
 /** Submits that go to the queue in one request, before what happened meanwhile is looked at. */
 const SUBMIT_CHUNK = 1000;
 /** Milliseconds between two looks for a halt file. */
 const HALT_LOOK = 5000;
-
-export type DagEnd =
-  | { readonly is: 'ended'; readonly exitCode: number; readonly problems: readonly Problem[] }
-  /** It was told to stop; run it again to go on. */
-  | { readonly is: 'stopped' };
 
 interface RunningScript {
   readonly node: number;
@@ -29,47 +23,13 @@ interface RunningScript {
   readonly argv: readonly string[];
 }
 
-/** Runs a DAG to its end, or goes on with one whose manager died; `journal` says which. */
-export async function runDag(run: DagRun, world: DagWorld): Promise<DagEnd> {
-  const entries = world.journal.read();
-  const begun = entries[0]?.begin;
-  const { loaded, begin, notes } = prepare(run, world.files, begun);
-  const errors = loaded.problems.filter((problem) => problem.severity === 'error');
-  if (errors.length > 0) {
-    const lines = [...errors.map((e) => `ERROR: ${formatProblem(e)}`), `Failed to parse ${primaryOf(run)}`];
-    const out = lines.map((line) => `${logTime(world.now())} ${line}\n`).join('');
-    world.files.append(`${primaryOf(run)}.dagman.out`, out);
-    return { is: 'ended', exitCode: 1, problems: loaded.problems };
-  }
-  const engine = new Engine(loaded.dag, {
-    settings: loaded.settings,
-    limits: limitsOf(run, loaded.settings),
-    dagmanId: run.dagmanId,
-    firstSequence: begin.firstSequence,
-  });
-  const nodesLog = nodesLogOf(run, loaded.settings, world.files);
-  const outputs = new Outputs(world.files, engine, {
-    dagFiles: run.files,
-    primary: primaryOf(run),
-    nodesLog,
-    logEvent: (event) => world.logEvent(event),
-    nextRescue: Math.min(begin.lastRescue + 1, Math.max(1, loaded.settings.DAGMAN_MAX_RESCUE_NUM)),
-  });
-  const manager = new Manager(run, world, engine, outputs, nodesLog, loaded.problems, begin);
-  const opening = [...loaded.problems.map((p) => `Warning: ${p.message}`), ...notes];
-  if (begun === undefined) manager.begin(opening);
-  else await manager.recover(entries, opening);
-  return manager.loop();
-}
-
 /** The driver: carries events from the world to the engine and its commands back, each batch journalled first. */
-class Manager {
+export class Manager {
   private readonly run: DagRun;
   private readonly world: DagWorld;
   private readonly engine: Engine;
   private readonly outputs: Outputs;
   private readonly submitOptions: SubmitOptions;
-  private readonly problems: readonly Problem[];
   private readonly begun: JournalBegin;
   private startedAt = 0;
   /** Nodes whose submit is asked for and not answered, in order. */
@@ -80,20 +40,11 @@ class Manager {
   private statusAt: number | undefined;
   private cursor: string | undefined;
 
-  constructor(
-    run: DagRun,
-    world: DagWorld,
-    engine: Engine,
-    outputs: Outputs,
-    nodesLog: string,
-    problems: readonly Problem[],
-    begun: JournalBegin,
-  ) {
+  constructor(run: DagRun, world: DagWorld, engine: Engine, outputs: Outputs, nodesLog: string, begun: JournalBegin) {
     this.run = run;
     this.world = world;
     this.engine = engine;
     this.outputs = outputs;
-    this.problems = problems;
     this.begun = begun;
     this.submitOptions = {
       dagmanId: run.dagmanId,
@@ -145,7 +96,8 @@ class Manager {
     this.outputs.flush();
   }
 
-  async loop(): Promise<DagEnd> {
+  /** Runs until the DAG has ended: its exit code; or until it is told to stop. */
+  async loop(): Promise<number | 'stopped'> {
     while (this.engine.core.exitCode === undefined) {
       const events: DagEvent[] = [];
       if (this.toSubmit.length > 0) events.push(...(await this.submitSome()));
@@ -153,13 +105,17 @@ class Manager {
       const until = events.length > 0 || this.toSubmit.length > 0 ? now : this.until(now);
       const stopped = this.takeAll(await this.world.next(until), events);
       if (events.length > 0 || this.due()) await this.advance(events);
-      if (stopped && this.engine.core.exitCode === undefined) return { is: 'stopped' };
+      if (stopped && this.engine.core.exitCode === undefined) return 'stopped';
     }
-    return { is: 'ended', exitCode: this.engine.core.exitCode, problems: this.problems };
+    return this.engine.core.exitCode;
   }
 
   private until(now: number): number {
-    return Math.min(now + HALT_LOOK, this.wakeAt ?? Number.POSITIVE_INFINITY, this.statusAt ?? Number.POSITIVE_INFINITY);
+    return Math.min(
+      now + HALT_LOOK,
+      this.wakeAt ?? Number.POSITIVE_INFINITY,
+      this.statusAt ?? Number.POSITIVE_INFINITY,
+    );
   }
 
   private due(): boolean {
@@ -223,54 +179,16 @@ class Manager {
   private think(entry: JournalEntry, first: boolean, opening: readonly string[] = []): readonly DagCommand[] {
     const { engine, outputs } = this;
     if (first) this.startedAt = entry.at;
-    this.logBefore(entry);
+    logJobs(entry, engine.core, outputs);
     if (first) outputs.writeDot(entry.at, true);
     const commands = first ? engine.start(entry.at) : engine.step(entry.events, entry.at);
-    if (first) this.sayHeader(entry.at, opening);
+    if (first) {
+      const { batchName, nodesLog } = this.submitOptions;
+      for (const line of headerLines(this.run, batchName, nodesLog, opening)) outputs.say(entry.at, line);
+      outputs.internal(entry.at, `DAGMAN_STARTED ${this.run.dagmanId}.0`);
+    }
     outputs.take(commands, entry.at);
     return commands;
-  }
-
-  private sayHeader(at: number, opening: readonly string[]): void {
-    const { outputs, run } = this;
-    const stars = '******************************************************';
-    const lines = [
-      stars,
-      '** condor_dagman (CONDOR_DAGMAN) STARTING UP',
-      `** Gryphus ${run.version}`,
-      stars,
-      `Workflow batch-id: <${run.dagmanId}.0>`,
-      `Workflow batch-name: <${this.submitOptions.batchName}>`,
-      `Default node log file is: <${this.submitOptions.nodesLog}>`,
-      `Parsing ${run.files.length} dagfiles`,
-      ...run.files.map((file) => `Parsing ${file} ...`),
-      ...opening,
-    ];
-    for (const line of lines) outputs.say(at, line);
-    outputs.internal(at, `DAGMAN_STARTED ${run.dagmanId}.0`);
-  }
-
-  /** The node jobs' log gets what the jobs did before the engine draws its conclusions. */
-  private logBefore(entry: JournalEntry): void {
-    const { core } = this.engine;
-    for (const event of entry.events) {
-      if (event.is === 'submitted') {
-        const node = nameOf(this.dag, event.node);
-        for (let proc = 0; proc < event.procs; proc++) {
-          this.outputs.logJob({ about: 'job', at: entry.at, node, cluster: event.cluster, proc, change: { what: 'submit' } });
-        }
-      } else if (event.is === 'job') {
-        const node = core.byCluster.get(event.cluster) ?? this.submittedIn(entry, event.cluster);
-        if (node === undefined) continue;
-        const { cluster, proc, change } = event;
-        this.outputs.logJob({ about: 'job', at: entry.at, node: nameOf(this.dag, node), cluster, proc, change });
-      }
-    }
-  }
-
-  private submittedIn(entry: JournalEntry, cluster: number): number | undefined {
-    for (const event of entry.events) if (event.is === 'submitted' && event.cluster === cluster) return event.node;
-    return undefined;
   }
 
   private writeFiles(commands: readonly DagCommand[], at: number, first: boolean): void {
@@ -307,7 +225,10 @@ class Manager {
     else if (command.do === 'remove-all') {
       const { services, final } = this.dag;
       const keep = command.beforeFinal ? [...services, ...(final === undefined ? [] : [final])] : [];
-      await this.world.removeAll(command.reason, keep.map((node) => nameOf(this.dag, node)));
+      await this.world.removeAll(
+        command.reason,
+        keep.map((node) => nameOf(this.dag, node)),
+      );
     }
   }
 

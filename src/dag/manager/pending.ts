@@ -13,7 +13,8 @@ export class Pending {
   /** What a batch of the journal answers. */
   answer(events: readonly DagEvent[]): void {
     for (const event of events) {
-      if (event.is === 'submitted' || event.is === 'submit-failed' || event.is === 'unsent') this.asked.delete(event.node);
+      if (event.is === 'submitted' || event.is === 'submit-failed' || event.is === 'unsent')
+        this.asked.delete(event.node);
       else if (event.is === 'script-ended') this.running.get(`${event.type} ${event.node}`)?.shift();
     }
   }

@@ -46,7 +46,8 @@ export function prepare(run: DagRun, files: DagFiles, begun: JournalBegin | unde
   const from = run.saveFile === undefined ? begin.rescueFile : savePointPath(primaryOf(run), run.saveFile);
   if (from !== undefined) {
     const text = files.read(from);
-    if (text === undefined) problems.push({ file: from, line: 0, severity: 'error', message: `${from} does not exist` });
+    if (text === undefined)
+      problems.push({ file: from, line: 0, severity: 'error', message: `${from} does not exist` });
     else problems.push(...applyRescue(dag, text, from));
     notes.push(
       ...(run.saveFile === undefined

@@ -49,7 +49,13 @@ export interface ScriptRun {
 
 /** What happened in the world. `cursor` says where reading goes on after a crash. */
 export type Happening =
-  | { readonly is: 'job'; readonly cluster: number; readonly proc: number; readonly change: JobChange; readonly cursor: string }
+  | {
+      readonly is: 'job';
+      readonly cluster: number;
+      readonly proc: number;
+      readonly change: JobChange;
+      readonly cursor: string;
+    }
   | { readonly is: 'provisioned'; readonly cursor?: string }
   | {
       readonly is: 'script-ended';
@@ -137,5 +143,12 @@ export interface DagWorld {
 
 /** What the node jobs' log (`.nodes.log`) gets to see. */
 export type JobLogEvent =
-  | { readonly about: 'job'; readonly at: number; readonly node: string; readonly cluster: number; readonly proc: number; readonly change: JobChange | { readonly what: 'submit' } }
+  | {
+      readonly about: 'job';
+      readonly at: number;
+      readonly node: string;
+      readonly cluster: number;
+      readonly proc: number;
+      readonly change: JobChange | { readonly what: 'submit' };
+    }
   | { readonly about: 'node'; readonly at: number; readonly node: string; readonly event: NodeLogEvent };

@@ -42,7 +42,11 @@ function compareNodes(one: CorpusCase, outcome: Outcome, same: Same): void {
   same('attempts', real.sort(byName), Object.entries(ours).sort(byName));
   if (one.flags?.includes('racy') === true) return;
   const order = (one.submit_order ?? []).map(fromOctal).filter(isReal);
-  same('submit order', order, submits.flatMap((s) => Array.from({ length: s.procs }, () => s.node)));
+  same(
+    'submit order',
+    order,
+    submits.flatMap((s) => Array.from({ length: s.procs }, () => s.node)),
+  );
 }
 
 function byName(a: readonly [string, number], b: readonly [string, number]): number {
@@ -51,12 +55,14 @@ function byName(a: readonly [string, number], b: readonly [string, number]): num
 
 /** Node names in the corpus have what is not ASCII in octal. */
 function fromOctal(name: string): string {
-  const bytes = name.replaceAll(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+  const bytes = name.replaceAll(/\\([0-7]{3})/g, (_all, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8)),
+  );
   return Buffer.from(bytes, 'latin1').toString();
 }
 
 function compareFiles(one: CorpusCase, stage: Stage, same: Same): void {
-  const primary = one.argv.find((word) => /dag$/.test(word) && !word.startsWith('-')) ?? 'x.dag';
+  const primary = one.argv.find((word) => word.endsWith('dag') && !word.startsWith('-')) ?? 'x.dag';
   const hangs = typeof one.dagman_exit === 'string' && one.dagman_exit.startsWith('still');
   const statusFile = Object.keys(one.outputs).find((name) => name.endsWith('.ns')) ?? 'ns.txt';
   if (one.node_status !== undefined && !hangs) {

@@ -1,8 +1,18 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { diskFiles } from '../../../src/dag/local.ts';
-import { type DagEnd, runDag } from '../../../src/dag/manager/manager.ts';
+import { type DagEnd, runDag } from '../../../src/dag/manager/run.ts';
 import type { DagRun } from '../../../src/dag/manager/prepare.ts';
 import { formatProblem } from '../../../src/dag/problem.ts';
 import { claimSubmission, submissionFiles } from '../../../src/dag/submission.ts';
@@ -67,7 +77,10 @@ export function loadCorpus(path: string): readonly CorpusCase[] {
   return rest.map((line) => {
     const one = JSON.parse(line) as CorpusCase;
     const files = Object.fromEntries(
-      Object.entries(one.files).map(([name, text]) => [name, text.startsWith('std:') ? (std[text.slice(4)] ?? '') : text]),
+      Object.entries(one.files).map(([name, text]) => [
+        name,
+        text.startsWith('std:') ? (std[text.slice(4)] ?? '') : text,
+      ]),
     );
     return { ...one, dagman_exit: one.dagman_exit ?? null, files };
   });
@@ -99,7 +112,7 @@ export class Stage {
   }
 
   files(): readonly string[] {
-    return (readdirSync(this.root, { recursive: true, encoding: 'utf8' }) as string[])
+    return readdirSync(this.root, { recursive: true, encoding: 'utf8' })
       .filter((name) => statSync(join(this.root, name)).isFile())
       .sort();
   }

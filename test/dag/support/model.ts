@@ -36,7 +36,9 @@ export function dagText(dag: ModelDag): string {
     if (node.pre !== undefined) lines.push(`SCRIPT PRE ${name} pre $RETRY`);
     if (node.post !== undefined) lines.push(`SCRIPT POST ${name} post $RETRY $RETURN`);
     if (node.retries > 0) {
-      lines.push(`RETRY ${name} ${node.retries}${node.unlessExit === undefined ? '' : ` UNLESS-EXIT ${node.unlessExit}`}`);
+      lines.push(
+        `RETRY ${name} ${node.retries}${node.unlessExit === undefined ? '' : ` UNLESS-EXIT ${node.unlessExit}`}`,
+      );
     }
     if (node.preSkip !== undefined) lines.push(`PRE_SKIP ${name} ${node.preSkip}`);
     if (node.priority !== 0) lines.push(`PRIORITY ${name} ${node.priority}`);

@@ -34,7 +34,11 @@ export class ShellBehaviour implements SimBehaviour {
       return { procs: [{ startAfter: 1000, run: { duration: 1000, end: { code: this.runSubdag(request) } } }] };
     }
     const text = description.is === 'text' ? description.text : read(join(cwd, description.file));
-    if (text === undefined) return { failed: `can't open file ${join(request.directory, String(request.node))}`, again: false };
+    if (text === undefined)
+      return {
+        failed: `can't open file ${join(cwd, description.is === 'file' ? description.file : '')}`,
+        again: false,
+      };
     const described = describe(text, request.before, request.after);
     const procs: SimJob[] = [];
     for (let proc = 0; proc < described.count; proc++) {
@@ -63,7 +67,11 @@ export class ShellBehaviour implements SimBehaviour {
     return { duration: 1000 * seconds + 100, end };
   }
 
-  private execute(program: string, args: readonly string[], cwd: string): { readonly end: Ending; readonly seconds: number } {
+  private execute(
+    program: string,
+    args: readonly string[],
+    cwd: string,
+  ): { readonly end: Ending; readonly seconds: number } {
     writeFileSync(this.slept, '');
     const ran = spawnSync(program, args, {
       cwd,

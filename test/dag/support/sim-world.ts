@@ -47,7 +47,9 @@ interface Due {
 }
 
 /** Files in memory. */
-export function memoryFiles(initial: Readonly<Record<string, string>> = {}): DagFiles & { readonly all: Map<string, string> } {
+export function memoryFiles(
+  initial: Readonly<Record<string, string>> = {},
+): DagFiles & { readonly all: Map<string, string> } {
   const all = new Map(Object.entries(initial));
   return {
     all,
@@ -57,7 +59,13 @@ export function memoryFiles(initial: Readonly<Record<string, string>> = {}): Dag
     write: (path, text) => void all.set(path, text),
     append: (path, text) => void all.set(path, (all.get(path) ?? '') + text),
     size: (path) => Buffer.byteLength(all.get(path) ?? ''),
-    truncate: (path, size) => void all.set(path, Buffer.from(all.get(path) ?? '').subarray(0, size).toString()),
+    truncate: (path, size) =>
+      void all.set(
+        path,
+        Buffer.from(all.get(path) ?? '')
+          .subarray(0, size)
+          .toString(),
+      ),
     rename(from, to) {
       all.set(to, all.get(from) ?? '');
       all.delete(from);
@@ -228,7 +236,13 @@ export class SimWorld implements DagWorld {
     if ('failed' in outcome) return outcome;
     const cluster = ++this.nextCluster;
     const procs = outcome.procs.length;
-    this.submits.push({ node: request.node, retry: request.retry, cluster, procs, alive: new Set(outcome.procs.keys()) });
+    this.submits.push({
+      node: request.node,
+      retry: request.retry,
+      cluster,
+      procs,
+      alive: new Set(outcome.procs.keys()),
+    });
     outcome.procs.forEach((job, proc) => this.plan(cluster, proc, job));
     return { cluster, procs };
   }

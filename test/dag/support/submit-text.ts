@@ -53,8 +53,15 @@ export function describe(text: string, before: readonly Macro[], after: readonly
 /** The words of `arguments`, of either form; undefined where the old form has a bare double quote. */
 export function argumentWords(text: string): readonly string[] | undefined {
   if (text.startsWith('"') && text.endsWith('"')) {
-    return text.slice(1, -1).replaceAll('""', '"').split(/\s+/).filter((word) => word !== '');
+    return text
+      .slice(1, -1)
+      .replaceAll('""', '"')
+      .split(/\s+/)
+      .filter((word) => word !== '');
   }
   if (/(^|[^\\])"/.test(text)) return undefined;
-  return text.replaceAll('\\"', '"').split(/\s+/).filter((word) => word !== '');
+  return text
+    .replaceAll('\\"', '"')
+    .split(/\s+/)
+    .filter((word) => word !== '');
 }

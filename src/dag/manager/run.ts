@@ -1,0 +1,46 @@
+import { Engine } from '../engine/engine.ts';
+import { formatProblem, type Problem } from '../problem.ts';
+import { logTime } from '../times.ts';
+import { Manager } from './manager.ts';
+import { Outputs } from './outputs.ts';
+import { type DagRun, limitsOf, nodesLogOf, prepare, primaryOf } from './prepare.ts';
+import type { DagWorld } from './world.ts';
+
+export type DagEnd =
+  | { readonly is: 'ended'; readonly exitCode: number; readonly problems: readonly Problem[] }
+  /** It was told to stop; run it again to go on. */
+  | { readonly is: 'stopped' };
+
+/** Runs a DAG to its end, or goes on with one whose manager died; `journal` says which. */
+export async function runDag(run: DagRun, world: DagWorld): Promise<DagEnd> {
+  const entries = world.journal.read();
+  const begun = entries[0]?.begin;
+  const { loaded, begin, notes } = prepare(run, world.files, begun);
+  const errors = loaded.problems.filter((problem) => problem.severity === 'error');
+  if (errors.length > 0) {
+    const lines = [...errors.map((e) => `ERROR: ${formatProblem(e)}`), `Failed to parse ${primaryOf(run)}`];
+    const out = lines.map((line) => `${logTime(world.now())} ${line}\n`).join('');
+    world.files.append(`${primaryOf(run)}.dagman.out`, out);
+    return { is: 'ended', exitCode: 1, problems: loaded.problems };
+  }
+  const engine = new Engine(loaded.dag, {
+    settings: loaded.settings,
+    limits: limitsOf(run, loaded.settings),
+    dagmanId: run.dagmanId,
+    firstSequence: begin.firstSequence,
+  });
+  const nodesLog = nodesLogOf(run, loaded.settings, world.files);
+  const outputs = new Outputs(world.files, engine, {
+    dagFiles: run.files,
+    primary: primaryOf(run),
+    nodesLog,
+    logEvent: (event) => world.logEvent(event),
+    nextRescue: Math.min(begin.lastRescue + 1, Math.max(1, loaded.settings.DAGMAN_MAX_RESCUE_NUM)),
+  });
+  const manager = new Manager(run, world, engine, outputs, nodesLog, begin);
+  const opening = [...loaded.problems.map((p) => `Warning: ${p.message}`), ...notes];
+  if (begun === undefined) manager.begin(opening);
+  else await manager.recover(entries, opening);
+  const exitCode = await manager.loop();
+  return exitCode === 'stopped' ? { is: 'stopped' } : { is: 'ended', exitCode, problems: loaded.problems };
+}
