@@ -5,6 +5,7 @@ import { runPost } from './jobs.ts';
 import type { Ending } from './messages.ts';
 import { mayRetry, nodeDone, nodeFailed, restartNode, retriesNote } from './nodes.ts';
 import { jobIdOf } from './scripts.ts';
+import { signalText } from './signals.ts';
 import { NO_RETURN, NOOP_ID, STATUS } from './status.ts';
 
 const MAX_SIGNAL = 64;
@@ -40,8 +41,8 @@ function preFailed(core: Core, node: number, end: Ending): void {
     say(core, `PRE Script of Node ${name} failed with status ${end.code}`);
     core.errors.set(node, `PRE Script failed with status ${end.code}`);
   } else {
-    say(core, `PRE Script of node ${name} died on signal ${end.signal}`);
-    core.errors.set(node, `PRE Script died on signal ${end.signal}`);
+    say(core, `PRE Script of node ${name} died on ${signalText(end.signal)}`);
+    core.errors.set(node, `PRE Script died on ${signalText(end.signal)}`);
   }
   jobstate(core, node, 'PRE_SCRIPT_FAILURE', '-');
   const { scripts, preSkip } = core.dag;

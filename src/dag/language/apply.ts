@@ -116,7 +116,7 @@ export function applyModifier(command: NodeModifier, context: ApplyContext): voi
     case 'save-point': {
       const node = findNode(context, command.node);
       onlyJobs(context, node, 'can not have a save point');
-      table.savePoint.set(node, command.file ?? '');
+      table.savePoint.set(node, command.file);
       return;
     }
     case 'pin': {

@@ -67,6 +67,15 @@ export class Builder {
           `category ${throttle.name} has no assigned nodes, so the throttle setting (${throttle.limit}) will have no effect`,
         );
       }
+      if (throttle.limit === 0 && throttle.nodes > 0) {
+        this.report({
+          ...whole,
+          severity: 'error',
+          command: 'MAXJOBS',
+          message: `category ${throttle.name} has ${throttle.nodes} nodes and lets none of them run`,
+          mend: 'Give it a limit of 1 or more, or remove its MAXJOBS.',
+        });
+      }
       if (throttle.limit < 0) warn(2, `category ${throttle.name} has no throttle value set`);
     }
     const { table, root } = this;

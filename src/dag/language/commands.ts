@@ -53,7 +53,7 @@ export type Command =
   | { readonly cmd: 'done'; readonly node: string }
   | { readonly cmd: 'category'; readonly node: string; readonly category: string }
   | { readonly cmd: 'maxjobs'; readonly category: string; readonly limit: number }
-  | { readonly cmd: 'save-point'; readonly node: string; readonly file: string | undefined }
+  | { readonly cmd: 'save-point'; readonly node: string; readonly file: string }
   | { readonly cmd: 'config'; readonly file: string }
   | { readonly cmd: 'dot'; readonly dot: DotSpec }
   | { readonly cmd: 'node-status'; readonly status: NodeStatusSpec }

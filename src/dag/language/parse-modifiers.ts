@@ -1,8 +1,9 @@
+import { fileNameOf } from '../names.ts';
 import { Complaint } from '../problem.ts';
 import type { Command, ScriptSpec, ScriptType, Tolerance } from './commands.ts';
 import type { Lexer } from './lexer.ts';
 import { leadingInteger } from './numbers.ts';
-import { endOfLine, required, unexpected } from './parse-nodes.ts';
+import { endOfLine, type ParseContext, required, unexpected } from './parse-nodes.ts';
 import { isAllNodes, sameWord } from './syntax.ts';
 
 const NO_NODE = 'No node name specified';
@@ -156,12 +157,13 @@ export function parseTolerance(words: Lexer): Command {
   return { cmd: 'tolerance', node, tolerance: { limit, percent, mode } };
 }
 
-export function parseSavePoint(words: Lexer): Command {
+/** A save point's file is `<node>-<DAG file>.save` where none is named. */
+export function parseSavePoint(words: Lexer, context: ParseContext): Command {
   const node = required(words.next(), NO_NODE);
   if (isAllNodes(node)) throw new Complaint('ALL_NODES cannot be used for save point file command');
   const file = words.nextUnquoted();
   endOfLine(words);
-  return { cmd: 'save-point', node, file: file === '' ? undefined : file };
+  return { cmd: 'save-point', node, file: file === '' ? `${node}-${fileNameOf(context.file)}.save` : file };
 }
 
 export function parseCategory(words: Lexer): Command {

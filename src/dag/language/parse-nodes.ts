@@ -7,6 +7,8 @@ import { isReserved, sameWord } from './syntax.ts';
 /** What the parsers of single commands need besides the line. */
 export interface ParseContext {
   readonly lines: LineReader;
+  /** The file, as it is named. */
+  readonly file: string;
 }
 
 /** Refuses what is left of a line. */

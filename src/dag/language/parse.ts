@@ -58,7 +58,7 @@ export function eachCommand(
   unknown: 'report' | 'skip' = 'report',
 ): void {
   const reader = new LineReader(text);
-  const context: ParseContext = { lines: reader };
+  const context: ParseContext = { lines: reader, file };
   for (;;) {
     let keyword: Keyword | undefined;
     let line = reader.line + 1;

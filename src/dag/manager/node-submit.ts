@@ -61,6 +61,7 @@ export function nodeSubmit(core: Core, node: number, options: SubmitOptions): No
       DAGParentNodeNames: parents,
       DAGNodeRetry: retry,
     },
+    oneJob: core.settings.DAGMAN_PROHIBIT_MULTI_JOBS || dag.kind[node] === KIND.provisioner,
   };
 }
 

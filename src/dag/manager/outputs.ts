@@ -146,12 +146,7 @@ export class Outputs {
 
   private writeSavePoint(node: number, at: number): void {
     const { dag } = this.engine.core;
-    const named = dag.savePoint.get(node) ?? '';
-    const file =
-      named === ''
-        ? `${nameOf(dag, node)}-${this.plan.primary.slice(this.plan.primary.lastIndexOf('/') + 1)}.save`
-        : named;
-    const path = savePointPath(this.plan.primary, file);
+    const path = savePointPath(this.plan.primary, dag.savePoint.get(node) ?? '');
     const text = savePointText(this.engine.core, node, at);
     const old = this.files.read(path);
     if (old === text) return;

@@ -20,6 +20,8 @@ export interface NodeSubmit {
    * by the first, second and last of them after a crash.
    */
   readonly attributes: Readonly<Record<string, string | number>>;
+  /** Refuse a description that makes more than one job (DAGMAN_PROHIBIT_MULTI_JOBS, and for a provisioner). */
+  readonly oneJob: boolean;
 }
 
 export type SubmitOutcome =

@@ -40,6 +40,7 @@ export class ShellBehaviour implements SimBehaviour {
         again: false,
       };
     const described = describe(text, request.before, request.after);
+    if (request.oneJob && described.count > 1) return { failed: 'Submit generated multiple job procs', again: false };
     const procs: SimJob[] = [];
     for (let proc = 0; proc < described.count; proc++) {
       const value = (name: string): string => described.expand(described.values.get(name) ?? '', proc);
