@@ -96,6 +96,11 @@ export class ClassAd {
     for (const [key, expr] of this.own) yield [this.spelling.get(key) ?? key, expr];
   }
 
+  /** Calls `use` with its own attributes, names folded. */
+  forEachOwn(use: (key: string, expr: Expr) => void): void {
+    this.own.forEach((expr, key) => use(key, expr));
+  }
+
   /** All attributes, the chained parents' included, each once. */
   *allEntries(): IterableIterator<readonly [name: string, expr: Expr]> {
     yield* this.entries();

@@ -15,6 +15,8 @@ class PairTable {
   private readonly compute: (my: number, their: number) => number;
   private readonly mine: Division;
   private readonly theirs: Division;
+  /** Different answers that there may be. */
+  readonly size: number;
   /** NaN: not known yet. */
   private readonly cells: Float64Array | undefined;
 
@@ -22,8 +24,8 @@ class PairTable {
     this.mine = mine;
     this.theirs = theirs;
     this.compute = compute;
-    const size = mine.count * theirs.count;
-    this.cells = size > MAX_CELLS ? undefined : new Float64Array(size).fill(Number.NaN);
+    this.size = mine.count * theirs.count;
+    this.cells = this.size > MAX_CELLS ? undefined : new Float64Array(this.size).fill(Number.NaN);
   }
 
   at(my: number, their: number): number {
@@ -76,7 +78,8 @@ export class Judgement {
     if (requirements === undefined) return undefined;
     const whole = attributesOf(requirements, ad).my.has('requirements');
     const clauses = whole ? [requirements] : clausesOf(requirements, ad);
-    return clauses.map((clause) => this.table(clause, (value) => (asCondition(value) === true ? 1 : 0)));
+    // Those with few answers first: they spare evaluations of those with many.
+    return clauses.map((clause) => this.table(clause, toCondition)).sort((a, b) => a.size - b.size);
   }
 
   private rankOf(ad: ClassAd): PairTable | number {
@@ -107,6 +110,10 @@ export class Judgement {
     this.texts.set(expr, text);
     return text;
   }
+}
+
+function toCondition(value: Value): number {
+  return asCondition(value) === true ? 1 : 0;
 }
 
 function toRank(value: Value): number {

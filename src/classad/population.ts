@@ -7,14 +7,39 @@ import { attributesOf } from './references.ts';
 /** Tells ads apart by some of their attributes: ads of the same signature are of one kind (one autocluster). */
 export class Signatures {
   private readonly names: readonly string[];
+  private readonly known: ReadonlySet<string>;
   private readonly texts = new Map<string, number>();
   private readonly exprs = new WeakMap<Expr, number>();
+  private readonly inherited = new WeakMap<ClassAd, string>();
 
   constructor(names: readonly string[]) {
     this.names = names;
+    this.known = new Set(names);
   }
 
   of(ad: ClassAd): string {
+    const parent = ad.chainedParent;
+    return parent === undefined || this.differs(ad) ? this.read(ad) : this.ofParent(parent);
+  }
+
+  /** Whether an ad has something of its own that counts. */
+  private differs(ad: ClassAd): boolean {
+    let differs = false;
+    ad.forEachOwn((key) => {
+      differs ||= this.known.has(key);
+    });
+    return differs;
+  }
+
+  private ofParent(parent: ClassAd): string {
+    const known = this.inherited.get(parent);
+    if (known !== undefined) return known;
+    const signature = this.of(parent);
+    this.inherited.set(parent, signature);
+    return signature;
+  }
+
+  private read(ad: ClassAd): string {
     let signature = '';
     for (const name of this.names) {
       const expr = ad.find(name);
@@ -44,7 +69,7 @@ export interface Division {
 export class Population {
   readonly ads: readonly ClassAd[];
   private readonly divisions = new Map<string, Division>();
-  private readonly computed = new Map<string, readonly (readonly [Expr, ClassAd])[]>();
+  private computed: Map<string, Map<Expr, ClassAd>> | undefined;
 
   constructor(ads: readonly ClassAd[]) {
     this.ads = ads;
@@ -76,18 +101,28 @@ export class Population {
     return { ids, count: numbers.size };
   }
 
-  /** The expressions (constants left out) that an attribute is here, each once, with an ad that has it. */
+  /** The expressions (constants left out) that an attribute is here, each once, with an ad in which it stands. */
   expressions(name: string): readonly (readonly [Expr, ClassAd])[] {
-    const known = this.computed.get(name);
-    if (known !== undefined) return known;
-    const found = new Map<Expr, ClassAd>();
+    this.computed ??= this.index();
+    return [...(this.computed.get(name) ?? [])];
+  }
+
+  private index(): Map<string, Map<Expr, ClassAd>> {
+    const index = new Map<string, Map<Expr, ClassAd>>();
+    const seen = new Set<ClassAd>();
     for (const ad of this.ads) {
-      const expr = ad.find(name);
-      if (expr !== undefined && expr.kind !== 'literal' && !found.has(expr)) found.set(expr, ad);
+      for (let each: ClassAd | undefined = ad; each !== undefined && !seen.has(each); each = each.chainedParent) {
+        const carrier = each;
+        seen.add(carrier);
+        carrier.forEachOwn((key, expr) => {
+          if (expr.kind === 'literal') return;
+          const known = index.get(key) ?? new Map<Expr, ClassAd>();
+          if (!known.has(expr)) known.set(expr, carrier);
+          index.set(key, known);
+        });
+      }
     }
-    const expressions = [...found];
-    this.computed.set(name, expressions);
-    return expressions;
+    return index;
   }
 
   /** The names of all attributes, in lower case. */
