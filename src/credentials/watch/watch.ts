@@ -92,7 +92,7 @@ function lookAt(
   };
   const times = [
     ...(credential.start === undefined ? [] : [credential.start - config.skew]),
-    ...[lastUse(credential, config) ?? now],
+    lastUse(credential, config) ?? now,
     ...(brokenSince === undefined ? [] : [brokenSince + config.grace]),
   ];
   if (users.length === 0) {

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { asError } from '../errors.ts';
+import { oneLine } from '../util/plain-text.ts';
+import { readSecretFile, wipe } from '../util/secret-file.ts';
+import type { MyProxyAccount } from './myproxy/account.ts';
+import { proxyInfo } from './proxy-info.ts';
+import { readSshCertificate } from './ssh-certificate.ts';
+import { loadProxy, readPublic } from './store.ts';
+import type { Watched } from './watch/model.ts';
+
+/** A credential as it is configured: where it is, and who makes it fresh. Times in Unix seconds. */
+export type Source = SourceBase &
+  (
+    | { readonly kind: 'x509-proxy'; readonly file: string }
+    /** `id_x-cert.pub`; the key beside it has the name without `-cert.pub`. */
+    | { readonly kind: 'ssh-certificate'; readonly file: string }
+    /** A key that a site takes for `lifetime` seconds from when the file was written, or until a time. */
+    | { readonly kind: 'ssh-key'; readonly file: string; readonly lifetime?: number; readonly until?: number }
+    /** Something with an end and no file. */
+    | { readonly kind: 'allocation' | 'account'; readonly until: number }
+  );
+
+interface SourceBase {
+  readonly name: string;
+  readonly renewal?: Renewer;
+}
+
+export type Renewer =
+  /** A command line of the user's (`/bin/sh -c`). */
+  | { readonly by: 'command'; readonly command: string; readonly timeoutMs: number }
+  /** Proxies of `lifetime` seconds from a MyProxy server. */
+  | { readonly by: 'myproxy'; readonly account: MyProxyAccount; readonly lifetime: number };
+
+const WHAT: Readonly<Record<Source['kind'], string>> = {
+  'x509-proxy': 'X.509 proxy',
+  'ssh-certificate': 'SSH certificate',
+  'ssh-key': 'SSH key',
+  allocation: 'allocation',
+  account: 'account',
+};
+
+/** How the credential is now. Never throws: what is wrong with it is its `problem`. */
+export function inspect(source: Source): Watched {
+  const common = {
+    name: source.name,
+    what: WHAT[source.kind],
+    renews: source.renewal !== undefined,
+    holds: true,
+    type: howToRenew(source),
+  };
+  try {
+    return { ...common, ...facts(source) };
+  } catch (thrown) {
+    return { ...common, version: '', problem: oneLine(asError(thrown).message) };
+  }
+}
+
+type Facts = Pick<Watched, 'version' | 'start' | 'end'>;
+
+function facts(source: Source): Facts {
+  switch (source.kind) {
+    case 'x509-proxy': {
+      const { chain } = loadProxy(source.file);
+      const info = proxyInfo(chain);
+      // Sites that ask for VOMS attributes refuse the proxy when these have ended.
+      const end = Math.min(info.end, ...info.voms.map((one) => one.notAfter));
+      return { version: digest(chain[0].der), start: chain[0].notBefore, end };
+    }
+    case 'ssh-certificate': {
+      const line = readPublic(source.file, 'certificate').toString('utf8');
+      const { validAfter, validBefore } = readSshCertificate(line, source.file);
+      wipe(readSecretFile(source.file.replace(/-cert\.pub$/, ''), 'key'));
+      const end = validBefore === undefined ? {} : { end: validBefore };
+      return { version: digest(Buffer.from(line)), start: validAfter, ...end };
+    }
+    case 'ssh-key': {
+      wipe(readSecretFile(source.file, 'key'));
+      const { mtimeMs, size, ino } = statSync(source.file);
+      const written = Math.floor(mtimeMs / 1000);
+      const end = source.until ?? (source.lifetime === undefined ? undefined : written + source.lifetime);
+      // Not of its content: even a digest of a key has no business in a database.
+      return {
+        version: digest(Buffer.from(`${mtimeMs} ${size} ${ino}`)),
+        start: written,
+        ...(end === undefined ? {} : { end }),
+      };
+    }
+    case 'allocation':
+    case 'account':
+      return { version: String(source.until), end: source.until };
+  }
+}
+
+function digest(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex').slice(0, 32);
+}
+
+function howToRenew(source: Source): readonly string[] {
+  if (source.renewal !== undefined) return [`gryphus cred renew ${source.name}`];
+  switch (source.kind) {
+    case 'x509-proxy':
+      return [`gryphus cred proxy init --out ${source.file}`];
+    case 'ssh-certificate':
+    case 'ssh-key':
+      return [`(your site's tool that writes ${source.file})`, 'gryphus cred list'];
+    case 'allocation':
+    case 'account':
+      return ['gryphus config edit   # when the site has given a new end'];
+  }
+}

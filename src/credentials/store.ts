@@ -1,0 +1,122 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { asError, GryphusError } from '../errors.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { readSecretFile, wipe } from '../util/secret-file.ts';
+import { type Credential, pair, readChain, readKey, readProxyFile, writeProxyFile } from './x509/proxy-file.ts';
+
+/** Where the grid's tools look for a user's files (`grid-proxy-init -help`). */
+export interface UserFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly proxy: string;
+  readonly trust: string;
+}
+
+export function defaultFiles(
+  env: NodeJS.ProcessEnv = process.env,
+  home = homedir(),
+  uid = process.getuid?.() ?? 0,
+): UserFiles {
+  return {
+    cert: env['X509_USER_CERT'] || join(home, '.globus/usercert.pem'),
+    key: env['X509_USER_KEY'] || join(home, '.globus/userkey.pem'),
+    proxy: env['X509_USER_PROXY'] || `/tmp/x509up_u${uid}`,
+    trust: env['X509_CERT_DIR'] || '/etc/grid-security/certificates',
+  };
+}
+
+/** A user's certificate and key; the key's file must be closed to others. The passphrase is asked for only if it is needed. */
+export async function loadUser(
+  cert: string,
+  keyFile: string,
+  askPassphrase?: () => Promise<Buffer | undefined>,
+): Promise<Credential> {
+  const chain = readChain(readPublic(cert, 'certificate'), cert);
+  const secret = readSecretFile(keyFile, 'key');
+  let passphrase: Buffer | undefined;
+  try {
+    const encrypted = /ENCRYPTED/.test(secret.toString('latin1'));
+    passphrase = encrypted ? await askPassphrase?.() : undefined;
+    return pair(chain, readKey(secret, keyFile, passphrase), keyFile);
+  } finally {
+    wipe(secret, passphrase);
+  }
+}
+
+/** A proxy made by whomever; refused when others can read it. */
+export function loadProxy(path: string): Credential {
+  const secret = readSecretFile(path, 'proxy');
+  try {
+    return readProxyFile(secret, path);
+  } finally {
+    wipe(secret);
+  }
+}
+
+/** Writes a proxy file as a whole, mode 0600. */
+export function saveProxy(path: string, proxy: Credential): void {
+  const secret = writeProxyFile(proxy);
+  try {
+    writeWhole(path, secret, 0o600);
+  } catch (thrown) {
+    const cause = asError(thrown);
+    throw new GryphusError(
+      'output-unwritable',
+      `The proxy ${path} cannot be written (${(cause as NodeJS.ErrnoException).code ?? ''}).`,
+      {
+        cause,
+      },
+    );
+  } finally {
+    wipe(secret);
+  }
+}
+
+/**
+ * Overwrites a credential with zeros, on disk, and removes it. Only an ordinary file of ours. False: there was none.
+ * (A file system that keeps old blocks, or a solid state disk, may keep a copy: a proxy's short life is the real guard.)
+ */
+export function destroyFile(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return false;
+  const uid = process.getuid?.();
+  if (!found.isFile() || (uid !== undefined && found.uid !== uid)) {
+    throw new GryphusError('not-permitted', `${path} is not an ordinary file of yours, so it is left alone.`);
+  }
+  const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+  try {
+    const zeros = Buffer.alloc(4096);
+    const { size } = fstatSync(fd);
+    for (let at = 0; at < size; ) at += writeSync(fd, zeros, 0, Math.min(zeros.length, size - at), at);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  rmSync(path);
+  return true;
+}
+
+/** What everybody may read. Error 'not-found'. */
+export function readPublic(path: string, what: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (thrown) {
+    const cause = asError(thrown) as NodeJS.ErrnoException;
+    if (cause.code === 'ENOENT') throw new GryphusError('not-found', `There is no ${what} ${path}.`, { cause });
+    throw new GryphusError('not-permitted', `The ${what} ${path} cannot be read (${cause.code ?? cause.message}).`, {
+      cause,
+    });
+  }
+}

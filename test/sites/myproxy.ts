@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type GridCa, gridEnv } from './grid-ca.ts';
+
+export interface MyProxySite {
+  readonly port: number;
+  readonly dn: string;
+  readonly host: { readonly cert: string; readonly key: string };
+  stop(): Promise<void>;
+}
+
+/** Debian's myproxy-server on loopback, with a store of its own. */
+export async function startMyProxy(ca: GridCa, config: readonly string[] = []): Promise<MyProxySite> {
+  const dir = mkdtempSync(join(tmpdir(), 'mp-'));
+  const person = ca.host();
+  const [cert, key, store, pidFile, settings] = ['cert', 'key', 'store', 'pid', 'config'].map((one) =>
+    join(dir, one),
+  ) as [string, string, string, string, string];
+  copyFileSync(person.cert, cert);
+  copyFileSync(person.key, key);
+  chmodSync(key, 0o600);
+  mkdirSync(store, { mode: 0o700 });
+  const rules = [
+    'accepted_credentials "/O=Grid/*"',
+    'authorized_retrievers "*"',
+    'default_retrievers "*"',
+    'authorized_renewers "/O=Grid/*"',
+    'default_renewers "none"',
+    'max_proxy_lifetime 168',
+  ];
+  writeFileSync(settings, `${[...rules, ...config].join('\n')}\n`);
+  const port = await freePort();
+  const args = ['-p', String(port), '-l', '127.0.0.1', '-c', settings, '-s', store, '-P', pidFile];
+  const env = gridEnv(ca, { X509_USER_CERT: cert, X509_USER_KEY: key });
+  const starter = spawn('myproxy-server', args, { env, stdio: 'ignore' });
+  starter.on('error', () => undefined);
+  const deadline = Date.now() + 10_000;
+  while (!(existsSync(pidFile) && (await answers(port)))) {
+    if (Date.now() > deadline) throw new Error('myproxy-server did not start');
+    await delay(20);
+  }
+  const pid = Number(readFileSync(pidFile, 'utf8'));
+  return {
+    port,
+    dn: person.dn,
+    host: { cert, key },
+    async stop() {
+      process.kill(pid);
+      const end = Date.now() + 5000;
+      while ((await answers(port)) && Date.now() < end) await delay(20);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  return port;
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
