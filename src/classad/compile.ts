@@ -240,5 +240,17 @@ function compileCall(expr: Call, above: number, checked: boolean): Code {
   const inner = above + (definition.level ?? 0);
   const args = expr.args.map((arg) => compile(arg, inner, checked));
   const code = definition.make({ name: expr.name, args, exprs: expr.args, above: inner });
-  return definition.pure === true && !checked ? folded(args, code) : code;
+  const result = definition.pure === true && !checked ? folded(args, code) : code;
+  return constantOf(result) === NOT_CONSTANT ? charged(result, expr.args) : result;
+}
+
+/** Long strings among the arguments and in the result count for more than a step. */
+function charged(code: Code, args: readonly Expr[]): Code {
+  const text = args.map((arg) => (arg.kind === 'literal' && typeof arg.result === 'string' ? arg.result : '')).join('');
+  return (state) => {
+    if (text.length > 255) state.charge(text);
+    const value = code(state);
+    if (typeof value === 'object' || typeof value === 'string') state.charge(value);
+    return value;
+  };
 }

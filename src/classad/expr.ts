@@ -1,3 +1,4 @@
+import { wrap64 } from './int64.ts';
 import type { Code } from './state.ts';
 import type { Value } from './values.ts';
 import { Real, RelTime } from './values.ts';
@@ -72,9 +73,15 @@ export interface RecordExpr extends Node {
 /** Immutable, so ads share them; the parent scope is found at evaluation. */
 export type Expr = Literal | AttrRef | Unary | Binary | Ternary | Call | ListExpr | RecordExpr;
 
-export function literal(value: Value): Literal {
+/** A constant. A number that is no integer, or none that is safe, is taken for a real. */
+export function literal(given: Value): Literal {
+  const value = typeof given === 'bigint' ? wrap64(given) : isFloat(given) ? new Real(given) : given;
   const result = value instanceof RelTime ? new Real(value.secs) : value;
   return { kind: 'literal', value, result, height: 0, code: undefined };
+}
+
+function isFloat(value: Value): value is number {
+  return typeof value === 'number' && !Number.isSafeInteger(value);
 }
 
 export function attrRef(name: string, base?: Expr, absolute = false): AttrRef {

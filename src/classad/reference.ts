@@ -67,7 +67,11 @@ function enter(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value 
   const room = state.depth - above;
   if (room <= 0 || --state.steps < 0) throw FAILED;
   // Constants need no scope; the sides of a match, which have code, need none either.
-  if (expr.kind === 'literal') return expr.code === undefined ? expr.result : expr.code(state);
+  if (expr.kind === 'literal') {
+    if (expr.code !== undefined) return expr.code(state);
+    if (typeof expr.result === 'string') state.charge(expr.result);
+    return expr.result;
+  }
   const { depth, current, lexical, active, activeAds } = state;
   for (let at = active.length - 1; at >= 0; at -= 1) if (active[at] === expr && activeAds[at] === ad) return undefined;
   active.push(expr);
@@ -81,6 +85,7 @@ function enter(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value 
   state.lexical = lexical;
   active.pop();
   activeAds.pop();
+  if (typeof value === 'object' || typeof value === 'string') state.charge(value);
   return value;
 }
 

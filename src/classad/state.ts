@@ -1,6 +1,6 @@
 import type { ClassAd } from './ad.ts';
 import type { Expr } from './expr.ts';
-import type { Value } from './values.ts';
+import { ListValue, type Value } from './values.ts';
 
 /** A compiled expression. */
 export type Code = (state: EvalState) => Value;
@@ -57,6 +57,14 @@ export class EvalState {
   constructor(options: EvalOptions) {
     this.options = options;
     this.old = options.mode !== 'new';
+  }
+
+  /** Takes the size of a value off the steps: what is done with a long string costs more than with a short one. */
+  charge(value: Value): void {
+    if (typeof value === 'string') {
+      if (value.length > 255) this.steps -= value.length >> 6;
+    } else if (value instanceof ListValue) this.steps -= value.items.length >> 3;
+    if (this.steps < 0) throw FAILED;
   }
 
   now(): number {

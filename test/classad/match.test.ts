@@ -15,6 +15,7 @@ import {
   matchMany,
   parseAd,
   parseExpr,
+  printAd,
   significantAttributes,
   symmetricMatch,
 } from '../../src/classad/api.ts';
@@ -38,6 +39,11 @@ test('names keep their first spelling, and any case finds them', () => {
     true,
     undefined,
   ]);
+});
+
+test('numbers given by a program become integers or reals', () => {
+  const ad = ClassAd.fromValues({ i: 3, r: 1.5, big: 2n ** 64n + 1n, far: 1e300 });
+  expect(printAd(ad)).toBe('big = 1\nfar = 1E+300\ni = 3\nr = 1.5\n');
 });
 
 test('time and chance come from outside', () => {

@@ -141,6 +141,18 @@ test('work that doubles at every step comes to an end', () => {
   expect(evaluateAttr(text, 's39')).toBe(ERROR);
 });
 
+test('so does work on long strings and lists', () => {
+  const started = performance.now();
+  const ad = new ClassAd()
+    .set('s', 'ab '.repeat(100_000))
+    .setExpr('l', parseExpr(`{ ${Array.from({ length: 20_000 }, () => '1').join(',')} }`))
+    .setExpr('x0', parseExpr('size(toUpper(s)) + sum(l) + stringListSize(s) + size(strcat(s, s)) + size(string(l))'));
+  for (let at = 1; at < 40; at += 1) ad.setExpr(`x${at}`, parseExpr(`x${at - 1} + x${at - 1}`));
+  expect(evaluateAttr(ad, 'x1')).toBe(2 * (300_000 + 20_000 + 100_000 + 600_000 + 40_003));
+  expect(evaluateAttr(ad, 'x39')).toBe(ERROR);
+  expect(performance.now() - started).toBeLessThan(60_000);
+});
+
 test('what is printed of an ad reads back', () => {
   expect(printAd(parseOldAd(printAd(MY)))).toBe(printAd(MY));
 });

@@ -63,7 +63,10 @@ export function overLists(
 export function item(state: EvalState, list: ListValue, at: number, above: number): Value {
   const expr = list.items[at];
   if (expr === undefined) return undefined;
-  if (expr.kind === 'literal' && expr.code === undefined) return expr.result;
+  if (expr.kind === 'literal' && expr.code === undefined) {
+    if (--state.steps < 0) throw FAILED;
+    return expr.result;
+  }
   return runItem(state, expr, list, above);
 }
 
