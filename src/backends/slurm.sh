@@ -29,7 +29,7 @@ backend_account() { # ids
 backend_cancel() { # $1 how, $2 tags
   answer=$(bounded 30 squeue -u "$SLURM_USER" -r -o '%k %i') || return
   # shellcheck disable=SC2046 # ids have no blanks
-  set -- $(printf '%s\n' "$answer" | awk -v "tags=$2" '
+  set -- $(printf '%s\n' "$answer" | LC_ALL=C awk -v "tags=$2" '
     BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
     NR == 1 && $1 != "COMMENT" { exit }
     $1 in ours { print $2 }')

@@ -32,7 +32,7 @@ do_admit() { take_in "$(head -c "$1")"; }
 
 take_in() { # $1 words SHA
   # shellcheck disable=SC2086 # hashes have no blanks
-  good=$(cd in && $SHA $1 2>/dev/null | awk '{ sub(/^\*/, "", $2); if ($1 == $2) print $2 }')
+  good=$(cd in && $SHA $1 2>/dev/null | LC_ALL=C awk '{ sub(/^\*/, "", $2); if ($1 == $2) print $2 }')
   # shellcheck disable=SC2086
   [ -z "$good" ] || (cd in && chmod 400 $good && mv -f $good ../cache/) 2>/dev/null
   for name in $1; do
@@ -84,7 +84,7 @@ do_fetch() {
   LC_ALL=C find -L "$@" -type f ! -size "+$limit" -exec sh -c '
     mark=$1 encode=$2 nonce=$3
     shift 3
-    awk "$encode"" BEGIN { for (i = 1; i < ARGC; i++) print \"small \" encode(substr(ARGV[i], 6)); exit }" "$@"
+    LC_ALL=C awk "$encode"" BEGIN { for (i = 1; i < ARGC; i++) print \"small \" encode(substr(ARGV[i], 6)); exit }" "$@"
     count=$#
     printf "stream %s %s\n" "$nonce" "$count"
     for file do set -- "$@" "$file" "$mark"; done

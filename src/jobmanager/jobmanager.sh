@@ -33,8 +33,7 @@ NONCE=$3
 PREFIX=gryphus.$AGENT.
 NL='
 '
-# Bytes, not characters; what jobs inherit stays as the site has it.
-awk() { LC_ALL=C command awk "$@"; }
+
 say() { printf '%s\n' "$*"; }
 
 for dir in jobs cache in events tmp trash; do [ -d "$ROOT/$dir" ] || mkdir -p "$ROOT/$dir"; done
@@ -90,7 +89,7 @@ function encode(text, out, i, c) {
   return out
 }'
 encoded() { # standard input as one word
-  awk "$ENCODE"' { text = text (NR > 1 ? "\n" : "") $0 } END { print encode(substr(text, 1, 4000)) }'
+  LC_ALL=C awk "$ENCODE"' { text = text (NR > 1 ? "\n" : "") $0 } END { print encode(substr(text, 1, 4000)) }'
 }
 
 is_key() { case $1 in '' | .* | *[!A-Za-z0-9._-]*) return 1 ;; esac }
@@ -112,6 +111,7 @@ in_parallel() { # $1 words, $2 workers, $3 function
   index=0
   while [ "$index" -lt "$2" ]; do
     (
+      # shellcheck disable=SC2030 # each worker has its own
       WORKER=$index turn=0
       for word in $1; do
         [ "$turn" -eq "$index" ] && "$3" "$word"
@@ -164,7 +164,7 @@ say_hello() {
   say "fact arch $(uname -m)"
   say "fact user $(id -un)"
   say "fact home $(printf %s "$ROOT" | encoded)"
-  say "fact disk $(df -Pk . 2>/dev/null | awk 'NR == 2 { print $4 }')"
+  say "fact disk $(df -Pk . 2>/dev/null | LC_ALL=C awk 'NR == 2 { print $4 }')"
   say "fact boot $BOOT"
   say "fact tools timeout=${TIMEOUT:-0} tick=$TICK sha=$(printf %s "$SHA" | encoded)"
   [ -w jobs ] && say 'fact writable 1'

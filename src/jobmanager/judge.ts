@@ -44,8 +44,8 @@ function judgeExit(
   if (record === undefined) return unclear(entry, 'no exit record');
   if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
   if (line?.entry.is === 'ended') return ended(entry, blame(record.ending, line.entry));
-  if (line?.entry.is === 'waiting' || line?.entry.is === 'held')
-    return ended(entry, blame(record.ending, requeued(line)));
+  const requeue = line?.entry.is === 'waiting' || line?.entry.is === 'held' ? requeued(line) : undefined;
+  if (requeue !== undefined && lookedAt > entry.exitSeenAt) return ended(entry, blame(record.ending, requeue));
   if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
   if (now - entry.exitSeenAt < backend.patience.verdict)
     return { ...running(entry, line), deed: 'look', restless: true };

@@ -33,7 +33,7 @@ ask_queue() {
   kind='diff'
   [ -f "$old" ] || kind=full
   rm -f "$new"
-  printf '%s\n' "$answer" | awk -v "heading=$QUEUE_HEADING" -v "prefix=$PREFIX" -v "old=$old" -v "new=$new" '
+  printf '%s\n' "$answer" | LC_ALL=C awk -v "heading=$QUEUE_HEADING" -v "prefix=$PREFIX" -v "old=$old" -v "new=$new" '
     BEGIN { while ((getline line < old) > 0) was[line] = 1; printf "" > new }
     NR == 1 { if ($1 != heading) exit 3; next }
     index($1, prefix) == 1 {
@@ -99,7 +99,7 @@ list_events() {
   set -- events/*
   set -f
   [ -e "$1" ] || return 0
-  awk '/ \.$/ { name = FILENAME; sub(/^events\//, "", name); print "event " name " " $0 }' "$@" 2>/dev/null
+  LC_ALL=C awk '/ \.$/ { name = FILENAME; sub(/^events\//, "", name); print "event " name " " $0 }' "$@" 2>/dev/null
   return 0
 }
 
@@ -112,7 +112,7 @@ follow() { # $1 words KEY:OUT:ERR, $2 most bytes
   [ -n "$names" ] || return 0
   # One look at all sizes; a process only for what grew.
   # shellcheck disable=SC2086 # names have no blanks
-  wc -c $names 2>/dev/null | awk -v "words=$1" -v "cap=$2" '
+  wc -c $names 2>/dev/null | LC_ALL=C awk -v "words=$1" -v "cap=$2" '
     BEGIN { n = split(words, word, " "); for (i = 1; i <= n; i++) { split(word[i], p, ":"); at[p[1] "/stdout"] = p[2]; at[p[1] "/stderr"] = p[3] } }
     { name = $2; sub(/^jobs\//, "", name) }
     name in at && $1 > at[name] { left = $1 - at[name]; print $2, at[name], (left > cap ? cap : left) }' >|"$T/grown"

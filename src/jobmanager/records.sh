@@ -27,7 +27,7 @@ do_prepare() {
     mkdir -p "$T/stage" && (cd "$T/stage" && mkdir $new) 2>|"$T/why"
   }
   head -c "$2" | {
-    awk -v "stage=$T/stage/" -v "keys=$new" -v "now=$(date +%s)" '
+    LC_ALL=C awk -v "stage=$T/stage/" -v "keys=$new" -v "now=$(date +%s)" '
       BEGIN { n = split(keys, list, " "); for (i = 1; i <= n; i++) want[list[i]] = 1 }
       /^= / { if (out) close(out); out = ($2 in want) ? stage $2 "/spec" : ""; if (out) print "prepared " now > out; next }
       out { print > out }' 2>>"$T/why"
@@ -36,7 +36,7 @@ do_prepare() {
   crash_point jm.prepare-staged
   whole=$(
     # shellcheck disable=SC2046,SC2086
-    cd "$T/stage" && awk '$0 == "end" { sub(/\/.*/, "", FILENAME); print FILENAME }' $(for key in $new; do echo "$key/spec"; done)
+    cd "$T/stage" && LC_ALL=C awk '$0 == "end" { sub(/\/.*/, "", FILENAME); print FILENAME }' $(for key in $new; do echo "$key/spec"; done)
   ) 2>>"$T/why"
   # shellcheck disable=SC2086
   [ -z "$whole" ] || (cd "$T/stage" && mv $whole ../../../jobs/) 2>>"$T/why"
@@ -107,6 +107,7 @@ refusal() { # of submission $2 of $1: its status, and its words in one
 # One submit command, of the word KEY:N. The backend's part is handed the spec's submit words and sets ID.
 submit_one() {
   key=${1%:*} n=${1##*:}
+  # shellcheck disable=SC2034 # the backend's to use
   TAG=gryphus.$key.$n
   set --
   while IFS= read -r line; do
@@ -120,6 +121,7 @@ submit_one() {
   done <"jobs/$key/spec"
   crash_point jm.submit-before
   ID=
+  # shellcheck disable=SC2031
   backend_submit "$key" "$n" "$@" 2>|"$T/said.$WORKER"
   status=$?
   crash_point jm.submit-after
@@ -131,6 +133,7 @@ submit_one() {
   else
     {
       say "$status"
+      # shellcheck disable=SC2031
       cat "$T/said.$WORKER"
     } >|"jobs/$key/refused.$n"
     say "refused $key $n $(refusal "$key" "$n")"

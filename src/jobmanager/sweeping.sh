@@ -34,7 +34,7 @@ sweep_uncommitted() { # $1 seconds
   set -f
   [ -n "$waiting" ] || return 0
   # shellcheck disable=SC2013,SC2086 # keys have no blanks
-  for key in $(awk -v "before=$(($(date +%s) - $1))" 'FNR == 1 && $1 == "prepared" && $2 + 0 < before { split(FILENAME, part, "/"); print part[2] }' $waiting); do
+  for key in $(LC_ALL=C awk -v "before=$(($(date +%s) - $1))" 'FNR == 1 && $1 == "prepared" && $2 + 0 < before { split(FILENAME, part, "/"); print part[2] }' $waiting); do
     # A commit at the same moment meets the lock: its wrapper leaves, and the attempt is prepared anew.
     bury "$key" 1 swept && rm -rf "jobs/$key" && say "swept $key"
   done
@@ -50,7 +50,7 @@ sweep_cache() {
     set -- jobs/*/spec
     set -f
     used=
-    [ ! -e "$1" ] || used=$(awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' "$@")
+    [ ! -e "$1" ] || used=$(LC_ALL=C awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' "$@")
     count=0
     # shellcheck disable=SC2044 # hashes have no blanks
     for file in $(find cache -type f ! -newer cache-swept 2>/dev/null); do
@@ -69,25 +69,25 @@ do_audit() {
   answer=$(backend_queue 2>|"$T/why" </dev/null)
   status=$?
   if [ "$status" -eq 0 ]; then
-    printf '%s\n' "$answer" | awk -v "heading=$QUEUE_HEADING" '
+    printf '%s\n' "$answer" | LC_ALL=C awk -v "heading=$QUEUE_HEADING" '
       NR == 1 { if ($1 != heading) exit 3; next }
       index($1, "gryphus.") == 1 { print "queued " $0 }'
     status=$?
   fi
   say "queue $status $(encoded <"$T/why")"
-  say "content $(find cache -type f | wc -l | tr -d ' ') $(du -sk cache | awk '{ print $1 }')"
+  say "content $(find cache -type f | wc -l | tr -d ' ') $(du -sk cache | LC_ALL=C awk '{ print $1 }')"
 }
 
 # Steps of a check-up: `step NAME ok|bad WORDS`.
 do_probe() {
   head -c "$1" >/dev/null
   check home "$([ -w jobs ] && : 2>/dev/null >|"$T/try" && echo "$ROOT can be written")"
-  check disk "$(df -Pk . | awk 'NR == 2 && $4 > 10240 { print int($4 / 1024) " MB free" }')"
-  check awk "$(printf 'a\n' | awk '{ print $1 " ok" }' | grep 'a ok' >/dev/null && echo works)"
+  check disk "$(df -Pk . | LC_ALL=C awk 'NR == 2 && $4 > 10240 { print int($4 / 1024) " MB free" }')"
+  check awk "$(printf 'a\n' | LC_ALL=C awk '{ print $1 " ok" }' | grep 'a ok' >/dev/null && echo works)"
   check sha256 "$SHA"
   check bounded "${TIMEOUT:+commands that hang are ended}"
   check batch "$(backend_version 2>&1 </dev/null)"
-  check queue "$(backend_queue 2>&1 </dev/null | awk -v "heading=$QUEUE_HEADING" 'NR == 1 && $1 != heading { bad = 1; exit } END { if (NR && !bad) print NR - 1 " jobs in it" }')"
+  check queue "$(backend_queue 2>&1 </dev/null | LC_ALL=C awk -v "heading=$QUEUE_HEADING" 'NR == 1 && $1 != heading { bad = 1; exit } END { if (NR && !bad) print NR - 1 " jobs in it" }')"
 }
 check() { # $1 name, $2 what was found, nothing where it fails
   if [ -n "$2" ]; then say "step $1 ok $(printf %s "$2" | encoded)"; else say "step $1 bad -"; fi

@@ -63,7 +63,12 @@ export function shellJob(key: AttemptKey, script: string, more: Partial<AttemptS
 }
 
 /** A job that says in a ledger that it started: a line for each start. */
-export function ledgerJob(ground: Ground, key: AttemptKey, script = 'exit 0', more: Partial<AttemptSpec> = {}): AttemptSpec {
+export function ledgerJob(
+  ground: Ground,
+  key: AttemptKey,
+  script = 'exit 0',
+  more: Partial<AttemptSpec> = {},
+): AttemptSpec {
   return shellJob(key, `echo started >> '${ledgerOf(ground, key)}'; ${script}`, more);
 }
 

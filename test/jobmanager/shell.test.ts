@@ -1,0 +1,139 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { BACKENDS } from '../../src/backends/registry.ts';
+import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
+import { readExit } from '../../src/jobmanager/exit-record.ts';
+
+const SRC = join(import.meta.dirname, '../../src');
+const here = (name: string): string => readFileSync(join(SRC, name), 'utf8');
+const PIECES = ['records.sh', 'looking.sh', 'carrying.sh', 'sweeping.sh'].map((name) => `jobmanager/${name}`);
+const SHELLS = [['dash'], ['bash', '--posix'], ['busybox', 'sh']];
+const scratch = mkdtempSync(join(tmpdir(), 'gsh-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** The JobManager as one program, in which every name is seen where it is used. */
+function whole(backend: string): string {
+  const main = here('jobmanager/jobmanager.sh');
+  const at = main.indexOf('for piece in ');
+  const end = main.indexOf('done\n', at) + 5;
+  return main.slice(0, at) + [`backends/${backend}`, ...PIECES].map(here).join('\n') + main.slice(end);
+}
+
+describe('the shell programs', () => {
+  it.each(Object.values(BACKENDS).map((backend) => backend.name))('pass shellcheck with %s', (name) => {
+    const file = join(scratch, `${name}.sh`);
+    writeFileSync(file, whole(`${name}.sh`));
+    const found = spawnSync('shellcheck', ['-s', 'sh', '-e', 'SC2317', file], { encoding: 'utf8' });
+    expect(found.stdout).toBe('');
+    expect(found.status).toBe(0);
+  });
+
+  it.each(['jobmanager/wrapper.sh', 'backends/fork-worker.sh', 'backends/slurm-job.sh'])(
+    'pass shellcheck: %s',
+    (name) => {
+      const found = spawnSync('shellcheck', ['-s', 'sh', join(SRC, name)], { encoding: 'utf8' });
+      expect(found.stdout).toBe('');
+    },
+  );
+
+  it('have every crash point of the list, and no other', () => {
+    const text = [...PIECES, 'jobmanager/jobmanager.sh'].map(here).join('\n');
+    const found = [...text.matchAll(/^\s*crash_point (\S+)$/gm)].map((m) => m[1]);
+    expect(found.sort()).toEqual([...SITE_CRASH_POINTS].sort());
+  });
+
+  it('are all carried to the site', () => {
+    const carried = new Set([...Object.values(BACKENDS).flatMap((b) => b.shell)]);
+    const there = readdirSync(join(SRC, 'backends')).filter((name) => name.endsWith('.sh'));
+    expect(there.filter((name) => !carried.has(name))).toEqual([]);
+  });
+});
+
+describe.each(SHELLS)('the wrapper under %s', (...words) => {
+  const shell = words.filter((word): word is string => typeof word === 'string');
+  let count = 0;
+  const attempt = (
+    lines: string[],
+  ): { key: string; dir: string; run: (forward?: string) => ReturnType<typeof spawnSync> } => {
+    const key = `w${shell[0]}.${++count}.0.1`;
+    const dir = join(scratch, 'jobs', key);
+    mkdirSync(dir, { recursive: true });
+    for (const sub of ['events', 'cache']) mkdirSync(join(scratch, sub), { recursive: true });
+    writeFileSync(join(dir, 'spec'), ['prepared 1', ...lines, 'end', ''].join('\n'));
+    const [command = '', ...args] = shell;
+    const run = (forward = '') =>
+      spawnSync(command, [...args, join(SRC, 'jobmanager/wrapper.sh'), scratch, key, '1', forward, '77'], {
+        encoding: 'utf8',
+      });
+    return { key, dir, run };
+  };
+  const script = (text: string): string[] => ['there /bin/sh', 'program', 'arg -c', `arg ${text}`];
+  const exit = (dir: string) => readExit(readFileSync(join(dir, 'exit'), 'utf8').trimEnd())?.ending.how;
+
+  it.each([
+    ['exit 0', { kind: 'exited', code: 0 }],
+    ['exit 130', { kind: 'exited', code: 130 }],
+    ['exit 143', { kind: 'exited', code: 143 }],
+    ['exit 255', { kind: 'exited', code: 255 }],
+    ['kill -TERM $$', { kind: 'signaled', signal: 15 }],
+    ['kill -KILL $$', { kind: 'signaled', signal: 9 }],
+    ['kill -INT $$', { kind: 'signaled', signal: 2 }],
+    ['kill -PIPE $$', { kind: 'signaled', signal: 13 }],
+    ['kill -SEGV $$', { kind: 'signaled', signal: 11 }],
+  ])('tells %s', (text, how) => {
+    const { dir, run } = attempt(script(text));
+    run();
+    // bash says nothing of INT and PIPE, so an exit with their statuses is taken for them.
+    if (shell[0] === 'bash' && text === 'exit 130') expect(exit(dir)).toMatchObject({ kind: 'signaled', signal: 2 });
+    else expect(exit(dir)).toMatchObject(how);
+  });
+
+  it('lets one copy run, and the others leave with a word', () => {
+    const { key, dir, run } = attempt(script(`echo x >>${scratch}/ledger.$GRYPHUS_KEY`));
+    expect([run().status, run().status, run().status]).toEqual([0, 217, 217]);
+    expect(readFileSync(join(scratch, `ledger.${key}`), 'utf8')).toBe('x\n');
+    expect(existsSync(join(scratch, 'events', `${key}.1.d`))).toBe(true);
+    expect(exit(dir)).toEqual({ kind: 'exited', code: 0 });
+  });
+
+  it('runs nothing where it was buried, or where the record is gone', () => {
+    const { key, dir, run } = attempt(script(`echo x >>${scratch}/ledger.$GRYPHUS_KEY`));
+    writeFileSync(join(dir, 'run.lock.1'), 'lost\n');
+    expect(run().status).toBe(217);
+    rmSync(dir, { recursive: true });
+    expect(run().status).toBe(216);
+    expect(existsSync(join(scratch, `ledger.${key}`))).toBe(false);
+  });
+
+  it('runs nothing of half a record', () => {
+    const { dir, run } = attempt(script(`echo x >>${scratch}/half`));
+    writeFileSync(join(dir, 'spec'), readFileSync(join(dir, 'spec'), 'utf8').replace(/end\n$/, ''));
+    expect(run().status).toBe(219);
+    expect(existsSync(join(scratch, 'half'))).toBe(false);
+  });
+
+  it('passes on the signals that only it was sent, and waits for the program all the same', () => {
+    const text =
+      "trap 'echo usr1' USR1; trap 'echo term; exit 5' TERM; echo ready; i=0; while [ $i -lt 100 ]; do sleep 0.05; i=$((i+1)); done";
+    const { key, dir } = attempt(script(text));
+    const drive = `"$@" & p=$!; until grep -q ready '${dir}/stdout' 2>/dev/null; do sleep 0.02; done
+      kill -USR1 $p; until grep -q usr1 '${dir}/stdout'; do sleep 0.02; done; kill -TERM $p; wait $p`;
+    execFileSync('bash', [
+      '-c',
+      `${drive}; exit 0`,
+      'sh',
+      ...shell,
+      join(SRC, 'jobmanager/wrapper.sh'),
+      scratch,
+      key,
+      '1',
+      'USR1 TERM',
+    ]);
+    expect(readFileSync(join(dir, 'stdout'), 'utf8')).toBe('ready\nusr1\nterm\n');
+    expect(exit(dir)).toEqual({ kind: 'exited', code: 5 });
+    expect(readFileSync(join(dir, 'exit'), 'utf8')).toContain('got=USR1,TERM ');
+  });
+});
