@@ -3,7 +3,7 @@ import { inDirectory } from '../names.ts';
 import { Complaint, type Place, type Problem } from '../problem.ts';
 import type { Settings } from '../settings.ts';
 import { type ApplyContext, applyModifier } from './apply.ts';
-import type { Command, DotSpec, NodeCommand, NodeStatusSpec } from './commands.ts';
+import { type Command, type DotSpec, type NodeCommand, type NodeStatusSpec, wordOf } from './commands.ts';
 import { applyConnect, applyDepend, type JoinNodes } from './depend.ts';
 import type { DagSource } from './load.ts';
 import { NodeTable } from './node-table.ts';
@@ -132,7 +132,7 @@ export class Builder {
   private complain(thrown: unknown, command: Command, place: Place): void {
     if (!(thrown instanceof Complaint)) throw thrown;
     const { message, mend } = thrown;
-    const about = WORD[command.cmd] ?? (command.cmd === 'node' ? command.type : undefined);
+    const about = wordOf(command);
     this.report({
       ...place,
       severity: 'error',
@@ -206,11 +206,11 @@ export class Builder {
     if (command.done && (command.type === 'JOB' || command.type === 'SUBDAG')) flags |= FLAG.done;
     else if (command.done)
       this.warner(place, command.type)(4, `${command.type} node ${name} can not be marked as DONE`);
-    const { submit, type } = this.submitOf(command, reading, name);
+    const submit = this.submitOf(command, reading, name);
     const directory = inDirectory(reading.dir, command.dir ?? '');
     const node = this.table.add(
       scope.prefix + name,
-      type,
+      command.type,
       submit,
       directory === '' ? reading.dir : directory,
       flags,
@@ -223,24 +223,20 @@ export class Builder {
     if (command.type === 'PROVISIONER') scope.provisioner = node;
   }
 
-  private submitOf(
-    command: NodeCommand,
-    reading: Reading,
-    name: string,
-  ): { readonly submit: string; readonly type: NodeCommand['type'] } {
-    const { type } = command;
+  /** Name of the inline description, or what the command names. */
+  private submitOf(command: NodeCommand, reading: Reading, name: string): string {
     if (command.inline !== undefined) {
       const submit = `${name}-InlineDesc${this.inlines++}`;
       reading.scope.descriptions.set(submit, command.inline);
-      return { submit, type };
+      return submit;
     }
-    if (type !== 'SUBDAG' && command.submit.endsWith(DAG_SUBMIT_SUFFIX)) {
+    if (command.type !== 'SUBDAG' && command.submit.endsWith(DAG_SUBMIT_SUFFIX)) {
       throw new Complaint(
-        `The use of the ${type} keyword for nested DAGs is prohibited`,
+        `The use of the ${command.type} keyword for nested DAGs is prohibited`,
         `Write SUBDAG EXTERNAL ${command.name} ${command.submit.slice(0, -DAG_SUBMIT_SUFFIX.length)}.`,
       );
     }
-    return { submit: command.submit, type };
+    return command.submit;
   }
 
   private addSplice(command: Extract<Command, { readonly cmd: 'splice' }>, reading: Reading, place: Place): void {
@@ -301,23 +297,3 @@ export class Builder {
       });
   }
 }
-
-const WORD: Readonly<Partial<Record<Command['cmd'], string>>> = {
-  splice: 'SPLICE',
-  description: 'SUBMIT_DESCRIPTION',
-  include: 'INCLUDE',
-  depend: 'PARENT',
-  script: 'SCRIPT',
-  retry: 'RETRY',
-  abort: 'ABORT_DAG_ON',
-  vars: 'VARS',
-  priority: 'PRIORITY',
-  'pre-skip': 'PRE_SKIP',
-  tolerance: 'TOLERANCE',
-  done: 'DONE',
-  category: 'CATEGORY',
-  maxjobs: 'MAXJOBS',
-  'save-point': 'SAVE_POINT_FILE',
-  reject: 'REJECT',
-  connect: 'CONNECT',
-};

@@ -85,3 +85,28 @@ export interface NodeStatusSpec {
   readonly minUpdate: number;
   readonly alwaysUpdate: boolean;
 }
+
+const WORD: Readonly<Partial<Record<Command['cmd'], string>>> = {
+  splice: 'SPLICE',
+  description: 'SUBMIT_DESCRIPTION',
+  include: 'INCLUDE',
+  depend: 'PARENT',
+  script: 'SCRIPT',
+  retry: 'RETRY',
+  abort: 'ABORT_DAG_ON',
+  vars: 'VARS',
+  priority: 'PRIORITY',
+  'pre-skip': 'PRE_SKIP',
+  tolerance: 'TOLERANCE',
+  done: 'DONE',
+  category: 'CATEGORY',
+  maxjobs: 'MAXJOBS',
+  'save-point': 'SAVE_POINT_FILE',
+  reject: 'REJECT',
+  connect: 'CONNECT',
+};
+
+/** How a command is written, for messages about it. */
+export function wordOf(command: Command): string | undefined {
+  return command.cmd === 'node' ? command.type : WORD[command.cmd];
+}

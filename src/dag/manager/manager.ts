@@ -1,27 +1,19 @@
 import { Engine } from '../engine/engine.ts';
 import type { DagCommand, DagEvent } from '../engine/messages.ts';
-import { type DagGraph, directoryOf, nameOf } from '../graph.ts';
-import type { ScriptType } from '../language/commands.ts';
-import { inDirectory } from '../names.ts';
+import { type DagGraph, nameOf } from '../graph.ts';
 import { haltName } from '../rescue.ts';
 import { headerLines, logJobs } from './batch-log.ts';
 import { nodeSubmit, type SubmitOptions } from './node-submit.ts';
 import { Outputs } from './outputs.ts';
 import { Pending } from './pending.ts';
 import { type DagRun, primaryOf } from './prepare.ts';
+import { ScriptRuns } from './script-runs.ts';
 import type { DagWorld, Happening, JournalBegin, JournalEntry } from './world.ts';
 
 /** Submits that go to the queue in one request, before what happened meanwhile is looked at. */
 const SUBMIT_CHUNK = 1000;
 /** Milliseconds between two looks for a halt file. */
 const HALT_LOOK = 5000;
-
-interface RunningScript {
-  readonly node: number;
-  readonly type: ScriptType;
-  readonly debugFile: string | undefined;
-  readonly argv: readonly string[];
-}
 
 /** The driver: carries events from the world to the engine and its commands back, each batch journalled first. */
 export class Manager {
@@ -34,8 +26,7 @@ export class Manager {
   private startedAt = 0;
   /** Nodes whose submit is asked for and not answered, in order. */
   private toSubmit: number[] = [];
-  private readonly scripts = new Map<number, RunningScript>();
-  private nextRun = 1;
+  private readonly scripts: ScriptRuns;
   private wakeAt: number | undefined;
   private statusAt: number | undefined;
   private cursor: string | undefined;
@@ -46,6 +37,7 @@ export class Manager {
     this.engine = engine;
     this.outputs = outputs;
     this.begun = begun;
+    this.scripts = new ScriptRuns(world, engine.core.dag);
     this.submitOptions = {
       dagmanId: run.dagmanId,
       batchName: run.batchName ?? `${primaryOf(run)}+${run.dagmanId}`,
@@ -60,7 +52,6 @@ export class Manager {
   /** A new run. What it does first is done by `loop`. */
   begin(opening: readonly string[]): void {
     const at = this.world.now();
-    this.world.files.remove(haltName(primaryOf(this.run)));
     this.world.files.write(this.submitOptions.nodesLog, '');
     this.world.journal.append({ at, events: [], sizes: this.outputs.sizes(), begin: this.begun });
     this.world.resumeFrom(undefined);
@@ -89,7 +80,7 @@ export class Manager {
       for (const command of pending.scripts()) {
         const name = nameOf(this.dag, command.node);
         this.outputs.say(at, `The end of the ${command.type} script of node ${name} was not seen; running it again`);
-        this.startScript(command);
+        this.scripts.start(command);
       }
     }
     this.outputs.say(at, '...done with RECOVERY mode <<<<<<<<<<<<<<<<<<<<<<<<<<<<<<');
@@ -134,7 +125,7 @@ export class Manager {
         const { cluster, proc, change } = happening;
         events.push({ is: 'job', cluster, proc, change });
       } else if (happening.is === 'provisioned') events.push({ is: 'provisioned' });
-      else if (happening.is === 'script-ended') this.scriptEnded(happening, events);
+      else if (happening.is === 'script-ended') events.push(...this.scripts.ended(happening));
       else events.push(happening);
     }
     if (!this.engine.core.halted && this.world.files.exists(haltName(primaryOf(this.run)))) events.push({ is: 'halt' });
@@ -234,7 +225,7 @@ export class Manager {
 
   private note(command: DagCommand): void {
     if (command.do === 'submit') this.toSubmit.push(command.node);
-    else if (command.do === 'script') this.startScript(command);
+    else if (command.do === 'script') this.scripts.start(command);
     else if (command.do === 'kill-scripts') this.world.killScripts();
     else if (command.do === 'wake') this.wakeAt = Math.min(this.wakeAt ?? command.at, command.at);
   }
@@ -271,31 +262,5 @@ export class Manager {
       else this.toSubmit.push(node);
     }
     if (events.length > 0) await this.advance(events);
-  }
-
-  private startScript(command: Extract<DagCommand, { readonly do: 'script' }>): void {
-    const run = this.nextRun++;
-    const { node, type, argv, debug } = command;
-    const directory = directoryOf(this.dag, node);
-    const debugFile = debug === undefined ? undefined : inDirectory(directory, debug.file);
-    this.scripts.set(run, { node, type, debugFile, argv });
-    this.world.startScript({ node: nameOf(this.dag, node), type, run, argv, directory, capture: debug?.stream });
-  }
-
-  private scriptEnded(happening: Extract<Happening, { readonly is: 'script-ended' }>, events: DagEvent[]): void {
-    const script = this.scripts.get(happening.run);
-    if (script === undefined) return;
-    this.scripts.delete(happening.run);
-    const { node, type, debugFile, argv } = script;
-    const { end, notStarted } = happening;
-    if (debugFile !== undefined) {
-      const how = 'code' in end ? `ExitCode=${end.code}` : `Signal=${end.signal}`;
-      const when = Math.floor(this.world.now() / 1000);
-      this.world.files.append(
-        debugFile,
-        `*** Node=${nameOf(this.dag, node)} Type=${type} ${how} Completion=${when} Cmd='${argv.join(' ')}'\n${happening.output ?? ''}`,
-      );
-    }
-    events.push({ is: 'script-ended', node, type, end, ...(notStarted === undefined ? {} : { notStarted }) });
   }
 }

@@ -210,6 +210,7 @@ function parseArgv(
     else if (name === '-maxjobs') limits['maxJobs'] = Number(value());
     else if (name === '-maxidle') limits['maxIdle'] = Number(value());
     else if (name === '-maxpre') limits['maxPre'] = Number(value());
+    else if (name === '-maxhold') limits['maxHold'] = Number(value());
     else if (name === '-maxpost') limits['maxPost'] = Number(value());
     else if (name === '-priority') run['priority'] = Number(value());
     else if (name === '-dorescuefrom') run['rescueFrom'] = Number(value());

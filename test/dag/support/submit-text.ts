@@ -52,16 +52,18 @@ export function describe(text: string, before: readonly Macro[], after: readonly
 
 /** The words of `arguments`, of either form; undefined where the old form has a bare double quote. */
 export function argumentWords(text: string): readonly string[] | undefined {
-  if (text.startsWith('"') && text.endsWith('"')) {
-    return text
-      .slice(1, -1)
-      .replaceAll('""', '"')
-      .split(/\s+/)
-      .filter((word) => word !== '');
-  }
+  if (text.startsWith('"') && text.endsWith('"')) return quotedWords(text.slice(1, -1).replaceAll('""', '"'));
   if (/(^|[^\\])"/.test(text)) return undefined;
   return text
     .replaceAll('\\"', '"')
     .split(/\s+/)
     .filter((word) => word !== '');
+}
+
+/** The new form: single quotes keep blanks together, two of them are one. */
+function quotedWords(text: string): readonly string[] {
+  const parts = text.match(/(?:'(?:[^']|'')*'|[^\s'])+/g) ?? [];
+  return parts.map((part) =>
+    part.replaceAll(/'((?:[^']|'')*)'/g, (_all, inner: string) => inner.replaceAll("''", "'")),
+  );
 }
