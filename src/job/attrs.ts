@@ -10,16 +10,20 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   readonly parent: Attrs | undefined;
   /** What this layer alone says. */
   readonly own: AttrTexts;
-  readonly #index = new Map<string, string>();
+  /** Of a layer that others share: lower case to the spelling here. */
+  #index: Map<string, string> | undefined;
+  #record: Readonly<Record<string, string>> | undefined;
 
   constructor(own: AttrTexts, parent?: Attrs) {
     this.own = own;
     this.parent = parent;
-    for (const name in own) this.#index.set(name.toLowerCase(), name);
   }
 
   get(name: string): string | undefined {
-    return this.#find(name.toLowerCase());
+    const text = Object.hasOwn(this.own, name) ? this.own[name] : undefined;
+    if (text !== undefined) return text ?? undefined;
+    const mine = this.#spelled(name);
+    return mine === undefined ? this.parent?.get(name) : (this.own[mine] ?? undefined);
   }
 
   has(name: string): boolean {
@@ -27,26 +31,40 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   }
 
   *[Symbol.iterator](): IterableIterator<readonly [string, string]> {
-    if (this.parent) {
-      for (const [name, text] of this.parent) {
-        const mine = this.#index.get(name.toLowerCase());
-        const said = mine === undefined ? text : this.own[mine];
-        if (typeof said === 'string') yield [name, said];
-      }
-    }
-    for (const [low, name] of this.#index) {
-      const text = this.own[name];
-      if (typeof text === 'string' && this.parent?.get(low) === undefined) yield [name, text];
-    }
+    yield* Object.entries(this.toRecord());
   }
 
   toRecord(): Record<string, string> {
-    return Object.fromEntries(this);
+    // One parent serves many: its own record is made once.
+    const record: Record<string, string> = this.parent ? { ...this.parent.#shared() } : {};
+    for (const name in this.own) {
+      const text = this.own[name];
+      const spelled = (this.parent ? this.parent.#lowest(name) : undefined) ?? name;
+      if (typeof text === 'string') record[spelled] = text;
+      else delete record[spelled];
+    }
+    return record;
   }
 
-  #find(low: string): string | undefined {
-    const name = this.#index.get(low);
-    if (name === undefined) return this.parent?.get(low);
-    return this.own[name] ?? undefined;
+  #shared(): Readonly<Record<string, string>> {
+    this.#record ??= this.toRecord();
+    return this.#record;
+  }
+
+  #lowest(name: string): string | undefined {
+    return (this.parent ? this.parent.#lowest(name) : undefined) ?? this.#spelled(name);
+  }
+
+  /** The name as this layer spells it, if it has it. */
+  #spelled(name: string): string | undefined {
+    if (Object.hasOwn(this.own, name)) return name;
+    const low = name.toLowerCase();
+    if (this.parent) {
+      // A job's own layer is small and read a few times: an index would cost more than it saves.
+      for (const mine in this.own) if (mine.length === name.length && mine.toLowerCase() === low) return mine;
+      return undefined;
+    }
+    this.#index ??= new Map(Object.keys(this.own).map((mine) => [mine.toLowerCase(), mine]));
+    return this.#index.get(low);
   }
 }

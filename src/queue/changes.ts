@@ -1,9 +1,9 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { GryphusError } from '../errors.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
-import { LIFE, STATES, type State } from '../job/life.ts';
+import { LIFE, type State } from '../job/life.ts';
 import type { Change, ChangeResult, Lease } from './api.ts';
-import { encodeJson, isMade, priorityOf } from './record.ts';
+import { encodeJson, isMade, priorityOf, stateNamed } from './record.ts';
 import type { Room } from './room.ts';
 
 /** Changes in one exchange: a script holds up everybody else while it runs. */
@@ -71,7 +71,7 @@ function settable(set: AttrTexts): AttrTexts {
 
 function decodeAnswer(change: Change, answer: string): ChangeResult {
   const [what = '', where, attempt] = answer.split('|');
-  const state = STATES.find((known) => known === where);
+  const state = stateNamed(where);
   if (what === 'ok' && state !== undefined) return { ok: true, state, attempt: Number(attempt) };
   const job = `Job ${formatJobId(change.id)}`;
   switch (what) {

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import { Attrs } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
-import { isEnd, STATES } from '../job/life.ts';
+import { isEnd } from '../job/life.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 import type { HistoryRecord, JobRecord, History as Reading } from './api.ts';
 import { type ClusterLine, type HistoryEntry, HistoryFile, type JobLine } from './history-file.ts';
 import { getJobs } from './read.ts';
+import { stateNamed } from './record.ts';
 import type { Room } from './room.ts';
 
 /** Jobs that go in one write. */
@@ -158,7 +159,7 @@ function readEntry(file: HistoryFile, entry: HistoryEntry, ads: Map<number, Attr
     cluster = new Attrs((JSON.parse(file.line(...line.c)) as ClusterLine).ad);
     ads.set(line.c[0], cluster);
   }
-  const state = STATES.find((known) => known === line.s) ?? 'completed';
+  const state = stateNamed(line.s) ?? 'completed';
   return {
     id: { cluster: entry.cluster, proc: entry.proc },
     state,

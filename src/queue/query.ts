@@ -5,6 +5,8 @@ import type { Room } from './room.ts';
 
 /** Jobs in one exchange. */
 const CHUNK = 1000;
+/** A cluster of up to so many jobs is read in one piece: a few megabytes. */
+const WHOLE = 20_000;
 /** Up to so many jobs in the wished places are found by the places' indexes; more, by walking the clusters. */
 const BY_PLACE = 50_000;
 
@@ -104,17 +106,17 @@ async function* walk(room: Room, clusters: readonly number[], wish: Query): Asyn
     for (const { cluster, counts, nextProc } of visible) {
       const jobs = Object.values(counts).reduce((sum, n) => sum + n, 0);
       if (size + jobs > CHUNK && small.length > 0) {
-        yield await whole(room, small);
+        yield* whole(room, small);
         [small, size] = [[], 0];
       }
-      if (jobs > CHUNK) {
+      if (jobs > WHOLE) {
         for await (const ids of slices(room, cluster, nextProc, jobs)) yield await getJobs(room, ids);
       } else if (jobs > 0) {
         small.push(cluster);
         size += jobs;
       }
     }
-    if (small.length > 0) yield await whole(room, small);
+    if (small.length > 0) yield* whole(room, small);
   }
 }
 
@@ -131,7 +133,7 @@ async function* slices(room: Room, cluster: number, nextProc: number, jobs: numb
   }
 }
 
-async function whole(room: Room, clusters: readonly number[]): Promise<JobRecord[]> {
+async function* whole(room: Room, clusters: readonly number[]): AsyncIterable<JobRecord[]> {
   const answers = await room.db.run(async (redis) => {
     const pipeline = redis.pipeline();
     for (const cluster of clusters) pipeline.hgetall(`${room.db.prefix}j:${cluster}`);
@@ -142,8 +144,6 @@ async function whole(room: Room, clusters: readonly number[]): Promise<JobRecord
     for (const [proc, value] of Object.entries(answers[i] ?? {}))
       raws.push({ id: { cluster, proc: Number(proc) }, value });
   }
-  return decodeJobs(
-    room,
-    raws.sort((a, b) => byId(a.id, b.id)),
-  );
+  raws.sort((a, b) => byId(a.id, b.id));
+  for (let from = 0; from < raws.length; from += CHUNK) yield await decodeJobs(room, raws.slice(from, from + CHUNK));
 }

@@ -2,7 +2,7 @@ import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
 import { STATES, type State } from '../job/life.ts';
 import type { ClusterRecord, JobRecord, Place, Totals } from './api.ts';
-import { decodeJob } from './record.ts';
+import { decodeJob, parseJob, stateNamed } from './record.ts';
 import type { Room } from './room.ts';
 
 /** One job as it came from Redis, not yet read. */
@@ -10,8 +10,6 @@ export interface Raw {
   readonly id: JobId;
   readonly value: string;
 }
-
-const HEAD = /^[^|]*\|(\d+)\|(\d+)\|/;
 
 /** Reads jobs with their clusters' ads, one fetch for each cluster among them. */
 export async function decodeJobs(room: Room, raws: readonly Raw[]): Promise<JobRecord[]> {
@@ -23,16 +21,17 @@ export async function decodeJobs(room: Room, raws: readonly Raw[]): Promise<JobR
     const ad = ads[i];
     if (typeof ad === 'string') shared.set(cluster, new Attrs(JSON.parse(ad) as AttrTexts));
   }
+  const stored = raws.map(({ id, value }) => parseJob(id, value));
   const numbers = new Set<string>();
-  for (const { value } of raws) {
-    const head = HEAD.exec(value);
-    if (head?.[1] !== undefined && head[2] !== undefined) numbers.add(head[1]).add(head[2]);
-  }
+  for (const { manager, site } of stored) numbers.add(manager).add(site);
   const names = await room.names.names(numbers);
-  return raws.flatMap(({ id, value }) => {
+  const jobs: JobRecord[] = [];
+  for (const [i, { id }] of raws.entries()) {
     const cluster = shared.get(id.cluster);
-    return cluster ? [decodeJob(id, value, cluster, names)] : [];
-  });
+    const job = stored[i];
+    if (cluster && job) jobs.push(decodeJob(id, job, cluster, names));
+  }
+  return jobs;
 }
 
 /** In the order asked for; what is not there, or not yet visible, is left out. */
@@ -90,7 +89,7 @@ export async function totals(room: Room): Promise<Totals> {
   let jobs = 0;
   for (const [place, count] of counts) {
     const [manager = '0', site = '0', ...rest] = place.split(':');
-    const state = STATES.find((known) => known === rest.join(':'));
+    const state = stateNamed(rest.join(':'));
     if (state === undefined) continue;
     const n = Number(count);
     jobs += n;

@@ -15,8 +15,6 @@ export interface StoredJob {
   readonly own: string;
 }
 
-const HEAD = /^([^|]*)\|(\d+)\|(\d+)\|(-?\d+)\|(\d+)\|(-?\d+)\n/;
-
 /** Made from the job's fields: never stored. Lower case. */
 const MADE = new Set([
   'clusterid',
@@ -36,39 +34,51 @@ export function encodeJob(job: StoredJob): string {
   return `${job.state}|${job.manager}|${job.site}|${job.priority}|${job.attempt}|${job.since}\n${job.own}`;
 }
 
+const BY_NAME = new Map<string | undefined, State>(STATES.map((state) => [state, state]));
+
+const STATUS = Object.fromEntries(STATES.map((state) => [state, String(JOB_STATUS[LIFE[state].shows])])) as Readonly<
+  Record<State, string>
+>;
+
+/** The state of that name; `undefined` where this program knows none. */
+export function stateNamed(name: string | undefined): State | undefined {
+  return BY_NAME.get(name);
+}
+
 /** Names of managers and sites by their numbers. */
 export type Names = ReadonlyMap<string, string>;
 
-export function decodeJob(id: JobId, value: string, cluster: Attrs, names: Names): JobRecord {
-  const head = HEAD.exec(value);
-  const state = STATES.find((known) => known === head?.[1]);
-  if (!head || state === undefined)
+export function parseJob(id: JobId, value: string): StoredJob {
+  const cut = value.indexOf('\n');
+  const [name, manager = '0', site = '0', priority, attempt, since] = value.slice(0, cut).split('|');
+  const state = BY_NAME.get(name);
+  if (state === undefined || since === undefined) {
     throw new Error(`The queue's record of job ${id.cluster}.${id.proc} is not readable.`);
-  const own = JSON.parse(value.slice(head[0].length)) as Record<string, string | null>;
-  const site = names.get(head[3] ?? '') ?? '';
-  const attempt = Number(head[5]);
-  const since = Number(head[6]);
-  own['ClusterId'] = String(id.cluster);
-  own['ProcId'] = String(id.proc);
-  own['JobStatus'] = String(JOB_STATUS[LIFE[state].shows]);
-  own['EnteredCurrentStatus'] = String(since);
-  own['GryphusState'] = `"${state}"`;
-  own['GryphusSite'] = quoted(site);
-  own['GryphusAttempt'] = String(attempt);
+  }
   return {
-    id,
     state,
-    manager: names.get(head[2] ?? '') ?? '',
+    manager,
     site,
-    attempt,
-    priority: Number(head[4]),
-    since,
-    attrs: new Attrs(own, cluster),
+    priority: Number(priority),
+    attempt: Number(attempt),
+    since: Number(since),
+    own: value.slice(cut + 1),
   };
 }
 
-function quoted(text: string): string {
-  return `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: Names): JobRecord {
+  const { state, priority, attempt, since } = stored;
+  const manager = names.get(stored.manager) ?? '';
+  const site = names.get(stored.site) ?? '';
+  const own = JSON.parse(stored.own) as Record<string, string | null>;
+  own['ClusterId'] = String(id.cluster);
+  own['ProcId'] = String(id.proc);
+  own['JobStatus'] = STATUS[state];
+  own['EnteredCurrentStatus'] = String(since);
+  own['GryphusState'] = `"${state}"`;
+  own['GryphusSite'] = /["\\]/.test(site) ? `"${site.replaceAll(/["\\]/g, '\\$&')}"` : `"${site}"`;
+  own['GryphusAttempt'] = String(attempt);
+  return { id, state, manager, site, attempt, priority, since, attrs: new Attrs(own, cluster) };
 }
 
 /** What of a proc's attributes must be kept: not what the cluster says too, not what is made from the job's fields. */
