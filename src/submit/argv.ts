@@ -12,6 +12,7 @@ export function parseArgsV1(args: string): string[] {
 
 /** V1 in a submit description: a double quote must be written `\"`. The result is the text for `Args`. */
 export function unescapeArgsV1(text: string): Parsed<string> {
+  if (!text.includes('"')) return { ok: true, value: text };
   let raw = '';
   for (let at = 0; at < text.length; at++) {
     if (text[at] === '"') return { ok: false, reason: `Found illegal unescaped double-quote: ${text.slice(at)}` };

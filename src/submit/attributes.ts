@@ -2,13 +2,13 @@ import type { Attr } from './attr.ts';
 import { parseAttr, stringAttr } from './attr.ts';
 import type { Attributes } from './draft.ts';
 
-/** Attribute names, as they are written, to expressions in the old ClassAd syntax. */
-export type AttributeTexts = ReadonlyMap<string, string>;
-
-/** What an ad is made of, without what the making keeps in it for itself. */
-export function texts(attributes: Attributes): Map<string, string> {
-  const result = new Map<string, string>();
-  for (const { name, attr } of attributes.values()) if (!name.startsWith('#')) result.set(name, attr.text);
+/** What an ad is made of, without what the making keeps in it for itself: names to expressions in the old syntax. */
+export function texts(attributes: Attributes): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const { name, attr } of attributes.values()) {
+    if (name === '__proto__') Object.defineProperty(result, name, { value: attr.text, enumerable: true });
+    else if (!name.startsWith('#')) result[name] = attr.text;
+  }
   return result;
 }
 

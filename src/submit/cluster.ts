@@ -52,7 +52,7 @@ export function* procsOf(
     const { firstProc } = run.setup;
     for (let proc = Math.max(request.from, firstProc); proc < Math.min(end, firstProc + run.count); proc++) {
       const draft = run.job(scope, base, proc - firstProc, request.cluster);
-      yield { proc, attrs: Object.fromEntries(texts(draft.own)) };
+      yield { proc, attrs: texts(draft.own) };
     }
   }
 }

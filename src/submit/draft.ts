@@ -9,9 +9,23 @@ interface Named {
 
 export type Attributes = ReadonlyMap<string, Named>;
 
+const PREFIXED = new WeakMap<Attributes, Map<string, readonly string[]>>();
+
+/** The names in a finished ad; looked for once. */
+function namesIn(attributes: Attributes, prefix: string): readonly string[] {
+  const known = PREFIXED.get(attributes) ?? new Map<string, readonly string[]>();
+  PREFIXED.set(attributes, known);
+  let names = known.get(prefix);
+  if (names === undefined) {
+    names = [...attributes].filter(([key]) => key.startsWith(prefix)).map(([, { name }]) => name);
+    known.set(prefix, names);
+  }
+  return names;
+}
+
 /** Which attributes a step of the making looked at and set, by name in lower case. */
 export interface Trace {
-  readonly reads: Set<string>;
+  readonly reads?: Set<string>;
   readonly writes: Set<string>;
 }
 
@@ -35,7 +49,7 @@ export class Draft {
 
   get(name: string): Attr | undefined {
     const key = name.toLowerCase();
-    this.trace?.reads.add(key);
+    this.trace?.reads?.add(key);
     return (this.#own.get(key) ?? this.base?.get(key))?.attr;
   }
 
@@ -88,10 +102,11 @@ export class Draft {
     return attr.kind === 'expr' ? evaluate(attr.expr, { my: this.#classAd() }) : attr.value;
   }
 
-  /** All names, here and in the base. */
-  keys(): string[] {
-    const names = new Map([...(this.base ?? []), ...this.#own]);
-    return [...names.values()].map(({ name }) => name);
+  /** Names that begin with `prefix` (in lower case), here and in the base. */
+  names(prefix: string): string[] {
+    const own = [...this.#own].filter(([key]) => key.startsWith(prefix)).map(([, { name }]) => name);
+    const below = this.base === undefined ? [] : namesIn(this.base, prefix);
+    return [...below, ...own.filter((name) => this.base?.has(name.toLowerCase()) !== true)];
   }
 
   #classAd(): ClassAd {

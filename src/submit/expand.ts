@@ -74,19 +74,21 @@ export class Expander implements FunctionScope {
 
   #replace(text: string, accept: (func: string, body: string) => boolean): string {
     if (++this.#depth > DEEPEST) throw this.#endless(text);
-    let value = text;
-    let from = 0;
+    // What is done with is put aside: only the rest is copied, step by step.
+    let done = '';
+    let rest = text;
     let work = 0;
     for (let step = 0; ; step++) {
-      const found = findMacro(value, from, accept);
+      const found = findMacro(rest, 0, accept);
       if (!found) break;
-      value = value.slice(0, found.start) + this.#value(found) + value.slice(found.end);
-      from = found.firstDollar;
-      work += value.length - from;
-      if (work > MOST_WORK || step > MOST_STEPS) throw this.#endless(value.slice(found.start, found.start + 40));
+      const value = this.#value(found);
+      done += rest.slice(0, found.firstDollar);
+      rest = rest.slice(found.firstDollar, found.start) + value + rest.slice(found.end);
+      work += rest.length;
+      if (work > MOST_WORK || step > MOST_STEPS) throw this.#endless(rest.slice(0, 40));
     }
     this.#depth--;
-    return value;
+    return done + rest;
   }
 
   #value(found: FoundMacro): string {

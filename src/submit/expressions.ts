@@ -8,8 +8,19 @@ export interface References {
   readonly other: ReadonlySet<string>;
 }
 
+const MOST_REMEMBERED = 256;
+const remembered = new Map<string, References>();
+
 /** References of an expression in an ad that has `known`; `undefined` where the text does not parse. */
 export function referencesOf(text: string, known: readonly string[] = []): References | undefined {
+  const key = `${known.join(' ')} ${text}`;
+  const found = remembered.get(key) ?? findReferences(text, known);
+  if (remembered.size >= MOST_REMEMBERED) remembered.clear();
+  if (found) remembered.set(key, found);
+  return found;
+}
+
+function findReferences(text: string, known: readonly string[]): References | undefined {
   const expr = expression(text);
   if (expr === undefined) return undefined;
   const { my, target } = attributesOf(expr, ClassAd.fromValues(Object.fromEntries(known.map((name) => [name, 0]))));

@@ -1,5 +1,3 @@
-import { isNameChar } from './text.ts';
-
 /** `$(name)`, `$(name:default)` or `$FUNC(body)` in a text. */
 export interface FoundMacro {
   readonly start: number;
@@ -36,6 +34,16 @@ function isFunction(func: string): boolean {
   return FUNCTIONS.has(func) || isFilenameFunction(func);
 }
 
+/** A letter, a digit or an underscore. */
+function isWordUnit(unit: number): boolean {
+  return (unit >= 48 && unit <= 57) || (unit >= 65 && unit <= 90) || unit === 95 || (unit >= 97 && unit <= 122);
+}
+
+/** What a macro's name is made of. */
+function isNameUnit(unit: number): boolean {
+  return isWordUnit(unit) || unit === 46 || unit === 47;
+}
+
 /** Where the body that starts at `from` ends; -1 where it is not one. The body of a plain reference is a name and a default. */
 function bodyEnd(text: string, from: number, plain: boolean): number {
   if (!plain) return text.indexOf(')', from);
@@ -54,7 +62,7 @@ function bodyEnd(text: string, from: number, plain: boolean): number {
         continue;
       }
     } else if (inDefault && IN_DEFAULT.includes(char)) continue;
-    if (!isNameChar(char)) return -1;
+    if (!isNameUnit(char.charCodeAt(0))) return -1;
   }
   return at < text.length ? at : -1;
 }
@@ -71,7 +79,7 @@ export function findMacro(
     const start = at;
     let after = start + 1;
     if (text[after] === '$') after++;
-    while (/[A-Za-z0-9_]/.test(text.charAt(after))) after++;
+    while (isWordUnit(text.charCodeAt(after))) after++;
     const func = text.slice(start + 1, after);
     if (text[after] !== '(' || (func !== '' && !isFunction(func))) {
       at = text.indexOf('$', after);

@@ -46,6 +46,7 @@ export class JobRun {
   readonly #records = new Map<string, StepRecord>();
   #again: readonly Step[] = [];
   #fixed: Attributes = new Map();
+  readonly #scratch = new Set<string>();
 
   constructor(setup: JobRunSetup) {
     this.setup = setup;
@@ -102,16 +103,16 @@ export class JobRun {
 
   /** Runs a step; false when it wrote what it never wrote before, so that other steps may have to follow. */
   #runAgain(step: Step, job: JobMaker): boolean {
-    const trace = { reads: new Set<string>(), writes: new Set<string>() };
-    job.draft.trace = trace;
+    const writes = this.#scratch;
+    writes.clear();
+    job.draft.trace = { writes };
     step.run(job);
     job.draft.trace = undefined;
     const known = this.#records.get(step.name);
     if (!known) return true;
-    for (const name of trace.writes) {
+    for (const name of writes) {
       if (known.writes.has(name)) continue;
-      const writes = new Set([...known.writes, ...trace.writes]);
-      this.#records.set(step.name, { ...known, reads: new Set([...known.reads, ...trace.reads]), writes });
+      this.#records.set(step.name, { ...known, writes: new Set([...known.writes, ...writes]) });
       return false;
     }
     return true;
@@ -133,12 +134,17 @@ export class JobRun {
     const { plan, kind, place, firstProc } = this.setup;
     const { row, item, step } = planStep(plan, n);
     const { macros } = scope;
-    for (const name of ['Cluster', 'ClusterId']) macros.setDefault(name, String(cluster));
-    for (const name of ['Process', 'ProcId']) macros.setDefault(name, String(firstProc + n));
-    for (const name of ['Row', 'ItemIndex']) macros.setDefault(name, String(item));
-    macros.setDefault('Step', String(step));
+    const proc = String(firstProc + n);
+    macros.setDefault('process', proc);
+    macros.setDefault('procid', proc);
+    macros.setDefault('row', String(item));
+    macros.setDefault('itemindex', String(item));
+    macros.setDefault('step', String(step));
+    macros.setDefault('cluster', String(cluster));
+    macros.setDefault('clusterid', String(cluster));
     for (const [name, value] of rowValues(plan, row)) macros.setLive(name, value, place);
-    if (!plan.vars.includes('Item')) macros.define('Item', '', place, 'internal');
+    if (macros.find('item')?.origin !== 'internal' && !plan.vars.includes('Item'))
+      macros.define('Item', '', place, 'internal');
     scope.expander.place = place;
     const job = new JobMaker(scope, draft, kind, place, { cluster, proc: firstProc + n });
     job.setInt('ProcId', firstProc + n);

@@ -65,9 +65,9 @@ export class MacroTable {
     else this.define(name, value, place, 'loop');
   }
 
-  /** Sets the value of a name that is not defined: $(Process) and its like. */
-  setDefault(name: string, value: string): void {
-    this.#defaults.set(name.toLowerCase(), value);
+  /** Sets the value of a name (in lower case) that is not defined: $(Process) and its like. */
+  setDefault(key: string, value: string): void {
+    this.#defaults.set(key, value);
   }
 
   /** All definitions, sorted by name without regard to case. */

@@ -223,7 +223,7 @@ class SubmitParser {
     const known = this.#request.cluster ?? 1;
     const { owner } = this.#request;
     return {
-      clusterAd: Object.fromEntries(texts(base)),
+      clusterAd: texts(base),
       total,
       warnings: this.#warnings,
       late: this.#late,

@@ -72,22 +72,67 @@ function printInt(conversion: Conversion, value: bigint): string {
   return fill(conversion, signed ? signOf(conversion, number < 0n) : '', digits, conversion.precision === undefined);
 }
 
-function exponential(value: number, precision: number): string {
-  return value.toExponential(Math.min(precision, 100)).replace(/e([+-])(\d)$/, 'e$10$2');
+/** value × 10^power to the nearest whole number, exact ties to the even one, as C rounds (toFixed rounds them up). */
+function scaled(value: number, power: number): bigint {
+  let exponent = 0;
+  let mantissa = value;
+  while (!Number.isInteger(mantissa)) {
+    mantissa *= 2;
+    exponent++;
+  }
+  const top = BigInt(mantissa) * 10n ** BigInt(Math.max(power, 0));
+  const bottom = 2n ** BigInt(exponent) * 10n ** BigInt(Math.max(-power, 0));
+  const whole = top / bottom;
+  const rest = 2n * (top % bottom);
+  const up = rest > bottom || (rest === bottom && whole % 2n === 1n);
+  return up ? whole + 1n : whole;
 }
 
-function general(value: number, precision: number, alternate: boolean): string {
-  const significant = Math.max(precision, 1);
-  const exponent = value === 0 ? 0 : Number(value.toExponential(Math.min(significant - 1, 100)).split('e')[1]);
-  const scientific = exponent < -4 || exponent >= significant;
-  const text = scientific
-    ? exponential(value, significant - 1)
-    : value.toFixed(Math.min(significant - 1 - exponent, 100));
+function point(digits: string, decimals: number, alternate: boolean): string {
+  if (decimals === 0) return alternate ? `${digits}.` : digits;
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+}
+
+function fixed(value: number, precision: number, alternate: boolean): string {
+  const digits = scaled(value, precision).toString();
+  return point(digits.padStart(precision + 1, '0'), precision, alternate);
+}
+
+function significant(value: number, precision: number): { digits: string; exponent: number } {
+  if (value === 0) return { digits: '0'.repeat(precision + 1), exponent: 0 };
+  // The shortest text of a double may be rounded up to the next power of ten: one less is then right.
+  let exponent = Number(value.toExponential().split('e')[1]) - 1;
+  let digits = scaled(value, precision - exponent).toString();
+  if (digits.length > precision + 1) {
+    exponent++;
+    digits = scaled(value, precision - exponent).toString();
+  }
+  // Rounding up nine after nine ends in a power of ten, whose last zero is one too many.
+  if (digits.length > precision + 1) return { digits: digits.slice(0, -1), exponent: exponent + 1 };
+  return { digits, exponent };
+}
+
+function exponential(value: number, precision: number, alternate: boolean): string {
+  const { digits, exponent } = significant(value, precision);
+  const power = String(Math.abs(exponent)).padStart(2, '0');
+  return `${point(digits, precision, alternate)}e${exponent < 0 ? '-' : '+'}${power}`;
+}
+
+function general(value: number, wanted: number, alternate: boolean): string {
+  const precision = Math.max(wanted, 1);
+  const { exponent } = significant(value, precision - 1);
+  const text =
+    exponent < -4 || exponent >= precision
+      ? exponential(value, precision - 1, alternate)
+      : fixed(value, precision - 1 - exponent, alternate);
   if (alternate || !text.includes('.')) return text;
   const [mantissa = '', power] = text.split('e');
   const short = mantissa.replace(/\.?0+$/, '');
   return power === undefined ? short : `${short}e${power}`;
 }
+
+/** A double has no more decimals than this. */
+const MOST_DIGITS = 1074;
 
 function hexadecimal(value: number): string {
   if (value === 0) return '0x0p+0';
@@ -106,13 +151,14 @@ function hexadecimal(value: number): string {
 function printReal(conversion: Conversion, value: number): string {
   const size = Math.abs(value);
   const letter = conversion.letter.toLowerCase();
-  const precision = conversion.precision ?? 6;
+  const precision = Math.min(conversion.precision ?? 6, MOST_DIGITS);
+  const alternate = conversion.flags.includes('#');
   let digits: string;
   if (Number.isNaN(value)) digits = 'nan';
   else if (size === Infinity) digits = 'inf';
-  else if (letter === 'f') digits = size.toFixed(Math.min(precision, 100));
-  else if (letter === 'e') digits = exponential(size, precision);
-  else if (letter === 'g') digits = general(size, precision, conversion.flags.includes('#'));
+  else if (letter === 'f') digits = fixed(size, precision, alternate);
+  else if (letter === 'e') digits = exponential(size, precision, alternate);
+  else if (letter === 'g') digits = general(size, precision, alternate);
   else digits = hexadecimal(size);
   if (conversion.letter !== letter) digits = digits.toUpperCase();
   return fill(conversion, signOf(conversion, value < 0 || Object.is(value, -0)), digits, Number.isFinite(value));

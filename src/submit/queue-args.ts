@@ -118,7 +118,7 @@ function parseList(list: string, mode: string): Pick<QueueArgs, 'items' | 'more'
   const inner = oneLine ? list.slice(1, -1) : list;
   const split = (text: string): string[] => (mode === 'from' ? (text === '' ? [] : [text]) : tokens(text));
   if (inner.startsWith('(')) return { items: split(trimStart(inner.slice(1))), more: { kind: 'lines' } };
-  if (mode !== 'from') return { items: tokens(inner), more: undefined };
+  if (mode !== 'from') return { items: tokens(inner.replace(/^(.*\s)\((.*)\)$/s, '$1$2')), more: undefined };
   if (oneLine) return { items: [trimStart(inner)], more: undefined };
   const name = trim(inner);
   return { items: [], more: name === '' ? undefined : { kind: 'source', name } };

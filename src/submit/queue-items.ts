@@ -8,8 +8,9 @@ import { LineReader } from './lines.ts';
 import { splitRow } from './rows.ts';
 import type { TableOptions } from './rows.ts';
 import type { Slice } from './slice.ts';
-import { sourceText } from './source.ts';
+import { absolutePath, sourceText } from './source.ts';
 import { isMacroName, tokens } from './text.ts';
+import type { Outcome } from './world.ts';
 
 /** A queue statement with all its items: what a cluster is made from. JSON. */
 export interface QueuePlan {
@@ -37,6 +38,13 @@ function itemsOf(lines: readonly string[], parsed: QueueArgs): readonly string[]
   return parsed.mode === 'from' ? lines : lines.flatMap((line) => tokens(line));
 }
 
+/** What a list is read from; a directory has no lines. */
+function itemText(name: string, scope: ReadScope): Outcome<string> {
+  if (name === '-') return { ok: true, value: scope.world.stdin() };
+  if (scope.world.look(absolutePath(name, scope.cwd))?.directory) return { ok: true, value: '' };
+  return sourceText({ name }, scope);
+}
+
 function moreItems(parsed: QueueArgs, line: QueueLine, reader: LineReader, scope: ReadScope): readonly string[] {
   if (parsed.more?.kind === 'lines') {
     const lines = readItemLines(reader);
@@ -49,7 +57,7 @@ function moreItems(parsed: QueueArgs, line: QueueLine, reader: LineReader, scope
   }
   if (parsed.more?.kind !== 'source') return [];
   const { name } = parsed.more;
-  const text = name === '-' ? { ok: true as const, value: scope.world.stdin() } : sourceText({ name }, scope);
+  const text = itemText(name, scope);
   if (!text.ok)
     throw badInput(line.place, text.reason, ['Name a file with one item a line, or a command with | at the end.']);
   return itemsOf(textLines(text.value, name), parsed);

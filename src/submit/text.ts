@@ -12,7 +12,7 @@ export function isBlank(text: string): boolean {
 }
 
 export function trimStart(text: string): string {
-  return text.replace(LEADING, '');
+  return isSpace(text.charAt(0)) ? text.replace(LEADING, '') : text;
 }
 
 export function trimEnd(text: string): string {
@@ -34,23 +34,14 @@ export function stripQuotes(text: string): string {
 /** The non-empty parts between any of `separators`, each trimmed. */
 export function tokens(text: string, separators = ', \t\r\n'): string[] {
   const parts: string[] = [];
-  let part = '';
-  const end = (): void => {
-    const token = trim(part);
+  let start = 0;
+  for (let at = 0; at <= text.length; at++) {
+    if (at < text.length && !separators.includes(text.charAt(at))) continue;
+    const token = at > start ? trim(text.slice(start, at)) : '';
     if (token !== '') parts.push(token);
-    part = '';
-  };
-  for (const char of text) {
-    if (separators.includes(char)) end();
-    else part += char;
+    start = at + 1;
   }
-  end();
   return parts;
-}
-
-/** Letters, digits and what else a macro's name may have. */
-export function isNameChar(char: string): boolean {
-  return /[A-Za-z0-9_./]/.test(char);
 }
 
 export function isMacroName(text: string): boolean {

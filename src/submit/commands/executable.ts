@@ -2,6 +2,7 @@ import type { JobMaker, Step } from '../maker.ts';
 import { compressPath } from '../maker.ts';
 import { absolutePath } from '../source.ts';
 import { stripQuotes } from '../text.ts';
+import { fileChecks } from './streams.ts';
 import { UNIVERSE } from './universe.ts';
 
 /** Where the executable is but a name for what a cloud or a virtual machine runs. */
@@ -52,7 +53,7 @@ function setImages(job: JobMaker): void {
 }
 
 function refuseExecutable(job: JobMaker, text: string, suggestions: readonly string[]): void {
-  if (job.param('skip_filechecks')?.toLowerCase() === 'warn') job.warn(text, 'executable');
+  if (fileChecks(job) === 'warn') job.warn(text, 'executable');
   else throw job.fault('executable', text, suggestions, 'Cmd');
 }
 
@@ -79,6 +80,7 @@ function checkExecutable(job: JobMaker, name: string): void {
 export const executable: Step = {
   name: 'executable',
   run(job) {
+    fileChecks(job);
     setImages(job);
     if (job.param('shell') !== undefined) {
       job.setString('Cmd', '/bin/sh');

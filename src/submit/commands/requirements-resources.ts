@@ -68,7 +68,7 @@ function customClause(job: JobMaker, attribute: string): string | undefined {
 /** GPUs and resources of the user's own naming, sorted. */
 function customClauses(job: JobMaker, spoken: Spoken): string[] {
   return job.draft
-    .keys()
+    .names('request')
     .filter((name) => /^Request(?!_)..+/i.test(name) && !/^Request(Cpus|Disk|Memory)$/i.test(name))
     .sort((a, b) => byBytes(a.toLowerCase(), b.toLowerCase()))
     .filter((name) => !spoken.of(name.slice('Request'.length)))

@@ -1,3 +1,4 @@
+import { booleanOf } from '../calculate.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { isUrl } from '../maker.ts';
 import { UNIVERSE } from './universe.ts';
@@ -36,6 +37,16 @@ const STREAMS: readonly Stream[] = [
 
 const NOTHING = '/dev/null';
 
+/** `skip_filechecks`: what to do about files that are not as they should be. */
+export function fileChecks(job: JobMaker): 'refuse' | 'warn' | 'none' {
+  const text = job.param('skip_filechecks');
+  if (text === undefined) return 'refuse';
+  if (text.toLowerCase() === 'warn') return 'warn';
+  const skip = booleanOf(text);
+  if (skip !== undefined) return skip ? 'none' : 'refuse';
+  throw job.fault('skip_filechecks', `skip_filechecks=${text} is invalid, must be 'warn' or a boolean`);
+}
+
 /** A file that the job reads must be there; it would only be found out at the site. */
 export function checkInput(job: JobMaker, name: string, command: string): void {
   if (!job.scope.policy.checkInputs || job.scope.late || name === NOTHING || isUrl(name)) return;
@@ -44,12 +55,14 @@ export function checkInput(job: JobMaker, name: string, command: string): void {
     (known) => known === universe,
   );
   const cloud = ['ec2', 'gce', 'azure', 'arc'].includes(job.gridType);
-  if (!runs || cloud || name.includes('$$(') || (job.boolParam('skip_filechecks') ?? false)) return;
+  const checks = fileChecks(job);
+  if (!runs || cloud || name.includes('$$(') || checks === 'none') return;
   const path = job.fullPath(name);
   const facts = job.world.look(path);
   if (facts?.readable) return;
-  const reason = facts ? 'Permission denied' : 'No such file or directory';
-  throw job.fault(command, `Can't open "${path}" for reading: ${reason}`, [
+  const text = `Can't open "${path}" for reading: ${facts ? 'Permission denied' : 'No such file or directory'}`;
+  if (checks === 'warn') return job.warn(text, command);
+  throw job.fault(command, text, [
     'Relative names start from initialdir. skip_filechecks = true submits without looking.',
   ]);
 }

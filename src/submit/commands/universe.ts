@@ -134,7 +134,7 @@ export const universe: Step = {
     if (kind.universe === UNIVERSE.grid) chooseGridType(job);
     if (kind.universe === UNIVERSE.vm) setVmTransfer(job);
     job.scope.macros.setDefault(
-      'Node',
+      'node',
       { [UNIVERSE.parallel]: '#pArAlLeLnOdE#', [UNIVERSE.mpi]: '#MpInOdE#' }[kind.universe] ?? '',
     );
   },

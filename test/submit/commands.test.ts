@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { column, jobs, refusal, submit, world } from './support.ts';
+
+function warningsOf(lines: string): { readonly line?: number; readonly message: string }[] {
+  return [...submit(`executable = job.sh\n${lines}\nqueue`).warnings];
+}
+
+describe('an unknown command', () => {
+  it('is a warning that names the line and what may have been meant', () => {
+    expect(warningsOf('requirments = true\nfoo = 1\nouptut = o')).toEqual([
+      {
+        line: 2,
+        message:
+          "the line 'requirments = true' was unused by gryphus submit. Is it a typo? Did you mean 'requirements'?",
+      },
+      { line: 3, message: "the line 'foo = 1' was unused by gryphus submit. Is it a typo?" },
+      { line: 4, message: "the line 'ouptut = o' was unused by gryphus submit. Is it a typo? Did you mean 'output'?" },
+    ]);
+  });
+
+  it('is none where a macro uses it, or it has a dot', () => {
+    expect(warningsOf('a = 1\nb = $(a)\narguments = $(b)\nBar.baz = 2\n+Own = 1\nuse strict : true')).toEqual([]);
+  });
+
+  it('is said of a loop variable, too', () => {
+    const { warnings } = submit('executable = job.sh\nqueue x in (a)');
+    expect(warnings.map(({ message }) => message)).toEqual([
+      "the Queue variable 'x' was unused by gryphus submit. Is it a typo?",
+    ]);
+  });
+
+  it('that is nearly one is told apart', () => {
+    expect(warningsOf('request_cpu = 2').map(({ message }) => message)).toContain(
+      'request_cpu is not a valid submit keyword, did you mean request_cpus?',
+    );
+  });
+});
+
+describe('a wrong value', () => {
+  it.each([
+    ['hold = yes', 'hold=yes is invalid, must eval to a boolean.'],
+    ['priority = high', 'priority=high is invalid, must eval to an integer.'],
+    ['universe = vanila', "I don't know about the 'vanila' universe."],
+    ['universe = standard', "'Standard' is not a supported universe."],
+    ['notification = sometimes', "Notification must be 'Never'"],
+    ['kill_sig = TERM', 'invalid signal TERM'],
+    ['request_foo =', 'request_foo has no value'],
+    ['requirements = Requirements', 'Is Circular'],
+    ['universe = grid\ngrid_resource = slurm', "Invalid value 'slurm' for grid type"],
+    ['initialdir = none', 'No such directory: /d/none'],
+    ['executable = none.sh', "Can't access executable file none.sh: No such file or directory"],
+    ['executable = empty', 'Executable file empty has zero length'],
+    ['executable = dos.sh', 'is a script with CRLF'],
+    ['input = none', 'Can\'t open "/d/none" for reading: No such file or directory'],
+    ['transfer_input_files = job.sh, none', 'Can\'t open "/d/none" for reading'],
+    ['x509userproxy = none', 'unable to read proxy file /d/none'],
+    ['MyProxyPassword = secret', 'a password must not stand in a submit file'],
+    ['when_to_transfer_output = maybe', 'invalid value (maybe) for WhenToTransferOutput'],
+    ['should_transfer_files = maybe', 'invalid value (maybe) for ShouldTransferFiles'],
+    ['should_transfer_files = no\nwhen_to_transfer_output = on_exit', 'yet ShouldTransferFiles defined as NO'],
+    ['+bad-name = 1', "'bad-name' cannot be the name of an attribute"],
+    ['skip_filechecks = perhaps', "must be 'warn' or a boolean"],
+  ])('%s is refused on its line', (lines, text) => {
+    const here = world({ empty: '', 'dos.sh': '#!/bin/sh\r\nexit\r\n' });
+    const error = refusal(`\n${lines}\nqueue`, { world: here });
+    expect(error.message).toContain(text);
+    expect(error.message).toMatch(/^on Line [34] of job\.sub: /);
+    expect(error.code).toBe('bad-input');
+  });
+
+  it('in an expression shows the place', () => {
+    const error = refusal('periodic_hold = (a +\nqueue');
+    expect(error.message).toBe('on Line 2 of job.sub: Parse error in expression: PeriodicHold = (a +');
+    expect(error.suggestions[0]).toMatch(/column 5/);
+  });
+
+  it('never shows a password', () => {
+    expect(JSON.stringify(refusal('MyProxyPassword = hunter2\nqueue'))).not.toContain('hunter2');
+    expect(refusal('MyProxyPassword = hunter2\nqueue').message).not.toContain('hunter2');
+  });
+
+  it('of a file can be let pass', () => {
+    expect(column('In', 'input = none\nskip_filechecks = true\nqueue')).toEqual(['"none"']);
+    const { warnings } = submit('executable = none.sh\ninput = none\nskip_filechecks = warn\nqueue');
+    expect(warnings).toEqual([
+      { line: 1, message: "Can't access executable file none.sh: No such file or directory" },
+      { line: 2, message: 'Can\'t open "/d/none" for reading: No such file or directory' },
+    ]);
+    const dos = world({ 'dos.sh': '#!/bin/sh\r\n' });
+    const policy = { allowCrlfScript: true };
+    expect(submit('executable = dos.sh\nqueue', { world: dos, policy }).warnings[0]?.message).toContain('CRLF');
+  });
+});
+
+describe('a grid job', () => {
+  const grid = (lines: string, more = {}) => jobs(`universe = grid\n${lines}\nqueue`, more)[0];
+
+  it('says its site and what the batch system is told', () => {
+    const ad = grid('grid_resource = batch slurm cluster1\nbatch_queue = short\nbatch_runtime = 60\nwant_flood = true');
+    expect(ad).toMatchObject({
+      JobUniverse: '9',
+      GridResource: '"batch slurm cluster1"',
+      BatchQueue: '"short"',
+      BatchRuntime: '60',
+      WantFlood: 'true',
+      Requirements: 'true',
+    });
+    expect(ad).not.toHaveProperty('RequestCpus');
+  });
+
+  it('may have more kinds of sites, or none where a broker chooses, when the installation says so', () => {
+    expect(grid('grid_resource = gt2 host/jobmanager', { policy: { gridTypes: ['gt2'] } })?.['GridResource']).toContain(
+      'gt2',
+    );
+    expect(grid('', { policy: { broker: true } })).not.toHaveProperty('GridResource');
+  });
+
+  it('has a proxy that is looked into', () => {
+    const here = { world: world({ 'p.pem': 'proxy' }, { X509_USER_PROXY: '/d/p.pem' }) };
+    const lines = 'grid_resource = batch slurm\nuse_x509userproxy = true\nMyProxyHost = my.host:7512';
+    expect(grid(lines, here)).toMatchObject({ x509userproxy: '"/d/p.pem"', MyProxyHost: '"my.host:7512"' });
+    const ends = (expiresAt: number) => ({
+      ...here,
+      policy: { checkProxy: () => ({ ok: true, value: { expiresAt } }) as const },
+    });
+    expect(grid(lines, ends(1_800_010_000))).toHaveProperty('x509userproxy');
+    const message = (end: number): string => refusal(`universe = grid\n${lines}\nqueue`, ends(end)).message;
+    expect(message(1_799_999_999)).toContain('has expired');
+    expect(message(1_800_000_060)).toContain('lifetime too short');
+  });
+});
+
+describe('attributes of the user', () => {
+  it('go over those of commands, whatever their value', () => {
+    expect(column('Args', 'arguments = a\n+Args = strcat("b", "c")\nqueue')).toEqual(['strcat("b","c")']);
+    expect(column('Foo', '+Foo =\nqueue')).toEqual(['undefined']);
+    expect(column('__proto__', '+__proto__ = 1\nqueue')).toEqual(['1']);
+    expect(column('Note', '+Note = "a \\ b \\" c"\nqueue')).toEqual(['"a \\ b \\" c"']);
+  });
+});

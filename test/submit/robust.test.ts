@@ -1,0 +1,57 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { GryphusError } from '../../src/errors.ts';
+import { fullAds } from '../../src/submit/api.ts';
+import { submit } from './support.ts';
+
+const piece = fc.constantFrom(
+  'executable = job.sh', 'arguments = ', 'queue', 'queue 3', 'queue x in (', 'queue x,y from (', ')', 'if ', 'elif true', 'else',
+  'endif', 'include : ', 'error : ', '$(x)', '$(x:', '$INT(', '$Fpnxq(', '$CHOICE(1,', '$SUBSTR(x,', '$(DOLLAR)', '$$(', '@=e', '@e',
+  '\\', '\n', '\n', '\n', '#', ' ', ',', '=', '+=', ':', '"', "'", '(', '[1:2]', '[::', 'x = ', '+Foo = ', 'MY.Bar = ',
+  'request_memory = ', 'request_foo = ', 'requirements = ', 'universe = grid', 'grid_resource = batch slurm', 'environment = ',
+  'transfer_input_files = ', 'max_retries = ', 'hold = ', 'true', '1G', '{1,2', 'x == 1', '&&', '\t', 'é', '\x1f', '%d', '[',
+); // biome-ignore format: a table
+
+/** Reads a text whole, at most some of its jobs. Nothing but a GryphusError may come out. */
+function outcome(text: string): 'taken' | 'refused' {
+  try {
+    const ads = fullAds(submit(text), { count: 20 });
+    for (const ad of ads) expect(Object.values(ad).every((value) => typeof value === 'string')).toBe(true);
+    return 'taken';
+  } catch (thrown) {
+    if (thrown instanceof GryphusError) return 'refused';
+    throw thrown;
+  }
+}
+
+describe('any text', () => {
+  it('is taken or refused with one clear error', () => {
+    const seen = { taken: 0, refused: 0 };
+    const text = fc
+      .array(piece, { maxLength: 40 })
+      .map((pieces) => `executable = job.sh\n${pieces.join('')}\nqueue 2\n`);
+    fc.assert(
+      fc.property(fc.oneof(text, fc.string(), fc.string({ unit: 'binary' })), (input) => {
+        seen[outcome(input)]++;
+      }),
+      { numRuns: 2000 },
+    );
+    expect(seen.taken).toBeGreaterThan(50);
+    expect(seen.refused).toBeGreaterThan(50);
+  });
+
+  it('of any macros ends', () => {
+    const name = fc.constantFrom('a', 'b', 'c', 'd');
+    const value = fc.array(
+      fc.oneof(fc.constantFrom('$(a)', '$(b)', '$(c:$(d))', '$INT(a)', '$Fn(b)', '$EVAL(c)', 'x', '1', ' '), name),
+    );
+    const lines = fc.array(fc.tuple(name, value), { maxLength: 12 });
+    fc.assert(
+      fc.property(lines, (pairs) => {
+        const text = pairs.map(([left, parts]) => `${left} = ${parts.join('')}`).join('\n');
+        outcome(`executable = job.sh\n${text}\narguments = $(a) $(b)\nqueue`);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
