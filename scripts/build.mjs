@@ -18,16 +18,25 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const dist = join(root, 'dist');
+/** Where to: another directory inside the checkout may be named. */
+const dist = join(root, process.env['GRYPHUS_DIST'] ?? 'dist');
 const fresh = join(root, `dist.${process.pid}.new`);
 const old = join(root, `dist.${process.pid}.old`);
 const ASSETS = ['.sh', '.lua', '.awk', '.py'];
 
 try {
+  process.exitCode = await make();
+} finally {
+  rmSync(old, { recursive: true, force: true });
+  rmSync(fresh, { recursive: true, force: true });
+}
+
+/** The compiler's exit status; dist/ is replaced only where that is 0. */
+async function make() {
   const tsc = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', join(root, 'tsconfig.json'), '--outDir', fresh], {
     stdio: 'inherit',
   });
-  if (tsc.status !== 0) process.exit(tsc.status ?? 1);
+  if (tsc.status !== 0) return tsc.status ?? 1;
 
   for (const file of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
     if (!ASSETS.some((ending) => file.endsWith(ending))) continue;
@@ -40,9 +49,7 @@ try {
 
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(fresh, dist);
-} finally {
-  rmSync(old, { recursive: true, force: true });
-  rmSync(fresh, { recursive: true, force: true });
+  return 0;
 }
 
 /** dist/cli/: the executable, the commands, and what they load later, in pieces that are loaded when they are used. */

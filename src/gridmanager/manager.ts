@@ -73,7 +73,7 @@ export class GridManager {
       setInterval(() => void this.#guard(this.#lookAround()), LOOK_AROUND_MS),
       setInterval(() => this.#endWhenIdle(), Math.min(1000, this.#options.lingerMs)),
     ];
-    this.#worker = await this.#work.run(this.#handlers(), { concurrency: 64 });
+    this.#worker = await this.#work.run(this.#handlers(), { concurrency: 64, fresh: true });
     const events = this.#guard(this.#follow());
     await this.#guard(this.#lookAround());
     const reason = await ended;

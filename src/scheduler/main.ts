@@ -28,14 +28,14 @@ async function main(): Promise<void> {
     env: process.env,
     longestWaitMs: settings['gridmanager.restart_max'] * 1000,
     onStart: (child) => {
-      log.info(child, 'GridManager started');
       const { pid, identity, startedAt } = child;
+      log.info({ identity, manager: pid }, 'GridManager started');
       void queue.kv
         .set('daemon', `gm:${identity}`, JSON.stringify({ ...processIdentity(pid), since: startedAt }))
         .catch(() => undefined);
     },
     onEnd: (child, clean, words) => {
-      log[clean ? 'info' : 'error']({ ...child, words }, 'GridManager ended');
+      log[clean ? 'info' : 'error']({ identity: child.identity, manager: child.pid, words }, 'GridManager ended');
       void queue.kv.delete('daemon', `gm:${child.identity}`).catch(() => undefined);
       scheduler.staffSoon();
       const about = clean ? 'manager-ended' : 'manager-failed';

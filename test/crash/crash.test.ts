@@ -1,0 +1,166 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
+import type { CrashPoint } from '../../src/util/crash-point.ts';
+import { TestAgent, until } from '../agent/agent.ts';
+import { skipWithoutSlurm } from '../sites/slurm.ts';
+import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sites.ts';
+
+/** Every crash point of our own processes; the type holds the list whole. */
+const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'>> = {
+  'gm.before-take': 'run',
+  'gm.saved-take': 'run',
+  'gm.before-prepare': 'run',
+  'jm.before-prepare': 'run',
+  'jm.after-prepare': 'run',
+  'gm.after-prepare': 'run',
+  'gm.saved-prepare': 'run',
+  'gm.before-commit': 'run',
+  'jm.before-commit': 'run',
+  'jm.after-commit': 'run',
+  'gm.after-commit': 'run',
+  'gm.saved-commit': 'run',
+  'jm.before-poll': 'run',
+  'jm.after-poll': 'run',
+  'gm.after-poll': 'run',
+  'gm.saved-poll': 'run',
+  'gm.before-fetch': 'run',
+  'jm.before-fetch': 'run',
+  'jm.after-fetch': 'run',
+  'gm.after-fetch': 'run',
+  'gm.saved-fetch': 'run',
+  'gm.before-decide': 'run',
+  'gm.saved-decide': 'run',
+  'gm.before-forget': 'run',
+  'jm.before-forget': 'run',
+  'jm.after-forget': 'run',
+  'gm.after-forget': 'run',
+  'gm.saved-forget': 'run',
+  'gm.before-cancel': 'remove',
+  'jm.before-cancel': 'remove',
+  'jm.after-cancel': 'remove',
+  'gm.after-cancel': 'remove',
+  'gm.saved-cancel': 'remove',
+};
+/** Steps that have no such side: the type of a crash point is the product of sides and steps. */
+type Unused =
+  | 'gm.after-take'
+  | 'gm.before-poll'
+  | 'gm.after-decide'
+  | `gm.${'before' | 'after' | 'saved'}-reconcile`
+  | `jm.${'before' | 'after'}-${'take' | 'decide' | 'reconcile'}`;
+
+const JOBS = 3;
+const KINDS: readonly Kind[] = ['fork, local', 'fork, ssh', 'slurm, ssh'];
+
+describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
+  const skip = kind === 'slurm, ssh' && skipWithoutSlurm();
+  let agent: TestAgent;
+  let target: Target;
+  let crashFile: string;
+
+  beforeAll(async () => {
+    if (skip) return;
+    agent = new TestAgent();
+    crashFile = join(agent.dir, 'crash-point');
+    agent.env['GRYPHUS_CRASH_FILE'] = crashFile;
+    agent.config('[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n');
+    target = await startTarget(kind, agent);
+    await agent.ok('up');
+  });
+  afterAll(async () => {
+    if (skip) return;
+    await agent.end();
+    await target.stop();
+  });
+
+  /** Jobs that write a line to a ledger when they start, their argument to stdout, and a file. */
+  async function submit(seconds: string): Promise<{ cluster: number; ledger: string }> {
+    const ledger = join(agent.work, `ledger-${Math.random().toString(36).slice(2)}`);
+    agent.file('job.sh', `#!/bin/sh\necho "$1" >> "$2"\necho "out $1"\nsleep ${seconds}\necho "file $1" > "r$1"\n`, 0o755);
+    const cluster = await agent.submit(
+      [
+        'universe = grid',
+        `grid_resource = ${target.resource}`,
+        'executable = job.sh',
+        `arguments = $(Process) ${ledger}`,
+        'output = o$(Process)',
+        'transfer_output_files = r$(Process)',
+        'log = job.log',
+        `queue ${JOBS}`,
+      ].join('\n'),
+    );
+    return { cluster, ledger };
+  }
+
+  async function finish(cluster: number, ledger: string): Promise<void> {
+    await agent.ok('wait', '--timeout', '90', String(cluster));
+    expect(lines(ledger).sort()).toEqual(['0', '1', '2']);
+    for (let proc = 0; proc < JOBS; proc++) {
+      expect(agent.read(`o${proc}`)).toBe(`out ${proc}\n`);
+      expect(agent.read(`r${proc}`)).toBe(`file ${proc}\n`);
+      rmSync(join(agent.work, `o${proc}`));
+      rmSync(join(agent.work, `r${proc}`));
+    }
+    expect(attemptsAt(target)).toEqual([]);
+  }
+
+  it.skipIf(skip).each(Object.entries(HERE).filter(([, how]) => how === 'run'))(
+    'the GridManager dies at %s',
+    async (point) => {
+      writeFileSync(crashFile, point);
+      const { cluster, ledger } = await submit('0.2');
+      await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
+      await finish(cluster, ledger);
+    },
+    120_000,
+  );
+
+  it.skipIf(skip).each(Object.entries(HERE).filter(([, how]) => how === 'remove'))(
+    'the GridManager dies at %s while jobs are removed',
+    async (point) => {
+      const { cluster, ledger } = await submit('600');
+      await until('the jobs to run', () => lines(ledger).length === JOBS || undefined);
+      writeFileSync(crashFile, point);
+      await agent.ok('rm', String(cluster));
+      await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
+      await agent.ok('wait', '--timeout', '90', String(cluster));
+      expect(attemptsAt(target)).toEqual([]);
+      expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([3, 3, 3]);
+    },
+    120_000,
+  );
+
+  it.skipIf(skip).each(SITE_CRASH_POINTS.filter((point) => !point.startsWith('jm.cancel')))(
+    'the JobManager dies at %s',
+    async (point) => {
+      const dir = await until('the directory at the site', () => agentDir(target));
+      const file = join(dir, 'crash-point');
+      writeFileSync(file, point);
+      const { cluster, ledger } = await submit('0.2');
+      await until(`a crash at ${point}`, () => !existsSync(file) || undefined);
+      await finish(cluster, ledger);
+    },
+    120_000,
+  );
+
+  it.skipIf(skip).each(SITE_CRASH_POINTS.filter((point) => point.startsWith('jm.cancel')))(
+    'the JobManager dies at %s',
+    async (point) => {
+      const { cluster, ledger } = await submit('600');
+      await until('the jobs to run', () => lines(ledger).length === JOBS || undefined);
+      const file = join(agentDir(target) ?? '', 'crash-point');
+      writeFileSync(file, point);
+      await agent.ok('rm', String(cluster));
+      await until(`a crash at ${point}`, () => !existsSync(file) || undefined);
+      await agent.ok('wait', '--timeout', '90', String(cluster));
+      expect(attemptsAt(target)).toEqual([]);
+    },
+    120_000,
+  );
+});
+
+function lines(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+}
