@@ -259,6 +259,17 @@ describe('the watch over credentials', () => {
     expect(names(world.look())).toEqual(['renew']);
   });
 
+  it('does not wait a day for a retry because the clock was a day ahead', () => {
+    const world = new World();
+    world.jobs = [job(0)];
+    world.set(proxy({ end: 96 * HOUR, renews: true }));
+    world.now = 80 * HOUR;
+    world.look();
+    world.renewal('jane', 'It is down.');
+    world.now = 74 * HOUR;
+    expect(names(world.look())).toEqual(['renew']);
+  });
+
   it('tells of a credential that only feeds others, and holds no job for it', () => {
     const world = new World();
     world.jobs = [job(0)];
