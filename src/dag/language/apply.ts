@@ -148,19 +148,17 @@ function setCategory(context: ApplyContext, node: number, name: string): void {
 function applyVars(command: Extract<Command, { readonly cmd: 'vars' }>, context: ApplyContext): void {
   const { table, warn } = context;
   const prepend = command.place === undefined ? !context.appendVars : command.place === 'prepend';
-  const changed = new Map<readonly NodeVar[] | undefined, readonly NodeVar[]>();
-  for (const node of nodesNamed(context, command.node)) {
+  const nodes = nodesNamed(context, command.node);
+  const changed = nodes.length > 1 ? new Map<readonly NodeVar[] | undefined, readonly NodeVar[]>() : undefined;
+  for (const node of nodes) {
     const old = table.vars.get(node);
-    for (const { key } of command.pairs) {
+    for (const { key } of old === undefined ? [] : command.pairs) {
       if (old?.some((v) => v.name === key)) {
         warn(3, `VAR "${key}" is already defined in node "${table.names[node]}"`);
       }
     }
-    let list = changed.get(old);
-    if (list === undefined) {
-      list = withPairs(old ?? [], command.pairs, prepend);
-      changed.set(old, list);
-    }
+    const list = changed?.get(old) ?? withPairs(old ?? [], command.pairs, prepend);
+    changed?.set(old, list);
     table.vars.set(node, list);
   }
 }

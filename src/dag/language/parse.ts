@@ -66,9 +66,12 @@ export function eachCommand(
       const said = reader.next();
       if (said === undefined) return;
       line = reader.line;
+      // The keyword is looked at by itself: most lines of a pass are another pass's, and are skipped for it.
+      const blank = said.search(/[ \t\r]/);
+      keyword = keywordOf(blank < 0 ? said : said.slice(0, blank));
+      if (keyword !== undefined && !wanted.has(keyword) && !WITH_BLOCK.has(keyword)) continue;
       const words = new Lexer(said);
       const first = words.next();
-      keyword = keywordOf(first);
       if (keyword === undefined) {
         if (unknown === 'skip') continue;
         throw unknownCommand(first);
