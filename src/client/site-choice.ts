@@ -2,7 +2,7 @@ import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import { UNIVERSE } from '../gridmanager/files.ts';
 import type { AttrTexts } from '../job/attrs.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { readBoolean, readNumber, readString } from '../job/values.ts';
 
 /** Which site a job goes to, by its universe and its grid_resource. */
 export class SiteChooser {
@@ -18,6 +18,11 @@ export class SiteChooser {
   siteFor(attrs: AttrTexts, shared: AttrTexts | undefined): SiteRecord {
     const source = { get: (name: string) => attrs[name] ?? shared?.[name] ?? undefined };
     const universe = readNumber(source, 'JobUniverse') ?? UNIVERSE.vanilla;
+    if (readBoolean(source, 'WantDocker') || readBoolean(source, 'WantContainer')) {
+      throw new GryphusError('bad-input', 'Jobs in container images cannot be run yet.', {
+        suggestions: ['Run apptainer, podman or docker in the executable itself.'],
+      });
+    }
     switch (universe) {
       case UNIVERSE.local:
       case UNIVERSE.scheduler:

@@ -53,17 +53,19 @@ export async function submitCluster(
 export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryRun> {
   const { userInfo } = await import('node:os');
   const settings = await loadSettings(paths);
-  const cluster = parse(request, settings.owner ?? userInfo().username);
-  return { warnings: cluster.warnings, ads: fullAds(cluster), total: cluster.total };
+  const cluster = parse(request, settings.owner ?? userInfo().username, true);
+  // As condor_submit: what will be made late is not made by a dry run.
+  return { warnings: cluster.warnings, ads: cluster.late ? [] : fullAds(cluster), total: cluster.total };
 }
 
-function parse(request: SubmitRequest, owner: string): Cluster {
+function parse(request: SubmitRequest, owner: string, dryRun = false): Cluster {
   const domain = hostname();
   return parseSubmit({
     text: request.text,
     ...(request.file === undefined || request.file === '-' ? {} : { file: request.file }),
     cwd: request.cwd ?? process.cwd(),
-    world: localWorld(),
+    world: localWorld({ readOnly: dryRun }),
+    policy: { dryRun },
     owner,
     now: Math.floor(Date.now() / 1000),
     machine: { uidDomain: domain, fileSystemDomain: domain },
