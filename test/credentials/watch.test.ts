@@ -267,7 +267,7 @@ describe('the watch over credentials', () => {
     world.look();
     world.renewal('jane', 'It is down.');
     world.now = 74 * HOUR;
-    expect(names(world.look())).toEqual(['renew']);
+    expect(names(world.look())).toContain('renew');
   });
 
   it('tells of a credential that only feeds others, and holds no job for it', () => {
