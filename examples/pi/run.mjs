@@ -18,18 +18,20 @@ const stopped = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
 
 const began = Date.now();
+let shown = 0;
 const gryphus = await Gryphus.open({ home });
 let cluster;
+let ended = false;
 try {
   const text = readFileSync(file, 'utf8');
   const submitted = await gryphus.submit({ text, file, cwd: here });
   cluster = submitted.cluster;
-  process.exitCode = (await follow(cluster, submitted.total)) ? 0 : 1;
+  const well = await follow(cluster, submitted.total);
+  ended = !stopped.signal.aborted;
+  process.exitCode = well ? 0 : stopped.signal.aborted ? 130 : 1;
 } finally {
-  if (stopped.signal.aborted && cluster !== undefined) {
+  if (!ended && cluster !== undefined)
     await gryphus.act('remove', { clusters: [cluster], reason: 'the sweep was interrupted' });
-    process.exitCode = 130;
-  }
   await gryphus.close();
   await Gryphus.down({ home });
 }
@@ -50,7 +52,6 @@ async function follow(id, total) {
   return !stopped.signal.aborted && summary(id, total, last);
 }
 
-let shown = 0;
 function show(total, now, end = false) {
   const left = now.idle + now.running + now.held + now.suspended;
   const done = total - left;
@@ -59,7 +60,7 @@ function show(total, now, end = false) {
   const held = now.held > 0 ? `, ${now.held} held` : '';
   const line = `${bar} ${done} of ${total} jobs done, ${now.running} running, ${now.idle} waiting${held} (${seconds} s)`;
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}${end ? '\n' : ''}`);
-  else if (end || Math.floor((done / total) * 10) !== Math.floor((shown / total) * 10)) console.error(line);
+  else if (Math.floor((done / total) * 10) !== Math.floor((shown / total) * 10)) console.error(line);
   shown = done;
 }
 
@@ -81,7 +82,8 @@ async function summary(id, total, last) {
     throws += all;
   }
   console.log(`results: ${results}/hits.*.txt (each job's log: out.*.txt; the user log: pi.log)`);
-  console.log(`the daemons' logs: ${join((await gryphus.status()).home, 'state/log')}`);
-  console.log(`pi ≈ ${((4 * inside) / throws).toFixed(4)} (${total} jobs, ${failed} failed)`);
+  console.log(`the daemons' logs: ${gryphus.paths.logDir}`);
+  const pi = throws > 0 ? ((4 * inside) / throws).toFixed(4) : '?';
+  console.log(`pi ≈ ${pi} (${total} jobs, ${failed} failed)`);
   return failed === 0;
 }

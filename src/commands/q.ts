@@ -1,4 +1,4 @@
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { Flags } from '@oclif/core';
 
 import type { Gryphus, JobView, QueryRequest, Selection } from '../index.ts';
@@ -63,9 +63,9 @@ export class Q extends GryphusCommand {
     const words = argv as string[];
     const named = { words, constraint: flags.constraint, all: flags.allusers };
     const mine = words.length === 0 && !flags.allusers;
-    const owner = userInfo().username;
-    const selected = selections(named).map((one) => (mine ? { ...one, owner } : one));
     await this.withGryphus(flags, async (gryphus) => {
+      const { owner } = gryphus;
+      const selected = selections(named).map((one) => (mine ? { ...one, owner } : one));
       if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af) {
         await printAds(queryAll(gryphus, selected, { limit: flags.limit }), flags);
         return;
