@@ -78,7 +78,11 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
   /** Jobs that write a line to a ledger when they start, their argument to stdout, and a file. */
   async function submit(seconds: string): Promise<{ cluster: number; ledger: string }> {
     const ledger = join(agent.work, `ledger-${Math.random().toString(36).slice(2)}`);
-    agent.file('job.sh', `#!/bin/sh\necho "$1" >> "$2"\necho "out $1"\nsleep ${seconds}\necho "file $1" > "r$1"\n`, 0o755);
+    agent.file(
+      'job.sh',
+      `#!/bin/sh\necho "$1" >> "$2"\necho "out $1"\nsleep ${seconds}\necho "file $1" > "r$1"\n`,
+      0o755,
+    );
     const cluster = await agent.submit(
       [
         'universe = grid',

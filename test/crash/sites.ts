@@ -17,24 +17,33 @@ export interface Target {
 
 export type Kind = 'fork, local' | 'fork, ssh' | 'slurm, ssh';
 
+/** More jobs at once than this machine may have cores. */
+const SLOTS = '[limits]\nrunning = 8\n';
+
 /** Starts what the kind needs and tells the agent of it. */
 export async function startTarget(kind: Kind, agent: TestAgent): Promise<Target> {
   if (kind === 'fork, local') {
     const siteDir = join(agent.dir, 'home/.gryphus');
+    agent.site('local', { url: 'local', batch: 'fork', more: SLOTS });
     return { resource: 'batch fork local', siteDir, stop: async () => undefined };
   }
   const sshd = await startSshd();
   agent.env['HOME'] = sshd.clientHome;
   const siteDir = join(sshd.home, '.gryphus');
   if (kind === 'fork, ssh') {
-    agent.site('there', { url: sshd.url, batch: 'fork' });
+    agent.site('there', { url: sshd.url, batch: 'fork', more: SLOTS });
     return { resource: 'batch fork there', siteDir, sshd, stop: () => sshd.stop() };
   }
   const slurm = await startSlurm({ nodes: 2, cpus: 4 });
   const prelude = Object.entries(slurm.env)
     .map(([name, value]) => `export ${name}='${value}'`)
     .join('; ');
-  agent.site('cluster', { url: sshd.url, batch: 'slurm', prelude, more: '[limits]\npoll_min = "1s"\npoll_max = "3s"\n' });
+  agent.site('cluster', {
+    url: sshd.url,
+    batch: 'slurm',
+    prelude,
+    more: '[limits]\npoll_min = "1s"\npoll_max = "3s"\n',
+  });
   return {
     resource: 'batch slurm cluster',
     siteDir,
