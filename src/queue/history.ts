@@ -55,15 +55,16 @@ export class History implements Reading {
   }
 
   async #retire(ids: readonly JobId[]): Promise<number> {
-    if (ids.length === 0) return 0;
+    const each = [...new Map(ids.map((id) => [formatJobId(id), id])).values()];
+    if (each.length === 0) return 0;
     ensurePrivateDir(this.#dir);
     const name = `${new Date(this.#room.now()).toISOString().slice(0, 7)}.jsonl`;
     const file = new HistoryFile(join(this.#dir, name));
     file.repair();
     const written = await this.#writtenAlready(name, file);
     let gone = 0;
-    for (let from = 0; from < ids.length; from += CHUNK) {
-      const jobs = (await getJobs(this.#room, ids.slice(from, from + CHUNK))).filter(
+    for (let from = 0; from < each.length; from += CHUNK) {
+      const jobs = (await getJobs(this.#room, each.slice(from, from + CHUNK))).filter(
         (job) => isEnd(job.state) && job.attrs.get('LeaveJobInQueue')?.trim().toLowerCase() !== 'true',
       );
       if (jobs.length === 0) continue;

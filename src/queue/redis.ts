@@ -117,6 +117,8 @@ export class Connection {
       enableOfflineQueue: false,
       // A script that was sent once may have run: only its caller can know whether to send it again.
       autoResendUnfulfilledCommands: false,
+      // Those that were under way fail with the connection, at once.
+      maxRetriesPerRequest: 0,
       retryStrategy: (times) => (this.#closed ? null : backOff(times)),
     };
   }
