@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 
 import type { Gryphus, JobView, QueryRequest, Selection } from '../index.ts';
@@ -134,29 +135,34 @@ async function* queryAll(
 async function watch(gryphus: Gryphus, draw: () => Promise<string>, signal: AbortSignal): Promise<void> {
   let changed = true;
   let wake = (): void => undefined;
+  const lost: unknown[] = [];
   const follow = (async () => {
     for await (const _event of gryphus.events({ signal })) {
       changed = true;
       wake();
     }
   })().catch((error: unknown) => {
-    if (!signal.aborted) throw error;
+    if (!signal.aborted) lost.push(error);
+    wake();
   });
   signal.addEventListener('abort', () => wake());
   const out = new Out();
-  while (!signal.aborted) {
+  while (!signal.aborted && lost.length === 0) {
     if (changed) {
       changed = false;
       out.text(`\x1b[H\x1b[2J${await draw()}`);
       await out.flush();
     }
-    // Run times go on without an event.
+    // At most once a second; and run times go on without an event.
+    await sleep(1000, undefined, { signal }).catch(() => undefined);
+    if (changed || signal.aborted) continue;
+    const late = setTimeout(() => wake(), 4000);
     await new Promise<void>((resolve) => {
       wake = resolve;
-      setTimeout(resolve, 5000).unref();
     });
-    if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, 1000));
+    clearTimeout(late);
     changed = true;
   }
   await follow;
+  if (lost.length > 0) throw lost[0];
 }

@@ -116,6 +116,16 @@ queue 2
     });
   });
 
+  it('watches the queue until Ctrl-C', async () => {
+    const watch = start(['q', '--watch'], { home });
+    const whole = ended(watch);
+    await new Promise((seen) => watch.stdout.once('data', seen));
+    watch.kill('SIGINT');
+    const { stdout, stderr, exit } = await whole;
+    expect(stdout).toContain('Total for all users:');
+    expect([stderr, exit]).toEqual(['', 130]);
+  });
+
   it('is told when a job did not go well', async () => {
     const { exit, stderr } = await run(
       'submit --wait',
