@@ -19,7 +19,7 @@ export type { Expr } from './expr.ts';
 export { attrRef, binary, call, list, literal, record, ternary, unary } from './expr.ts';
 export { functionNames } from './functions/table.ts';
 export { fromJson, type JsonLayout, toJson } from './json.ts';
-export { parseAd, parseExpr, parseOldAd } from './parse.ts';
+export { parseAd, parseExpr, parseOldAd, parseWholeExpr } from './parse.ts';
 export { printAd, printExpr, printName, printString, printValue, type Syntax } from './printer.ts';
 export { type Attributes, attributesOf } from './references.ts';
 export { EvalFailed, type EvalOptions } from './state.ts';

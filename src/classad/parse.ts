@@ -18,6 +18,11 @@ export function parseExpr(text: string, syntax: Syntax = 'old'): Expr {
   return new Parser(text, syntax === 'old' ? OLD : NEW).wholeExpression();
 }
 
+/** As `parseExpr` in the old syntax, and text after a `? :`, which HTCondor's library passes over, is refused too. */
+export function parseWholeExpr(text: string): Expr {
+  return new Parser(text, OLD).wholeExpression(true);
+}
+
 /** Parses a record `[ a = 1; b = a + 1 ]`, strings in the new syntax. Throws ClassAdSyntaxError. */
 export function parseAd(text: string, mode: Syntax = 'old'): ClassAd {
   const record = new Parser(text, mode === 'old' ? NEW_IN_OLD : NEW).wholeRecord();

@@ -53,10 +53,10 @@ export class Parser {
     this.token = this.lexer.next();
   }
 
-  /** The whole text as one expression. After a `? :` the library does not look whether anything follows; nor do we. */
-  wholeExpression(): Expr {
+  /** The whole text as one expression. After a `? :` the library does not look whether anything follows; nor do we, unless told to. */
+  wholeExpression(toTheEnd = false): Expr {
     const expr = this.expression();
-    if (expr.kind !== 'ternary' && this.token.type !== 'end') this.fail('an operator or the end');
+    if ((toTheEnd || expr.kind !== 'ternary') && this.token.type !== 'end') this.fail('an operator or the end');
     return expr;
   }
 

@@ -1,4 +1,13 @@
-import { ClassAd, ClassAdSyntaxError, type Expr, evaluate, parseExpr, printValue, Real } from '../classad/api.ts';
+import {
+  ClassAd,
+  ClassAdSyntaxError,
+  type Expr,
+  evaluate,
+  parseExpr,
+  parseWholeExpr,
+  printValue,
+  Real,
+} from '../classad/api.ts';
 import { GryphusError } from '../errors.ts';
 import type { Attrs, AttrTexts } from './attrs.ts';
 
@@ -69,7 +78,7 @@ export type ClassAdPredicate = (attrs: Attrs) => boolean;
 export function compileConstraint(text: string, where: string): ClassAdPredicate {
   let expr: Expr;
   try {
-    expr = parseExpr(text, 'old');
+    expr = parseWholeExpr(text);
   } catch (thrown) {
     if (!(thrown instanceof ClassAdSyntaxError)) throw thrown;
     throw new GryphusError('bad-input', `${where}: ${thrown.message}`, {
