@@ -57,11 +57,18 @@ export class TestAgent {
   }
 
   start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    return spawn(process.execPath, [CLI, ...args], { cwd: this.work, env: { ...this.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+    return spawn(process.execPath, [CLI, ...args], {
+      cwd: this.work,
+      env: { ...this.env, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
   }
 
   /** Runs `gryphus ARGS` in the work directory to its end. */
-  async run(args: readonly string[], options: { readonly input?: string; readonly env?: NodeJS.ProcessEnv } = {}): Promise<Ran> {
+  async run(
+    args: readonly string[],
+    options: { readonly input?: string; readonly env?: NodeJS.ProcessEnv } = {},
+  ): Promise<Ran> {
     const child = this.start(args, options.env);
     let stdout = '';
     let stderr = '';
@@ -94,7 +101,10 @@ export class TestAgent {
   /** The jobs' ads by proc, from queue and history. */
   async ads(cluster: number): Promise<Record<string, unknown>[]> {
     const parse = (text: string) => (text.trim() === '' ? [] : (JSON.parse(text) as Record<string, unknown>[]));
-    const all = [...parse(await this.ok('q', '--json', String(cluster))), ...parse(await this.ok('history', '--json', String(cluster)))];
+    const all = [
+      ...parse(await this.ok('q', '--json', String(cluster))),
+      ...parse(await this.ok('history', '--json', String(cluster))),
+    ];
     return all.sort((a, b) => Number(a['ProcId']) - Number(b['ProcId']));
   }
 
@@ -111,7 +121,11 @@ export class TestAgent {
 }
 
 /** Resolves as soon as `look` gives something; throws after the deadline with what it was waiting for. */
-export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>, ms = 30_000): Promise<T> {
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | Promise<T | undefined>,
+  ms = 30_000,
+): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {
     const seen = await look();

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
+import { kill, killMatching } from '../agent/kill.ts';
 import { skipWithoutSlurm } from '../sites/slurm.ts';
 import { attemptsAt, startTarget, type Target } from './sites.ts';
 
@@ -143,34 +143,3 @@ const BLOWS = {
     await target.slurm?.restartSlurmd(1);
   },
 } satisfies Record<string, (agent: TestAgent, target: Target) => Promise<void>>;
-
-/** Processes of this agent (other agents may run on this machine) whose command line holds the words. */
-function killMatching(words: string, agent: TestAgent, remoteHome?: string): void {
-  let found = '';
-  try {
-    found = execFileSync('pgrep', ['-f', words], { encoding: 'utf8' });
-  } catch {
-    return;
-  }
-  for (const pid of found.trim().split('\n').map(Number)) {
-    const environment = environmentOf(pid);
-    if (environment.includes(agent.dir) || (remoteHome !== undefined && environment.includes(`HOME=${remoteHome}`)))
-      kill(pid);
-  }
-}
-
-function environmentOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It was faster.
-  }
-}

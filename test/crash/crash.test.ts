@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import type { CrashPoint } from '../../src/util/crash-point.ts';
 import { TestAgent, until } from '../agent/agent.ts';
+import { killMatching } from '../agent/kill.ts';
 import { skipWithoutSlurm } from '../sites/slurm.ts';
 import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sites.ts';
 
@@ -98,6 +99,14 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     return { cluster, ledger };
   }
 
+  /** A JobManager reads at its start where it is to die: the present one dies now, and another is started. */
+  function armJobManager(point: string): string {
+    const file = join(agentDir(target) ?? '', 'crash-point');
+    writeFileSync(file, point);
+    killMatching('jobmanager.sh', agent, target.sshd?.home);
+    return file;
+  }
+
   async function finish(cluster: number, ledger: string): Promise<void> {
     await agent.ok('wait', '--timeout', '90', String(cluster));
     expect(lines(ledger).sort()).toEqual(['0', '1', '2']);
@@ -139,9 +148,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
   it.skipIf(skip).each(SITE_CRASH_POINTS.filter((point) => !point.startsWith('jm.cancel')))(
     'the JobManager dies at %s',
     async (point) => {
-      const dir = await until('the directory at the site', () => agentDir(target));
-      const file = join(dir, 'crash-point');
-      writeFileSync(file, point);
+      const file = armJobManager(point);
       const { cluster, ledger } = await submit('0.2');
       await until(`a crash at ${point}`, () => !existsSync(file) || undefined);
       await finish(cluster, ledger);
@@ -154,8 +161,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     async (point) => {
       const { cluster, ledger } = await submit('600');
       await until('the jobs to run', () => lines(ledger).length === JOBS || undefined);
-      const file = join(agentDir(target) ?? '', 'crash-point');
-      writeFileSync(file, point);
+      const file = armJobManager(point);
       await agent.ok('rm', String(cluster));
       await until(`a crash at ${point}`, () => !existsSync(file) || undefined);
       await agent.ok('wait', '--timeout', '90', String(cluster));

@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { TestAgent } from './agent.ts';
+
+/** Processes of this agent (other agents may run on this machine) whose command line holds the words. */
+export function killMatching(words: string, agent: TestAgent, remoteHome?: string): void {
+  let found = '';
+  try {
+    found = execFileSync('pgrep', ['-f', words], { encoding: 'utf8' });
+  } catch {
+    return;
+  }
+  for (const pid of found.trim().split('\n').map(Number)) {
+    const environment = environmentOf(pid);
+    if (environment.includes(agent.dir) || (remoteHome !== undefined && environment.includes(`HOME=${remoteHome}`)))
+      kill(pid);
+  }
+}
+
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** SIGKILL; one that is gone already is no matter. */
+export function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It was faster.
+  }
+}
