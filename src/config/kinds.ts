@@ -91,3 +91,24 @@ export const size: Kind<number> = {
     return found ? Math.round(Number(found[1]) * (BYTES[(found[2] ?? '').toUpperCase()] ?? 1)) : undefined;
   },
 };
+
+/** Unix seconds. A date without a time is the end of that day, UTC: what ends on a day can be used on it. */
+export const moment: Kind<number> = {
+  says: 'a time like 2026-12-31 or 2026-12-31T18:00:00Z',
+  read: (raw) => {
+    const written = raw instanceof Date ? raw.toISOString() : typeof raw === 'string' ? raw.trim() : '';
+    if (/^\d{4}-\d\d-\d\d$/.test(written)) {
+      const day = Date.parse(`${written}T00:00:00Z`);
+      return Number.isNaN(day) ? undefined : day / 1000 + 86_400;
+    }
+    if (!/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i.test(written)) return undefined;
+    const at = Date.parse(/(Z|[+-]\d\d:\d\d)$/i.test(written) ? written : `${written}Z`);
+    return Number.isNaN(at) ? undefined : Math.floor(at / 1000);
+  },
+};
+
+/** An absolute path; `~/` is the home directory. */
+export const path: Kind<string> = {
+  says: 'an absolute path, or one that begins with ~/',
+  read: (raw) => (typeof raw === 'string' && /^(\/|~\/)[^\0]*$/.test(raw) ? raw : undefined),
+};

@@ -81,14 +81,30 @@ export const SETTINGS = {
     undefined,
     'A file with the password in its first line, readable by you alone (0600).',
   ),
+  'notify.smtp.password_command': entry(
+    text,
+    undefined,
+    'A command line that prints the password on its first line, instead of a file.',
+  ),
+  'notify.smtp.ca': entry(text, undefined, "A file with certificate authorities (PEM) to believe beside the system's."),
   'notify.digest': entry(duration, '1m', 'Mails about many jobs within this time become one.'),
 
   'alarms.credential': entry(
     durations,
-    ['7d', '1d', '1h'],
-    'How long before the end of a credential you are told, each once.',
+    ['24h', '6h', '1h'],
+    'How long before the end of a credential you are told, each once; what is more than half of its life is left out.',
   ),
-  'alarms.hold_before_end': entry(duration, '0s', 'Jobs are held when their credential ends within this time.'),
+  'alarms.hold_before_end': entry(
+    duration,
+    '60s',
+    'Jobs are held when their credential ends within this time (never more than a tenth of its life).',
+  ),
+  'alarms.hook': entry(
+    text,
+    undefined,
+    'A command line for every alarm: the text on its standard input, GRYPHUS_SUBJECT and GRYPHUS_KIND in its environment.',
+  ),
+  'alarms.desktop': entry(flag, false, 'A note on the desktop (notify-send) for every alarm.'),
 
   'log.level': entry(oneOf(['debug', 'info', 'warn', 'error']), 'info', "How much the daemons' own logs say."),
   'log.max_size': entry(size, '20M', "A daemon's log is turned over at this size; one old one is kept."),

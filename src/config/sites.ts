@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { writeWhole } from '../util/private-file.ts';
-import { duration, integer, oneOf, real, text, texts } from './kinds.ts';
+import { duration, integer, moment, oneOf, real, text, texts } from './kinds.ts';
 import type { Paths } from './paths.ts';
 import { parseSiteUrl, type SiteTarget, siteUrl } from './site-url.ts';
 import { entry, readTable, type Values } from './table.ts';
@@ -30,6 +30,11 @@ export const SITE_KEYS = {
   walltime: entry(duration, undefined, 'The time limit of a job that names none.'),
   cost: entry(real(0), 0, 'What a core hour costs there; a cheaper site is taken first.'),
   credential: entry(text, undefined, 'The credential that it wants, by name; without it, your ssh keys alone.'),
+  allocation_end: entry(
+    moment,
+    undefined,
+    'When what you may use there ends; you are told before, as of a credential.',
+  ),
   'limits.queued': entry(integer(1), undefined, 'How many jobs of ours may be in its queue, waiting and running.'),
   'limits.running': entry(integer(1), undefined, 'How many run at once; `fork` without it: as many as it has cores.'),
   'limits.submits_per_minute': entry(integer(1), undefined, 'How many jobs are submitted within any one minute.'),
@@ -69,6 +74,8 @@ export interface SiteRecord {
   readonly walltime: number | undefined;
   readonly cost: number;
   readonly credential: string | undefined;
+  /** Unix seconds. */
+  readonly allocationEnd: number | undefined;
   readonly limits: SiteLimits;
 }
 
@@ -159,6 +166,7 @@ function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
     walltime: v.walltime,
     cost: v.cost,
     credential: v.credential,
+    allocationEnd: v.allocation_end,
     limits: {
       queued: v['limits.queued'] ?? preset.queued,
       running: v['limits.running'] ?? preset.running,

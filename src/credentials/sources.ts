@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { asError } from '../errors.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { readSecretFile, wipe } from '../util/secret-file.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 import type { MyProxyAccount } from './myproxy/account.ts';
 import { proxyInfo } from './proxy-info.ts';
 import { readSshCertificate } from './ssh-certificate.ts';
@@ -97,10 +98,10 @@ function digest(bytes: Uint8Array): string {
 }
 
 function howToRenew(source: Source): readonly string[] {
-  if (source.renewal !== undefined) return [`gryphus cred renew ${source.name}`];
+  if (source.renewal !== undefined) return [`gryphus cred renew ${shellQuote(source.name)}`];
   switch (source.kind) {
     case 'x509-proxy':
-      return [`gryphus cred proxy init --out ${source.file}`];
+      return [`gryphus cred proxy init --out ${shellQuote(source.file)}`];
     case 'ssh-certificate':
     case 'ssh-key':
       return [`(your site's tool that writes ${source.file})`, 'gryphus cred list'];
