@@ -109,6 +109,7 @@ WORKER=0
 # Splits the words of $1 among background workers; each calls $3 for its words.
 in_parallel() { # $1 words, $2 workers, $3 function
   index=0
+  workers=
   while [ "$index" -lt "$2" ]; do
     (
       # shellcheck disable=SC2030 # each worker has its own
@@ -118,9 +119,12 @@ in_parallel() { # $1 words, $2 workers, $3 function
         turn=$(((turn + 1) % $2))
       done
     ) </dev/null &
+    workers="$workers $!"
     index=$((index + 1))
   done
-  wait
+  # These alone: the watcher of events never ends.
+  # shellcheck disable=SC2086 # numbers
+  wait $workers
 }
 
 for piece in backend records looking carrying sweeping; do

@@ -8,12 +8,12 @@ import { type Slurm, startSlurm } from '../sites/slurm.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { AGENT, type Ground, remove, scratchDir } from './kit.ts';
 
-interface Way {
+export interface Way {
   readonly transport: () => Promise<Transport>;
   readonly stop: () => Promise<void>;
 }
 
-async function ground(
+export async function ground(
   name: string,
   backend: string,
   home: string,
@@ -34,8 +34,11 @@ async function ground(
       open.push(site);
       return site;
     },
+    async closeSites() {
+      for (const site of open.splice(0)) await site.close();
+    },
     async close() {
-      for (const site of open) await site.close();
+      await this.closeSites();
       await transport.close();
       await way.stop();
       remove(scratch);
@@ -77,6 +80,6 @@ export async function sshSlurm(
   return { ...made, slurm, sshd, bin };
 }
 
-async function reach(sshd: Sshd): Promise<Transport> {
+export async function reach(sshd: Sshd): Promise<Transport> {
   return await openTransport(sshd.url, { identityFiles: [sshd.keyFile], sshConfigFile: sshd.sshConfigFile });
 }

@@ -17,6 +17,8 @@ export interface Ground {
   readonly scratch: string;
   /** Milliseconds within which a short job starts and ends here. */
   readonly patience: number;
+  /** Ends the clients that were opened: a connection has room for a few. */
+  closeSites(): Promise<void>;
   close(): Promise<void>;
 }
 

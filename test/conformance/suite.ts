@@ -32,7 +32,7 @@ export function testSite<G extends Ground>({ name, makeSite, skip = false, more 
     afterEach(async () => {
       const left = (await site.audit()).records.map((record) => record.key);
       if (left.length > 0) await (await ground.open({ killAfter: 200 })).cancel(left);
-      await site.close();
+      await ground.closeSites();
     });
 
     it('says what it is, and that it is well', async () => {
