@@ -1,0 +1,250 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { slurm } from '../../src/backends/slurm.ts';
+import type { AttemptKey } from '../../src/job/ids.ts';
+import type { Answer, AnswerLine } from '../../src/jobmanager/answer.ts';
+import { View } from '../../src/jobmanager/view.ts';
+
+const KEY: AttemptKey = 'a.1.0.1';
+const OTHER: AttemptKey = 'a.1.1.1';
+const OWNER = '1 host=n1 pid=7 pstart=9 boot=b start=1000 id=12 .';
+const exit = (how: string, got = ''): string =>
+  `1 how=${how} host=n1 start=1000 end=1010 cpu=0m1.50s,0m0.25s out=3 err=4 got=${got} id=12 words= .`;
+const { patience } = slurm;
+
+/** An answer of the given lines, each `KIND REST`. */
+function answer(...lines: string[]): Answer {
+  const read = (line: string): AnswerLine => {
+    const at = line.indexOf(' ');
+    return { kind: at === -1 ? line : line.slice(0, at), rest: at === -1 ? '' : line.slice(at + 1), bytes: [] };
+  };
+  return { lines: lines.map(read), status: 0 };
+}
+
+/** A view and a clock; `say` takes an answer in, and judges. */
+function scene() {
+  const view = new View(slurm);
+  let now = 1_000_000;
+  return {
+    view,
+    say(...lines: string[]) {
+      const events = view.take(answer(...lines), now);
+      return { events, deeds: view.judge(now) };
+    },
+    pass(ms: number) {
+      now += ms;
+      return view.judge(now);
+    },
+    committed(n = 1, id: string | undefined = '12') {
+      view.prepared(KEY);
+      view.submitted(KEY, n, id, now);
+      view.judge(now);
+    },
+    get is() {
+      return view.get(KEY)?.report;
+    },
+  };
+}
+const queue = (...lines: string[]): string[] => [...lines, 'queue diff'];
+const line = (rest: string, n = 1, id = '12', key = KEY): string => `+ gryphus.${key}.${n} ${id} ${rest}`;
+
+describe('what a site says of an attempt', () => {
+  it('follows an ordinary life', () => {
+    const s = scene();
+    s.view.prepared(KEY);
+    s.pass(0);
+    expect(s.is).toEqual({ key: KEY, is: 'prepared' });
+    s.committed();
+    expect(s.is).toEqual({ key: KEY, is: 'queued', batchId: '12' });
+    s.say(...queue(line('PENDING||Resources')));
+    expect(s.is).toEqual({ key: KEY, is: 'queued', batchId: '12', why: 'Resources' });
+    expect(s.say(`event ${KEY}.1.s ${OWNER}`).events).toEqual([`${KEY}.1.s`]);
+    expect(s.is).toEqual({ key: KEY, is: 'running', batchId: '12', host: 'n1', since: 1000 });
+    s.say(`event ${KEY}.1.x ${exit('exited:3')}`);
+    expect(s.is).toEqual({
+      key: KEY,
+      is: 'ended',
+      how: { kind: 'exited', code: 3 },
+      startedAt: 1000,
+      endedAt: 1010,
+      host: 'n1',
+      usage: { userCpuSeconds: 1.5, systemCpuSeconds: 0.25 },
+      stdoutBytes: 3,
+      stderrBytes: 4,
+    });
+  });
+
+  it('is never lost without two good answers, a grace and the lock', () => {
+    const s = scene();
+    s.committed();
+    expect(s.pass(10 * patience.lost).has('bury')).toBe(false);
+    expect(s.say('queue bad 1 x').deeds.has('bury')).toBe(false);
+    s.say(...queue());
+    expect(s.say(...queue()).deeds.has('bury')).toBe(false);
+    expect(
+      s
+        .pass(patience.lost)
+        .get('bury')
+        ?.map((e) => e.key),
+    ).toEqual([KEY]);
+    expect(s.is?.is).toBe('queued');
+    s.view.buriedBy(KEY, 1, 'lost');
+    s.pass(0);
+    expect(s.is?.is).toBe('lost');
+  });
+
+  it('is not lost where the queue has it under its tag, whatever its id', () => {
+    const s = scene();
+    s.committed(1, undefined);
+    s.say(...queue(line('PENDING||Priority', 1, '99')));
+    s.say(...queue());
+    expect(s.pass(10 * patience.lost).has('bury')).toBe(false);
+    expect(s.is).toMatchObject({ is: 'queued', batchId: '99' });
+  });
+
+  it('takes no other attempt with the same id for its own', () => {
+    const s = scene();
+    s.committed();
+    s.say(...queue(line('RUNNING|n2|None', 1, '12', OTHER)));
+    expect(s.is?.is).toBe('queued');
+    s.say(...queue());
+    expect(s.pass(patience.lost).has('bury')).toBe(true);
+  });
+
+  it('starts anew with the next submission, and an earlier copy is a stray', () => {
+    const s = scene();
+    s.committed();
+    s.view.buriedBy(KEY, 1, 'lost');
+    s.pass(0);
+    s.committed(2, '13');
+    expect(s.is).toMatchObject({ is: 'queued', batchId: '13' });
+    s.say(...queue(line('PENDING||Priority', 1, '12'), line('PENDING||Priority', 2, '13')));
+    expect(s.view.strays()).toEqual([`gryphus.${KEY}.1`]);
+    expect(s.say(`event ${KEY}.1.s ${OWNER}`).events).toEqual([`${KEY}.1.s`]);
+    expect(s.is?.is).toBe('queued');
+  });
+
+  it.each(['TIMEOUT', 'NODE_FAIL', 'PREEMPTED', 'OUT_OF_MEMORY', 'CANCELLED', 'DEADLINE'])(
+    'is ended by the site: %s',
+    (state) => {
+      const s = scene();
+      s.committed();
+      s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('RUNNING|n1|None')));
+      s.say(...queue(line(`${state}|n1|None`)));
+      s.pass(10_000);
+      expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', words: state }, host: 'n1', startedAt: 1000 });
+    },
+  );
+
+  it("waits for the site's verdict on an exit by a signal, and then gives both", () => {
+    const s = scene();
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('RUNNING|n1|None')));
+    s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
+    expect(s.is?.is).toBe('running');
+    s.say(...queue(line('TIMEOUT|n1|TimeLimit')));
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'timeout' }, words: 'signal 15' });
+  });
+
+  it('believes the exit by a signal where the site has nothing to say', () => {
+    const s = scene();
+    s.committed();
+    s.say(`event ${KEY}.1.x ${exit('signaled:9')}`, ...queue(line('RUNNING|n1|None')));
+    s.pass(patience.verdict);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'signaled', signal: 9 } });
+  });
+
+  it('is not requeued by a line that is older than its start', () => {
+    const s = scene();
+    s.committed();
+    s.say(...queue(line('PENDING||Priority')));
+    s.pass(60_000);
+    s.say(`event ${KEY}.1.s ${OWNER}`);
+    s.pass(60_000);
+    expect(s.is?.is).toBe('running');
+    s.say(...queue());
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'preempted' } });
+  });
+
+  it('waits for an exit record that is late, not for ever', () => {
+    const s = scene();
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('COMPLETED|n1|None')));
+    s.pass(patience.lag - 1);
+    expect(s.is?.is).toBe('running');
+    s.pass(1);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'vanished' } });
+  });
+
+  it('asks the accounting before it says that a started job vanished', () => {
+    const s = scene();
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue());
+    s.say(...queue());
+    expect(s.pass(patience.lag).has('account')).toBe(true);
+    s.view.accountFor('12', { id: '12', by: 'out-of-memory', words: 'OUT_OF_MEMORY', key: OTHER });
+    expect(s.pass(0).has('account')).toBe(true);
+    s.view.accountFor('12', { id: '12', by: 'node-fail', words: 'NODE_FAIL', key: KEY });
+    s.pass(0);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'node-fail' } });
+  });
+
+  it('says what it does not understand', () => {
+    const s = scene();
+    s.committed();
+    s.say(...queue(line('LEVITATING|n1|Magic')));
+    expect(s.is).toEqual({ key: KEY, is: 'unclear', batchId: '12', words: 'LEVITATING Magic' });
+  });
+});
+
+describe('the view', () => {
+  it('reads a listing, finds the lines that came before, and drops what is not listed', () => {
+    const s = scene();
+    s.view.prepared(OTHER);
+    s.say(line('PENDING||Priority'), 'queue full', `job ${KEY} 1 -`, 'id 12', 'all');
+    expect(s.is).toMatchObject({ is: 'queued', why: 'Priority' });
+    expect(s.view.get(OTHER)).toBeUndefined();
+  });
+
+  it('reports each change once', () => {
+    const s = scene();
+    s.committed();
+    const seen = s.view.change;
+    s.say(...queue(line('RUNNING|n1|None')));
+    expect(s.view.reports(seen).map((r) => r.is)).toEqual(['running']);
+    s.say(...queue());
+    expect(s.view.reports(s.view.change)).toEqual([]);
+    expect(s.view.reports(0).length).toBe(1);
+  });
+
+  it('whatever is said, an attempt ends only by a record or by two sources of the site, and never starts twice', () => {
+    const states = fc.constantFrom(
+      'PENDING||None',
+      'RUNNING|n1|None',
+      'COMPLETED|n1|None',
+      'NONSENSE||',
+      'SUSPENDED||None',
+    );
+    const words = fc.oneof(
+      states.map((state) => [line(state), 'queue diff']),
+      fc.constant(['queue bad 1 x']),
+      fc.constant([`- gryphus.${KEY}.1 12`, 'queue diff']),
+      fc.string().map((text) => [`event ${text}`]),
+      fc.string().map((text) => [`+ ${text}`, 'queue diff']),
+      fc.string().map((text) => [text]),
+    );
+    const deed = fc.oneof(words, fc.integer({ min: 0, max: 5000 }));
+    fc.assert(
+      fc.property(fc.array(deed, { maxLength: 30 }), (deeds) => {
+        const s = scene();
+        s.committed();
+        for (const what of deeds) {
+          if (typeof what === 'number') s.pass(what);
+          else s.say(...what);
+          // Nobody took the lock and nobody buried it: neither an end nor a loss may be told.
+          expect(s.is?.is === 'ended' || s.is?.is === 'lost').toBe(false);
+        }
+      }),
+    );
+  });
+});
