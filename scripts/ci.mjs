@@ -10,6 +10,7 @@ needModules();
 const excluded = needDebianPackages();
 
 const bin = (name) => join(root, 'node_modules/.bin', name);
+/** @type {readonly [string, string, string[]][]} */
 const CHECKS = [
   ['types', bin('tsc'), ['--noEmit', '-p', 'test/tsconfig.json']],
   ['lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench']],
