@@ -6,6 +6,7 @@
 # 0; 69: there is no openssl; 74: it could not be made.
 gryphus_delegate_request() (
   umask 077
+  set +C
   command -v openssl >/dev/null 2>&1 || return 69
   if [ ! -s "$1/proxy.csr" ] || [ ! -s "$1/proxy.key" ]; then
     rm -f "$1/proxy.csr"
@@ -23,6 +24,7 @@ gryphus_delegate_request() (
 # X509_USER_PROXY names that file. 0; 65: the certificate is not for our key (ask anew); 74: it could not be written.
 gryphus_delegate_install() (
   umask 077
+  set +C
   cat >"$1/proxy.pem.new" || return 74
   if [ ! -s "$1/proxy.key" ]; then
     # A repeated answer: what it brings is in place already.

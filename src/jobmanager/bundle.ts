@@ -10,12 +10,13 @@ export interface Bundle {
   readonly installer: string;
 }
 
-const COMMON = ['jobmanager.sh', 'records.sh', 'looking.sh', 'carrying.sh', 'sweeping.sh', 'wrapper.sh'];
+const COMMON = ['jobmanager.sh', 'records.sh', 'looking.sh', 'carrying.sh', 'sweeping.sh', 'proxies.sh', 'wrapper.sh'];
 
 /** `prelude`: the site's own shell lines, which are run before anything of ours. */
 export async function makeBundle(backend: Backend, prelude: string): Promise<Bundle> {
   const files = new Map<string, string>([['prelude.sh', `${prelude}\n`]]);
   for (const name of COMMON) files.set(name, await readFile(new URL(name, import.meta.url), 'utf8'));
+  files.set('delegate.sh', await readFile(new URL('../credentials/delegate.sh', import.meta.url), 'utf8'));
   for (const [index, name] of backend.shell.entries()) {
     files.set(
       index === 0 ? 'backend.sh' : name,

@@ -17,6 +17,7 @@ import { crashPoint } from '../util/crash-point.ts';
 import { makeBundle } from './bundle.ts';
 import { cancel, forget } from './cancel.ts';
 import { commit } from './commit.ts';
+import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
 import { readFacts } from './hello.ts';
 import { Looker } from './look.ts';
@@ -163,6 +164,10 @@ class ShellSite implements JobManagerSite {
     crashPoint('jm.after-forget');
     checkComplete(this.name, keys, outcomes);
     return outcomes;
+  }
+
+  delegate(name: string, sign: (requestPem: string) => Promise<string>): Promise<void> {
+    return delegate(this.#site, name, sign);
   }
 
   async audit(): Promise<SiteAudit> {

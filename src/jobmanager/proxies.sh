@@ -6,7 +6,6 @@ do_csr() {
   is_key "$name" || return 64
   mkdir -p "proxies/$name" || return 74
   gryphus_delegate_request "proxies/$name" >|"$T/csr" || return
-  crash_point jm.proxy-requested
   say "data $name $(wc -c <"$T/csr" | tr -d ' ')"
   cat "$T/csr"
   say

@@ -11,6 +11,7 @@ export function specLines(spec: AttemptSpec, backend: Backend): string[] {
     ...spec.inputs.flatMap(inputLines),
     ...(spec.stdin === undefined ? [] : [...fileLines(spec.stdin, false), 'stdin']),
     ...Object.entries(spec.env).map(([name, value]) => `env ${octalEscape(`${name}=${value}`)}`),
+    ...(spec.proxy === undefined ? [] : [`proxy ${spec.proxy}`]),
     ...fileLines(spec.executable, true),
     'program',
     ...spec.args.map((arg) => `arg ${octalEscape(arg)}`),

@@ -23,6 +23,7 @@ do_sweep() {
   done
   sweep_uncommitted "$ttl"
   sweep_cache "$keep"
+  sweep_proxies
 }
 
 sweep_uncommitted() { # $1 seconds

@@ -106,6 +106,10 @@ while IFS= read -r line; do
     'as '*) if [ -n "$there" ]; then borrow "$there" "$VALUE"; else place "$sha" "$bytes" "$x" "$VALUE"; fi ;;
     stdin) if [ -n "$there" ]; then INPUT=$there; else cached "$sha" - && INPUT=$SOURCE; fi ;;
     'env '*) set -- "$@" "$VALUE" ;;
+    'proxy '*)
+      [ -r "$ROOT/proxies/$VALUE/x509up" ] || cannot 'The proxy of this job is not at the site.'
+      set -- "$@" "X509_USER_PROXY=$ROOT/proxies/$VALUE/x509up"
+      ;;
     program)
       PROGRAM=$there
       if [ -z "$there" ]; then

@@ -22,6 +22,12 @@ export interface Site {
   cancel(keys: readonly AttemptKey[]): Promise<Outcomes>;
   /** Brings results home: whole, verified files into each request's directory. */
   fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>>;
+  /**
+   * Puts an X.509 proxy at the site, or a fresh one over the old, for all attempts whose `proxy` is `name` (letters,
+   * digits, dots, dashes). The key is made there and stays there; `sign` answers its request (both PEM). A site that
+   * takes no proxies has no such method.
+   */
+  delegate?(name: string, sign: (requestPem: string) => Promise<string>): Promise<void>;
   /** COMMIT_END: the site deletes all it has of these attempts. Only after the result is home and recorded. */
   forget(keys: readonly AttemptKey[]): Promise<Outcomes>;
   close(): Promise<void>;
@@ -65,6 +71,8 @@ export interface AttemptSpec {
   readonly executable: SiteFile;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** The job's X509_USER_PROXY is the proxy that was delegated under this name. */
+  readonly proxy?: string;
   readonly stdin: SiteFile | undefined;
   readonly inputs: readonly InputFile[];
   /** Directory at the site to run in instead of the attempt's own (no file transfer). */

@@ -9,7 +9,10 @@ import { readExit } from '../../src/jobmanager/exit-record.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 const here = (name: string): string => readFileSync(join(SRC, name), 'utf8');
-const PIECES = ['records.sh', 'looking.sh', 'carrying.sh', 'sweeping.sh'].map((name) => `jobmanager/${name}`);
+const OWN = ['records.sh', 'looking.sh', 'carrying.sh', 'sweeping.sh', 'proxies.sh'].map(
+  (name) => `jobmanager/${name}`,
+);
+const PIECES = [...OWN, 'credentials/delegate.sh'];
 const SHELLS = [['dash'], ['bash', '--posix'], ['busybox', 'sh']];
 const scratch = mkdtempSync(join(tmpdir(), 'gsh-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
