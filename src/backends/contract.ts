@@ -1,4 +1,4 @@
-import type { AttemptSpec, Refusal, SiteCause } from '../site/contract.ts';
+import type { AttemptSpec, Capacity, Refusal, SiteCause } from '../site/contract.ts';
 
 /**
  * One batch system. Its shell half only moves bytes; what they mean is decided here, totally: a word that nobody knows
@@ -10,13 +10,16 @@ import type { AttemptSpec, Refusal, SiteCause } from '../site/contract.ts';
  * - backend_submit_all WORDS (`KEY:N`; calls submit_one for each), backend_submit KEY N WORDS… (sets ID, status ≠ 0 with
  *   words on standard error where the command failed; TAG is to be put where backend_queue finds it);
  * - backend_queue: the heading, then a line `TAG ID REST` for each job of this user, waiting, running or just ended;
- * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL TAGS: ends them, matching by tag.
+ * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL TAGS: ends them, matching by tag;
+ * - backend_capacity, if the site can say how many cores it has and how many are free: one line.
  */
 export interface Backend {
   readonly name: string;
   /** Beside this file; the first becomes `backend.sh`, the others keep their names. */
   readonly shell: readonly string[];
   readonly patience: Patience;
+  /** What the line of `backend_capacity` says; a backend without one cannot tell the site's cores. */
+  capacityOf?(line: string): Capacity | undefined;
   /** Has `backend_account`. */
   readonly accounts: boolean;
   /** The words of the submit command for this attempt. */

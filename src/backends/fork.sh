@@ -136,6 +136,15 @@ backend_queue() {
 
 backend_account() { return 1; }
 
+backend_capacity() { # SLOTS BUSY
+  slot=1 busy=0
+  while [ "$slot" -le "$GRYPHUS_SLOTS" ]; do
+    holder_lives "fork/slot.$slot" && busy=$((busy + 1))
+    slot=$((slot + 1))
+  done
+  say "$GRYPHUS_SLOTS $busy"
+}
+
 backend_cancel() { # $1 TERM or KILL, $2 tags
   set +f
   for tag in $2; do

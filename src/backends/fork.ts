@@ -10,6 +10,10 @@ export const fork: Backend = {
   idOf: (answer) => (/^\d+$/.test(answer) ? answer : undefined),
   refusalOf: (_, words) => ({ kind: 'later', code: 'disk-full', message: `The site could not queue it: ${words}` }),
   queueEntry,
+  capacityOf: (line) => {
+    const [, slots, busy] = /^(\d+) (\d+)$/.exec(line) ?? [];
+    return slots === undefined ? undefined : { cpus: Number(slots), freeCpus: Number(slots) - Number(busy) };
+  },
 };
 
 function queueEntry(state: string): QueueEntry {

@@ -26,6 +26,9 @@ backend_account() { # ids
   bounded 30 sacct -n -P -X -D -j "${list%,}" -o JobIDRaw,State,ExitCode,Start,End,NodeList,WorkDir
 }
 
+# Cores of all partitions: allocated/idle/other/total.
+backend_capacity() { bounded 10 sinfo -h -o %C; }
+
 backend_cancel() { # $1 how, $2 tags
   answer=$(bounded 30 squeue -u "$SLURM_USER" -r -o '%k %i') || return
   # shellcheck disable=SC2046 # ids have no blanks

@@ -6,6 +6,9 @@ import { percentDecode } from './escape.ts';
 import type { Looker } from './look.ts';
 import { batches, checkComplete, refuse, type SiteContext, words, wordsOf } from './site-context.ts';
 
+/** `WAITING`: only what has not started. */
+type How = 'TERM' | 'KILL' | 'WAITING';
+
 export interface CancelPatience {
   /** Milliseconds from TERM to KILL. */
   readonly killAfter: number;
@@ -21,13 +24,14 @@ export async function cancel(
   site: SiteContext,
   looker: Looker,
   keys: readonly AttemptKey[],
+  first: 'TERM' | 'WAITING',
   patience: CancelPatience,
 ): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   crashPoint('jm.before-cancel');
   const begun = site.now();
   let left: readonly AttemptKey[] = keys;
-  let how = 'TERM';
+  let how: How = first;
   let ask = true;
   while (left.length > 0) {
     const over = new Set<AttemptKey>();
@@ -60,7 +64,7 @@ export async function cancel(
 async function send(
   site: SiteContext,
   batch: readonly AttemptKey[],
-  how: string,
+  how: How,
   over: Set<AttemptKey>,
   outcomes: Map<AttemptKey, Outcome>,
 ) {
@@ -69,6 +73,11 @@ async function send(
   for (const [key = ''] of wordsOf(answer, 'none')) {
     site.view.forget(key as AttemptKey);
     outcomes.set(key as AttemptKey, { ok: true });
+  }
+  if (how === 'WAITING') {
+    for (const [key = ''] of wordsOf(answer, 'taken')) {
+      outcomes.set(key as AttemptKey, refuse('never', 'already-started', `${key} has started at ${site.name}.`));
+    }
   }
   for (const [key = '', n = '0'] of wordsOf(answer, 'buried')) {
     if (status === '0' || n === '0') over.add(key as AttemptKey);

@@ -3,6 +3,7 @@ import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type {
   AttemptSpec,
+  Capacity,
   FetchOutcome,
   FetchRequest,
   Outcome,
@@ -19,12 +20,13 @@ import { cancel, forget } from './cancel.ts';
 import { commit } from './commit.ts';
 import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
+import { percentDecode } from './escape.ts';
 import { readFacts } from './hello.ts';
 import { Looker } from './look.ts';
 import { prepare } from './prepare.ts';
 import { Session } from './session.ts';
 import { type SiteAudit, readAudit, readSteps, type SiteStep } from './site-report.ts';
-import { checkComplete, type SiteContext } from './site-context.ts';
+import { checkComplete, type SiteContext, wordsOf } from './site-context.ts';
 import { View } from './view.ts';
 
 export interface JobManagerOptions {
@@ -149,8 +151,15 @@ class ShellSite implements JobManagerSite {
     }
   }
 
-  cancel(keys: readonly AttemptKey[]): Promise<Outcomes> {
-    return cancel(this.#site, this.#looker, keys, { killAfter: this.#options.killAfter ?? 10_000, giveUp: 120_000 });
+  cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false } = {}): Promise<Outcomes> {
+    const patience = { killAfter: this.#options.killAfter ?? 10_000, giveUp: 120_000 };
+    return cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience);
+  }
+
+  async capacity(): Promise<Capacity> {
+    const answer = await this.#site.session.exchange('capacity', ['']);
+    const [status, line = ''] = wordsOf(answer, 'capacity')[0] ?? [];
+    return (status === '0' ? this.#site.backend.capacityOf?.(percentDecode(line).trim()) : undefined) ?? {};
   }
 
   fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {

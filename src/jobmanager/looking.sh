@@ -24,6 +24,14 @@ do_poll() {
   [ -z "$streams" ] || follow "$streams" "$4"
 }
 
+# `capacity STATUS WORDS`: the backend's line about the site's cores, where it has one.
+do_capacity() {
+  head -c "$1" >/dev/null
+  command -v backend_capacity >/dev/null || return 0
+  words=$(backend_capacity 2>/dev/null </dev/null)
+  say "capacity $? $(printf %s "$words" | encoded)"
+}
+
 # The difference to the answer before; only a good answer, known by its heading, is one.
 ask_queue() {
   old=$T/queue.$((LOOKS % 2)) new=$T/queue.$(((LOOKS + 1) % 2))

@@ -155,6 +155,7 @@ do_prune() {
 }
 
 # Body: words KEY. $2: TERM or KILL. No submission of the key can start after this; what runs is told to end.
+# $2: WAITING. The same for what has not started; what has (`taken`) is left alone.
 # Answers for each key `buried KEY N`, `taken KEY N`, `ended KEY N` or `none KEY`; then `cancel STATUS WORDS`.
 do_cancel() {
   tags=
@@ -164,8 +165,13 @@ do_cancel() {
       say "none $key"
       continue
     fi
-    printf '%s\n' "$HOST" >|"jobs/$key/cancelled"
     current "$key"
+    # The lock decides: who has it first, the wrapper or we.
+    if [ "$2" = WAITING ] && [ "$CURRENT" -gt 0 ] && ! bury "$key" "$CURRENT" cancelled; then
+      say "taken $key $CURRENT"
+      continue
+    fi
+    printf '%s\n' "$HOST" >|"jobs/$key/cancelled"
     if [ "$CURRENT" -eq 0 ]; then
       bury "$key" 1 cancelled
       say "buried $key 0"
@@ -179,7 +185,9 @@ do_cancel() {
   done
   crash_point jm.cancel-locked
   [ -z "$tags" ] || {
-    words=$(backend_cancel "$2" "$tags" 2>&1 </dev/null)
+    how=$2
+    [ "$how" != WAITING ] || how=TERM
+    words=$(backend_cancel "$how" "$tags" 2>&1 </dev/null)
     say "cancel $? $(printf %s "$words" | encoded)"
   }
   crash_point jm.cancel-sent

@@ -80,6 +80,8 @@ export interface SubmitInput {
   /** Late materialization: the text that makes the rest; `total` then says how many procs there will be. */
   readonly digest?: string;
   readonly total?: number;
+  /** Of a node of a DAG: its manager's cluster, and a name, of which the queue takes one submit in this DAG ('conflict'). */
+  readonly dag?: { readonly manager: number; readonly name: string };
   /** Called once, before the first proc is read, with the id that the cluster gets: for `$(Cluster)`. */
   readonly onCluster?: (cluster: number) => void;
 }
@@ -173,6 +175,29 @@ export interface Cursor {
   save(id: string): Promise<void>;
   /** The reader is no more; nothing is kept for it. */
   drop(): Promise<void>;
+}
+
+/** What the queue keeps for the manager of one DAG, so that its cost is that of this DAG alone. */
+export interface DagDesk {
+  /** Every submit of this DAG that the queue has or had, also of jobs that have left it. */
+  submits(): Promise<readonly { readonly name: string; readonly cluster: number; readonly procs: number }[]>;
+  /** Transitions of the DAG's jobs, and what it was told, after `from` ('0': all that is kept). */
+  read(
+    from: string,
+    options?: { readonly limit?: number; readonly blockMs?: number },
+    signal?: AbortSignal,
+  ): Promise<readonly DagEntry[]>;
+  /** For the manager, in order with the jobs' events. */
+  tell(what: Json): Promise<void>;
+  /** Forgets the events before this one. */
+  trim(id: string): Promise<void>;
+  /** The DAG has ended: nothing is kept for it any more. */
+  drop(): Promise<void>;
+}
+
+export interface DagEntry {
+  readonly id: string;
+  readonly event: QueueEvent | { readonly type: 'told'; readonly what: Json };
 }
 
 export interface KvEntry {
@@ -344,6 +369,8 @@ export interface Queue {
    */
   retire(ids: readonly JobId[]): Promise<number>;
   readonly history: History;
+  /** Of the DAG whose manager is this cluster. */
+  dag(manager: number): DagDesk;
   readonly kv: Kv;
   work(name: string): Work;
   /** Loses all work items, as a lost BullMQ would. */

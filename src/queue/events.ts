@@ -18,10 +18,20 @@ type Reply = [id: string, fields: string[]][];
 export async function readEvents(
   room: Room,
   from: string,
-  { limit = LIMIT, blockMs = 0 }: { readonly limit?: number; readonly blockMs?: number } = {},
+  options?: { readonly limit?: number; readonly blockMs?: number },
   signal?: AbortSignal,
 ): Promise<EventEntry[]> {
-  const key = `${room.db.prefix}events`;
+  return readStream<QueueEvent>(room, `${room.db.prefix}events`, from, options, signal);
+}
+
+/** The same of any stream whose entries have one field. */
+export async function readStream<E>(
+  room: Room,
+  key: string,
+  from: string,
+  { limit = LIMIT, blockMs = 0 }: { readonly limit?: number; readonly blockMs?: number } = {},
+  signal?: AbortSignal,
+): Promise<{ readonly id: string; readonly event: E }[]> {
   if (from !== '$') {
     const there = await room.db.run((redis) => redis.xread('COUNT', limit, 'STREAMS', key, from));
     if (there || blockMs <= 0) return entries(there);
@@ -93,7 +103,7 @@ async function lastId(room: Room): Promise<string> {
   return last?.[0] ?? '0';
 }
 
-function entries(reply: readonly unknown[] | null): EventEntry[] {
+function entries<E>(reply: readonly unknown[] | null): { readonly id: string; readonly event: E }[] {
   const stream = reply?.[0] as [key: string, entries: Reply] | undefined;
-  return (stream?.[1] ?? []).map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? '') as QueueEvent }));
+  return (stream?.[1] ?? []).map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? '') as E }));
 }

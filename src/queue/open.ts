@@ -2,6 +2,7 @@ import type { Attrs } from '../job/attrs.ts';
 import type { ClusterRecord, JobRecord, Queue, QueueOptions, Work } from './api.ts';
 import { Attrs as Layer, type AttrTexts } from '../job/attrs.ts';
 import { editCluster, route, transitionMany } from './changes.ts';
+import { dagDesk } from './dag-desk.ts';
 import { cursor, notice, readEvents, subscribe, trimEvents } from './events.ts';
 import { History } from './history.ts';
 import { openKv } from './kv.ts';
@@ -67,6 +68,7 @@ function assemble(room: Room, agent: string, history: History): Queue {
     releaseLease: (lease) => releaseLease(room, lease),
     retire: (ids) => history.retire(ids),
     history,
+    dag: (manager) => dagDesk(room, manager),
     kv: openKv(room),
     work: (name): Work => {
       const known = work.get(name) ?? new WorkQueue(room.db, name, () => work.delete(name));

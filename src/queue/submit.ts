@@ -42,8 +42,11 @@ export async function submit(room: Room, input: SubmitInput): Promise<Submitted>
         Math.max(input.total ?? 0, batch.nextProc),
         input.digest ?? '',
         JSON.stringify(batch.ranges),
+        input.dag?.manager ?? '',
+        input.dag?.name ?? '',
       ]),
     );
+    if (published === 2) throw new GryphusError('conflict', `The DAG has submitted ${input.dag?.name} before.`);
     if (published !== 1) throw swept();
     return { cluster, procs: batch.total };
   } catch (thrown) {

@@ -18,8 +18,11 @@ export interface Site {
   commit(keys: readonly AttemptKey[]): Promise<Outcomes>;
   /** What changed since `cursor`, of all our attempts; the cursor `undefined` asks for everything (recovery: one exchange for all jobs). */
   poll(request: PollRequest): Promise<PollAnswer>;
-  /** Resolves when none of the keys can run any more (never started, or ended, or killed). An unknown key is withdrawn. */
-  cancel(keys: readonly AttemptKey[]): Promise<Outcomes>;
+  /**
+   * Resolves when none of the keys can run any more (never started, or ended, or killed). An unknown key is withdrawn. With
+   * `onlyIfNotStarted`, what has started is left alone, and refused as 'already-started'.
+   */
+  cancel(keys: readonly AttemptKey[], options?: { readonly onlyIfNotStarted?: boolean }): Promise<Outcomes>;
   /** Brings results home: whole, verified files into each request's directory. */
   fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>>;
   /**
@@ -30,7 +33,14 @@ export interface Site {
   delegate?(name: string, sign: (requestPem: string) => Promise<string>): Promise<void>;
   /** COMMIT_END: the site deletes all it has of these attempts. Only after the result is home and recorded. */
   forget(keys: readonly AttemptKey[]): Promise<Outcomes>;
+  /** The site's cores, as its batch system says it now; a site that cannot tell has no such method or answers without them. */
+  capacity?(): Promise<Capacity>;
   close(): Promise<void>;
+}
+
+export interface Capacity {
+  readonly cpus?: number;
+  readonly freeCpus?: number;
 }
 
 export interface SiteFacts {
@@ -58,7 +68,7 @@ export interface Refusal {
    * `gone`: the site does not know the key (swept, or the site lost its disk): prepare again.
    */
   readonly kind: 'never' | 'later' | 'gone';
-  readonly code: 'site-refused' | 'input-missing' | 'disk-full' | 'site-busy' | 'output-missing' | 'unknown-key';
+  readonly code: 'site-refused' | 'input-missing' | 'disk-full' | 'site-busy' | 'output-missing' | 'unknown-key' | 'already-started';
   /** One sentence, with the site's own words. */
   readonly message: string;
 }

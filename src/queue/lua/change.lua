@@ -52,10 +52,14 @@ local function change(wish)
   local name = '"job":"' .. job.cluster .. '.' .. job.proc .. '"'
   local tail = wish.n and ',"info":' .. wish.n or ''
   if wish.e then
-    event(now, 'transition', name .. ',"event":"' .. wish.e .. '","from":"' .. from .. '","to":"' .. to ..
-      '","attempt":' .. job.attempt .. ',"set":' .. cjson.encode(set) .. tail)
+    local rest = name .. ',"event":"' .. wish.e .. '","from":"' .. from .. '","to":"' .. to ..
+      '","attempt":' .. job.attempt .. ',"set":' .. cjson.encode(set) .. tail
+    event(now, 'transition', rest)
+    dagEvent(job.cluster, now, 'transition', rest)
   elseif next(set) ~= nil or wish.n then
-    event(now, 'edited', name .. ',"set":' .. cjson.encode(set) .. tail)
+    local rest = name .. ',"set":' .. cjson.encode(set) .. tail
+    event(now, 'edited', rest)
+    if set.ProvisionerState then dagEvent(job.cluster, now, 'edited', rest) end
   end
   if wish.r then
     event(now, 'routed', name .. ',"manager":' .. cjson.encode(call('HGET', K .. 'ids', manager) or '') ..

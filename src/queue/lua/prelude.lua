@@ -5,7 +5,7 @@
 -- names, ids          hashes   manager and site names to small numbers and back; '' is 0
 -- clusters, late      zsets    cluster ids; those with procs to make
 -- c:<cluster>         hash     owner, batch, at, next, total, digest, token, hist ('file|offset|length' of its ad in the
---                              history), and '#<state>' = jobs in it
+--                              history), dag (its DAG manager's cluster), and '#<state>' = jobs in it
 -- ad:<cluster>        string   JSON: what the procs share
 -- j:<cluster>         hash     proc = 'state|manager|site|priority|attempt|since' LF JSON of the job's own attributes
 -- g:<cluster>:<manager>:<site>:<priority>:<state>   zset   procs (a group)
@@ -14,6 +14,7 @@
 -- staging             hash     cluster = 'token|touched': not visible yet; sg:<cluster> set: its groups
 -- history             hash     file, size: the history file up to where it holds what left the queue
 -- events, cursors     stream, hash
+-- dag:<id>, dn:<id>   stream, hash   of one DAG: what its jobs did and what it is told; submit's name = 'cluster|procs'
 -- kv:<namespace>      hash     key = 'version|value'
 -- leases, epochs      hashes   name = 'from|until|holder'; name = the last epoch given
 
@@ -75,6 +76,13 @@ end
 
 local function event(now, type, rest)
   call('XADD', K .. 'events', '*', 'e', '{"v":1,"at":' .. now .. ',"type":"' .. type .. '",' .. rest .. '}')
+end
+
+-- The same for the manager of the DAG that the cluster belongs to, as long as it has not ended.
+local function dagEvent(cluster, now, type, rest)
+  local dag = call('HGET', K .. 'c:' .. cluster, 'dag')
+  if not dag or call('EXISTS', K .. 'dn:' .. dag) == 0 then return end
+  call('XADD', K .. 'dag:' .. dag, '*', 'e', '{"v":1,"at":' .. now .. ',"type":"' .. type .. '",' .. rest .. '}')
 end
 
 local function stale(lease, epoch)
