@@ -127,7 +127,7 @@ in_parallel() { # $1 words, $2 workers, $3 function
   wait $workers
 }
 
-for piece in backend records looking carrying sweeping; do
+for piece in backend records looking carrying sweeping delegate proxies; do
   # shellcheck source=/dev/null
   . "$BIN/$piece.sh"
 done
@@ -186,7 +186,7 @@ watch_events &
 WATCHER=$!
 while IFS=' ' read -r id verb size rest; do
   case $verb in
-    prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | blobs | admit | account | sweep | audit | probe | capacity)
+    prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | blobs | admit | account | sweep | audit | probe | csr | proxy)
       # shellcheck disable=SC2086 # numbers
       "do_$verb" "$size" $rest
       say "end $id $?"
