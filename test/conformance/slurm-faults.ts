@@ -17,7 +17,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
     writeFileSync(join(bin, `${name}.once`), '');
     writeFileSync(
       join(bin, name),
-      `#!/bin/sh\nREAL=${real}\nonce() { rm '${bin}/${name}.once' 2>/dev/null; }\n${script}\n`,
+      `#!/bin/sh\nREAL=${real}\nonce() { rm '${bin}/${name}.once' 2>/dev/null; }\ncase $* in --version) exec "$REAL" --version ;; esac\n${script}\n`,
     );
     chmodSync(join(bin, name), 0o755);
   };
