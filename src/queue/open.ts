@@ -25,7 +25,7 @@ export async function open(options: QueueOptions): Promise<Queue> {
   try {
     return assemble(room, await openMeta(db), new History(room, options.stateDir));
   } catch (thrown) {
-    db.close();
+    await db.close();
     throw thrown;
   }
 }
@@ -78,7 +78,7 @@ function assemble(room: Room, agent: string, history: History): Queue {
     forgetAllWork: () => forgetAllWork(room.db),
     close: async () => {
       await Promise.all([...work.values()].map((one) => one.close()));
-      room.db.close();
+      await room.db.close();
     },
   };
 }

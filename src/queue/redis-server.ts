@@ -10,6 +10,8 @@ import { prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace }
 
 /** A large append-only file takes its time to load; a server that loads is waited for without this limit. */
 const START_MS = 15_000;
+/** Who holds the lock and is well answers sooner. */
+const LOCKED_MS = 5_000;
 const LOG_LIMIT = 1_000_000;
 /** Less than this, and Redis would not live through its first rewrite. */
 const LEAST_FREE_BYTES = 2_000_000;
@@ -34,11 +36,12 @@ export async function ensureServer(options: ServerOptions): Promise<string> {
   refuseFullDisk(options.stateDir);
   const place = prepareServerPlace(options);
   const deadline = Date.now() + START_MS;
+  const patience = Date.now() + LOCKED_MS;
   for (;;) {
     const ended = await launch(program, place, deadline);
     if (ended === 'ready') return place.socket;
     // Another start is under way, or the last server's end is: its lock goes with it.
-    if (ended === LOCKED && (Date.now() < deadline || (await greet(place.socket)) === 'loading')) await sleep(50);
+    if (ended === LOCKED && (Date.now() < patience || (await greet(place.socket)) === 'loading')) await sleep(50);
     else throw failedStart(place, ended);
   }
 }
@@ -47,7 +50,12 @@ export async function ensureServer(options: ServerOptions): Promise<string> {
 export async function stopServer(options: ServerOptions): Promise<boolean> {
   const place = serverPlace(options);
   const pid = runningPid(place);
-  if ((await say(place.socket, 'SHUTDOWN NOSAVE')) === undefined && pid === undefined) return false;
+  const heard = await say(place.socket, 'SHUTDOWN NOSAVE');
+  if (heard === undefined) {
+    if (pid === undefined) return false;
+    // Its socket is gone from under it.
+    process.kill(pid, 'SIGTERM');
+  }
   const deadline = Date.now() + START_MS;
   while (runningPid(place) !== undefined) {
     if (Date.now() > deadline) {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { asError, GryphusError } from '../errors.ts';
 import type { QueueOptions } from './api.ts';
@@ -8,6 +9,8 @@ import { type ScriptName, script } from './script.ts';
 /** Keys of one agent in a Redis that others use too begin with this. */
 const PREFIX = 'gryphus:';
 const PATIENCE_MS = 2000;
+/** Done twice, they have done what once does. */
+const REPEATABLE: ReadonlySet<ScriptName> = new Set(['drop', 'intern', 'next', 'publish', 'retire', 'stage', 'trim']);
 
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
@@ -28,14 +31,14 @@ export class Connection {
   readonly #others = new Set<Redis>();
   #idle: Redis[] = [];
   #closed = false;
-  #reviving = false;
+  #reviving: Promise<unknown> | undefined;
 
   private constructor(options: QueueOptions, url: string | undefined) {
     this.#options = options;
     this.#url = url;
     this.where = url === undefined ? serverPlace(options).socket : url.replace(/\/\/[^@/]*@/, '//');
     this.#main = this.#client(this.#patient());
-    this.#main.on('close', () => void this.#revive());
+    this.#main.on('close', () => this.#revive());
   }
 
   static async open(options: QueueOptions): Promise<Connection> {
@@ -46,33 +49,39 @@ export class Connection {
       connection.#main.connect().catch(() => undefined);
       await connection.#ready(connection.#main);
     } catch (thrown) {
-      connection.close();
+      await connection.close();
       throw thrown;
     }
     return connection;
   }
 
-  /** One command or pipeline on the shared connection. */
+  /** Commands that may be sent twice: where the connection is lost under them, they are sent again when it is back. */
   async run<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
-    await this.#ready(this.#main);
-    try {
-      return await use(this.#main);
-    } catch (thrown) {
-      throw this.#wrapped(thrown);
+    const end = Date.now() + this.#patience;
+    for (;;) {
+      try {
+        return await this.#once(use);
+      } catch (thrown) {
+        const lost =
+          thrown instanceof GryphusError && thrown.code === 'queue-unavailable' && thrown.cause !== undefined;
+        if (!lost || this.#closed || Date.now() > end) throw thrown;
+        await sleep(20);
+      }
     }
   }
 
   /** A script, sent by its digest, and by its text where the server does not know it. */
   async script(name: ScriptName, args: readonly (string | number)[]): Promise<unknown> {
     const { sha1, text } = script(name, this.prefix);
-    return this.run(async (redis) => {
+    const use = async (redis: Redis): Promise<unknown> => {
       try {
         return await redis.call('EVALSHA', [sha1, 0, ...args]);
       } catch (thrown) {
         if (!asError(thrown).message.startsWith('NOSCRIPT')) throw thrown;
         return redis.call('EVAL', [text, 0, ...args]);
       }
-    });
+    };
+    return REPEATABLE.has(name) ? this.run(use) : this.#once(use);
   }
 
   /** A call that may wait at the server: it has a connection to itself, which `signal` cuts. */
@@ -100,15 +109,30 @@ export class Connection {
     return this.#url === undefined ? { ...options, path: this.where } : { ...options, url: this.#url };
   }
 
+  get #patience(): number {
+    return this.#options.patienceMs ?? PATIENCE_MS;
+  }
+
+  async #once<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
+    await this.#ready(this.#main);
+    try {
+      return await use(this.#main);
+    } catch (thrown) {
+      throw this.#wrapped(thrown);
+    }
+  }
+
   get closed(): boolean {
     return this.#closed;
   }
 
-  close(): void {
+  /** Nothing is started after it. */
+  async close(): Promise<void> {
     this.#closed = true;
     this.#main.disconnect();
     for (const other of this.#others) other.disconnect();
     this.#idle = [];
+    await this.#reviving;
   }
 
   #patient(): Options {
@@ -139,7 +163,7 @@ export class Connection {
 
   async #ready(redis: Redis): Promise<void> {
     if (redis.status === 'ready') return;
-    const patience = this.#options.patienceMs ?? PATIENCE_MS;
+    const patience = this.#patience;
     await new Promise<void>((resolve, reject) => {
       const settle = (error?: GryphusError) => {
         clearTimeout(timer);
@@ -157,16 +181,14 @@ export class Connection {
     });
   }
 
-  async #revive(): Promise<void> {
+  #revive(): void {
     if (this.#closed || this.#reviving || this.#url !== undefined || this.#options.start !== 'keep') return;
-    this.#reviving = true;
-    try {
-      await ensureServer(this.#options);
-    } catch {
+    this.#reviving = ensureServer(this.#options)
       // The next 'close' tries again: the reconnecting client goes on with its back-off.
-    } finally {
-      this.#reviving = false;
-    }
+      .catch(() => undefined)
+      .finally(() => {
+        this.#reviving = undefined;
+      });
   }
 
   #unavailable(why: string, cause?: Error): GryphusError {

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { GryphusError } from '../errors.ts';
 import type { Lease, Materialized, ProcInput, SubmitInput, Submitted } from './api.ts';
@@ -11,8 +10,6 @@ import type { Room } from './room.ts';
 const CHUNK = 4000;
 /** Staging that nobody touched for so long is of a submit that died. */
 const STAGING_MS = 15 * 60_000;
-/** How often a step is sent again when the answer was lost; each step may be repeated. */
-const TRIES = 5;
 
 /** Stages the procs write by write, then makes all of them visible in one step. Every step's answer means: on disk. */
 export async function submit(room: Room, input: SubmitInput): Promise<Submitted> {
@@ -30,22 +27,20 @@ export async function submit(room: Room, input: SubmitInput): Promise<Submitted>
     if (batch.total === 0 && input.digest === undefined) {
       throw new GryphusError('bad-input', 'The submit has no jobs.', { suggestions: ['Let it queue at least one.'] });
     }
-    const published = await again(() =>
-      room.db.script('publish', [
-        cluster,
-        token,
-        room.now(),
-        encodeJson(shared.own),
-        plainString(shared.get('Owner')),
-        plainString(shared.get('JobBatchName')),
-        batch.nextProc,
-        Math.max(input.total ?? 0, batch.nextProc),
-        input.digest ?? '',
-        JSON.stringify(batch.ranges),
-        input.dag?.manager ?? '',
-        input.dag?.name ?? '',
-      ]),
-    );
+    const published = await room.db.script('publish', [
+      cluster,
+      token,
+      room.now(),
+      encodeJson(shared.own),
+      plainString(shared.get('Owner')),
+      plainString(shared.get('JobBatchName')),
+      batch.nextProc,
+      Math.max(input.total ?? 0, batch.nextProc),
+      input.digest ?? '',
+      JSON.stringify(batch.ranges),
+      input.dag?.manager ?? '',
+      input.dag?.name ?? '',
+    ]);
     if (published === 2) throw new GryphusError('conflict', `The DAG has submitted ${input.dag?.name} before.`);
     if (published !== 1) throw swept();
     return { cluster, procs: batch.total };
@@ -93,19 +88,7 @@ export async function materialize(
 
 async function stage(room: Room, cluster: number, token: string, batch: ProcBatch): Promise<void> {
   const write = await batch.take();
-  if ((await again(() => room.db.script('stage', [cluster, token, room.now(), ...write]))) !== 1) throw swept();
-}
-
-/** Lost with the connection, the answer of a step is asked for again by doing the step again. */
-async function again<T>(step: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await step();
-    } catch (thrown) {
-      if (!(thrown instanceof GryphusError && thrown.code === 'queue-unavailable') || tries === TRIES) throw thrown;
-      await sleep(50 * tries);
-    }
-  }
+  if ((await room.db.script('stage', [cluster, token, room.now(), ...write])) !== 1) throw swept();
 }
 
 function swept(): GryphusError {
