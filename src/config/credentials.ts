@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import type { MyProxyAccount } from '../credentials/myproxy/account.ts';
 import type { Renewer, Source as Credential } from '../credentials/sources.ts';
 import { defaultFiles } from '../credentials/store.ts';
+import { DEFAULT_WATCH, type WatchConfig } from '../credentials/watch/model.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { duration, integer, moment, oneOf, path, text } from './kinds.ts';
 import type { Paths } from './paths.ts';
+import type { Settings } from './settings.ts';
 import { entry, readTable, type Source, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
@@ -52,6 +54,15 @@ export interface Credentials {
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** How the watch over credentials works, as it is set. */
+export function watchConfig(settings: Pick<Settings, 'alarms.credential' | 'alarms.hold_before_end'>): WatchConfig {
+  return {
+    ...DEFAULT_WATCH,
+    alarms: settings['alarms.credential'],
+    holdBefore: settings['alarms.hold_before_end'],
+  };
+}
 
 /** Where the credential of this name is, or would be, described. */
 export function credentialFile(paths: Pick<Paths, 'configDir'>, name: string): string {

@@ -57,6 +57,11 @@ export function inspect(source: Source): Watched {
   }
 }
 
+/** One whose description cannot be read, or that nobody described. */
+export function undescribed(name: string, problem: string): Watched {
+  return { name, what: 'credential', version: '', problem, renews: false, holds: true, type: ['gryphus cred list'] };
+}
+
 type Facts = Pick<Watched, 'version' | 'start' | 'end'>;
 
 function facts(source: Source): Facts {

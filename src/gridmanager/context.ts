@@ -6,18 +6,22 @@ import type { Change, ChangeResult, JobRecord, Lease, Queue } from '../queue/api
 import type { Site } from '../site/contract.ts';
 import type { BlobIndex } from '../staging/blobs.ts';
 import type { AttemptSpool } from '../staging/streams.ts';
+import type { CredentialGate } from './credential-gate.ts';
 import type { Lane } from './lanes.ts';
+import type { SiteProxies } from './proxies.ts';
 
 /** What a lane's round works with: one site of one manager. */
 export interface SiteContext {
   readonly agent: string;
   readonly manager: string;
   readonly lease: Lease;
-  readonly queue: Pick<Queue, 'nextJobs' | 'get' | 'query' | 'transitionMany'>;
+  readonly queue: Pick<Queue, 'nextJobs' | 'get' | 'query' | 'transitionMany' | 'kv'>;
   readonly record: SiteRecord;
   readonly site: Site;
   readonly blobs: BlobIndex;
   readonly spool: AttemptSpool;
+  readonly gate: CredentialGate;
+  readonly proxies: SiteProxies;
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly wake: (lane: Lane) => void;

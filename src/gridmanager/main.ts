@@ -1,11 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { identityFilesOf } from '../config/credential-needs.ts';
+import { loadCredentials, watchConfig } from '../config/credentials.ts';
 import { loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadSites } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { openQueue } from '../queue/api.ts';
+import { CredentialGate } from './credential-gate.ts';
 import { deskPath } from './desk-path.ts';
 import { LoginDesk } from './login-desk.ts';
 import { GridManager } from './manager.ts';
@@ -37,7 +40,13 @@ async function main(identity: string): Promise<void> {
     queue,
     spoolDir: paths.spoolDir,
     loadSites: () => loadSites(paths),
-    openSite: (record) => openSite(record, { agent: queue.agent, prompt: desk.promptFor(record.name) }),
+    openSite: async (record) =>
+      openSite(record, {
+        agent: queue.agent,
+        prompt: desk.promptFor(record.name),
+        identityFiles: identityFilesOf(record, await loadCredentials(paths)),
+      }),
+    gate: new CredentialGate({ load: () => loadCredentials(paths), limits: watchConfig(settings), now: Date.now }),
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),
   });

@@ -5,8 +5,10 @@ import type { Lease, Place, Queue, Work, Worker } from '../queue/api.ts';
 import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
+import type { CredentialGate } from './credential-gate.ts';
 import type { HealthView } from './health.ts';
 import { HAS_PLACE, type Lane, LANES, lanesWanted } from './lanes.ts';
+import { SiteProxies } from './proxies.ts';
 import { SiteAgent } from './site-agent.ts';
 
 export interface ManagerOptions {
@@ -16,6 +18,7 @@ export interface ManagerOptions {
   /** The sites as configured now; asked again when a job names one that is not known. */
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
+  readonly gate: CredentialGate;
   /** This manager has no work left for so long: it ends. Milliseconds. */
   readonly lingerMs: number;
   readonly log: (message: string, facts?: object) => void;
@@ -148,6 +151,8 @@ export class GridManager {
         site,
         blobs: this.#blobs,
         spool: this.#spool,
+        gate: this.#options.gate,
+        proxies: new SiteProxies(),
         now: () => this.#now(),
         wake: (lane) => void this.#guard(this.#wake(name, lane)),
         isFollowed: () => this.#isFollowed(),
@@ -212,6 +217,7 @@ export class GridManager {
   async #follow(): Promise<void> {
     let gathering: NodeJS.Timeout | undefined;
     for await (const { event } of this.#options.queue.subscribe({ signal: this.#stop.signal })) {
+      if (event.type === 'notice' && event.about === 'credential-renewed') await this.#renewed(event.site);
       if (!isFromOutside(event) || gathering) continue;
       gathering = setTimeout(() => {
         gathering = undefined;
@@ -219,6 +225,12 @@ export class GridManager {
       }, GATHER_MS);
     }
     clearTimeout(gathering);
+  }
+
+  /** A credential is fresh: who was refused tries at once, and the copies at the sites are made anew. */
+  async #renewed(site: string | undefined): Promise<void> {
+    for (const name of site === undefined ? this.#sites.keys() : [site])
+      if (this.#sites.has(name)) await this.encourage(name).catch((thrown: unknown) => this.#fail(thrown));
   }
 
   async #renew(): Promise<void> {

@@ -7,12 +7,18 @@ export interface OpenSiteOptions {
   /** The agent's id: whose directory it is at the site. */
   readonly agent: string;
   readonly prompt: Prompt;
+  /** Key files in place of those of the ssh configuration. */
+  readonly identityFiles?: readonly string[] | undefined;
 }
 
 /** The configured site as the life of a job knows it; closing it closes its connection. */
-export async function openSite(record: SiteRecord, { agent, prompt }: OpenSiteOptions): Promise<JobManagerSite> {
+export async function openSite(
+  record: SiteRecord,
+  { agent, prompt, identityFiles }: OpenSiteOptions,
+): Promise<JobManagerSite> {
   const transport = await openTransport(record.url, {
     prompt,
+    ...(identityFiles === undefined ? {} : { identityFiles }),
     ...(record.transport === 'openssh' ? { transport: 'openssh' as const } : {}),
   });
   const site = openJobManagerSite({

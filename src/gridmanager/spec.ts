@@ -14,6 +14,7 @@ export async function attemptSpec(
   ctx: Pick<SiteContext, 'record' | 'blobs'>,
   key: AttemptKey,
   job: JobRecord,
+  proxy?: string,
 ): Promise<AttemptSpec> {
   const ad = job.attrs;
   const files = jobFiles(ad, ctx.record.target.kind === 'local');
@@ -25,6 +26,7 @@ export async function attemptSpec(
     executable: files.sendExecutable ? await blob(files.executable) : there(files.executable),
     args: jobArguments(ad),
     env: jobEnvironment(ad),
+    ...(proxy === undefined ? {} : { proxy }),
     stdin: files.stdin === undefined ? undefined : files.sandbox ? await blob(files.stdin) : there(files.stdin),
     inputs: await resolveInputs(files.inputs, ctx.blobs),
     ...(files.sandbox ? {} : { cwd: files.iwd }),

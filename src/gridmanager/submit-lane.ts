@@ -6,6 +6,7 @@ import type { AttemptSpec, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
 import { holdByError, holdByRefusal } from './hold.ts';
+import { admitted, type ProxySource } from './proxies.ts';
 import type { SubmitBudget } from './pacing.ts';
 import { attemptSpec } from './spec.ts';
 
@@ -20,6 +21,7 @@ export interface SubmitState {
 
 /** Takes idle jobs as the site has room, prepares what is taken, commits what is prepared: one batch of each. */
 export async function submitRound(ctx: SiteContext, state: SubmitState): Promise<Again> {
+  await ctx.proxies.refresh(ctx);
   const begun = await jobsIn(ctx, 'preparing');
   const taken = begun.length < BATCH ? await take(ctx, state, BATCH - begun.length) : [];
   const prepared = await prepare(ctx, [...begun, ...taken]);
@@ -40,7 +42,7 @@ async function waitFor(ctx: SiteContext, { budget }: SubmitState): Promise<Again
 async function take(ctx: SiteContext, { budget, placed }: SubmitState, most: number): Promise<JobRecord[]> {
   const room = Math.min(most, ctx.record.limits.queued - (await placed()), budget.available(ctx.now()));
   if (room <= 0) return [];
-  const idle = await jobsIn(ctx, 'idle', room);
+  const idle = (await admitted(ctx, await jobsIn(ctx, 'idle', room))).map(({ job }) => job);
   if (idle.length === 0) return [];
   crashPoint('gm.before-take');
   const results = await commitChanges(
@@ -72,13 +74,17 @@ interface Step {
 }
 
 async function prepare(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<Step> {
-  if (jobs.length === 0) return { done: 0, later: false };
-  const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));
+  const ready = await admitted(ctx, jobs);
+  if (ready.length === 0) return { done: 0, later: jobs.length > 0 };
+  const byKey = new Map<AttemptKey, JobRecord>(ready.map(({ job }) => [keyOf(ctx, job), job]));
   const specs: AttemptSpec[] = [];
   const changes: Change[] = [];
+  const proxies = await sendProxies(ctx, new Set(ready.flatMap(({ proxy }) => proxy ?? [])));
+  const proxyOf = new Map(ready.map(({ job, proxy }) => [job, proxy && proxies.get(proxy.name)]));
   await Promise.all(
     [...byKey].map(async ([key, job]) => {
-      const spec = await attemptSpec(ctx, key, job).catch(asRefusal);
+      const proxy = proxyOf.get(job);
+      const spec = proxy instanceof GryphusError ? proxy : await attemptSpec(ctx, key, job, proxy).catch(asRefusal);
       if (spec instanceof GryphusError) changes.push({ ...of(job), event: 'refused', set: holdByError(spec) });
       else specs.push(spec);
     }),
@@ -96,8 +102,24 @@ async function prepare(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<St
   return { done: changes.length, later };
 }
 
-async function commit(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<Step> {
-  if (jobs.length === 0) return { done: 0, later: false };
+/** Each proxy's name at the site, or why the site will never have it; a site that is away is thrown. */
+async function sendProxies(
+  ctx: SiteContext,
+  wanted: ReadonlySet<ProxySource>,
+): Promise<ReadonlyMap<string, string | GryphusError>> {
+  const sent = new Map<string, string | GryphusError>();
+  for (const source of wanted) {
+    if (sent.has(source.name)) continue;
+    const name = await ctx.proxies.ensure(ctx, source).catch(asRefusal);
+    if (name instanceof GryphusError && name.code !== 'missing-program' && name.code !== 'site-refused') throw name;
+    sent.set(source.name, name);
+  }
+  return sent;
+}
+
+async function commit(ctx: SiteContext, waiting: readonly JobRecord[]): Promise<Step> {
+  const jobs = (await admitted(ctx, waiting)).map(({ job }) => job);
+  if (jobs.length === 0) return { done: 0, later: waiting.length > 0 };
   const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));
   const changes: Change[] = [];
   crashPoint('gm.before-commit');

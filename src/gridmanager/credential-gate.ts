@@ -1,0 +1,59 @@
+import type { Credentials } from '../config/credentials.ts';
+import { type Needs, needsOf } from '../config/credential-needs.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import { inspect, type Source, undescribed } from '../credentials/sources.ts';
+import type { WatchConfig, Watched } from '../credentials/watch/model.ts';
+import { mayUse, type Standing } from '../credentials/watch/standing.ts';
+import type { JobRecord } from '../queue/api.ts';
+
+export interface GateOptions {
+  readonly load: () => Promise<Credentials>;
+  readonly limits: Pick<WatchConfig, 'holdBefore' | 'skew'>;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
+/** What was read is believed for so long, milliseconds: a batch of jobs reads a file once. */
+const BELIEVED_MS = 500;
+
+/** Stands before every use of a site: nothing is begun there with a credential that is not good now. */
+export class CredentialGate {
+  readonly #options: GateOptions;
+  readonly #seen = new Map<string, { readonly at: number; readonly found: Watched }>();
+  #described: { readonly at: number; readonly credentials: Credentials } | undefined;
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+  }
+
+  /** What the job needs, and whether all of it can be used now. */
+  async look(job: JobRecord, site: SiteRecord): Promise<{ readonly standing: Standing; readonly needs: Needs }> {
+    const bare = site.credential === undefined && site.allocationEnd === undefined && !job.attrs.has('x509userproxy');
+    if (bare) return NOTHING;
+    const credentials = await this.#credentials();
+    const needs = needsOf(job.attrs, site, credentials);
+    const watched = new Map(needs.sources.map((source) => [source.name, this.inspect(source)]));
+    for (const [name, problem] of credentials.bad) watched.set(name, undescribed(name, problem));
+    const now = Math.floor(this.#options.now() / 1000);
+    return { standing: mayUse(needs.names, watched, now, this.#options.limits), needs };
+  }
+
+  /** The credential as it is now. */
+  inspect(source: Source): Watched {
+    const now = this.#options.now();
+    const known = this.#seen.get(source.name);
+    if (known && Math.abs(now - known.at) < BELIEVED_MS) return known.found;
+    const found = inspect(source);
+    this.#seen.set(source.name, { at: now, found });
+    return found;
+  }
+
+  async #credentials(): Promise<Credentials> {
+    const now = this.#options.now();
+    if (!this.#described || Math.abs(now - this.#described.at) >= BELIEVED_MS)
+      this.#described = { at: now, credentials: await this.#options.load() };
+    return this.#described.credentials;
+  }
+}
+
+const NOTHING = { standing: { is: 'good' }, needs: { names: [], sources: [], proxy: undefined } } as const;

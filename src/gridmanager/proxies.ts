@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { signDelegation } from '../credentials/delegation.ts';
+import type { Source } from '../credentials/sources.ts';
+import { loadProxy } from '../credentials/store.ts';
+import { GryphusError } from '../errors.ts';
+import type { JobRecord } from '../queue/api.ts';
+import type { SiteContext } from './context.ts';
+
+export type ProxySource = Source & { readonly kind: 'x509-proxy' };
+
+/** Which version of a proxy is at a site, in the queue under `credential-copies`, by manager, site and credential. */
+const COPY = z.object({ version: z.string(), file: z.string() });
+export const COPIES = 'credential-copies';
+
+export function copyKey(manager: string, site: string, credential: string): string {
+  return [manager, site, credential].join('\t');
+}
+
+/** A copy that was sent so long ago is sent again: the site sweeps what no job there uses. Milliseconds. */
+const TRUSTED_MS = 30 * 60_000;
+
+/** The proxies of one site's jobs: delegated before the first job that needs one, and again when ours is fresh. */
+export class SiteProxies {
+  readonly #there = new Map<string, { readonly version: string; readonly at: number }>();
+
+  /** The name that the proxy has at the site, once it is there. */
+  async ensure(ctx: SiteContext, source: ProxySource): Promise<string> {
+    const { version } = ctx.gate.inspect(source);
+    const there = this.#there.get(source.name);
+    if (there?.version !== version || Math.abs(ctx.now() - there.at) > TRUSTED_MS) await this.#send(ctx, source);
+    return nameThere(source);
+  }
+
+  /** Sends anew what is there in another version than ours. */
+  async refresh(ctx: SiteContext): Promise<void> {
+    const mine = copyKey(ctx.manager, ctx.record.name, '');
+    for (const { key, value } of await ctx.queue.kv.list(COPIES)) {
+      if (!key.startsWith(mine)) continue;
+      const { version, file } = COPY.parse(JSON.parse(value));
+      const source: ProxySource = { name: key.slice(mine.length), kind: 'x509-proxy', file };
+      const ours = ctx.gate.inspect(source);
+      const good = ours.problem === undefined && ours.end !== undefined && ours.end * 1000 > ctx.now();
+      if (good && ours.version !== version) await this.#send(ctx, source);
+    }
+  }
+
+  async #send(ctx: SiteContext, source: ProxySource): Promise<void> {
+    const { site, record, manager, queue } = ctx;
+    if (!site.delegate) {
+      throw new GryphusError('site-refused', `Site ${record.name} takes no X.509 proxies.`);
+    }
+    const { version } = ctx.gate.inspect(source);
+    await site.delegate(nameThere(source), async (request) => {
+      const issuer = loadProxy(source.file);
+      const now = Math.floor(ctx.now() / 1000);
+      // As long as ours: the site's copy never outlives its issuer.
+      return signDelegation(request, issuer, { now, lifetime: Math.max(1, issuer.chain[0].notAfter - now) });
+    });
+    this.#there.set(source.name, { version, at: ctx.now() });
+    const copy: z.infer<typeof COPY> = { version, file: source.file };
+    await queue.kv.set(COPIES, copyKey(manager, record.name, source.name), JSON.stringify(copy));
+  }
+}
+
+/** Safe as a file name, and the same in every process. */
+function nameThere({ name }: Source): string {
+  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+}
+
+/** Jobs that may go on now, each with the proxy that it needs; the others wait until their credential is good, or are held. */
+export async function admitted(
+  ctx: SiteContext,
+  jobs: readonly JobRecord[],
+): Promise<readonly { readonly job: JobRecord; readonly proxy: ProxySource | undefined }[]> {
+  const looked = await Promise.all(jobs.map((job) => ctx.gate.look(job, ctx.record)));
+  return jobs.flatMap((job, i) => {
+    const found = looked[i];
+    return found?.standing.is === 'good' ? [{ job, proxy: found.needs.proxy }] : [];
+  });
+}
