@@ -12,6 +12,7 @@ const CODES: Readonly<Record<Refusal['code'], number>> = {
   'site-busy': GRID_FAILED,
   'output-missing': 12,
   'unknown-key': GRID_FAILED,
+  'already-started': GRID_FAILED,
 };
 
 /** Why a job is held, as HTCondor's attributes. */
