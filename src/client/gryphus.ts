@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
-import { loadSite, loadSites } from '../config/sites.ts';
+import { loadAllSites, loadSite, loadSites } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
@@ -158,7 +158,7 @@ export class Gryphus {
   }
 
   async *why(selection: Selection): AsyncGenerator<Why> {
-    const sites = await loadSites(this.#paths);
+    const sites = await loadAllSites(this.#paths);
     for await (const job of selectJobs(this.#queue, selection)) yield whyOf(this.#queue, job, sites);
   }
 

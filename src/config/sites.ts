@@ -84,11 +84,27 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 /** This machine, by `fork`; it is always there, unless a file of the name says otherwise. */
 export const LOCAL_SITE: SiteRecord = siteOf('local', readTable(SITE_KEYS, {}, { file: 'local', text: '' }));
 
+/**
+ * Where jobs of the scheduler universe run: this machine, at once, beside the slots of `local`, so that a DAG manager
+ * never waits for its own nodes. Not a user's site: it is in no list, and its name cannot be given to one.
+ */
+export const SCHEDULER_SITE: SiteRecord = {
+  ...LOCAL_SITE,
+  name: '.scheduler',
+  scratch: '~/.gryphus/scheduler',
+  limits: { ...BATCH_LIMITS.fork, running: 10_000 },
+};
+
 /** All sites by name, `local` first, then by alphabet. A GryphusError 'bad-config' names the file and the line. */
 export async function loadSites(paths: Paths): Promise<ReadonlyMap<string, SiteRecord>> {
   const sites = new Map([[LOCAL_SITE.name, LOCAL_SITE]]);
   for (const name of siteFiles(paths)) sites.set(name, await loadSiteFile(paths, name));
   return sites;
+}
+
+/** The user's sites, and that of the scheduler universe. */
+export async function loadAllSites(paths: Paths): Promise<ReadonlyMap<string, SiteRecord>> {
+  return new Map([...(await loadSites(paths)), [SCHEDULER_SITE.name, SCHEDULER_SITE]]);
 }
 
 /** One site; a GryphusError 'site-unknown' where there is none of the name. */

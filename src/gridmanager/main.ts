@@ -4,7 +4,7 @@ import { identityFilesOf } from '../config/credential-needs.ts';
 import { loadCredentials, watchConfig } from '../config/credentials.ts';
 import { loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
-import { loadSites } from '../config/sites.ts';
+import { loadAllSites } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { openQueue } from '../queue/api.ts';
@@ -39,7 +39,7 @@ async function main(identity: string): Promise<void> {
     identity,
     queue,
     spoolDir: paths.spoolDir,
-    loadSites: () => loadSites(paths),
+    loadSites: () => loadAllSites(paths),
     openSite: async (record) =>
       openSite(record, {
         agent: queue.agent,

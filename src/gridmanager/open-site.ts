@@ -1,4 +1,4 @@
-import type { SiteRecord } from '../config/sites.ts';
+import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
 import { openTransport } from '../transport/open-transport.ts';
 import type { Prompt } from '../transport/prompt.ts';
@@ -29,6 +29,8 @@ export async function openSite(
     options: {
       ...(record.prelude === undefined ? {} : { prelude: record.prelude }),
       ...(record.scratch === undefined ? {} : { scratch: record.scratch }),
+      // As HTCondor, which asks a job of the scheduler universe to end and leaves it its time: a DAG has a final node.
+      ...(record === SCHEDULER_SITE ? { killAfter: Number.POSITIVE_INFINITY, giveUp: 1000 } : {}),
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),
     },
   });

@@ -45,6 +45,8 @@ export interface JobManagerOptions {
   readonly shell?: string;
   /** Milliseconds from TERM to KILL, default 10,000. */
   readonly killAfter?: number;
+  /** Milliseconds after which a cancel that is not confirmed is left for the next round, default 120,000. */
+  readonly giveUp?: number;
 }
 
 export interface JobManagerSiteConfig {
@@ -152,7 +154,7 @@ class ShellSite implements JobManagerSite {
   }
 
   cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false } = {}): Promise<Outcomes> {
-    const patience = { killAfter: this.#options.killAfter ?? 10_000, giveUp: 120_000 };
+    const patience = { killAfter: this.#options.killAfter ?? 10_000, giveUp: this.#options.giveUp ?? 120_000 };
     return cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience);
   }
 
