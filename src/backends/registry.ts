@@ -1,6 +1,7 @@
 import type { Backend } from './contract.ts';
 import { fork } from './fork.ts';
+import { sge } from './sge.ts';
 import { slurm } from './slurm.ts';
 
 /** Every batch system that Gryphus can drive, by the name that a site's `batch` gives it. */
-export const BACKENDS: Readonly<Record<string, Backend>> = { fork, slurm };
+export const BACKENDS: Readonly<Record<string, Backend>> = { fork, slurm, sge };

@@ -74,6 +74,10 @@ async function send(
     site.view.forget(key as AttemptKey);
     outcomes.set(key as AttemptKey, { ok: true });
   }
+  for (const [key = ''] of how === 'WAITING' ? [] : wordsOf(answer, 'taken')) {
+    const entry = site.view.get(key as AttemptKey);
+    if (entry !== undefined) entry.cancelled = true;
+  }
   if (how === 'WAITING') {
     for (const [key = ''] of wordsOf(answer, 'taken')) {
       outcomes.set(key as AttemptKey, refuse('never', 'already-started', `${key} has started at ${site.name}.`));

@@ -68,7 +68,9 @@ function judgeStarted(
   if (left !== undefined && (line === undefined || line.entry.is === 'ended' || line.entry.is === 'waiting'))
     return left;
   if (line === undefined) {
-    if (entry.looksWithout < 2 || now - entry.missingSince < patience.lag) {
+    // Whom we told to end leaves no record where the batch system kills at once; nobody waits for one.
+    const lag = entry.cancelled ? Math.min(RECORD_MS, patience.lag) : patience.lag;
+    if (entry.looksWithout < 2 || now - entry.missingSince < lag) {
       return { ...running(entry, line), deed: 'look', restless: true };
     }
     if (backend.accounts && entry.account === undefined && askable(entry)) {

@@ -154,7 +154,7 @@ async function until(holds: () => boolean, else_: string | (() => string)): Prom
 }
 
 /** The first of `count` ports in a row that were free a moment ago. */
-async function freePorts(count: number): Promise<number> {
+export async function freePorts(count: number): Promise<number> {
   for (;;) {
     const first = 20_000 + Math.floor(Math.random() * 12_000);
     const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));

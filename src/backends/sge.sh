@@ -1,0 +1,95 @@
+# Gryphus: Grid Engine's commands (Sun's, Son of, Univa's, Altair's). The shell half of sge.ts, part of jobmanager.sh.
+QUEUE_HEADING=TAG
+PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
+SGE_USER=$(id -un)
+
+backend_start() { :; }
+# `qstat -help` begins with the version; it needs no qmaster.
+backend_version() { bounded 20 qstat -help 2>&1 | head -n 1; }
+wait_for_event() { tick; }
+
+backend_submit_all() {
+  [ -n "${GRYPHUS_PE-}" ] || find_environment
+  in_parallel "$1" "$PARALLEL_SUBMITS" submit_one
+}
+# The parallel environment that gives a job several slots on one host has another name at each site.
+find_environment() {
+  GRYPHUS_PE=smp
+  for name in $(bounded 20 qconf -spl 2>/dev/null </dev/null); do
+    case $(bounded 20 qconf -sp "$name" 2>/dev/null </dev/null) in *allocation_rule*\$pe_slots*) ;; *) continue ;; esac
+    case $name in smp | threaded | shm | openmp) GRYPHUS_PE=$name && return ;; esac
+    [ "$GRYPHUS_PE" != smp ] || GRYPHUS_PE=$name
+  done
+}
+
+# The name is the tag: qstat and qacct show it. `/` is on every host; an orphan's directory may be gone.
+backend_submit() { # $1 key, $2 submission, then words of ours, the first of them the slots, or -
+  key=$1 n=$2 slots=$3
+  shift 3
+  [ "$slots" = - ] || set -- -pe "$GRYPHUS_PE" "$slots" "$@"
+  # Ours come last and win over the user's words and the site's defaults.
+  ID=$(bounded 60 qsub -r n "$@" -terse -b n -C '' -S /bin/sh -N "$TAG" -wd / -o /dev/null -e /dev/null -j n -m n \
+    "$BIN/sge-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n" </dev/null)
+}
+
+# Whole only with its last tag. The reasons of at most 20 jobs are asked for: an error's, else why they wait.
+backend_queue() {
+  bounded 30 qstat -u "$SGE_USER" -s prs -xml >|"$T/qstat" || return
+  LC_ALL=C awk -v "heading=$QUEUE_HEADING" '
+    function text() { sub(/^[^>]*>/, ""); sub(/<\/.*/, ""); return $0 }
+    /<job_list/ { id = name = state = queue = "" }
+    /<JB_job_number>/ { id = text() }
+    /<JB_name>/ { name = text() }
+    /<state>/ { state = text() }
+    /<queue_name>/ { queue = text() }
+    /<\/job_list>/ && index(name, "gryphus.") == 1 { line[++n] = name " " id " " state "|" queue "|" }
+    { last = $0 }
+    END {
+      if (last !~ /^<\/job_info>/) { print last; exit }
+      print heading
+      for (i = 1; i <= n; i++) print line[i]
+    }' "$T/qstat" >|"$T/queue-lines"
+  # shellcheck disable=SC2046 # ids
+  set -- $(LC_ALL=C awk -v "prefix=$PREFIX" 'index($1, prefix) == 1 { split($3, part, "|")
+    if (part[1] ~ /E/) error = error " " $2; else if (part[1] == "qw" || part[1] == "hqw") wait = wait " " $2 }
+    END { n = split(error wait, id, " "); for (i = 1; i <= n && i <= 20; i++) print id[i] }' "$T/queue-lines")
+  if [ $# -eq 0 ]; then
+    cat "$T/queue-lines"
+    return
+  fi
+  list=$(printf '%s,' "$@")
+  bounded 30 qstat -j "${list%,}" 2>/dev/null >|"$T/reasons"
+  LC_ALL=C awk '
+    FNR == 1 { file++ }
+    file == 1 && $1 == "job_number:" { id = $2 }
+    file == 1 && /^error reason/ && !(id in why) { sub(/^error reason *[0-9]*: */, ""); why[id] = $0 }
+    file == 1 && /^scheduling info:/ && !(id in why) && !/\(-l none\)|turned off/ { sub(/^scheduling info: */, ""); why[id] = $0 }
+    file == 2 { if (FNR > 1 && ($2 in why)) $0 = $0 why[$2]; print }' "$T/reasons" "$T/queue-lines"
+}
+
+# One search by name for all, by the day; a record is one line: its fields with a bar between.
+backend_account() { # ids
+  words=$(bounded 60 qacct -o "$SGE_USER" -j "$PREFIX*" -d 15) || return
+  printf '%s\n' "$words" | LC_ALL=C awk -v "ids=$*" '
+    BEGIN { n = split(ids, list, " "); for (i = 1; i <= n; i++) want[list[i]] = 1 }
+    function done() { if (field["jobnumber"] in want) print field["jobnumber"] "|" field["jobname"] "|" field["failed"] "|" field["exit_status"] "|" field["start_time"] "|" field["end_time"] "|" field["hostname"]; split("", field) }
+    /^====/ { done(); next }
+    { name = $1; sub(/^[^ ]+ +/, ""); sub(/ +$/, ""); field[name] = $0 }
+    END { done() }'
+}
+
+# It sends KILL, whichever way was asked for. One that is gone by now is no error, nor one that is in deletion.
+backend_cancel() { # $1 how, $2 tags
+  bounded 30 qstat -u "$SGE_USER" -s prs -xml >|"$T/qstat" || return
+  # shellcheck disable=SC2046 # ids have no blanks
+  set -- $(LC_ALL=C awk -v "tags=$2" '
+    BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
+    function text() { sub(/^[^>]*>/, ""); sub(/<\/.*/, ""); return $0 }
+    /<JB_job_number>/ { id = text() }
+    /<JB_name>/ { if (text() in ours) print id }' "$T/qstat")
+  [ $# -gt 0 ] || return 0
+  words=$(bounded 60 qdel "$@" 2>&1 </dev/null) && return
+  case $words in *'does not exist'*) return 0 ;; esac
+  say "$words" >&2
+  return 1
+}

@@ -1,0 +1,108 @@
+import type { AttemptSpec, Refusal } from '../site/contract.ts';
+import type { Account, Backend, QueueEntry } from './contract.ts';
+
+/** The Grid Engine family by its commands (sge.sh, sge-job.sh); facts from Son of Grid Engine 8.1.9. */
+export const sge: Backend = {
+  name: 'sge',
+  shell: ['sge.sh', 'sge-job.sh'],
+  // A qmaster that was killed comes back with what it had; its execution daemons may need a minute.
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  accounts: true,
+  submitWords,
+  // `-terse` prints the id; of an array `3.1-4:2`.
+  idOf: (answer) => /^(\d+)(\.\d+-\d+:\d+)?$/.exec(answer)?.[1],
+  refusalOf,
+  queueEntry,
+  accountOf,
+};
+
+/** The first word is the slots, which sge.sh asks for in the site's own parallel environment. */
+function submitWords(spec: AttemptSpec): string[] {
+  const { cpus, memoryMb, gpus, walltimeSeconds } = spec.resources;
+  const { queue, project, extraArgs } = spec.batch;
+  const slots = Math.max(1, Math.ceil(cpus));
+  const asks = extraArgs.join(' ');
+  return [
+    slots === 1 || extraArgs.includes('-pe') ? '-' : String(slots),
+    // Of the whole host. h_vmem is a limit on addresses, for each slot, and not every site can count it.
+    ...(memoryMb === undefined || /\bh_vmem=/.test(asks) ? [] : ['-l', `mem_free=${Math.ceil(memoryMb)}M`]),
+    ...(gpus ? ['-l', `gpu=${gpus}`] : []),
+    ...(walltimeSeconds === undefined ? [] : ['-l', `h_rt=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
+    ...(queue === undefined ? [] : ['-q', queue]),
+    ...(project === undefined ? [] : ['-P', project]),
+    ...extraArgs,
+  ];
+}
+
+/** No qmaster was reached, or a limit is passing (qsub(1): 25, it may be allowed another time). */
+const LATER =
+  /unable to send message to qmaster|unable to contact qmaster|got select error|jobs are allowed|max_u_jobs|max_jobs|resource quota|No space left/i;
+const UNCLEAR = /got read error|timeout|timed out|got no response|broken pipe/i;
+const ANSWERED = /Unable to run job|invalid option|Unable to read script|not allowed|denied|Unknown option/i;
+
+function refusalOf(status: number, words: string): Refusal | 'unclear' {
+  const message = sentence(words);
+  if (status === 127)
+    return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
+  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
+  if (status === 25 || LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
+}
+
+function sentence(words: string): string {
+  const lines = words
+    .split('\n')
+    .map((line) => line.replace(/^(Unable to run job|qsub|error): /, '').trim())
+    .filter((line) => line !== '' && line !== 'Exiting.');
+  return lines.length === 0 ? 'qsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+}
+
+/**
+ * `STATE|QUEUE@HOST|WHY`. A state is letters (qstat(1)): d(eletion), E(rror), h(old), r(unning), R(estarted),
+ * s, S, T, N (suspended by a person, by the queue, by its threshold, by preemption), t(ransferring), w(aiting), q(ueued).
+ */
+function queueEntry(rest: string): QueueEntry {
+  const [state = '', queue = '', ...more] = rest.split('|');
+  const why = more.join('|');
+  const words = why === '' ? state : `${state}: ${why}`;
+  if (!/^[dEhrRsSTNtwqP]+$/.test(state)) return { is: 'unclear', words: words || 'no state' };
+  if (state.includes('w')) return { is: /[hE]/.test(state) ? 'held' : 'waiting', words };
+  if (/[sSTNP]/.test(state)) return { is: 'suspended', words };
+  if (!/[rt]/.test(state)) return { is: 'unclear', words };
+  const host = queue.split('@')[1];
+  return host === undefined || host === '' ? { is: 'running' } : { is: 'running', host };
+}
+
+/** `ID|NAME|FAILED|EXIT|START|END|HOST` of qacct(1); the name carries our tag. Our job script's status is below 128. */
+function accountOf(line: string): Account | undefined {
+  const [id = '', name = '', failed = '', exit = '', , end = ''] = line.split('|');
+  const code = Number(failed.split(/[ :]/)[0]);
+  if (!/^\d+$/.test(id) || failed === '' || !Number.isInteger(code)) return undefined;
+  const key = /^gryphus\.(.+)\.\d+$/.exec(name)?.[1];
+  const words = code === 0 ? `exit ${exit}` : `failed ${failed.replace(/\s+/g, ' ')}, exit ${exit}`;
+  return { id, by: causeOf(code, Number.parseInt(exit, 10), end), words, ...(key === undefined ? {} : { key }) };
+}
+
+/** Codes from sge_status(5). */
+function causeOf(failed: number, exit: number, end: string): Account['by'] {
+  switch (failed) {
+    case 0:
+      return 'itself';
+    case 37:
+    case 44:
+      // The limit of run time, CPU time or memory: its words do not say which.
+      return 'timeout';
+    case 25:
+      return 'preempted';
+    case 100:
+      // Killed: by qdel, or a limit of the host. USR1 and XCPU are the soft limits.
+      return exit === 138 || exit === 152 ? 'timeout' : 'cancelled';
+    case 18:
+    case 19:
+    case 21:
+    case 22:
+      return 'node-fail';
+    default:
+      return end === '-/-' || failed < 18 || (failed > 25 && failed < 37) ? 'cannot-start' : 'vanished';
+  }
+}
