@@ -10,7 +10,7 @@ const RANKS = [
   ['site'],
   ['submit', 'credentials', 'transport', 'backends', 'notify'],
   ['config', 'queue', 'staging'],
-  ['jobmanager'],
+  ['enqueue', 'jobmanager'],
   ['gridmanager', 'dag', 'pool', 'glidein'],
   ['scheduler'],
   ['client'],

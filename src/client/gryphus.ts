@@ -14,7 +14,7 @@ import { daemonStatus, endDaemons } from './daemon-status.ts';
 import { loginAtDesk } from './login.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
 import { siteStatuses } from './site-status.ts';
-import { dryRun, submitCluster } from './submit.ts';
+import { dryRun, submitCluster } from '../enqueue/enqueue.ts';
 import { tail } from './tail.ts';
 import type {
   Action,

@@ -1,8 +1,8 @@
-import type { SiteRecord } from '../config/sites.ts';
+import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
-import { UNIVERSE } from '../gridmanager/files.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { readBoolean, readNumber, readString } from '../job/values.ts';
+import { UNIVERSE } from '../submit/api.ts';
 
 /** Which site a job goes to, by its universe and its grid_resource. */
 export class SiteChooser {
@@ -25,8 +25,9 @@ export class SiteChooser {
     }
     switch (universe) {
       case UNIVERSE.local:
-      case UNIVERSE.scheduler:
         return this.#named('local');
+      case UNIVERSE.scheduler:
+        return SCHEDULER_SITE;
       case UNIVERSE.vanilla:
         return this.#named(this.#defaultSite);
       case UNIVERSE.grid:

@@ -8,11 +8,23 @@ import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { managerIdentity } from '../job/identity.ts';
 import { readString } from '../job/values.ts';
-import type { ProcInput, Queue } from '../queue/api.ts';
+import type { ProcInput, Queue, SubmitInput } from '../queue/api.ts';
 import { type Cluster, fullAds, parseSubmit } from '../submit/api.ts';
 import { localWorld } from '../submit/local-world.ts';
 import { SiteChooser } from './site-choice.ts';
 import type { DryRun, Submitted, SubmitRequest } from './types.ts';
+
+/** Where jobs may go, and whose they are. */
+export interface Enqueuer {
+  readonly queue: Queue;
+  readonly chooser: SiteChooser;
+  readonly owner: string;
+}
+
+export async function openEnqueuer(queue: Queue, paths: Paths, owner: string): Promise<Enqueuer> {
+  const settings = await loadSettings(paths);
+  return { queue, owner, chooser: new SiteChooser(await loadSites(paths), settings['submit.default_site']) };
+}
 
 /** Reads the description and puts its jobs into the queue; resolves when they are on disk. */
 export async function submitCluster(
@@ -21,17 +33,27 @@ export async function submitCluster(
   paths: Paths,
   owner: string,
 ): Promise<Submitted> {
-  const settings = await loadSettings(paths);
-  const cluster = parse(request, owner);
-  const chooser = new SiteChooser(await loadSites(paths), settings['submit.default_site']);
-  const known = chooser.siteFor(cluster.clusterAd, undefined);
+  const enqueuer = await openEnqueuer(queue, paths, owner);
+  return enqueue(enqueuer, parseRequest(request, owner));
+}
+
+/** Puts a cluster into the queue, each job with its site. `more`: attributes that win over the description's. */
+export async function enqueue(
+  { queue, chooser, owner }: Enqueuer,
+  cluster: Cluster,
+  more: AttrTexts = {},
+  dag?: NonNullable<SubmitInput['dag']>,
+): Promise<Submitted> {
+  const clusterAd = { ...cluster.clusterAd, ...more };
+  const known = chooser.siteFor(clusterAd, undefined);
   const first = firstCount(cluster);
   const logs = new LogDirectories();
   let id = 0;
   const submitted = await queue.submit({
-    clusterAd: cluster.clusterAd,
-    manager: managerFor(owner, cluster.clusterAd, known),
+    clusterAd,
+    manager: managerFor(owner, clusterAd, known),
     site: known.name,
+    ...(dag === undefined ? {} : { dag }),
     ...(cluster.late ? { digest: cluster.digest(), total: cluster.total } : {}),
     onCluster: (given) => {
       id = given;
@@ -39,9 +61,9 @@ export async function submitCluster(
     procs: inputs(
       () => cluster.procs({ cluster: id, count: first }),
       (attrs) => {
-        logs.check(attrs, cluster.clusterAd);
+        logs.check(attrs, clusterAd);
         if (!('GridResource' in attrs) && !('JobUniverse' in attrs)) return {};
-        const site = chooser.siteFor(attrs, cluster.clusterAd);
+        const site = chooser.siteFor(attrs, clusterAd);
         return site.name === known.name ? {} : { site: site.name, manager: managerFor(owner, attrs, site) };
       },
     ),
@@ -53,12 +75,13 @@ export async function submitCluster(
 export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryRun> {
   const { userInfo } = await import('node:os');
   const settings = await loadSettings(paths);
-  const cluster = parse(request, settings.owner ?? userInfo().username, true);
+  const cluster = parseRequest(request, settings.owner ?? userInfo().username, true);
   // As condor_submit: what will be made late is not made by a dry run.
   return { warnings: cluster.warnings, ads: cluster.late ? [] : fullAds(cluster), total: cluster.total };
 }
 
-function parse(request: SubmitRequest, owner: string, dryRun = false): Cluster {
+/** The cluster that a description makes on this machine now. */
+export function parseRequest(request: SubmitRequest, owner: string, dryRun = false): Cluster {
   const domain = hostname();
   return parseSubmit({
     text: request.text,
