@@ -1,6 +1,9 @@
 /** Attribute names and old-ClassAd expression texts of one layer: `{ Cmd: '"/bin/true"', JobPrio: '0' }`. `null` hides the layer below. */
 export type AttrTexts = Readonly<Record<string, string | null>>;
 
+/** Assigned, an attribute of the name `__proto__` would be lost. */
+const VALUE = { enumerable: true, writable: true, configurable: true } as const;
+
 /**
  * A job's attributes as name to expression text, in layers: what a job says itself lies over what its cluster says. Names
  * compare without regard to case (HTCondor manual, "ClassAd syntax") and keep the spelling of the lowest layer that has them.
@@ -40,8 +43,9 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
     for (const name in this.own) {
       const text = this.own[name];
       const spelled = (this.parent ? this.parent.#lowest(name) : undefined) ?? name;
-      if (typeof text === 'string') record[spelled] = text;
-      else delete record[spelled];
+      if (typeof text !== 'string') delete record[spelled];
+      else if (spelled === '__proto__') Object.defineProperty(record, spelled, { ...VALUE, value: text });
+      else record[spelled] = text;
     }
     return record;
   }

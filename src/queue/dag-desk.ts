@@ -15,7 +15,7 @@ export function dagDesk(room: Room, manager: number): DagDesk {
         return { name, cluster: cluster ?? 0, procs: procs ?? 0 };
       });
     },
-    read: async (from, options, signal) => readStream<DagEntry['event']>(room, stream, from, options, signal),
+    read: async (from, options, signal) => (await readStream(room, stream, from, options, signal)) as DagEntry[],
     tell: async (what) => {
       const text = encodeJson({ type: 'told', what });
       await room.db.run((redis) => redis.xadd(stream, '*', 'e', text));

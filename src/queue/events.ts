@@ -12,6 +12,11 @@ const BLOCK_MS = 5000;
 /** Kept where nobody has a cursor. */
 const KEPT = 10_000;
 
+interface Entry {
+  readonly id: string;
+  readonly event: unknown;
+}
+
 type Reply = [id: string, fields: string[]][];
 
 /** What comes after `from`, oldest first. */
@@ -21,17 +26,17 @@ export async function readEvents(
   options?: { readonly limit?: number; readonly blockMs?: number },
   signal?: AbortSignal,
 ): Promise<EventEntry[]> {
-  return readStream<QueueEvent>(room, `${room.db.prefix}events`, from, options, signal);
+  return (await readStream(room, `${room.db.prefix}events`, from, options, signal)) as EventEntry[];
 }
 
 /** The same of any stream whose entries have one field. */
-export async function readStream<E>(
+export async function readStream(
   room: Room,
   key: string,
   from: string,
   { limit = LIMIT, blockMs = 0 }: { readonly limit?: number; readonly blockMs?: number } = {},
   signal?: AbortSignal,
-): Promise<{ readonly id: string; readonly event: E }[]> {
+): Promise<Entry[]> {
   if (from !== '$') {
     const there = await room.db.run((redis) => redis.xread('COUNT', limit, 'STREAMS', key, from));
     if (there || blockMs <= 0) return entries(there);
@@ -103,7 +108,7 @@ async function lastId(room: Room): Promise<string> {
   return last?.[0] ?? '0';
 }
 
-function entries<E>(reply: readonly unknown[] | null): { readonly id: string; readonly event: E }[] {
+function entries(reply: readonly unknown[] | null): Entry[] {
   const stream = reply?.[0] as [key: string, entries: Reply] | undefined;
-  return (stream?.[1] ?? []).map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? '') as E }));
+  return (stream?.[1] ?? []).map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? '') }));
 }

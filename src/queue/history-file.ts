@@ -152,7 +152,8 @@ export class HistoryFile {
         const whole = fstatSync(fd).size;
         for (let bytes = whole - (whole % RECORD); bytes > 0; bytes -= RECORD) {
           const last = entryAt(read(fd, bytes - RECORD, RECORD), 0);
-          if (last.offset + last.length <= size) return { bytes, end: last.offset + last.length };
+          // A crash of the machine can leave zeros.
+          if (last.length > 0 && last.offset + last.length <= size) return { bytes, end: last.offset + last.length };
         }
         return none;
       }) ?? none

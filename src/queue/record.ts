@@ -83,14 +83,14 @@ export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: N
 
 /** What of a proc's attributes must be kept: not what the cluster says too, not what is made from the job's fields. */
 export function ownAttrs(attrs: AttrTexts, cluster: Attrs): AttrTexts {
-  const own: Record<string, string | null> = {};
+  const own: [string, string | null][] = [];
   for (const name in attrs) {
     const text = attrs[name];
     if (text === undefined || isMade(name)) continue;
-    const shared = cluster.own[name] ?? cluster.get(name);
-    if (text === null ? shared !== undefined : text !== shared) own[name] = text;
+    const shared = cluster.get(name);
+    if (text === null ? shared !== undefined : text !== shared) own.push([name, text]);
   }
-  return own;
+  return Object.fromEntries(own);
 }
 
 /** JSON that Redis' Lua reads too: a lone surrogate, which UTF-8 does not have, becomes U+FFFD. */

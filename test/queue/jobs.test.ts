@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Queue } from '../../src/queue/api.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
+import { all, procs } from './all.ts';
 
 let redis: TestRedis;
 let queue: Queue;
@@ -9,12 +10,6 @@ beforeAll(async () => {
   queue = await redis.open();
 });
 afterAll(() => redis.stop());
-
-async function all<T>(some: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = [];
-  for await (const one of some) found.push(one);
-  return found;
-}
 
 describe('a submit', () => {
   it('gives each job the cluster’s attributes under its own', async () => {
@@ -98,5 +93,79 @@ describe('a transition', () => {
       },
       { type: 'edited', job: `${cluster}.0`, set: { gridjobid: null }, info: { a: [] } },
     ]);
+  });
+
+  it('refuses to set what follows from the state', async () => {
+    const id = { cluster: 1, proc: 0 };
+    await expect(queue.transition({ id, set: { jobstatus: '2' } })).rejects.toMatchObject({ code: 'bad-input' });
+    await expect(queue.editCluster(1, { JobPrio: '2' })).rejects.toMatchObject({ code: 'bad-input' });
+  });
+
+  it('gives idle and held jobs elsewhere, no others', async () => {
+    const { cluster } = await queue.submit({ clusterAd: { Owner: '"r"' }, procs: procs(2) });
+    const ids = [0, 1].map((proc) => ({ cluster, proc }));
+    await queue.transition({ id: { cluster, proc: 1 }, event: 'take' });
+    const results = await queue.route(ids, { manager: 'ρ', site: 'far' });
+    expect(results).toMatchObject([{ ok: true }, { ok: false, why: 'wrong-state', state: 'preparing' }]);
+    expect((await queue.nextJobs({ manager: 'ρ', site: 'far', limit: 9 })).map(({ id }) => id)).toEqual([ids[0]]);
+  });
+});
+
+describe('a cluster', () => {
+  it('is edited for all its jobs at once', async () => {
+    const { cluster } = await queue.submit({ clusterAd: { Owner: '"x"', Rank: '0' }, procs: procs(2) });
+    expect(await queue.editCluster(cluster, { rank: '7', JobBatchName: '"a \\"b\\""', Owner: null })).toBe(true);
+    const jobs = await all(queue.query({ clusters: [cluster] }));
+    expect(jobs.map(({ attrs }) => [attrs.get('Rank'), attrs.get('Owner')])).toEqual([
+      ['7', undefined],
+      ['7', undefined],
+    ]);
+    expect((await queue.cluster(cluster))?.batchName).toBe('a "b"');
+    expect(await queue.editCluster(999_999, { rank: '1' })).toBe(false);
+  });
+});
+
+describe('a query', () => {
+  it('gives each job once and in order, over clusters small and large, dense and sparse', async () => {
+    const mine = { Owner: '"query"' };
+    const sizes = [1, 3, 25_000, 1, 1200, 2];
+    const clusters: number[] = [];
+    for (const size of sizes) clusters.push((await queue.submit({ clusterAd: mine, procs: procs(size) })).cluster);
+    const sparse = Array.from({ length: 21_000 }, (_, i) => ({ attrs: {}, proc: i * 5 }));
+    const { cluster: last } = await queue.submit({ clusterAd: mine, procs: sparse });
+    const wanted = [
+      ...clusters.flatMap((cluster, i) => Array.from({ length: sizes[i] ?? 0 }, (_, proc) => `${cluster}.${proc}`)),
+      ...sparse.map(({ proc }) => `${last}.${proc}`),
+    ];
+    const found = (await all(queue.query({ owner: 'query' }))).map(({ id }) => `${id.cluster}.${id.proc}`);
+    expect(found).toEqual(wanted);
+    const few = await all(queue.query({ owner: 'query', where: (job) => job.id.proc % 2 === 1, limit: 3 }));
+    expect(few.map(({ id }) => id.proc)).toEqual([1, 1, 3]);
+    const ids = [
+      { cluster: last, proc: 10 },
+      { cluster: 0, proc: 0 },
+      { cluster: last, proc: 10 },
+    ];
+    expect((await all(queue.query({ ids }))).map(({ id }) => id)).toEqual([{ cluster: last, proc: 10 }]);
+  });
+});
+
+describe('two who materialize', () => {
+  it('make no proc twice', async () => {
+    const { cluster } = await queue.submit({
+      clusterAd: { Owner: '"l"' },
+      procs: procs(2),
+      digest: 'queue 10',
+      total: 10,
+    });
+    const [waiting] = await queue.unmaterialized();
+    expect(waiting).toMatchObject({ cluster, nextProc: 2, total: 10, digest: 'queue 10' });
+    const other = await redis.open();
+    const both = await Promise.all(
+      [queue, other].map((one) => one.materialize(cluster, { nextProc: 2, procs: procs(8), done: true })),
+    );
+    expect(both.filter(({ ok }) => ok)).toHaveLength(1);
+    expect(await queue.unmaterialized()).toEqual([]);
+    expect((await queue.cluster(cluster))?.counts).toEqual({ idle: 10 });
   });
 });

@@ -1,0 +1,41 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Attrs } from '../../src/job/attrs.ts';
+
+const name = fc.constantFrom(
+  'Cmd',
+  'cmd',
+  'CMD',
+  'Args',
+  'ARGS',
+  'args',
+  'Out',
+  '__proto__',
+  'constructor',
+  'toString',
+);
+const layer = fc.dictionary(name, fc.option(fc.constantFrom('1', '2', '3')), { noNullPrototype: true }).map((own) => {
+  // One spelling of a name in a layer.
+  const seen = new Set<string>();
+  return Object.fromEntries(
+    Object.entries(own).filter(([n]) => !seen.has(n.toLowerCase()) && seen.add(n.toLowerCase())),
+  );
+});
+
+it('merges layers without regard to case, and says the same by each of its ways', () => {
+  fc.assert(
+    fc.property(fc.array(layer, { minLength: 1, maxLength: 3 }), name, (layers, asked) => {
+      const attrs = layers.reduce<Attrs | undefined>((below, own) => new Attrs(own, below), undefined);
+      const plain = new Map<string, string>();
+      for (const own of layers) {
+        for (const [n, text] of Object.entries(own)) {
+          if (text === null) plain.delete(n.toLowerCase());
+          else plain.set(n.toLowerCase(), text);
+        }
+      }
+      expect(attrs?.get(asked)).toBe(plain.get(asked.toLowerCase()));
+      const record = Object.entries(attrs?.toRecord() ?? {}).map(([n, text]) => `${n.toLowerCase()}=${text}`);
+      expect(record.sort()).toEqual([...plain].map(([n, text]) => `${n}=${text}`).sort());
+    }),
+  );
+});

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EventEntry, Queue } from '../../src/queue/api.ts';
+import { startRedis, type TestRedis, until } from '../sites/redis.ts';
+import { procs } from './all.ts';
+
+let redis: TestRedis;
+let queue: Queue;
+beforeAll(async () => {
+  redis = await startRedis({ patienceMs: 5000 });
+  queue = await redis.open({ start: 'keep' });
+});
+afterAll(() => redis.stop());
+
+const note = (message: string) => queue.notice({ about: 'site-down', site: 'hpc', message });
+const messages = (entries: readonly EventEntry[]) =>
+  entries.map(({ event }) => (event.type === 'notice' ? event.message : event.type));
+
+describe('a cursor', () => {
+  it('keeps its place, and the stream behind the slowest is forgotten', async () => {
+    const { cluster } = await queue.submit({ clusterAd: { Owner: '"o\\""' }, procs: procs(3) });
+    const slow = await queue.cursor('slow');
+    const fast = await queue.cursor('fast');
+    const [first] = await slow.read();
+    expect(first?.event).toMatchObject({ v: 1, type: 'submitted', cluster, procs: [[0, 3]], owner: 'o"' });
+    await note('a');
+    await note('"b" \ud800 / \n');
+    const seen = await fast.read();
+    expect(messages(seen)).toEqual(['submitted', 'a', '"b" \uFFFD / \n']);
+    await fast.save(seen.at(-1)?.id ?? '');
+    expect(await fast.read()).toEqual([]);
+    await slow.save(first?.id ?? '');
+    for (let i = 0; i < 500; i++) await note(`n${i}`);
+    const later = await (await redis.open()).cursor('fast', '$');
+    expect(messages(await later.read({ limit: 2 }))).toEqual(['n0', 'n1']);
+    await queue.trimEvents();
+    expect((await slow.read({ limit: 1000 })).length).toBe(502);
+    const last = (await slow.read({ limit: 1000 })).at(-1)?.id ?? '';
+    await slow.save(last);
+    await fast.save(last);
+    await queue.trimEvents();
+    expect((await queue.readEvents('0')).length).toBeLessThan(150);
+    await slow.drop();
+    await expect(slow.read()).rejects.toMatchObject({ code: 'not-found' });
+    await fast.drop();
+  });
+
+  it('waits for what comes', async () => {
+    const cursor = await queue.cursor('waiting', '$');
+    const coming = cursor.read({ blockMs: 10_000 });
+    await note('there');
+    expect(messages(await coming)).toEqual(['there']);
+    expect(await cursor.read({ blockMs: 20 })).not.toEqual([]);
+    await cursor.drop();
+  });
+});
+
+describe('a subscriber', () => {
+  it('goes on where it was when Redis dies and comes back, and ends when told', async () => {
+    const stop = new AbortController();
+    const heard: string[] = [];
+    const listening = (async () => {
+      for await (const entry of queue.subscribe({ signal: stop.signal })) heard.push(...messages([entry]));
+    })();
+    // Its start is "from now on": it hears the first that comes after it listens.
+    await until(async () => {
+      await note('start');
+      return heard.length > 0;
+    });
+    await redis.kill();
+    await until(async () =>
+      note('after').then(
+        () => true,
+        () => false,
+      ),
+    );
+    await until(() => heard.includes('after'));
+    stop.abort();
+    await listening;
+    expect(heard.filter((message) => message === 'after')).toHaveLength(1);
+  });
+});

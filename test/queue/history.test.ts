@@ -1,0 +1,149 @@
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JobId } from '../../src/job/ids.ts';
+import type { Queue } from '../../src/queue/api.ts';
+import { startRedis, type TestRedis } from '../sites/redis.ts';
+import { all, procs } from './all.ts';
+
+let redis: TestRedis;
+let queue: Queue;
+let raw: Redis;
+let now = Date.UTC(2026, 9, 31, 23, 59);
+beforeAll(async () => {
+  redis = await startRedis({ clock: () => now });
+  queue = await redis.open();
+  raw = new Redis(redis.socket);
+});
+afterAll(async () => {
+  raw.disconnect();
+  await redis.stop();
+});
+
+async function ended(count: number, ad: Record<string, string> = {}): Promise<JobId[]> {
+  const { cluster } = await queue.submit({ clusterAd: { Owner: '"h"', Cmd: '"é\n"', ...ad }, procs: procs(count) });
+  const ids = Array.from({ length: count }, (_, proc) => ({ cluster, proc }));
+  await queue.transitionMany(ids.map((id) => ({ id, event: 'remove', set: { RemoveReason: '"why"' } })));
+  return ids;
+}
+
+const file = (name = '2026-10.jsonl') => join(redis.stateDir, 'history', name);
+const jobLines = (name?: string) =>
+  readFileSync(file(name), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('{"j":'));
+
+describe('the history', () => {
+  it('has a job whole, once it has left the queue', async () => {
+    const ids = await ended(3);
+    const [before] = await queue.get(ids.slice(0, 1));
+    expect(await queue.retire([...ids, { cluster: 99, proc: 0 }])).toBe(3);
+    expect(await queue.get(ids)).toEqual([]);
+    expect(await queue.cluster(ids[0]?.cluster ?? 0)).toBeUndefined();
+    const kept = await all(queue.history.read());
+    expect(kept.map(({ id }) => id)).toEqual([...ids].reverse());
+    expect(kept.at(-1)?.attrs.toRecord()).toEqual(before?.attrs.toRecord());
+    expect(kept.at(-1)).toMatchObject({ state: 'removed', retired: now / 1000 });
+    expect(statSync(file()).mode & 0o077).toBe(0);
+  });
+
+  it('takes neither what lives nor what is to stay', async () => {
+    const stay = await ended(1, { LeaveJobInQueue: 'TRUE' });
+    const { cluster } = await queue.submit({ clusterAd: {}, procs: procs(1) });
+    expect(await queue.retire([...stay, { cluster, proc: 0 }])).toBe(0);
+    expect(await queue.get([...stay, { cluster, proc: 0 }])).toHaveLength(2);
+  });
+
+  it('writes a cluster’s ad once, and again when it was edited', async () => {
+    const [a, b, c] = await ended(3);
+    if (!a || !b || !c) throw new Error('three');
+    await queue.retire([a]);
+    await queue.retire([b]);
+    await queue.editCluster(a.cluster, { Cmd: '"new"' });
+    await queue.retire([c]);
+    const kept = await all(queue.history.read({ clusters: [a.cluster] }));
+    expect(kept.map(({ attrs }) => attrs.get('Cmd'))).toEqual(['"new"', '"é\n"', '"é\n"']);
+    const ads = readFileSync(file(), 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith(`{"c":${a.cluster},`));
+    expect(ads).toHaveLength(2);
+  });
+
+  it('goes on after a crash between the file and the queue, and writes nobody twice', async () => {
+    const ids = await ended(4);
+    const { file: name, size } = await raw.hgetall('gryphus:history');
+    await queue.retire(ids.slice(0, 2));
+    // As if it had died before the queue was told: the two are back, the file's end is torn.
+    await raw.hset('gryphus:history', 'file', name ?? '', 'size', size ?? '');
+    const [{ cluster } = { cluster: 0 }] = ids;
+    for (const proc of [0, 1]) {
+      const value = await raw.hget(`gryphus:j:${cluster}`, '2');
+      await raw.hset(`gryphus:j:${cluster}`, String(proc), value ?? '');
+      await raw.zadd(`gryphus:g:${cluster}:0:0:0:removed`, proc, String(proc));
+      await raw.hincrby(`gryphus:c:${cluster}`, '#removed', 1);
+      await raw.hincrby('gryphus:places', '0:0:removed', 1);
+    }
+    appendFileSync(file(), '{"j":"77.0","torn');
+    expect(await queue.retire(ids)).toBe(4);
+    const mine = jobLines().filter((line) => line.startsWith(`{"j":"${cluster}.`));
+    expect(mine).toHaveLength(4);
+    expect(readFileSync(file(), 'utf8')).not.toContain('torn');
+    const kept = await all(queue.history.read({ clusters: [cluster] }));
+    expect(new Set(kept.map(({ id }) => id.proc))).toEqual(new Set([0, 1, 2, 3]));
+    expect(kept).toHaveLength(4);
+  });
+
+  it('is read whole without its index, or with a torn one, and finds one job among many', async () => {
+    const ids = await ended(2500);
+    await queue.retire(ids);
+    const total = jobLines().length;
+    const index = file('2026-10.index');
+    expect(statSync(index).size).toBe(total * 32);
+    for (const size of [0, 31, 32 * 7 + 5]) {
+      truncateSync(index, size);
+      const found = await all(queue.history.read());
+      expect(found).toHaveLength(total);
+      expect(found.slice(0, 3).map(({ id }) => id)).toEqual([...ids].reverse().slice(0, 3));
+    }
+    writeFileSync(index, Buffer.alloc(32 * 9000, 0xff));
+    expect(await all(queue.history.read({ limit: 2 }))).toHaveLength(2);
+    await queue.retire(await ended(1));
+    expect(statSync(index).size).toBe((total + 1) * 32);
+    const wanted = ids[1234] ?? { cluster: 0, proc: 0 };
+    const [one, ...others] = await all(queue.history.read({ ids: [wanted] }));
+    expect(one?.attrs.get('Args')).toBe('"1234"');
+    expect(others).toEqual([]);
+  });
+
+  it('begins a file each month, newest first over all', async () => {
+    now = Date.UTC(2026, 10, 1, 0, 1);
+    const ids = await ended(1);
+    await queue.retire(ids);
+    expect(readdirSync(join(redis.stateDir, 'history')).sort()).toEqual([
+      '2026-10.index',
+      '2026-10.jsonl',
+      '2026-11.index',
+      '2026-11.jsonl',
+    ]);
+    const first = await all(queue.history.read({ limit: 2 }));
+    expect(first.map(({ retired }) => new Date(retired * 1000).getUTCMonth())).toEqual([10, 9]);
+  });
+
+  it('goes on where somebody has deleted its files', async () => {
+    rmSync(join(redis.stateDir, 'history'), { recursive: true });
+    const ids = await ended(2);
+    expect(await queue.retire(ids)).toBe(2);
+    expect(existsSync(file('2026-11.jsonl'))).toBe(true);
+    expect(await all(queue.history.read())).toHaveLength(2);
+  });
+});
