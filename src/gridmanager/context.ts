@@ -15,7 +15,7 @@ export interface SiteContext {
   readonly agent: string;
   readonly manager: string;
   readonly lease: Lease;
-  readonly queue: Pick<Queue, 'nextJobs' | 'get' | 'query' | 'transitionMany' | 'kv'>;
+  readonly queue: Pick<Queue, 'nextJobs' | 'get' | 'query' | 'transitionMany' | 'totals' | 'kv'>;
   readonly record: SiteRecord;
   readonly site: Site;
   readonly blobs: BlobIndex;

@@ -2,10 +2,11 @@ import { LIFE, type State, STATES, type Work } from '../job/life.ts';
 
 /**
  * A site's work goes in four lanes side by side, so that a slow submit holds up no result. A lane's round reads which
- * jobs are in its states and does their work; it keeps nothing that a crash could lose.
+ * jobs are in its states and does their work; it keeps nothing that a crash could lose. A fifth asks the site what it has,
+ * while there are jobs that a broker places.
  */
-export type Lane = 'submit' | 'watch' | 'results' | 'cancel';
-export const LANES: readonly Lane[] = ['submit', 'watch', 'results', 'cancel'];
+export type Lane = 'submit' | 'watch' | 'results' | 'cancel' | 'survey';
+export const LANES: readonly Lane[] = ['submit', 'watch', 'results', 'cancel', 'survey'];
 
 const LANE_OF: Readonly<Record<Work, Lane | undefined>> = {
   nothing: undefined,

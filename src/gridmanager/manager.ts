@@ -10,6 +10,7 @@ import type { HealthView } from './health.ts';
 import { HAS_PLACE, type Lane, LANES, lanesWanted } from './lanes.ts';
 import { SiteProxies } from './proxies.ts';
 import { SiteAgent } from './site-agent.ts';
+import { BROKER, WANTED_UNTIL } from './survey.ts';
 
 export interface ManagerOptions {
   readonly identity: string;
@@ -113,6 +114,7 @@ export class GridManager {
       watch: handler('watch'),
       results: handler('results'),
       cancel: handler('cancel'),
+      survey: handler('survey'),
     };
   }
 
@@ -159,6 +161,7 @@ export class GridManager {
       },
       {
         placed: () => this.#placed(name),
+        surveyWanted: () => this.#surveyWanted(),
         random: this.#options.random ?? Math.random,
         onHealth: (view, at) => this.#tell(at, view),
       },
@@ -184,7 +187,16 @@ export class GridManager {
   async #lookAround(): Promise<void> {
     const places = await this.#count();
     for (const [site, lanes] of lanesWanted(places)) for (const lane of lanes) await this.#wake(site, lane);
-    if (lanesWanted(places).size > 0) this.#busyAt = this.#now();
+    if (await this.#surveyWanted()) {
+      for (const site of (await this.#options.loadSites()).keys()) await this.#wake(site, 'survey');
+    }
+    if (lanesWanted(places).size > 0 || unrouted(places)) this.#busyAt = this.#now();
+  }
+
+  async #surveyWanted(): Promise<boolean> {
+    if (unrouted(this.#places)) return true;
+    const until = await this.#options.queue.kv.get(BROKER, WANTED_UNTIL);
+    return Number(until?.value ?? 0) > this.#now();
   }
 
   async #count(): Promise<readonly Place[]> {
@@ -241,11 +253,12 @@ export class GridManager {
 
   #endWhenIdle(): void {
     if (this.#now() - this.#busyAt < this.#options.lingerMs) return;
-    void this.#guard(
-      this.#count().then((places) => {
-        if (lanesWanted(places).size === 0) this.#end(undefined);
-      }),
-    );
+    void this.#guard(this.#endWithoutWork());
+  }
+
+  async #endWithoutWork(): Promise<void> {
+    const places = await this.#count();
+    if (lanesWanted(places).size === 0 && !unrouted(places)) this.#end(undefined);
   }
 
   /** Background work: a queue that is away is waited for, anything else ends this process. */
@@ -281,6 +294,11 @@ export class GridManager {
 }
 
 const OTHERS = new Set(['hold', 'release', 'remove', 'takeback']);
+
+/** Jobs wait for the broker to choose their site. */
+function unrouted(places: readonly Place[]): boolean {
+  return places.some(({ site, state, jobs }) => site === '' && state === 'idle' && jobs > 0);
+}
 
 function isFromOutside(event: QueueEvent): boolean {
   if (event.type === 'transition') return OTHERS.has(event.event);

@@ -6,6 +6,7 @@ import type { Lane } from './lanes.ts';
 import { SubmitBudget } from './pacing.ts';
 import { resultsRound } from './results-lane.ts';
 import { submitRound } from './submit-lane.ts';
+import { type SurveyState, surveyRound } from './survey.ts';
 import { freshWatch, type WatchState, watchRound } from './watch-lane.ts';
 import { markSilent } from './silence.ts';
 
@@ -14,6 +15,8 @@ const SILENT_AFTER_MS = 30_000;
 
 export interface SiteAgentOptions {
   readonly placed: () => Promise<number>;
+  /** A broker looks for sites now. */
+  readonly surveyWanted: () => Promise<boolean>;
   readonly random: () => number;
   /** The site's health changed; told once for each change. */
   readonly onHealth: (view: HealthView, site: string) => Promise<void>;
@@ -26,6 +29,7 @@ export class SiteAgent {
   readonly #health: SiteHealth;
   readonly #budget: SubmitBudget;
   #watch: WatchState;
+  readonly #survey: SurveyState;
   #silent = false;
 
   constructor(ctx: SiteContext, options: SiteAgentOptions) {
@@ -34,6 +38,7 @@ export class SiteAgent {
     this.#health = new SiteHealth(ctx.now());
     this.#budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
     this.#watch = freshWatch(ctx);
+    this.#survey = { at: 0, wanted: options.surveyWanted };
   }
 
   get name(): string {
@@ -68,7 +73,9 @@ export class SiteAgent {
       case 'results':
         return resultsRound(this.#ctx);
       case 'cancel':
-        return cancelRound(this.#ctx);
+        return cancelRound(this.#ctx, this.#watch);
+      case 'survey':
+        return surveyRound(this.#ctx, this.#survey);
     }
   }
 

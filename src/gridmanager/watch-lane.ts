@@ -16,12 +16,14 @@ import { gridJobId } from './submit-lane.ts';
 /** What the lane remembers between polls; losing it costs one complete poll. */
 export interface WatchState {
   cursor: string | undefined;
+  /** Reports were passed over: the next poll asks for everything. */
+  afresh: boolean;
   pollMs: number;
   readonly followed: Followed;
 }
 
 export function freshWatch(ctx: SiteContext): WatchState {
-  return { cursor: undefined, pollMs: ctx.record.limits.pollMin * 1000, followed: new Followed() };
+  return { cursor: undefined, afresh: false, pollMs: ctx.record.limits.pollMin * 1000, followed: new Followed() };
 }
 
 /**
@@ -29,6 +31,8 @@ export function freshWatch(ctx: SiteContext): WatchState {
  * reconciled with that: recovery after any crash is this one exchange.
  */
 export async function watchRound(ctx: SiteContext, state: WatchState): Promise<Again> {
+  if (state.afresh) state.cursor = undefined;
+  state.afresh = false;
   const expected = state.cursor === undefined ? await jobsAtSite(ctx) : undefined;
   if (expected) await state.followed.recover(ctx, expected);
   const answer = await ctx.site.poll({
@@ -134,7 +138,7 @@ function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Change | un
   };
 }
 
-function startAttributes(ctx: SiteContext, job: JobRecord, report: Report): AttrTexts {
+export function startAttributes(ctx: SiteContext, job: JobRecord, report: Report): AttrTexts {
   const since = report.is === 'running' ? report.since : report.is === 'ended' ? report.startedAt : undefined;
   if (report.is === 'ended' && since === undefined && report.how.kind === 'by-site') return {};
   const at = String(Math.round(since ?? seconds(ctx)));
