@@ -33,7 +33,11 @@ export function decide(job: JobRecord, now: number): Decision {
   }
   const remove = job.attrs.has('OnExitRemove') ? truthOf(job.attrs, 'OnExitRemove', done) : true;
   if (remove === true)
-    return { event: 'complete', set: { ...done, CompletionDate: String(now), JobFinishedHookDone: null } };
+    return {
+      event: 'complete',
+      set: { ...done, CompletionDate: String(now), JobFinishedHookDone: null },
+      info: exitOf(job),
+    };
   if (remove === false) {
     return {
       event: 'again',
@@ -45,6 +49,12 @@ export function decide(job: JobRecord, now: number): Decision {
   }
   const reason = `The job attribute OnExitRemove expression '${job.attrs.get('OnExitRemove')}' evaluated to UNDEFINED`;
   return { event: 'stop', set: { ...done, ...holdAttributes(reason, POLICY_UNDEFINED) } };
+}
+
+/** Who hears of the completion later, when the job may have left the queue, must still know how it ended. */
+function exitOf({ attrs }: JobRecord): Record<string, string> {
+  const known = ['ExitCode', 'ExitSignal'].map((name) => [name, attrs.get(name)] as const);
+  return Object.fromEntries(known.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])));
 }
 
 /** HTCondor's words and attributes for a hold by one of the job's policy expressions. */
