@@ -45,7 +45,9 @@ function judgeExit(
   if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
   if (line?.entry.is === 'ended') return ended(entry, blame(record.ending, line.entry));
   const requeue = line?.entry.is === 'waiting' || line?.entry.is === 'held' ? requeued(line) : undefined;
-  if (requeue !== undefined && lookedAt > entry.exitSeenAt) return ended(entry, blame(record.ending, requeue));
+  if (requeue !== undefined && lookedAt > entry.exitSeenAt) {
+    return { ...ended(entry, blame(record.ending, requeue)), deed: 'prune' };
+  }
   if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
   if (now - entry.exitSeenAt < backend.patience.verdict)
     return { ...running(entry, line), deed: 'look', restless: true };

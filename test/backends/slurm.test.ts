@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { slurm } from '../../src/backends/slurm.ts';
 import { slurmRefusal } from '../../src/backends/slurm-refusals.ts';

@@ -24,6 +24,9 @@ export async function ground(
   const transport = await way.transport();
   const scratch = scratchDir();
   const open: { close(): Promise<void> }[] = [];
+  const closeSites = async (): Promise<void> => {
+    for (const site of open.splice(0)) await site.close();
+  };
   return {
     name,
     scratch,
@@ -34,11 +37,9 @@ export async function ground(
       open.push(site);
       return site;
     },
-    async closeSites() {
-      for (const site of open.splice(0)) await site.close();
-    },
+    closeSites,
     async close() {
-      await this.closeSites();
+      await closeSites();
       await transport.close();
       await way.stop();
       remove(scratch);

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fork } from '../../src/backends/fork.ts';
 import { octalEscape, octalWord, percentDecode } from '../../src/jobmanager/escape.ts';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { slurm } from '../../src/backends/slurm.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
