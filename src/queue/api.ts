@@ -75,6 +75,7 @@ export interface SubmitInput {
   /** What the procs share. Owner and JobBatchName are read from it. */
   readonly clusterAd: AttrTexts;
   readonly procs: Iterable<ProcInput> | AsyncIterable<ProcInput>;
+  /** Of procs that say nothing else, also of those that materialization makes later. */
   readonly manager?: string;
   readonly site?: string;
   /** Late materialization: the text that makes the rest; `total` then says how many procs there will be. */

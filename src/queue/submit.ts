@@ -40,6 +40,8 @@ export async function submit(room: Room, input: SubmitInput): Promise<Submitted>
       JSON.stringify(batch.ranges),
       input.dag?.manager ?? '',
       input.dag?.name ?? '',
+      input.manager ?? '',
+      input.site ?? '',
     ]);
     if (published === 2) throw new GryphusError('conflict', `The DAG has submitted ${input.dag?.name} before.`);
     if (published !== 1) throw swept();
@@ -61,10 +63,12 @@ export async function materialize(
     readonly lease?: Lease;
   },
 ): Promise<Materialized> {
-  const ad = await room.db.run((redis) => redis.get(`${room.db.prefix}ad:${cluster}`));
+  const { prefix } = room.db;
+  const ad = await room.db.run((redis) => redis.get(`${prefix}ad:${cluster}`));
   if (ad === null) return { ok: false, why: 'no-such-cluster' };
+  const [manager, site] = await room.db.run((redis) => redis.hmget(`${prefix}c:${cluster}`, 'manager', 'site'));
   const shared = new Attrs(JSON.parse(ad) as AttrTexts);
-  const batch = new ProcBatch(room, shared, {}, input.nextProc);
+  const batch = new ProcBatch(room, shared, { manager: manager ?? '', site: site ?? '' }, input.nextProc);
   for (const proc of input.procs) batch.add(proc);
   const answer = String(
     await room.db.script('materialize', [

@@ -16,7 +16,10 @@ export class Model {
   readonly jobs = new Map<string, ModelJob>();
   readonly retired = new Map<string, State>();
   /** Cluster to its shared attributes; `next` is undefined where no procs are to come. */
-  readonly clusters = new Map<number, { ad: Record<string, string>; next: number; late: boolean }>();
+  readonly clusters = new Map<
+    number,
+    { ad: Record<string, string>; next: number; late: boolean; place: { manager: string; site: string } }
+  >();
   readonly epochs = new Map<string, number>();
 
   copy(): Model {
@@ -28,14 +31,14 @@ export class Model {
     return other;
   }
 
-  add(cluster: number, procs: readonly ProcInput[], place: { manager: string; site: string }): void {
+  add(cluster: number, procs: readonly ProcInput[]): void {
     const shared = this.clusters.get(cluster);
     if (!shared) throw new Error('no cluster');
     for (const { attrs, proc = shared.next, state = 'idle', manager, site } of procs) {
       this.jobs.set(`${cluster}.${proc}`, {
         state,
-        manager: manager ?? place.manager,
-        site: site ?? place.site,
+        manager: manager ?? shared.place.manager,
+        site: site ?? shared.place.site,
         attempt: 0,
         priority: Number(attrs['JobPrio'] ?? shared.ad['JobPrio'] ?? 0),
         own: { ...attrs },

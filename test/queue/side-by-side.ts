@@ -57,8 +57,8 @@ export class Run {
       return;
     }
     const { cluster } = await submitted;
-    this.model.clusters.set(cluster, { ad: clusterAd, next: 0, late });
-    this.model.add(cluster, procs, place);
+    this.model.clusters.set(cluster, { ad: clusterAd, next: 0, late, place });
+    this.model.add(cluster, procs);
   }
 
   async #materialize({ pick, procs, done, wrong }: Extract<Step, { do: 'materialize' }>): Promise<void> {
@@ -71,7 +71,7 @@ export class Run {
       deepEqual(result, { ok: false, why: 'conflict', nextProc: known.next });
       return;
     }
-    this.model.add(cluster, procs, { manager: '', site: '' });
+    this.model.add(cluster, procs);
     deepEqual(result, { ok: true, nextProc: known.next });
     known.late = !done;
     this.model.sweep(cluster);

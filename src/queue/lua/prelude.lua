@@ -4,7 +4,7 @@
 -- meta                hash     version, agent, cluster (the last id given)
 -- names, ids          hashes   manager and site names to small numbers and back; '' is 0
 -- clusters, late      zsets    cluster ids; those with procs to make
--- c:<cluster>         hash     owner, batch, at, next, total, digest, token, hist ('file|offset|length' of its ad in the
+-- c:<cluster>         hash     owner, batch, at, next, total, digest, token, manager, site, hist ('file|offset|length' of its ad in the
 --                              history), dag (its DAG manager's cluster), and '#<state>' = jobs in it
 -- ad:<cluster>        string   JSON: what the procs share
 -- j:<cluster>         hash     proc = 'state|manager|site|priority|attempt|since' LF JSON of the job's own attributes
