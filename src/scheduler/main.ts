@@ -6,9 +6,12 @@ import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { openQueue, type Queue } from '../queue/api.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
+import { Alarms } from './alarms.ts';
 import { Children } from './children.ts';
+import { CredentialWatch } from './credential-watch.ts';
 import { LogListener } from './log-listener.ts';
 import { MailListener } from './mail-listener.ts';
+import { Outbox } from './outbox.ts';
 import { Scheduler } from './scheduler.ts';
 
 /** The Scheduler's process. It says `ready` on standard output when it is at work. */
@@ -44,6 +47,10 @@ async function main(): Promise<void> {
         .catch(() => undefined);
     },
   });
+  const warn = (message: string, facts?: object) => log.warn(facts ?? {}, message);
+  const outbox = await Outbox.open({ queue, settings, log: warn });
+  const alarms = new Alarms({ settings, outbox, log: warn });
+  const credentials = new CredentialWatch({ queue, paths, settings, alarms, log: warn });
   const scheduler = new Scheduler({
     queue,
     children,
@@ -52,9 +59,10 @@ async function main(): Promise<void> {
         queue,
         host: hostname(),
         style: settings['user_log.format'],
-        log: (m, f) => log.warn(f ?? {}, m),
+        log: warn,
       }),
-      await MailListener.open({ queue, settings, log: (m, f) => log.warn(f ?? {}, m) }),
+      new MailListener({ queue, settings, outbox, alarms }),
+      credentials,
     ],
     periodicMs: settings['scheduler.periodic_interval'] * 1000,
     log: (message, facts) => log.info(facts ?? {}, message),
@@ -62,12 +70,14 @@ async function main(): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => scheduler.end());
   try {
     await scheduler.run(() => {
+      credentials.open();
       void queue.kv.set('daemon', 'scheduler', JSON.stringify({ ...processIdentity(), since: Date.now() })).then(() => {
         log.info('ready');
         process.stdout.write('ready\n');
       });
     });
   } finally {
+    await credentials.close();
     await children.end(10_000);
     await queue.kv.delete('daemon', 'scheduler').catch(() => undefined);
     await queue.close();

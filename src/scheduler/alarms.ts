@@ -1,0 +1,41 @@
+import type { Settings } from '../config/settings.ts';
+import { type HookEnd, notifyDesktop, runHook } from '../notify/hook.ts';
+import type { Message } from '../notify/messages.ts';
+import type { Outbox } from './outbox.ts';
+
+export interface AlarmOptions {
+  readonly settings: Settings;
+  readonly outbox: Pick<Outbox, 'put'>;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+/** The ways in which what needs a person reaches one: mail, a command of theirs, the desktop. */
+export class Alarms {
+  readonly #options: AlarmOptions;
+
+  constructor(options: AlarmOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the mail is in the outbox; a hook or a desktop that fails is logged. `since`: Unix seconds. */
+  async raise(message: Message, since: number): Promise<void> {
+    const { settings, outbox, log } = this.#options;
+    const to = settings['notify.email'];
+    if (settings['notify.problems'] && to !== undefined) await outbox.put([{ to, message, since }]);
+    for (const [name, end] of beside(settings, message)) {
+      void end.then((how) => {
+        if (!how.ok) log('an alarm was not given', { by: name, why: how.message });
+        return how;
+      });
+    }
+  }
+}
+
+/** The ways beside mail that are set, each begun. */
+export function beside(settings: Settings, message: Message): readonly (readonly [string, Promise<HookEnd>])[] {
+  const hook = settings['alarms.hook'];
+  return [
+    ...(hook === undefined ? [] : [['hook', runHook(hook, message)] as const]),
+    ...(settings['alarms.desktop'] ? [['desktop', notifyDesktop(message)] as const] : []),
+  ];
+}

@@ -1,0 +1,210 @@
+import { watchConfig } from '../config/credentials.ts';
+import type { Paths } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
+import { renew } from '../credentials/renew.ts';
+import type { Source } from '../credentials/sources.ts';
+import type { Action, Memories, WatchConfig, Watched } from '../credentials/watch/model.ts';
+import { renewed } from '../credentials/watch/renewal.ts';
+import { look } from '../credentials/watch/watch.ts';
+import { asError } from '../errors.ts';
+import type { QueueEvent } from '../job/events.ts';
+import type { EventEntry, Queue } from '../queue/api.ts';
+import type { Alarms } from './alarms.ts';
+import { perform, tellFresh } from './credential-actions.ts';
+import { inspectAll, remoteCopies, type Survey, survey } from './credential-survey.ts';
+import type { Listener } from './listener.ts';
+
+export interface CredentialWatchOptions {
+  readonly queue: Queue;
+  readonly paths: Paths;
+  readonly settings: Settings;
+  readonly alarms: Pick<Alarms, 'raise'>;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+/** Files change without a word: they are looked at so often while jobs use them, while some are held, and else. Milliseconds. */
+const IN_USE_MS = 5_000;
+const HELD_MS = 1_000;
+const UNUSED_MS = 30_000;
+/** What the queue says of jobs is believed so long without an event. */
+const BELIEVED_MS = 60_000;
+/** Changes that come together are looked at together; a long look leaves the queue alone for five times its length. */
+const GATHER_MS = 200;
+/** A copy that was not made anew is asked for again. */
+const REFRESH_AGAIN_MS = 15_000;
+
+/** The watch over credentials: looks (watch.ts) after every change and when the clock alone changes something. */
+export class CredentialWatch implements Listener {
+  readonly #options: CredentialWatchOptions;
+  readonly #config: WatchConfig;
+  readonly #renewing = new Set<string>();
+  readonly #refreshed = new Map<string, number>();
+  readonly #versions = new Map<string, string>();
+  #memories: Memories | undefined;
+  #survey: (Survey & { readonly at: number }) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #notBefore = 0;
+  #looking: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: CredentialWatchOptions) {
+    this.#options = options;
+    this.#config = watchConfig(options.settings);
+  }
+
+  /** Looks at once, and then for as long as it is not closed. */
+  open(): void {
+    this.#lookIn(0);
+  }
+
+  async hear(entries: readonly EventEntry[]): Promise<void> {
+    if (!entries.some(({ event }) => matters(event))) return;
+    this.#survey = undefined;
+    this.#lookIn(GATHER_MS);
+  }
+
+  /** Lets the look that is under way end; a renewal is ended with the process, and due again. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+  }
+
+  #lookIn(ms: number): void {
+    const at = Math.max(Date.now() + ms, this.#notBefore);
+    if (this.#closed || at >= this.#dueAt) return;
+    clearTimeout(this.#timer);
+    this.#dueAt = at;
+    this.#timer = setTimeout(
+      () => {
+        this.#dueAt = Number.POSITIVE_INFINITY;
+        this.#looking = this.#looking.then(() => this.#lookSafely());
+      },
+      Math.max(0, at - Date.now()),
+    );
+  }
+
+  async #lookSafely(): Promise<void> {
+    if (this.#closed) return;
+    const begun = Date.now();
+    let again = IN_USE_MS;
+    try {
+      again = await this.#look();
+    } catch (thrown) {
+      this.#options.log('the look at the credentials failed', { error: asError(thrown).message });
+    }
+    this.#notBefore = Date.now() + Math.min(5_000, 5 * (Date.now() - begun));
+    this.#lookIn(again);
+  }
+
+  /** One look and what follows from it; milliseconds to the next. */
+  async #look(): Promise<number> {
+    const { queue } = this.#options;
+    const found = await this.#surveyed();
+    const credentials = inspectAll(found);
+    const copies = found.jobs.length === 0 ? [] : await remoteCopies(queue);
+    this.#memories ??= await this.#load();
+    // Nothing is awaited between reading the memories and replacing them: a renewal may end at any time.
+    const now = Math.floor(Date.now() / 1000);
+    const memories = this.#memories;
+    const seen = look({ now, credentials, jobs: found.jobs, copies, memories, config: this.#config });
+    await this.#save(seen.memories);
+    await this.#tellVersions(credentials, found);
+    for (const action of seen.actions) {
+      if (action.do === 'renew') this.#renew(action.credential, found);
+      else if (this.#isTimeFor(action)) await perform(this.#options, action);
+    }
+    if (seen.actions.some(({ do: what }) => what === 'hold' || what === 'release')) this.#survey = undefined;
+    const clock = seen.nextLook === undefined ? Number.POSITIVE_INFINITY : seen.nextLook * 1000 - Date.now();
+    const held = found.jobs.some((job) => job.where === 'held');
+    const pause = held ? HELD_MS : found.jobs.length > 0 ? IN_USE_MS : UNUSED_MS;
+    return Math.max(GATHER_MS, Math.min(clock, pause));
+  }
+
+  async #surveyed(): Promise<Survey> {
+    const known = this.#survey;
+    if (known && Math.abs(Date.now() - known.at) < BELIEVED_MS) return known;
+    const at = Date.now();
+    const found = { ...(await survey(this.#options.queue, this.#options.paths)), at };
+    this.#survey = found;
+    return found;
+  }
+
+  /** A credential that is another one now: whoever was refused with the old one tries at once. */
+  async #tellVersions(credentials: readonly Watched[], { jobs }: Survey): Promise<void> {
+    const used = new Set(jobs.flatMap((job) => job.needs));
+    let fresh: string | undefined;
+    for (const { name, version, problem } of credentials) {
+      if (problem !== undefined) continue;
+      const known = this.#versions.get(name);
+      this.#versions.set(name, version);
+      if (known !== undefined && known !== version && used.has(name)) fresh = name;
+    }
+    if (fresh !== undefined) await tellFresh(this.#options.queue, undefined, `'${fresh}' is fresh.`);
+  }
+
+  #isTimeFor(action: Action): boolean {
+    if (action.do !== 'refresh') return true;
+    const what = `${action.site}\n${action.credential}\n${action.version}`;
+    const last = this.#refreshed.get(what);
+    if (last !== undefined && Math.abs(Date.now() - last) < REFRESH_AGAIN_MS) return false;
+    this.#refreshed.set(what, Date.now());
+    return true;
+  }
+
+  #renew(name: string, { sources }: Survey): void {
+    const source = sources.get(name);
+    if (!source || this.#renewing.has(name)) return;
+    this.#renewing.add(name);
+    void this.#renewNow(source);
+  }
+
+  async #renewNow(source: Source): Promise<void> {
+    const { name } = source;
+    const { log } = this.#options;
+    try {
+      const end = await renew(source);
+      const problem = end.ok ? undefined : end.message;
+      log(end.ok ? 'renewed' : 'not renewed', { credential: name, ...(problem && { problem }) });
+      const memory = this.#memories?.[name];
+      if (!memory) return;
+      const renewal = renewed(memory.renewal, end.now, Math.floor(Date.now() / 1000), this.#config, problem);
+      await this.#save({ ...this.#memories, [name]: { ...memory, renewal } });
+    } catch (thrown) {
+      log('a renewal was not written down', { credential: name, error: asError(thrown).message });
+    } finally {
+      this.#renewing.delete(name);
+      this.#lookIn(0);
+    }
+  }
+
+  async #load(): Promise<Memories> {
+    const kept = await this.#options.queue.kv.get('credentials', 'memories');
+    return kept ? (JSON.parse(kept.value) as Memories) : {};
+  }
+
+  async #save(memories: Memories): Promise<void> {
+    const text = JSON.stringify(memories);
+    const same = this.#memories !== undefined && JSON.stringify(this.#memories) === text;
+    this.#memories = memories;
+    if (!same) await this.#options.queue.kv.set('credentials', 'memories', text);
+  }
+}
+
+/** Events after which jobs use other credentials, or are elsewhere. */
+function matters(event: QueueEvent): boolean {
+  switch (event.type) {
+    case 'submitted':
+    case 'materialized':
+    case 'transition':
+    case 'routed':
+    case 'edited':
+    case 'cluster-edited':
+      return true;
+    case 'notice':
+      return event.about === 'credential-renewed' && event.info?.['by'] !== 'watch';
+    case 'retired':
+      return false;
+  }
+}

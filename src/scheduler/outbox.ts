@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { Settings } from '../config/settings.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { sendMail } from '../notify/mail.ts';
+import { type Limits, type Pending, post, type Sent } from '../notify/rate.ts';
+import type { Queue, Work } from '../queue/api.ts';
+import { mailRoute, mailSender } from './mail-route.ts';
+
+const TRIES = 12;
+const BACK_OFF_MS = 5_000;
+const PER_HOUR = 12;
+
+export interface OutboxOptions {
+  readonly queue: Queue;
+  readonly settings: Settings;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+const MESSAGE = z.object({
+  key: z.string(),
+  kind: z.enum(['job', 'problem', 'credential', 'test']),
+  urgent: z.boolean(),
+  subject: z.string(),
+  body: z.string(),
+});
+const MAIL = z.object({ to: z.string(), message: MESSAGE });
+const WAITING = MAIL.extend({ since: z.number() });
+const SENT = z.array(z.object({ to: z.string(), at: z.number(), keys: z.array(z.string()) }));
+
+/** Mail on its way out: kept in the queue until it was sent, an equal one never twice, many as one (`post`). */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #work: Work;
+
+  private constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#work = options.queue.work('mail');
+  }
+
+  /** Begins to send what waits. */
+  static async open(options: OutboxOptions): Promise<Outbox> {
+    const outbox = new Outbox(options);
+    await outbox.#work.run(
+      { post: () => outbox.#post(), send: ({ data }) => outbox.#send(MAIL.parse(data)) },
+      {
+        concurrency: 1,
+        onFailed: (item, error) => options.log('mail given up', { id: item.id, error: error.message }),
+      },
+    );
+    await outbox.#work.add('post', 'all', null);
+    return outbox;
+  }
+
+  async put(pending: readonly Pending[]): Promise<void> {
+    if (pending.length === 0) return;
+    const { kv } = this.#options.queue;
+    for (const one of pending) await kv.set('mail-waiting', `${one.to} ${one.message.key}`, JSON.stringify(one));
+    await this.#work.wake('post', 'all', null);
+  }
+
+  /** Decides which mails go now, writes that down, and hands them to be sent. */
+  async #post(): Promise<{ againInMs: number } | undefined> {
+    const { kv } = this.#options.queue;
+    const waiting = await kv.list('mail-waiting');
+    const history: Sent[] = SENT.parse(JSON.parse((await kv.get('mail', 'sent'))?.value ?? '[]'));
+    const now = Math.floor(Date.now() / 1000);
+    const limits: Limits = { digestSeconds: this.#options.settings['notify.digest'], perHour: PER_HOUR };
+    const due = post(
+      waiting.map(({ value }): Pending => WAITING.parse(JSON.parse(value))),
+      history,
+      now,
+      limits,
+    );
+    await kv.set('mail', 'sent', JSON.stringify(due.sent));
+    for (const mail of due.mails) {
+      await this.#work.add(
+        'send',
+        `${mail.to} ${mail.keys[0]}`,
+        { to: mail.to, message: { ...mail.message } },
+        { attempts: TRIES, backoffMs: BACK_OFF_MS },
+      );
+    }
+    const left = new Set(due.waiting.map((one) => `${one.to} ${one.message.key}`));
+    for (const { key } of waiting) if (!left.has(key)) await kv.delete('mail-waiting', key);
+    return due.wakeAt === undefined ? undefined : { againInMs: Math.max(1, due.wakeAt - now) * 1000 };
+  }
+
+  async #send({ to, message }: z.infer<typeof MAIL>): Promise<undefined> {
+    const { settings } = this.#options;
+    try {
+      await sendMail(mailRoute(settings), mailSender(settings), [to], message);
+    } catch (thrown) {
+      const error = asError(thrown);
+      this.#options.log('mail not sent', { to, error: error.message });
+      if (error instanceof GryphusError && error.retry === 'never') return undefined;
+      throw error;
+    }
+    return undefined;
+  }
+}
