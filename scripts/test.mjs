@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { needBuild, needDebianPackages, needModules, needNode, root } from './setup.mjs';
 
+/** A run that takes longer has failed, milliseconds. */
+const LONGEST = 27 * 60_000;
+
 /** Runs vitest with these words more; counts of tests, where a file that cannot be loaded is one that failed. */
 export function runTests(words, excluded) {
   const dir = mkdtempSync(join(tmpdir(), 'gryphus-test-'));
@@ -13,10 +16,12 @@ export function runTests(words, excluded) {
   try {
     const excludes = excluded.flatMap((glob) => ['--exclude', glob]);
     const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...excludes, ...words];
-    const { status } = spawnSync(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
+    const { status, error } = spawnSync(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
       cwd: root,
       stdio: ['ignore', 'inherit', 'inherit'],
+      timeout: LONGEST,
     });
+    if (error) console.error(`gryphus: the tests were ended: ${error.message}`);
     return { ...count(report), status };
   } finally {
     rmSync(dir, { recursive: true, force: true });
