@@ -196,9 +196,9 @@ export class Gryphus {
 
   /** Opens the connection that the GridManager keeps, asking for what the site asks for. */
   async login(site: string, ask: AskUser): Promise<void> {
-    await loadSite(this.#paths, site);
+    const { credential } = await loadSite(this.#paths, site);
     const { deskPath } = await import('../gridmanager/desk-path.ts');
-    await loginAtDesk(deskPath(this.#paths, managerIdentity(this.owner, undefined)), site, ask);
+    await loginAtDesk(deskPath(this.#paths, managerIdentity(this.owner, credential)), site, ask);
   }
 
   async audit(site: string): Promise<readonly AuditEntry[]> {

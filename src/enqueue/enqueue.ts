@@ -11,6 +11,7 @@ import { readString } from '../job/values.ts';
 import type { ProcInput, Queue, SubmitInput } from '../queue/api.ts';
 import { type Cluster, fullAds, parseSubmit } from '../submit/api.ts';
 import { localWorld } from '../submit/local-world.ts';
+import { proxyCheck } from './proxy-check.ts';
 import { SiteChooser } from './site-choice.ts';
 import type { DryRun, Submitted, SubmitRequest } from './types.ts';
 
@@ -62,9 +63,12 @@ export async function enqueue(
       () => cluster.procs({ cluster: id, count: first }),
       (attrs) => {
         logs.check(attrs, clusterAd);
-        if (!('GridResource' in attrs) && !('JobUniverse' in attrs)) return {};
-        const site = chooser.siteFor(attrs, clusterAd);
-        return site.name === known.name ? {} : { site: site.name, manager: managerFor(owner, attrs, site) };
+        const elsewhere = 'GridResource' in attrs || 'JobUniverse' in attrs;
+        const another = PROXY_SUBJECT in attrs;
+        if (!elsewhere && !another) return {};
+        const site = elsewhere ? chooser.siteFor(attrs, clusterAd) : known;
+        if (site.name === known.name && !another) return {};
+        return { site: site.name, manager: managerFor(owner, { ...clusterAd, ...attrs }, site) };
       },
     ),
   });
@@ -88,7 +92,7 @@ export function parseRequest(request: SubmitRequest, owner: string, dryRun = fal
     ...(request.file === undefined || request.file === '-' ? {} : { file: request.file }),
     cwd: request.cwd ?? process.cwd(),
     world: localWorld({ readOnly: dryRun }),
-    policy: { dryRun },
+    policy: { dryRun, checkProxy: proxyCheck() },
     owner,
     now: Math.floor(Date.now() / 1000),
     machine: { uidDomain: domain, fileSystemDomain: domain },
@@ -112,8 +116,11 @@ function* inputs(
   for (const { proc, attrs } of procs()) yield { proc, attrs, ...place(attrs) };
 }
 
+const PROXY_SUBJECT = 'x509userproxysubject';
+
+/** Jobs with a proxy have a manager for its subject: one user's trouble with one identity is not that of another. */
 function managerFor(owner: string, attrs: AttrTexts, site: SiteRecord): string {
-  const subject = readString(sourceOf(attrs), 'x509UserProxySubject');
+  const subject = readString(sourceOf(attrs), PROXY_SUBJECT);
   return managerIdentity(owner, subject ?? site.credential);
 }
 

@@ -26,6 +26,13 @@ export const DEFAULT_MACHINE: MachineFacts = {
   fileSystemDomain: 'localhost',
 };
 
+/** What a look into a proxy file tells. */
+export interface ProxyFacts {
+  readonly expiresAt: number;
+  /** What the job's ad says of it. */
+  readonly attributes?: Readonly<Record<string, string | number>>;
+}
+
 /** What this installation asks of a submit beyond HTCondor's rules. */
 export interface SubmitPolicy {
   /** Take a `#!` script with DOS line ends, with a warning. */
@@ -39,7 +46,7 @@ export interface SubmitPolicy {
   /** Take a grid job without grid_resource: a broker will choose the site. */
   readonly broker: boolean;
   /** Looks into a proxy file; without it, the file only has to be readable. `expiresAt` is in Unix seconds. */
-  readonly checkProxy: ((path: string) => Outcome<{ readonly expiresAt: number }>) | undefined;
+  readonly checkProxy: ((path: string) => Outcome<ProxyFacts>) | undefined;
 }
 
 export const DEFAULT_POLICY: SubmitPolicy = {

@@ -22,7 +22,7 @@ describe('config.toml', () => {
       expect(settings[key as keyof typeof SETTINGS] === undefined).toBe(preset === undefined);
     }
     expect(settings['scheduler.periodic_interval']).toBe(60);
-    expect(settings['alarms.credential']).toEqual([604_800, 86_400, 3600]);
+    expect(settings['alarms.credential']).toEqual([86_400, 21_600, 3600]);
   });
 
   it('gives times in seconds and sizes in bytes, nested or dotted', async () => {

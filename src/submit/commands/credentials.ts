@@ -12,7 +12,7 @@ function proxyFile(job: JobMaker): string | undefined {
 
 function checkProxy(job: JobMaker, path: string): void {
   const command = job.scope.macros.find('x509userproxy') ? 'x509userproxy' : 'use_x509userproxy';
-  const mend = ['Make a proxy with gryphus proxy init, or name one in x509userproxy.'];
+  const mend = ['Make a proxy with gryphus cred proxy init, or name one in x509userproxy.'];
   const facts = job.world.look(path);
   if (!facts?.readable || facts.directory) throw job.fault(command, `unable to read proxy file ${path}`, mend);
   const answer = job.scope.policy.checkProxy?.(path);
@@ -21,6 +21,10 @@ function checkProxy(job: JobMaker, path: string): void {
   const left = answer.value.expiresAt - job.scope.now;
   if (left < 0) throw job.fault(command, `proxy ${path} has expired`, mend);
   if (left < MIN_TIME_LEFT) throw job.fault(command, `proxy ${path}: lifetime too short`, mend);
+  for (const [name, value] of Object.entries(answer.value.attributes ?? {})) {
+    if (typeof value === 'number') job.setInt(name, value);
+    else job.setString(name, value);
+  }
 }
 
 function setTokens(job: JobMaker): void {
