@@ -27,8 +27,8 @@ async function play(one: CorpusCase, here: Stage): Promise<Outcome> {
     if (step.submit === undefined) continue;
     const removed = steps.slice(i + 1).some((later) => later.condor?.[0] === 'condor_rm');
     outcome = await here.submit(step.submit, (world) => {
-      if (step.nowait === true && removed) world.at(10, { is: 'remove' });
-      else if (hangs) world.at(300, { is: 'remove' });
+      if (step.nowait === true && removed) world.at(10, { is: 'told', event: { is: 'remove' } });
+      else if (hangs) world.at(300, { is: 'told', event: { is: 'remove' } });
     });
   }
   if (outcome === undefined) throw new Error(`${one.name} submits nothing`);

@@ -205,7 +205,7 @@ describe('a manager that is killed at each of its steps', () => {
   });
 
   it('ends a DAG that the user removes, with a rescue file', async () => {
-    const remove = (world: SimWorld): void => world.at(2, { is: 'remove' });
+    const remove = (world: SimWorld): void => world.at(2, { is: 'told', event: { is: 'remove' } });
     const text = ABORTING.replace(/FINAL.*\n.*PRE F.*\n/, '');
     const whole = await play(text, aborting, [], remove);
     expect(whole.end).toMatchObject({ exitCode: 2 });

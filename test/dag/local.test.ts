@@ -112,10 +112,10 @@ describe('an inbox', () => {
   it('wakes who waits, and does not wait for what is there', async () => {
     const inbox = new Inbox();
     const waiting = inbox.take(undefined);
-    inbox.put({ is: 'halt' });
-    expect(await waiting).toEqual([{ is: 'halt' }]);
-    inbox.put({ is: 'remove' });
-    expect(await inbox.take(undefined)).toEqual([{ is: 'remove' }]);
+    inbox.put({ is: 'told', event: { is: 'halt' } });
+    expect(await waiting).toEqual([{ is: 'told', event: { is: 'halt' } }]);
+    inbox.put({ is: 'told', event: { is: 'remove' } });
+    expect(await inbox.take(undefined)).toEqual([{ is: 'told', event: { is: 'remove' } }]);
     expect(await inbox.take(Date.now() - 1)).toEqual([]);
     expect(await inbox.take(Date.now() + 5)).toEqual([]);
   });

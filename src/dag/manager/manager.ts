@@ -30,6 +30,7 @@ export class Manager {
   private wakeAt: number | undefined;
   private statusAt: number | undefined;
   private cursor: string | undefined;
+  private haltFile = false;
 
   constructor(run: DagRun, world: DagWorld, engine: Engine, outputs: Outputs, nodesLog: string, begun: JournalBegin) {
     this.run = run;
@@ -89,6 +90,7 @@ export class Manager {
 
   /** Runs until the DAG has ended: its exit code; or until it is told to stop. */
   async loop(): Promise<number | 'stopped'> {
+    this.haltFile = this.engine.core.halted;
     while (this.engine.core.exitCode === undefined) {
       const events: DagEvent[] = [];
       if (this.toSubmit.length > 0) events.push(...(await this.submitSome()));
@@ -119,16 +121,20 @@ export class Manager {
   private takeAll(happenings: readonly Happening[], events: DagEvent[]): boolean {
     let stop = false;
     for (const happening of happenings) {
+      if ('cursor' in happening && happening.cursor !== undefined) this.cursor = happening.cursor;
       if (happening.is === 'stop') stop = true;
       else if (happening.is === 'job') {
-        this.cursor = happening.cursor;
         const { cluster, proc, change } = happening;
         events.push({ is: 'job', cluster, proc, change });
       } else if (happening.is === 'provisioned') events.push({ is: 'provisioned' });
       else if (happening.is === 'script-ended') events.push(...this.scripts.ended(happening));
-      else events.push(happening);
+      else events.push(happening.event);
     }
-    if (!this.engine.core.halted && this.world.files.exists(haltName(primaryOf(this.run)))) events.push({ is: 'halt' });
+    // A halt file halts the DAG as long as it is there.
+    const halt = this.world.files.exists(haltName(primaryOf(this.run)));
+    if (halt && !this.haltFile) events.push({ is: 'halt' });
+    else if (!halt && this.haltFile) events.push({ is: 'resume' });
+    this.haltFile = halt;
     return stop;
   }
 

@@ -1,5 +1,6 @@
 import { Engine } from '../engine/engine.ts';
 import { formatProblem, type Problem } from '../problem.ts';
+import { type DagProgress, progressOf } from '../progress.ts';
 import { logTime } from '../times.ts';
 import { Manager } from './manager.ts';
 import { Outputs } from './outputs.ts';
@@ -7,7 +8,13 @@ import { type DagRun, limitsOf, nodesLogOf, prepare, primaryOf } from './prepare
 import type { DagWorld } from './world.ts';
 
 export type DagEnd =
-  | { readonly is: 'ended'; readonly exitCode: number; readonly problems: readonly Problem[] }
+  | {
+      readonly is: 'ended';
+      readonly exitCode: number;
+      readonly problems: readonly Problem[];
+      /** How far it came; absent where it could not begin. */
+      readonly progress?: DagProgress;
+    }
   /** It was told to stop; run it again to go on. */
   | { readonly is: 'stopped' };
 
@@ -42,5 +49,6 @@ export async function runDag(run: DagRun, world: DagWorld): Promise<DagEnd> {
   if (begun === undefined) manager.begin(opening);
   else await manager.recover(entries, opening);
   const exitCode = await manager.loop();
-  return exitCode === 'stopped' ? { is: 'stopped' } : { is: 'ended', exitCode, problems: loaded.problems };
+  if (exitCode === 'stopped') return { is: 'stopped' };
+  return { is: 'ended', exitCode, problems: loaded.problems, progress: progressOf(engine.core) };
 }

@@ -68,9 +68,12 @@ export type Happening =
       readonly output?: string;
     }
   /** What the user asked for: `halt`, `resume`, `remove`, `throttle`. */
-  | Extract<DagEvent, { readonly is: 'halt' | 'resume' | 'remove' | 'throttle' }>
+  | { readonly is: 'told'; readonly event: Told; readonly cursor?: string }
   /** The manager is to stop without ending the DAG: it is held, or the agent goes down. */
   | { readonly is: 'stop' };
+
+/** What a user may tell a running DAG. */
+export type Told = Extract<DagEvent, { readonly is: 'halt' | 'resume' | 'remove' | 'throttle' }>;
 
 /** The files that a DAG manager writes and reads; paths as in the DAG. All writes but `append` replace the file at once. */
 export interface DagFiles {

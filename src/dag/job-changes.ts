@@ -1,0 +1,35 @@
+import type { Edited, Transitioned } from '../job/events.ts';
+import { LIFE } from '../job/life.ts';
+import { readNumber, readString } from '../job/values.ts';
+import type { JobChange } from './engine/messages.ts';
+
+/** What a step of a job's life means to its DAG; nothing for most steps. */
+export function jobChangesOf(step: Transitioned): readonly JobChange[] {
+  const { from, to, event } = step;
+  const [before, after] = [LIFE[from].shows, LIFE[to].shows];
+  if (event === 'complete') return [{ what: 'terminated', end: endOf(step) }];
+  if (to === 'removed') return [{ what: 'aborted' }];
+  if (after === 'held' && before !== 'held') {
+    return [{ what: 'held', reason: readString({ get: (name) => step.set[name] ?? undefined }, 'HoldReason') ?? '' }];
+  }
+  if (before === 'held' && after !== 'held' && after !== 'removed') return [{ what: 'released' }];
+  if (to === 'suspended') return [{ what: 'suspended' }];
+  if (from === 'suspended' && to === 'running') return [{ what: 'unsuspended' }];
+  if (event === 'again' || event === 'lost') return from === 'fetched' ? [{ what: 'evicted' }] : [];
+  // A short job may have ended before it was seen to run.
+  const begins = before === 'idle' && (to === 'running' || (event === 'ended' && to === 'finished'));
+  return begins ? [{ what: 'execute' }] : [];
+}
+
+function endOf(step: Transitioned): { code: number } | { signal: number } {
+  const source = { get: (name: string) => (typeof step.info?.[name] === 'string' ? step.info[name] : undefined) };
+  const signal = readNumber(source, 'ExitSignal');
+  return signal === undefined ? { code: readNumber(source, 'ExitCode') ?? 0 } : { signal };
+}
+
+/** HTCondor's PROVISIONING_COMPLETE: the provisioner says that the other nodes may begin. */
+const PROVISIONED = 2;
+
+export function saysProvisioned(edit: Edited): boolean {
+  return Number(edit.set['ProvisionerState'] ?? 0) >= PROVISIONED;
+}

@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { dirname } from 'node:path';
+import { loadPaths } from '../config/paths.ts';
+import { loadSettings } from '../config/settings.ts';
+import { openEnqueuer } from '../enqueue/enqueue.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { parseAttemptKey } from '../job/ids.ts';
+import { LIFE } from '../job/life.ts';
+import { quoted, readString } from '../job/values.ts';
+import { openQueue, type Queue } from '../queue/api.ts';
+import { JournalPlace } from './journal-place.ts';
+import { FileJournal } from './local.ts';
+import { primaryOf } from './manager/prepare.ts';
+import { runDag } from './manager/run.ts';
+import { patiently } from './queue-reader.ts';
+import { QueueWorld } from './queue-world.ts';
+import { subdagDescription } from './subdag.ts';
+import { type DagOrder, readOrder } from './words.ts';
+
+const LEASE_MS = 15_000;
+/** Exit statuses up to this one take the manager's job out of the queue (its OnExitRemove). */
+const LAST_END = 2;
+/** An exit status that brings it back. */
+const GOES_ON = 75;
+
+/** The DAG manager's process: a job of the scheduler universe, in the directory of the DAG. Its exit status is DAGMan's. */
+async function main(): Promise<number> {
+  const order = readOrder(process.argv.slice(2));
+  const attempt = parseAttemptKey(process.env['GRYPHUS_KEY'] ?? '');
+  if (order === undefined || attempt === undefined) {
+    throw new GryphusError('usage', 'The DAG manager is a job: use `gryphus dag submit`.');
+  }
+  const paths = loadPaths();
+  const settings = await loadSettings(paths);
+  const place = new JournalPlace(paths, attempt.cluster);
+  const queue = await patiently(() =>
+    openQueue({ stateDir: paths.stateDir, socketDir: paths.socketDir, url: settings['redis.url'], start: 'never' }),
+  );
+  try {
+    const known = place.ended();
+    if (known !== undefined) return await leave(queue, attempt.cluster, known.exitCode);
+    const run = { ...order, dagmanId: attempt.cluster, version: '0.1.0' };
+    const batchName = await batchNameOf(queue, attempt.cluster, order);
+    const owner = settings.owner ?? userInfo().username;
+    const root = process.cwd();
+    const journal = new FileJournal(place.journal);
+    const world = new QueueWorld({
+      enqueuer: await openEnqueuer(queue, paths, owner),
+      dagmanId: attempt.cluster,
+      batchName,
+      journal,
+      nodes: { root, owner, subdag: (file, directory, request) => subdagDescription(run, file, directory, request) },
+      env: process.env,
+    });
+    watch(queue, attempt.cluster, world, dirname(paths.stateDir));
+    const end = await runDag({ ...run, batchName }, world);
+    await world.close();
+    journal.close();
+    if (end.is === 'stopped') return GOES_ON;
+    place.end({ exitCode: end.exitCode, order, ...(end.progress === undefined ? {} : { progress: end.progress }) });
+    return await leave(queue, attempt.cluster, end.exitCode);
+  } finally {
+    await queue.close();
+  }
+}
+
+/** HTCondor's default, under which `q` shows a DAG and its nodes together. */
+async function batchNameOf(queue: Queue, cluster: number, order: DagOrder): Promise<string> {
+  if (order.batchName !== undefined) return order.batchName;
+  const own = await patiently(() => queue.cluster(cluster));
+  const given = own && readString(own.attrs, 'JobBatchName');
+  if (given !== undefined) return given;
+  const name = `${primaryOf({ ...order, dagmanId: cluster, version: '' })}+${cluster}`;
+  await patiently(() => queue.editCluster(cluster, { JobBatchName: quoted(name) }));
+  return name;
+}
+
+/** With its work done the job is to leave the queue, whatever ABORT-DAG-ON made of the exit status. */
+async function leave(queue: Queue, cluster: number, exitCode: number): Promise<number> {
+  if (exitCode > LAST_END) {
+    await patiently(() => queue.transition({ id: { cluster, proc: 0 }, set: { OnExitRemove: 'true' } }));
+  }
+  return exitCode;
+}
+
+/** One manager for a DAG; asked to end, it looks in the queue whether its DAG is removed, or only held. */
+function watch(queue: Queue, cluster: number, world: QueueWorld, home: string): void {
+  void patiently(() => queue.acquireLease(`dag:${cluster}`, LEASE_MS, { force: true })).then((lease) => {
+    setInterval(() => {
+      if (!existsSync(home)) process.exit(GOES_ON);
+      if (lease === undefined) return;
+      queue.renewLease(lease, LEASE_MS).then(
+        (mine) => {
+          // Not another word: the DAG is another process's now.
+          if (!mine) process.exit(GOES_ON);
+        },
+        () => undefined,
+      );
+    }, LEASE_MS / 3).unref();
+  });
+  const asked = async (): Promise<void> => {
+    const [own] = await patiently(() => queue.get([{ cluster, proc: 0 }]));
+    const removed = own === undefined || LIFE[own.state].shows === 'removed';
+    world.put(removed ? { is: 'told', event: { is: 'remove' } } : { is: 'stop' });
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void asked());
+}
+
+main().then(
+  (code) => process.exit(code),
+  (thrown: unknown) => {
+    process.stderr.write(`${asError(thrown).stack}\n`);
+    process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
+  },
+);

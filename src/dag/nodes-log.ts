@@ -1,0 +1,71 @@
+import { quoted } from '../job/values.ts';
+import { NO_CPU, type UserLogBody, type UserLogEvent } from '../job/user-log.ts';
+import { printUserLog } from '../job/user-log-text.ts';
+import { NOOP_ID } from './engine/status.ts';
+import type { Ending } from './engine/messages.ts';
+import type { JobLogEvent } from './manager/world.ts';
+
+const SPENT = { runRemote: NO_CPU, runLocal: NO_CPU, sent: 0, received: 0 };
+const SPENT_IN_ALL = { totalRemote: NO_CPU, totalLocal: NO_CPU, totalSent: 0, totalReceived: 0 };
+/** HTCondor's codes of an eviction: by a removal or a hold, and by a requeue. */
+const REQUEUED = 1022;
+
+/** One event of `NAME.dag.nodes.log`, in the user log's form; NOOP nodes are jobs of cluster 0 there, as in DAGMan. */
+export function nodesLogText(event: JobLogEvent, host: string, batchName: string): string {
+  return printUserLog(event.about === 'job' ? ofJob(event, host, batchName) : ofNode(event));
+}
+
+function ofJob(
+  { at, cluster, proc, node, change }: Extract<JobLogEvent, { readonly about: 'job' }>,
+  host: string,
+  batchName: string,
+): UserLogEvent {
+  const notes = `[ DAGNodeName = ${quoted(node)}; JobBatchName = ${quoted(batchName)} ]`;
+  return { at, cluster, proc, ...jobBody(change, host, notes) };
+}
+
+function jobBody(
+  change: Extract<JobLogEvent, { readonly about: 'job' }>['change'],
+  host: string,
+  notes: string,
+): UserLogBody {
+  switch (change.what) {
+    case 'submit':
+      return { type: 'submit', host: `<${host}>`, notes };
+    case 'execute':
+      return { type: 'execute', host: `<${host}>` };
+    case 'evicted':
+      return { type: 'evicted', ...SPENT, code: REQUEUED, subcode: 0 };
+    case 'suspended':
+      return { type: 'suspended', processes: 1 };
+    case 'unsuspended':
+      return { type: 'unsuspended' };
+    case 'released':
+      return { type: 'released' };
+    case 'aborted':
+      return { type: 'aborted' };
+    case 'held':
+      return { type: 'held', reason: change.reason === '' ? 'Reason unspecified' : change.reason, code: 0, subcode: 0 };
+    case 'terminated':
+      return { type: 'terminated', ...SPENT, ...SPENT_IN_ALL, ...endingOf(change.end) };
+  }
+}
+
+function ofNode({ at, node, event }: Extract<JobLogEvent, { readonly about: 'node' }>): UserLogEvent {
+  if (event.type === 'post-script-terminated') {
+    return { at, cluster: event.cluster, proc: event.proc, type: 'post-script', node, ...endingOf(event.end) };
+  }
+  const stamp = { at, ...NOOP_ID, subproc: event.serial };
+  switch (event.type) {
+    case 'noop-submit':
+      return { ...stamp, type: 'submit', host: '<dummy-submit-for-noop-job>', notes: `DAG Node: ${node}` };
+    case 'noop-terminated':
+      return { ...stamp, type: 'terminated', ...SPENT, ...SPENT_IN_ALL, exitCode: 0 };
+    case 'pre-skip':
+      return { ...stamp, type: 'pre-skip', node };
+  }
+}
+
+function endingOf(end: Ending): { readonly exitCode: number } | { readonly signal: number } {
+  return 'code' in end ? { exitCode: end.code } : { signal: end.signal };
+}
