@@ -12,6 +12,7 @@ const RANKS = [
   ['config', 'queue', 'staging'],
   ['enqueue', 'jobmanager'],
   ['gridmanager', 'dag', 'pool', 'glidein'],
+  ['broker'],
   ['scheduler'],
   ['client'],
   ['index'],

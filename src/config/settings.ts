@@ -39,6 +39,12 @@ export const SETTINGS = {
     'A site sweeps an attempt that was prepared but not committed for so long.',
   ),
 
+  'broker.max_wait': entry(
+    duration,
+    '1h',
+    'A job whose site the broker chose, and that waits there for so long, is taken back where another site has room.',
+  ),
+
   'submit.default_site': entry(text, 'local', 'Where a job runs whose submit file names no site.'),
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
   'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),

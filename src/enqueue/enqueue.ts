@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
-import { loadSites, type SiteRecord } from '../config/sites.ts';
+import { loadSites } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { managerIdentity } from '../job/identity.ts';
@@ -12,7 +12,7 @@ import type { ProcInput, Queue, SubmitInput } from '../queue/api.ts';
 import { type Cluster, fullAds, parseSubmit } from '../submit/api.ts';
 import { localWorld } from '../submit/local-world.ts';
 import { proxyCheck } from './proxy-check.ts';
-import { SiteChooser } from './site-choice.ts';
+import { type Destination, SiteChooser } from './site-choice.ts';
 import type { DryRun, Submitted, SubmitRequest } from './types.ts';
 
 /** Where jobs may go, and whose they are. */
@@ -63,7 +63,7 @@ export async function enqueue(
       () => cluster.procs({ cluster: id, count: first }),
       (attrs) => {
         logs.check(attrs, clusterAd);
-        const elsewhere = 'GridResource' in attrs || 'JobUniverse' in attrs;
+        const elsewhere = ['GridResource', 'JobUniverse', 'WantFlood'].some((name) => name in attrs);
         const another = PROXY_SUBJECT in attrs;
         if (!elsewhere && !another) return {};
         const site = elsewhere ? chooser.siteFor(attrs, clusterAd) : known;
@@ -92,7 +92,7 @@ export function parseRequest(request: SubmitRequest, owner: string, dryRun = fal
     ...(request.file === undefined || request.file === '-' ? {} : { file: request.file }),
     cwd: request.cwd ?? process.cwd(),
     world: localWorld({ readOnly: dryRun }),
-    policy: { dryRun, checkProxy: proxyCheck() },
+    policy: { dryRun, broker: true, checkProxy: proxyCheck() },
     owner,
     now: Math.floor(Date.now() / 1000),
     machine: { uidDomain: domain, fileSystemDomain: domain },
@@ -119,7 +119,7 @@ function* inputs(
 const PROXY_SUBJECT = 'x509userproxysubject';
 
 /** Jobs with a proxy have a manager for its subject: one user's trouble with one identity is not that of another. */
-function managerFor(owner: string, attrs: AttrTexts, site: SiteRecord): string {
+function managerFor(owner: string, attrs: AttrTexts, site: Destination): string {
   const subject = readString(sourceOf(attrs), PROXY_SUBJECT);
   return managerIdentity(owner, subject ?? site.credential);
 }

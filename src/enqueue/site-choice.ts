@@ -1,10 +1,14 @@
 import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
-import { readBoolean, readNumber, readString } from '../job/values.ts';
+import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
 import { UNIVERSE } from '../submit/api.ts';
 
-/** Which site a job goes to, by its universe and its grid_resource. */
+export type Destination = Pick<SiteRecord, 'name' | 'credential'>;
+/** The site is not chosen yet: the broker will do it. */
+const THE_BROKERS: Destination = { name: '', credential: undefined };
+
+/** Which site a job goes to, by its universe and its grid_resource; one without grid_resource waits for the broker. */
 export class SiteChooser {
   readonly #sites: ReadonlyMap<string, SiteRecord>;
   readonly #defaultSite: string;
@@ -15,12 +19,17 @@ export class SiteChooser {
   }
 
   /** 'bad-input' or 'site-unknown' where there is none; `shared` is what the cluster says where the job says nothing. */
-  siteFor(attrs: AttrTexts, shared: AttrTexts | undefined): SiteRecord {
+  siteFor(attrs: AttrTexts, shared: AttrTexts | undefined): Destination {
     const source = { get: (name: string) => attrs[name] ?? shared?.[name] ?? undefined };
     const universe = readNumber(source, 'JobUniverse') ?? UNIVERSE.vanilla;
     if (readBoolean(source, 'WantDocker') || readBoolean(source, 'WantContainer')) {
       throw new GryphusError('bad-input', 'Jobs in container images cannot be run yet.', {
         suggestions: ['Run apptainer, podman or docker in the executable itself.'],
+      });
+    }
+    if (readBoolean(source, 'WantFlood')) {
+      throw new GryphusError('bad-input', 'want_flood = true: a job is not queued at several sites at once.', {
+        suggestions: ['Delete the line: a job that waits too long at one site is taken back and given to another.'],
       });
     }
     switch (universe) {
@@ -31,12 +40,17 @@ export class SiteChooser {
       case UNIVERSE.vanilla:
         return this.#named(this.#defaultSite);
       case UNIVERSE.grid:
-        return this.#byResource(readString(source, 'GridResource') ?? '');
+        return this.#gridSite(source);
       default:
         throw new GryphusError('bad-input', `Jobs of universe ${universe} cannot be run here.`, {
           suggestions: ['Use the vanilla, grid, local or scheduler universe.'],
         });
     }
+  }
+
+  #gridSite(source: TextSource): Destination {
+    const resource = readString(source, 'GridResource');
+    return resource === undefined ? THE_BROKERS : this.#byResource(resource);
   }
 
   /** `batch SYSTEM [SITE]`, and HTCondor's old form without the word batch. */

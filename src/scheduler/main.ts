@@ -2,11 +2,13 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
+import { loadSites } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { openQueue, type Queue } from '../queue/api.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { Alarms } from './alarms.ts';
+import { Broker } from './broker.ts';
 import { Children } from './children.ts';
 import { CredentialWatch } from './credential-watch.ts';
 import { LogListener } from './log-listener.ts';
@@ -51,9 +53,16 @@ async function main(): Promise<void> {
   const outbox = await Outbox.open({ queue, settings, log: warn });
   const alarms = new Alarms({ settings, outbox, log: warn });
   const credentials = new CredentialWatch({ queue, paths, settings, alarms, log: warn });
+  const broker = new Broker({
+    queue,
+    loadSites: () => loadSites(paths),
+    patience: settings['broker.max_wait'],
+    log: (message, facts) => log.info(facts ?? {}, message),
+  });
   const scheduler = new Scheduler({
     queue,
     children,
+    broker,
     listeners: [
       new LogListener({
         queue,
@@ -63,6 +72,7 @@ async function main(): Promise<void> {
       }),
       new MailListener({ queue, settings, outbox, alarms }),
       credentials,
+      broker,
     ],
     periodicMs: settings['scheduler.periodic_interval'] * 1000,
     log: (message, facts) => log.info(facts ?? {}, message),

@@ -2,6 +2,7 @@ import { isEnd, type State, STATES } from '../job/life.ts';
 import { laneOf } from '../gridmanager/lanes.ts';
 import { GryphusError } from '../errors.ts';
 import type { Cursor, EventEntry, Lease, Queue } from '../queue/api.ts';
+import type { Broker } from './broker.ts';
 import type { Children } from './children.ts';
 import { Ended } from './ended.ts';
 import type { Listener } from './listener.ts';
@@ -11,6 +12,7 @@ import { hasPeriodicPolicy, periodicChange } from './periodic.ts';
 export interface SchedulerOptions {
   readonly queue: Queue;
   readonly children: Children;
+  readonly broker: Pick<Broker, 'round'>;
   /** Who is told of every event, in this order, before it is passed over for good. */
   readonly listeners: readonly Listener[];
   /** Milliseconds. */
@@ -32,6 +34,7 @@ export class Scheduler {
   readonly #ended: Ended;
   #lease: Lease | undefined;
   #staffing: NodeJS.Timeout | undefined;
+  #placing: Promise<void> | undefined;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -54,6 +57,7 @@ export class Scheduler {
       await Promise.all([
         this.#loop(() => this.#renew(), LEASE_MS / 3),
         this.#loop(() => this.#staff(), 2000),
+        this.#loop(() => this.#place(), 2000),
         this.#loop(() => this.#periodic(), this.#options.periodicMs),
         this.#loop(() => queue.trimEvents(), 60_000),
         this.#listen(cursor),
@@ -82,11 +86,20 @@ export class Scheduler {
     const { queue, children } = this.#options;
     const { places } = await queue.totals();
     const wanted = places.filter(
-      (p) => p.jobs > 0 && p.manager !== '' && p.site !== '' && laneOf(p.state) !== undefined,
+      (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : laneOf(p.state) !== undefined),
     );
     const again = children.ensure(new Set(wanted.map((place) => place.manager)));
     if (again !== undefined) this.staffSoon(again);
     if (this.#lease) await materializeAll(queue, this.#lease);
+  }
+
+  /** Gives jobs without a site to one; one round at a time. */
+  async #place(): Promise<void> {
+    if (!this.#lease) return;
+    this.#placing ??= this.#options.broker.round(this.#lease).finally(() => {
+      this.#placing = undefined;
+    });
+    await this.#placing;
   }
 
   async #listen(cursor: Cursor): Promise<void> {
@@ -108,7 +121,8 @@ export class Scheduler {
       entries.some(({ event }) => CHANGES_STAFF.has(event.type) || (event.type === 'transition' && isNews(event.to)))
     ) {
       await this.#staff();
-    }
+      await this.#place();
+    } else if (entries.some(({ event }) => event.type === 'notice' && event.about === 'site-up')) await this.#place();
   }
 
   async #periodic(): Promise<void> {

@@ -1,0 +1,140 @@
+import {
+  type ClassAd,
+  evalInt,
+  evalString,
+  groupByKind,
+  type Kind,
+  Matchmaker,
+  significantAttributes,
+} from '../classad/api.ts';
+import { expectedWait, roomFor } from './load.ts';
+import type { Candidate } from './sites.ts';
+
+export interface Choice<J> {
+  readonly job: J;
+  readonly site: string;
+  /** Why this one, in a phrase. */
+  readonly because: string;
+}
+
+export interface Choices<J> {
+  readonly choices: readonly Choice<J>[];
+  /** Jobs that stay, and how many sites would run them if they had room. */
+  readonly staying: readonly { readonly jobs: number; readonly willing: number }[];
+}
+
+/** Attributes that count for the choice besides those that Requirements and Rank look at; lower case. */
+const ALSO = ['requestcpus', 'gryphustakenbackfrom'];
+
+/**
+ * Chooses a site for each job that finds one: Requirements both ways, then the job's Rank, then the shortest expected wait
+ * (to the minute), then the cheapest. Jobs of one kind are matched once, however many they are. No site gets more than it
+ * has room for. `now`: Unix seconds.
+ */
+export function choose<J>(
+  jobs: readonly J[],
+  adOf: (job: J) => ClassAd,
+  sites: readonly Candidate[],
+  now: number,
+): Choices<J> {
+  const ads = new Map(jobs.map((job) => [job, adOf(job)]));
+  const of = (job: J): ClassAd => ads.get(job) ?? adOf(job);
+  const { left } = significantAttributes(
+    ads.values(),
+    sites.map(({ ad }) => ad),
+  );
+  const matchmaker = new Matchmaker({ now });
+  const tallies = new Tallies(sites);
+  const choices: Choice<J>[] = [];
+  const staying: { jobs: number; willing: number }[] = [];
+  for (const kind of groupByKind(jobs, of, [...new Set([...left, ...ALSO])].sort())) {
+    const suitors = suitorsOf(kind.ad, sites, matchmaker);
+    const given = place(kind, suitors, tallies, choices);
+    if (given < kind.members.length) staying.push({ jobs: kind.members.length - given, willing: suitors.length });
+  }
+  return { choices, staying };
+}
+
+export interface Suitor {
+  readonly site: Candidate;
+  readonly rank: number;
+}
+
+/** Sites that would run the job and that it would run at; one that it was taken back from only where there is no other. */
+export function suitorsOf(job: ClassAd, sites: readonly Candidate[], matchmaker: Matchmaker): Suitor[] {
+  const all = sites
+    .filter(({ ad }) => matchmaker.matches(job, ad))
+    .map((site) => ({ site, rank: matchmaker.rank(job, site.ad) }));
+  const tried = takenBackFrom(job);
+  const fresh = all.filter(({ site }) => !tried.includes(site.name));
+  return fresh.length > 0 ? fresh : all;
+}
+
+/** Places what the choices so far have left; the site that is best changes as it fills. */
+function place<J>(kind: Kind<J>, suitors: readonly Suitor[], tallies: Tallies, choices: Choice<J>[]): number {
+  const cpus = cpusOf(kind.ad);
+  let given = 0;
+  for (const job of kind.members) {
+    const best = suitors
+      .filter(({ site }) => tallies.room(site, cpus) > 0)
+      .map((suitor) => ({ ...suitor, wait: tallies.wait(suitor.site, cpus) }))
+      .sort(better)[0];
+    if (best === undefined) break;
+    tallies.add(best.site);
+    choices.push({ job, site: best.site.name, because: because(best, suitors.length) });
+    given += 1;
+  }
+  return given;
+}
+
+type Weighed = Suitor & { readonly wait: number };
+
+function better(a: Weighed, b: Weighed): number {
+  return (
+    b.rank - a.rank ||
+    Math.floor(a.wait / 60) - Math.floor(b.wait / 60) ||
+    a.site.cost - b.site.cost ||
+    a.wait - b.wait ||
+    (a.site.name < b.site.name ? -1 : 1)
+  );
+}
+
+function because({ rank, wait, site }: Weighed, suitors: number): string {
+  const of = suitors === 1 ? 'the one site that suits it' : `of ${suitors} sites that suit it`;
+  return `${of}: rank ${rank}, expected wait ${Math.round(wait)} s, cost ${site.cost}`;
+}
+
+/** What has been given to the sites in this round already. */
+export class Tallies {
+  readonly #given = new Map<string, number>();
+
+  constructor(sites: readonly Candidate[]) {
+    for (const { name } of sites) this.#given.set(name, 0);
+  }
+
+  add({ name }: Candidate): void {
+    this.#given.set(name, (this.#given.get(name) ?? 0) + 1);
+  }
+
+  room(site: Candidate, cpus: number): number {
+    return roomFor(this.#load(site), cpus);
+  }
+
+  wait(site: Candidate, cpus: number): number {
+    return expectedWait(this.#load(site), cpus);
+  }
+
+  #load({ name, load }: Candidate): Candidate['load'] {
+    return { ...load, here: load.here + (this.#given.get(name) ?? 0) };
+  }
+}
+
+/** Sites where the job has waited too long before. */
+export function takenBackFrom(job: ClassAd): readonly string[] {
+  const text = evalString(job, 'GryphusTakenBackFrom') ?? '';
+  return text === '' ? [] : text.split(',');
+}
+
+export function cpusOf(job: ClassAd): number {
+  return Math.max(1, evalInt(job, 'RequestCpus') ?? 1);
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import type { SiteRecord } from '../config/sites.ts';
+import { HAS_PLACE } from '../gridmanager/lanes.ts';
+import { SURVEYS } from '../gridmanager/survey.ts';
+import { JOB_STATUS, LIFE } from '../job/life.ts';
+import type { Kv, KvEntry, Place, Queue } from '../queue/api.ts';
+import { type Measures, NOTHING_MEASURED } from './measures.ts';
+import type { JobsThere, KnownSite } from './sites.ts';
+
+const MEASURES = 'site-measures';
+
+const SURVEY = z.object({
+  at: z.number(),
+  validUntil: z.number(),
+  running: z.number(),
+  host: z.string(),
+  os: z.string(),
+  arch: z.string(),
+  freeDiskKb: z.number().optional(),
+  batchVersion: z.string().optional(),
+  cpus: z.number().optional(),
+  freeCpus: z.number().optional(),
+});
+const VIEW = z.object({
+  connection: z.enum(['unused', 'up', 'down', 'needs-login', 'refused']),
+  words: z.string(),
+  since: z.number(),
+});
+const MEASURED = z.object({
+  wait: z.number().optional(),
+  run: z.number().optional(),
+  failures: z.array(z.number()),
+});
+
+/** What the configuration and the queue know of every site that jobs can be given to. */
+export async function knownSites(
+  queue: Pick<Queue, 'kv' | 'totals'>,
+  records: ReadonlyMap<string, SiteRecord>,
+): Promise<KnownSite[]> {
+  const { places } = await queue.totals();
+  const surveys = newest(await queue.kv.list(SURVEYS), SURVEY, (one) => one.at);
+  const views = newest(await queue.kv.list('site-status'), VIEW, (one) => one.since);
+  const measures = new Map((await queue.kv.list(MEASURES)).map((one) => [one.key, readMeasures(one)]));
+  return [...records.values()].map((record) => ({
+    record,
+    survey: surveys.get(record.name) as KnownSite['survey'],
+    connection: views.get(record.name),
+    jobs: jobsThere(record.name, places),
+    measures: measures.get(record.name) ?? NOTHING_MEASURED,
+  }));
+}
+
+export async function measuresOf(kv: Kv, site: string): Promise<Measures> {
+  const entry = await kv.get(MEASURES, site);
+  return entry ? readMeasures(entry) : NOTHING_MEASURED;
+}
+
+export async function saveMeasures(kv: Kv, site: string, measures: Measures): Promise<void> {
+  await kv.set(MEASURES, site, JSON.stringify(measures));
+}
+
+function readMeasures({ value }: KvEntry): Measures {
+  return MEASURED.parse(JSON.parse(value)) as Measures;
+}
+
+/** Keys are `<manager>/<site>`; what several managers know of a site, the newest of them says. */
+function newest<T>(entries: readonly KvEntry[], schema: z.ZodType<T>, age: (one: T) => number): ReadonlyMap<string, T> {
+  const found = new Map<string, T>();
+  for (const { key, value } of entries) {
+    const site = key.slice(key.lastIndexOf('/') + 1);
+    const one = schema.parse(JSON.parse(value));
+    const known = found.get(site);
+    if (known === undefined || age(one) > age(known)) found.set(site, one);
+  }
+  return found;
+}
+
+function jobsThere(site: string, places: readonly Place[]): JobsThere {
+  const sum = (wanted: (place: Place) => boolean) =>
+    places.filter((place) => place.site === site && wanted(place)).reduce((total, { jobs }) => total + jobs, 0);
+  const runs = ({ state }: Place) => JOB_STATUS[LIFE[state].shows] === JOB_STATUS.running;
+  return {
+    here: sum(({ state }) => state === 'idle'),
+    queued: sum((place) => HAS_PLACE.includes(place.state) && !runs(place)),
+    running: sum(runs),
+  };
+}

@@ -1,0 +1,40 @@
+/** What our own jobs taught us of a site. Times in seconds, moments in Unix seconds. */
+export interface Measures {
+  /** From the site's promise to the start, and from the start to the end: means in which the last five or so weigh half. */
+  readonly wait?: number;
+  readonly run?: number;
+  /** When it failed us, newest last. */
+  readonly failures: readonly number[];
+}
+
+export type Sample =
+  | { readonly is: 'wait' | 'run'; readonly seconds: number }
+  | { readonly is: 'failure'; readonly at: number };
+
+/** How much one more sample weighs. */
+const WEIGHT = 0.13;
+const MOST_FAILURES = 50;
+/** Failures are forgotten after an hour. */
+export const RECENT_S = 3600;
+
+export const NOTHING_MEASURED: Measures = { failures: [] };
+
+export function observe(known: Measures, sample: Sample): Measures {
+  switch (sample.is) {
+    case 'failure':
+      return { ...known, failures: [...known.failures, sample.at].slice(-MOST_FAILURES) };
+    case 'wait':
+      return { ...known, wait: mean(known.wait, sample.seconds) };
+    case 'run':
+      return { ...known, run: mean(known.run, sample.seconds) };
+  }
+}
+
+export function recentFailures(measures: Measures, now: number): number {
+  return measures.failures.filter((at) => now - at < RECENT_S && at <= now).length;
+}
+
+function mean(before: number | undefined, sample: number): number {
+  const value = Math.max(0, sample);
+  return before === undefined ? value : Math.round((before + (value - before) * WEIGHT) * 1000) / 1000;
+}

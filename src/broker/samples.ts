@@ -1,0 +1,45 @@
+import type { Transitioned } from '../job/events.ts';
+import type { LifeEvent } from '../job/life.ts';
+import { readNumber } from '../job/values.ts';
+import type { Sample } from './measures.ts';
+
+/** HoldReasonCode where the site would not have the job; other refusals are of its files or its policy. */
+const GRID_FAILED = 37;
+
+/**
+ * What the steps of jobs' lives say of the sites. It remembers since when a job waits at its site: forgotten with the
+ * process, that costs a measured wait.
+ */
+export class SampleTaker {
+  /** Unix seconds. */
+  readonly #committed = new Map<string, number>();
+
+  /** The samples of one step; `[]` for most. */
+  take(step: Transitioned): Sample[] {
+    const at = step.at / 1000;
+    const since = this.#committed.get(step.job);
+    if (step.event === 'committed') this.#committed.set(step.job, at);
+    else if (!STILL_WAITS.has(step.event)) this.#committed.delete(step.job);
+    if (step.event === 'started') return waited(step, since);
+    if (step.event === 'ended') return [...waited(step, since), ...ended(step)];
+    const refused = step.event === 'refused' && numberOf(step, 'HoldReasonCode') === GRID_FAILED;
+    return refused || step.event === 'lost' ? [{ is: 'failure', at }] : [];
+  }
+}
+
+const STILL_WAITS: ReadonlySet<LifeEvent> = new Set(['queued', 'silent']);
+
+function waited(step: Transitioned, since: number | undefined): Sample[] {
+  if (since === undefined) return [];
+  return [{ is: 'wait', seconds: (numberOf(step, 'JobCurrentStartDate') ?? step.at / 1000) - since }];
+}
+
+function ended(step: Transitioned): Sample[] {
+  if (typeof step.set['GryphusSiteCause'] === 'string') return [{ is: 'failure', at: step.at / 1000 }];
+  const seconds = numberOf(step, 'LastRemoteWallClockTime');
+  return seconds === undefined ? [] : [{ is: 'run', seconds }];
+}
+
+function numberOf({ set }: Transitioned, name: string): number | undefined {
+  return readNumber({ get: (wanted) => set[wanted] ?? undefined }, name);
+}

@@ -1,0 +1,91 @@
+import { ClassAd, parseExpr } from '../classad/api.ts';
+import { quoted } from '../job/values.ts';
+import { expectedWait, type Load } from './load.ts';
+import { recentFailures } from './measures.ts';
+import type { Candidate, KnownSite } from './sites.ts';
+
+/** What a site asks of a job: that it answers, that what it said of itself is not too old, that it has the cores at all. */
+export const SITE_REQUIREMENTS = [
+  'Connection == "up"',
+  'ValidUntil > time()',
+  '(TotalCpus =?= undefined || TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= TotalCpus)',
+].join(' && ');
+
+/** The site's ClassAd, name to expression text. `now`: Unix seconds. */
+export function siteAd(site: KnownSite, now: number): Record<string, string> {
+  const { record, survey, connection, jobs, measures } = site;
+  const load = loadOf(site, now);
+  const ad: Record<string, string | undefined> = {
+    MyType: quoted('Site'),
+    Name: quoted(record.name),
+    Machine: text(survey?.host),
+    Batch: quoted(record.batch),
+    BatchVersion: text(survey?.batchVersion),
+    Arch: text(survey && archOf(survey.arch)),
+    OpSys: text(survey && opSysOf(survey.os)),
+    TotalCpus: number(load.totalCpus),
+    FreeCpus: number(load.freeCpus),
+    Disk: number(survey?.freeDiskKb),
+    Queue: text(record.queue),
+    Project: text(record.project),
+    Cost: record.cost.toFixed(Number.isInteger(record.cost) ? 1 : 4),
+    Credential: text(record.credential),
+    MaxJobs: String(record.limits.queued),
+    JobsHere: String(jobs.here),
+    JobsQueued: String(jobs.queued),
+    JobsRunning: String(jobs.running),
+    MeanWait: real(measures.wait),
+    MeanRunTime: real(measures.run),
+    ExpectedWait: String(expectedWait(load, 1)),
+    RecentFailures: String(load.failures),
+    Connection: quoted(connection?.connection ?? 'unused'),
+    ConnectionWords: text(connection?.words === '' ? undefined : connection?.words),
+    LastHeardFrom: number(survey && Math.floor(survey.at / 1000)),
+    ValidUntil: number(survey && Math.floor(survey.validUntil / 1000)),
+    Requirements: SITE_REQUIREMENTS,
+  };
+  return Object.fromEntries(Object.entries(ad).filter((one): one is [string, string] => one[1] !== undefined));
+}
+
+export function candidateOf(site: KnownSite, now: number): Candidate {
+  const ad = new ClassAd();
+  for (const [name, value] of Object.entries(siteAd(site, now))) ad.setExpr(name, parseExpr(value));
+  return { name: site.record.name, ad, load: loadOf(site, now), cost: site.record.cost };
+}
+
+function loadOf({ record, survey, jobs, measures }: KnownSite, now: number): Load {
+  // What started since the site was asked has taken cores that it said were free.
+  const since = survey === undefined ? 0 : Math.max(0, jobs.running - survey.running);
+  return {
+    totalCpus: survey?.cpus,
+    freeCpus: survey?.freeCpus === undefined ? undefined : Math.max(0, survey.freeCpus - since),
+    ...jobs,
+    maxJobs: record.limits.queued,
+    meanWait: measures.wait,
+    meanRun: measures.run,
+    failures: recentFailures(measures, now),
+  };
+}
+
+/** HTCondor's names of what `uname -m` and `uname -s` say. */
+function archOf(machine: string): string {
+  if (machine === 'x86_64' || machine === 'amd64') return 'X86_64';
+  return /^i[3-6]86$/.test(machine) ? 'INTEL' : machine;
+}
+
+function opSysOf(system: string): string {
+  const name = system.split(' ')[0] ?? '';
+  return name === 'Darwin' ? 'macOS' : name.toUpperCase();
+}
+
+function text(value: string | undefined): string | undefined {
+  return value === undefined || value === '' ? undefined : quoted(value);
+}
+
+function number(value: number | undefined): string | undefined {
+  return value === undefined ? undefined : String(value);
+}
+
+function real(value: number | undefined): string | undefined {
+  return value === undefined ? undefined : value.toFixed(1);
+}

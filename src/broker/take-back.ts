@@ -1,0 +1,48 @@
+import { type ClassAd, Matchmaker } from '../classad/api.ts';
+import { cpusOf, suitorsOf, Tallies, takenBackFrom } from './choose.ts';
+import type { Candidate } from './sites.ts';
+
+/** A job that the broker gave to a site and that has not started there. Seconds. */
+export interface Waiting<J> {
+  readonly job: J;
+  readonly ad: ClassAd;
+  readonly site: string;
+  readonly waited: number;
+  /** So long it may wait at one site. */
+  readonly patience: number;
+}
+
+export interface TakeBack<J> {
+  readonly job: J;
+  /** Sites where it has waited in vain, this one the last. */
+  readonly from: readonly string[];
+}
+
+/**
+ * Which jobs have waited too long and are wanted back: those for which another site, where they have not been, has room
+ * and would start them sooner than their patience ends again. Each site is tried once. `now`: Unix seconds.
+ */
+export function takeBack<J>(
+  waiting: readonly Waiting<J>[],
+  sites: readonly Candidate[],
+  now: number,
+): readonly TakeBack<J>[] {
+  const matchmaker = new Matchmaker({ now });
+  const tallies = new Tallies(sites);
+  const back: TakeBack<J>[] = [];
+  for (const { job, ad, site, waited, patience } of waiting) {
+    if (waited < patience) continue;
+    const tried = [...takenBackFrom(ad).filter((name) => name !== site), site];
+    const cpus = cpusOf(ad);
+    const other = suitorsOf(ad, sites, matchmaker).find(
+      (suitor) =>
+        !tried.includes(suitor.site.name) &&
+        tallies.room(suitor.site, cpus) > 0 &&
+        tallies.wait(suitor.site, cpus) < patience,
+    );
+    if (other === undefined) continue;
+    tallies.add(other.site);
+    back.push({ job, from: tried });
+  }
+  return back;
+}

@@ -1,0 +1,189 @@
+import { candidateOf } from '../broker/site-ad.ts';
+import { choose } from '../broker/choose.ts';
+import { roomFor } from '../broker/load.ts';
+import { knownSites, measuresOf, saveMeasures } from '../broker/known-sites.ts';
+import { observe, type Sample } from '../broker/measures.ts';
+import { SampleTaker } from '../broker/samples.ts';
+import type { Candidate } from '../broker/sites.ts';
+import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import { BROKER, WANTED_UNTIL } from '../gridmanager/survey.ts';
+import { managerIdentity } from '../job/identity.ts';
+import { formatJobId, parseJobId } from '../job/ids.ts';
+import { adOf, quoted, readNumber, readString } from '../job/values.ts';
+import type { Change, EventEntry, JobRecord, Lease, Queue } from '../queue/api.ts';
+import { UNIVERSE } from '../submit/api.ts';
+import type { Listener } from './listener.ts';
+
+export interface BrokerOptions {
+  readonly queue: Pick<
+    Queue,
+    'kv' | 'totals' | 'get' | 'query' | 'nextJobs' | 'transitionMany' | 'clusters' | 'cluster'
+  >;
+  readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
+  /** So long a job may wait at one site, seconds; a job's GryphusMaxWait goes before it. */
+  readonly patience: number;
+  readonly log: (message: string, facts?: object) => void;
+  readonly now?: () => number;
+}
+
+/** Jobs that one round looks at, at most: those behind them wait for the next. */
+const MOST = 10_000;
+/** Jobs at sites are looked at so often, milliseconds. */
+const LOOK_BACK_MS = 5_000;
+
+/** The personal resource broker (Condor-G, section 4.4): gives jobs without a site to the site that suits them best. */
+export class Broker implements Listener {
+  readonly #options: BrokerOptions;
+  readonly #taker = new SampleTaker();
+  /** Clusters, and whether their jobs are the broker's to place. */
+  readonly #ours = new Map<number, boolean>();
+  #lookedBackAt = 0;
+
+  constructor(options: BrokerOptions) {
+    this.#options = options;
+  }
+
+  /** Measures what jobs meet at their sites. */
+  async hear(entries: readonly EventEntry[]): Promise<void> {
+    const { queue } = this.#options;
+    const samples = new Map<string, Sample[]>();
+    for (const { event } of entries) {
+      if (event.type !== 'transition') continue;
+      const taken = this.#taker.take(event);
+      if (taken.length > 0) samples.set(event.job, [...(samples.get(event.job) ?? []), ...taken]);
+    }
+    const ids = [...samples.keys()].flatMap((name) => parseJobId(name) ?? []);
+    if (ids.length === 0) return;
+    const bySite = new Map<string, Sample[]>();
+    for (const { id, site } of await queue.get(ids)) {
+      if (site === '') continue;
+      bySite.set(site, [...(bySite.get(site) ?? []), ...(samples.get(formatJobId(id)) ?? [])]);
+    }
+    for (const [site, all] of bySite) {
+      await saveMeasures(queue.kv, site, all.reduce(observe, await measuresOf(queue.kv, site)));
+    }
+  }
+
+  /** Chooses sites for the jobs that have none, and takes back those that wait too long. */
+  async round(lease: Lease): Promise<void> {
+    const { queue, loadSites } = this.#options;
+    const { places } = await queue.totals();
+    const managers = places.filter(({ site, state, jobs }) => site === '' && state === 'idle' && jobs > 0);
+    const lookBack = Math.abs(this.#now() - this.#lookedBackAt) >= LOOK_BACK_MS;
+    const waiting = lookBack ? await this.#waiting() : [];
+    if (managers.length === 0 && waiting.length === 0) return;
+    const now = Math.floor(this.#now() / 1000);
+    const records = await loadSites();
+    const sites = (await knownSites(queue, records)).map((site) => candidateOf(site, now));
+    const room = sites.reduce((sum, { load }) => sum + roomFor(load, 1), 0);
+    for (const { manager, jobs } of room > 0 ? managers : []) {
+      // Most rounds fill a few places; only where the first jobs suit nowhere, those behind them are read.
+      const first = Math.min(MOST, Math.max(500, 2 * room));
+      const placed = await this.#choose(manager, first, sites, records, lease);
+      if (placed === 0 && jobs > first) await this.#choose(manager, MOST, sites, records, lease);
+    }
+    if (waiting.length > 0) await this.#takeBack(waiting, sites, lease);
+  }
+
+  async #choose(
+    manager: string,
+    limit: number,
+    sites: readonly Candidate[],
+    records: ReadonlyMap<string, SiteRecord>,
+    lease: Lease,
+  ): Promise<number> {
+    const now = Math.floor(this.#now() / 1000);
+    const jobs = await this.#options.queue.nextJobs({ manager, site: '', state: 'idle', limit });
+    const { choices } = choose(jobs, ({ attrs }) => adOf(attrs), sites, now);
+    const changes = choices.flatMap(({ job, site, because }): Change[] => {
+      const record = records.get(site);
+      if (record === undefined) return [];
+      return [
+        {
+          id: job.id,
+          from: 'idle',
+          route: { manager: managerOf(job, record), site },
+          set: {
+            GridResource: quoted(`batch ${record.batch} ${site}`),
+            GryphusRoutedAt: String(now),
+            GryphusChoice: quoted(because),
+          },
+        },
+      ];
+    });
+    if (changes.length === 0) return 0;
+    await this.#options.queue.transitionMany(changes, lease);
+    this.#options.log('sites chosen', { jobs: changes.length });
+    return changes.length;
+  }
+
+  /** Jobs that the broker placed and that have not started. */
+  async #waiting(): Promise<Waiting<JobRecord>[]> {
+    const { queue, patience } = this.#options;
+    this.#lookedBackAt = this.#now();
+    const now = Math.floor(this.#now() / 1000);
+    const waiting: Waiting<JobRecord>[] = [];
+    const clusters = await queue.clusters();
+    const live = new Set(clusters.map(({ cluster }) => cluster));
+    for (const known of this.#ours.keys()) if (!live.has(known)) this.#ours.delete(known);
+    for (const { cluster, counts } of clusters) {
+      if ((counts.committed ?? 0) + (counts.idle ?? 0) === 0 || !(await this.#isOurs(cluster))) continue;
+      for await (const job of queue.query({ clusters: [cluster], states: ['idle', 'committed'] })) {
+        const since = readNumber(job.attrs, 'GryphusRoutedAt');
+        if (since === undefined || job.site === '') continue;
+        waiting.push({
+          job,
+          ad: adOf(job.attrs),
+          site: job.site,
+          waited: now - since,
+          patience: readNumber(job.attrs, 'GryphusMaxWait') ?? patience,
+        });
+      }
+    }
+    const impatient = waiting.filter((one) => one.waited >= one.patience);
+    if (impatient.length > 0) await queue.kv.set(BROKER, WANTED_UNTIL, String(this.#now() + 90_000));
+    return impatient;
+  }
+
+  async #isOurs(cluster: number): Promise<boolean> {
+    const known = this.#ours.get(cluster);
+    if (known !== undefined) return known;
+    const shared = await this.#options.queue.cluster(cluster);
+    const ours =
+      shared !== undefined &&
+      readNumber(shared.attrs, 'JobUniverse') === UNIVERSE.grid &&
+      !shared.attrs.has('GridResource');
+    this.#ours.set(cluster, ours);
+    return ours;
+  }
+
+  /** A job that is still at home goes at once; one that waits at its site must be withdrawn there first. */
+  async #takeBack(waiting: readonly Waiting<JobRecord>[], sites: readonly Candidate[], lease: Lease): Promise<void> {
+    const back = takeBack(waiting, sites, Math.floor(this.#now() / 1000));
+    if (back.length === 0) return;
+    await this.#options.queue.transitionMany(back.map(changeOf), lease);
+    this.#options.log('jobs taken back', { jobs: back.length });
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+function changeOf({ job, from }: TakeBack<JobRecord>): Change {
+  const set = { GryphusTakenBackFrom: quoted(from.join(',')) };
+  if (job.state === 'committed') return { id: job.id, attempt: job.attempt, event: 'takeback', from: 'committed', set };
+  return {
+    id: job.id,
+    from: 'idle',
+    route: { manager: job.manager, site: '' },
+    set: { ...set, GridResource: null, GryphusRoutedAt: null },
+  };
+}
+
+/** The GridManager that cares for the job at this site. */
+function managerOf(job: JobRecord, site: SiteRecord): string {
+  const subject = readString(job.attrs, 'x509UserProxySubject');
+  return managerIdentity(readString(job.attrs, 'Owner') ?? '', subject ?? site.credential);
+}
