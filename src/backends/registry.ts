@@ -1,7 +1,8 @@
 import type { Backend } from './contract.ts';
 import { fork } from './fork.ts';
+import { pbs } from './pbs.ts';
 import { sge } from './sge.ts';
 import { slurm } from './slurm.ts';
 
 /** Every batch system that Gryphus can drive, by the name that a site's `batch` gives it. */
-export const BACKENDS: Readonly<Record<string, Backend>> = { fork, slurm, sge };
+export const BACKENDS: Readonly<Record<string, Backend>> = { fork, slurm, pbs, sge };

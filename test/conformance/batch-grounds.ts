@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobManagerOptions } from '../../src/jobmanager/client.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
+import { type FakeBatch, startFake } from '../sites/fake-batch.ts';
 import { type Sge, startSge } from '../sites/sge.ts';
 import { startSshd } from '../sites/sshd.ts';
 import { ground, reach } from './grounds.ts';
@@ -44,3 +45,5 @@ export async function sshBatch<B extends Batch>(
 }
 
 export const sshSge = (): Promise<BatchGround<Sge>> => sshBatch('sge', () => startSge({ slots: 16 }));
+export const sshPbs = (): Promise<BatchGround<FakeBatch>> =>
+  sshBatch('pbs', () => startFake('pbs.sh', ['qsub', 'qstat', 'qdel']));

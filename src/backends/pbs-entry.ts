@@ -1,0 +1,58 @@
+import type { Account, QueueEntry } from './contract.ts';
+
+/** Letters of job_state in the PBS family (qstat(1B)). */
+const LIVE: Readonly<Record<string, 'waiting' | 'running' | 'suspended' | 'held'>> = {
+  Q: 'waiting',
+  T: 'waiting',
+  W: 'waiting',
+  M: 'waiting',
+  R: 'running',
+  E: 'running',
+  B: 'running',
+  H: 'held',
+  S: 'suspended',
+  U: 'suspended',
+};
+
+interface Fields {
+  readonly state: string;
+  readonly substate: string;
+  readonly exit: string;
+  readonly host: string;
+  readonly comment: string;
+}
+
+/** `STATE|SUBSTATE|EXIT|HOST|COMMENT`, of `qstat -f`. */
+export function fieldsOf(rest: string): Fields {
+  const [state = '', substate = '', exit = '', host = '', ...comment] = rest.split('|');
+  return { state, substate, exit, host: host.split('/')[0] ?? '', comment: comment.join('|') };
+}
+
+export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by']): QueueEntry {
+  const fields = fieldsOf(rest);
+  const words = fields.comment === '' ? (NAMES[fields.state] ?? fields.state) : fields.comment;
+  const live = LIVE[fields.state];
+  if (live === 'running') return fields.host === '' ? { is: 'running' } : { is: 'running', host: fields.host };
+  // A job beyond every node stays queued, and only its comment says so.
+  if (live === 'waiting') return { is: fields.comment.startsWith('Can Never Run') ? 'held' : 'waiting', words };
+  if (live !== undefined) return { is: live, words };
+  if (fields.state === 'F' || fields.state === 'C' || fields.state === 'X') {
+    return { is: 'ended', by: endOf(fields), words: endWords(fields) };
+  }
+  return { is: 'unclear', words: rest };
+}
+const NAMES: Readonly<Record<string, string>> = { Q: 'queued', H: 'held', W: 'waiting for its time', S: 'suspended' };
+
+/** A line `TAG ID STATE|…` of the history, undefined where the job has not ended. */
+export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by']): Account | undefined {
+  const [tag = '', id = '', ...rest] = line.split(' ');
+  const fields = fieldsOf(rest.join(' '));
+  if (!/^[FCX]$/.test(fields.state) || id === '') return undefined;
+  const key = /^gryphus\.(.+)\.\d+$/.exec(tag)?.[1];
+  return { id, by: endOf(fields), words: endWords(fields), ...(key === undefined ? {} : { key }) };
+}
+
+function endWords({ exit, comment }: Fields): string {
+  const status = exit === '' ? 'it never ran' : `exit status ${exit}`;
+  return comment === '' ? status : `${comment} (${status})`;
+}

@@ -1,0 +1,55 @@
+# Gryphus: what OpenPBS, PBS Pro and Torque share. Part of pbs.sh and torque.sh, and so of jobmanager.sh.
+# shellcheck disable=SC2034 # jobmanager.sh reads it
+QUEUE_HEADING=TAG
+PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
+
+backend_start() { :; }
+wait_for_event() { tick; }
+backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
+
+quoted() { # $1 as one word of a shell
+  printf "'"
+  printf %s "$1" | sed "s/'/'\\\\''/g"
+  printf "'"
+}
+# What qsub is handed: a file, since a script that comes by standard input may come cut short.
+job_script() { # $1 key, $2 submission: sets SCRIPT
+  SCRIPT=$ROOT/jobs/$1/job.$2
+  {
+    say '#!/bin/sh'
+    # TERM goes to every process of the job's session; nothing is passed on.
+    say "exec /bin/sh $(quoted "$BIN/wrapper.sh") $(quoted "$ROOT") $1 $2 '' \"\${PBS_JOBID:--}\""
+  } >|"$SCRIPT"
+}
+
+# Of `qstat -f` one line for each of our jobs: TAG ID STATE|SUBSTATE|EXIT|HOST|COMMENT.
+jobs_of() { # $1 file, $2 prefix of the names
+  LC_ALL=C awk -v "prefix=$2" '
+    function done() {
+      if (index(f["Job_Name"], prefix) == 1)
+        print f["Job_Name"] " " id " " f["job_state"] "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["comment"]
+      split("", f)
+      name = ""
+    }
+    /^Job Id:/ { done(); id = $3; next }
+    # A long value goes on in lines that begin with a tab; the Torque wrappers of Slurm begin every line with one.
+    /^\t/ && !/^\t[A-Za-z_.]+ = / { sub(/^\t/, ""); f[name] = f[name] $0; next }
+    / = / { sub(/^[ \t]+/, ""); name = $1; sub(/^[^ ]+ = /, ""); f[name] = $0 }
+    END { done() }' "$1"
+}
+
+# qdel ends at the first id that it cannot find, and its last status counts: each is asked for by itself.
+delete_jobs() { # tags; the jobs' listing is in $T/qstat
+  failed=0
+  for id in $(jobs_of "$T/qstat" gryphus. | LC_ALL=C awk -v "tags=$1" '
+    BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
+    $1 in ours { split($3, part, "|"); if (part[1] !~ /[CFXE]/) print $2 }'); do
+    words=$(bounded 60 qdel "$id" 2>&1 </dev/null) || gone_or_going "$?" || {
+      failed=1
+      say "$words" >&2
+    }
+  done
+  return "$failed"
+}
+# 153 unknown, 35 finished, 168 exiting (PBSE numbers modulo 256).
+gone_or_going() { case $1 in 153 | 35 | 168) ;; *) return 1 ;; esac }

@@ -1,0 +1,38 @@
+# Gryphus: the commands of OpenPBS and PBS Pro. The shell half of pbs.ts, part of jobmanager.sh.
+# shellcheck source=/dev/null
+. "$BIN/pbs-family.sh"
+
+backend_version() { bounded 20 qsub --version; }
+
+# The name is the tag, for qselect and qstat show it. -f: no daemon of qsub's own, which could submit later.
+backend_submit() { # $1 key, $2 submission, then words of ours
+  job_script "$1" "$2" || return
+  shift 2
+  # Ours come last and win over the user's words. A job that may not be rerun ends when its node dies.
+  ID=$(cd / && bounded 60 qsub -f "$@" -N "$TAG" -r n -S /bin/sh -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)
+}
+
+# Live jobs alone: with -x a server without history shows none. An empty answer counts when the server speaks, too.
+backend_queue() {
+  bounded 30 qstat -f >|"$T/qstat" </dev/null || return
+  if IFS= read -r line <"$T/qstat"; then
+    case $line in 'Job Id: '*) ;; *) say "$line" && return ;; esac
+  else
+    case $(bounded 30 qstat -B -f </dev/null) in 'Server: '*) ;; *) return 1 ;; esac
+  fi
+  say "$QUEUE_HEADING"
+  jobs_of "$T/qstat" gryphus.
+}
+
+# Where there is no history, the answer is empty. Ids that are unknown make the status 153 and leave the others' lines.
+backend_account() { # ids
+  bounded 60 qstat -x -f "$@" >|"$T/history" 2>/dev/null </dev/null
+  case $? in 0 | 153 | 35) ;; *) return 1 ;; esac
+  jobs_of "$T/history" gryphus.
+}
+
+# TERM and, 10 s later, KILL are the server's own; what is left after that has lost its node, or its server's patience.
+backend_cancel() { # $1 how, $2 tags
+  bounded 30 qstat -f >|"$T/qstat" </dev/null || return
+  delete_jobs "$2"
+}

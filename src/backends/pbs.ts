@@ -1,0 +1,95 @@
+import type { AttemptSpec, Refusal } from '../site/contract.ts';
+import type { Account, Backend } from './contract.ts';
+import { fieldsOf, pbsAccount, pbsEntry } from './pbs-entry.ts';
+
+/** OpenPBS and PBS Pro by their commands (pbs.sh, pbs-family.sh); facts from OpenPBS 23.06. */
+export const pbs: Backend = {
+  name: 'pbs',
+  shell: ['pbs.sh', 'pbs-family.sh'],
+  // A qsub whose connection was cut may submit some time later.
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  accounts: true,
+  submitWords,
+  idOf: (answer) => /^\d+\.[^\s]+$/.exec(answer)?.[0],
+  refusalOf: pbsRefusal,
+  queueEntry: (rest) => pbsEntry(rest, endOf),
+  accountOf: (line) => pbsAccount(line, endOf),
+};
+
+function submitWords(spec: AttemptSpec): string[] {
+  const { cpus, memoryMb, gpus, walltimeSeconds } = spec.resources;
+  const { queue, project, extraArgs } = spec.batch;
+  // `select` cannot be mixed with the user's own resources of a job.
+  const own = extraArgs.some((word) => /\b(select|nodes|ncpus|mem|place)=/.test(word));
+  const chunk = [
+    `ncpus=${Math.max(1, Math.ceil(cpus))}`,
+    ...(memoryMb === undefined ? [] : [`mem=${Math.ceil(memoryMb)}mb`]),
+    ...(gpus ? [`ngpus=${gpus}`] : []),
+  ];
+  return [
+    ...(own ? [] : ['-l', `select=1:${chunk.join(':')}`]),
+    ...(walltimeSeconds === undefined ? [] : ['-l', `walltime=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
+    ...(queue === undefined ? [] : ['-q', queue]),
+    ...(project === undefined ? [] : ['-A', project]),
+    ...extraArgs,
+  ];
+}
+
+/**
+ * Exit statuses are PBSE numbers modulo 256. Passing: 38 too many jobs queued, 173 queue disabled, 160 and 162 no
+ * server reached, 222 no MoM.
+ */
+const LATER = new Set([38, 173, 160, 162, 222]);
+const PASSING =
+  /Connection refused|cannot connect to server|Maximum number of jobs|Queue is not enabled|No space left/i;
+const ANSWERED =
+  /^qsub: (Unknown|Illegal|illegal|illegally|Job (violates|exceeds|name)|Bad [UG]ID|Unauthorized|No default|Cannot be used|script file|invalid option|Array job|"-lresource|usage)/m;
+
+/** 255 is a server that cannot be reached, or one that went away in the middle: only its words tell. */
+export function pbsRefusal(status: number, words: string): Refusal | 'unclear' {
+  const message = sentence(words);
+  if (status === 127)
+    return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
+  if (status === 124 || status === 137 || /timed out|End of File|Premature end|errno=15031/i.test(words))
+    return 'unclear';
+  if (LATER.has(status) || PASSING.test(words)) return { kind: 'later', code: 'site-busy', message };
+  return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
+}
+
+function sentence(words: string): string {
+  const usage = words.search(/^usage:/m);
+  const lines = (usage === -1 ? words : words.slice(0, usage))
+    .split('\n')
+    .map((line) => line.replace(/^qsub: /, '').trim())
+    .filter((line) => line !== '');
+  return lines.length === 0 ? 'qsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+}
+
+/**
+ * Exit_status: 0 to 255 the script's, 256 + n its first process was ended by signal n, below zero PBS's own (JOB_EXEC_*
+ * in pbs_error.h). Absent: it never ran. Substate 91: deleted.
+ */
+function endOf({ exit, substate, comment }: ReturnType<typeof fieldsOf>): Account['by'] {
+  if (/exceeded resource/.test(comment))
+    return /exceeded resource mem|vmem/.test(comment) ? 'out-of-memory' : 'timeout';
+  if (substate === '91') return 'cancelled';
+  if (!/^-?\d+$/.test(exit)) return substate === '92' ? 'itself' : 'cannot-start';
+  const status = Number(exit);
+  if (status > 256) return status === 271 || status === 265 ? 'cancelled' : 'vanished';
+  return status >= 0 ? 'itself' : (ENDS[status] ?? 'cannot-start');
+}
+/** -4 is the start of a MoM that found it running; -24 and -25 kill for using more processors than asked for. */
+const ENDS: Readonly<Record<number, Account['by']>> = {
+  [-4]: 'node-fail',
+  [-5]: 'node-fail',
+  [-6]: 'node-fail',
+  [-11]: 'preempted',
+  [-14]: 'node-fail',
+  [-20]: 'node-fail',
+  [-24]: 'cancelled',
+  [-25]: 'cancelled',
+  [-26]: 'out-of-memory',
+  [-27]: 'out-of-memory',
+  [-28]: 'timeout',
+  [-29]: 'timeout',
+};
