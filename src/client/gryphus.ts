@@ -10,6 +10,7 @@ import { isEnd, JOB_STATUS, LIFE, STATES } from '../job/life.ts';
 import { openQueue, type Queue } from '../queue/api.ts';
 import { act, edit } from './act.ts';
 import { runningScheduler, startScheduler } from './daemon.ts';
+import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons } from './daemon-status.ts';
 import { loginAtDesk } from './login.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
@@ -101,6 +102,12 @@ export class Gryphus {
     return submitCluster(this.#queue, request, this.#paths, this.owner);
   }
 
+  /** DAGs: submit, look at, steer. */
+  async dags(): Promise<DagClient> {
+    const { DagClient } = await import('./dag.ts');
+    return new DagClient(this.#queue, this.#paths, this.owner);
+  }
+
   async *query(request: QueryRequest = {}): AsyncGenerator<JobView> {
     for await (const job of selectJobs(this.#queue, request, request.limit)) yield viewOf(job, request);
   }
@@ -179,7 +186,11 @@ export class Gryphus {
     void (async () => {
       for await (const event of this.events({ signal: stop.signal })) if (wanted(event)) call(event);
     })().catch((thrown: unknown) => {
-      if (!stop.signal.aborted) queueMicrotask(() => Promise.reject(thrown));
+      if (stop.signal.aborted) return;
+      // Nobody awaits this: what ended the calls must not pass in silence.
+      queueMicrotask(() => {
+        throw thrown;
+      });
     });
     return () => stop.abort();
   }

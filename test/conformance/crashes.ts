@@ -34,7 +34,7 @@ export function crashTests(ground: () => Ground): void {
           await insist(async () => await other.forget(keys));
           expect(keys.map((key) => starts(at, key))).toEqual([1, 1, 1]);
         }
-        expect(hit(at, point)).toBe(true);
+        expect(hit(at)).toBe(true);
         expect(readdirSync(join(at.root, 'jobs'))).toEqual([]);
         await expect.poll(() => readdirSync(join(at.root, 'trash'))).toEqual([]);
         await other.close();
@@ -57,7 +57,7 @@ async function insist<T extends ReadonlyMap<unknown, { ok: boolean }>>(work: () 
 }
 
 /** The point takes its file away when it strikes. */
-function hit(at: Ground, _: SiteCrashPoint): boolean {
+function hit(at: Ground): boolean {
   const file = join(at.root, 'crash-point');
   if (!existsSync(file)) return true;
   rmSync(file);

@@ -269,11 +269,11 @@ export function testSite<G extends Ground>({ name, makeSite, skip = false, more 
       const other = await ground.open();
       const full = await other.poll({ cursor: undefined, follow: [] });
       expect(full.complete).toBe(true);
-      expect(full.reports.map(({ key, is }) => [key, is]).sort()).toEqual(
-        [
+      expect(new Map(full.reports.map(({ key, is }) => [key, is]))).toEqual(
+        new Map([
           [keys[0], 'prepared'],
           [keys[1], 'running'],
-        ].sort(),
+        ]),
       );
       expect(await other.poll({ cursor: full.cursor, follow: [] })).toMatchObject({ complete: false, reports: [] });
       expect((await other.poll({ cursor: 'somebody.7', follow: [] })).complete).toBe(true);
