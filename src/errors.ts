@@ -20,6 +20,7 @@ export const ERRORS = {
   'not-found': { retry: 'never', exit: 1 },
   'not-permitted': { retry: 'never', exit: 77 },
   conflict: { retry: 'never', exit: 1 },
+  'dag-refused': { retry: 'never', exit: 1 },
   'state-version': { retry: 'never', exit: 78 },
   'already-running': { retry: 'never', exit: 75 },
   'missing-program': { retry: 'never', exit: 69 },

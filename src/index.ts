@@ -1,4 +1,6 @@
 export { Gryphus } from './client/gryphus.ts';
+export type { DagClient } from './client/dag.ts';
+export type * from './client/dag-types.ts';
 export type * from './client/types.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
 export type { QueueEvent } from './job/events.ts';

@@ -46,6 +46,7 @@ async function load(): Promise<Config> {
       commands: { strategy: 'explicit' as const, target, identifier: 'COMMANDS' },
       topicSeparator: ' ' as const,
       topics: {
+        dag: { description: 'Workflows: DAG files.' },
         site: { description: 'Places that run jobs.' },
         classad: { description: 'The ClassAd language.' },
       },

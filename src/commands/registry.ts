@@ -2,6 +2,12 @@ import { Hold, Release, Rm } from './act.ts';
 import { ClassadEval } from './classad/eval.ts';
 import { Completion } from './completion.ts';
 import { ConfigCommand } from './config.ts';
+import { DagDraw } from './dag/draw.ts';
+import { DagHalt, DagResume, DagRm } from './dag/steer.ts';
+import { DagLint } from './dag/lint.ts';
+import { DagStatusCommand } from './dag/status.ts';
+import { DagSubmit } from './dag/submit.ts';
+import { DagThrottle } from './dag/throttle.ts';
 import { Down } from './down.ts';
 import { Edit } from './edit.ts';
 import { History } from './history.ts';
@@ -34,6 +40,14 @@ export const COMMANDS = {
   tail: Tail,
   log: Log,
   why: WhyCommand,
+  'dag:submit': DagSubmit,
+  'dag:status': DagStatusCommand,
+  'dag:halt': DagHalt,
+  'dag:resume': DagResume,
+  'dag:throttle': DagThrottle,
+  'dag:rm': DagRm,
+  'dag:lint': DagLint,
+  'dag:draw': DagDraw,
   'site:add': SiteAdd,
   'site:list': SiteList,
   'site:show': SiteShow,

@@ -6,7 +6,7 @@ export { DAG_STATUS, DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/sta
 export { type DagGraph, descriptionOf, nameOf, placeOf } from './graph.ts';
 export { type DagSource, type LoadedDag, type LoadOptions, loadDag } from './language/load.ts';
 export { type DagEnd, runDag } from './manager/run.ts';
-export { type DagRun, limitsOf, nodesLogOf } from './manager/prepare.ts';
+export type { DagRun } from './manager/prepare.ts';
 export type {
   DagFiles,
   DagWorld,
@@ -18,11 +18,19 @@ export type {
   NodeSubmit,
   ScriptRun,
   SubmitOutcome,
+  Told,
 } from './manager/world.ts';
 export { formatProblem, type Problem, refusal } from './problem.ts';
 export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './rescue.ts';
 export { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
-export { claimSubmission, submissionFiles } from './submission.ts';
+export { claimSubmission, type SubmissionOptions, submissionFiles } from './submission.ts';
+export { dagDescription } from './description.ts';
+export { JournalPlace } from './journal-place.ts';
+export { diskFiles, readJournal } from './local.ts';
+export { sweepDag } from './removal.ts';
+export { type ReplayedDag, replayDag } from './replay.ts';
+export { managerProgram } from './subdag.ts';
+export { type DagOrder, orderWords, readOrder } from './words.ts';
 export { drawMermaid } from './draw/mermaid.ts';
 export { drawSvg } from './draw/svg.ts';
 export { type LintFiles, lintDag } from './lint.ts';

@@ -1,5 +1,5 @@
 import { cycleProblems } from './cycles.ts';
-import { type DagGraph, descriptionOf, directoryOf, isNoop, nameOf, parentsOf, placeOf } from './graph.ts';
+import { type DagGraph, descriptionOf, directoryOf, FLAG, isNoop, nameOf, parentsOf, placeOf } from './graph.ts';
 import type { NodeVar, ScriptType } from './language/commands.ts';
 import type { LoadedDag } from './language/load.ts';
 import { inDirectory } from './names.ts';
@@ -25,7 +25,7 @@ export function lintDag(loaded: LoadedDag, files: LintFiles): readonly Problem[]
   const reported = new Set<string>();
   const used = new Map<string, boolean>();
   for (let node = 0; node < dag.size; node++) {
-    if (isNoop(dag, node)) continue;
+    if (isNoop(dag, node) || isDone(dag, node)) continue;
     for (const problem of [...missingFiles(dag, node, files), ...scriptProblems(dag, node, files)]) {
       // Thousands of nodes may share a file; one word about it is enough.
       const key = `${problem.severity} ${problem.message}`;
@@ -40,7 +40,11 @@ export function lintDag(loaded: LoadedDag, files: LintFiles): readonly Problem[]
 
 /** True where nothing in the DAG runs before the node. */
 function beginsAtOnce(dag: DagGraph, node: number): boolean {
-  return parentsOf(dag, node).length === 0 && node !== dag.final;
+  return parentsOf(dag, node).every((parent) => isDone(dag, parent)) && node !== dag.final;
+}
+
+function isDone(dag: DagGraph, node: number): boolean {
+  return ((dag.flags[node] ?? 0) & (FLAG.done | FLAG.finished)) !== 0;
 }
 
 function missingFiles(dag: DagGraph, node: number, files: LintFiles): readonly Problem[] {

@@ -44,6 +44,17 @@ export function diskFiles(root: string): DagFiles {
   };
 }
 
+/** What a journal holds, without touching it: its manager may be at work. */
+export function readJournal(path: string): readonly JournalEntry[] {
+  if (!fs.existsSync(path)) return [];
+  const text = fs.readFileSync(path, 'utf8');
+  return text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as JournalEntry);
+}
+
 /** A journal in one file, an entry a line. What a crash cut off at its end is cut away before more is written. */
 export class FileJournal implements Journal {
   private readonly path: string;
@@ -58,11 +69,7 @@ export class FileJournal implements Journal {
     const text = fs.readFileSync(this.path, 'utf8');
     const whole = text.lastIndexOf('\n') + 1;
     if (whole < text.length) fs.truncateSync(this.path, Buffer.byteLength(text.slice(0, whole)));
-    return text
-      .slice(0, whole)
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as JournalEntry);
+    return readJournal(this.path);
   }
 
   append(entry: JournalEntry): void {

@@ -30,7 +30,7 @@ export function refusal(problems: readonly Problem[]): GryphusError {
   const [first, ...others] = errors.length > 0 ? errors : problems;
   if (first === undefined) return new GryphusError('internal', 'A DAG without problems was refused.');
   const suggestions = [...(first.mend === undefined ? [] : [first.mend]), ...others.map(formatProblem)];
-  return new GryphusError('bad-input', formatProblem(first), { suggestions });
+  return new GryphusError('dag-refused', formatProblem(first), { suggestions });
 }
 
 /** Thrown inside the language and caught at the line that it is about. */

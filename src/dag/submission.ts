@@ -32,7 +32,7 @@ export function claimSubmission(
     const name = rescueName(primary, multi, run.rescueFrom);
     if (!files.exists(name)) {
       throw new GryphusError(
-        'input-missing',
+        'dag-refused',
         `-dorescuefrom ${run.rescueFrom} specified, but rescue DAG file ${name} does not exist!`,
       );
     }
@@ -57,7 +57,7 @@ export function claimSubmission(
   if (goesOn) return;
   const there = submissionFiles(primary).filter((file) => files.exists(file));
   if (there.length === 0) return;
-  throw new GryphusError('conflict', `"${there[0]}" already exists: this DAG was submitted before`, {
+  throw new GryphusError('dag-refused', `"${there[0]}" already exists: this DAG was submitted before`, {
     suggestions: [
       'Use -force to replace the files of the earlier run and begin afresh.',
       'Use -update_submit to replace them and go on.',

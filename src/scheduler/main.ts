@@ -11,6 +11,7 @@ import { Alarms } from './alarms.ts';
 import { Broker } from './broker.ts';
 import { Children } from './children.ts';
 import { CredentialWatch } from './credential-watch.ts';
+import { DagListener } from './dag-listener.ts';
 import { LogListener } from './log-listener.ts';
 import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
@@ -70,6 +71,7 @@ async function main(): Promise<void> {
         style: settings['user_log.format'],
         log: warn,
       }),
+      new DagListener(queue),
       new MailListener({ queue, settings, outbox, alarms }),
       credentials,
       broker,

@@ -31,4 +31,5 @@ export type { LateMaterialization } from './late.ts';
 export { localWorld, type LocalWorldOptions } from './local-world.ts';
 export { DEFAULT_MACHINE, DEFAULT_POLICY, type MachineFacts, type SubmitPolicy } from './options.ts';
 export { parseSubmit, type SubmitRequest } from './parse.ts';
+export { isSubmitCommand } from './unused.ts';
 export type { FileFacts, Outcome, SubmitWorld } from './world.ts';

@@ -16,6 +16,10 @@ const OTHERS = `accounting_group accounting_group_user arguments batch_extra_sub
 
 const COMMANDS = [...SIMPLE_COMMANDS.map(({ name }) => name), ...OTHERS];
 
+export function isSubmitCommand(name: string): boolean {
+  return COMMANDS.includes(name.toLowerCase());
+}
+
 /** Set by DAGs and templates, and used or not. */
 const NEVER_NAMED = new Set(['dag_status', 'failed_count', 'job', 'retry']);
 

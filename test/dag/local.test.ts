@@ -131,7 +131,7 @@ describe('a submit where a DAG has run before', () => {
   it('is refused, with what can be done', () => {
     expect(() => claimSubmission(dag(), {}, diskFiles(root))).toThrow(
       expect.objectContaining({
-        code: 'conflict',
+        code: 'dag-refused',
         message: '"x.dag.condor.sub" already exists: this DAG was submitted before',
       }),
     );

@@ -1,0 +1,114 @@
+import { accessSync, constants } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Paths } from '../config/paths.ts';
+import {
+  applyRescue,
+  claimSubmission,
+  dagDescription,
+  type DagFiles,
+  type DagOrder,
+  diskFiles,
+  lastRescue,
+  lintDag,
+  loadDag,
+  type LoadedDag,
+  managerProgram,
+  type Problem,
+  refusal,
+  rescueName,
+  type SubmissionOptions,
+  submissionFiles,
+} from '../dag/api.ts';
+import { submitCluster } from '../enqueue/enqueue.ts';
+import type { Queue } from '../queue/api.ts';
+import { isSubmitCommand } from '../submit/api.ts';
+import type { DagSubmitRequest } from './dag-types.ts';
+
+/** What a submit of a DAG would submit: it has been read and found good, and its place is claimed. */
+export interface ReadyDag {
+  /** `NAME.dag.condor.sub`, as written. */
+  readonly file: string;
+  readonly text: string;
+  readonly warnings: readonly Problem[];
+}
+
+/**
+ * Reads a DAG, refuses what is wrong with it before anything runs, and writes the submit description of its manager.
+ * Throws a GryphusError 'dag-refused' with file and line.
+ */
+export function readyDag(request: DagSubmitRequest, cwd: string): ReadyDag {
+  const files = diskFiles(cwd);
+  const { order } = request;
+  const options: SubmissionOptions = { force: request.force === true, updateSubmit: request.updateSubmit === true };
+  const { loaded, problems } = checkDag(order, files, cwd, options.force === true);
+  if (problems.some((problem) => problem.severity === 'error')) throw refusal(problems);
+  claimSubmission({ ...order, dagmanId: 0, version: '' }, options, files);
+  const primary = order.files[0] ?? '';
+  for (const old of submissionFiles(primary)) files.remove(old);
+  const set = [...loaded.environment.set, ...(request.insertEnv ?? [])];
+  const text = dagDescription(order, {
+    ...managerProgram(),
+    env: { set, get: [...loaded.environment.get, ...(request.includeEnv ?? [])] },
+    attributes: loaded.attributes,
+    append: request.append ?? [],
+  });
+  const file = `${primary}.condor.sub`;
+  files.write(file, text);
+  return { file, text, warnings: problems };
+}
+
+export async function enqueueDag(
+  queue: Queue,
+  paths: Paths,
+  owner: string,
+  ready: ReadyDag,
+  cwd: string,
+): Promise<number> {
+  const { cluster } = await submitCluster(queue, { text: ready.text, file: ready.file, cwd }, paths, owner);
+  return cluster;
+}
+
+/** All that is wrong or odd in a DAG, what a rescue file marks as done left out. */
+export function checkDag(
+  order: DagOrder,
+  files: DagFiles,
+  cwd: string,
+  afresh = false,
+): { readonly loaded: LoadedDag; readonly problems: readonly Problem[] } {
+  const loaded = loadDag(order.files, files, order);
+  const rescue = afresh ? undefined : rescueOf(order, loaded, files);
+  const text = rescue === undefined ? undefined : files.read(rescue);
+  const wrong = rescue === undefined || text === undefined ? [] : applyRescue(loaded.dag, text, rescue);
+  const found = lintDag(loaded, {
+    read: (path) => files.read(path),
+    exists: (path) => files.exists(path),
+    executable: (path) => executable(resolve(cwd, path)),
+    isSubmitCommand,
+  });
+  return { loaded, problems: [...wrong, ...found] };
+}
+
+function rescueOf(order: DagOrder, loaded: LoadedDag, files: DagFiles): string | undefined {
+  const [primary = ''] = order.files;
+  const multi = order.files.length > 1;
+  if (order.saveFile !== undefined || order.autoRescue === false) return undefined;
+  const number =
+    order.rescueFrom ??
+    lastRescue(
+      (path) => files.exists(path),
+      primary,
+      multi,
+      loaded.settings.DAGMAN_MAX_RESCUE_NUM,
+      () => undefined,
+    );
+  return number > 0 ? rescueName(primary, multi, number) : undefined;
+}
+
+function executable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,172 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { Paths } from '../config/paths.ts';
+import { type DagOrder, haltName, JournalPlace, readJournal, readOrder, replayDag, type Told } from '../dag/api.ts';
+import { GryphusError } from '../errors.ts';
+import { isEnd } from '../job/life.ts';
+import type { Attrs } from '../job/attrs.ts';
+import { readBoolean, readString } from '../job/values.ts';
+import type { Queue } from '../queue/api.ts';
+import { jobArguments } from '../submit/api.ts';
+import { act } from './act.ts';
+import { enqueueDag, readyDag } from './dag-submit.ts';
+import type { DagLimits, DagStatus, DagSubmitRequest, DagSubmitted } from './dag-types.ts';
+import { wait } from './wait.ts';
+
+/** DAGMan's exit code of a DAG that was removed. */
+const REMOVED = 2;
+
+interface Found extends Omit<DagStatus, 'exitCode' | 'progress'> {
+  readonly order: DagOrder;
+}
+
+/** DAGs of this agent: submitted, looked at, steered. A DAG is named by its manager's cluster, or by its file. */
+export class DagClient {
+  readonly #queue: Queue;
+  readonly #paths: Paths;
+  readonly #owner: string;
+
+  constructor(queue: Queue, paths: Paths, owner: string) {
+    this.#queue = queue;
+    this.#paths = paths;
+    this.#owner = owner;
+  }
+
+  /** Refuses a DAG with faults ('dag-refused') before anything runs. */
+  async submit(request: DagSubmitRequest, cwd = process.cwd()): Promise<DagSubmitted> {
+    const ready = readyDag(request, cwd);
+    const cluster = await enqueueDag(this.#queue, this.#paths, this.#owner, ready, cwd);
+    return { cluster, file: ready.file, warnings: ready.warnings };
+  }
+
+  /** DAGMan's exit code, once the DAG has ended. */
+  async wait(cluster: number, signal?: AbortSignal): Promise<number> {
+    await wait(this.#queue, { clusters: [cluster], ...(signal ? { signal } : {}) });
+    return new JournalPlace(this.#paths, cluster).ended()?.exitCode ?? REMOVED;
+  }
+
+  /** Of one DAG, or of all in the queue. */
+  async status(name?: string): Promise<readonly DagStatus[]> {
+    const found = name === undefined ? await this.#inQueue() : [await this.#find(name)];
+    return found.map((dag) => this.#statusOf(dag));
+  }
+
+  /** Nothing new begins until it is resumed; what runs, ends. */
+  async halt(name: string): Promise<DagStatus> {
+    const dag = await this.#running(name);
+    writeFileSync(haltFile(dag), '');
+    return this.#tell(dag, { is: 'halt' });
+  }
+
+  async resume(name: string): Promise<DagStatus> {
+    const dag = await this.#running(name);
+    rmSync(haltFile(dag), { force: true });
+    return this.#tell(dag, { is: 'resume' });
+  }
+
+  async throttle(name: string, limits: DagLimits): Promise<DagStatus> {
+    return this.#tell(await this.#running(name), { is: 'throttle', limits });
+  }
+
+  /** Its manager writes a rescue file, removes the nodes' jobs and runs the final node. */
+  async remove(name: string): Promise<DagStatus> {
+    const dag = await this.#running(name);
+    await act(this.#queue, 'remove', { clusters: [dag.cluster] }, this.#owner);
+    return dag;
+  }
+
+  /** The engine as its manager has it now; of a DAG that has ended nothing is left of it. */
+  async engine(name: string): Promise<ReturnType<typeof replayDag>> {
+    const dag = await this.#find(name);
+    return this.#replay(dag);
+  }
+
+  async #tell(dag: Found, told: Told): Promise<DagStatus> {
+    await this.#queue.dag(dag.cluster).tell(told as never);
+    return dag;
+  }
+
+  #statusOf({ order, ...dag }: Found): DagStatus {
+    const end = new JournalPlace(this.#paths, dag.cluster).ended();
+    if (end !== undefined) {
+      return { ...dag, exitCode: end.exitCode, ...(end.progress === undefined ? {} : { progress: end.progress }) };
+    }
+    const progress = this.#replay({ ...dag, order })?.progress();
+    return { ...dag, ...(progress === undefined ? {} : { progress }) };
+  }
+
+  #replay({ cluster, order, directory }: Found): ReturnType<typeof replayDag> {
+    const entries = readJournal(new JournalPlace(this.#paths, cluster).journal);
+    return replayDag({ ...order, dagmanId: cluster, version: '' }, directory, entries);
+  }
+
+  async #running(name: string): Promise<Found> {
+    const dag = await this.#find(name);
+    if (dag.manager !== 'gone' && !isEnd(dag.manager)) return dag;
+    throw new GryphusError('not-found', `DAG ${dag.cluster} has ended.`, {
+      suggestions: [`See \`gryphus dag status ${dag.cluster}\`.`],
+    });
+  }
+
+  /** By cluster, or the youngest with this file. */
+  async #find(name: string): Promise<Found> {
+    if (/^\d+(\.0)?$/.test(name)) {
+      const found = await this.#byCluster(Number.parseInt(name, 10));
+      if (found !== undefined) return found;
+    } else {
+      const path = resolve(name);
+      const fits = (dag: Found): boolean => dag.files.some((file) => resolve(dag.directory, file) === path);
+      const inQueue = (await this.#inQueue()).filter(fits).at(-1);
+      if (inQueue !== undefined) return inQueue;
+      for await (const { id, attrs } of this.#queue.history.read({ where: ({ attrs }) => isDag(attrs) })) {
+        const dag = dagOf(id.cluster, 'gone', attrs);
+        if (dag !== undefined && fits(dag)) return dag;
+      }
+    }
+    throw new GryphusError('not-found', `There is no DAG ${JSON.stringify(name)}.`, {
+      suggestions: ['Name it by its cluster or its file; see `gryphus dag status`.'],
+    });
+  }
+
+  async #byCluster(cluster: number): Promise<Found | undefined> {
+    const [job] = await this.#queue.get([{ cluster, proc: 0 }]);
+    if (job !== undefined) return dagOf(cluster, job.state, job.attrs);
+    for await (const { attrs } of this.#queue.history.read({ clusters: [cluster], limit: 1 })) {
+      return dagOf(cluster, 'gone', attrs);
+    }
+    return undefined;
+  }
+
+  async #inQueue(): Promise<Found[]> {
+    const dags: Found[] = [];
+    for await (const { id, state, attrs } of this.#queue.query({ where: ({ attrs }) => isDag(attrs) })) {
+      const dag = dagOf(id.cluster, state, attrs);
+      if (dag !== undefined) dags.push(dag);
+    }
+    return dags;
+  }
+}
+
+function isDag(attrs: Attrs): boolean {
+  return attrs.has('GryphusDag') && readBoolean(attrs, 'GryphusDag') === true;
+}
+
+function dagOf(cluster: number, manager: Found['manager'], attrs: Attrs): Found | undefined {
+  if (!isDag(attrs)) return undefined;
+  const words = jobArguments(attrs);
+  const order = readOrder(words.slice(words.indexOf('-Dag')));
+  if (order === undefined) return undefined;
+  return {
+    cluster,
+    manager,
+    order,
+    files: order.files,
+    directory: readString(attrs, 'Iwd') ?? dirname('/'),
+    batchName: readString(attrs, 'JobBatchName') ?? '',
+    submitted: Number(attrs.get('QDate') ?? 0),
+  };
+}
+
+function haltFile(dag: Found): string {
+  return resolve(dag.directory, haltName(dag.files[0] ?? ''));
+}

@@ -1,0 +1,58 @@
+import { writeFileSync } from 'node:fs';
+import { Flags } from '@oclif/core';
+import { GryphusError } from '../../errors.ts';
+import { GryphusCommand, prose, word } from '../command.ts';
+import { ORDER_FLAGS, requestOf } from './order.ts';
+
+export class DagDraw extends GryphusCommand {
+  static override strict = false;
+  static override summary = 'Draw a DAG.';
+  static override description = prose(
+    'As SVG or as Mermaid; a DAG given by its cluster is coloured by the state of its nodes. A large DAG is drawn by levels and categories.',
+  );
+  static override examples = [
+    '<%= config.bin %> dag draw diamond.dag -o diamond.svg',
+    '<%= config.bin %> dag draw 12 --format mermaid',
+  ];
+  static override args = { files: word('DAG files, or the cluster of a running DAG') };
+  static override flags = {
+    format: Flags.string({
+      options: ['svg', 'mermaid'],
+      summary: 'What to draw; svg unless told, or by the file name.',
+    }),
+    output: Flags.string({ char: 'o', helpValue: '<file>', summary: 'Write there, not to standard output.' }),
+    usedagdir: ORDER_FLAGS.usedagdir,
+  };
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(DagDraw);
+    const files = argv as string[];
+    const [first] = files;
+    if (first === undefined) throw new GryphusError('usage', 'Name a DAG file or the cluster of a DAG.');
+    const { dag, status } = /^\d+$/.test(first)
+      ? await this.#running(first, flags)
+      : await this.#fromFiles(files, flags);
+    const { drawMermaid, drawSvg } = await import('../../dag/api.ts');
+    const mermaid =
+      flags.format === 'mermaid' || (flags.format === undefined && /\.(mmd|md)$/.test(flags.output ?? ''));
+    const text = mermaid ? drawMermaid(dag, status) : drawSvg(dag, files.join(' '), status);
+    if (flags.output === undefined) process.stdout.write(text);
+    else writeFileSync(flags.output, text);
+  }
+
+  async #fromFiles(files: readonly string[], flags: { readonly usedagdir: boolean }) {
+    const { diskFiles, loadDag, refusal } = await import('../../dag/api.ts');
+    const { order } = requestOf(files, flags, []);
+    const { dag, problems } = loadDag(files, diskFiles(process.cwd()), order);
+    if (problems.some(({ severity }) => severity === 'error')) throw refusal(problems);
+    return { dag, status: undefined };
+  }
+
+  async #running(cluster: string, flags: { readonly home?: string | undefined }) {
+    return this.withGryphus(flags, async (gryphus) => {
+      const replayed = await (await gryphus.dags()).engine(cluster);
+      if (replayed !== undefined) return { dag: replayed.dag, status: replayed.engine.core.status };
+      throw new GryphusError('not-found', `DAG ${cluster} does not run now.`, { suggestions: ['Draw its file.'] });
+    });
+  }
+}

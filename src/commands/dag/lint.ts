@@ -1,0 +1,34 @@
+import { Flags } from '@oclif/core';
+import { GryphusError } from '../../errors.ts';
+import { GryphusCommand, prose, word } from '../command.ts';
+import { problemLine } from '../show/dag.ts';
+import { ORDER_FLAGS, requestOf } from './order.ts';
+
+export class DagLint extends GryphusCommand {
+  static override strict = false;
+  static override summary = 'Say what is wrong in a DAG.';
+  static override description = prose(
+    'All findings, each with file and line: what the language refuses, cycles with their nodes, unknown parents, submit files and directories that are missing, scripts that cannot be executed, VARS that nothing uses. Exit status 1 with an error, 0 with warnings only. `dag submit` refuses what has errors.',
+  );
+  static override args = { files: word('DAG files, as for `dag submit`') };
+  static override flags = {
+    usedagdir: ORDER_FLAGS.usedagdir,
+    config: ORDER_FLAGS.config,
+    json: Flags.boolean({ summary: 'A JSON array of findings.' }),
+  };
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(DagLint);
+    const files = argv as string[];
+    if (files.length === 0) throw new GryphusError('usage', 'Name a DAG file.');
+    const { checkDag } = await import('../../client/dag-submit.ts');
+    const { diskFiles } = await import('../../dag/local.ts');
+    const { order } = requestOf(files, flags, []);
+    const { loaded, problems } = checkDag(order, diskFiles(process.cwd()), process.cwd(), true);
+    if (flags.json) process.stdout.write(`${JSON.stringify(problems, undefined, 2)}\n`);
+    else if (problems.length === 0)
+      process.stdout.write(`${files.join(' ')}: ${loaded.dag.size} nodes, nothing wrong.\n`);
+    else process.stdout.write(`${problems.map(problemLine).join('\n')}\n`);
+    if (problems.some(({ severity }) => severity === 'error')) process.exitCode = 1;
+  }
+}

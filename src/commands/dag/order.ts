@@ -1,0 +1,104 @@
+import { Flags } from '@oclif/core';
+import type { DagSubmitRequest } from '../../index.ts';
+
+const count = (summary: string) => Flags.integer({ min: 0, helpValue: '<n>', summary });
+const taken = () => Flags.boolean({ hidden: true });
+
+/** The options of condor_submit_dag. */
+export const ORDER_FLAGS = {
+  maxjobs: count('Nodes that may have jobs in the queue at once; 0: as many as there are.'),
+  maxidle: count('Idle jobs that may be in the queue at once; 0: no limit.'),
+  maxpre: count('PRE scripts that may run at once.'),
+  maxpost: count('POST scripts that may run at once.'),
+  maxhold: count('HOLD scripts that may run at once.'),
+  dorescuefrom: count('Go on from the rescue file of this number.'),
+  autorescue: Flags.integer({
+    min: 0,
+    max: 1,
+    helpValue: '<0|1>',
+    summary: 'Go on from the last rescue file, if there is one; 1 unless told.',
+  }),
+  load_save: Flags.string({ helpValue: '<file>', summary: 'Go on from a save point file.' }),
+  usedagdir: Flags.boolean({ summary: 'Run each DAG in the directory of its file.' }),
+  priority: Flags.integer({ helpValue: '<n>', summary: 'Added to the priority of every node.' }),
+  config: Flags.string({ helpValue: '<file>', summary: 'Settings of the DAG manager.' }),
+  'batch-name': Flags.string({ helpValue: '<name>', summary: 'The name under which `q` shows the DAG and its nodes.' }),
+  force: Flags.boolean({ char: 'f', summary: 'Begin afresh over what an earlier run left.' }),
+  update_submit: Flags.boolean({ summary: 'Replace the files of an earlier submit and go on.' }),
+  append: Flags.string({
+    char: 'a',
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: '<line>',
+    summary: "Add a line to the submit description of the DAG's manager; may be repeated.",
+  }),
+  insert_sub_file: Flags.string({ helpValue: '<file>', summary: 'Add the lines of a file there.' }),
+  include_env: Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: '<names>',
+    summary: 'Variables of this environment that the DAG manager and its scripts get.',
+  }),
+  insert_env: Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: '<name=value>',
+    summary: 'Variables that the DAG manager and its scripts get.',
+  }),
+  // These mean nothing here, or are always so.
+  import_env: taken(),
+  verbose: taken(),
+  no_recurse: taken(),
+  do_recurse: taken(),
+  suppress_notification: taken(),
+  dont_suppress_notification: taken(),
+  allowversionmismatch: taken(),
+  notification: Flags.string({ hidden: true }),
+  debug: Flags.string({ hidden: true }),
+} as const;
+
+type Given = Readonly<
+  Partial<Record<'maxjobs' | 'maxidle' | 'maxpre' | 'maxpost' | 'maxhold' | 'dorescuefrom' | 'priority', number | undefined>>
+> & {
+  readonly autorescue?: number | undefined;
+  readonly load_save?: string | undefined;
+  readonly config?: string | undefined;
+  readonly 'batch-name'?: string | undefined;
+  readonly usedagdir?: boolean;
+  readonly force?: boolean;
+  readonly update_submit?: boolean;
+  readonly append?: string[] | undefined;
+  readonly include_env?: string[] | undefined;
+  readonly insert_env?: string[] | undefined;
+};
+
+const some = <K extends string, V>(name: K, value: V | undefined) =>
+  (value === undefined ? {} : { [name]: value }) as { [k in K]?: V };
+
+/** What the options ask for; `inserted`: lines of -insert_sub_file. */
+export function requestOf(files: readonly string[], flags: Given, inserted: readonly string[]): DagSubmitRequest {
+  return {
+    order: {
+      files,
+      limits: {
+        ...some('maxJobs', flags.maxjobs),
+        ...some('maxIdle', flags.maxidle),
+        ...some('maxPre', flags.maxpre),
+        ...some('maxPost', flags.maxpost),
+        ...some('maxHold', flags.maxhold),
+      },
+      ...some('rescueFrom', flags.dorescuefrom),
+      ...some('autoRescue', flags.autorescue === undefined ? undefined : flags.autorescue !== 0),
+      ...some('saveFile', flags.load_save),
+      ...some('priority', flags.priority),
+      ...some('configFile', flags.config),
+      ...some('batchName', flags['batch-name']),
+      ...(flags.usedagdir === true ? { useDagDir: true } : {}),
+    },
+    force: flags.force === true,
+    updateSubmit: flags.update_submit === true,
+    append: [...(flags.append ?? []), ...inserted],
+    includeEnv: flags.include_env ?? [],
+    insertEnv: flags.insert_env ?? [],
+  };
+}

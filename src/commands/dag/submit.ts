@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { Flags } from '@oclif/core';
+import { GryphusError } from '../../errors.ts';
+import type { DagSubmitted, DagSubmitRequest } from '../../index.ts';
+import { GryphusCommand, prose, word } from '../command.ts';
+import { problemLine } from '../show/dag.ts';
+import { ORDER_FLAGS, requestOf } from './order.ts';
+
+export class DagSubmit extends GryphusCommand {
+  static override strict = false;
+  static override summary = 'Submit a DAG.';
+  static override description =
+    prose(`Reads DAG files (DAGMan's language), refuses what is wrong with them, and submits the job that manages the DAG. It
+survives crashes, and can be held, released and removed like any job. HTCondor's options (-maxjobs 5) are understood.
+
+With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some failed, 2 when the DAG was removed.`);
+  static override examples = [
+    '<%= config.bin %> dag submit diamond.dag',
+    '<%= config.bin %> dag submit -maxjobs 100 -batch-name tuesday sweep.dag --wait',
+    '<%= config.bin %> dag submit -DoRescueFrom 2 diamond.dag',
+  ];
+  static override args = { files: word('DAG files; several run together as one DAG') };
+  static override flags = {
+    ...ORDER_FLAGS,
+    no_submit: Flags.boolean({ aliases: ['no-submit'], summary: 'Only write NAME.dag.condor.sub.' }),
+    wait: Flags.boolean({ summary: "Stay until the DAG has ended; exit with DAGMan's exit status." }),
+    json: Flags.boolean({ summary: 'Print JSON.' }),
+  };
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(DagSubmit);
+    const files = argv as string[];
+    if (files.length === 0) throw new GryphusError('usage', 'Name a DAG file.');
+    const inserted = flags.insert_sub_file === undefined ? [] : linesOf(flags.insert_sub_file);
+    const request = requestOf(files, flags, inserted);
+    if (flags.no_submit) return this.#writeOnly(request);
+    await this.withGryphus(flags, async (gryphus) => {
+      const dags = await gryphus.dags();
+      const submitted = await dags.submit(request);
+      this.#say(submitted, files, flags.json);
+      if (flags.wait) process.exitCode = await dags.wait(submitted.cluster);
+    });
+  }
+
+  async #writeOnly(request: DagSubmitRequest): Promise<void> {
+    const { readyDag } = await import('../../client/dag-submit.ts');
+    const { file, warnings } = readyDag(request, process.cwd());
+    for (const warning of warnings) process.stderr.write(`${problemLine(warning)}\n`);
+    process.stdout.write(`${file} is written; submit it with: gryphus submit ${file}\n`);
+  }
+
+  #say({ cluster, file, warnings }: DagSubmitted, files: readonly string[], json: boolean): void {
+    for (const warning of warnings) process.stderr.write(`${problemLine(warning)}\n`);
+    const [primary = ''] = files;
+    if (json) process.stdout.write(`${JSON.stringify({ cluster, file, log: `${primary}.dagman.out`, warnings })}\n`);
+    else process.stdout.write(`DAG ${primary} is submitted as cluster ${cluster}; its log is ${primary}.dagman.out.\n`);
+  }
+}
+
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').split('\n');
+  } catch (cause) {
+    throw new GryphusError('input-missing', `Cannot read ${JSON.stringify(file)}: ${(cause as Error).message}.`, {
+      cause,
+    });
+  }
+}

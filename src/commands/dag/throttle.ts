@@ -1,0 +1,29 @@
+import { GryphusError } from '../../errors.ts';
+import { GryphusCommand, needed, prose } from '../command.ts';
+import { ORDER_FLAGS, requestOf } from './order.ts';
+
+export class DagThrottle extends GryphusCommand {
+  static override summary = 'Change the limits of a running DAG.';
+  static override description = prose('What is in the queue stays there; 0 is no limit.');
+  static override examples = ['<%= config.bin %> dag throttle diamond.dag --maxjobs 20'];
+  static override args = { dag: needed('a cluster or a DAG file') };
+  static override flags = {
+    maxjobs: ORDER_FLAGS.maxjobs,
+    maxidle: ORDER_FLAGS.maxidle,
+    maxpre: ORDER_FLAGS.maxpre,
+    maxpost: ORDER_FLAGS.maxpost,
+    maxhold: ORDER_FLAGS.maxhold,
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(DagThrottle);
+    const limits = requestOf([], flags, []).order.limits ?? {};
+    if (Object.keys(limits).length === 0) {
+      throw new GryphusError('usage', 'Say which limit: --maxjobs, --maxidle, --maxpre, --maxpost or --maxhold.');
+    }
+    await this.withGryphus(flags, async (gryphus) => {
+      const { cluster } = await (await gryphus.dags()).throttle(args.dag, limits);
+      process.stdout.write(`DAG ${cluster} has new limits.\n`);
+    });
+  }
+}

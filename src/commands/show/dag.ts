@@ -1,0 +1,81 @@
+import type { DagStatus } from '../../index.ts';
+import { longDate } from './dates.ts';
+import { tableLines } from './table.ts';
+import type { Width } from './width.ts';
+
+/** `x.dag:3 warning: … → mend`. */
+export function problemLine(problem: {
+  readonly file: string;
+  readonly line: number;
+  readonly severity: string;
+  readonly command?: string;
+  readonly message: string;
+  readonly mend?: string;
+}): string {
+  const { file, line, severity, command, message, mend } = problem;
+  const about = command === undefined ? '' : `${command}: `;
+  return `${file}:${line}: ${severity}: ${about}${message}${mend === undefined ? '' : `\n  → ${mend}`}`;
+}
+
+/** All DAGs in the queue, a line each. */
+export function dagTable(dags: readonly DagStatus[], width: Width): string[] {
+  if (dags.length === 0) return ['No DAGs are in the queue.'];
+  const heads = [
+    'ID',
+    'BATCH_NAME',
+    'SUBMITTED',
+    ' DONE',
+    ' PRE',
+    ' RUN',
+    ' POST',
+    ' READY',
+    ' WAIT',
+    ' FAIL',
+    ' TOTAL',
+    'STATE',
+  ];
+  const rows = dags.map((dag) => [
+    String(dag.cluster),
+    dag.batchName,
+    longDate(dag.submitted * 1000),
+    ...countsOf(dag),
+    stateOf(dag),
+  ]);
+  return tableLines(heads, rows, width);
+}
+
+function countsOf({ progress: p }: DagStatus): string[] {
+  if (p === undefined) return ['-', '-', '-', '-', '-', '-', '-', '-'];
+  return [p.done, p.pre, p.queued, p.post, p.ready, p.unready, p.failed, p.total].map(String);
+}
+
+function stateOf({ manager, exitCode, progress }: DagStatus): string {
+  if (exitCode !== undefined) return exitCode === 0 ? 'done' : `ended with ${exitCode}`;
+  if (manager === 'gone') return 'removed';
+  return progress?.status === 'DAG_STATUS_HALTED' ? 'halted' : manager;
+}
+
+/** One DAG: how far it is, what it waits for, what failed. */
+export function dagLines(dag: DagStatus, bar: (fraction: number) => string, width: Width): string[] {
+  const { progress: p } = dag;
+  const lines = [
+    `DAG ${dag.cluster} (${dag.files.join(' ')}) in ${dag.directory}: ${stateOf(dag)}`,
+    `Batch name: ${dag.batchName}; submitted ${longDate(dag.submitted * 1000)}`,
+  ];
+  if (p === undefined)
+    return [...lines, dag.manager === 'gone' ? '' : 'Its manager has not begun yet.'].filter(Boolean);
+  const heads = [' DONE', ' PRE', ' RUN', ' POST', ' READY', ' WAIT', ' FAILED', ' FUTILE', ' HELD', ' TOTAL'];
+  const counts = [p.done, p.pre, p.queued, p.post, p.ready, p.unready, p.failed, p.futile, p.held, p.total].map(String);
+  lines.push('', bar(p.fraction), '', ...tableLines(heads, [counts], width));
+  if (p.criticalPath.nodes.length > 0) {
+    const shown = p.criticalPath.nodes.slice(0, 8).map(({ node }) => node);
+    const more = p.criticalPath.nodes.length - shown.length;
+    lines.push(
+      '',
+      `Critical path (${p.criticalPath.nodes.length} nodes): ${shown.join(' → ')}${more > 0 ? ` → ${more} more` : ''}`,
+    );
+    if (dag.exitCode === undefined) lines.push(p.criticalPath.waitsFor);
+  }
+  if (p.failures.length > 0) lines.push('', 'Failed:', ...p.failures.map(({ node, error }) => `  ${node}: ${error}`));
+  return lines;
+}

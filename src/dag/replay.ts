@@ -1,0 +1,30 @@
+import { Engine } from './engine/engine.ts';
+import type { DagGraph } from './graph.ts';
+import { diskFiles } from './local.ts';
+import { type DagRun, limitsOf, prepare } from './manager/prepare.ts';
+import type { JournalEntry } from './manager/world.ts';
+import { type DagProgress, progressOf } from './progress.ts';
+
+/** A DAG as its manager sees it, made from its journal by somebody else. */
+export interface ReplayedDag {
+  readonly dag: DagGraph;
+  readonly engine: Engine;
+  progress(): DagProgress;
+}
+
+/** Plays a journal; nothing is done or written. `undefined` where the DAG has not begun, or is not the same any more. */
+export function replayDag(run: DagRun, root: string, entries: readonly JournalEntry[]): ReplayedDag | undefined {
+  const [first, ...rest] = entries;
+  if (first?.begin === undefined) return undefined;
+  const { loaded, begin } = prepare(run, diskFiles(root), first.begin);
+  if (loaded.problems.some((problem) => problem.severity === 'error')) return undefined;
+  const engine = new Engine(loaded.dag, {
+    settings: loaded.settings,
+    limits: limitsOf(run, loaded.settings),
+    dagmanId: run.dagmanId,
+    firstSequence: begin.firstSequence,
+  });
+  engine.start(first.at);
+  for (const entry of rest) engine.step(entry.events, entry.at);
+  return { dag: loaded.dag, engine, progress: () => progressOf(engine.core) };
+}
