@@ -11,7 +11,6 @@ import { openQueue, type Queue } from '../queue/api.ts';
 import { act, edit } from './act.ts';
 import { runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
-import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons } from './daemon-status.ts';
 import { loginAtDesk } from './login.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
@@ -101,12 +100,6 @@ export class Gryphus {
   /** Acknowledged when the jobs are on disk (DESIGN.md, invariant 1). */
   submit(request: SubmitRequest): Promise<Submitted> {
     return submitCluster(this.#queue, request, this.#paths, this.owner);
-  }
-
-  /** DAGs: submit, look at, steer. */
-  async dags(): Promise<DagClient> {
-    const { DagClient } = await import('./dag.ts');
-    return new DagClient(this.#queue, this.#paths, this.owner);
   }
 
   /** DAGs: submit, look at, steer. */
