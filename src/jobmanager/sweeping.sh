@@ -51,7 +51,8 @@ sweep_cache() {
     set -- jobs/*/spec
     set -f
     used=
-    [ ! -e "$1" ] || used=$(LC_ALL=C awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' "$@")
+    # What is used must be known for certain before anything is deleted.
+    [ ! -e "$1" ] || used=$(find jobs -name spec -type f -exec awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' {} +) || return 0
     count=0
     # shellcheck disable=SC2044 # hashes have no blanks
     for file in $(find cache -type f ! -newer cache-swept 2>/dev/null); do
