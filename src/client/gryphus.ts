@@ -21,6 +21,7 @@ import type {
   Action,
   ActionRequest,
   ActionResult,
+  AdText,
   AskUser,
   AuditEntry,
   CheckStep,
@@ -197,6 +198,12 @@ export class Gryphus {
 
   async sites(): Promise<readonly SiteStatus[]> {
     return siteStatuses(this.#queue, await loadSites(this.#paths));
+  }
+
+  /** The sites' ClassAds, as jobs without `grid_resource` are matched with them; those for which `constraint` is true. */
+  async siteAds(constraint?: string): Promise<readonly AdText[]> {
+    const { siteAds } = await import('./site-ads.ts');
+    return siteAds(this.#queue, await loadSites(this.#paths), constraint);
   }
 
   /** Goes through a site step by step, and says what to mend. */

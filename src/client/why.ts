@@ -1,7 +1,7 @@
 import type { SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
-import { LIFE, type State } from '../job/life.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
+import { adOf, readNumber, readString } from '../job/values.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { type ConnectionView, connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
@@ -11,7 +11,8 @@ export async function whyOf(queue: Queue, job: JobRecord, sites: ReadonlyMap<str
   const connection = job.site === '' ? undefined : await connectionOf(queue, job.manager, job.site);
   const details: string[] = [];
   const suggestions: string[] = [];
-  const summary = summaryOf(job, connection, sites.get(job.site));
+  const choice = await choiceOf(queue, job, sites);
+  const summary = choice.summary ?? summaryOf(job, connection, sites.get(job.site));
   const words = readString(job.attrs, 'GridJobStatus');
   if (words !== undefined && LIFE[job.state].shows !== 'held') details.push(`Site ${job.site} says: ${words}.`);
   const id = readString(job.attrs, 'GridJobId');
@@ -21,7 +22,8 @@ export async function whyOf(queue: Queue, job: JobRecord, sites: ReadonlyMap<str
     if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
     else suggestions.push(`gryphus site test ${job.site}`);
   }
-  if (job.state === 'idle') details.push(...(await ahead(queue, job, sites.get(job.site))));
+  details.push(...choice.details);
+  if (job.state === 'idle' && job.site !== '') details.push(...(await ahead(queue, job, sites.get(job.site))));
   if (LIFE[job.state].shows === 'held') suggestions.push(`gryphus release ${formatJobId(job.id)}`);
   return { id: job.id, state: job.state, summary, details, suggestions };
 }
@@ -51,11 +53,33 @@ function summaryOf(job: JobRecord, connection: ConnectionView | undefined, site:
     return `It is held: ${reason} (code ${readNumber(job.attrs, 'HoldReasonCode') ?? 0})`;
   }
   if (job.state !== 'idle') return (WAITS[job.state] ?? '').replace('SITE', job.site);
-  if (job.site === '') return 'It has not been given to a site yet.';
   if (!site) return `It waits for site ${job.site}, which is not configured any more.`;
   if (connection?.connection === 'needs-login') return `It waits for site ${job.site}, which needs your log-in.`;
   if (connection && connection.connection !== 'up') return `It waits for site ${job.site}, which cannot be used now.`;
   return `It waits here for a place at site ${job.site}.`;
+}
+
+/** What the broker has to say of a job that is its to place. */
+async function choiceOf(
+  queue: Queue,
+  job: JobRecord,
+  sites: ReadonlyMap<string, SiteRecord>,
+): Promise<{ readonly summary?: string; readonly details: readonly string[] }> {
+  const because = readString(job.attrs, 'GryphusChoice');
+  const unplaced = job.site === '' && job.state === 'idle';
+  if (!unplaced && because === undefined) return { details: [] };
+  const { explainChoice, turnedAway } = await import('../broker/explain.ts');
+  const { candidates } = await import('./site-ads.ts');
+  const [ad, all, now] = [adOf(job.attrs), await candidates(queue, sites), Math.floor(Date.now() / 1000)];
+  const tried = readString(job.attrs, 'GryphusTakenBackFrom');
+  const earlier = tried === undefined ? [] : [`It was taken back from ${tried}, where it had waited too long.`];
+  if (!unplaced) {
+    const waits = JOB_STATUS[LIFE[job.state].shows] === JOB_STATUS.idle;
+    const others = waits ? turnedAway(ad, all, now) : [];
+    return { details: [`The broker chose ${job.site}, ${because}.`, ...earlier, ...others] };
+  }
+  const { summary, details } = explainChoice(ad, all, now);
+  return { summary, details: [...earlier, ...details] };
 }
 
 async function ahead(queue: Queue, job: JobRecord, site: SiteRecord | undefined): Promise<string[]> {

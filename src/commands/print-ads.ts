@@ -1,7 +1,6 @@
-import type { JobView } from '../index.ts';
 import { Out } from './command.ts';
 import { jsonAds, longAd, XML_HEAD, XML_TAIL, xmlAd } from './show/ads.ts';
-import { autoformat, parseFormat } from './show/autoformat.ts';
+import { autoformat, parseFormat, type Shown } from './show/autoformat.ts';
 import { evaluator } from './evaluate.ts';
 
 interface Form {
@@ -13,14 +12,14 @@ interface Form {
   readonly 'af-format'?: string;
 }
 
-/** Jobs as ClassAds, in the form that was asked for; `-long` without one. */
-export async function printAds(jobs: AsyncIterable<JobView>, form: Form): Promise<void> {
+/** ClassAds of jobs or sites, in the form that was asked for; `-long` without one. */
+export async function printAds(jobs: AsyncIterable<Shown>, form: Form): Promise<void> {
   const out = new Out();
   if (form.af) {
     const format = parseFormat(form['af-format'] ?? '');
     const evaluate = await evaluator();
     if (format.heads) {
-      const all: JobView[] = [];
+      const all: Shown[] = [];
       for await (const job of jobs) all.push(job);
       for (const line of autoformat(all, form.af, format, evaluate)) out.line(line);
     } else {

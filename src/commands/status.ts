@@ -1,13 +1,39 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
-import type { DaemonStatus, SiteStatus } from '../index.ts';
+import type { AdText, DaemonStatus, SiteStatus } from '../index.ts';
 import { GryphusCommand, prose, terminalWidth } from './command.ts';
+import { printAds } from './print-ads.ts';
+import type { Shown } from './show/autoformat.ts';
+import { siteAdLines } from './show/site-ads.ts';
 import { statusLines } from './show/status.ts';
 
 export class Status extends GryphusCommand {
   static override summary = 'Show the daemons, the queue and the sites; starts nothing.';
-  static override description = prose('Exit status 3 where the Scheduler is not running.');
-  static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
+  static override description =
+    prose(`Exit status 3 where the Scheduler is not running. With --sites, or with an option that is about ClassAds, only the
+sites, as the broker matches jobs with them.`);
+  static override examples = [
+    '<%= config.bin %> status',
+    '<%= config.bin %> status --sites',
+    `<%= config.bin %> status --constraint 'FreeCpus > 8 && Cost == 0' -af Name FreeCpus`,
+  ];
+  static override flags = {
+    json: Flags.boolean({ summary: 'A JSON object; of the sites, an array of ClassAds.' }),
+    sites: Flags.boolean({ summary: 'A table of the sites: cores, jobs, measured waits and run times (min:s).' }),
+    constraint: Flags.string({
+      char: 'c',
+      helpValue: '<expression>',
+      summary: 'Only sites for which this ClassAd expression is true.',
+    }),
+    long: Flags.boolean({ char: 'l', summary: "The sites' whole ClassAds." }),
+    af: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: '<attribute>',
+      summary: 'Values of attributes or expressions of the sites; written -af:LETTERS A B … as in HTCondor.',
+    }),
+    'af-format': Flags.string({ hidden: true, default: '' }),
+  };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Status);
@@ -18,22 +44,32 @@ export class Status extends GryphusCommand {
       managers: [],
     };
     let sites: readonly SiteStatus[] = [];
+    let ads: readonly AdText[] = [];
+    const ofSites = flags.sites || flags.long || flags.af !== undefined || flags.constraint !== undefined;
     try {
       await this.withGryphus(
         flags,
         async (gryphus) => {
           status = await gryphus.status();
-          sites = await gryphus.sites();
+          if (ofSites) ads = await gryphus.siteAds(flags.constraint);
+          else sites = await gryphus.sites();
         },
         false,
       );
     } catch (error) {
       if (!(error instanceof GryphusError) || error.code !== 'queue-unavailable') throw error;
     }
-    const lines = flags.json
-      ? [JSON.stringify({ ...status, sites }, undefined, 2)]
-      : statusLines(status, sites, terminalWidth());
-    process.stdout.write(`${lines.join('\n')}\n`);
     if (!status.running) process.exitCode = 3;
+    if (ofSites && (flags.long || flags.json || flags.af)) return printAds(shown(ads), flags);
+    const lines = ofSites
+      ? siteAdLines(ads, terminalWidth())
+      : flags.json
+        ? [JSON.stringify({ ...status, sites }, undefined, 2)]
+        : statusLines(status, sites, terminalWidth());
+    process.stdout.write(`${lines.join('\n')}\n`);
   }
+}
+
+async function* shown(ads: readonly AdText[]): AsyncGenerator<Shown> {
+  for (const ad of ads) yield { ad };
 }

@@ -4,7 +4,7 @@ import { roomFor } from '../broker/load.ts';
 import { knownSites, measuresOf, saveMeasures } from '../broker/known-sites.ts';
 import { observe, type Sample } from '../broker/measures.ts';
 import { SampleTaker } from '../broker/samples.ts';
-import type { Candidate } from '../broker/sites.ts';
+import type { Candidate, KnownSite } from '../broker/sites.ts';
 import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { BROKER, WANTED_UNTIL } from '../gridmanager/survey.ts';
@@ -32,6 +32,10 @@ const MOST = 10_000;
 /** Jobs at sites are looked at so often, milliseconds. */
 const LOOK_BACK_MS = 5_000;
 
+/** A first choice waits so long for sites that have not answered yet, milliseconds. */
+const LISTEN_MS = 10_000;
+const GONE: ReadonlySet<string> = new Set(['down', 'needs-login', 'refused']);
+
 /** The personal resource broker (Condor-G, section 4.4): gives jobs without a site to the site that suits them best. */
 export class Broker implements Listener {
   readonly #options: BrokerOptions;
@@ -39,6 +43,8 @@ export class Broker implements Listener {
   /** Clusters, and whether their jobs are the broker's to place. */
   readonly #ours = new Map<number, boolean>();
   #lookedBackAt = 0;
+  /** Unix milliseconds. */
+  #listenUntil: number | undefined;
 
   constructor(options: BrokerOptions) {
     this.#options = options;
@@ -75,7 +81,9 @@ export class Broker implements Listener {
     if (managers.length === 0 && waiting.length === 0) return;
     const now = Math.floor(this.#now() / 1000);
     const records = await loadSites();
-    const sites = (await knownSites(queue, records)).map((site) => candidateOf(site, now));
+    const known = await knownSites(queue, records);
+    const sites = known.map((site) => candidateOf(site, now));
+    if (managers.length > 0 && this.#shouldListen(known)) return;
     const room = sites.reduce((sum, { load }) => sum + roomFor(load, 1), 0);
     for (const { manager, jobs } of room > 0 ? managers : []) {
       // Most rounds fill a few places; only where the first jobs suit nowhere, those behind them are read.
@@ -84,6 +92,18 @@ export class Broker implements Listener {
       if (placed === 0 && jobs > first) await this.#choose(manager, MOST, sites, records, lease);
     }
     if (waiting.length > 0) await this.#takeBack(waiting, sites, lease);
+  }
+
+  /** Sites that were not heard of yet are given a moment to say what they have. */
+  #shouldListen(sites: readonly KnownSite[]): boolean {
+    const now = this.#now();
+    const silent = sites.some(
+      ({ survey, connection }) =>
+        (survey === undefined || survey.validUntil < now) && !GONE.has(connection?.connection ?? 'unused'),
+    );
+    if (!silent) this.#listenUntil = undefined;
+    else this.#listenUntil ??= now + LISTEN_MS;
+    return this.#listenUntil !== undefined && now < this.#listenUntil && this.#listenUntil - now <= LISTEN_MS;
   }
 
   async #choose(

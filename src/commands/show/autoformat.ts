@@ -1,4 +1,4 @@
-import type { JobView } from '../../index.ts';
+import type { AdText, JobId } from '../../index.ts';
 import { GryphusError } from '../../errors.ts';
 import { formatJobId } from '../../job/ids.ts';
 import { lookup } from './ad.ts';
@@ -43,17 +43,23 @@ export function parseFormat(letters: string): Format {
   };
 }
 
-/** The value of an expression over a job's ad, printed; strings in quotes if asked for. */
-export type Evaluate = (expression: string, ad: JobView['ad'], quoted: boolean) => string;
+/** An ad to be printed; a job's with its id. */
+export interface Shown {
+  readonly id?: JobId;
+  readonly ad: AdText;
+}
+
+/** The value of an expression over an ad, printed; strings in quotes if asked for. */
+export type Evaluate = (expression: string, ad: AdText, quoted: boolean) => string;
 
 /** `condor_q -af`: one line a job, or a table with heads. */
 export function* autoformat(
-  jobs: Iterable<JobView>,
+  jobs: Iterable<Shown>,
   wanted: readonly string[],
   format: Format,
   evaluate: Evaluate,
 ): Generator<string> {
-  const value = (job: JobView, name: string) =>
+  const value = (job: Shown, name: string) =>
     format.raw ? (lookup(job.ad, name) ?? 'undefined') : evaluate(name, job.ad, format.quoted);
   if (!format.heads) {
     for (const job of jobs)
@@ -65,7 +71,7 @@ export function* autoformat(
     return;
   }
   const rows = [...jobs].map((job) => [
-    ...(format.id ? [formatJobId(job.id)] : []),
+    ...(format.id ? [idOf(job)] : []),
     ...wanted.map((name) => value(job, name)),
   ]);
   const heads = [...(format.id ? [' ID '] : []), ...wanted];
@@ -74,9 +80,13 @@ export function* autoformat(
     yield row.map((cell, i) => padEnd(cell, widths[i] ?? 0)).join(format.tab ? '\t' : ' ');
 }
 
-function line(job: JobView, cells: readonly (readonly [string, string])[], format: Format): string {
+function idOf({ id }: Shown): string {
+  return id === undefined ? '' : formatJobId(id);
+}
+
+function line(job: Shown, cells: readonly (readonly [string, string])[], format: Format): string {
   const texts = cells.map(([name, text]) => (format.labels ? `${name} = ${text}` : text));
   const separator = (format.comma ? ',' : '') + (format.newline ? '\n' : format.tab ? '\t' : ' ');
-  const id = format.id ? `${formatJobId(job.id)}${format.newline ? '\n' : format.tab ? '\t' : ' '}` : '';
+  const id = format.id ? `${idOf(job)}${format.newline ? '\n' : format.tab ? '\t' : ' '}` : '';
   return `${format.between ? '\n' : ''}${id}${texts.join(separator)}`;
 }
