@@ -1,3 +1,4 @@
+import { released } from '../gridmanager/hold.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { quoted, readNumber } from '../job/values.ts';
@@ -18,7 +19,10 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
   const flush = async () => {
     const changes = batch.map((job) => changeFor(action, job, request.reason, user));
     const answers = changes.length === 0 ? [] : await queue.transitionMany(changes);
-    batch.forEach((job, i) => results.push(resultOf(action, job, answers[i])));
+    const gone = action === 'remove' && request.force === true ? await letGo(queue, batch) : new Set<JobRecord>();
+    batch.forEach((job, i) =>
+      results.push(gone.has(job) ? { id: job.id, result: 'done', words: GONE } : resultOf(action, job, answers[i])),
+    );
     batch = [];
   };
   await factories(queue, action, request);
@@ -32,6 +36,15 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
     if (!seen.has(formatJobId(id))) results.push(notFound(id));
   }
   return results;
+}
+
+/** Lets removed jobs go although no site has confirmed it; which of them left by this. */
+async function letGo(queue: Queue, jobs: readonly JobRecord[]): Promise<ReadonlySet<JobRecord>> {
+  if (jobs.length === 0) return new Set();
+  const answers = await queue.transitionMany(
+    jobs.map(({ id }): Change => ({ id, event: 'withdrawn', from: 'removing' })),
+  );
+  return new Set(jobs.filter((_, i) => answers[i]?.ok));
 }
 
 /** Sets attributes of what is selected. */
@@ -69,7 +82,7 @@ function changeFor(action: Action, job: JobRecord, reason: string | undefined, u
         id: job.id,
         event: 'hold',
         set: {
-          HoldReason: quoted(reason ?? `via gryphus hold (by user ${user})`),
+          HoldReason: quoted(by(user, reason ?? 'via gryphus hold')),
           HoldReasonCode: String(BY_USER),
           HoldReasonSubCode: '0',
           NumHolds: String((readNumber(job.attrs, 'NumHolds') ?? 0) + 1),
@@ -80,12 +93,8 @@ function changeFor(action: Action, job: JobRecord, reason: string | undefined, u
         id: job.id,
         event: 'release',
         set: {
-          ReleaseReason: quoted(reason ?? `via gryphus release (by user ${user})`),
-          LastHoldReason: job.attrs.get('HoldReason') ?? null,
-          LastHoldReasonCode: job.attrs.get('HoldReasonCode') ?? null,
-          HoldReason: null,
-          HoldReasonCode: null,
-          HoldReasonSubCode: null,
+          ...released(job),
+          ReleaseReason: quoted(by(user, reason ?? 'via gryphus release')),
         },
       };
     case 'remove':
@@ -94,9 +103,14 @@ function changeFor(action: Action, job: JobRecord, reason: string | undefined, u
       return {
         id: job.id,
         event: 'remove',
-        set: { RemoveReason: quoted(reason ?? `via gryphus rm (by user ${user})`) },
+        set: { RemoveReason: quoted(by(user, reason ?? 'via gryphus rm')) },
       };
   }
+}
+
+/** As HTCondor's log and ads end a user's reason (recorded). */
+function by(user: string, reason: string): string {
+  return `${reason} (by user ${user})`;
 }
 
 const ALREADY: Readonly<Record<Action, { readonly shows: readonly string[]; readonly words: string }>> = {
@@ -104,6 +118,8 @@ const ALREADY: Readonly<Record<Action, { readonly shows: readonly string[]; read
   release: { shows: [], words: 'not held to be released' },
   remove: { shows: ['removing', 'removed'], words: 'already marked for removal' },
 };
+/** condor_rm's words. */
+const GONE = 'removed locally (remote state unknown)';
 const DONE: Readonly<Record<Action, string>> = { hold: 'held', release: 'released', remove: 'marked for removal' };
 
 function resultOf(action: Action, job: JobRecord, answer: ChangeResult | undefined): ActionResult {

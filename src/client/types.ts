@@ -52,6 +52,8 @@ export type Action = 'hold' | 'release' | 'remove';
 export interface ActionRequest extends Selection {
   /** Shown as HoldReason, ReleaseReason or RemoveReason. */
   readonly reason?: string;
+  /** Of remove: the job leaves the queue at once, whatever its site still does; `audit` finds what is left there. */
+  readonly force?: boolean;
 }
 
 /** What became of each job that an action named. */

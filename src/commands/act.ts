@@ -22,7 +22,13 @@ abstract class Act extends GryphusCommand {
 
   protected async act(
     words: readonly string[],
-    flags: { home?: string | undefined; constraint?: string | undefined; all: boolean; reason?: string | undefined },
+    flags: {
+      home?: string | undefined;
+      constraint?: string | undefined;
+      all: boolean;
+      reason?: string | undefined;
+      force?: boolean;
+    },
   ): Promise<void> {
     const named = targets({ words, ...flags });
     if (named.length === 0) {
@@ -35,6 +41,7 @@ abstract class Act extends GryphusCommand {
         const results = await gryphus.act(this.action, {
           ...target,
           ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+          ...(flags.force === true ? { force: true } : {}),
         });
         for (const { ok, line } of actionLines(this.action, target, results)) {
           (ok ? process.stdout : process.stderr).write(`${line}\n`);
@@ -92,7 +99,13 @@ Exit status 1 where a job could not be removed.`);
     `<%= config.bin %> rm --constraint 'JobStatus == 5 && HoldReasonCode == 12'`,
   ];
   static override args = ARGS;
-  static override flags = FLAGS;
+  static override flags = {
+    ...FLAGS,
+    force: Flags.boolean({
+      aliases: ['forcex'],
+      summary: 'Forget the jobs at once, whatever their site still does (see `site audit`).',
+    }),
+  };
   protected readonly action = 'remove';
 
   async run(): Promise<void> {

@@ -1,4 +1,6 @@
+import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
+import { readNumber, readString } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 import type { Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
@@ -33,7 +35,11 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
     const job = byKey.get(key);
     if (!job || !outcome.ok) continue;
     await ctx.spool.remove(key);
-    changes.push({ ...of(job), event: 'withdrawn', ...(job.state === 'withdrawing' ? backToTheBroker(job) : {}) });
+    changes.push({
+      ...of(job),
+      event: 'withdrawn',
+      ...(job.state === 'withdrawing' ? backToTheBroker(job) : { set: brokenOff(job) }),
+    });
   }
   for (const [key, outcome] of outcomes) {
     const job = byKey.get(key);
@@ -62,4 +68,13 @@ function backToTheBroker(job: JobRecord): Pick<Change, 'route' | 'set'> {
     route: { manager: job.manager, site: '' },
     set: { GridResource: null, GridJobId: null, GridJobStatus: null, GryphusRoutedAt: null },
   };
+}
+
+/** A run that was stopped counts, as one that ended does: from its start until somebody wanted it stopped. */
+function brokenOff(job: JobRecord): AttrTexts {
+  const started = readNumber(job.attrs, 'JobCurrentStartDate');
+  if (started === undefined || readString(job.attrs, 'GridJobStatus') === 'DONE') return {};
+  const wall = Math.max(0, job.since - started);
+  const before = readNumber(job.attrs, 'RemoteWallClockTime') ?? 0;
+  return { RemoteWallClockTime: `${before + wall}.0`, LastRemoteWallClockTime: `${wall}.0` };
 }

@@ -1,5 +1,5 @@
 import type { GryphusError } from '../errors.ts';
-import type { AttrTexts } from '../job/attrs.ts';
+import type { Attrs, AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
 import type { Refusal } from '../site/contract.ts';
 
@@ -18,6 +18,18 @@ const CODES: Readonly<Record<Refusal['code'], number>> = {
 /** Why a job is held, as HTCondor's attributes. */
 export function holdAttributes(reason: string, code: number, subCode = 0): AttrTexts {
   return { HoldReason: quoted(reason), HoldReasonCode: String(code), HoldReasonSubCode: String(subCode) };
+}
+
+/** What a release makes of the hold's attributes. */
+export function released({ attrs }: { readonly attrs: Attrs }): AttrTexts {
+  return {
+    LastHoldReason: attrs.get('HoldReason') ?? null,
+    LastHoldReasonCode: attrs.get('HoldReasonCode') ?? null,
+    LastHoldReasonSubCode: attrs.get('HoldReasonSubCode') ?? null,
+    HoldReason: null,
+    HoldReasonCode: null,
+    HoldReasonSubCode: null,
+  };
 }
 
 export function holdByError(error: GryphusError): AttrTexts {

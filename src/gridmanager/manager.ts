@@ -9,7 +9,7 @@ import type { CredentialGate } from './credential-gate.ts';
 import type { HealthView } from './health.ts';
 import { HAS_PLACE, type Lane, LANES, lanesWanted } from './lanes.ts';
 import { SiteProxies } from './proxies.ts';
-import { SiteAgent } from './site-agent.ts';
+import { isAboutTheSite, SiteAgent } from './site-agent.ts';
 import { BROKER, WANTED_UNTIL } from './survey.ts';
 
 export interface ManagerOptions {
@@ -34,6 +34,8 @@ interface OpenSite {
 
 const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
+/** A site that could not be opened is tried again after so long, milliseconds. */
+const UNOPENED_MS = 15_000;
 /** Events that come together are looked at together, milliseconds. */
 const GATHER_MS = 15;
 /** Lost wake-ups cost at most so long, milliseconds. */
@@ -46,6 +48,8 @@ const LOOK_AROUND_MS = 30_000;
 export class GridManager {
   readonly #options: ManagerOptions;
   readonly #sites = new Map<string, Promise<OpenSite>>();
+  /** Sites that could not be opened, and why: each is told of once. */
+  readonly #unopenable = new Map<string, string>();
   readonly #blobs = new BlobIndex();
   readonly #spool: AttemptSpool;
   readonly #stop = new AbortController();
@@ -121,11 +125,20 @@ export class GridManager {
   async #round(name: string, lane: Lane): Promise<number | undefined> {
     if (this.#stop.signal.aborted) return undefined;
     this.#busyAt = this.#now();
-    const { agent } = await this.#siteOf(name);
-    const again = await agent.round(lane);
+    const open = await this.#siteOf(name).catch((thrown: unknown) => this.#unopened(name, thrown));
+    if (!open) return UNOPENED_MS;
+    const again = await open.agent.round(lane);
     this.#busyAt = this.#now();
     if (lane !== 'watch' || again === undefined) return again;
     return (await this.#hasWork(name, 'watch')) ? again : undefined;
+  }
+
+  /** A site that cannot be opened (it is not configured any more, say) is told of, and the other sites go on. */
+  async #unopened(name: string, thrown: unknown): Promise<undefined> {
+    if (!isAboutTheSite(thrown)) throw thrown;
+    if (this.#unopenable.get(name) === thrown.message) return;
+    this.#unopenable.set(name, thrown.message);
+    await this.#tell(name, { connection: 'refused', words: thrown.message, since: this.#now() });
   }
 
   #siteOf(name: string): Promise<OpenSite> {

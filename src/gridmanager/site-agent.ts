@@ -59,7 +59,7 @@ export class SiteAgent {
       await this.#good();
       return again;
     } catch (thrown) {
-      if (!(thrown instanceof GryphusError) || !ABOUT_THE_SITE.has(thrown.code)) throw thrown;
+      if (!isAboutTheSite(thrown)) throw thrown;
       return this.#bad(thrown);
     }
   }
@@ -98,7 +98,11 @@ export class SiteAgent {
   }
 }
 
-/** Failures that say something of the site and nothing of us; a job is never failed for one (invariant 5). */
+/** A failure that says something of the site and nothing of us; a job is never failed for one (invariant 5). */
+export function isAboutTheSite(thrown: unknown): thrown is GryphusError {
+  return thrown instanceof GryphusError && ABOUT_THE_SITE.has(thrown.code);
+}
+
 const ABOUT_THE_SITE: ReadonlySet<string> = new Set([
   'site-unreachable',
   'site-busy',

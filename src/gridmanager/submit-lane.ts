@@ -1,4 +1,5 @@
 import { GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { quoted } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
@@ -47,7 +48,7 @@ async function take(ctx: SiteContext, { budget, placed }: SubmitState, most: num
   crashPoint('gm.before-take');
   const results = await commitChanges(
     ctx,
-    idle.map((job): Change => ({ id: job.id, event: 'take', from: 'idle', set: FRESH })),
+    idle.map((job): Change => ({ id: job.id, event: 'take', from: 'idle', set: fresh(job) })),
   );
   crashPoint('gm.saved-take');
   budget.spend(idle.length);
@@ -57,8 +58,15 @@ async function take(ctx: SiteContext, { budget, placed }: SubmitState, most: num
   });
 }
 
-/** What an earlier attempt left in the ad and a new one must not show. */
+/** What an earlier attempt left in the ad and a new one must not show: it has not started, whatever that one did. */
+function fresh({ attrs }: JobRecord): AttrTexts {
+  const started = attrs.get('JobCurrentStartDate');
+  return { ...FRESH, ...(started === undefined ? {} : { JobLastStartDate: started }) };
+}
+
 const FRESH = {
+  JobCurrentStartDate: null,
+  JobCurrentStartExecutingDate: null,
   GridJobId: null,
   GridJobStatus: null,
   ExitBySignal: null,

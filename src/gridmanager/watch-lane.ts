@@ -19,11 +19,19 @@ export interface WatchState {
   /** Reports were passed over: the next poll asks for everything. */
   afresh: boolean;
   pollMs: number;
+  /** What the site said of attempts whose promise is not recorded here yet: heard again in the next round. */
+  early: readonly Report[];
   readonly followed: Followed;
 }
 
 export function freshWatch(ctx: SiteContext): WatchState {
-  return { cursor: undefined, afresh: false, pollMs: ctx.record.limits.pollMin * 1000, followed: new Followed() };
+  return {
+    cursor: undefined,
+    afresh: false,
+    pollMs: ctx.record.limits.pollMin * 1000,
+    early: [],
+    followed: new Followed(),
+  };
 }
 
 /**
@@ -38,7 +46,7 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
   const answer = await ctx.site.poll({
     cursor: state.cursor,
     follow: state.followed.next(),
-    waitMs: state.cursor === undefined ? 0 : await patience(ctx, state),
+    waitMs: state.cursor === undefined ? 0 : state.early.length > 0 ? EARLY_MS : await patience(ctx, state),
   });
   crashPoint('gm.after-poll');
   const streamed = await state.followed.store(ctx, answer.chunks);
@@ -56,6 +64,8 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
 /** While somebody follows a job's output, and a little while jobs write some, the site is asked more often. */
 const FOLLOWED_MS = 500;
 const STREAMING_MS = 5000;
+/** The promise that an early report belongs to is being written down now. */
+const EARLY_MS = 50;
 
 async function patience(ctx: SiteContext, state: WatchState): Promise<number> {
   if (state.followed.size === 0) return state.pollMs;
@@ -76,12 +86,16 @@ async function record(
   answer: PollAnswer,
   expected: ReadonlyMap<AttemptKey, JobRecord> | undefined,
 ): Promise<boolean> {
-  const jobs = expected ?? (await named(ctx, answer.reports));
+  const reports = latest([...state.early, ...answer.reports]);
+  const others = reports.filter(({ key }) => !expected?.has(key));
+  const jobs = new Map([...(expected ?? []), ...(await named(ctx, others))]);
   const changes: Change[] = [];
   const said = new Set<AttemptKey>();
-  for (const report of answer.reports) {
+  const early: Report[] = [];
+  for (const report of reports) {
     said.add(report.key);
     const job = jobs.get(report.key);
+    if (job?.state === 'prepared' && report.is !== 'prepared') early.push(report);
     if (!job || LIFE[job.state].does !== 'watch') continue;
     const change = changeOf(ctx, job, report);
     if (change) changes.push(change);
@@ -92,9 +106,15 @@ async function record(
     for (const [key, job] of expected) if (!said.has(key)) changes.push(forgotten(ctx, job));
   }
   await commitChanges(ctx, changes);
+  state.early = early;
   if (changes.some((change) => change.event === 'ended' || change.event === 'refused')) ctx.wake('results');
   if (changes.some((change) => change.event === 'lost')) ctx.wake('submit');
   return changes.some((change) => change.event !== undefined);
+}
+
+/** The last word on each attempt. */
+function latest(reports: readonly Report[]): readonly Report[] {
+  return [...new Map(reports.map((report) => [report.key, report])).values()];
 }
 
 /** The jobs that a partial answer speaks of, in their present attempt; reports of older attempts are nobody's. */
@@ -146,9 +166,7 @@ export function startAttributes(ctx: SiteContext, job: JobRecord, report: Report
   return {
     JobCurrentStartDate: at,
     JobCurrentStartExecutingDate: at,
-    ...(job.attrs.has('JobStartDate')
-      ? { JobLastStartDate: job.attrs.get('JobCurrentStartDate') ?? at }
-      : { JobStartDate: at }),
+    ...(job.attrs.has('JobStartDate') ? {} : { JobStartDate: at }),
     NumJobStarts: String((readNumber(job.attrs, 'NumJobStarts') ?? 0) + 1),
     RemoteHost: quoted(host),
   };

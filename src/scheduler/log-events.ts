@@ -148,6 +148,8 @@ function ending(attrs: Attrs): { exitCode: number } | { signal: number } {
 
 function evicted(step: Transitioned, attrs: Attrs, code: number): UserLogBody[] {
   if (step.from !== 'running' && step.from !== 'suspended' && step.from !== 'unknown-running') return [];
+  // HTCondor says nothing of the eviction when a job's own periodic policy ends its run (recorded).
+  if (step.info?.['by'] === 'policy') return [];
   const why = code === EVICTED.held ? number(attrs, 'HoldReasonCode') || EVICTED.held : code;
   return [{ type: 'evicted', ...spent(attrs), code: why, subcode: 0 }];
 }

@@ -1,4 +1,6 @@
-import { quoted, readNumber, readString, truthOf } from '../job/values.ts';
+import { policyHold } from '../gridmanager/decide.ts';
+import { released } from '../gridmanager/hold.ts';
+import { quoted, readString, truthOf } from '../job/values.ts';
 import { next } from '../job/life.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 
@@ -25,11 +27,8 @@ export function periodicChange(job: JobRecord): Change | undefined {
       id: job.id,
       event: 'hold',
       from: job.state,
-      set: {
-        HoldReason: quoted(because(job, 'PeriodicHold')),
-        HoldReasonCode: '3',
-        HoldReasonSubCode: String(readNumber(job.attrs, 'PeriodicHoldSubCode') ?? 0),
-      },
+      set: policyHold(job, 'PeriodicHold'),
+      info: BY_POLICY,
     };
   }
   if (held && job.attrs.has('PeriodicRelease') && truthOf(job.attrs, 'PeriodicRelease') === true) {
@@ -37,7 +36,8 @@ export function periodicChange(job: JobRecord): Change | undefined {
       id: job.id,
       event: 'release',
       from: job.state,
-      set: { ...RELEASED, ReleaseReason: quoted(because(job, 'PeriodicRelease')) },
+      set: { ...released(job), ReleaseReason: quoted(because(job, 'PeriodicRelease')) },
+      info: BY_POLICY,
     };
   }
   if (job.attrs.has('PeriodicRemove') && next(job.state, 'remove') && truthOf(job.attrs, 'PeriodicRemove') === true) {
@@ -46,13 +46,13 @@ export function periodicChange(job: JobRecord): Change | undefined {
       event: 'remove',
       from: job.state,
       set: { RemoveReason: quoted(because(job, 'PeriodicRemove')) },
+      info: BY_POLICY,
     };
   }
   return undefined;
 }
 
-/** What a release takes away. */
-export const RELEASED = { HoldReason: null, HoldReasonCode: null, HoldReasonSubCode: null } as const;
+const BY_POLICY = { by: 'policy' } as const;
 
 function because(job: JobRecord, attribute: (typeof EXPRESSIONS)[number]): string {
   return (

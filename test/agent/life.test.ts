@@ -1,0 +1,86 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { TestAgent, until } from './agent.ts';
+
+describe('the life of jobs as a user sees it', () => {
+  let agent: TestAgent;
+
+  beforeAll(async () => {
+    agent = new TestAgent();
+    agent.config('[scheduler]\nperiodic_interval = "1s"\n');
+    agent.site('local', { url: 'local', batch: 'fork', more: '[limits]\nrunning = 8\n' });
+    await agent.ok('up');
+  });
+  afterAll(() => agent.end());
+
+  const eventsIn = (name: string) => parseUserLog(agent.read(name)).events;
+  const state = (cluster: number) => agent.ads(cluster).then(([ad]) => ad?.['GryphusState']);
+
+  it('tells every start of a job that its policy runs again, however short it was', async () => {
+    const cluster = await agent.submit(
+      `executable = /bin/sh\narguments = "-c 'exit 5'"\nmax_retries = 2\nlog = retries.log\nqueue\n`,
+    );
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    const types = eventsIn('retries.log').map((event) => event.type);
+    // HTCondor's recorded sequence, without its image sizes.
+    expect(types).toEqual(['submit', 'execute', 'requeued', 'execute', 'requeued', 'execute', 'terminated']);
+    const [ad] = await agent.ads(cluster);
+    expect(ad).toMatchObject({ NumJobStarts: 3, NumJobCompletions: 3, ExitCode: 5 });
+  });
+
+  it('says nothing of an eviction when the policy of the job itself ends its run, as HTCondor', async () => {
+    const cluster = await agent.submit(
+      [
+        'executable = /bin/sleep',
+        'arguments = 300',
+        'log = periodic.log',
+        'periodic_hold = JobStatus == 2 && NumJobStarts == 1',
+        'periodic_hold_reason = "ran too long"',
+        'periodic_hold_subcode = 7',
+        'periodic_release = HoldReasonCode == 3',
+        'periodic_remove = JobStatus == 2 && NumJobStarts == 2',
+        'queue',
+      ].join('\n'),
+    );
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    const events = eventsIn('periodic.log');
+    expect(events.map((event) => event.type)).toEqual(['submit', 'execute', 'held', 'released', 'execute', 'aborted']);
+    expect(events[2]).toMatchObject({ reason: 'ran too long', code: 3, subcode: 7 });
+    const [ad] = await agent.ads(cluster);
+    expect(ad).toMatchObject({ LastHoldReason: 'ran too long', LastHoldReasonCode: 3, NumHolds: 1 });
+  });
+
+  it('keeps who wanted it, and the time that a stopped run took', async () => {
+    const cluster = await agent.submit('executable = /bin/sleep\narguments = 300\nlog = rm.log\nqueue\n');
+    await until('it to run for two seconds', async () => {
+      const [ad] = await agent.ads(cluster);
+      const since = Number(ad?.['JobCurrentStartDate'] ?? Number.NaN);
+      return Date.now() / 1000 - since > 2.5 || undefined;
+    });
+    await agent.ok('rm', '--reason', 'no longer needed', String(cluster));
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    const events = eventsIn('rm.log');
+    expect(events.map((event) => event.type)).toEqual(['submit', 'execute', 'evicted', 'aborted']);
+    expect(events[3]).toMatchObject({ reason: expect.stringMatching(/^no longer needed \(by user \S+\)$/) });
+    const [ad] = await agent.ads(cluster);
+    expect(ad?.['RemoteWallClockTime']).toBeGreaterThanOrEqual(2);
+  });
+
+  it('goes on at the other sites when one is not configured any more; its jobs can be let go', async () => {
+    agent.site('gone', { url: 'local', batch: 'fork' });
+    const lost = await agent.submit(
+      'universe = grid\ngrid_resource = batch fork gone\nexecutable = /bin/sleep\narguments = 300\nqueue\n',
+    );
+    await until('it to run', async () => (await state(lost)) === 'running' || undefined);
+    rmSync(join(agent.home, 'sites/gone.toml'));
+    await agent.ok('down');
+    await agent.ok('up');
+    const other = await agent.submit('executable = /bin/true\nqueue\n');
+    await agent.ok('wait', '--timeout', '30', String(other));
+    expect(await agent.ok('why', String(lost))).toContain("There is no site 'gone'");
+    expect(await agent.ok('rm', '--force', `${lost}.0`)).toContain('removed locally (remote state unknown)');
+    await agent.ok('wait', '--timeout', '30', String(lost));
+  });
+});
