@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';

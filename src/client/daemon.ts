@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import type { Queue } from '../queue/api.ts';

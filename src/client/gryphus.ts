@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
 import { loadAllSites, loadSite, loadSites } from '../config/sites.ts';
+import type { Gauge } from '../credentials/gauge.ts';
+import type { Renewed } from '../credentials/renew.ts';
 import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
@@ -15,7 +17,6 @@ import { daemonStatus, endDaemons } from './daemon-status.ts';
 import { loginAtDesk } from './login.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
 import { siteStatuses } from './site-status.ts';
-import { dryRun, submitCluster } from '../enqueue/enqueue.ts';
 import { tail } from './tail.ts';
 import type {
   Action,
@@ -78,8 +79,12 @@ export class Gryphus {
   }
 
   /** What a submit would do; needs no daemon and touches nothing. */
-  static dryRun(request: SubmitRequest): Promise<DryRun> {
-    return dryRun(request, loadPaths());
+  static async dryRun(request: SubmitRequest, options: Pick<OpenOptions, 'home'> = {}): Promise<DryRun> {
+    const { dryRun } = await import('../enqueue/enqueue.ts');
+    return dryRun(
+      request,
+      loadPaths(options.home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: options.home }),
+    );
   }
 
   /** Starts the Scheduler and its Redis, or finds them running. */
@@ -99,7 +104,8 @@ export class Gryphus {
   }
 
   /** Acknowledged when the jobs are on disk (DESIGN.md, invariant 1). */
-  submit(request: SubmitRequest): Promise<Submitted> {
+  async submit(request: SubmitRequest): Promise<Submitted> {
+    const { submitCluster } = await import('../enqueue/enqueue.ts');
     return submitCluster(this.#queue, request, this.#paths, this.owner);
   }
 
@@ -217,6 +223,18 @@ export class Gryphus {
     const { credential } = await loadSite(this.#paths, site);
     const { deskPath } = await import('../gridmanager/desk-path.ts');
     await loginAtDesk(deskPath(this.#paths, managerIdentity(this.owner, credential)), site, ask);
+  }
+
+  /** Every credential that is described or that jobs use: time left, jobs, sites. */
+  async credentials(): Promise<readonly Gauge[]> {
+    const { credentialGauges } = await import('./cred.ts');
+    return credentialGauges(this.#queue, this.#paths);
+  }
+
+  /** Makes a credential fresh by its own way; jobs that were held for it are released. Does not reject where it fails. */
+  async renewCredential(name: string): Promise<Renewed> {
+    const { renewCredential } = await import('./cred.ts');
+    return renewCredential(this.#queue, this.#paths, name);
   }
 
   async audit(site: string): Promise<readonly AuditEntry[]> {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ERRORS, type ErrorCode, GryphusError } from '../errors.ts';
 import type { AskUser } from './types.ts';
 

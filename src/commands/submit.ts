@@ -60,7 +60,7 @@ Words like NAME=VALUE set a macro before the file is read.`);
       ...(flags.queue === undefined ? {} : { queue: flags.queue }),
       ...(flags['batch-name'] === undefined ? {} : { batchName: flags['batch-name'] }),
     };
-    if (flags['dry-run']) return this.#dryRun(request, flags.json);
+    if (flags['dry-run']) return this.#dryRun(request, flags);
     await this.withGryphus(flags, async (gryphus) => {
       const submitted = await gryphus.submit(request);
       this.#say(submitted, file, flags);
@@ -91,11 +91,14 @@ Words like NAME=VALUE set a macro before the file is read.`);
     process.exitCode = 1;
   }
 
-  async #dryRun(request: SubmitRequest, json: boolean): Promise<void> {
+  async #dryRun(
+    request: SubmitRequest,
+    { json, home }: { readonly json: boolean; readonly home?: string | undefined },
+  ): Promise<void> {
     const { Gryphus } = await import('../index.ts');
     const { expressions } = await import('./show/expressions.ts');
     const toJson = jsonAds(expressions());
-    const { warnings, ads, total } = await Gryphus.dryRun(request);
+    const { warnings, ads, total } = await Gryphus.dryRun(request, home === undefined ? {} : { home });
     const file = request.file ?? '-';
     for (const warning of warnings) process.stderr.write(`${warningText(file, warning)}\n`);
     const out = new Out();

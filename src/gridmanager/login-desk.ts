@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { z } from 'zod';
+import * as z from 'zod';
 import { asError, GryphusError } from '../errors.ts';
 import type { Prompt, PromptRequest } from '../transport/prompt.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { signDelegation } from '../credentials/delegation.ts';
 import type { Source } from '../credentials/sources.ts';
 import { loadProxy } from '../credentials/store.ts';

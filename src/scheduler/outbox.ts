@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { sendMail } from '../notify/mail.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SITE_CRASH_POINTS, type SiteCrashPoint } from '../../src/jobmanager/crash-points.ts';
+import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import { freshKey, type Ground, ledgerJob, starts, Watch } from './kit.ts';
 
 /** The site's half dies at each of its points; then it goes on, and every ledger has one line, or none where nothing was to run. */
