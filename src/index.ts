@@ -2,6 +2,8 @@ export { Gryphus } from './client/gryphus.ts';
 export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';
 export type * from './client/types.ts';
+export type { Gauge } from './credentials/gauge.ts';
+export type { Renewed } from './credentials/renew.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
 export type { QueueEvent } from './job/events.ts';
 export { formatJobId, type JobId, parseJobId } from './job/ids.ts';

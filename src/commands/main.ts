@@ -48,6 +48,8 @@ async function load(): Promise<Config> {
       topics: {
         dag: { description: 'Workflows: DAG files.' },
         site: { description: 'Places that run jobs.' },
+        cred: { description: 'Credentials: what a site accepts, and when it ends.' },
+        alarm: { description: 'How what needs you reaches you.' },
         classad: { description: 'The ClassAd language.' },
       },
       helpOptions: { flagSortOrder: 'none' as const },

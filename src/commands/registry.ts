@@ -1,7 +1,12 @@
 import { Hold, Release, Rm } from './act.ts';
+import { AlarmTest } from './alarm/test.ts';
 import { ClassadEval } from './classad/eval.ts';
 import { Completion } from './completion.ts';
 import { ConfigCommand } from './config.ts';
+import { CredList } from './cred/list.ts';
+import { CredMyproxy } from './cred/myproxy.ts';
+import { CredProxy } from './cred/proxy.ts';
+import { CredRenew } from './cred/renew.ts';
 import { DagDraw } from './dag/draw.ts';
 import { DagHalt, DagResume, DagRm } from './dag/steer.ts';
 import { DagLint } from './dag/lint.ts';
@@ -55,6 +60,11 @@ export const COMMANDS = {
   'site:rm': SiteRm,
   'site:login': SiteLogin,
   'site:audit': SiteAudit,
+  'cred:list': CredList,
+  'cred:renew': CredRenew,
+  'cred:proxy': CredProxy,
+  'cred:myproxy': CredMyproxy,
+  'alarm:test': AlarmTest,
   config: ConfigCommand,
   up: Up,
   down: Down,

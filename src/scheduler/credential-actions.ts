@@ -1,4 +1,5 @@
 import type { Action } from '../credentials/watch/model.ts';
+import { holdAttributes, released } from '../gridmanager/hold.ts';
 import type { NoticeKind } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import { quoted, readNumber } from '../job/values.ts';
@@ -6,7 +7,6 @@ import { credentialNews } from '../notify/messages.ts';
 import type { Change, JobRecord, Queue } from '../queue/api.ts';
 import type { Alarms } from './alarms.ts';
 import { HOLDABLE, isHeldByUs, RELEASABLE } from './credential-survey.ts';
-import { RELEASED } from './periodic.ts';
 
 export interface ActionOptions {
   readonly queue: Pick<Queue, 'get' | 'transitionMany' | 'notice'>;
@@ -76,9 +76,7 @@ function holdChange(job: JobRecord, action: Action & { do: 'hold' }): Change | u
     event: 'hold',
     from: HOLDABLE,
     set: {
-      HoldReason: quoted(action.reason),
-      HoldReasonCode: String(action.code),
-      HoldReasonSubCode: String(action.subCode),
+      ...holdAttributes(action.reason, action.code, action.subCode),
       NumHolds: String((readNumber(job.attrs, 'NumHolds') ?? 0) + 1),
     },
   };
@@ -91,10 +89,8 @@ function releaseChange(job: JobRecord, reason: string): Change | undefined {
     event: 'release',
     from: job.state,
     set: {
-      ...RELEASED,
+      ...released(job),
       ReleaseReason: quoted(reason),
-      LastHoldReason: job.attrs.get('HoldReason') ?? null,
-      LastHoldReasonCode: job.attrs.get('HoldReasonCode') ?? null,
     },
   };
 }

@@ -1,3 +1,4 @@
+import { CREDENTIAL_KEYS } from '../../config/credentials.ts';
 import { SETTINGS } from '../../config/settings.ts';
 import { BATCH_LIMITS, SITE_KEYS } from '../../config/sites.ts';
 import type { Table } from '../../config/table.ts';
@@ -26,6 +27,12 @@ Without limits of its own a site has these:
 | \`limits.submits_per_minute\` | ${fork.submitsPerMinute} | ${queue.submitsPerMinute} |
 | \`limits.poll_min\` | ${fork.pollMin} s | ${queue.pollMin} s |
 | \`limits.poll_max\` | ${fork.pollMax} s | ${queue.pollMax} s |
+
+## credentials/NAME.toml
+
+What a site accepts and when it ends; a site names it as its \`credential\` ([credentials](credentials.md)).
+
+${table(CREDENTIAL_KEYS).trimEnd()}
 `;
 }
 

@@ -1,0 +1,44 @@
+import { hostname } from 'node:os';
+import type { Paths } from '../config/paths.ts';
+import { loadSettings } from '../config/settings.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { sendMail } from '../notify/mail.ts';
+import { testMessage } from '../notify/messages.ts';
+import { beside } from '../scheduler/alarms.ts';
+import { mailRoute, mailSender } from '../scheduler/mail-route.ts';
+import type { CheckStep } from './types.ts';
+
+/** Sends a test by every way that alarms are set to take; each way's end, as it comes. */
+export async function* testAlarms(paths: Paths): AsyncGenerator<CheckStep> {
+  const settings = await loadSettings(paths);
+  const message = testMessage(hostname(), Math.floor(Date.now() / 1000));
+  const to = settings['notify.email'];
+  const others = beside(settings, message);
+  if (to === undefined && others.length === 0) {
+    throw new GryphusError('bad-config', 'No way is set for alarms to reach you.', {
+      suggestions: [
+        'gryphus config set notify.email jane@example.org',
+        "gryphus config set alarms.hook 'COMMAND'   # the text is on its standard input",
+        'gryphus config set alarms.desktop true',
+      ],
+    });
+  }
+  if (to !== undefined) {
+    yield await sendMailTo(to).then(
+      () => ({ step: 'mail', ok: true, words: `sent to ${to} by ${settings['notify.method']}` }),
+      (thrown: unknown) => {
+        const error = asError(thrown);
+        const mend = error instanceof GryphusError ? error.suggestions.join(' ') : '';
+        return { step: 'mail', ok: false, words: error.message, ...(mend === '' ? {} : { mend }) };
+      },
+    );
+  }
+  for (const [step, end] of others) {
+    const how = await end;
+    yield how.ok ? { step, ok: true, words: 'given' } : { step, ok: false, words: how.message };
+  }
+
+  async function sendMailTo(address: string): Promise<void> {
+    await sendMail(mailRoute(settings), mailSender(settings), [address], message);
+  }
+}

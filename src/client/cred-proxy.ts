@@ -1,0 +1,88 @@
+import { makeProxy } from '../credentials/delegation.ts';
+import { type ProxyInfo, proxyInfo, proxyText } from '../credentials/proxy-info.ts';
+import { defaultFiles, destroyFile, loadProxy, loadUser, saveProxy, type UserFiles } from '../credentials/store.ts';
+import { openCaDirectory } from '../credentials/x509/ca-directory.ts';
+import type { Credential } from '../credentials/x509/proxy-file.ts';
+import { verifyChain } from '../credentials/x509/verify.ts';
+import { GryphusError } from '../errors.ts';
+import type { AskUser } from './types.ts';
+
+export interface ProxyRequest {
+  /** Files; default as `grid-proxy-init` has them. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly out?: string | undefined;
+  /** Default 12. */
+  readonly hours?: number | undefined;
+  /** May not start jobs, where a site looks at that. */
+  readonly limited?: boolean;
+  /** Proxies that may follow below it; default no limit. */
+  readonly pathLength?: number | undefined;
+  /** Of the RSA key, default 2048. */
+  readonly bits?: number | undefined;
+  /** Check the chain against the authorities of X509_CERT_DIR before it is written. */
+  readonly verify?: boolean;
+}
+
+export interface ProxyFacts extends ProxyInfo {
+  readonly file: string;
+  /** For a person, as `grid-proxy-info` has it. */
+  readonly text: string;
+}
+
+/** `grid-proxy-init`: a proxy below the user's certificate, written as a whole, mode 0600. */
+export async function initProxy(request: ProxyRequest, ask?: AskUser): Promise<ProxyFacts> {
+  const files = defaultFiles();
+  const out = request.out ?? files.proxy;
+  const user = await userCredential(request, files, ask);
+  const now = Math.floor(Date.now() / 1000);
+  const proxy = await makeProxy(user, {
+    now,
+    lifetime: (request.hours ?? 12) * 3600,
+    ...(request.limited ? { rights: 'limited' as const } : {}),
+    ...(request.pathLength === undefined ? {} : { pathLength: request.pathLength }),
+    ...(request.bits === undefined ? {} : { rsaBits: request.bits }),
+  });
+  if (request.verify) verify(proxy, files, now);
+  saveProxy(out, proxy);
+  return proxyFacts(out);
+}
+
+/** `grid-proxy-info`; default file as X509_USER_PROXY says. */
+export function proxyFacts(file = defaultFiles().proxy): ProxyFacts {
+  const info = proxyInfo(loadProxy(file).chain);
+  return { ...info, file, text: proxyText(info, file, Math.floor(Date.now() / 1000)) };
+}
+
+/** `grid-proxy-destroy`: overwritten, then removed; the file, where there was one. */
+export function destroyProxy(file = defaultFiles().proxy): string | undefined {
+  return destroyFile(file) ? file : undefined;
+}
+
+/** The user's certificate and key; the passphrase of an encrypted one is asked for. */
+export function userCredential(
+  { cert, key }: Pick<ProxyRequest, 'cert' | 'key'>,
+  files: UserFiles,
+  ask?: AskUser,
+): Promise<Credential> {
+  const keyFile = key ?? files.key;
+  return loadUser(cert ?? files.cert, keyFile, async () => {
+    const answer = await ask?.({ text: `Passphrase of ${keyFile}:`, echo: false });
+    if (answer !== undefined) return Buffer.from(answer);
+    throw new GryphusError(
+      'needs-login',
+      `The key ${keyFile} is encrypted, and nobody is here to type its passphrase.`,
+      {
+        suggestions: ['Run it in a terminal.'],
+      },
+    );
+  });
+}
+
+function verify(proxy: Credential, { trust }: UserFiles, now: number): void {
+  const verdict = verifyChain(proxy.chain, openCaDirectory(trust), { now });
+  if (verdict.ok) return;
+  throw new GryphusError('credential-invalid', `Sites would refuse this proxy: ${verdict.message}`, {
+    suggestions: [`The authorities that are believed are in ${trust} (X509_CERT_DIR).`],
+  });
+}
