@@ -1,3 +1,4 @@
+import { released } from '../gridmanager/hold.ts';
 import type { Action } from '../credentials/watch/model.ts';
 import { holdAttributes, released } from '../gridmanager/hold.ts';
 import type { NoticeKind } from '../job/events.ts';
