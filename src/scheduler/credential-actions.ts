@@ -1,4 +1,3 @@
-import { released } from '../gridmanager/hold.ts';
 import type { Action } from '../credentials/watch/model.ts';
 import { holdAttributes, released } from '../gridmanager/hold.ts';
 import type { NoticeKind } from '../job/events.ts';
