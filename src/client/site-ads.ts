@@ -1,7 +1,7 @@
 import { candidateOf, siteAd } from '../broker/site-ad.ts';
 import { knownSites } from '../broker/known-sites.ts';
 import type { Candidate } from '../broker/sites.ts';
-import type { SiteRecord } from '../config/sites.ts';
+import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { Attrs } from '../job/attrs.ts';
 import { compileConstraint } from '../job/values.ts';
 import type { Queue } from '../queue/api.ts';
@@ -18,9 +18,10 @@ export async function siteAds(
   return ads.filter((ad) => wanted(new Attrs(ad)));
 }
 
-/** The sites as the broker sees them. */
+/** The sites as the broker sees them: those that jobs can be given to. */
 export async function candidates(queue: Queue, records: ReadonlyMap<string, SiteRecord>): Promise<Candidate[]> {
-  return (await knownSites(queue, records)).map((site) => candidateOf(site, seconds()));
+  const sites = new Map([...records].filter(([name]) => name !== SCHEDULER_SITE.name));
+  return (await knownSites(queue, sites)).map((site) => candidateOf(site, seconds()));
 }
 
 function seconds(): number {

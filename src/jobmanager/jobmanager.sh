@@ -186,7 +186,7 @@ watch_events &
 WATCHER=$!
 while IFS=' ' read -r id verb size rest; do
   case $verb in
-    prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | blobs | admit | account | sweep | audit | probe | csr | proxy)
+    prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
       # shellcheck disable=SC2086 # numbers
       "do_$verb" "$size" $rest
       say "end $id $?"
