@@ -56,9 +56,9 @@ export class TestAgent {
     return readFileSync(join(this.work, name), 'utf8');
   }
 
-  start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+  start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.work): ChildProcess {
     return spawn(process.execPath, [CLI, ...args], {
-      cwd: this.work,
+      cwd,
       env: { ...this.env, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
@@ -67,9 +67,9 @@ export class TestAgent {
   /** Runs `gryphus ARGS` in the work directory to its end. */
   async run(
     args: readonly string[],
-    options: { readonly input?: string; readonly env?: NodeJS.ProcessEnv } = {},
+    options: { readonly input?: string; readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
   ): Promise<Ran> {
-    const child = this.start(args, options.env);
+    const child = this.start(args, options.env, options.cwd);
     let stdout = '';
     let stderr = '';
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text));
