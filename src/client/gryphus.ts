@@ -5,8 +5,6 @@ import { loadSettings, type Settings } from '../config/settings.ts';
 import { loadAllSites, loadSite, loadSites } from '../config/sites.ts';
 import type { Gauge } from '../credentials/gauge.ts';
 import type { Renewed } from '../credentials/renew.ts';
-import type { Gauge } from '../credentials/gauge.ts';
-import type { Renewed } from '../credentials/renew.ts';
 import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
@@ -225,18 +223,6 @@ export class Gryphus {
     const { credential } = await loadSite(this.#paths, site);
     const { deskPath } = await import('../gridmanager/desk-path.ts');
     await loginAtDesk(deskPath(this.#paths, managerIdentity(this.owner, credential)), site, ask);
-  }
-
-  /** Every credential that is described or that jobs use: time left, jobs, sites. */
-  async credentials(): Promise<readonly Gauge[]> {
-    const { credentialGauges } = await import('./cred.ts');
-    return credentialGauges(this.#queue, this.#paths);
-  }
-
-  /** Makes a credential fresh by its own way; jobs that were held for it are released. Does not reject where it fails. */
-  async renewCredential(name: string): Promise<Renewed> {
-    const { renewCredential } = await import('./cred.ts');
-    return renewCredential(this.#queue, this.#paths, name);
   }
 
   /** Every credential that is described or that jobs use: time left, jobs, sites. */
