@@ -70,10 +70,7 @@ export function* autoformat(
       );
     return;
   }
-  const rows = [...jobs].map((job) => [
-    ...(format.id ? [idOf(job)] : []),
-    ...wanted.map((name) => value(job, name)),
-  ]);
+  const rows = [...jobs].map((job) => [...(format.id ? [idOf(job)] : []), ...wanted.map((name) => value(job, name))]);
   const heads = [...(format.id ? [' ID '] : []), ...wanted];
   const widths = heads.map((head, i) => Math.max(head.length, ...rows.map((row) => (row[i] ?? '').length)));
   for (const row of [heads, ...rows])
