@@ -1,8 +1,14 @@
 import { basename } from 'node:path';
-import type { CorpusCase, Outcome, Stage } from './corpus.ts';
+import type { CorpusCase, Outcome } from './corpus.ts';
+
+/** Where a case was played. */
+interface Ground {
+  read(name: string): string | undefined;
+  files(): readonly string[];
+}
 
 /** What of a case's outcome is not as in the real one, one line each. */
-export function differences(one: CorpusCase, outcome: Outcome, stage: Stage): readonly string[] {
+export function differences(one: CorpusCase, outcome: Outcome, stage: Ground): readonly string[] {
   const found: string[] = [];
   const same = (what: string, real: unknown, ours: unknown): void => {
     const [a, b] = [JSON.stringify(real), JSON.stringify(ours)];
@@ -61,7 +67,7 @@ function fromOctal(name: string): string {
   return Buffer.from(bytes, 'latin1').toString();
 }
 
-function compareFiles(one: CorpusCase, stage: Stage, same: Same): void {
+function compareFiles(one: CorpusCase, stage: Ground, same: Same): void {
   const primary = one.argv.find((word) => word.endsWith('dag') && !word.startsWith('-')) ?? 'x.dag';
   const hangs = typeof one.dagman_exit === 'string' && one.dagman_exit.startsWith('still');
   const statusFile = Object.keys(one.outputs).find((name) => name.endsWith('.ns')) ?? 'ns.txt';
@@ -85,7 +91,7 @@ function compareFiles(one: CorpusCase, stage: Stage, same: Same): void {
 }
 
 /** Files that jobs, scripts and DAGMan made: the lines, in any order, and of waiting jobs only that they began. */
-function compareOutput(name: string, text: string, stage: Stage, same: Same): void {
+function compareOutput(name: string, text: string, stage: Ground, same: Same): void {
   // These show the attributes of HTCondor's own job, and its user log, which the queue writes.
   if (/^ad\.|my\.log$|\.out$|\.ns$/.test(basename(name))) return;
   const lines = (file: string): readonly string[] =>

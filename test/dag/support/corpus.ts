@@ -68,7 +68,12 @@ export interface Outcome {
   /** `undefined`: refused, or it hangs as it does in DAGMan. */
   readonly exitCode: number | undefined;
   readonly messages: readonly string[];
-  readonly world: SimWorld | undefined;
+  readonly world: Submitter | undefined;
+}
+
+/** What was submitted, in order; a node with several jobs once. */
+export interface Submitter {
+  readonly submits: readonly { readonly node: string; readonly procs: number }[];
 }
 
 export function loadCorpus(path: string): readonly CorpusCase[] {
