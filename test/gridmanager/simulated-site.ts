@@ -28,7 +28,11 @@ export interface Weather {
   readonly lost: number;
   readonly unanswered: number;
   readonly twice: number;
+  /** Chance that a message takes up to 30 ms each way. */
+  readonly late: number;
 }
+
+export const CLEAR: Weather = { lost: 0, unanswered: 0, twice: 0, late: 0 };
 
 /**
  * A site in memory that keeps its promises whatever the network does to the messages: requests get lost, come twice,
@@ -39,7 +43,7 @@ export class SimulatedSite implements Site {
   readonly starts = new Map<AttemptKey, number>();
   readonly #held = new Map<AttemptKey, Held>();
   readonly #random: () => number;
-  weather: Weather = { lost: 0, unanswered: 0, twice: 0 };
+  weather: Weather = CLEAR;
   /** While set, nothing answers. */
   cut = false;
   #clock = 0;
@@ -94,14 +98,16 @@ export class SimulatedSite implements Site {
   }
 
   cancel(keys: readonly AttemptKey[]): Promise<Outcomes> {
-    return this.#each(keys, (held) => this.#move(held, 'withdrawn'), true);
+    return this.#each(keys, (held) => held.stage !== 'ended' && this.#move(held, 'withdrawn'), true);
   }
 
   forget(keys: readonly AttemptKey[]): Promise<Outcomes> {
     return this.#each(keys, (held) => this.#held.delete(held.spec.key), true);
   }
 
-  poll({ cursor }: PollRequest): Promise<PollAnswer> {
+  async poll({ cursor }: PollRequest): Promise<PollAnswer> {
+    // As a real site, which waits for news: no busy loop.
+    await new Promise((done) => setTimeout(done, 5));
     return this.#over(() => {
       const since = cursor === undefined ? 0 : Number(cursor);
       const reports = [...this.#held]
@@ -154,12 +160,19 @@ export class SimulatedSite implements Site {
 
   /** What the network makes of one exchange. */
   async #over<T>(act: () => T | Promise<T>): Promise<T> {
-    await new Promise((done) => setImmediate(done));
+    await this.#late();
     if (this.cut || this.#random() < this.weather.lost) throw unreachable(this.name);
     if (this.#random() < this.weather.twice) await act();
     const answer = await act();
+    await this.#late();
     if (this.#random() < this.weather.unanswered) throw unreachable(this.name);
     return answer;
+  }
+
+  /** Messages overtake each other. */
+  async #late(): Promise<void> {
+    const ms = this.#random() < this.weather.late ? this.#random() * 30 : 0;
+    await new Promise((done) => setTimeout(done, ms));
   }
 }
 

@@ -1,0 +1,196 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { LOCAL_SITE } from '../../src/config/sites.ts';
+import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
+import { GridManager } from '../../src/gridmanager/manager.ts';
+import { formatJobId, type JobId, parseAttemptKey } from '../../src/job/ids.ts';
+import { isEnd } from '../../src/job/life.ts';
+import type { JobRecord, Queue } from '../../src/queue/api.ts';
+import { armCrash, type CrashPoint, SimulatedCrash } from '../../src/util/crash-point.ts';
+import { SimulatedSite, type Weather } from './simulated-site.ts';
+
+let worlds = 0;
+
+/** A GridManager with a real queue and a simulated site, and what a user does to its jobs. */
+export class World {
+  readonly site: SimulatedSite;
+  readonly #queue: Queue;
+  readonly #identity: string;
+  readonly #dir: string;
+  readonly #jobs: JobId[] = [];
+  /** Releases that the queue took, by job: each asks for one more start. */
+  readonly #asked = new Map<string, number>();
+  #manager: GridManager | undefined;
+  #running: Promise<void> | undefined;
+  #crashes: CrashPoint[] = [];
+  /** Crash points passed so far. */
+  crashed = 0;
+  #failure: unknown;
+  #steps = 0;
+
+  constructor(queue: Queue, random: () => number, weather: Weather) {
+    this.#queue = queue;
+    this.#identity = `user${++worlds}`;
+    this.#dir = mkdtempSync('/tmp/gpw-');
+    this.site = new SimulatedSite('there', random);
+    this.site.weather = weather;
+  }
+
+  get jobs(): readonly JobId[] {
+    return this.#jobs;
+  }
+
+  async submit(count: number): Promise<readonly JobId[]> {
+    const { cluster } = await this.#queue.submit({
+      clusterAd: { Owner: '"u"', Cmd: '"/bin/true"', Iwd: JSON.stringify(this.#dir), JobUniverse: '5' },
+      procs: Array.from({ length: count }, (_, proc) => ({ attrs: { Out: `"out.${this.#jobs.length + proc}"` } })),
+      manager: this.#identity,
+      site: 'there',
+    });
+    const ids = Array.from({ length: count }, (_, proc) => ({ cluster, proc }));
+    this.#jobs.push(...ids);
+    return ids;
+  }
+
+  async act(id: JobId, event: 'hold' | 'release' | 'remove'): Promise<void> {
+    const result = await this.#queue.transition({ id, event });
+    if (result.ok && event === 'release') {
+      this.#asked.set(formatJobId(id), (this.#asked.get(formatJobId(id)) ?? 0) + 1);
+    }
+  }
+
+  /** The GridManager dies at each of these in turn; after each death another is started. */
+  crashAt(points: readonly CrashPoint[]): void {
+    this.#crashes = [...points];
+    armCrash(this.#crashes.shift());
+  }
+
+  /** Everybody takes a step: the site, and a GridManager that died is replaced. Its back-off from the site is cut short. */
+  async step(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.site.tick();
+    if (!this.#running) this.#start();
+    if (++this.#steps % 10 === 0) await this.#manager?.encourage('there').catch(() => undefined);
+    await new Promise((done) => setTimeout(done, 5));
+  }
+
+  async records(): Promise<readonly JobRecord[]> {
+    return this.#queue.get(this.#jobs);
+  }
+
+  /** Steps until `holds`; throws with where everybody is after the deadline. */
+  async until(holds: (jobs: readonly JobRecord[]) => boolean | Promise<boolean>, ms = 30_000): Promise<void> {
+    const deadline = Date.now() + ms;
+    for (;;) {
+      const jobs = await this.records();
+      if (await holds(jobs)) return;
+      if (Date.now() > deadline) {
+        const open = jobs.filter((job) => !isEnd(job.state)).map((job) => `${formatJobId(job.id)} ${job.state}`);
+        throw new Error(`still open: ${open.join(', ')}; at the site: ${this.site.holds.join(', ')}`);
+      }
+      await this.step();
+    }
+  }
+
+  /** Clear weather, and everything that is held goes on, until all jobs have ended. */
+  async finish(): Promise<void> {
+    armCrash(undefined);
+    this.#crashes = [];
+    this.site.weather = { lost: 0, unanswered: 0, twice: 0, late: 0 };
+    this.site.cut = false;
+    await this.until(async (jobs) => {
+      for (const job of jobs) if (job.state === 'held' || job.state === 'kept') await this.act(job.id, 'release');
+      return jobs.every((job) => isEnd(job.state));
+    });
+  }
+
+  /** What breaks the promises of DESIGN.md; empty when all are kept. */
+  async broken(): Promise<string[]> {
+    const wrong: string[] = [];
+    const ends = await this.#ends();
+    const startsOf = new Map<string, number>();
+    for (const [key, starts] of this.site.starts) {
+      if (starts > 1) wrong.push(`attempt ${key} started ${starts} times`);
+      const attempt = parseAttemptKey(key);
+      const name = attempt ? formatJobId(attempt) : '';
+      startsOf.set(name, (startsOf.get(name) ?? 0) + starts);
+    }
+    const jobs = await this.records();
+    for (const [i, job] of jobs.entries()) {
+      const name = formatJobId(job.id);
+      const starts = startsOf.get(name) ?? 0;
+      const asked = 1 + (this.#asked.get(name) ?? 0);
+      if (starts > asked) wrong.push(`job ${name} started ${starts} times where ${asked} were asked for`);
+      if ((ends.get(name) ?? 0) !== 1) wrong.push(`job ${name} ended ${ends.get(name) ?? 0} times`);
+      if (job.state === 'completed') {
+        if (starts === 0) wrong.push(`job ${name} completed and never started`);
+        const key = `${this.#queue.agent}.${name}.${job.attempt}\n`;
+        const output = readOr(join(this.#dir, `out.${i}`));
+        if (output !== key) wrong.push(`job ${name} has the output ${JSON.stringify(output)}, not its own`);
+      }
+    }
+    if (this.site.holds.length > 0) wrong.push(`left at the site: ${this.site.holds.join(', ')}`);
+    return wrong;
+  }
+
+  async end(): Promise<void> {
+    armCrash(undefined);
+    this.#manager?.end();
+    await this.#running;
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+
+  #start(): void {
+    const manager = new GridManager({
+      identity: this.#identity,
+      queue: this.#queue,
+      spoolDir: join(this.#dir, 'spool'),
+      loadSites: async () => new Map([['there', { ...LOCAL_SITE, name: 'there' }]]),
+      openSite: async () => this.site,
+      gate: new CredentialGate({
+        load: () => Promise.reject(new Error('no job here needs a credential')),
+        limits: { holdBefore: 60, skew: 0 },
+        now: Date.now,
+      }),
+      lingerMs: 60_000,
+      log: () => undefined,
+    });
+    this.#manager = manager;
+    this.#running = manager.run().then(
+      () => this.#ended(undefined),
+      (thrown: unknown) => this.#ended(thrown),
+    );
+  }
+
+  #ended(thrown: unknown): void {
+    this.#running = undefined;
+    this.#manager = undefined;
+    if (thrown instanceof SimulatedCrash) {
+      this.crashed += 1;
+      armCrash(this.#crashes.shift());
+    } else if (thrown !== undefined) this.#failure = thrown;
+  }
+
+  /** How often the queue's events say of each job that it ended. */
+  async #ends(): Promise<ReadonlyMap<string, number>> {
+    const ends = new Map<string, number>();
+    for (let from = '0'; ; ) {
+      const entries = await this.#queue.readEvents(from, { limit: 1000 });
+      const last = entries.at(-1);
+      if (!last) return ends;
+      from = last.id;
+      for (const { event } of entries) {
+        if (event.type !== 'transition' || !isEnd(event.to) || isEnd(event.from)) continue;
+        ends.set(event.job, (ends.get(event.job) ?? 0) + 1);
+      }
+    }
+  }
+}
+
+function readOr(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,129 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isEnd } from '../../src/job/life.ts';
+import type { Queue } from '../../src/queue/api.ts';
+import type { CrashPoint } from '../../src/util/crash-point.ts';
+import { startRedis, type TestRedis } from '../sites/redis.ts';
+import { World } from './protocol-world.ts';
+import { CLEAR } from './simulated-site.ts';
+
+/** Where jobs pass on their way home, and where they pass when they are removed. */
+const RUN: readonly CrashPoint[] = [
+  'gm.before-take',
+  'gm.saved-take',
+  'gm.before-prepare',
+  'gm.after-prepare',
+  'gm.saved-prepare',
+  'gm.before-commit',
+  'gm.after-commit',
+  'gm.saved-commit',
+  'gm.after-poll',
+  'gm.saved-poll',
+  'gm.before-fetch',
+  'gm.after-fetch',
+  'gm.saved-fetch',
+  'gm.before-decide',
+  'gm.saved-decide',
+  'gm.before-forget',
+  'gm.after-forget',
+  'gm.saved-forget',
+];
+const REMOVE: readonly CrashPoint[] = ['gm.before-cancel', 'gm.after-cancel', 'gm.saved-cancel'];
+const POINTS = [...RUN, ...REMOVE];
+/** Scenarios in one run of the tests; thousands find what is rare. */
+const RUNS = Number(process.env['GRYPHUS_RUNS'] ?? 25);
+
+/** Mulberry32. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+describe('the protocol between a GridManager and a site', () => {
+  let redis: TestRedis;
+  let queue: Queue;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    queue = await redis.open();
+  });
+  afterAll(() => redis.stop());
+
+  /** A GridManager dies at each point in turn, and the next one goes on, to its own death. */
+  async function dieAt(points: readonly CrashPoint[]): Promise<void> {
+    const world = new World(queue, seeded(7), CLEAR);
+    world.crashAt(points);
+    try {
+      while (world.crashed < points.length) {
+        const before = world.crashed;
+        const [removed] = await world.submit(2);
+        await world.until(async (jobs) => {
+          const job = jobs.find(({ id }) => id.cluster === removed?.cluster && id.proc === removed.proc);
+          if (removed && job && job.state !== 'idle' && !isEnd(job.state)) await world.act(removed, 'remove');
+          return world.crashed > before || jobs.every(({ state }) => isEnd(state));
+        });
+      }
+      await world.finish();
+      expect(await world.broken()).toEqual([]);
+    } finally {
+      await world.end();
+    }
+  }
+
+  it('goes on after a death at every point', () => dieAt(POINTS), 120_000);
+
+  it('goes on after deaths at any two points, one after the other', async () => {
+    const pair = fc.tuple(fc.constantFrom(...POINTS), fc.constantFrom(...POINTS));
+    const walks = fc.array(pair, { minLength: 5, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(walks, (pairs) => dieAt(pairs.flat())),
+      { numRuns: Math.ceil(RUNS / 12), endOnFailure: true },
+    );
+  }, 240_000);
+
+  const chance = fc.constantFrom(0, 0, 0.1, 0.3);
+  const SCENARIO = fc.record({
+    seed: fc.integer(),
+    weather: fc.record({ lost: chance, unanswered: chance, twice: chance, late: chance }),
+    crashes: fc.array(fc.constantFrom(...POINTS), { maxLength: 3 }),
+    jobs: fc.integer({ min: 1, max: 5 }),
+    deeds: fc.array(
+      fc.record({
+        after: fc.integer({ min: 0, max: 12 }),
+        what: fc.constantFrom('hold', 'release', 'remove', 'cut', 'mend'),
+        to: fc.nat(4),
+      }),
+      { maxLength: 8 },
+    ),
+  });
+
+  it('keeps its promises in any weather, whatever the user does and whatever dies', async () => {
+    await fc.assert(
+      fc.asyncProperty(SCENARIO, async ({ seed, weather, crashes, jobs, deeds }) => {
+        const world = new World(queue, seeded(seed), weather);
+        try {
+          world.crashAt(crashes);
+          await world.submit(jobs);
+          for (const { after, what, to } of deeds) {
+            for (let i = 0; i < after; i++) await world.step();
+            if (what === 'cut' || what === 'mend') world.site.cut = what === 'cut';
+            else {
+              const id = world.jobs[to % world.jobs.length];
+              if (id) await world.act(id, what);
+            }
+          }
+          await world.finish();
+          expect(await world.broken()).toEqual([]);
+        } finally {
+          await world.end();
+        }
+      }),
+      { numRuns: RUNS, endOnFailure: true },
+    );
+  }, 240_000);
+});
