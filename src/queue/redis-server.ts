@@ -74,7 +74,10 @@ export function diskIsFull(stateDir: string): boolean {
   } catch {
     // No state directory: not for lack of room.
   }
-  return /No space left|quota exceeded/i.test(lastWords(serverPlace({ stateDir }).log));
+  // With `appendfsync always` Redis ends itself at the first write that fails.
+  return /Short write while writing to the AOF|No space left|quota exceeded/i.test(
+    lastWords(serverPlace({ stateDir }).log),
+  );
 }
 
 function refuseFullDisk(stateDir: string): void {

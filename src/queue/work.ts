@@ -17,7 +17,7 @@ export class WorkQueue implements Work {
   readonly #db: Connection;
   readonly #name: string;
   readonly #onClose: () => void;
-  /** Of items that were wished while they ran, or might have: the next run clears its own first. */
+  /** Items that were wished: a run clears its own when it begins, so what is here when it ends came meanwhile. */
   readonly #wished: string;
   readonly #workers = new Set<BullWorker>();
   #queue: Promise<BullQueue> | undefined;
@@ -98,31 +98,24 @@ export class WorkQueue implements Work {
     this.#queue = undefined;
   }
 
-  /** Runs the item as often as it was wished meanwhile. */
   async #work(
     handlers: Readonly<Record<string, WorkHandler>>,
     job: Job,
     Unrecoverable: new (message: string) => Error,
   ): Promise<WorkDone> {
-    let item = itemOf(job);
-    for (;;) {
-      await this.#db.run((redis) => redis.hdel(this.#wished, String(job.id)));
-      const handler = handlers[item.kind];
-      if (!handler) throw new Unrecoverable(`Nobody handles work of the kind ${item.kind}.`);
-      let done: WorkDone;
-      try {
-        done = await handler(item);
-      } catch (thrown) {
-        if (!(thrown instanceof GryphusError && thrown.retry === 'never')) throw thrown;
-        throw Object.assign(new Unrecoverable(thrown.message), { cause: thrown });
-      }
-      const wished = await this.#wishOf(String(job.id));
-      if (!wished) return done;
-      item = { ...item, data: wished.data, attempt: 1 };
+    const item = itemOf(job);
+    await this.#db.run((redis) => redis.hdel(this.#wished, String(job.id)));
+    const handler = handlers[item.kind];
+    if (!handler) throw new Unrecoverable(`Nobody handles work of the kind ${item.kind}.`);
+    try {
+      return await handler(item);
+    } catch (thrown) {
+      if (!(thrown instanceof GryphusError && thrown.retry === 'never')) throw thrown;
+      throw Object.assign(new Unrecoverable(thrown.message), { cause: thrown });
     }
   }
 
-  /** Wished after the last look at it and before it was gone from the queue, an item goes in again. */
+  /** Wished while it ran, an item goes in again now that its name is free. */
   async #again(job: Job): Promise<void> {
     const wished = await this.#wishOf(String(job.id));
     if (wished) await this.#add(job.name, itemOf(job).id, wished);

@@ -162,10 +162,14 @@ describe('two who materialize', () => {
     expect(waiting).toMatchObject({ cluster, nextProc: 2, total: 10, digest: 'queue 10' });
     const other = await redis.open();
     const both = await Promise.all(
-      [queue, other].map((one) => one.materialize(cluster, { nextProc: 2, procs: procs(8), done: true })),
+      [queue, other].map((one) => one.materialize(cluster, { nextProc: 2, procs: procs(8), done: false })),
     );
     expect(both.filter(({ ok }) => ok)).toHaveLength(1);
-    expect(await queue.unmaterialized()).toEqual([]);
     expect((await queue.cluster(cluster))?.counts).toEqual({ idle: 10 });
+    expect(await queue.materialize(cluster, { nextProc: 10, procs: [], done: true })).toEqual({
+      ok: true,
+      nextProc: 10,
+    });
+    expect(await queue.unmaterialized()).toEqual([]);
   });
 });

@@ -9,6 +9,8 @@ export interface ModelJob {
   attempt: number;
   priority: number;
   own: Record<string, string | null>;
+  /** It made a step of its life: there is an event of it. */
+  stepped: boolean;
 }
 
 /** The queue in plain words, to compare the real one with. */
@@ -42,6 +44,7 @@ export class Model {
         attempt: 0,
         priority: Number(attrs['JobPrio'] ?? shared.ad['JobPrio'] ?? 0),
         own: { ...attrs },
+        stepped: false,
       });
       shared.next = proc + 1;
     }
@@ -66,6 +69,7 @@ export class Model {
     }
     if (change.event === 'take') job.attempt += 1;
     job.state = to;
+    if (change.event) job.stepped = true;
     Object.assign(job, change.route);
     return { ok: true, state: to, attempt: job.attempt };
   }

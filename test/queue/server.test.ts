@@ -202,6 +202,26 @@ describe('the private Redis', () => {
   });
 });
 
+it('tells a disk that is full, or a quota that is used up, by the last words of the server', async () => {
+  const stateDir = mkdtempSync('/tmp/gq-');
+  mkdirSync(join(stateDir, 'redis'), { mode: 0o700 });
+  const say = (...lines: string[]) =>
+    appendFileSync(
+      join(stateDir, 'redis', 'redis.log'),
+      lines.map((line) => `11116:M 21 Nov 2026 03:25:52.099 ${line}\n`).join(''),
+    );
+  const opened = () => openQueue({ stateDir, start: 'never', patienceMs: 50 }).catch((thrown: unknown) => thrown);
+  say(
+    '# oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo',
+    '# Short write while writing to the AOF file: (nwritten=3133440, expected=6000055)',
+    "# Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...",
+  );
+  expect(await opened()).toMatchObject({ code: 'disk-full' });
+  say('# oO0OoO0OoO0Oo Redis is starting oO0OoO0OoO0Oo', '# Server initialized');
+  expect(await opened()).toMatchObject({ code: 'queue-unavailable' });
+  rmSync(stateDir, { recursive: true });
+});
+
 const mounted =
   spawnSync('sh', ['-c', 'd=$(mktemp -d) && mount -t tmpfs none "$d" && umount "$d" && rmdir "$d"']).status === 0;
 

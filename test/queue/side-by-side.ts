@@ -146,7 +146,7 @@ export class Run {
     deepEqual([...live.keys()].sort(), [...model.jobs.keys()].sort());
     for (const [id, said] of live) {
       const job = model.jobs.get(id);
-      if (said !== '0') equal(said, `${job?.attempt} ${job?.state}`);
+      equal(said, job?.stepped ? `${job.attempt} ${job.state}` : '0');
     }
     deepEqual([...gone].sort(), [...model.retired.keys()].sort());
     const history: string[] = [];
