@@ -17,8 +17,9 @@ job_script() { # $1 key, $2 submission: sets SCRIPT
   SCRIPT=$ROOT/jobs/$1/job.$2
   {
     say '#!/bin/sh'
+    say '#PBS -S /bin/sh'
     # TERM goes to every process of the job's session; nothing is passed on.
-    say "exec /bin/sh $(quoted "$BIN/wrapper.sh") $(quoted "$ROOT") $1 $2 '' \"\${PBS_JOBID:--}\""
+    say "exec /bin/sh $(quoted "$BIN/wrapper.sh") $(quoted "$ROOT") $1 $2 '' \"\${PBS_JOBID:-\${SLURM_JOB_ID:--}}\""
   } >|"$SCRIPT"
 }
 
@@ -51,5 +52,3 @@ delete_jobs() { # tags; the jobs' listing is in $T/qstat
   done
   return "$failed"
 }
-# 153 unknown, 35 finished, 168 exiting (PBSE numbers modulo 256).
-gone_or_going() { case $1 in 153 | 35 | 168) ;; *) return 1 ;; esac }

@@ -36,3 +36,5 @@ backend_cancel() { # $1 how, $2 tags
   bounded 30 qstat -f >|"$T/qstat" </dev/null || return
   delete_jobs "$2"
 }
+# 153 unknown, 35 finished, 168 exiting: PBSE numbers modulo 256.
+gone_or_going() { case $1 in 153 | 35 | 168) ;; *) return 1 ;; esac }

@@ -3,6 +3,7 @@ import { fork } from './fork.ts';
 import { pbs } from './pbs.ts';
 import { sge } from './sge.ts';
 import { slurm } from './slurm.ts';
+import { torque } from './torque.ts';
 
 /** Every batch system that Gryphus can drive, by the name that a site's `batch` gives it. */
-export const BACKENDS: Readonly<Record<string, Backend>> = { fork, slurm, pbs, sge };
+export const BACKENDS: Readonly<Record<string, Backend>> = { fork, slurm, pbs, torque, sge };

@@ -4,6 +4,8 @@ import type { JobManagerOptions } from '../../src/jobmanager/client.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
 import { type FakeBatch, startFake } from '../sites/fake-batch.ts';
 import { type Sge, startSge } from '../sites/sge.ts';
+import type { Slurm } from '../sites/slurm.ts';
+import { startTorque } from '../sites/slurm-torque.ts';
 import { startSshd } from '../sites/sshd.ts';
 import { ground, reach } from './grounds.ts';
 import type { Ground } from './kit.ts';
@@ -47,3 +49,5 @@ export async function sshBatch<B extends Batch>(
 export const sshSge = (): Promise<BatchGround<Sge>> => sshBatch('sge', () => startSge({ slots: 16 }));
 export const sshPbs = (): Promise<BatchGround<FakeBatch>> =>
   sshBatch('pbs', () => startFake('pbs.sh', ['qsub', 'qstat', 'qdel']));
+
+export const sshTorque = (): Promise<BatchGround<Slurm>> => sshBatch('torque', startTorque);

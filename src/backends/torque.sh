@@ -1,0 +1,48 @@
+# Gryphus: Torque's commands, and those that Slurm has in Torque's manner. The shell half of torque.ts, part of jobmanager.sh.
+# shellcheck source=/dev/null
+. "$BIN/pbs-family.sh"
+
+backend_version() {
+  words=$(bounded 20 qsub --version 2>&1 </dev/null) || case $words in
+    *'Unknown option'*) words="Torque's commands of $(bounded 20 sbatch --version)" || return ;;
+    *) return 1 ;;
+  esac
+  printf '%s\n' "$words" | head -n 1
+}
+
+# Slurm's qsub writes its errors to standard output.
+backend_submit() { # $1 key, $2 submission, then words of ours
+  job_script "$1" "$2" || return
+  shift 2
+  # Ours come last and win over the user's words.
+  ID=$(cd / && bounded 60 qsub "$@" -N "$TAG" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null) && return
+  set -- "$?"
+  say "$ID" >&2
+  return "$1"
+}
+
+# An empty answer counts when the server names its queues; Slurm's qstat gives it with a status of 153.
+backend_queue() {
+  bounded 30 qstat -f >|"$T/qstat" </dev/null
+  set -- "$?"
+  if IFS= read -r line <"$T/qstat"; then
+    case $line in 'Job Id:'*) ;; *) say "$line" && return ;; esac
+    [ "$1" -eq 0 ] || return "$1"
+  else
+    case $1 in 0 | 153) ;; *) return "$1" ;; esac
+    case $(bounded 30 qstat -Q </dev/null) in Queue*) ;; *) return 1 ;; esac
+  fi
+  say "$QUEUE_HEADING"
+  jobs_of "$T/qstat" gryphus.
+}
+
+backend_account() { return 1; }
+
+backend_cancel() { # $1 how, $2 tags
+  bounded 30 qstat -f >|"$T/qstat" </dev/null || [ ! -s "$T/qstat" ] || return
+  delete_jobs "$2"
+}
+# 170: in a state in which it cannot be deleted; 1 without a word is Slurm's way to say that it is over.
+gone_or_going() { # $1 status
+  case $1:$words in 153:* | 170:* | 1:) ;; *) return 1 ;; esac
+}

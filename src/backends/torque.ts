@@ -1,0 +1,75 @@
+import type { AttemptSpec, Refusal } from '../site/contract.ts';
+import type { Account, Backend } from './contract.ts';
+import { type fieldsOf, pbsEntry } from './pbs-entry.ts';
+
+/**
+ * Torque by its commands (torque.sh, pbs-family.sh); facts from Slurm's commands in Torque's manner (slurm-wlm-torque
+ * 22.05). It keeps ended jobs in its queue for a while (keep_completed), and has no accounting for users.
+ */
+export const torque: Backend = {
+  name: 'torque',
+  shell: ['torque.sh', 'pbs-family.sh'],
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  accounts: false,
+  submitWords,
+  // With the server's name, or without; an array has brackets.
+  idOf: (answer) => /^\d+(\[\])?(\.[^\s]+)?$/.exec(answer)?.[0],
+  refusalOf: torqueRefusal,
+  queueEntry: (rest) => pbsEntry(rest, endOf),
+};
+
+function submitWords(spec: AttemptSpec): string[] {
+  const { cpus, memoryMb, gpus, walltimeSeconds } = spec.resources;
+  const { queue, project, extraArgs } = spec.batch;
+  const own = extraArgs.some((word) => /\b(nodes|procs|select)=/.test(word));
+  return [
+    ...(own ? [] : ['-l', `nodes=1:ppn=${Math.max(1, Math.ceil(cpus))}${gpus ? `:gpus=${gpus}` : ''}`]),
+    ...(memoryMb === undefined ? [] : ['-l', `mem=${Math.ceil(memoryMb)}mb`]),
+    ...(walltimeSeconds === undefined ? [] : ['-l', `walltime=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
+    ...(queue === undefined ? [] : ['-q', queue]),
+    ...(project === undefined ? [] : ['-A', project]),
+    ...extraArgs,
+  ];
+}
+
+const LATER =
+  /Connection refused|cannot connect to server|connect failure|Maximum number of jobs|Queue is not enabled|Protocol authentication error|Munge encode failed|MaxSubmit|temporarily unable|No space left/i;
+const UNCLEAR = /timed out|End of File|Zero Bytes|Unexpected message|errno=15031/i;
+const ANSWERED =
+  /Batch job submission failed|Unable to open file|[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Ii]llegal|illegally|not valid|Unauthorized|exceeds|Job rejected|No default queue|script file|^Usage/m;
+
+export function torqueRefusal(status: number, words: string): Refusal | 'unclear' {
+  const message = sentence(words);
+  if (status === 127)
+    return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
+  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
+  if (LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
+}
+
+/** Slurm's qsub tells which command it ran, then that command's words. */
+function sentence(words: string): string {
+  const usage = words.search(/^Usage:/m);
+  const lines = (usage > 0 ? words.slice(0, usage) : words)
+    .split('\n')
+    .filter(
+      (line) => !/^(There was an error running|The command was:|and the output was:)|sbatch -|^'.*sbatch /.test(line),
+    )
+    .map((line) => line.replace(/^[' ]*(sbatch: (error: )?|qsub: )?|'$/g, '').trim())
+    .filter((line) => line !== '');
+  return lines.length === 0 ? 'qsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+}
+
+/** exit_status: 0 to 255 the script's, 256 + n signal n, below zero Torque's own (JOB_EXEC_* in pbs_job.h). */
+function endOf({ exit }: ReturnType<typeof fieldsOf>): Account['by'] {
+  if (!/^-?\d+$/.test(exit)) return 'itself';
+  const status = Number(exit);
+  if (status > 256) return status === 271 || status === 265 ? 'cancelled' : 'vanished';
+  return status >= 0 ? 'itself' : (ENDS[status] ?? 'cannot-start');
+}
+const ENDS: Readonly<Record<number, Account['by']>> = {
+  [-4]: 'node-fail',
+  [-10]: 'out-of-memory',
+  [-11]: 'timeout',
+  [-12]: 'timeout',
+};
