@@ -58,7 +58,9 @@ export const ORDER_FLAGS = {
 } as const;
 
 type Given = Readonly<
-  Partial<Record<'maxjobs' | 'maxidle' | 'maxpre' | 'maxpost' | 'maxhold' | 'dorescuefrom' | 'priority', number | undefined>>
+  Partial<
+    Record<'maxjobs' | 'maxidle' | 'maxpre' | 'maxpost' | 'maxhold' | 'dorescuefrom' | 'priority', number | undefined>
+  >
 > & {
   readonly autorescue?: number | undefined;
   readonly load_save?: string | undefined;
