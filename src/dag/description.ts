@@ -17,7 +17,7 @@ export interface DescriptionFacts {
 
 /** Variables of the user that a DAG manager, and so its scripts, see: condor_submit_dag's list, and our own. */
 const GETENV =
-  'GRYPHUS_*,XDG_*,NODE_EXTRA_CA_CERTS,CONDOR_CONFIG,_CONDOR_*,PATH,PYTHONPATH,PERL*,PEGASUS_*,TZ,HOME,USER,LANG,LC_ALL,BEARER_TOKEN_FILE';
+  'XDG_*,NODE_EXTRA_CA_CERTS,CONDOR_CONFIG,_CONDOR_*,PATH,PYTHONPATH,PERL*,PEGASUS_*,TZ,HOME,USER,LANG,LC_ALL,BEARER_TOKEN_FILE';
 /** A manager that the machine took with it starts again, however often that happens. */
 const STARTS = 1_000_000_000;
 

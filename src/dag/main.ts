@@ -28,6 +28,8 @@ const GOES_ON = 75;
 async function main(): Promise<number> {
   const order = readOrder(process.argv.slice(2));
   const attempt = parseAttemptKey(process.env['GRYPHUS_KEY'] ?? '');
+  // They are this job's, not its scripts' and nodes' (`getenv = true`).
+  for (const name of ['GRYPHUS_KEY', '_CONDOR_SCRATCH_DIR']) delete process.env[name];
   if (order === undefined || attempt === undefined) {
     throw new GryphusError('usage', 'The DAG manager is a job: use `gryphus dag submit`.');
   }

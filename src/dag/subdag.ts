@@ -38,7 +38,6 @@ export function subdagDescription(outer: DagRun, file: string, directory: string
     autoRescue: true,
     parentDagmanId: outer.dagmanId,
     ...(outer.useDagDir === true ? { useDagDir: true } : {}),
-    ...(outer.limits === undefined ? {} : { limits: outer.limits }),
   };
   const { attributes, environment } = loadDag([file], files, order);
   files.remove(haltName(file));
