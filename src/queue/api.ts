@@ -2,6 +2,9 @@ import type { Attrs, AttrTexts } from '../job/attrs.ts';
 import type { NoticeKind, QueueEvent, Json, JobName } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { LifeEvent, State } from '../job/life.ts';
+import type { Work } from './work-types.ts';
+
+export type * from './work-types.ts';
 
 /** How the queue's Redis is reached. */
 export interface QueueOptions {
@@ -215,55 +218,6 @@ export interface Kv {
   /** With `ifVersion`, `undefined` where the key is at another version (0: absent); else the new version. */
   set(namespace: string, key: string, value: string, ifVersion?: number): Promise<number | undefined>;
   delete(namespace: string, key: string): Promise<void>;
-}
-
-export interface WorkOptions {
-  readonly delayMs?: number;
-  /** How often it is tried in all; default 1. */
-  readonly attempts?: number;
-  /** Between tries, doubled each time, in milliseconds; default 1000. */
-  readonly backoffMs?: number;
-}
-
-export interface WorkItem {
-  readonly kind: string;
-  readonly id: string;
-  readonly data: Json;
-  /** 1 at the first try. */
-  readonly attempt: number;
-}
-
-/** What a handler wants next: nothing, or the same item again later. */
-export type WorkDone = { readonly againInMs: number } | undefined;
-/** Must be safe to run twice: work is delivered at least once. */
-export type WorkHandler = (item: WorkItem) => Promise<WorkDone>;
-
-export interface WorkerOptions {
-  readonly concurrency?: number;
-  readonly rate?: { readonly max: number; readonly perMs: number };
-  /**
-   * This is the queue's only worker and its items are rebuilt after: what an earlier one left is dropped. Without it, an
-   * item that a killed worker had begun is given out again after about ten seconds.
-   */
-  readonly fresh?: boolean;
-  /** An item failed for the last time. */
-  readonly onFailed?: (item: WorkItem, error: Error) => void;
-}
-
-export interface Work {
-  /** Nothing happens where the same kind and id waits already; where it runs now, it runs once more after. */
-  add(kind: string, id: string, data: Json, options?: WorkOptions): Promise<void>;
-  /** As `add` without delay, and an item that waits for its time runs now. */
-  wake(kind: string, id: string, data: Json, options?: WorkOptions): Promise<void>;
-  remove(kind: string, id: string): Promise<void>;
-  /** One worker of this queue in this process. */
-  run(handlers: Readonly<Record<string, WorkHandler>>, options?: WorkerOptions): Promise<Worker>;
-  close(): Promise<void>;
-}
-
-export interface Worker {
-  /** Lets what runs now end. */
-  close(): Promise<void>;
 }
 
 /** A job as the history keeps it. */

@@ -1,11 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync, truncateSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { createConnection } from 'node:net';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
-import { providedRedis } from './redis-provide.ts';
+import { diskIsFull, lastWords, refuseFullDisk } from './redis-disk.ts';
+import { findServer } from './redis-find.ts';
 import { prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
 
 /** A large append-only file takes its time to load; a server that loads is waited for without this limit. */
@@ -13,8 +14,6 @@ const START_MS = 15_000;
 /** Who holds the lock and is well answers sooner. */
 const LOCKED_MS = 5_000;
 const LOG_LIMIT = 1_000_000;
-/** Less than this, and Redis would not live through its first rewrite. */
-const LEAST_FREE_BYTES = 2_000_000;
 /** What the shell that takes the lock says when another has it. */
 const LOCKED = 75;
 
@@ -64,68 +63,6 @@ export async function stopServer(options: ServerOptions): Promise<boolean> {
     await sleep(20);
   }
   return true;
-}
-
-/** Whether the disk under the server is full, by what the file system and the server's last words say. */
-export function diskIsFull(stateDir: string): boolean {
-  try {
-    const { bavail, bsize } = statfsSync(stateDir);
-    if (bavail * bsize < LEAST_FREE_BYTES) return true;
-  } catch {
-    // No state directory: not for lack of room.
-  }
-  // With `appendfsync always` Redis ends itself at the first write that fails.
-  return /Short write while writing to the AOF|No space left|quota exceeded/i.test(
-    lastWords(serverPlace({ stateDir }).log),
-  );
-}
-
-function refuseFullDisk(stateDir: string): void {
-  let free: number;
-  try {
-    const { bavail, bsize } = statfsSync(stateDir);
-    free = bavail * bsize;
-  } catch {
-    return;
-  }
-  if (free < LEAST_FREE_BYTES) {
-    throw new GryphusError('disk-full', `There is no room for the queue on the disk of ${stateDir}.`, {
-      suggestions: ['Free some space there; nothing that was acknowledged is lost.'],
-    });
-  }
-}
-
-function findServer({ server, stateDir }: ServerOptions): string {
-  const named = process.env['GRYPHUS_REDIS_SERVER'] ?? server;
-  if (named !== undefined) {
-    if (isProgram(named)) return named;
-    throw new GryphusError('missing-program', `The Redis server ${named} is not a program that can be run.`, {
-      suggestions: ['Correct GRYPHUS_REDIS_SERVER (or redis.server in config.toml), or remove it.'],
-    });
-  }
-  for (const dir of (process.env['PATH'] ?? '').split(delimiter)) {
-    for (const name of ['redis-server', 'valkey-server']) {
-      const path = join(dir, name);
-      if (dir !== '' && isProgram(path)) return path;
-    }
-  }
-  const provided = providedRedis(stateDir);
-  if (provided) return provided;
-  throw new GryphusError('missing-program', 'There is no redis-server on this machine, and the queue needs one.', {
-    suggestions: [
-      'Install it: apt-get install redis-server, dnf install redis, brew install redis.',
-      'Or name one with GRYPHUS_REDIS_SERVER, or a running one with REDIS_URL.',
-    ],
-  });
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }
 
 /** Runs until it answers ('ready') or ends (its exit status). */
@@ -247,14 +184,4 @@ function failedStart(place: ServerPlace, ended: number): GryphusError {
     `Redis does not start${ended > 0 ? ` (exit status ${ended})` : ''}${words ? `: ${words}` : '.'}`,
     { suggestions: [`See ${place.log}.`] },
   );
-}
-
-/** What the latest server logged. */
-function lastWords(log: string): string {
-  try {
-    const all = readFileSync(log, 'utf8').slice(-4000);
-    return all.slice(Math.max(0, all.lastIndexOf('is starting')));
-  } catch {
-    return '';
-  }
 }

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { asError, GryphusError } from '../errors.ts';
 import type { QueueOptions } from './api.ts';
+import { diskIsFull } from './redis-disk.ts';
 import { serverPlace } from './redis-place.ts';
-import { diskIsFull, ensureServer } from './redis-server.ts';
+import { ensureServer } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
 /** Keys of one agent in a Redis that others use too begin with this. */

@@ -1,7 +1,7 @@
 import type { Job, Queue as BullQueue, Worker as BullWorker } from 'bullmq';
 import { GryphusError } from '../errors.ts';
 import type { Json } from '../job/events.ts';
-import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, Worker } from './api.ts';
+import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, Worker } from './work-types.ts';
 import type { Connection } from './redis.ts';
 
 /** A worker that is killed holds its items for so long. */
