@@ -1,3 +1,4 @@
+import { statusOf } from './engine/core.ts';
 import { Engine } from './engine/engine.ts';
 import type { DagGraph } from './graph.ts';
 import { diskFiles } from './local.ts';
@@ -8,8 +9,9 @@ import { type DagProgress, progressOf } from './progress.ts';
 /** A DAG as its manager sees it, made from its journal by somebody else. */
 export interface ReplayedDag {
   readonly dag: DagGraph;
-  readonly engine: Engine;
   progress(): DagProgress;
+  /** STATUS numbers by node. */
+  status(): Uint8Array;
 }
 
 /** Plays a journal; nothing is done or written. `undefined` where the DAG has not begun, or is not the same any more. */
@@ -26,5 +28,9 @@ export function replayDag(run: DagRun, root: string, entries: readonly JournalEn
   });
   engine.start(first.at);
   for (const entry of rest) engine.step(entry.events, entry.at);
-  return { dag: loaded.dag, engine, progress: () => progressOf(engine.core) };
+  return {
+    dag: loaded.dag,
+    progress: () => progressOf(engine.core),
+    status: () => Uint8Array.from({ length: loaded.dag.size }, (_, node) => statusOf(engine.core, node)),
+  };
 }

@@ -51,7 +51,7 @@ export class DagDraw extends GryphusCommand {
   async #running(cluster: string, flags: { readonly home?: string | undefined }) {
     return this.withGryphus(flags, async (gryphus) => {
       const replayed = await (await gryphus.dags()).engine(cluster);
-      if (replayed !== undefined) return { dag: replayed.dag, status: replayed.engine.core.status };
+      if (replayed !== undefined) return { dag: replayed.dag, status: replayed.status() };
       throw new GryphusError('not-found', `DAG ${cluster} does not run now.`, { suggestions: ['Draw its file.'] });
     });
   }
