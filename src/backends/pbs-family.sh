@@ -1,4 +1,6 @@
 # Gryphus: what OpenPBS, PBS Pro and Torque share. Part of pbs.sh and torque.sh, and so of jobmanager.sh.
+# shellcheck source=/dev/null
+. "$BIN/job-script.sh"
 # shellcheck disable=SC2034 # jobmanager.sh reads it
 QUEUE_HEADING=TAG
 PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
@@ -6,22 +8,6 @@ PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
 backend_start() { :; }
 wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
-
-quoted() { # $1 as one word of a shell
-  printf "'"
-  printf %s "$1" | sed "s/'/'\\\\''/g"
-  printf "'"
-}
-# What qsub is handed: a file, since a script that comes by standard input may come cut short.
-job_script() { # $1 key, $2 submission: sets SCRIPT
-  SCRIPT=$ROOT/jobs/$1/job.$2
-  {
-    say '#!/bin/sh'
-    say '#PBS -S /bin/sh'
-    # TERM goes to every process of the job's session; nothing is passed on.
-    say "exec /bin/sh $(quoted "$BIN/wrapper.sh") $(quoted "$ROOT") $1 $2 '' \"\${PBS_JOBID:-\${SLURM_JOB_ID:--}}\""
-  } >|"$SCRIPT"
-}
 
 # Of `qstat -f` one line for each of our jobs: TAG ID STATE|SUBSTATE|EXIT|HOST|COMMENT.
 jobs_of() { # $1 file, $2 prefix of the names

@@ -6,7 +6,8 @@ backend_version() { bounded 20 qsub --version; }
 
 # The name is the tag, for qselect and qstat show it. -f: no daemon of qsub's own, which could submit later.
 backend_submit() { # $1 key, $2 submission, then words of ours
-  job_script "$1" "$2" || return
+  # shellcheck disable=SC2016 # for the script
+  job_script "$1" "$2" '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return
   shift 2
   # Ours come last and win over the user's words. A job that may not be rerun ends when its node dies.
   ID=$(cd / && bounded 60 qsub -f "$@" -N "$TAG" -r n -S /bin/sh -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)

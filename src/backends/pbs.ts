@@ -5,7 +5,7 @@ import { fieldsOf, pbsAccount, pbsEntry } from './pbs-entry.ts';
 /** OpenPBS and PBS Pro by their commands (pbs.sh, pbs-family.sh); facts from OpenPBS 23.06. */
 export const pbs: Backend = {
   name: 'pbs',
-  shell: ['pbs.sh', 'pbs-family.sh'],
+  shell: ['pbs.sh', 'pbs-family.sh', 'job-script.sh'],
   // A qsub whose connection was cut may submit some time later.
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
   accounts: true,

@@ -12,7 +12,8 @@ backend_version() {
 
 # Slurm's qsub writes its errors to standard output.
 backend_submit() { # $1 key, $2 submission, then words of ours
-  job_script "$1" "$2" || return
+  # shellcheck disable=SC2016 # for the script
+  job_script "$1" "$2" '${PBS_JOBID:-${SLURM_JOB_ID:--}}' '#PBS -S /bin/sh' || return
   shift 2
   # Ours come last and win over the user's words.
   ID=$(cd / && bounded 60 qsub "$@" -N "$TAG" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null) && return

@@ -8,7 +8,7 @@ import { type fieldsOf, pbsEntry } from './pbs-entry.ts';
  */
 export const torque: Backend = {
   name: 'torque',
-  shell: ['torque.sh', 'pbs-family.sh'],
+  shell: ['torque.sh', 'pbs-family.sh', 'job-script.sh'],
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
   accounts: false,
   submitWords,

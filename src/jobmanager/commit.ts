@@ -68,8 +68,8 @@ async function commitBatch(
         break;
       }
       case 'have': {
-        const [flags, id = ''] = more;
-        const batchId = site.backend.idOf(id);
+        const [flags, ...answered] = more;
+        const batchId = site.backend.idOf(answered.join(' '));
         site.view.submitted(key, n, batchId, site.now());
         if (flags === 'buried') again.push([key, n + 1]);
         else outcomes.set(key, { ok: true, ...(batchId === undefined ? {} : { batchId }) });

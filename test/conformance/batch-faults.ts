@@ -22,8 +22,8 @@ export interface Trouble {
   readonly later?: readonly string[];
   readonly held: readonly string[];
   readonly release?: (batch: Running, id: string) => void;
-  /** What it says to a queue that does not exist. */
-  readonly noQueue: RegExp;
+  /** What it says to a queue that does not exist; absent where it has no queues. */
+  readonly noQueue?: RegExp;
   /** It can end a job at its time. */
   readonly clock?: boolean;
   /** Its queue does not show that a job is held, and who ended one. */
@@ -44,7 +44,7 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
       writeFileSync(`${file}.once`, '');
       writeFileSync(
         `${file}.new`,
-        `#!/bin/sh\nREAL=${real(name)}\nonce() { rm '${file}.once' 2>/dev/null; }\ncase $1 in --version | -help) exec "$REAL" "$@" ;; esac\n${script}\n`,
+        `#!/bin/sh\nREAL=${real(name)}\nonce() { rm '${file}.once' 2>/dev/null; }\ncase $1 in --version | -help | -V) exec "$REAL" "$@" ;; esac\n${script}\n`,
       );
       chmodSync(`${file}.new`, 0o755);
       execFileSync('mv', [`${file}.new`, file]);
@@ -111,13 +111,13 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
       120_000,
     );
 
-    it('refuses with its own words', async () => {
+    it.skipIf(trouble.noQueue === undefined)('refuses with its own words', async () => {
       const site = await ground().open();
       const key = freshKey();
       await site.prepare([shellJob(key, 'exit 0', { batch: { queue: 'nosuchqueue', extraArgs: [] } })]);
       const outcome = (await site.commit([key])).get(key);
       expect(outcome).toMatchObject({ ok: false, refusal: { kind: 'never', code: 'site-refused' } });
-      expect(JSON.stringify(outcome)).toMatch(trouble.noQueue);
+      expect(JSON.stringify(outcome)).toMatch(trouble.noQueue ?? /./);
       await site.forget([key]);
     });
 

@@ -51,3 +51,11 @@ export const sshPbs = (): Promise<BatchGround<FakeBatch>> =>
   sshBatch('pbs', () => startFake('pbs.sh', ['qsub', 'qstat', 'qdel']));
 
 export const sshTorque = (): Promise<BatchGround<Slurm>> => sshBatch('torque', startTorque);
+
+export const sshCondor = (): Promise<BatchGround<FakeBatch>> =>
+  sshBatch('condor', () =>
+    startFake('condor.sh', ['condor_submit', 'condor_q', 'condor_rm', 'condor_history', 'condor_version']),
+  );
+
+export const sshLsf = (): Promise<BatchGround<FakeBatch>> =>
+  sshBatch('lsf', () => startFake('lsf.sh', ['bsub', 'bjobs', 'bkill', 'bacct']));

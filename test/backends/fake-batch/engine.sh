@@ -31,7 +31,8 @@ each_job() { # $1 function, called with an ID, in the order of submission
   for id in $(ls "$JOBS" | sort -n); do "$1" "$id"; done
 }
 
-# Ends a job: one that waits never starts, one that runs is sent TERM and, a second later, KILL, with all of its session.
+# Ends a job: one that waits never starts, one that runs is sent TERM (its session, or with SOFT_KILL=main its first process
+# alone) and, a second later, KILL.
 remove_job() { # $1 id, $2 by whom
   put "$JOBS/$1/removed" "$2"
   if mkdir "$JOBS/$1/started" 2>/dev/null; then
@@ -40,7 +41,7 @@ remove_job() { # $1 id, $2 by whom
   fi
   get "$JOBS/$1/pid"
   [ -n "$VALUE" ] || return 0
-  pkill -TERM -s "$VALUE"
+  if [ "${SOFT_KILL-}" = main ]; then kill -TERM "$VALUE"; else pkill -TERM -s "$VALUE"; fi
   (
     sleep 1
     pkill -KILL -s "$VALUE"

@@ -1,0 +1,56 @@
+# Gryphus: the commands of HTCondor. The shell half of condor.ts, part of jobmanager.sh.
+QUEUE_HEADING=TAG
+PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
+
+backend_start() { :; }
+backend_version() { bounded 20 condor_version; }
+wait_for_event() { tick; }
+backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
+
+argument() { # $1 as one word within the quotes of a submit file's `arguments`
+  printf %s "$1" | sed "s/'/''/g; s/\"/\"\"/g; s/\\$/\$(DOLLAR)/g; 1s/^/'/; \$s/\$/'/"
+}
+
+# Words up to `--` are lines of the submit description, those after it the user's for the command.
+backend_submit() { # $1 key, $2 submission, then words of ours
+  file=$ROOT/jobs/$1/submit.$2
+  {
+    say "arguments = \"$(argument "$BIN/wrapper.sh") $(argument "$ROOT") $1 $2 'TERM HUP INT QUIT USR1 USR2 XCPU' \$(ClusterId).\$(ProcId)\""
+    shift 2
+    while [ "$1" != -- ]; do say "$1" && shift; done
+    shift
+    say "+GryphusKey = \"$TAG\""
+    say queue
+  } >|"$file"
+  ID=$(cd / && bounded 60 condor_submit -terse "$@" "$file" </dev/null)
+}
+
+# An empty answer counts when the schedd gives its totals.
+backend_queue() {
+  bounded 30 condor_q -constraint 'regexp("^gryphus[.]", GryphusKey)' -af GryphusKey ClusterId ProcId JobStatus \
+    NumJobStarts HoldReasonCode RemoteHost 'ifThenElse(JobStatus == 5, HoldReason, LastRejMatchReason)' \
+    >|"$T/condor_q" </dev/null || return
+  if IFS= read -r line <"$T/condor_q"; then
+    case $line in gryphus.*) ;; *) say "$line" && return ;; esac
+  else
+    case $(bounded 30 condor_q -totals </dev/null) in *'Total for '*) ;; *) return 1 ;; esac
+  fi
+  say "$QUEUE_HEADING"
+  LC_ALL=C awk 'index($1, "gryphus.") == 1 { tag = $1; id = $2 "." $3; sub(/^[^ ]+ [^ ]+ [^ ]+ /, ""); print tag " " id " " $0 }' "$T/condor_q"
+}
+
+backend_account() { # ids
+  wanted=$(for id; do printf '|| (ClusterId == %s && ProcId == %s)' "${id%.*}" "${id#*.}"; done)
+  bounded 60 condor_history -constraint "${wanted#|| }" -limit "$#" -af ClusterId ProcId GryphusKey JobStatus \
+    LastJobStatus ExitBySignal ExitSignal ExitCode RemoveReason </dev/null
+}
+
+# TERM and, after job_max_vacate_time, KILL are the pool's own. A job that is gone by now is no error.
+backend_cancel() { # $1 how, $2 tags
+  # shellcheck disable=SC2086 # tags have no blanks
+  list=$(printf '%s,' $2)
+  words=$(bounded 60 condor_rm -constraint "stringListMember(GryphusKey, \"${list%,}\")" 2>&1 </dev/null) && return
+  case $words in *"Couldn't find/remove all jobs matching"*) return 0 ;; esac
+  say "$words" >&2
+  return 1
+}

@@ -1,0 +1,120 @@
+import type { AttemptSpec, Refusal } from '../site/contract.ts';
+import type { Account, Backend, QueueEntry } from './contract.ts';
+
+/**
+ * An HTCondor pool by its commands (condor.sh); facts from 25.14. Its execution points see the directory of ours: files
+ * are not transferred by HTCondor. It has no queues, so a queue that a job names means nothing here.
+ */
+export const condor: Backend = {
+  name: 'condor',
+  shell: ['condor.sh'],
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  accounts: true,
+  submitWords,
+  // `-terse`: the first and the last job.
+  idOf: (answer) => /^(\d+\.\d+) - \d+\.\d+$/.exec(answer)?.[1],
+  refusalOf: condorRefusal,
+  queueEntry,
+  accountOf,
+};
+
+/** Lines of a submit description, `--`, words for condor_submit. */
+function submitWords(spec: AttemptSpec): string[] {
+  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds } = spec.resources;
+  const { project, extraArgs } = spec.batch;
+  // One that was evicted after it had started is not started again, but leaves.
+  const removals = ['(JobStatus == 1 && NumJobStarts > 0)'];
+  if (walltimeSeconds !== undefined) {
+    const seconds = Math.max(1, Math.ceil(walltimeSeconds));
+    removals.push(`(JobStatus == 2 && time() - JobCurrentStartDate > ${seconds})`);
+  }
+  return [
+    'universe = vanilla',
+    'executable = /bin/sh',
+    'transfer_executable = False',
+    'should_transfer_files = NO',
+    'initialdir = /',
+    'output = /dev/null',
+    'error = /dev/null',
+    'notification = Never',
+    `description = ${spec.title.replace(/[^\w .-]/g, '_')}`,
+    `request_cpus = ${Math.max(1, Math.ceil(cpus))}`,
+    ...(memoryMb === undefined ? [] : [`request_memory = ${Math.ceil(memoryMb)}`]),
+    ...(diskKb === undefined ? [] : [`request_disk = ${Math.ceil(diskKb)}`]),
+    ...(gpus ? [`request_gpus = ${gpus}`] : []),
+    ...(project === undefined ? [] : [`accounting_group = ${project.replace(/[^\w.-]/g, '_')}`]),
+    'want_graceful_removal = True',
+    'job_max_vacate_time = 10',
+    `periodic_remove = ${removals.join(' || ')}`,
+    '--',
+    ...extraArgs,
+  ];
+}
+
+const LATER =
+  /Can't find address of|Failed to connect|MAX_JOBS|exceed|Connection refused|Unable to connect|No space left|temporarily/i;
+const UNCLEAR = /timed? ?out|Failed to (commit|end) |lost connection|Error reading|transaction/i;
+
+/** condor_submit exits with 1 whatever it met. */
+export function condorRefusal(status: number, words: string): Refusal | 'unclear' {
+  const message = sentence(words);
+  if (status === 127) {
+    return { kind: 'never', code: 'site-refused', message: `condor_submit was not found at the site: ${message}` };
+  }
+  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
+  if (!/ERROR|not allowed/i.test(words)) return 'unclear';
+  if (LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  return { kind: 'never', code: 'site-refused', message };
+}
+
+function sentence(words: string): string {
+  const lines = words
+    .split('\n')
+    .map((line) => line.replace(/^(Submitting job\(s\)|ERROR:)+ */, '').trim())
+    .filter((line) => line !== '' && !line.startsWith('To monitor your'));
+  return lines.length === 0 ? 'condor_submit failed without a word' : [...new Set(lines)].slice(0, 3).join('; ');
+}
+
+/** `STATUS STARTS HOLDCODE HOST WORDS`; STATUS is the number JobStatus (manual, "Job ClassAd Attributes"). */
+function queueEntry(rest: string): QueueEntry {
+  const [status = '', starts = '', code = '', host = '', ...more] = rest.split(' ');
+  const said = more.join(' ');
+  const words = (otherwise: string): string => (said === '' || said === 'undefined' ? otherwise : said);
+  const where = host === '' || host === 'undefined' ? {} : { host: host.replace(/^.*@/, '') };
+  switch (status) {
+    case '1':
+      return { is: 'waiting', words: words(Number(starts) > 0 ? 'it was evicted' : 'idle') };
+    case '2':
+    case '6':
+      return { is: 'running', ...where };
+    case '3':
+      // It stays until what runs has ended.
+      if ('host' in where) return { is: 'running', ...where };
+      return { is: 'ended', by: 'cancelled', words: 'removed' };
+    case '4':
+      return { is: 'ended', by: 'itself', words: 'completed' };
+    case '5':
+      return { is: 'held', words: `${words('held')} (code ${code})` };
+    case '7':
+      return { is: 'suspended', words: words('suspended') };
+    default:
+      return { is: 'unclear', words: rest };
+  }
+}
+
+/** `CLUSTER PROC TAG STATUS LAST BYSIGNAL SIGNAL CODE REASON` of condor_history. */
+function accountOf(line: string): Account | undefined {
+  const [cluster = '', proc = '', tag = '', status = '', last = '', bySignal = '', signal = '', code = '', ...more] =
+    line.split(' ');
+  if (!/^\d+$/.test(cluster) || !/^\d+$/.test(proc) || !/^[34]$/.test(status)) return undefined;
+  const key = /^gryphus\.(.+)\.\d+$/.exec(tag)?.[1];
+  const id = { id: `${cluster}.${proc}`, ...(key === undefined ? {} : { key }) };
+  const reason = more.join(' ');
+  const how = bySignal === 'true' ? `signal ${signal}` : `exit status ${code}`;
+  // The wrapper is not to be killed but by the pool, or by the machine's end.
+  if (status === '4') return { ...id, by: bySignal === 'true' ? 'vanished' : 'itself', words: how };
+  if (!/PeriodicRemove/i.test(reason)) return { ...id, by: 'cancelled', words: reason };
+  // The only reasons of ours: beyond its time, or idle after it had started.
+  if (last === '2') return { ...id, by: 'timeout', words: 'it ran longer than it had asked for' };
+  return { ...id, by: 'preempted', words: 'the pool evicted it; it was not started again' };
+}

@@ -1,0 +1,17 @@
+# Gryphus: a job as a file, for batch systems that are handed a script. Part of a backend's shell half.
+
+quoted() { # $1 as one word of a shell
+  printf "'"
+  printf %s "$1" | sed "s/'/'\\\\''/g"
+  printf "'"
+}
+# A script that comes to a submit command through a pipe may come cut short; a file is whole.
+job_script() { # $1 key, $2 submission, $3 the job's id as the script can tell it, $4 a line for the batch system: sets SCRIPT
+  SCRIPT=$ROOT/jobs/$1/job.$2
+  {
+    say '#!/bin/sh'
+    say "$4"
+    # TERM goes to every process of the job; nothing is passed on.
+    say "exec /bin/sh $(quoted "$BIN/wrapper.sh") $(quoted "$ROOT") $1 $2 '' \"$3\""
+  } >|"$SCRIPT"
+}

@@ -1,0 +1,69 @@
+# Gryphus: the commands of LSF. The shell half of lsf.ts, part of jobmanager.sh.
+# shellcheck source=/dev/null
+. "$BIN/job-script.sh"
+QUEUE_HEADING=JOB_NAME
+PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
+LSF_USER=$(id -un)
+
+backend_start() { :; }
+backend_version() { bounded 20 bsub -V 2>&1 </dev/null | head -n 1; }
+wait_for_event() { tick; }
+backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
+
+# Ours come last and win over the user's words. Words of a command would be split again by a shell; a script is not.
+backend_submit() { # $1 key, $2 submission, then words of ours
+  # shellcheck disable=SC2016 # for the script
+  job_script "$1" "$2" '${LSB_JOBID:--}' '#' || return
+  shift 2
+  ID=$(cd / && bounded 60 bsub "$@" -rn -J "$TAG" -o /dev/null -e /dev/null <"$SCRIPT")
+}
+
+# With the heading; -a: the ended ones are there for a while (CLEAN_PERIOD). Without jobs there is no heading, but a word.
+lsf_jobs() { # $1 fields
+  bounded 30 bjobs -u "$LSF_USER" -a -o "$1 delimiter='|'" >|"$T/bjobs" 2>|"$T/bjobs-said" </dev/null
+  status=$?
+  [ -s "$T/bjobs" ] && return "$status"
+  grep -E 'No (unfinished )?job found' "$T/bjobs-said" >/dev/null && return 0
+  cat "$T/bjobs-said" >&2
+  return 1
+}
+backend_queue() {
+  lsf_jobs 'job_name jobid stat exit_code exec_host exit_reason pend_reason' || return
+  [ -s "$T/bjobs" ] || { say "$QUEUE_HEADING" && return; }
+  LC_ALL=C awk 'NR == 1 { sub(/\|.*/, ""); print; next } { sub(/\|/, " "); sub(/\|/, " "); print }' "$T/bjobs"
+}
+
+# Long lines go on after blanks. Of each job its id, its name and its last line.
+backend_account() { # ids
+  bounded 60 bacct -l "$@" >|"$T/bacct" 2>/dev/null </dev/null
+  [ -s "$T/bacct" ] || return 0
+  LC_ALL=C awk '
+    function take(text, id, name) {
+      if (match(text, /^Job <[0-9]+>/)) {
+        id = substr(text, 6, RLENGTH - 6)
+        match(text, /Job Name <[^>]*>/)
+        name = substr(text, RSTART + 10, RLENGTH - 11)
+        job = id "|" name
+      } else if (match(text, /Completed <[a-z]+>/)) print job "|" substr(text, RSTART)
+    }
+    /^     / { sub(/^ +/, ""); text = text $0; next }
+    { take(text); text = $0 }
+    END { take(text) }' "$T/bacct"
+}
+
+# bkill sends INT, TERM and KILL, some seconds apart. A job that is over by now is no error.
+backend_cancel() { # $1 how, $2 tags
+  lsf_jobs 'job_name jobid stat' || return
+  # shellcheck disable=SC2046 # ids have no blanks
+  set -- "$1" $(LC_ALL=C awk -F '|' -v "tags=$2" '
+    BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
+    $1 in ours && $3 !~ /DONE|EXIT/ { print $2 }' "$T/bjobs")
+  [ $# -gt 1 ] || return 0
+  how=$1
+  shift
+  if [ "$how" = KILL ]; then set -- -s KILL "$@"; fi
+  words=$(bounded 60 bkill "$@" 2>&1 </dev/null) && return
+  case $words in *'already finished'* | *'No matching job found'*) return 0 ;; esac
+  say "$words" >&2
+  return 1
+}

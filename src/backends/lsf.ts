@@ -1,0 +1,135 @@
+import type { AttemptSpec, Refusal } from '../site/contract.ts';
+import type { Account, Backend, QueueEntry } from './contract.ts';
+
+/** LSF by its commands (lsf.sh); from IBM Spectrum LSF 10.1's command reference. `bjobs -o` is there since 9.1.3. */
+export const lsf: Backend = {
+  name: 'lsf',
+  shell: ['lsf.sh', 'job-script.sh'],
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  accounts: true,
+  submitWords,
+  idOf: (answer) => /^Job <(\d+)> is submitted to /.exec(answer)?.[1],
+  refusalOf: lsfRefusal,
+  queueEntry,
+  accountOf,
+};
+
+function submitWords(spec: AttemptSpec): string[] {
+  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds } = spec.resources;
+  const { queue, project, extraArgs } = spec.batch;
+  const slots = Math.max(1, Math.ceil(cpus));
+  const usage = [
+    ...(memoryMb === undefined ? [] : [`mem=${Math.ceil(memoryMb)}MB`]),
+    ...(diskKb === undefined ? [] : [`tmp=${Math.ceil(diskKb / 1024)}MB`]),
+  ];
+  return [
+    ...(slots === 1 ? [] : ['-n', String(slots), '-R', 'span[hosts=1]']),
+    ...(usage.length === 0 ? [] : ['-R', `rusage[${usage.join(',')}]`]),
+    ...(gpus ? ['-gpu', `num=${gpus}`] : []),
+    // LSF counts whole minutes.
+    ...(walltimeSeconds === undefined ? [] : ['-W', String(Math.max(1, Math.ceil(walltimeSeconds / 60)))]),
+    ...(queue === undefined ? [] : ['-q', queue]),
+    ...(project === undefined ? [] : ['-P', project]),
+    ...extraArgs,
+  ];
+}
+
+const LATER =
+  /threshold reached|job limit|limit has been reached|LSF is down|Cannot connect to LSF|Failed in an LSF library call|temporarily|No space left/i;
+
+/** Where LSF is down or a threshold is reached bsub itself tries again, until we end it: it may have got through. */
+export function lsfRefusal(status: number, words: string): Refusal | 'unclear' {
+  const message = sentence(words);
+  if (status === 127)
+    return { kind: 'never', code: 'site-refused', message: `bsub was not found at the site: ${message}` };
+  if (status === 124 || status === 137) return 'unclear';
+  if (LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  if (/not submitted|Bad argument|illegal option|^Usage/im.test(words)) {
+    return { kind: 'never', code: 'site-refused', message };
+  }
+  return 'unclear';
+}
+
+function sentence(words: string): string {
+  const usage = words.search(/^Usage:/m);
+  const lines = (usage > 0 ? words.slice(0, usage) : words)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  return lines.length === 0 ? 'bsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+}
+
+/** `STAT|EXIT_CODE|EXEC_HOST|EXIT_REASON|PEND_REASON`; an empty field is a dash. */
+function queueEntry(rest: string): QueueEntry {
+  const [state = '', exit = '', hosts = '', reason = '', ...more] = rest
+    .split('|')
+    .map((field) => (field === '-' ? '' : field));
+  const why = more.join('|');
+  switch (state) {
+    case 'PEND':
+    case 'PROV':
+    case 'WAIT':
+    case 'FWD_PEND':
+      return { is: 'waiting', words: why || state };
+    case 'PSUSP':
+      return { is: 'held', words: why || 'suspended while it waits' };
+    case 'RUN': {
+      // `4*host1:host2`
+      const host = hosts.split(':')[0]?.replace(/^\d+\*/, '') ?? '';
+      return host === '' ? { is: 'running' } : { is: 'running', host };
+    }
+    case 'USUSP':
+    case 'SSUSP':
+      return { is: 'suspended', words: why || state };
+    case 'DONE':
+      return { is: 'ended', by: 'itself', words: state };
+    case 'EXIT':
+      return { is: 'ended', by: causeOf(reason), words: [`EXIT ${exit}`, reason].filter(Boolean).join(': ') };
+    default:
+      return { is: 'unclear', words: rest };
+  }
+}
+
+/** `ID|NAME|Completed <exit>; TERM_…: …` of bacct -l. */
+function accountOf(line: string): Account | undefined {
+  const [id = '', name = '', ...more] = line.split('|');
+  const words = more.join('|');
+  if (!/^\d+$/.test(id) || !words.startsWith('Completed <')) return undefined;
+  const key = /^gryphus\.(.+)\.\d+$/.exec(name)?.[1];
+  return { id, by: causeOf(words), words, ...(key === undefined ? {} : { key }) };
+}
+
+/** Termination reasons (Administering IBM Spectrum LSF, "Termination reasons displayed by bacct, bhist, and bjobs"). */
+const CAUSES: Readonly<Record<string, Account['by']>> = {
+  ADMIN: 'cancelled',
+  OWNER: 'cancelled',
+  FORCE_ADMIN: 'cancelled',
+  FORCE_OWNER: 'cancelled',
+  BUCKET_KILL: 'cancelled',
+  EXTERNAL_SIGNAL: 'cancelled',
+  REMOVE_HUNG_JOB: 'cancelled',
+  CPULIMIT: 'timeout',
+  RUNLIMIT: 'timeout',
+  DEADLINE: 'deadline',
+  WINDOW: 'deadline',
+  MEMLIMIT: 'out-of-memory',
+  SWAP: 'out-of-memory',
+  PROCESSLIMIT: 'cancelled',
+  THREADLIMIT: 'cancelled',
+  PREEMPT: 'preempted',
+  LOAD: 'preempted',
+  OTHER: 'preempted',
+  REQUEUE_ADMIN: 'preempted',
+  REQUEUE_OWNER: 'preempted',
+  REQUEUE_RC: 'preempted',
+  RC: 'node-fail',
+  ZOMBIE: 'node-fail',
+  RMS: 'node-fail',
+  CWD_NOTEXIST: 'cannot-start',
+  PRE_EXEC_FAIL: 'cannot-start',
+};
+
+function causeOf(words: string): Account['by'] {
+  const found = /TERM_([A-Z_]+)/.exec(words)?.[1];
+  return found === undefined ? 'itself' : (CAUSES[found] ?? 'vanished');
+}
