@@ -41,7 +41,9 @@ export class CredentialWatch implements Listener {
   readonly #refreshed = new Map<string, number>();
   readonly #versions = new Map<string, string>();
   #memories: Memories | undefined;
-  #survey: (Survey & { readonly at: number }) | undefined;
+  #survey: (Survey & { readonly at: number; readonly changes: number }) | undefined;
+  /** Grows with each change of the jobs: a survey is of those that it began with. */
+  #changes = 0;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
   #notBefore = 0;
@@ -60,7 +62,7 @@ export class CredentialWatch implements Listener {
 
   async hear(entries: readonly EventEntry[]): Promise<void> {
     if (!entries.some(({ event }) => matters(event))) return;
-    this.#survey = undefined;
+    this.#changes += 1;
     this.#lookIn(GATHER_MS);
   }
 
@@ -115,7 +117,7 @@ export class CredentialWatch implements Listener {
       if (action.do === 'renew') this.#renew(action.credential, found);
       else if (this.#isTimeFor(action)) await perform(this.#options, action);
     }
-    if (seen.actions.some(({ do: what }) => what === 'hold' || what === 'release')) this.#survey = undefined;
+    if (seen.actions.some(({ do: what }) => what === 'hold' || what === 'release')) this.#changes += 1;
     const clock = seen.nextLook === undefined ? Number.POSITIVE_INFINITY : seen.nextLook * 1000 - Date.now();
     const held = found.jobs.some((job) => job.where === 'held');
     const pause = held ? HELD_MS : found.jobs.length > 0 ? IN_USE_MS : UNUSED_MS;
@@ -124,9 +126,9 @@ export class CredentialWatch implements Listener {
 
   async #surveyed(): Promise<Survey> {
     const known = this.#survey;
-    if (known && Math.abs(Date.now() - known.at) < BELIEVED_MS) return known;
-    const at = Date.now();
-    const found = { ...(await survey(this.#options.queue, this.#options.paths)), at };
+    if (known?.changes === this.#changes && Math.abs(Date.now() - known.at) < BELIEVED_MS) return known;
+    const begun = { at: Date.now(), changes: this.#changes };
+    const found = { ...(await survey(this.#options.queue, this.#options.paths)), ...begun };
     this.#survey = found;
     return found;
   }
