@@ -35,7 +35,8 @@ function statusOf(record: SiteRecord, view: ConnectionView | undefined, places: 
   const here = places.filter((place) => place.site === record.name);
   const sum = (wanted: (place: Place) => boolean) =>
     here.filter(wanted).reduce((total, place) => total + place.jobs, 0);
-  const running = (place: Place) => JOB_STATUS[LIFE[place.state].shows] === JOB_STATUS.running;
+  const silent = (place: Place) => place.state.startsWith('unknown');
+  const running = (place: Place) => !silent(place) && JOB_STATUS[LIFE[place.state].shows] === JOB_STATUS.running;
   return {
     name: record.name,
     url: record.url,
@@ -44,8 +45,8 @@ function statusOf(record: SiteRecord, view: ConnectionView | undefined, places: 
     ...(view && view.words !== '' ? { words: view.words } : {}),
     ...(view ? { since: view.since } : {}),
     idle: sum((place) => place.state === 'idle'),
-    queuedThere: sum((place) => HAS_PLACE.includes(place.state) && !running(place)),
+    queuedThere: sum((place) => HAS_PLACE.includes(place.state) && !running(place) && !silent(place)),
     running: sum(running),
-    unknown: sum((place) => place.state.startsWith('unknown')),
+    unknown: sum(silent),
   };
 }

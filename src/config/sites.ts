@@ -23,7 +23,11 @@ export const SITE_KEYS = {
     undefined,
     'Shell lines that are run there before anything of ours, such as `module load slurm`.',
   ),
-  scratch: entry(text, undefined, 'The directory there that holds our jobs; without it, `~/.gryphus`.'),
+  scratch: entry(
+    text,
+    undefined,
+    "The directory there that holds our jobs, under the site's name; without it, `~/.gryphus`.",
+  ),
   queue: entry(text, undefined, 'The queue or partition of a job that names none.'),
   project: entry(text, undefined, 'The project or account of a job that names none.'),
   extra_args: entry(texts, [], "Words for every submit command of the site's batch system."),
@@ -91,7 +95,6 @@ export const LOCAL_SITE: SiteRecord = siteOf('local', readTable(SITE_KEYS, {}, {
 export const SCHEDULER_SITE: SiteRecord = {
   ...LOCAL_SITE,
   name: '.scheduler',
-  scratch: '~/.gryphus/scheduler',
   limits: { ...BATCH_LIMITS.fork, running: 10_000 },
 };
 

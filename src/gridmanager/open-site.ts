@@ -28,7 +28,8 @@ export async function openSite(
     backend: record.batch,
     options: {
       ...(record.prelude === undefined ? {} : { prelude: record.prelude }),
-      ...(record.scratch === undefined ? {} : { scratch: record.scratch }),
+      // Two sites of one home (a front machine and its cluster) must not take each other's events.
+      scratch: `${(record.scratch ?? '~/.gryphus').replace(/\/+$/, '')}/${record.name}`,
       // As HTCondor, which asks a job of the scheduler universe to end and leaves it its time: a DAG has a final node.
       ...(record === SCHEDULER_SITE ? { killAfter: Number.POSITIVE_INFINITY, giveUp: 1000 } : {}),
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),

@@ -230,7 +230,12 @@ export class Session {
       // A frozen connection never says that its channel is closed.
       const patience = delay(2000, { kind: 'signaled', signal: 'no end seen' } as const, { ref: false });
       const end = await Promise.race([running.channel.closed, patience]);
-      if (end.kind === 'lost') throw asError(end.reason);
+      if (end.kind === 'lost') {
+        const { message } = asError(end.reason);
+        throw new GryphusError('site-unreachable', `The connection to ${this.#place.name} was lost: ${message}.`, {
+          cause: end.reason,
+        });
+      }
       throw new JobManagerDied(end.kind === 'exited' ? `status ${end.code}` : end.signal, running.complaints, thrown);
     } finally {
       clearTimeout(timer);

@@ -45,8 +45,8 @@ describe.skipIf(skip)(`chaos (seed ${SEED})`, () => {
     });
     targets.push(
       slurm,
-      { ...slurm, siteDir: join(slurm.sshd?.home ?? '', 'fork') },
-      { ...slurm, siteDir: join(agent.dir, 'local') },
+      { ...slurm, siteDir: join(slurm.sshd?.home ?? '', 'fork/there') },
+      { ...slurm, siteDir: join(agent.dir, 'local/local') },
     );
     await agent.ok('up');
   }, 120_000);

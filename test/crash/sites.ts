@@ -23,13 +23,13 @@ const SLOTS = '[limits]\nrunning = 8\n';
 /** Starts what the kind needs and tells the agent of it. */
 export async function startTarget(kind: Kind, agent: TestAgent): Promise<Target> {
   if (kind === 'fork, local') {
-    const siteDir = join(agent.dir, 'home/.gryphus');
+    const siteDir = join(agent.dir, 'home/.gryphus/local');
     agent.site('local', { url: 'local', batch: 'fork', more: SLOTS });
     return { resource: 'batch fork local', siteDir, stop: async () => undefined };
   }
   const sshd = await startSshd();
   agent.env['HOME'] = sshd.clientHome;
-  const siteDir = join(sshd.home, '.gryphus');
+  const siteDir = join(sshd.home, '.gryphus', kind === 'fork, ssh' ? 'there' : 'cluster');
   if (kind === 'fork, ssh') {
     agent.site('there', { url: sshd.url, batch: 'fork', more: SLOTS });
     return { resource: 'batch fork there', siteDir, sshd, stop: () => sshd.stop() };
