@@ -82,7 +82,7 @@ export class DagClient {
   }
 
   async #tell(dag: Found, told: Told): Promise<DagStatus> {
-    await this.#queue.dag(dag.cluster).tell(told as never);
+    await this.#queue.dag(dag.cluster).tell(told);
     return dag;
   }
 

@@ -37,7 +37,9 @@ function processes(fits: RegExp): number[] {
         const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
         if (!fits.test(words)) return false;
         const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
-        return environment.includes(`GRYPHUS_HOME=${agent.home}`) || readlinkSync(`/proc/${pid}/cwd`).startsWith(agent.home);
+        return (
+          environment.includes(`GRYPHUS_HOME=${agent.home}`) || readlinkSync(`/proc/${pid}/cwd`).startsWith(agent.home)
+        );
       } catch {
         return false;
       }
@@ -84,17 +86,21 @@ describe('kill -9', () => {
     await endsWell(waiting);
   }, 180_000);
 
-  it.each(Object.entries(VICTIMS).slice(1))('of %s: the DAG goes on', async (name, fits) => {
-    const { stdout } = await agent.run(['dag', 'submit', 'x.dag']);
-    const cluster = /cluster (\d+)/.exec(stdout)?.[1] ?? '';
-    await until('3 nodes', () => lines().length >= 3 || undefined, 60_000);
-    await kill(fits);
-    if (name === 'the Scheduler') await agent.ok('up');
-    await until('the last node', () => lines().length >= NODES || undefined, 120_000);
-    await agent.ok('wait', cluster, '--timeout', '60');
-    const [manager] = await agent.ads(Number(cluster));
-    await endsWell(Promise.resolve({ code: Number(manager?.['ExitCode']), stderr: '' }));
-  }, 240_000);
+  it.each(Object.entries(VICTIMS).slice(1))(
+    'of %s: the DAG goes on',
+    async (name, fits) => {
+      const { stdout } = await agent.run(['dag', 'submit', 'x.dag']);
+      const cluster = /cluster (\d+)/.exec(stdout)?.[1] ?? '';
+      await until('3 nodes', () => lines().length >= 3 || undefined, 60_000);
+      await kill(fits);
+      if (name === 'the Scheduler') await agent.ok('up');
+      await until('the last node', () => lines().length >= NODES || undefined, 120_000);
+      await agent.ok('wait', cluster, '--timeout', '60');
+      const [manager] = await agent.ads(Number(cluster));
+      await endsWell(Promise.resolve({ code: Number(manager?.['ExitCode']), stderr: '' }));
+    },
+    240_000,
+  );
 });
 
 describe('a DAG that is held, released, removed', () => {

@@ -1,0 +1,59 @@
+// 500 nodes, 50 chains of 10 as in DAGMan's measurement, through the command line, the queue and the fork site of a whole
+// agent in a scratch directory: NOOP nodes, and real /bin/true. Needs a build; GRYPHUS_DIST names another.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const cli = join(root, process.env.GRYPHUS_DIST ?? 'dist', 'bin/gryphus.js');
+const dir = mkdtempSync('/tmp/gry-bench-');
+const env = { ...process.env, HOME: dir, GRYPHUS_HOME: join(dir, 'g') };
+delete env.REDIS_URL;
+
+function gryphus(cwd, ...args) {
+  const began = performance.now();
+  const { status, stderr } = spawnSync(process.execPath, [cli, ...args], { cwd, env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`gryphus ${args.join(' ')} ended with ${status}: ${stderr}`);
+  return (performance.now() - began) / 1000;
+}
+
+/** Seconds between the first and the last line of the DAG manager's log: what DAGMan's figures are. */
+function inManager(file) {
+  const times = readFileSync(file, 'utf8').trim().split('\n');
+  const at = (line) => Date.parse(`20${line.slice(6, 8)}-${line.slice(0, 2)}-${line.slice(3, 5)}T${line.slice(9, 17)}`);
+  return (at(times.at(-1)) - at(times[0])) / 1000;
+}
+
+function chains(noop) {
+  const lines = [];
+  for (let c = 0; c < 50; c++) {
+    for (let i = 0; i < 10; i++) {
+      lines.push(`JOB C${c}_${i} node.sub${noop ? ' NOOP' : ''}`);
+      if (i > 0) lines.push(`PARENT C${c}_${i - 1} CHILD C${c}_${i}`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+try {
+  mkdirSync(env.GRYPHUS_HOME);
+  gryphus(dir, 'up');
+  for (const [name, noop] of [
+    ['noop', true],
+    ['true', false],
+  ]) {
+    const work = join(dir, name);
+    mkdirSync(work);
+    writeFileSync(join(work, 'x.dag'), chains(noop));
+    writeFileSync(join(work, 'node.sub'), 'universe = scheduler\nexecutable = /bin/true\nqueue\n');
+    const seconds = gryphus(work, 'dag', 'submit', '--wait', 'x.dag');
+    const own = inManager(join(work, 'x.dag.dagman.out'));
+    process.stdout.write(
+      `500 nodes, 50 chains of 10, ${name}: ${seconds.toFixed(1)} s in all, ${own} s in the manager\n`,
+    );
+  }
+} finally {
+  spawnSync(process.execPath, [cli, 'down'], { cwd: dir, env });
+  rmSync(dir, { recursive: true, force: true });
+}
