@@ -1,3 +1,4 @@
+import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import { HAS_PLACE } from '../gridmanager/lanes.ts';
@@ -11,8 +12,8 @@ import type { AuditEntry } from './types.ts';
 const NOBODY = () => Promise.resolve(undefined);
 
 /** What the site holds that the queue does not know, and the reverse; found by tag, never by a batch system's id. */
-export async function auditSite(queue: Queue, record: SiteRecord): Promise<AuditEntry[]> {
-  const site = await openSite(record, { agent: queue.agent, prompt: NOBODY });
+export async function auditSite(queue: Queue, paths: Paths, record: SiteRecord): Promise<AuditEntry[]> {
+  const site = await openSite(record, { agent: queue.agent, prompt: NOBODY, paths });
   try {
     const there = await site.audit();
     if (there.queueError !== undefined) {
@@ -45,6 +46,7 @@ export async function auditSite(queue: Queue, record: SiteRecord): Promise<Audit
 /** `clean`: the site withdraws and forgets the attempt. `adopt`: the job in the queue takes this attempt for its own. */
 export async function settleOrphan(
   queue: Queue,
+  paths: Paths,
   record: SiteRecord,
   key: string,
   how: 'adopt' | 'clean',
@@ -65,7 +67,7 @@ export async function settleOrphan(
       },
     );
   }
-  const site = await openSite(record, { agent: queue.agent, prompt: NOBODY });
+  const site = await openSite(record, { agent: queue.agent, prompt: NOBODY, paths });
   try {
     for (const act of [site.cancel.bind(site), site.forget.bind(site)]) {
       const outcome = (await act([attemptKey(key)])).get(attemptKey(key));

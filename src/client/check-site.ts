@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { asError, type ErrorCode, GryphusError } from '../errors.ts';
 import { openSite } from '../gridmanager/open-site.ts';
@@ -28,10 +29,15 @@ const BEFORE: readonly string[] = ['name', 'connection', 'host key', 'log-in'];
 const TRIAL_MS = 120_000;
 
 /** Goes through a site step by step: name, connection, host key, log-in, home, disk, batch system, a job that runs. */
-export async function* checkSite(record: SiteRecord, agent: string, ask?: AskUser): AsyncGenerator<CheckStep> {
+export async function* checkSite(
+  record: SiteRecord,
+  agent: string,
+  paths: Paths,
+  ask?: AskUser,
+): AsyncGenerator<CheckStep> {
   let site: JobManagerSite;
   try {
-    site = await openSite(record, { agent, prompt: promptOf(ask) });
+    site = await openSite(record, { agent, prompt: promptOf(ask), paths });
   } catch (thrown) {
     yield failed('name', thrown);
     return;

@@ -215,7 +215,7 @@ export class Gryphus {
   /** Goes through a site step by step, and says what to mend. */
   async *testSite(name: string, ask?: AskUser): AsyncGenerator<CheckStep> {
     const { checkSite } = await import('./check-site.ts');
-    yield* checkSite(await loadSite(this.#paths, name), this.#queue.agent, ask);
+    yield* checkSite(await loadSite(this.#paths, name), this.#queue.agent, this.#paths, ask);
   }
 
   /** Opens the connection that the GridManager keeps, asking for what the site asks for. */
@@ -239,12 +239,12 @@ export class Gryphus {
 
   async audit(site: string): Promise<readonly AuditEntry[]> {
     const { auditSite } = await import('./audit.ts');
-    return auditSite(this.#queue, await loadSite(this.#paths, site));
+    return auditSite(this.#queue, this.#paths, await loadSite(this.#paths, site));
   }
 
   async settle(site: string, key: string, how: 'adopt' | 'clean'): Promise<void> {
     const { settleOrphan } = await import('./audit.ts');
-    await settleOrphan(this.#queue, await loadSite(this.#paths, site), key, how);
+    await settleOrphan(this.#queue, this.#paths, await loadSite(this.#paths, site), key, how);
   }
 
   status(): Promise<DaemonStatus> {

@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { identityFilesOf } from '../config/credential-needs.ts';
 import { loadCredentials, watchConfig } from '../config/credentials.ts';
 import { loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -40,12 +39,7 @@ async function main(identity: string): Promise<void> {
     queue,
     spoolDir: paths.spoolDir,
     loadSites: () => loadAllSites(paths),
-    openSite: async (record) =>
-      openSite(record, {
-        agent: queue.agent,
-        prompt: desk.promptFor(record.name),
-        identityFiles: identityFilesOf(record, await loadCredentials(paths)),
-      }),
+    openSite: (record) => openSite(record, { agent: queue.agent, prompt: desk.promptFor(record.name), paths }),
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: watchConfig(settings), now: Date.now }),
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),

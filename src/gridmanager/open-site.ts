@@ -1,3 +1,6 @@
+import { identityFilesOf } from '../config/credential-needs.ts';
+import { loadCredentials } from '../config/credentials.ts';
+import type { Paths } from '../config/paths.ts';
 import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
 import { openTransport } from '../transport/open-transport.ts';
@@ -7,15 +10,13 @@ export interface OpenSiteOptions {
   /** The agent's id: whose directory it is at the site. */
   readonly agent: string;
   readonly prompt: Prompt;
-  /** Key files in place of those of the ssh configuration. */
-  readonly identityFiles?: readonly string[] | undefined;
+  /** Where credentials are described: a site's own key stands in place of those of the ssh configuration. */
+  readonly paths: Pick<Paths, 'configDir'>;
 }
 
 /** The configured site as the life of a job knows it; closing it closes its connection. */
-export async function openSite(
-  record: SiteRecord,
-  { agent, prompt, identityFiles }: OpenSiteOptions,
-): Promise<JobManagerSite> {
+export async function openSite(record: SiteRecord, { agent, prompt, paths }: OpenSiteOptions): Promise<JobManagerSite> {
+  const identityFiles = identityFilesOf(record, await loadCredentials(paths));
   const transport = await openTransport(record.url, {
     prompt,
     ...(identityFiles === undefined ? {} : { identityFiles }),
