@@ -55,8 +55,12 @@ async function make() {
 /** dist/cli/: the executable, the commands, and what they load later, in pieces that are loaded when they are used. */
 async function bundle() {
   await build({
-    entryPoints: [join(fresh, 'bin/gryphus.js'), join(fresh, 'commands/registry.js')],
-    entryNames: '[name]',
+    entryPoints: [
+      { in: join(fresh, 'bin/gryphus.js'), out: 'gryphus' },
+      { in: join(fresh, 'commands/registry.js'), out: 'registry' },
+      // One process for each DAG and sub-DAG: its start counts.
+      { in: join(fresh, 'dag/main.js'), out: 'dag-manager' },
+    ],
     outdir: join(fresh, 'cli'),
     bundle: true,
     splitting: true,
