@@ -46,7 +46,7 @@ function processes(fits: RegExp): number[] {
     });
 }
 
-const MANAGER = /^\S*node\S* .*dag\/main\.js /;
+const MANAGER = /^\S*node\S* .*\/dag-manager\.js /;
 const VICTIMS = {
   'the DAG manager': MANAGER,
   'the Scheduler': /scheduler\/main\.js/,
