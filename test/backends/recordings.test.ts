@@ -1,0 +1,231 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { condor, condorRefusal } from '../../src/backends/condor.ts';
+import type { Backend } from '../../src/backends/contract.ts';
+import { lsf, lsfRefusal } from '../../src/backends/lsf.ts';
+import { pbs, pbsRefusal } from '../../src/backends/pbs.ts';
+import { sge } from '../../src/backends/sge.ts';
+import { torque, torqueRefusal } from '../../src/backends/torque.ts';
+import { spec } from '../conformance/kit.ts';
+import { fixture, refusals, shellHalf } from './recorded.ts';
+
+/** Lines `TAG ID REST` by the name that the job had when it was recorded. */
+function entries(backend: Backend, lines: readonly string[]) {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [tag = '', id = '', ...rest] = line.split(' ');
+      return [tag.replace(/^gryphus\.a\./, ''), { id, ...backend.queueEntry(rest.join(' ')) }] as const;
+    }),
+  );
+}
+const ours = (text: string): string => text.replace(/(Job_Name = |<JB_name>|^jobname +)/gm, '$1gryphus.a.');
+
+describe('OpenPBS, recorded', () => {
+  const text = ours(fixture('pbs/qstat-f.txt'));
+  const [heading, ...lines] = shellHalf('pbs', { qstat: text }, 'backend_queue');
+  const seen = entries(pbs, lines);
+
+  it('every state is known', () => {
+    expect(heading).toBe('TAG');
+    expect(lines).toHaveLength(text.match(/^Job Id/gm)?.length ?? 0);
+    expect(Object.entries(seen).filter(([, entry]) => entry.is === 'unclear')).toEqual([]);
+    expect(seen).toMatchObject({
+      queued: { id: '28.pbshead', is: 'waiting', words: 'Not Running: Not enough free nodes available' },
+      running: { is: 'running', host: 'pbshead' },
+      held: { is: 'held' },
+      waiting: { is: 'waiting' },
+      dependent: { is: 'held' },
+      toobig: { is: 'held' },
+    });
+    expect(seen['toobig']).toHaveProperty('words', expect.stringMatching(/^Can Never Run: .*ncpus/));
+  });
+
+  it('every end is told apart, and long values are whole', () => {
+    const by = Object.fromEntries(
+      Object.entries(seen).flatMap(([name, entry]) => (entry.is === 'ended' ? [[name, entry.by]] : [])),
+    );
+    expect(by).toEqual({
+      'ok.sh': 'itself',
+      'nonzero.sh': 'itself',
+      'exit255.sh': 'itself',
+      'sigself.sh': 'itself',
+      'sigchild.sh': 'itself',
+      'walltime.sh': 'timeout',
+      walltimetrap: 'timeout',
+      qdelqueued: 'cancelled',
+      'qdelrunning.sh': 'cancelled',
+      'trapterm.sh': 'cancelled',
+      badshell: 'itself',
+      badout: 'itself',
+    });
+    expect(seen['walltime.sh']).toHaveProperty(
+      'words',
+      expect.stringContaining('and exceeded resource walltime (exit status -29)'),
+    );
+  });
+
+  it('its history gives the same verdicts', () => {
+    const account = shellHalf('pbs', { qstat: text }, 'backend_account 46.pbshead').flatMap(
+      (line) => pbs.accountOf?.(line) ?? [],
+    );
+    expect(account.find(({ id }) => id === '46.pbshead')).toMatchObject({ by: 'timeout' });
+    expect(account).toHaveLength(12);
+  });
+
+  it.each(refusals('pbs/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
+    const later = [38, 160, 162, 173].includes(status);
+    expect(pbsRefusal(status, words)).toMatchObject({ kind: later ? 'later' : 'never' });
+  });
+});
+
+describe("Torque's commands over Slurm, recorded", () => {
+  it('a job that runs, and one that is complete', () => {
+    const [heading, ...lines] = shellHalf('torque', { qstat: ours(fixture('torque/qstat-f.txt')) }, 'backend_queue');
+    expect(heading).toBe('TAG');
+    expect(entries(torque, lines)).toMatchObject({
+      longjob: { id: '8', is: 'running', host: 'n2' },
+      'job.sh': { id: '1', is: 'ended', by: 'itself' },
+    });
+  });
+  it('a status of its own is no end by itself', () => {
+    expect(torque.queueEntry('C||271||')).toMatchObject({ is: 'ended', by: 'cancelled' });
+    expect(torque.queueEntry('C||-11||')).toMatchObject({ is: 'ended', by: 'timeout' });
+    expect(torque.queueEntry('C||3||')).toMatchObject({ is: 'ended', by: 'itself' });
+  });
+  it('says the words of the command behind it', () => {
+    const words = `There was an error running the Slurm sbatch command.\nThe command was:\n'/x/sbatch -e a -p q job 2>&1'\nand the output was:\n'sbatch: error: invalid partition specified: q\n sbatch: error: Batch job submission failed: Invalid partition name specified\n'`;
+    expect(torqueRefusal(1, words)).toEqual({
+      kind: 'never',
+      code: 'site-refused',
+      message: 'invalid partition specified: q; Batch job submission failed: Invalid partition name specified',
+    });
+  });
+});
+
+describe('Grid Engine, recorded', () => {
+  it('every state is known', () => {
+    const [heading, ...lines] = shellHalf('sge', { qstat: ours(fixture('sge/qstat-xml.txt')) }, 'backend_queue');
+    expect(heading).toBe('TAG');
+    expect(entries(sge, lines)).toMatchObject({
+      running: { id: '7', is: 'running', host: 'localhost' },
+      toobig: { is: 'waiting' },
+      exit100: { is: 'held' },
+      held: { is: 'held' },
+      begin: { is: 'waiting' },
+    });
+  });
+
+  it('half an answer is none', () => {
+    const text = fixture('sge/qstat-xml.txt');
+    expect(shellHalf('sge', { qstat: text.slice(0, -30) }, 'backend_queue')[0]).not.toBe('TAG');
+  });
+
+  it('every end is told apart', () => {
+    const text = ours(fixture('sge/qacct.txt'));
+    const ids = [...text.matchAll(/^jobnumber +(\d+)/gm)].map(([, id]) => id).join(' ');
+    const lines = shellHalf('sge', { qacct: text }, `backend_account ${ids}`);
+    const by = Object.fromEntries(lines.map((line) => [line.split('|')[1]?.slice(10), sge.accountOf?.(line)?.by]));
+    expect(by).toMatchObject({
+      failed: 'itself',
+      signalled: 'cancelled',
+      timeout: 'timeout',
+      softtmo: 'timeout',
+      canrun: 'cancelled',
+      baddir: 'cannot-start',
+    });
+  });
+
+  it.each(refusals('sge/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
+    const kind = words.includes('got send error') ? 'later' : 'never';
+    expect(sge.refusalOf(status, words)).toMatchObject({ kind });
+  });
+});
+
+describe('HTCondor, recorded', () => {
+  it.each([
+    ['1 0 undefined undefined undefined', { is: 'waiting' }],
+    ['2 1 undefined slot1_1@node1.htc.example undefined', { is: 'running', host: 'node1.htc.example' }],
+    [
+      '5 0 1 undefined via condor_hold (by user htcuser)',
+      { is: 'held', words: 'via condor_hold (by user htcuser) (code 1)' },
+    ],
+    ['3 1 undefined slot1_1@node1.htc.example undefined', { is: 'running' }],
+    ['9 1 undefined undefined undefined', { is: 'unclear' }],
+  ])('a job: %s', (rest, entry) => {
+    expect(condor.queueEntry(rest)).toMatchObject(entry);
+  });
+
+  it.each([
+    ['44 0 gryphus.a.1.0.1.1 3 2 true 15 undefined via condor_rm (by user htcuser)', 'cancelled'],
+    ['43 0 gryphus.a.1.0.1.1 4 2 false undefined 3 undefined', 'itself'],
+    [
+      "65 0 gryphus.a.1.0.1.1 3 2 true 15 undefined The job attribute PeriodicRemove expression 'x' evaluated to TRUE",
+      'timeout',
+    ],
+    [
+      "65 0 gryphus.a.1.0.1.1 3 1 true 15 undefined The job attribute PeriodicRemove expression 'x' evaluated to TRUE",
+      'preempted',
+    ],
+  ])('an end: %s', (line, by) => {
+    expect(condor.accountOf?.(line)).toMatchObject({ by, key: 'a.1.0.1' });
+  });
+
+  it.each(refusals('htcondor/submit-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
+    expect(condorRefusal(status, words)).toMatchObject({
+      kind: words.includes("Can't find address") ? 'later' : 'never',
+    });
+  });
+
+  it('the first job of a terse answer is the id', () => {
+    expect([condor.idOf('4.0 - 4.0'), condor.idOf('Submitting job(s).')]).toEqual(['4.0', undefined]);
+  });
+});
+
+describe('LSF, by its manual', () => {
+  it('an id, and a refusal', () => {
+    expect(lsf.idOf('Job <12> is submitted to default queue <normal>.')).toBe('12');
+    expect(lsfRefusal(255, 'x: No such queue. Job not submitted.')).toMatchObject({ kind: 'never' });
+    expect(lsfRefusal(137, 'LSF is down. Please wait ...')).toBe('unclear');
+  });
+  it('a termination reason says who ended it', () => {
+    expect(
+      lsf.queueEntry('EXIT|143|hosta|TERM_RUNLIMIT: job killed after reaching LSF run time limit|-'),
+    ).toMatchObject({
+      is: 'ended',
+      by: 'timeout',
+    });
+    expect(lsf.queueEntry('EXIT|3|4*hosta:hostb|-|-')).toMatchObject({ is: 'ended', by: 'itself' });
+    expect(lsf.accountOf?.('7|gryphus.a.1.0.1.1|Completed <exit>; TERM_MEMLIMIT: x.')).toMatchObject({
+      by: 'out-of-memory',
+    });
+  });
+});
+
+describe.each([pbs, torque, sge, condor, lsf])('$name', (backend) => {
+  it('takes no word that nobody knows for an end', () => {
+    const known = /^(F|C|X|3|4|DONE|EXIT)[| ]/;
+    fc.assert(
+      fc.property(fc.string(), (rest) => {
+        fc.pre(!known.test(`${rest} `));
+        expect(backend.queueEntry(rest).is).not.toBe('ended');
+      }),
+    );
+  });
+
+  it('takes no failure that nobody knows for a refusal', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[q-z ]{0,20}$/), (words) => {
+        expect(backend.refusalOf(1, words)).toBe('unclear');
+      }),
+    );
+    expect(backend.refusalOf(137, '')).toBe('unclear');
+  });
+
+  it('asks for what the job asks for', () => {
+    const job = spec('a.1.0.1', {
+      resources: { cpus: 2, memoryMb: 100.5, diskKb: 2048, gpus: 1, walltimeSeconds: 61 },
+      batch: { queue: 'long', project: 'p1', extraArgs: ['-x', 'y'] },
+    });
+    expect(backend.submitWords(job)).toMatchSnapshot();
+  });
+});
