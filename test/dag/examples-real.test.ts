@@ -51,6 +51,6 @@ describe('on a real Slurm over ssh', () => {
   it('the diamond', async () => {
     await at('slurm, ssh');
     await runs('diamond.dag');
-    for (const node of ['A', 'B', 'C', 'D']) expect(agent.read(`${node}.out`)).toBe(`${node} attempt 0 \n`);
+    for (const node of ['A', 'B', 'C', 'D']) expect(agent.read(`${node}.out`)).toBe(`${node} attempt 0\n`);
   }, 240_000);
 });
