@@ -1,3 +1,4 @@
+import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { Chunk, Follow } from '../site/contract.ts';
@@ -59,7 +60,12 @@ export class Followed {
   async store(ctx: SiteContext, chunks: readonly Chunk[]): Promise<{ readonly bytes: number }> {
     let bytes = 0;
     for (const { key, stream, offset, data } of chunks) {
-      const length = await ctx.spool.write(key, stream, offset, data);
+      const length = await ctx.spool.write(key, stream, offset, data).catch((thrown: unknown) => {
+        if (!(thrown instanceof GryphusError)) throw thrown;
+        // No room here: the stream comes home at the end, or the job is held then.
+        this.drop(key);
+      });
+      if (length === undefined) continue;
       const lengths = this.#lengths.get(key);
       if (lengths) lengths[stream] = length;
       bytes += data.length;

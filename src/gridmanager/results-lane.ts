@@ -37,8 +37,7 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
     jobs.map((job) => [keyOf(ctx, job), { job, files: jobFiles(job.attrs, here) }]),
   );
   crashPoint('gm.before-fetch');
-  const requests = await Promise.all([...work].map(([key, { job, files }]) => request(ctx, key, job, files)));
-  const outcomes = await ctx.site.fetch(requests);
+  const { outcomes, noRoom } = await fetchFitting(ctx, work);
   crashPoint('gm.after-fetch');
   const changes: Change[] = [];
   await Promise.all(
@@ -48,10 +47,46 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
       if (change) changes.push(change);
     }),
   );
+  for (const [key, error] of noRoom) {
+    const job = work.get(key)?.job;
+    // What came of it makes room for others; the site has it all.
+    await ctx.spool.remove(key);
+    if (job)
+      changes.push({ id: job.id, from: job.state, attempt: job.attempt, event: 'keep', set: holdByError(error) });
+  }
   await commitChanges(ctx, changes);
   crashPoint('gm.saved-fetch');
   return changes.length;
 }
+
+type Coming = ReadonlyMap<AttemptKey, { readonly job: JobRecord; readonly files: JobFiles }>;
+
+interface Fetched {
+  readonly outcomes: ReadonlyMap<AttemptKey, FetchOutcome>;
+  readonly noRoom: ReadonlyMap<AttemptKey, GryphusError>;
+}
+
+/** Where our own disk has no room for all of a batch, each half is tried by itself: what fits comes home. */
+async function fetchFitting(ctx: SiteContext, work: Coming): Promise<Fetched> {
+  try {
+    const requests = await Promise.all([...work].map(([key, { job, files }]) => request(ctx, key, job, files)));
+    return { outcomes: await ctx.site.fetch(requests), noRoom: new Map() };
+  } catch (thrown) {
+    if (!(thrown instanceof GryphusError) || !OUR_DISK.has(thrown.code)) throw thrown;
+    const all = [...work];
+    const [only] = all;
+    if (all.length <= 1) return { outcomes: new Map(), noRoom: new Map(only ? [[only[0], thrown]] : []) };
+    const middle = Math.ceil(all.length / 2);
+    const first = await fetchFitting(ctx, new Map(all.slice(0, middle)));
+    const second = await fetchFitting(ctx, new Map(all.slice(middle)));
+    return {
+      outcomes: new Map([...first.outcomes, ...second.outcomes]),
+      noRoom: new Map([...first.noRoom, ...second.noRoom]),
+    };
+  }
+}
+
+const OUR_DISK: ReadonlySet<string> = new Set(['disk-full', 'output-unwritable']);
 
 async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files: JobFiles): Promise<FetchRequest> {
   return {

@@ -79,7 +79,8 @@ export async function makeParents(base: string, path: string): Promise<void> {
   });
 }
 
-function unplaceable(path: string, thrown: unknown): GryphusError {
+/** The error of a result that cannot be written at home: 'disk-full' or 'output-unwritable'. */
+export function unplaceable(path: string, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   const cause = asError(thrown);
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';

@@ -1,5 +1,6 @@
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { unplaceable } from './place.ts';
 import type { AttemptKey } from '../job/ids.ts';
 
 /** The two names that a job's streams have in its attempt's directory at home. */
@@ -27,7 +28,9 @@ export class AttemptSpool {
 
   async prepare(key: AttemptKey): Promise<string> {
     const directory = this.directory(key);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await mkdir(directory, { recursive: true, mode: 0o700 }).catch((thrown: unknown) => {
+      throw unplaceable(directory, thrown);
+    });
     return directory;
   }
 
@@ -42,16 +45,24 @@ export class AttemptSpool {
     }
   }
 
-  /** The stream's new length here. A chunk that would leave a gap is refused: the caller asks again from the length. */
+  /**
+   * The stream's new length here. A chunk that would leave a gap is refused: the caller asks again from the length.
+   * Rejects with 'disk-full' or 'output-unwritable'; some of the bytes may have been written then.
+   */
   async write(key: AttemptKey, stream: StreamName, offset: number, data: Uint8Array): Promise<number> {
     await this.prepare(key);
-    const file = await open(this.streamPath(key, stream), 'a+', 0o600);
+    const path = this.streamPath(key, stream);
+    const file = await open(path, 'a+', 0o600).catch((thrown: unknown) => {
+      throw unplaceable(path, thrown);
+    });
     try {
       const here = (await file.stat()).size;
       if (offset > here) return here;
       const fresh = data.subarray(here - offset);
       if (fresh.length > 0) await file.appendFile(fresh);
       return here + fresh.length;
+    } catch (thrown) {
+      throw unplaceable(path, thrown);
     } finally {
       await file.close();
     }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatAttemptKey } from '../../src/job/ids.ts';
 import { isEnd } from '../../src/job/life.ts';
 import type { Queue } from '../../src/queue/api.ts';
 import type { CrashPoint } from '../../src/util/crash-point.ts';
@@ -85,6 +86,25 @@ describe('the protocol between a GridManager and a site', () => {
       { numRuns: Math.ceil(RUNS / 12), endOnFailure: true },
     );
   }, 240_000);
+
+  it('holds what our disk has no room for, and brings home the rest; a release runs nothing twice', async () => {
+    const world = new World(queue, seeded(7), CLEAR);
+    try {
+      const ids = await world.submit(5);
+      const [, second] = ids;
+      if (second) world.site.noRoomFor.add(formatAttemptKey({ agent: queue.agent, ...second, attempt: 1 }));
+      await world.until((jobs) => jobs.every(({ state }) => state === 'completed' || state === 'kept'));
+      const jobs = await world.records();
+      expect(jobs.map(({ state }) => state)).toEqual(['completed', 'kept', 'completed', 'completed', 'completed']);
+      expect(jobs[1]?.attrs.get('HoldReasonCode')).toBe('21');
+      world.site.noRoomFor.clear();
+      await world.finish();
+      expect(await world.broken()).toEqual([]);
+      expect([...world.site.starts.values()]).toEqual([1, 1, 1, 1, 1]);
+    } finally {
+      await world.end();
+    }
+  });
 
   const chance = fc.constantFrom(0, 0, 0.1, 0.3);
   const SCENARIO = fc.record({

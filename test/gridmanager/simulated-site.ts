@@ -41,6 +41,8 @@ export const CLEAR: Weather = { lost: 0, unanswered: 0, twice: 0, late: 0 };
 export class SimulatedSite implements Site {
   readonly name: string;
   readonly starts = new Map<AttemptKey, number>();
+  /** What our own disk has no room for: the fetch of a batch with one of these fails. */
+  readonly noRoomFor = new Set<AttemptKey>();
   readonly #held = new Map<AttemptKey, Held>();
   readonly #random: () => number;
   weather: Weather = CLEAR;
@@ -119,6 +121,7 @@ export class SimulatedSite implements Site {
 
   async fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {
     return this.#over(async () => {
+      if (requests.some(({ key }) => this.noRoomFor.has(key))) throw new GryphusError('disk-full', 'No space left.');
       const outcomes = new Map<AttemptKey, FetchOutcome>();
       for (const { key, into, stdout } of requests) {
         if (this.#held.get(key)?.stage !== 'ended') {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { AttemptKey } from '../../src/job/ids.ts';
 import { BlobIndex } from '../../src/staging/blobs.ts';
 import { resolveInputs } from '../../src/staging/inputs.ts';
 import { makeParents, place, within } from '../../src/staging/place.ts';
@@ -109,6 +110,14 @@ describe('placing results', () => {
 });
 
 describe('streams', () => {
+  it('tell a full disk', async () => {
+    const spool = new AttemptSpool(dir);
+    const key = 'a.1.0.1' as AttemptKey;
+    await spool.prepare(key);
+    await symlink('/dev/full', spool.streamPath(key, 'stdout'));
+    await expect(spool.write(key, 'stdout', 0, Buffer.from('x'))).rejects.toMatchObject({ code: 'disk-full' });
+  });
+
   it('are whole whatever comes late, twice or overlapping', async () => {
     const whole = Buffer.from(Array.from({ length: 400 }, (_, i) => i % 251));
     let attempt = 0;
