@@ -1,6 +1,7 @@
 # Gryphus: the commands of HTCondor. The shell half of condor.ts, part of jobmanager.sh.
 QUEUE_HEADING=TAG
 PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
+CONDOR_USER=$(id -un)
 
 backend_start() { :; }
 backend_version() { bounded 20 condor_version; }
@@ -16,6 +17,8 @@ backend_submit() { # $1 key, $2 submission, then words of ours
   file=$ROOT/jobs/$1/submit.$2
   {
     say "arguments = \"$(argument "$BIN/wrapper.sh") $(argument "$ROOT") $1 $2 'TERM HUP INT QUIT USR1 USR2 XCPU' \$(ClusterId).\$(ProcId)\""
+    # A job's environment is empty but for what it is given.
+    say "environment = \"PATH=/usr/local/bin:/usr/bin:/bin HOME=$(argument "$HOME") USER=$(argument "$CONDOR_USER") LOGNAME=$(argument "$CONDOR_USER")\""
     shift 2
     while [ "$1" != -- ]; do say "$1" && shift; done
     shift
