@@ -34,7 +34,7 @@ export class MailListener implements Listener {
     for (const { event } of entries) {
       if (event.type === 'transition') {
         const job = jobs.get(event.job);
-        const message = job && jobMessage(event, job);
+        const message = job && jobMessage(event, job, this.#tellsProblems());
         const to = job && this.#recipient(job);
         if (message && to) pending.push({ to, message, since: Math.floor(event.at / 1000) });
       } else if (event.type === 'notice') {
@@ -54,6 +54,11 @@ export class MailListener implements Listener {
     return new Map(jobs.map((job) => [formatJobId(job.id), job]));
   }
 
+  /** A job that says nothing of `notification` is told of when it needs a person, once an address is configured. */
+  #tellsProblems(): boolean {
+    return this.#options.settings['notify.problems'] && this.#options.settings['notify.email'] !== undefined;
+  }
+
   #recipient(job: JobRecord): string | undefined {
     return readString(job.attrs, 'NotifyUser') ?? this.#options.settings['notify.email'];
   }
@@ -65,7 +70,7 @@ function tellsOf(event: Transitioned): boolean {
     : event.event === 'stop' || event.event === 'refused' || event.event === 'keep' || event.event === 'hold';
 }
 
-function jobMessage(event: Transitioned, job: JobRecord): Message | undefined {
+function jobMessage(event: Transitioned, job: JobRecord, tellsProblems: boolean): Message | undefined {
   if (!tellsOf(event)) return undefined;
   const wants = readNumber(job.attrs, 'JobNotification') ?? NOTIFY.never;
   const command = [
@@ -76,7 +81,9 @@ function jobMessage(event: Transitioned, job: JobRecord): Message | undefined {
     .trim();
   const at = Math.floor(event.at / 1000);
   if (event.to !== 'completed') {
-    if (wants === NOTIFY.never || wants === NOTIFY.complete || event.event === 'hold') return undefined;
+    // Who held it knows; what its own policy held, nobody saw.
+    if (event.event === 'hold' && event.info?.['by'] !== 'policy') return undefined;
+    if (wants === NOTIFY.complete || (wants === NOTIFY.never && !tellsProblems)) return undefined;
     const reason = readString(job.attrs, 'HoldReason') ?? '';
     return jobHeld({
       id: job.id,
