@@ -18,7 +18,7 @@ export const slurm: Backend = {
     return slurmEntry(state, reason.join('|'), nodes);
   },
   accountOf,
-  // Large numbers are shown as 1.5K where a site's SLURM_BITSTR_LEN or format asks for it: then they are not known.
+  // What is not of this form is not known.
   capacityOf: (line) => {
     const [, free, total] = /^\d+\/(\d+)\/\d+\/(\d+)$/.exec(line) ?? [];
     return free === undefined ? undefined : { cpus: Number(total), freeCpus: Number(free) };

@@ -10,13 +10,13 @@ const BLOCK_MS = 5000;
 /** A queue that is away is asked again after so long, milliseconds. */
 const AGAIN_MS = 250;
 
-/** Does `work` until the queue is there for it. */
-export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+/** Does `work` until the queue is there for it, or the signal says that nobody waits any more. */
+export async function patiently<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (;;) {
     try {
       return await work();
     } catch (thrown) {
-      if (!(thrown instanceof GryphusError && thrown.retry === 'later')) throw thrown;
+      if (signal?.aborted || !(thrown instanceof GryphusError && thrown.retry === 'later')) throw thrown;
       await sleep(AGAIN_MS);
     }
   }
@@ -31,10 +31,12 @@ export async function followDag(
 ): Promise<void> {
   let at = cursor ?? '0';
   while (!signal.aborted) {
-    const entries = await patiently(() => desk.read(at, { blockMs: BLOCK_MS }, signal)).catch((thrown: unknown) => {
-      if (signal.aborted) return [];
-      throw thrown;
-    });
+    const entries = await patiently(() => desk.read(at, { blockMs: BLOCK_MS }, signal), signal).catch(
+      (thrown: unknown) => {
+        if (signal.aborted) return [];
+        throw thrown;
+      },
+    );
     at = entries.at(-1)?.id ?? at;
     take(entries.flatMap(happeningsOf));
   }

@@ -86,7 +86,8 @@ function judgeStarted(
   switch (state.is) {
     case 'ended': {
       const itself = state.by === 'itself';
-      if (now - line.since < (itself && !entry.cancelled ? patience.lag : RECORD_MS)) return { ...running(entry, line), restless: true };
+      if (now - line.since < (itself && !entry.cancelled ? patience.lag : RECORD_MS))
+        return { ...running(entry, line), restless: true };
       const words = itself ? `the queue says ${state.words}, and there is no exit status` : state.words;
       return bySite(entry, causeOf(state.by), words);
     }

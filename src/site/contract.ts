@@ -68,7 +68,14 @@ export interface Refusal {
    * `gone`: the site does not know the key (swept, or the site lost its disk): prepare again.
    */
   readonly kind: 'never' | 'later' | 'gone';
-  readonly code: 'site-refused' | 'input-missing' | 'disk-full' | 'site-busy' | 'output-missing' | 'unknown-key' | 'already-started';
+  readonly code:
+    | 'site-refused'
+    | 'input-missing'
+    | 'disk-full'
+    | 'site-busy'
+    | 'output-missing'
+    | 'unknown-key'
+    | 'already-started';
   /** One sentence, with the site's own words. */
   readonly message: string;
 }
