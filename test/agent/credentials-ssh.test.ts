@@ -21,6 +21,8 @@ let sshd: Sshd;
 let smtp: SmtpSink;
 let agent: TestAgent;
 let key: string;
+/** Signs the key anew, as a person would by hand. */
+let certify: (seconds: number) => void;
 
 beforeAll(async () => {
   const ca = makeKey(dir, 'user_ca');
@@ -44,7 +46,8 @@ mv ${dir}/new-cert.pub ${key}-cert.pub
 `,
     { mode: 0o755 },
   );
-  signKey({ ca, key, principals: [sshd.user], validity: `-1s:+${LIFE}s` });
+  certify = (seconds) => void signKey({ ca, key, principals: [sshd.user], validity: `-1s:+${seconds}s` });
+  certify(3600);
   agent = new TestAgent({ HOME: sshd.clientHome, SSH_AUTH_SOCK: undefined });
   agent.config(`[notify]
 email = "jane@example.org"
@@ -94,6 +97,7 @@ describe('jobs at a site whose SSH certificate ends', () => {
     const waits = await agent.submit(description('waits'));
     for (let end = 1; end <= 3; end++) {
       rmSync(allow, { force: true });
+      certify(LIFE);
       const held = await until(
         `hold ${end}`,
         async () => {
@@ -113,6 +117,7 @@ describe('jobs at a site whose SSH certificate ends', () => {
       await until(`release ${end}`, async () => (await one(waits))['JobStatus'] === 1 || undefined);
       await until(`good news ${end}`, () => about(smtp.mails, 'is fresh again').length === end || undefined);
     }
+    certify(3600);
     writeFileSync(join(sshd.home, 'stop'), '');
     await agent.ok('wait', String(runs), String(waits));
     expect(readFileSync(join(sshd.home, 'ledger'), 'utf8')).toBe('runs\nwaits\n');
@@ -129,7 +134,7 @@ describe('jobs at a site whose SSH certificate ends', () => {
     expect(about(smtp.mails, 'has ended')).toHaveLength(3);
     expect(about(smtp.mails, 'is fresh again')).toHaveLength(3);
     expect(about(smtp.mails, 'has ended')[0]?.raw).toContain('gryphus cred renew cluster-key');
-    expect(subjects.length).toBeLessThanOrEqual(9);
+    expect(subjects.length).toBeLessThanOrEqual(12);
     expect(readFileSync(hooked, 'utf8').match(/^credential .*has ended/gm)).toHaveLength(3);
   });
 
