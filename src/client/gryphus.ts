@@ -71,6 +71,7 @@ export class Gryphus {
       stateDir: paths.stateDir,
       socketDir: paths.socketDir,
       url: settings['redis.url'],
+      server: settings['redis.server'],
       start: start ? 'if-needed' : 'never',
     });
     const gryphus = new Gryphus(paths, settings, queue, env);

@@ -27,6 +27,7 @@ async function main(): Promise<void> {
     stateDir: paths.stateDir,
     socketDir: paths.socketDir,
     url: settings['redis.url'],
+    server: settings['redis.server'],
     start: 'keep',
   });
   await refuseSecond(queue);
