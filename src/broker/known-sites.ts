@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { SiteRecord } from '../config/sites.ts';
 import { HAS_PLACE } from '../gridmanager/lanes.ts';
 import { SURVEYS } from '../gridmanager/survey.ts';
