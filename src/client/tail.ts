@@ -17,6 +17,8 @@ interface Where {
   readonly path: string;
   /** Nothing will be added. */
   readonly whole: boolean;
+  /** Whose stream it is; `undefined` once the job has left the queue. */
+  readonly attempt: number | undefined;
 }
 
 /**
@@ -27,11 +29,15 @@ export async function* tail(queue: Queue, spoolDir: string, request: TailRequest
   const spool = new AttemptSpool(spoolDir);
   const interest = new Interest(queue, formatJobId(request.id));
   let at: number | undefined;
+  let attempt: number | undefined;
   try {
     while (!request.signal?.aborted) {
       const where = await locate(queue, spool, request);
       if (request.follow && !where.whole) await interest.show();
       at ??= await start(where.path, request.lastBytes);
+      // The next attempt writes a stream of its own, from its first byte.
+      if (attempt !== undefined && where.attempt !== undefined && where.attempt !== attempt) at = 0;
+      attempt = where.attempt ?? attempt;
       for await (const chunk of readFrom(where.path, at)) {
         at += chunk.length;
         yield chunk;
@@ -77,13 +83,19 @@ async function locate(queue: Queue, spool: AttemptSpool, { id, stream = 'stdout'
     });
   }
   const home = resolve(readString(attrs, 'Iwd') ?? '/', final);
-  if (!job || isEnd(job.state) || LIFE[job.state].does === 'forget' || job.state === 'fetched')
-    return { path: home, whole: true };
+  if (
+    !job ||
+    isEnd(job.state) ||
+    (LIFE[job.state].does === 'forget' && job.state !== 'requeueing') ||
+    job.state === 'fetched'
+  )
+    return { path: home, whole: true, attempt: job?.attempt };
   const atRest = LIFE[job.state].shows === 'held' && job.state !== 'kept';
-  if (atRest) return { path: home, whole: true };
+  if (atRest) return { path: home, whole: true, attempt: job?.attempt };
   return {
     path: spool.streamPath(formatAttemptKey({ agent: queue.agent, ...id, attempt: job.attempt }), stream),
     whole: false,
+    attempt: job.attempt,
   };
 }
 

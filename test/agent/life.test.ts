@@ -68,6 +68,13 @@ describe('the life of jobs as a user sees it', () => {
     expect(ad?.['RemoteWallClockTime']).toBeGreaterThanOrEqual(2);
   });
 
+  it('follows the output from one attempt into the next', async () => {
+    const cluster = await agent.submit(
+      `executable = /bin/sh\narguments = "-c 'echo try; sleep 4; exit 1'"\nmax_retries = 1\noutput = tries\nqueue\n`,
+    );
+    expect(await agent.ok('tail', '-f', `${cluster}.0`)).toBe('try\ntry\n');
+  });
+
   it('goes on at the other sites when one is not configured any more; its jobs can be let go', async () => {
     agent.site('gone', { url: 'local', batch: 'fork' });
     const lost = await agent.submit(
