@@ -139,6 +139,7 @@ describe('jobs at a site whose SSH certificate ends', () => {
   });
 
   it('are at a site that is tested with its own key, once that is renewed by hand', async () => {
+    certify(1);
     expect(await agent.ok('cred', 'renew', 'cluster-key')).toContain("The SSH certificate 'cluster-key' is fresh");
     expect(await agent.ok('cred', 'list')).toMatch(/cluster-key +SSH certificate +\[#/);
     const steps = (await agent.ok('site', 'test', 'cluster', '--json')).trim().split('\n');
