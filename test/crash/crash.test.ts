@@ -138,6 +138,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     async (point) => {
       const { cluster, ledger } = await submit('600');
       await until('the jobs to run', () => lines(ledger).length === JOBS || undefined);
+      expect(attemptsAt(target)).toHaveLength(JOBS);
       writeFileSync(crashFile, point);
       await agent.ok('rm', String(cluster));
       await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
