@@ -24,7 +24,10 @@ describe('hold, release and rm say what HTCondor says', () => {
     ['remove', 'condor_rm abc', { owner: 'abc' }, []],
     ['hold', 'condor_hold -all', { all: true }, []],
   ];
-  it.each(cases)('%s: %s', (action, command, target, results) => {
+  /** What the client says of a job that an action was done to. */
+  const words = { hold: 'held', release: 'released', remove: 'marked for removal' } as const;
+  it.each(cases)('%s: %s', (action, command, target, answers) => {
+    const results = answers.map((answer) => ({ ...answer, words: words[action] }));
     const want = recordings('rm-hold-release.txt').find((one) => one.command === command);
     const said = actionLines(action, target, results);
     expect(said.map(({ line }) => `${line}\n`).join('')).toBe(
