@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 
 import type { Gryphus, JobView, Selection } from '../index.ts';
+import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { selections } from './select.ts';
@@ -22,18 +23,7 @@ export class History extends GryphusCommand {
       summary: 'Only jobs for which this ClassAd expression is true.',
     }),
     limit: Flags.integer({ aliases: ['match'], helpValue: '<n>', min: 0, summary: 'At most so many jobs.' }),
-    long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds.' }),
-    json: Flags.boolean({ summary: 'ClassAds as a JSON array.' }),
-    jsonl: Flags.boolean({ summary: 'ClassAds as JSON, one a line.' }),
-    xml: Flags.boolean({ summary: 'ClassAds as XML.' }),
-    attributes: Flags.string({ helpValue: '<A,B,…>', summary: 'Only these attributes in --long, --json and --xml.' }),
-    af: Flags.string({
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: '<attribute>',
-      summary: 'Values of attributes or expressions; written -af:LETTERS A B … as in HTCondor.',
-    }),
-    'af-format': Flags.string({ hidden: true, default: '' }),
+    ...adFlags,
     wide: Flags.boolean({ summary: 'Do not cut lines to the terminal.' }),
   };
 

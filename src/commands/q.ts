@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 
 import type { Gryphus, JobView, QueryRequest, Selection } from '../index.ts';
+import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, interruptible, prose, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { selections } from './select.ts';
@@ -42,18 +43,7 @@ export class Q extends GryphusCommand {
     idle: Flags.boolean({ summary: 'Idle jobs, and what they ask for.' }),
     grid: Flags.boolean({ summary: 'What the sites say of the jobs.' }),
     totals: Flags.boolean({ aliases: ['tot'], summary: 'Only the totals.' }),
-    long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds.' }),
-    json: Flags.boolean({ summary: 'ClassAds as a JSON array.' }),
-    jsonl: Flags.boolean({ summary: 'ClassAds as JSON, one a line.' }),
-    xml: Flags.boolean({ summary: 'ClassAds as XML.' }),
-    attributes: Flags.string({ helpValue: '<A,B,…>', summary: 'Only these attributes in --long, --json and --xml.' }),
-    af: Flags.string({
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: '<attribute>',
-      summary: 'Values of attributes or expressions; written -af:LETTERS A B … as in HTCondor.',
-    }),
-    'af-format': Flags.string({ hidden: true, default: '' }),
+    ...adFlags,
     limit: Flags.integer({ helpValue: '<n>', min: 0, summary: 'At most so many jobs.' }),
     wide: Flags.boolean({ summary: 'Do not cut lines to the terminal.' }),
     watch: Flags.boolean({ summary: 'Redraw when something changes, until Ctrl-C.' }),

@@ -1,0 +1,17 @@
+import { Flags } from '@oclif/core';
+
+/** How jobs are printed as ClassAds: the same for the queue and the history. */
+export const adFlags = {
+  long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds.' }),
+  json: Flags.boolean({ summary: 'ClassAds as a JSON array.' }),
+  jsonl: Flags.boolean({ summary: 'ClassAds as JSON, one a line.' }),
+  xml: Flags.boolean({ summary: 'ClassAds as XML.' }),
+  attributes: Flags.string({ helpValue: '<A,B,…>', summary: 'Only these attributes in --long, --json and --xml.' }),
+  af: Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: '<attribute>',
+    summary: 'Values of attributes or expressions; written -af:LETTERS A B … as in HTCondor.',
+  }),
+  'af-format': Flags.string({ hidden: true, default: '' }),
+};
