@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongFirst } from './test/long-first.ts';
 
 export default defineConfig({
   test: {
@@ -6,8 +7,10 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     disableConsoleIntercept: true,
-    maxWorkers: 2,
-    // Real daemons on a shared machine: one more try in CI, and the report says which test needed it.
-    retry: process.env['CI'] === 'true' ? 1 : 0,
+    // Most of a test's time is waiting for a real daemon: three share two cores well.
+    maxWorkers: 3,
+    sequence: { sequencer: LongFirst },
+    // Real daemons on a shared machine: two more tries in CI, and the report says which test needed them.
+    retry: process.env['CI'] === 'true' ? 2 : 0,
   },
 });

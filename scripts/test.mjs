@@ -16,11 +16,18 @@ export function runTests(words, excluded) {
   try {
     const excludes = excluded.flatMap((glob) => ['--exclude', glob]);
     const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...excludes, ...words];
-    const { status, error } = spawnSync(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
-      cwd: root,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      timeout: LONGEST,
-    });
+    const { status, signal, error } = spawnSync(
+      process.execPath,
+      [join(root, 'node_modules/vitest/vitest.mjs'), ...args],
+      {
+        cwd: root,
+        stdio: ['ignore', 'inherit', 'inherit'],
+        timeout: LONGEST,
+        // A session of its own where nobody presses Ctrl-C: a signal to a whole group does not end who counts.
+        detached: Boolean(process.env.CI),
+      },
+    );
+    if (signal) console.error(`gryphus: the tests were ended by ${signal}`);
     if (error) console.error(`gryphus: the tests were ended: ${error.message}`);
     return { ...count(report), status };
   } finally {

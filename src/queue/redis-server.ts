@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import { existsSync, statSync, truncateSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readPid } from '../util/pid-file.ts';
 import { GryphusError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { diskIsFull, lastWords, refuseFullDisk } from './redis-disk.ts';
@@ -153,8 +154,8 @@ function runningPid(place: ServerPlace): number | undefined {
     if (free) return undefined;
   }
   try {
-    const pid = Number(readFileSync(place.pidFile, 'utf8'));
-    process.kill(pid, 0);
+    const pid = readPid(place.pidFile);
+    if (pid !== undefined) process.kill(pid, 0);
     return pid;
   } catch {
     return undefined;

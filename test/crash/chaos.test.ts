@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readPid } from '../../src/util/pid-file.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { kill, killMatching } from '../agent/kill.ts';
 import { skipWithoutSlurm } from '../sites/slurm.ts';
@@ -123,8 +124,8 @@ const BLOWS = {
     await agent.run(['up']);
   },
   redis: async (agent: TestAgent) => {
-    const file = join(agent.home, 'state/redis/redis.pid');
-    if (existsSync(file)) kill(Number(readFileSync(file, 'utf8')));
+    const pid = readPid(join(agent.home, 'state/redis/redis.pid'));
+    if (pid !== undefined) kill(pid);
     await until('the queue to be back', async () => (await agent.run(['up'])).code === 0 || undefined, 60_000);
   },
   jobmanager: async (agent: TestAgent, target: Target) => killMatching('jobmanager.sh', agent, target.sshd?.home),

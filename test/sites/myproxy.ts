@@ -1,18 +1,10 @@
 import { spawn } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readPid } from '../../src/util/pid-file.ts';
 import { type GridCa, gridEnv } from './grid-ca.ts';
 
 export interface MyProxySite {
@@ -48,17 +40,20 @@ export async function startMyProxy(ca: GridCa, config: readonly string[] = []): 
   const starter = spawn('myproxy-server', args, { env, stdio: 'ignore' });
   starter.on('error', () => undefined);
   const deadline = Date.now() + 10_000;
-  while (!(existsSync(pidFile) && (await answers(port)))) {
+  // It makes the file first and writes it a while later.
+  let pid = readPid(pidFile);
+  while (pid === undefined || !(await answers(port))) {
     if (Date.now() > deadline) throw new Error('myproxy-server did not start');
     await delay(20);
+    pid = readPid(pidFile);
   }
-  const pid = Number(readFileSync(pidFile, 'utf8'));
+  const server = pid;
   return {
     port,
     dn: person.dn,
     host: { cert, key },
     async stop() {
-      process.kill(pid);
+      process.kill(server);
       const end = Date.now() + 5000;
       while ((await answers(port)) && Date.now() < end) await delay(20);
       rmSync(dir, { recursive: true, force: true });

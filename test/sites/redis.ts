@@ -1,5 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { readPid } from '../../src/util/pid-file.ts';
 import { openQueue, type Queue, type QueueOptions, stopRedis } from '../../src/queue/api.ts';
 
 /** A private Redis in a scratch state directory. */
@@ -23,7 +24,11 @@ export async function startRedis(options: Partial<QueueOptions> = {}): Promise<T
     queues.add(queue);
     return queue;
   };
-  const pid = () => Number(readFileSync(join(stateDir, 'redis', 'redis.pid'), 'utf8'));
+  const pid = () => {
+    const found = readPid(join(stateDir, 'redis', 'redis.pid'));
+    if (found === undefined) throw new Error('Redis has no pid');
+    return found;
+  };
   const { where: socket } = await open();
   return {
     stateDir,

@@ -12,6 +12,7 @@ import {
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readPid } from '../../src/util/pid-file.ts';
 import { freePorts } from './slurm.ts';
 
 /** A private Grid Engine cell on loopback (qmaster, one execution daemon), of the user who runs the test. */
@@ -74,7 +75,8 @@ export async function startSge(options: { slots?: number } = {}): Promise<Sge> {
       }
       await until(() => !run('qstat', '-u', '*', '-s', 'rs').includes('gryphus'), 'jobs still run').catch(() => {});
       for (const name of ['execd/localhost/execd.pid', 'qmaster/qmaster.pid']) {
-        const pid = Number(readFileSync(join(dir, 'default/spool', name), 'utf8'));
+        const pid = readPid(join(dir, 'default/spool', name));
+        if (pid === undefined) continue;
         process.kill(pid, 'SIGKILL');
         await until(() => !existsSync(`/proc/${pid}/exe`), `${name} still lives`);
       }

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readPid } from '../../src/util/pid-file.ts';
 import { slurmConf } from './slurm-conf.ts';
 
 export interface SlurmOptions {
@@ -80,9 +81,8 @@ export async function startSlurm(options: SlurmOptions = {}): Promise<Slurm> {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   const pidOf = (name: string): number | undefined => {
-    const file = join(dir, 'run', `${name}.pid`);
-    const pid = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
-    return pid > 0 && isAlive(pid) ? pid : undefined;
+    const pid = readPid(join(dir, 'run', `${name}.pid`));
+    return pid !== undefined && isAlive(pid) ? pid : undefined;
   };
   const kill = (name: string): void => {
     const pid = pidOf(name);
