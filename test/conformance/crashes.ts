@@ -2,12 +2,13 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
+import { some } from '../slow.ts';
 import { freshKey, type Ground, ledgerJob, starts, Watch } from './kit.ts';
 
-/** The site's half dies at each of its points; then it goes on, and every ledger has one line, or none where nothing was to run. */
-export function crashTests(ground: () => Ground): void {
+/** The site's half dies at each of its points (an ordinary run: at one of `every`); then it goes on, and every ledger has one line, or none where nothing was to run. */
+export function crashTests(ground: () => Ground, every = 1): void {
   describe('its JobManager dies', () => {
-    it.each(SITE_CRASH_POINTS)(
+    it.each(some(SITE_CRASH_POINTS, every))(
       'at %s',
       async (point) => {
         const at = ground();

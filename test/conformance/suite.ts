@@ -300,7 +300,7 @@ export function testSite<G extends Ground>({ name, makeSite, skip = false, more 
       expect(await hasty.commit([key]).then((o) => o.get(key))).toMatchObject({ ok: false, refusal: { kind: 'gone' } });
     });
 
-    crashTests(() => ground);
+    crashTests(() => ground, more === undefined ? 1 : 3);
     more?.(() => ground);
   });
 }

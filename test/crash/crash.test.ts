@@ -6,6 +6,7 @@ import type { CrashPoint } from '../../src/util/crash-point.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
 import { skipWithoutSlurm } from '../sites/slurm.ts';
+import { some } from '../slow.ts';
 import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sites.ts';
 
 /** Every crash point of our own processes; the type holds the list whole. */
@@ -53,10 +54,12 @@ type Unused =
   | `jm.${'before' | 'after'}-${'take' | 'decide' | 'reconcile'}`;
 
 const JOBS = 3;
+/** An ordinary run walks all points over ssh, and a third of them elsewhere. */
 const KINDS: readonly Kind[] = ['fork, local', 'fork, ssh', 'slurm, ssh'];
 
 describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
   const skip = kind === 'slurm, ssh' && skipWithoutSlurm();
+  const pointsOf = <T>(points: readonly T[]): readonly T[] => some(points, kind === 'fork, ssh' ? 1 : 3);
   let agent: TestAgent;
   let target: Target;
   let crashFile: string;
@@ -122,7 +125,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     expect(attemptsAt(target)).toEqual([]);
   }
 
-  it.skipIf(skip).each(Object.entries(HERE).filter(([, how]) => how === 'run'))(
+  it.skipIf(skip).each(pointsOf(Object.entries(HERE).filter(([, how]) => how === 'run')))(
     'the GridManager dies at %s',
     async (point) => {
       writeFileSync(crashFile, point);
@@ -133,7 +136,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     120_000,
   );
 
-  it.skipIf(skip).each(Object.entries(HERE).filter(([, how]) => how === 'remove'))(
+  it.skipIf(skip).each(pointsOf(Object.entries(HERE).filter(([, how]) => how === 'remove')))(
     'the GridManager dies at %s while jobs are removed',
     async (point) => {
       const { cluster, ledger } = await submit('600');
@@ -149,7 +152,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     120_000,
   );
 
-  it.skipIf(skip).each(SITE_CRASH_POINTS.filter((point) => !point.startsWith('jm.cancel')))(
+  it.skipIf(skip).each(pointsOf(SITE_CRASH_POINTS.filter((point) => !point.startsWith('jm.cancel'))))(
     'the JobManager dies at %s',
     async (point) => {
       const file = armJobManager(point);
@@ -160,7 +163,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     120_000,
   );
 
-  it.skipIf(skip).each(SITE_CRASH_POINTS.filter((point) => point.startsWith('jm.cancel')))(
+  it.skipIf(skip).each(pointsOf(SITE_CRASH_POINTS.filter((point) => point.startsWith('jm.cancel'))))(
     'the JobManager dies at %s',
     async (point) => {
       const { cluster, ledger } = await submit('600');
