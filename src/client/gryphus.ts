@@ -8,7 +8,7 @@ import type { Renewed } from '../credentials/renew.ts';
 import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
-import { isEnd, JOB_STATUS, LIFE, STATES } from '../job/life.ts';
+import { isEnd, LIFE } from '../job/life.ts';
 import { openQueue, type Queue } from '../queue/api.ts';
 import { act, edit } from './act.ts';
 import { runningScheduler, startScheduler } from './daemon.ts';
@@ -18,6 +18,7 @@ import { loginAtDesk } from './login.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
+import { clusterViews, totalsOf } from './totals.ts';
 import type {
   Action,
   ActionRequest,
@@ -26,6 +27,7 @@ import type {
   AskUser,
   AuditEntry,
   CheckStep,
+  ClusterView,
   DaemonStatus,
   DryRun,
   JobView,
@@ -134,24 +136,13 @@ export class Gryphus {
     for await (const job of found) yield viewOf(job, request);
   }
 
-  async totals(selection: Selection = {}): Promise<Totals> {
-    const states = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<(typeof STATES)[number], number>;
-    const all = Object.keys(selection).every((key) => key === 'all');
-    if (all) Object.assign(states, (await this.#queue.totals()).states);
-    else for await (const job of selectJobs(this.#queue, selection)) states[job.state] += 1;
-    const showing = (status: keyof typeof JOB_STATUS) =>
-      STATES.filter((state) => LIFE[state].shows === status).reduce((sum, state) => sum + states[state], 0);
-    const waiting = await this.#queue.unmaterialized();
-    return {
-      jobs: Object.values(states).reduce((sum, jobs) => sum + jobs, 0),
-      completed: showing('completed'),
-      removed: showing('removed'),
-      idle: showing('idle'),
-      running: showing('running') + showing('transferring'),
-      held: showing('held'),
-      suspended: showing('suspended'),
-      unmaterialized: waiting.reduce((sum, cluster) => sum + Math.max(0, cluster.total - cluster.nextProc), 0),
-    };
+  totals(selection: Selection = {}): Promise<Totals> {
+    return totalsOf(this.#queue, selection);
+  }
+
+  /** The clusters of a selection of owners and clusters, counted: the cost does not grow with their jobs. */
+  clusters(selection: Pick<Selection, 'clusters' | 'owner' | 'all'> = {}): Promise<readonly ClusterView[]> {
+    return clusterViews(this.#queue, selection);
   }
 
   act(action: Action, request: ActionRequest): Promise<readonly ActionResult[]> {

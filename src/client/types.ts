@@ -47,6 +47,25 @@ export interface Totals {
   readonly unmaterialized: number;
 }
 
+/** The jobs of one submit, counted. */
+export interface ClusterView {
+  readonly cluster: number;
+  readonly owner: string;
+  readonly batchName?: string;
+  /** Unix seconds. */
+  readonly submitted: number;
+  /** How many it was submitted with. */
+  readonly procs: number;
+  /** The least and the greatest proc that is in the queue. */
+  readonly first?: number;
+  readonly last?: number;
+  /** The cluster of the DAG manager whose node it is. */
+  readonly dag?: number;
+  /** It is itself a DAG's manager; totals do not count it. */
+  readonly manager: boolean;
+  readonly totals: Totals;
+}
+
 export type Action = 'hold' | 'release' | 'remove';
 
 export interface ActionRequest extends Selection {

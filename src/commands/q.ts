@@ -2,13 +2,14 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 
-import type { Gryphus, JobView, QueryRequest, Selection } from '../index.ts';
+import { sumOf } from '../client/sum.ts';
+import type { ClusterView, Gryphus, JobView, QueryRequest, Selection, Totals } from '../index.ts';
 import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, interruptible, prose, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { selections } from './select.ts';
 import { longDate } from './show/dates.ts';
-import { BATCH_ATTRIBUTES, batchLines } from './show/q-batch.ts';
+import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from './show/q-batch.ts';
 import { type View, viewAttributes, viewLines, VIEWS } from './show/q-rows.ts';
 import { siteNotes } from './show/sites.ts';
 import { countJobs, totalsLines } from './show/totals.ts';
@@ -85,20 +86,38 @@ export class Q extends GryphusCommand {
     const name = (Object.keys(VIEWS) as (keyof typeof VIEWS)[]).find((one) => flags[one]);
     const view: View | undefined = name && VIEWS[name];
     const out = [`\n\n-- Schedd: ${hostname()} : <local?... @ ${longDate(Date.now())}`];
-    const attributes = view ? viewAttributes(view) : BATCH_ATTRIBUTES;
-    const jobs: JobView[] = [];
-    if (!flags.totals) {
+    const all = await gryphus.clusters();
+    const counted = view || flags.limit !== undefined ? undefined : clustersOf(all, selected);
+    let query: Totals;
+    if (counted) {
+      query = sumOf(counted);
+      if (!flags.totals) out.push(...batchLines(batchesOfClusters(counted), width));
+    } else {
+      const attributes = view ? viewAttributes(view) : BATCH_ATTRIBUTES;
+      const jobs: JobView[] = [];
       for await (const job of queryAll(gryphus, selected, { attributes, limit: flags.limit })) jobs.push(job);
-      out.push(...(view ? viewLines(view, jobs, Date.now() / 1000, width) : batchLines(jobs, width)));
+      query = countJobs(view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs);
+      if (!flags.totals)
+        out.push(...(view ? viewLines(view, jobs, Date.now() / 1000, width) : batchLines(batchesOfJobs(jobs), width)));
+      if (view?.bare) return `${out.join('\n')}\n`;
     }
-    if (view?.bare) return `${out.join('\n')}\n`;
-    const shown = view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs;
-    const query = flags.totals && selected[0] ? await gryphus.totals(selected[0]) : countJobs(shown);
-    const user = owner === undefined ? undefined : { name: owner, totals: await gryphus.totals({ owner }) };
+    const ofOwner = () => all.filter((cluster) => cluster.owner === owner);
+    const user = owner === undefined ? undefined : { name: owner, totals: sumOf(ofOwner()) };
     if (!flags.totals) out.push('');
-    out.push(...totalsLines(query, user, await gryphus.totals({ all: true })), ...siteNotes(await gryphus.sites()));
+    out.push(...totalsLines(query, user, sumOf(all)), ...siteNotes(await gryphus.sites()));
     return `${out.join('\n')}\n`;
   }
+}
+
+/** The clusters of a selection that names no single job; `undefined` where each job must be looked at. */
+function clustersOf(all: readonly ClusterView[], selected: readonly Selection[]): ClusterView[] | undefined {
+  if (selected.some(({ ids, constraint }) => ids !== undefined || constraint !== undefined)) return undefined;
+  return all.filter((one) =>
+    selected.some(
+      ({ clusters, owner }) =>
+        (clusters === undefined || clusters.includes(one.cluster)) && (owner === undefined || owner === one.owner),
+    ),
+  );
 }
 
 async function* queryAll(

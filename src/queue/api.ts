@@ -63,6 +63,26 @@ export interface ClusterRecord {
   readonly total: number;
 }
 
+/** A cluster at a glance, from the counters that every transition moves. */
+export interface ClusterSummary {
+  readonly cluster: number;
+  readonly owner: string;
+  /** JobBatchName, '' without. */
+  readonly batchName: string;
+  /** Unix seconds. */
+  readonly submitted: number;
+  readonly counts: Readonly<Partial<Record<State, number>>>;
+  readonly nextProc: number;
+  /** How many procs there will be in all, as far as the submit said it. */
+  readonly total: number;
+  /** JobUniverse; `undefined` where the submit said none. */
+  readonly universe?: number;
+  /** DAGManJobId: the cluster of the DAG manager that it belongs to. */
+  readonly dag?: number;
+  /** The least and the greatest proc in the queue; absent where none is there. */
+  readonly procs?: { readonly first: number; readonly last: number };
+}
+
 export interface ProcInput {
   /** Only what differs from the cluster; what is equal is dropped. */
   readonly attrs: AttrTexts;
@@ -293,6 +313,8 @@ export interface Queue {
   }): Promise<readonly JobRecord[]>;
   totals(): Promise<Totals>;
   clusters(): Promise<readonly ClusterRecord[]>;
+  /** All clusters, or these, in their order; the cost grows with clusters, not with jobs. */
+  summaries(clusters?: readonly number[]): Promise<readonly ClusterSummary[]>;
   cluster(cluster: number): Promise<(ClusterRecord & { readonly attrs: Attrs }) | undefined>;
 
   /** After `from` ('0': all that is kept, '$': only what comes). */

@@ -13,6 +13,7 @@ import { clusterIds, clusterRecords, getJobs, nextJobs, totals } from './read.ts
 import { Connection } from './redis.ts';
 import { NameTable, type Room } from './room.ts';
 import { materialize, submit } from './submit.ts';
+import { summaries } from './summaries.ts';
 import { forgetAllWork, WorkQueue } from './work.ts';
 
 /** Jobs that `get` asks for in one exchange. */
@@ -57,6 +58,7 @@ function assemble(room: Room, agent: string, history: History): Queue {
     nextJobs: (place) => nextJobs(room, place),
     totals: () => totals(room),
     clusters: async () => clusterRecords(room, await clusterIds(room, 'clusters')),
+    summaries: (clusters) => summaries(room, clusters),
     cluster: (cluster) => oneCluster(room, cluster),
     readEvents: (from, wish) => readEvents(room, from, wish),
     subscribe: (wish) => subscribe(room, wish),

@@ -123,9 +123,9 @@ export async function clusterRecords(room: Room, clusters: readonly number[]): P
 
 function clusterRecord(cluster: number, fields: Readonly<Record<string, string>>): ClusterRecord {
   const counts: Partial<Record<State, number>> = {};
-  for (const state of STATES) {
-    const count = fields[`#${state}`];
-    if (count !== undefined) counts[state] = Number(count);
+  for (const [name, count] of Object.entries(fields)) {
+    const state = name.startsWith('#') ? stateNamed(name.slice(name.lastIndexOf(':') + 1)) : undefined;
+    if (state !== undefined) counts[state] = (counts[state] ?? 0) + Number(count);
   }
   return {
     cluster,

@@ -11,7 +11,16 @@ import { type ScriptName, script } from './script.ts';
 const PREFIX = 'gryphus:';
 const PATIENCE_MS = 2000;
 /** Done twice, they have done what once does. */
-const REPEATABLE: ReadonlySet<ScriptName> = new Set(['drop', 'intern', 'next', 'publish', 'retire', 'stage', 'trim']);
+const REPEATABLE: ReadonlySet<ScriptName> = new Set([
+  'drop',
+  'intern',
+  'next',
+  'publish',
+  'retire',
+  'stage',
+  'summaries',
+  'trim',
+]);
 
 type Options = Omit<RedisOptions, 'replyMapping'>;
 

@@ -15,6 +15,7 @@ export type ScriptName =
   | 'publish'
   | 'retire'
   | 'stage'
+  | 'summaries'
   | 'trim';
 
 /** A script as Redis takes it. */

@@ -42,6 +42,8 @@ export async function submit(room: Room, input: SubmitInput): Promise<Submitted>
       input.dag?.name ?? '',
       input.manager ?? '',
       input.site ?? '',
+      literal(shared.get('JobUniverse')),
+      literal(shared.get('DAGManJobId')),
     ]);
     if (published === 2) throw new GryphusError('conflict', `The DAG has submitted ${input.dag?.name} before.`);
     if (published !== 1) throw swept();
@@ -103,6 +105,11 @@ function swept(): GryphusError {
       suggestions: ['Submit again.'],
     },
   );
+}
+
+/** A whole number as it is written, '' for anything else. */
+function literal(text: string | undefined): string {
+  return /^\d{1,15}$/.test(text ?? '') ? (text ?? '') : '';
 }
 
 /** In the cluster nothing lies below, so there is nothing that `null` could hide. */

@@ -5,11 +5,12 @@ import { jsonAds, longAd, XML_HEAD, XML_TAIL, xmlAd } from '../../src/commands/s
 import { unquote } from '../../src/commands/show/ad.ts';
 import { expressions } from '../../src/commands/show/expressions.ts';
 import { historyLine, HISTORY_HEAD } from '../../src/commands/show/history.ts';
-import { BATCH_ATTRIBUTES, batchLines } from '../../src/commands/show/q-batch.ts';
+import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from '../../src/commands/show/q-batch.ts';
 import { type View, viewAttributes, viewLines, VIEWS } from '../../src/commands/show/q-rows.ts';
-import { countJobs, NO_JOBS, totalsLines, totalsText } from '../../src/commands/show/totals.ts';
+import { countJobs, totalsLines, totalsText } from '../../src/commands/show/totals.ts';
 import { columns, cut } from '../../src/commands/show/width.ts';
-import type { JobView } from '../../src/index.ts';
+import { NO_JOBS, sumOf } from '../../src/client/sum.ts';
+import type { ClusterView, JobView } from '../../src/index.ts';
 import { recorded, recordedJob, view } from './recordings.ts';
 
 const zone = process.env['TZ'];
@@ -48,9 +49,9 @@ function only(jobs: readonly JobView[], names: readonly string[]): JobView[] {
 describe('q reads like condor_q', () => {
   it('in batches', () => {
     const jobs = only(JOBS, BATCH_ATTRIBUTES);
-    expect(batchLines(jobs, undefined)).toEqual(table('condor_q'));
-    expect(batchLines(jobs.slice(2), undefined)).toEqual(table("condor_q -constraint 'JobStatus == 5'"));
-    expect(batchLines(jobs.slice(0, 1), undefined)).toEqual([
+    expect(batchLines(batchesOfJobs(jobs), undefined)).toEqual(table('condor_q'));
+    expect(batchLines(batchesOfJobs(jobs.slice(2)), undefined)).toEqual(table("condor_q -constraint 'JobStatus == 5'"));
+    expect(batchLines(batchesOfJobs(jobs.slice(0, 1)), undefined)).toEqual([
       'OWNER   BATCH_NAME    SUBMITTED   DONE   RUN    IDLE  TOTAL JOB_IDS',
       'htcuser ID: 39      11/20 23:36      _      _      1      1 39.0',
     ]);
@@ -146,12 +147,12 @@ describe('batches', () => {
   it('count the jobs that have left, and those of one name together', () => {
     const sweep = { JobBatchName: '"a sweep"', TotalSubmitProcs: '10' };
     const lines = batchLines(
-      [
+      batchesOfJobs([
         job(5, 3, sweep),
         job(5, 9, { ...sweep, JobStatus: '2' }),
         job(6, 0, { ...sweep, JobStatus: '4', QDate: '1795217700' }),
         job(4, 0),
-      ],
+      ]),
       undefined,
     );
     expect(lines).toEqual([
@@ -159,7 +160,38 @@ describe('batches', () => {
       'me    ID: 4       11/20 23:36      _      _      1      1 4.0',
       'me    a sweep     11/20 23:35     18      1      1     20 5.3 ... 6.0',
     ]);
-    expect(batchLines([job(5, 3, sweep), job(5, 9, sweep)], undefined)[1]).toMatch(/ 8 {6}_ {6}2 {5}10 5\.3-9$/);
+    expect(batchLines(batchesOfJobs([job(5, 3, sweep), job(5, 9, sweep)]), undefined)[1]).toMatch(
+      / 8 {6}_ {6}2 {5}10 5\.3-9$/,
+    );
+  });
+
+  it('are the same from the queue’s counters', () => {
+    const named = { JobBatchName: '"a sweep"' };
+    const jobs = [
+      job(5, 3, { ...named, TotalSubmitProcs: '10' }),
+      job(5, 9, { ...named, TotalSubmitProcs: '10', JobStatus: '7' }),
+      job(6, 0, { ...named, TotalSubmitProcs: '1', JobStatus: '5', QDate: '1795217700' }),
+      job(8, 0, { TotalSubmitProcs: '1', DAGManJobId: '7', JobStatus: '4' }),
+    ];
+    const cluster = (n: number, more: Partial<ClusterView>): ClusterView => ({
+      cluster: n,
+      owner: 'me',
+      submitted: 1795217791,
+      procs: 1,
+      manager: false,
+      totals: NO_JOBS,
+      ...more,
+    });
+    const one = { first: 0, last: 0 };
+    const sweep = { batchName: 'a sweep' };
+    const clusters = [
+      cluster(5, { ...sweep, procs: 10, first: 3, last: 9, totals: { ...NO_JOBS, jobs: 2, idle: 1, suspended: 1 } }),
+      cluster(6, { ...sweep, ...one, submitted: 1795217700, totals: { ...NO_JOBS, jobs: 1, held: 1 } }),
+      cluster(8, { ...one, dag: 7, totals: { ...NO_JOBS, jobs: 1, completed: 1 } }),
+      cluster(9, { procs: 100, totals: { ...NO_JOBS, unmaterialized: 100 } }),
+    ];
+    expect(batchLines(batchesOfClusters(clusters), undefined)).toEqual(batchLines(batchesOfJobs(jobs), undefined));
+    expect(sumOf(clusters)).toEqual({ ...countJobs(jobs), unmaterialized: 100 });
   });
 
   it('fit the terminal, whatever a name is made of', () => {
@@ -171,7 +203,10 @@ describe('batches', () => {
         (owner, name, width) => {
           const q = (text: string) => `"${text.replaceAll('"', '\\"')}"`;
           const jobs = [job(1, 0, { Owner: q(owner), JobBatchName: q(name), Cmd: q(name), Args: q(owner) })];
-          for (const line of [...batchLines(jobs, width), ...viewLines(VIEWS.nobatch, jobs, NOW, width)]) {
+          for (const line of [
+            ...batchLines(batchesOfJobs(jobs), width),
+            ...viewLines(VIEWS.nobatch, jobs, NOW, width),
+          ]) {
             expect(columns(line)).toBeLessThanOrEqual(width);
             expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
           }

@@ -191,6 +191,14 @@ export class Run {
       deepEqual(counts, mine);
       equal(nextProc, model.clusters.get(cluster)?.next);
     }
+    for (const { cluster, counts, procs } of await queue.summaries()) {
+      const mine = [...model.jobs.keys()].flatMap((id) => {
+        const at = parseJobId(id);
+        return at?.cluster === cluster ? [at.proc] : [];
+      });
+      deepEqual(procs, mine.length === 0 ? undefined : { first: Math.min(...mine), last: Math.max(...mine) });
+      deepEqual(counts, clusters.find((one) => one.cluster === cluster)?.counts);
+    }
     deepEqual(
       (await queue.unmaterialized()).map(({ cluster }) => cluster),
       [...model.clusters]

@@ -1,10 +1,10 @@
-import type { JobView } from '../../index.ts';
+import type { ClusterView, JobView } from '../../index.ts';
 import { numberOf, stringOf } from './ad.ts';
 import { shortDate } from './dates.ts';
 import { columns, cut, padEnd, visible, type Width } from './width.ts';
 
 /** One line of the batched view: the jobs of a batch name, a DAG or a cluster. */
-interface Batch {
+export interface Batch {
   readonly owner: string;
   readonly name: string;
   submitted: number;
@@ -33,46 +33,61 @@ export const BATCH_ATTRIBUTES = [
   'TotalSubmitProcs',
 ] as const;
 
-export function batches(jobs: Iterable<JobView>): Batch[] {
-  const found = new Map<string, Batch>();
+/** By looking at each job. */
+export function batchesOfJobs(jobs: Iterable<JobView>): Batch[] {
+  const found = new Batches();
   for (const { id, ad } of jobs) {
-    const owner = stringOf(ad, 'Owner') ?? '?';
     const name = stringOf(ad, 'JobBatchName') ?? `ID: ${numberOf(ad, 'DAGManJobId') ?? id.cluster}`;
-    const key = `${owner}\n${name}`;
-    const submitted = numberOf(ad, 'QDate') ?? 0;
-    let batch = found.get(key);
-    if (!batch) {
-      batch = {
-        owner,
-        name,
-        submitted,
-        sizes: new Map(),
-        present: 0,
-        completed: 0,
-        running: 0,
-        idle: 0,
-        held: 0,
-        first: id,
-        last: id,
-      };
-      found.set(key, batch);
-    }
-    count(batch, id, ad, submitted);
+    const batch = found.of(stringOf(ad, 'Owner') ?? '?', name, numberOf(ad, 'QDate') ?? 0, id, id);
+    batch.present++;
+    batch.sizes.set(
+      id.cluster,
+      numberOf(ad, 'TotalSubmitProcs') ?? Math.max(batch.sizes.get(id.cluster) ?? 0, id.proc + 1),
+    );
+    const counted = COUNTED[numberOf(ad, 'JobStatus') ?? 0];
+    if (counted) batch[counted]++;
   }
-  return [...found.values()].sort((a, b) => order(a.first, b.first));
+  return found.all();
 }
 
-function count(batch: Batch, id: Id, ad: JobView['ad'], submitted: number): void {
-  batch.present++;
-  batch.sizes.set(
-    id.cluster,
-    numberOf(ad, 'TotalSubmitProcs') ?? Math.max(batch.sizes.get(id.cluster) ?? 0, id.proc + 1),
-  );
-  if (submitted < batch.submitted) batch.submitted = submitted;
-  if (order(id, batch.first) < 0) batch.first = id;
-  if (order(id, batch.last) > 0) batch.last = id;
-  const counted = COUNTED[numberOf(ad, 'JobStatus') ?? 0];
-  if (counted) batch[counted]++;
+/** From the queue's counters. */
+export function batchesOfClusters(clusters: Iterable<ClusterView>): Batch[] {
+  const found = new Batches();
+  for (const { cluster, owner, batchName, dag, submitted, procs, first, last, totals } of clusters) {
+    if (first === undefined || last === undefined) continue;
+    const name = batchName ?? `ID: ${dag ?? cluster}`;
+    const batch = found.of(owner, name, submitted, { cluster, proc: first }, { cluster, proc: last });
+    batch.present += totals.jobs;
+    batch.sizes.set(cluster, procs);
+    batch.completed += totals.completed;
+    batch.running += totals.running + totals.suspended;
+    batch.idle += totals.idle;
+    batch.held += totals.held;
+  }
+  return found.all();
+}
+
+class Batches {
+  readonly #found = new Map<string, Batch>();
+
+  /** The batch of that owner and name, widened to these jobs. */
+  of(owner: string, name: string, submitted: number, first: Id, last: Id): Batch {
+    const key = `${owner}\n${name}`;
+    let batch = this.#found.get(key);
+    if (!batch) {
+      const counts = { present: 0, completed: 0, running: 0, idle: 0, held: 0 };
+      batch = { owner, name, submitted, sizes: new Map(), ...counts, first, last };
+      this.#found.set(key, batch);
+    }
+    if (submitted < batch.submitted) batch.submitted = submitted;
+    if (order(first, batch.first) < 0) batch.first = first;
+    if (order(last, batch.last) > 0) batch.last = last;
+    return batch;
+  }
+
+  all(): Batch[] {
+    return [...this.#found.values()].sort((a, b) => order(a.first, b.first));
+  }
 }
 
 const COUNTED: Readonly<Record<number, 'idle' | 'running' | 'completed' | 'held'>> = {
@@ -89,8 +104,7 @@ function order(a: Id, b: Id): number {
 }
 
 /** The lines of `condor_q`, from the column heads on. The HOLD column is there when a job is held, or nothing is shown. */
-export function batchLines(jobs: Iterable<JobView>, width: Width): string[] {
-  const rows = batches(jobs);
+export function batchLines(rows: readonly Batch[], width: Width): string[] {
   const hold = rows.length === 0 || rows.some((row) => row.held > 0);
   const ownerWidth = Math.max(5, ...rows.map((row) => columns(visible(row.owner))));
   const nameWidth = rows.length === 0 ? 12 : Math.max(10, ...rows.map((row) => columns(visible(row.name))));

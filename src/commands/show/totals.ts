@@ -1,16 +1,6 @@
+import { NO_JOBS, type Sums } from '../../client/sum.ts';
 import type { JobView, Totals } from '../../index.ts';
 import { numberOf } from './ad.ts';
-
-export const NO_JOBS: Totals = {
-  jobs: 0,
-  completed: 0,
-  removed: 0,
-  idle: 0,
-  running: 0,
-  held: 0,
-  suspended: 0,
-  unmaterialized: 0,
-};
 
 const SCHEDULER_UNIVERSE = 7;
 const COUNTED: Readonly<Record<number, keyof Totals>> = {
@@ -25,7 +15,7 @@ const COUNTED: Readonly<Record<number, keyof Totals>> = {
 
 /** Counts by JobStatus; the jobs of the scheduler universe (DAG managers) are left out, as HTCondor does. */
 export function countJobs(jobs: Iterable<JobView>): Totals {
-  const sums: { -readonly [K in keyof Totals]: number } = { ...NO_JOBS };
+  const sums: Sums = { ...NO_JOBS };
   for (const { ad } of jobs) {
     if (numberOf(ad, 'JobUniverse') === SCHEDULER_UNIVERSE) continue;
     sums.jobs++;

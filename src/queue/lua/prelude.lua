@@ -5,7 +5,8 @@
 -- names, ids          hashes   manager and site names to small numbers and back; '' is 0
 -- clusters, late      zsets    cluster ids; those with procs to make
 -- c:<cluster>         hash     owner, batch, at, next, total, digest, token, manager, site, hist ('file|offset|length' of its ad in the
---                              history), dag (its DAG manager's cluster), and '#<state>' = jobs in it
+--                              history), dag (its DAG manager's cluster), universe, dagman (JobUniverse and DAGManJobId, '' without), and
+--                              '#<manager>:<site>:<priority>:<state>' = jobs in that group
 -- ad:<cluster>        string   JSON: what the procs share
 -- j:<cluster>         hash     proc = 'state|manager|site|priority|attempt|since' LF JSON of the job's own attributes
 -- g:<cluster>:<manager>:<site>:<priority>:<state>   zset   procs (a group)
@@ -33,7 +34,7 @@ end
 local function admit(cluster, manager, site, prio, state, n)
   call('ZADD', K .. 'q:' .. manager .. ':' .. site .. ':' .. state, -tonumber(prio), member(cluster, prio))
   call('HINCRBY', K .. 'places', manager .. ':' .. site .. ':' .. state, n)
-  call('HINCRBY', K .. 'c:' .. cluster, '#' .. state, n)
+  call('HINCRBY', K .. 'c:' .. cluster, '#' .. manager .. ':' .. site .. ':' .. prio .. ':' .. state, n)
 end
 
 local function enter(job)
@@ -44,11 +45,12 @@ end
 
 local function leave(job)
   local place = job.manager .. ':' .. job.site .. ':' .. job.state
-  local group = K .. 'g:' .. job.cluster .. ':' .. job.manager .. ':' .. job.site .. ':' .. job.prio .. ':' .. job.state
+  local name = job.manager .. ':' .. job.site .. ':' .. job.prio .. ':' .. job.state
+  local group = K .. 'g:' .. job.cluster .. ':' .. name
   call('ZREM', group, job.proc)
   if call('EXISTS', group) == 0 then call('ZREM', K .. 'q:' .. place, member(job.cluster, job.prio)) end
   less(K .. 'places', place)
-  less(K .. 'c:' .. job.cluster, '#' .. job.state)
+  less(K .. 'c:' .. job.cluster, '#' .. name)
 end
 
 -- Staged procs are there, but not yet visible.

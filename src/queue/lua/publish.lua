@@ -1,5 +1,5 @@
 -- ARGV: cluster, token, now (ms), ad as JSON, owner, batch, next proc, total, digest ('' where there is none), procs as JSON
--- ranges, DAG ('' where it is none's), name in it, manager and site of procs that say nothing else. All of a staged cluster
+-- ranges, DAG ('' where it is none's), name in it, manager and site of procs that say nothing else, JobUniverse, DAGManJobId. All of a staged cluster
 -- becomes visible at once. Answers 1, or 0 where the staging was swept, or 2 where the DAG has a submit of this name. Safe
 -- to repeat.
 local cluster, token, now = ARGV[1], ARGV[2], ARGV[3]
@@ -16,7 +16,8 @@ for _, name in ipairs(call('SMEMBERS', K .. 'sg:' .. cluster)) do
   admit(cluster, manager, site, prio, state, call('ZCARD', K .. 'g:' .. cluster .. ':' .. name))
 end
 call('HSET', summary, 'owner', ARGV[5], 'batch', ARGV[6], 'at', string.sub(now, 1, -4), 'next', ARGV[7],
-  'total', ARGV[8], 'token', token, 'manager', ARGV[13], 'site', ARGV[14])
+  'total', ARGV[8], 'token', token, 'manager', ARGV[13], 'site', ARGV[14],
+  'universe', ARGV[15], 'dagman', ARGV[16])
 if ARGV[9] ~= '' then
   call('HSET', summary, 'digest', ARGV[9])
   call('ZADD', K .. 'late', cluster, cluster)

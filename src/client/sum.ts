@@ -1,0 +1,25 @@
+import type { ClusterView, Totals } from './types.ts';
+
+export const NO_JOBS: Totals = {
+  jobs: 0,
+  completed: 0,
+  removed: 0,
+  idle: 0,
+  running: 0,
+  held: 0,
+  suspended: 0,
+  unmaterialized: 0,
+};
+
+/** Totals while they are counted. */
+export type Sums = { -readonly [K in keyof Totals]: Totals[K] };
+
+/** Of all jobs in these clusters, DAG managers left out. */
+export function sumOf(clusters: Iterable<ClusterView>): Totals {
+  const sums: Sums = { ...NO_JOBS };
+  for (const { manager, totals } of clusters) {
+    if (manager) continue;
+    for (const name of Object.keys(sums) as (keyof Totals)[]) sums[name] += totals[name];
+  }
+  return sums;
+}

@@ -1,0 +1,66 @@
+import { type JOB_STATUS, LIFE, type State } from '../job/life.ts';
+import type { ClusterSummary, Queue } from '../queue/api.ts';
+import { selectJobs } from './select.ts';
+import { NO_JOBS, type Sums, sumOf } from './sum.ts';
+import type { ClusterView, Selection, Totals } from './types.ts';
+
+/** JobUniverse of a DAG's manager: not a user's job, so that no total counts it (as in condor_q). */
+const SCHEDULER_UNIVERSE = 7;
+
+const COUNTED: Readonly<Record<keyof typeof JOB_STATUS, keyof Totals>> = {
+  idle: 'idle',
+  running: 'running',
+  removed: 'removed',
+  completed: 'completed',
+  held: 'held',
+  transferring: 'running',
+  suspended: 'suspended',
+};
+
+/** The selection is of whole clusters: it is answered from counters, whatever the number of jobs. */
+export function isOfClusters(selection: Selection): boolean {
+  return selection.ids === undefined && selection.constraint === undefined;
+}
+
+/** The clusters of a selection that `isOfClusters`, in the order of their ids. */
+export async function clusterViews(queue: Queue, selection: Selection = {}): Promise<ClusterView[]> {
+  const found = await queue.summaries(selection.clusters);
+  return found.filter(({ owner }) => selection.owner === undefined || owner === selection.owner).map(viewOf);
+}
+
+/** How many jobs are in which state: of whole clusters from counters, else by looking at each job. */
+export async function totalsOf(queue: Queue, selection: Selection): Promise<Totals> {
+  if (isOfClusters(selection)) {
+    return sumOf(await clusterViews(queue, selection));
+  }
+  const counts: Partial<Record<State, number>> = {};
+  for await (const job of selectJobs(queue, selection)) {
+    if (job.attrs.get('JobUniverse') === String(SCHEDULER_UNIVERSE)) continue;
+    counts[job.state] = (counts[job.state] ?? 0) + 1;
+  }
+  return shown(counts, 0);
+}
+
+function viewOf(summary: ClusterSummary): ClusterView {
+  const { cluster, owner, batchName, submitted, counts, nextProc, total, universe, dag, procs } = summary;
+  return {
+    cluster,
+    owner,
+    ...(batchName === '' ? {} : { batchName }),
+    submitted,
+    procs: total,
+    ...(procs === undefined ? {} : { first: procs.first, last: procs.last }),
+    ...(dag === undefined ? {} : { dag }),
+    manager: universe === SCHEDULER_UNIVERSE,
+    totals: shown(counts, Math.max(0, total - nextProc)),
+  };
+}
+
+function shown(counts: Readonly<Partial<Record<State, number>>>, unmaterialized: number): Totals {
+  const sums: Sums = { ...NO_JOBS, unmaterialized };
+  for (const [state, n] of Object.entries(counts) as [State, number][]) {
+    sums.jobs += n;
+    sums[COUNTED[LIFE[state].shows]] += n;
+  }
+  return sums;
+}
