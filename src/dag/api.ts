@@ -25,7 +25,7 @@ export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './res
 export { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
 export { claimSubmission, type SubmissionOptions, submissionFiles } from './submission.ts';
 export { dagDescription } from './description.ts';
-export { JournalPlace } from './journal-place.ts';
+export { forgetOldRecords, JournalPlace } from './journal-place.ts';
 export { diskFiles, readJournal } from './local.ts';
 export { sweepDag } from './removal.ts';
 export { type ReplayedDag, replayDag } from './replay.ts';

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { writeWhole } from '../util/private-file.ts';
@@ -18,8 +18,8 @@ export class JournalPlace {
   readonly journal: string;
   readonly #record: string;
 
-  constructor(paths: Paths, manager: number) {
-    const dir = join(paths.stateDir, 'dag');
+  constructor(paths: Pick<Paths, 'stateDir'>, manager: number) {
+    const dir = placeOf(paths);
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     this.journal = join(dir, `${manager}.journal`);
     this.#record = join(dir, `${manager}.end`);
@@ -36,4 +36,29 @@ export class JournalPlace {
     writeWhole(this.#record, JSON.stringify(record));
     rmSync(this.journal, { force: true });
   }
+
+  /** Its manager has left the queue for good: nobody replays the journal any more. */
+  abandon(): void {
+    rmSync(this.journal, { force: true });
+  }
+}
+
+/**
+ * Forgets the records of the DAGs that ended first: all but the `most` youngest, and those that ended before `since`
+ * (Unix milliseconds).
+ */
+export function forgetOldRecords(paths: Pick<Paths, 'stateDir'>, most: number, since: number): void {
+  const dir = placeOf(paths);
+  if (!existsSync(dir)) return;
+  const managers = readdirSync(dir).flatMap((name) => (/^\d+\.end$/.test(name) ? [Number.parseInt(name, 10)] : []));
+  managers.sort((a, b) => a - b);
+  for (const [at, manager] of managers.entries()) {
+    const file = join(dir, `${manager}.end`);
+    const ended = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (managers.length - at > most || ended < since) rmSync(file, { force: true });
+  }
+}
+
+function placeOf(paths: Pick<Paths, 'stateDir'>): string {
+  return join(paths.stateDir, 'dag');
 }

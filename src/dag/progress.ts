@@ -25,12 +25,16 @@ export interface DagProgress {
 
 /** The longest chain of nodes that are not done: the DAG lasts at least as long as they do one after the other. */
 export interface CriticalPath {
+  /** How many nodes it has. */
+  readonly length: number;
+  /** The first ones: a record of a DAG's end does not grow with the DAG. */
   readonly nodes: readonly { readonly node: string; readonly status: string }[];
   /** What its first node waits for, one sentence; empty where nothing is left. */
   readonly waitsFor: string;
 }
 
 const MOST_FAILURES = 20;
+const MOST_OF_PATH = 100;
 
 export function progressOf(core: Core): DagProgress {
   const { counts } = core;
@@ -93,10 +97,10 @@ export function criticalPath(core: Core): CriticalPath {
     if (first < 0 || (length[node] ?? 0) > (length[first] ?? 0)) first = node;
   }
   const nodes: { node: string; status: string }[] = [];
-  for (let node = first; node >= 0; node = next[node] ?? -1) {
+  for (let node = first; node >= 0 && nodes.length < MOST_OF_PATH; node = next[node] ?? -1) {
     nodes.push({ node: nameOf(dag, node), status: STATUS_NAMES[statusOf(core, node)] });
   }
-  return { nodes, waitsFor: first < 0 ? '' : waitsFor(core, first) };
+  return { length: length[first] ?? 0, nodes, waitsFor: first < 0 ? '' : waitsFor(core, first) };
 }
 
 function nodesFromTheEnd(dag: DagGraph): Int32Array {

@@ -72,7 +72,12 @@ async function main(): Promise<void> {
         style: settings['user_log.format'],
         log: warn,
       }),
-      new DagListener(queue),
+      new DagListener({
+        queue,
+        stateDir: paths.stateDir,
+        keepRecords: settings['history.keep_jobs'],
+        keepForMs: settings['history.keep_for'] * 1000,
+      }),
       new MailListener({ queue, settings, outbox, alarms }),
       credentials,
       broker,

@@ -352,6 +352,7 @@ describe('progress', () => {
     bench.submit('A', 2);
     bench.step(bench.job('A', { what: 'held', reason: 'x' }, 1));
     expect(criticalPath(bench.engine.core)).toEqual({
+      length: 3,
       nodes: [
         { node: 'A', status: 'STATUS_SUBMITTED' },
         { node: 'B', status: 'STATUS_READY' },

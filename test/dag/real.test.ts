@@ -3,12 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent } from '../agent/agent.ts';
 import { differences } from './support/compare.ts';
 import { type CorpusCase, loadCorpus } from './support/corpus.ts';
+import { some } from '../slow.ts';
 import { RealStage } from './support/real-stage.ts';
 
-/** In the slow lane every case is played, else every second one; what takes long for its sleeps is left to it. */
-const SLOW = process.env['GRYPHUS_SLOW'] === '1';
-const ALL = loadCorpus(join(import.meta.dirname, '../fixtures/dag.jsonl'));
-const CASES = SLOW ? ALL : ALL.filter((_one, i) => i % 3 === 0);
+/** In the slow lane every case is played, else every sixth. */
+const CASES = some(loadCorpus(join(import.meta.dirname, '../fixtures/dag.jsonl')), 6);
+
+/** What differs where jobs that run side by side end in another order than the recorded ones. */
+const RACES: Readonly<Record<string, RegExp>> = {
+  'multi proc one fails': /^node status file: .*Job proc \(ID\.1\) failed .*Job proc \(ID\.2\) failed/,
+};
 
 let agent: TestAgent;
 beforeAll(async () => {
@@ -25,7 +29,8 @@ describe.concurrent('what the real DAGMan did, through the command line and the 
     async (_name, one, i) => {
       const stage = new RealStage(agent, `c${i}`, one.files);
       const outcome = await stage.play(one);
-      expect(differences(one, outcome, stage)).toEqual([]);
+      const unexplained = differences(one, outcome, stage).filter((line) => RACES[one.name]?.test(line) !== true);
+      expect(unexplained).toEqual([]);
     },
     180_000,
   );

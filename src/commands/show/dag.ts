@@ -67,12 +67,12 @@ export function dagLines(dag: DagStatus, bar: (fraction: number) => string, widt
   const heads = [' DONE', ' PRE', ' RUN', ' POST', ' READY', ' WAIT', ' FAILED', ' FUTILE', ' HELD', ' TOTAL'];
   const counts = [p.done, p.pre, p.queued, p.post, p.ready, p.unready, p.failed, p.futile, p.held, p.total].map(String);
   lines.push('', bar(p.fraction), '', ...tableLines(heads, [counts], width));
-  if (p.criticalPath.nodes.length > 0) {
+  if (p.criticalPath.length > 0) {
     const shown = p.criticalPath.nodes.slice(0, 8).map(({ node }) => node);
-    const more = p.criticalPath.nodes.length - shown.length;
+    const more = p.criticalPath.length - shown.length;
     lines.push(
       '',
-      `Critical path (${p.criticalPath.nodes.length} nodes): ${shown.join(' → ')}${more > 0 ? ` → ${more} more` : ''}`,
+      `Critical path (${p.criticalPath.length} nodes): ${shown.join(' → ')}${more > 0 ? ` → ${more} more` : ''}`,
     );
     if (dag.exitCode === undefined) lines.push(p.criticalPath.waitsFor);
   }

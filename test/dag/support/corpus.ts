@@ -74,6 +74,8 @@ export interface Outcome {
 /** What was submitted, in order; a node with several jobs once. */
 export interface Submitter {
   readonly submits: readonly { readonly node: string; readonly procs: number }[];
+  /** The order of so many is what it must be, the order of the others hangs on who ran faster; all unless told. */
+  readonly certain?: number;
 }
 
 export function loadCorpus(path: string): readonly CorpusCase[] {

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestAgent, until } from '../../agent/agent.ts';
-import type { CorpusCase, Outcome } from './corpus.ts';
+import type { CorpusCase, Outcome, Submitter } from './corpus.ts';
 
 /** A directory of a real agent in which a case is played through the command line. */
 export class RealStage {
@@ -61,23 +61,27 @@ export class RealStage {
       if (step.rm !== undefined) this.removeMatching(step.rm);
       if (step.submit === undefined) continue;
       const removed = steps.slice(i + 1).some((later) => later.condor?.[0] === 'condor_rm');
-      outcome = await this.#submit(
-        step.submit,
-        (step.nowait === true && removed) || hangs ? removalOf(one) : undefined,
-      );
+      outcome = await this.#submit(step.submit, (step.nowait === true && removed) || hangs ? one : undefined);
     }
     if (outcome === undefined) throw new Error(`${one.name} submits nothing`);
     return outcome;
   }
 
-  async #submit(argv: readonly string[], removeWhen: RegExp | undefined): Promise<Outcome> {
+  /** `removedIn`: the case in which this submit is removed, once what was recorded before its removal has happened. */
+  async #submit(argv: readonly string[], removedIn: CorpusCase | undefined): Promise<Outcome> {
     const primary = argv.find((word) => word.endsWith('dag') && !word.startsWith('-')) ?? 'x.dag';
     const running = this.run('dag', 'submit', ...argv, '--wait');
-    if (removeWhen !== undefined) {
+    if (removedIn !== undefined) {
+      const has = (file: string) => this.read(file) ?? '';
       await until(
-        `${String(removeWhen)} in the log`,
-        () => removeWhen.test(this.read(`${primary}.nodes.log`) ?? ''),
-        60_000,
+        'what was recorded before the removal',
+        () => {
+          const missing = beforeRemoval(removedIn).filter(
+            ({ file, text, times }) => has(file === 'log' ? `${primary}.nodes.log` : file).split(text).length <= times,
+          );
+          return missing.length === 0 || undefined;
+        },
+        120_000,
       );
       const removal = await this.run('dag', 'rm', primary);
       if (removal.code !== 0) throw new Error(removal.stderr);
@@ -88,24 +92,49 @@ export class RealStage {
     if (/^gryphus: /m.test(stderr) && code !== 0) return { refused: stderr, ...nothing, exitCode: code ?? undefined };
     const out = this.read(`${primary}.dagman.out`) ?? '';
     const messages = out.split('\n').map((line) => line.slice(18));
-    const world = { submits: submitsIn(this.read(`${primary}.nodes.log`) ?? '') };
+    const world = submitsIn(this.read(`${primary}.nodes.log`) ?? '');
     return { refused: undefined, exitCode: code ?? undefined, messages, world };
   }
 }
 
-/** What must have happened before a case's DAG is removed. */
-function removalOf(one: CorpusCase): RegExp {
-  return /hold/.test(one.name) ? /^012 /m : /^001 /m;
+interface Sign {
+  /** `log`: the node jobs' log. */
+  readonly file: string;
+  readonly text: string;
+  /** More often than so many times less one. */
+  readonly times: number;
 }
 
-/** The submits of a node jobs' log, in the order of their clusters. */
-function submitsIn(log: string): readonly { readonly node: string; readonly procs: number }[] {
-  const found = new Map<number, { node: string; procs: number }>();
-  for (const [, id, name] of log.matchAll(/^000 \((\d+)\.[^\n]*\n\s+\[ DAGNodeName = "((?:[^"\\]|\\.)*)"/gm)) {
-    const cluster = Number(id);
-    const had = found.get(cluster);
-    if (had === undefined) found.set(cluster, { node: name ?? '', procs: 1 });
-    else had.procs++;
+/** What the recording says had happened when its DAG was removed: its submits, its holds, and what it waited for. */
+function beforeRemoval(one: CorpusCase): readonly Sign[] {
+  const signs: Sign[] = [{ file: 'log', text: '\n    [ DAGNodeName = ', times: (one.submit_order ?? []).length }];
+  if (/JobProcsHeld = [1-9]/.test(one.node_status ?? '')) signs.push({ file: 'log', text: '\n012 (', times: 1 });
+  for (const { waitfor } of one.steps ?? []) {
+    if (waitfor !== undefined) signs.push({ file: 'trace.txt', text: waitfor, times: 1 });
   }
-  return [...found].sort(([a], [b]) => a - b).map(([, submit]) => submit);
+  return signs;
+}
+
+/**
+ * The submits of a node jobs' log, in the order of their clusters; `certain`: of how many the order does not hang on
+ * which of two jobs that ran side by side ended first.
+ */
+function submitsIn(log: string): Submitter & { readonly certain: number } {
+  const found = new Map<number, { node: string; procs: number }>();
+  let inFlight = 0;
+  let certain: number | undefined;
+  for (const event of log.matchAll(/^(\d{3}) \((\d+)\.[^\n]*(?:\n\s+\[ DAGNodeName = "((?:[^"\\]|\\.)*)")?/gm)) {
+    const [, number, id, name] = event;
+    if (number === '000' && name !== undefined) {
+      inFlight++;
+      const had = found.get(Number(id));
+      if (had === undefined) found.set(Number(id), { node: name, procs: 1 });
+      else had.procs++;
+    } else if ((number === '005' || number === '009') && Number(id) > 0) {
+      if (inFlight > 1) certain ??= found.size;
+      inFlight--;
+    }
+  }
+  const submits = [...found].sort(([a], [b]) => a - b).map(([, submit]) => submit);
+  return { submits, certain: certain ?? submits.length };
 }
