@@ -11,6 +11,7 @@ const RANKS = [
   ['submit', 'credentials', 'transport', 'backends', 'notify'],
   ['config', 'queue', 'staging'],
   ['enqueue', 'jobmanager'],
+  ['gram'],
   ['gridmanager', 'dag', 'pool', 'glidein'],
   ['broker'],
   ['scheduler'],

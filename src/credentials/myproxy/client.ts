@@ -6,7 +6,7 @@ import { signRequest } from '../delegation.ts';
 import { pair, type Credential } from '../x509/proxy-file.ts';
 import { makeRequest } from '../x509/request.ts';
 import { makeKey } from '../x509/sign.ts';
-import { exchange, type MyProxyServer, type Wire } from './connection.ts';
+import { exchange, type MyProxyServer, type MyProxyWire } from './connection.ts';
 import { encodeRequest, type Request, type Response, type StoredCredential } from './protocol.ts';
 
 /** Which stored credential, and the passphrase that it is stored under. */
@@ -134,7 +134,7 @@ export function changePassphrase(
   });
 }
 
-async function ask(wire: Wire, refuse: (response: Response) => void, request: Request): Promise<Response> {
+async function ask(wire: MyProxyWire, refuse: (response: Response) => void, request: Request): Promise<Response> {
   const bytes = encodeRequest(request);
   await wire.send(bytes);
   wipe(bytes);

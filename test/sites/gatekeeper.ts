@@ -1,0 +1,166 @@
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { type GridCa, gridEnv, type Person } from './grid-ca.ts';
+import { answers, ended, freePort, waitUntil } from './ports.ts';
+
+export const GRAM_PROGRAMS = ['/usr/sbin/globus-gatekeeper', '/usr/sbin/globus-job-manager', '/usr/bin/globusrun'];
+
+/** What of these programs this machine does not have; told once, where the tests are skipped. */
+export function missingPrograms(programs: readonly string[] = GRAM_PROGRAMS): readonly string[] {
+  const missing = programs.filter((file) => !existsSync(file));
+  if (missing.length > 0) process.stderr.write(`skipped: ${missing.join(', ')} not installed\n`);
+  return missing;
+}
+
+export interface GatekeeperOptions {
+  /** Lines of `services/NAME`, what follows `-conf FILE`; default: `jobmanager-fork` alone. */
+  readonly services?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Gatekeeper {
+  readonly port: number;
+  /** `localhost:PORT` */
+  readonly address: string;
+  readonly host: Person;
+  readonly dir: string;
+  /** Where job managers keep the state of jobs that were not committed to an end. */
+  readonly stateFiles: () => readonly string[];
+  /** The job managers' processes. */
+  readonly jobManagers: () => readonly number[];
+  /** Ends (SIGKILL) and starts the gatekeeper alone. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  log(): string;
+  stop(): Promise<void>;
+}
+
+/** Debian's gatekeeper on loopback, run by whoever runs the tests, for these people. */
+export async function startGatekeeper(
+  ca: GridCa,
+  people: readonly Person[],
+  options: GatekeeperOptions = {},
+): Promise<Gatekeeper> {
+  const dir = mkdtempSync(join(tmpdir(), 'ggk-'));
+  const [services, state, jobs, log] = ['services', 'state', 'jobs', 'log'].map((name) => join(dir, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  for (const one of [services, state, jobs, log]) mkdirSync(one);
+  const host = ca.host();
+  const port = await freePort();
+  const { username } = userInfo();
+  writeFileSync(join(dir, 'grid-mapfile'), people.map(({ dn }) => `"${dn}" ${username}\n`).join(''));
+  const conf = join(dir, 'jm.conf');
+  writeFileSync(
+    conf,
+    [
+      '-globus-gatekeeper-host localhost',
+      `-globus-gatekeeper-port ${port}`,
+      `-globus-gatekeeper-subject "${host.dn}"`,
+      '-globus-host-cputype x86_64',
+      '-globus-host-manufacturer unknown',
+      '-globus-host-osname Linux',
+      '-globus-host-osversion 6',
+      '-globus-toolkit-version 6.2',
+      `-log-pattern ${log}/gram_$(LOGNAME).log`,
+      '-log-levels FATAL|ERROR|WARN|INFO|DEBUG',
+      `-state-file-dir ${state}`,
+      `-globus-job-dir ${jobs}`,
+      `-x509-cert-dir ${ca.trust}`,
+      '',
+    ].join('\n'),
+  );
+  for (const [name, type] of Object.entries(options.services ?? { 'jobmanager-fork': '-type fork' })) {
+    const line = `stderr_log,local_cred - /usr/sbin/globus-job-manager globus-job-manager -conf ${conf} ${type}\n`;
+    writeFileSync(join(services, name), line);
+  }
+  symlinkSync('jobmanager-fork', join(services, 'jobmanager'));
+  const env = gridEnv(ca, { GLOBUS_HOSTNAME: 'localhost', HOME: userInfo().homedir, ...options.env });
+  const trust = ['-x509_cert_dir', ca.trust, '-x509_user_cert', host.cert, '-x509_user_key', host.key];
+  const words = ['-f', '-p', String(port), '-l', join(log, 'gatekeeper.log')];
+  const files = ['-grid_services', services, '-gridmap', join(dir, 'grid-mapfile')];
+  let pid: number | undefined;
+  const start = async (): Promise<void> => {
+    const child = spawn('/usr/sbin/globus-gatekeeper', [...words, ...files, ...trust], {
+      env,
+      stdio: 'ignore',
+      detached: true,
+    });
+    child.unref();
+    pid = child.pid;
+    await waitUntil('the gatekeeper', () => answers(port));
+  };
+  const kill = async (): Promise<void> => {
+    if (pid === undefined) return;
+    const gone = pid;
+    pid = undefined;
+    process.kill(gone, 'SIGKILL');
+    await waitUntil('the end of the gatekeeper', () => ended(gone));
+  };
+  const jobManagers = () => processesWith('globus-job-manager', conf);
+  await start();
+  return {
+    port,
+    address: `localhost:${port}`,
+    host,
+    dir,
+    stateFiles: () => filesBelow(state),
+    jobManagers,
+    kill,
+    start,
+    log: () =>
+      filesBelow(log)
+        .map((file) => readFileSync(file, 'utf8'))
+        .join('\n'),
+    async stop() {
+      await kill();
+      for (const one of jobManagers()) {
+        process.kill(one, 'SIGKILL');
+        await waitUntil('the end of a job manager', () => ended(one));
+      }
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Pids of programs of this name with this word among theirs. */
+export function processesWith(program: string, word: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        return (words[0] ?? '').endsWith(program) && words.includes(word);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number)
+    .filter((pid) => pid > 1);
+}
+
+function filesBelow(dir: string): string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .map((one) => join(one.parentPath, one.name));
+}
+
+/** Debian's own client tools with this proxy; what they said. */
+export function globus(ca: GridCa, proxy: string, program: string, ...args: string[]): string {
+  const env = gridEnv(ca, { X509_USER_PROXY: proxy, GLOBUS_HOSTNAME: 'localhost' });
+  return execFileSync(program, args, { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
+}
