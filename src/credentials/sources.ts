@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { asError } from '../errors.ts';
+import { asError, GryphusError } from '../errors.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { readSecretFile, wipe } from '../util/secret-file.ts';
 import { shellQuote } from '../util/shell-quote.ts';
+import { readCertificateLine } from '../util/ssh-certificate.ts';
 import type { MyProxyAccount } from './myproxy/account.ts';
 import { proxyInfo } from './proxy-info.ts';
-import { readSshCertificate } from './ssh-certificate.ts';
 import { loadProxy, readPublic } from './store.ts';
 import type { Watched } from './watch/model.ts';
 
@@ -75,7 +75,10 @@ function facts(source: Source): Facts {
     }
     case 'ssh-certificate': {
       const line = readPublic(source.file, 'certificate').toString('utf8');
-      const { validAfter, validBefore } = readSshCertificate(line, source.file);
+      const found = readCertificateLine(line);
+      if (typeof found === 'string')
+        throw new GryphusError('credential-invalid', `${source.file} is no OpenSSH certificate: ${found}.`);
+      const { validAfter, validBefore } = found;
       wipe(readSecretFile(source.file.replace(/-cert\.pub$/, ''), 'key'));
       const end = validBefore === undefined ? {} : { end: validBefore };
       return { version: digest(Buffer.from(line)), start: validAfter, ...end };

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { parseCertificateLine, type SshCertificate } from './ssh-certificate.ts';
+import { readCertificateLine, type SshCertificate } from '../util/ssh-certificate.ts';
 import type { SshSettings } from './ssh-settings.ts';
 
 export interface CertificateFile {
@@ -11,8 +11,8 @@ export interface CertificateFile {
 /** Reads a certificate file; undefined where there is none or it is not one. */
 export function readCertificateFile(path: string): CertificateFile | undefined {
   const line = readText(path);
-  const certificate = line === undefined ? undefined : parseCertificateLine(line);
-  if (line === undefined || certificate === undefined) return undefined;
+  const certificate = line === undefined ? 'it is not there' : readCertificateLine(line);
+  if (line === undefined || typeof certificate === 'string') return undefined;
   return { path, blob: Buffer.from(line.trim().split(/\s+/)[1] ?? '', 'base64'), certificate };
 }
 
@@ -21,7 +21,7 @@ export function expiredCertificate(settings: SshSettings, now: number): { name: 
   const beside = settings.identityFiles.map(({ path }) => `${path}-cert.pub`);
   for (const path of [...settings.certificateFiles, ...beside]) {
     const end = readCertificateFile(path)?.certificate.validBefore;
-    if (end !== undefined && end * 1000n <= BigInt(now)) return { name: path, end: new Date(Number(end) * 1000) };
+    if (end !== undefined && end * 1000 <= now) return { name: path, end: new Date(end * 1000) };
   }
   return undefined;
 }

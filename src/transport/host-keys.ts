@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { GryphusError } from '../errors.ts';
 import { hostKeyError } from './host-key-errors.ts';
 import { hashHost, judgeHostKey, type KnownHost, knownFor, parseKnownHosts } from './known-hosts.ts';
-import { isCertificateType } from './ssh-certificate.ts';
+import { isCertificateType } from '../util/ssh-certificate.ts';
 import { keyType } from './public-key.ts';
 import type { SshSettings } from './ssh-settings.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import ssh2, { type ParsedKey } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
 import { readText } from './certificate-files.ts';
-import { WireReader } from './wire.ts';
+import { WireReader } from '../util/ssh-wire.ts';
 
 /** A private key file; its public half can be told without the passphrase, or else is undefined. */
 export interface KeyFile {

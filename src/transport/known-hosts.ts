@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { isCertificateType, parseCertificate, hostCertificateFault } from './ssh-certificate.ts';
+import { isCertificateType, parseCertificate } from '../util/ssh-certificate.ts';
+import { hostCertificateFault } from './host-certificate.ts';
 import { keyType } from './public-key.ts';
 import { matchesPatterns } from './ssh-pattern.ts';
 

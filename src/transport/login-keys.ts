@@ -1,7 +1,7 @@
 import { agentIdentities, agentSign } from './ssh-agent.ts';
 import { type CertificateFile, readCertificateFile } from './certificate-files.ts';
 import { type KeyFile, type OpenedKeys, readKeyFile } from './key-files.ts';
-import { parseCertificate, type SshCertificate } from './ssh-certificate.ts';
+import { parseCertificate, type SshCertificate } from '../util/ssh-certificate.ts';
 import { type Signer, signWith } from './ssh2-signer.ts';
 import type { SshSettings } from './ssh-settings.ts';
 
@@ -54,9 +54,9 @@ export async function loginKeys(
   }));
 
   const over = (name: string, certificate: SshCertificate): boolean => {
-    const seconds = certificate.validBefore;
-    if (BigInt(Math.floor(now / 1000)) < seconds) return false;
-    expired.push({ name, end: new Date(Number(seconds) * 1000) });
+    const end = certificate.validBefore;
+    if (end === undefined || Math.floor(now / 1000) < end) return false;
+    expired.push({ name, end: new Date(end * 1000) });
     return true;
   };
   const ofFile = (key: KeyFile): LoginKey[] => {

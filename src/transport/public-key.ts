@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { WireReader } from './wire.ts';
+import { WireReader } from '../util/ssh-wire.ts';
 
 /** The name that a key blob begins with, for example `ssh-ed25519`. */
 export function keyType(blob: Uint8Array): string {

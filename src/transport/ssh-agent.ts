@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { WireReader, wireString } from './wire.ts';
+import { WireReader, wireString } from '../util/ssh-wire.ts';
 
 /** A key or a certificate that an agent holds. */
 export interface AgentIdentity {

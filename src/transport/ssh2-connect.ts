@@ -6,7 +6,7 @@ import { asError, GryphusError } from '../errors.ts';
 import { HostKeys } from './host-keys.ts';
 import type { OpenedKeys } from './key-files.ts';
 import type { Prompt } from './prompt.ts';
-import { isCertificateType } from './ssh-certificate.ts';
+import { isCertificateType } from '../util/ssh-certificate.ts';
 import { keyType } from './public-key.ts';
 import { siteLabel, type SshSettings } from './ssh-settings.ts';
 import { askForHostCertificate, continueWithHostCertificate } from './ssh2-host-certificate.ts';

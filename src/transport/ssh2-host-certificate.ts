@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Client } from 'ssh2';
-import { parseCertificate, plainType } from './ssh-certificate.ts';
+import { parseCertificate, plainType } from '../util/ssh-certificate.ts';
 
 /*
  * OpenSSH host certificates with ssh2 1.17, which knows none: mended from outside on one connection, as the log-in

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import ssh2, { type Client, type ParsedKey } from 'ssh2';
 import { keyType } from './public-key.ts';
-import { plainType } from './ssh-certificate.ts';
-import { wireString } from './wire.ts';
+import { plainType } from '../util/ssh-certificate.ts';
+import { wireString } from '../util/ssh-wire.ts';
 
 /*
  * Public key log-ins with ssh2 1.17 whose signature is made by us: with an OpenSSH certificate, which ssh2 knows not,

@@ -7,7 +7,8 @@ import { afterAll, expect, test } from 'vitest';
 import { addKnownHost } from '../../src/transport/host-keys.ts';
 import { hashHost, judgeHostKey, knownFor, matchesHost, parseKnownHosts } from '../../src/transport/known-hosts.ts';
 import { fingerprint } from '../../src/transport/public-key.ts';
-import { hostCertificateFault, parseCertificateLine } from '../../src/transport/ssh-certificate.ts';
+import { hostCertificateFault } from '../../src/transport/host-certificate.ts';
+import { readCertificateLine } from '../../src/util/ssh-certificate.ts';
 import { makeKey, publicKeyOf, signKey } from '../sites/ssh-keys.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'gkh-'));
@@ -110,8 +111,8 @@ test.each(['ed25519', 'rsa', 'ecdsa'] as const)('a host certificate by an author
   ) => {
     const key = request.key ?? join(dir, 'first');
     const file = signKey({ ca, key, principals: request.principals ?? ['host', 'alias'], host: true, ...request });
-    const certificate = parseCertificateLine(readFileSync(file, 'utf8'));
-    if (certificate === undefined) throw new Error('unreadable');
+    const certificate = readCertificateLine(readFileSync(file, 'utf8'));
+    if (typeof certificate === 'string') throw new Error('unreadable');
     return hostCertificateFault(certificate, name, now, trusts);
   };
   expect(fault({})).toBeUndefined();
@@ -121,10 +122,10 @@ test.each(['ed25519', 'rsa', 'ecdsa'] as const)('a host certificate by an author
   expect(fault({ validity: '+1h:+2h' })).toBe('it is not valid yet');
   expect(fault({ host: false })).toBe('it is a certificate of a user');
 
-  const good = parseCertificateLine(
+  const good = readCertificateLine(
     readFileSync(signKey({ ca, key: join(dir, 'first'), principals: ['host'], host: true }), 'utf8'),
   );
-  if (good === undefined) throw new Error('unreadable');
+  if (typeof good === 'string') throw new Error('unreadable');
   expect(hostCertificateFault(good, 'host', now, () => false)).toMatch('no @cert-authority line');
   const forged = { ...good, signed: Buffer.concat([good.signed, Buffer.from([0])]) };
   expect(hostCertificateFault(forged, 'host', now, trusts)).toBe('its signature is wrong');
