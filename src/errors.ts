@@ -26,6 +26,7 @@ export const ERRORS = {
   'missing-program': { retry: 'never', exit: 69 },
   'queue-unavailable': { retry: 'later', exit: 69 },
   'stale-epoch': { retry: 'never', exit: 70 },
+  'url-unreachable': { retry: 'later', exit: 69, hold: 13 },
   'input-missing': { retry: 'never', exit: 66, hold: 13 },
   'output-missing': { retry: 'never', exit: 1, hold: 12 },
   'output-unwritable': { retry: 'never', exit: 73, hold: 12 },

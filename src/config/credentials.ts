@@ -173,6 +173,7 @@ function loginName(): string {
   return process.env['LOGNAME'] ?? process.env['USER'] ?? 'nobody';
 }
 
-function atHome(file: string): string {
+/** A path of a configuration file, `~/` read. */
+export function atHome(file: string): string {
   return file.startsWith('~/') ? join(homedir(), file.slice(2)) : file;
 }

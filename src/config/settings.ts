@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { duration, durations, flag, integer, oneOf, size, someOf, text } from './kinds.ts';
+import { duration, durations, flag, integer, oneOf, path, size, someOf, text } from './kinds.ts';
 import { loadPaths, type Paths } from './paths.ts';
 import { entry, presets, readTable, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
@@ -60,6 +60,13 @@ export const SETTINGS = {
 
   'cache.site_keep_for': entry(duration, '7d', 'An input that no job uses is deleted at a site after so long.'),
   'cache.site_size': entry(size, '20G', "The most that a site's input cache may hold of what no job uses."),
+
+  'urls.netrc': entry(
+    path,
+    undefined,
+    'Log-ins for URLs in submit files, in the form of netrc, readable by you alone (0600); without it, `netrc` beside this file.',
+  ),
+  'urls.ca': entry(path, undefined, "A file with certificate authorities (PEM) to believe beside the system's."),
 
   'notify.email': entry(
     text,

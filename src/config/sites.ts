@@ -32,6 +32,11 @@ export const SITE_KEYS = {
   project: entry(text, undefined, 'The project or account of a job that names none.'),
   extra_args: entry(texts, [], "Words for every submit command of the site's batch system."),
   walltime: entry(duration, undefined, 'The time limit of a job that names none.'),
+  urls: entry(
+    oneOf(['agent', 'direct']),
+    'agent',
+    'Who fetches inputs that are URLs: we, once for all jobs, or each job there by curl or wget, where the URL needs no log-in.',
+  ),
   cost: entry(real(0), 0, 'What a core hour costs there; a cheaper site is taken first.'),
   credential: entry(text, undefined, 'The credential that it wants, by name; without it, your ssh keys alone.'),
   allocation_end: entry(
@@ -76,6 +81,7 @@ export interface SiteRecord {
   readonly extraArgs: readonly string[];
   /** Seconds. */
   readonly walltime: number | undefined;
+  readonly urls: 'agent' | 'direct';
   readonly cost: number;
   readonly credential: string | undefined;
   /** Unix seconds. */
@@ -183,6 +189,7 @@ function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
     project: v.project,
     extraArgs: v.extra_args,
     walltime: v.walltime,
+    urls: v.urls,
     cost: v.cost,
     credential: v.credential,
     allocationEnd: v.allocation_end,

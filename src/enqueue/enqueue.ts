@@ -13,6 +13,7 @@ import { type Cluster, fullAds, parseSubmit } from '../submit/api.ts';
 import { localWorld } from '../submit/local-world.ts';
 import { proxyCheck } from './proxy-check.ts';
 import { type Destination, SiteChooser } from './site-choice.ts';
+import { UrlCheck } from './url-check.ts';
 import type { DryRun, Submitted, SubmitRequest } from './types.ts';
 
 /** Where jobs may go, and whose they are. */
@@ -49,6 +50,7 @@ export async function enqueue(
   const known = chooser.siteFor(clusterAd, undefined);
   const first = firstCount(cluster);
   const logs = new LogDirectories();
+  const urls = new UrlCheck();
   let id = 0;
   const submitted = await queue.submit({
     clusterAd,
@@ -63,6 +65,7 @@ export async function enqueue(
       () => cluster.procs({ cluster: id, count: first }),
       (attrs) => {
         logs.check(attrs, clusterAd);
+        urls.check(attrs, clusterAd);
         const elsewhere = ['GridResource', 'JobUniverse', 'WantFlood'].some((name) => name in attrs);
         const another = PROXY_SUBJECT in attrs;
         if (!elsewhere && !another) return {};

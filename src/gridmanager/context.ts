@@ -9,6 +9,9 @@ import type { AttemptSpool } from '../staging/streams.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { Lane } from './lanes.ts';
 import type { SiteProxies } from './proxies.ts';
+import type { UrlAccess } from './url-access.ts';
+import type { UrlInputs } from './url-inputs.ts';
+import type { UrlOutputs } from './url-outputs.ts';
 
 /** What a lane's round works with: one site of one manager. */
 export interface SiteContext {
@@ -22,6 +25,7 @@ export interface SiteContext {
   readonly spool: AttemptSpool;
   readonly gate: CredentialGate;
   readonly proxies: SiteProxies;
+  readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly wake: (lane: Lane) => void;

@@ -1,5 +1,7 @@
 import type { Attrs } from '../job/attrs.ts';
 import { readBoolean, readNumber, readString } from '../job/values.ts';
+import { parseRemaps, transferList } from '../staging/transfer-lists.ts';
+import { isUrl } from '../staging/url/file-url.ts';
 
 /** Where a job's files are at home, all absolute. */
 export interface JobFiles {
@@ -13,11 +15,14 @@ export interface JobFiles {
   readonly stderr: string | undefined;
   /** The job runs in its own directory at the site, and files travel; else it runs in `iwd`, which the site shares. */
   readonly sandbox: boolean;
+  /** URLs as they were written. */
   readonly inputs: readonly string[];
   /** Names in the job's directory; `new`: what was not there at the start. */
   readonly outputs: readonly string[] | 'new';
-  /** A result's name there → where it goes, absolute or relative to iwd. */
+  /** A result's name there → where it goes: absolute, relative to iwd, or a URL. */
   readonly remaps: ReadonlyMap<string, string>;
+  /** A URL under which results go that no remap names. */
+  readonly outputDestination: string | undefined;
 }
 
 /** HTCondor's numbers (manual, job ClassAd attributes, `JobUniverse`). */
@@ -31,9 +36,12 @@ export const UNIVERSE = { vanilla: 5, scheduler: 7, grid: 9, local: 12 } as cons
 export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const iwd = readString(ad, 'Iwd') ?? '/';
   const at = (name: string) => under(iwd, name);
-  const inputs = list(readString(ad, 'TransferInput'));
+  const inputs = transferList(readString(ad, 'TransferInput'));
   const outputs = readString(ad, 'TransferOutput');
-  const sandbox = needsSandbox(ad, siteIsHere, inputs.length > 0 || outputs !== undefined);
+  const to = readString(ad, 'OutputDestination');
+  const outputDestination = to !== undefined && isUrl(to) ? to.replace(/\/+$/, '') : undefined;
+  const namesFiles = inputs.length > 0 || outputs !== undefined || outputDestination !== undefined;
+  const sandbox = needsSandbox(ad, siteIsHere, namesFiles);
   const stream = (name: string) => {
     const path = readString(ad, name);
     return path === undefined || path === '' || path === '/dev/null' ? undefined : at(path);
@@ -46,9 +54,10 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
     stdout: stream('Out'),
     stderr: stream('Err'),
     sandbox,
-    inputs: sandbox ? inputs.map(at) : [],
-    outputs: !sandbox ? [] : outputs === undefined ? 'new' : list(outputs),
+    inputs: sandbox ? inputs.map((name) => (isUrl(name) ? name : at(name))) : [],
+    outputs: !sandbox ? [] : outputs === undefined ? 'new' : transferList(outputs),
     remaps: parseRemaps(readString(ad, 'TransferOutputRemaps') ?? ''),
+    outputDestination,
   };
 }
 
@@ -61,47 +70,12 @@ function needsSandbox(ad: Attrs, siteIsHere: boolean, namesFiles: boolean): bool
   return !siteIsHere;
 }
 
-/** An absolute path; the trailing slash that means "the contents" stays. */
+/** An absolute path (the trailing slash that means "the contents" stays), or the URL that it is. */
 function under(iwd: string, name: string): string {
-  return name.startsWith('/') ? name : `${iwd.replace(/\/+$/, '')}/${name}`;
+  return name.startsWith('/') || isUrl(name) ? name : `${iwd.replace(/\/+$/, '')}/${name}`;
 }
 
-/** Comma-separated names, blanks around them dropped (HTCondor's manual, `transfer_input_files`). */
-function list(text: string | undefined): string[] {
-  return (text ?? '')
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-}
-
-/** `name = newname ; name2 = newname2`, with `\;` and `\=` for the characters themselves (manual, `transfer_output_remaps`). */
-export function parseRemaps(text: string): ReadonlyMap<string, string> {
-  const remaps = new Map<string, string>();
-  for (const entry of splitEscaped(text, ';')) {
-    const [from, ...to] = splitEscaped(entry, '=');
-    if (from?.trim() && to.length > 0) remaps.set(unescape(from), unescape(to.join('=')));
-  }
-  return remaps;
-}
-
-function splitEscaped(text: string, separator: string): string[] {
-  const parts: string[] = [];
-  let part = '';
-  for (let i = 0; i < text.length; i++) {
-    if (text[i] === '\\' && i + 1 < text.length) part += `\\${text[++i]}`;
-    else if (text[i] === separator) {
-      parts.push(part);
-      part = '';
-    } else part += text[i];
-  }
-  return [...parts, part];
-}
-
-function unescape(text: string): string {
-  return text.trim().replaceAll(/\\([;=\\])/g, '$1');
-}
-
-/** Where a result goes at home: its remap, or its own name under iwd (directories keep their shape). */
+/** Where a result goes: its remap, or its own name under the URL of all outputs or iwd (directories keep their shape). */
 export function destination(files: JobFiles, name: string): string {
   const whole = files.remaps.get(name);
   if (whole !== undefined) return under(files.iwd, whole);
@@ -109,5 +83,6 @@ export function destination(files: JobFiles, name: string): string {
     const moved = files.remaps.get(name.slice(0, cut));
     if (moved !== undefined) return under(files.iwd, `${moved}${name.slice(cut)}`);
   }
-  return under(files.iwd, name);
+  if (files.outputDestination === undefined) return under(files.iwd, name);
+  return `${files.outputDestination}/${name.split('/').map(encodeURIComponent).join('/')}`;
 }

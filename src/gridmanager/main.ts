@@ -12,6 +12,7 @@ import { deskPath } from './desk-path.ts';
 import { LoginDesk } from './login-desk.ts';
 import { GridManager } from './manager.ts';
 import { openSite } from './open-site.ts';
+import { urlAccess } from './url-access.ts';
 
 /** A manager without work stays for so long, in case more comes. */
 const LINGER_MS = 20_000;
@@ -41,6 +42,7 @@ async function main(identity: string): Promise<void> {
     loadSites: () => loadAllSites(paths),
     openSite: (record) => openSite(record, { agent: queue.agent, prompt: desk.promptFor(record.name), paths }),
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: watchConfig(settings), now: Date.now }),
+    urls: urlAccess(paths, settings),
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),
   });

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import type { SiteRecord } from '../config/sites.ts';
@@ -6,11 +7,15 @@ import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
 import type { CredentialGate } from './credential-gate.ts';
+import type { SiteContext } from './context.ts';
 import type { HealthView } from './health.ts';
 import { HAS_PLACE, type Lane, LANES, lanesWanted } from './lanes.ts';
 import { SiteProxies } from './proxies.ts';
 import { isAboutTheSite, SiteAgent } from './site-agent.ts';
 import { BROKER, WANTED_UNTIL } from './survey.ts';
+import type { UrlAccess } from './url-access.ts';
+import { UrlInputs } from './url-inputs.ts';
+import { UrlOutputs } from './url-outputs.ts';
 
 export interface ManagerOptions {
   readonly identity: string;
@@ -20,6 +25,8 @@ export interface ManagerOptions {
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
   readonly gate: CredentialGate;
+  /** How inputs and outputs that are URLs are reached. */
+  readonly urls: UrlAccess;
   /** This manager has no work left for so long: it ends. Milliseconds. */
   readonly lingerMs: number;
   readonly log: (message: string, facts?: object) => void;
@@ -52,6 +59,7 @@ export class GridManager {
   readonly #unopenable = new Map<string, string>();
   readonly #blobs = new BlobIndex();
   readonly #spool: AttemptSpool;
+  readonly #urls: SiteContext['urls'];
   readonly #stop = new AbortController();
   readonly #work: Work;
   #lease: Lease | undefined;
@@ -64,6 +72,11 @@ export class GridManager {
   constructor(options: ManagerOptions) {
     this.#options = options;
     this.#spool = new AttemptSpool(options.spoolDir);
+    this.#urls = {
+      access: options.urls,
+      inputs: new UrlInputs(join(options.spoolDir, '.urls', options.identity), options.urls, () => this.#now()),
+      outputs: new UrlOutputs(options.urls, () => this.#now()),
+    };
     this.#work = options.queue.work(`gm-${options.identity}`);
     this.#busyAt = this.#now();
   }
@@ -168,6 +181,7 @@ export class GridManager {
         spool: this.#spool,
         gate: this.#options.gate,
         proxies: new SiteProxies(),
+        urls: this.#urls,
         now: () => this.#now(),
         wake: (lane) => void this.#guard(this.#wake(name, lane)),
         isFollowed: () => this.#isFollowed(),
@@ -294,6 +308,8 @@ export class GridManager {
   }
 
   async #close(): Promise<void> {
+    this.#urls.outputs.close();
+    await this.#urls.inputs.close();
     await this.#worker?.close();
     const open = await Promise.allSettled(this.#sites.values());
     await Promise.allSettled(open.flatMap((one) => (one.status === 'fulfilled' ? [one.value.site.close()] : [])));

@@ -5,6 +5,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 import type { FetchOutcome, FetchRequest } from '../site/contract.ts';
 import { makeParents, place } from '../staging/place.ts';
+import { isUrl } from '../staging/url/file-url.ts';
 import { quoted, readNumber, readString } from '../job/values.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
@@ -123,13 +124,18 @@ async function settle(
     for (const file of outcome.files ?? []) {
       const to = target(files, file.kind, file.name);
       if (to === undefined) continue;
+      bytes += file.bytes;
+      if (isUrl(to)) {
+        await ctx.urls.outputs.store(keyOf(ctx, job), file.path, to, readString(job.attrs, 'x509userproxy'));
+        continue;
+      }
       if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to);
       await place({ from: file.path, to, executable: file.executable });
-      bytes += file.bytes;
     }
     return { ...change, event: 'fetched', set: { BytesRecvd: `${bytes}.0`, ...missing(ctx, job, outcome) } };
   } catch (thrown) {
     if (!(thrown instanceof GryphusError)) throw thrown;
+    if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;
     return { ...change, event: 'keep', set: holdByError(thrown) };
   }
 }
@@ -172,6 +178,7 @@ async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
     const job = byKey.get(key);
     if (!job || !outcome.ok) continue;
     await ctx.spool.remove(key);
+    ctx.urls.outputs.drop(key);
     changes.push({ id: job.id, from: job.state, attempt: job.attempt, event: 'forgotten' });
   }
   await commitChanges(ctx, changes);

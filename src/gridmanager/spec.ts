@@ -3,8 +3,9 @@ import type { Attrs } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { readNumber, readString } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
-import type { AttemptSpec, BatchOptions, Resources, SiteFile } from '../site/contract.ts';
+import type { AttemptSpec, BatchOptions, InputFile, Resources, SiteFile } from '../site/contract.ts';
 import { resolveInputs } from '../staging/inputs.ts';
+import { isUrl } from '../staging/url/file-url.ts';
 import { jobArguments, jobEnvironment } from '../submit/api.ts';
 import type { SiteContext } from './context.ts';
 import { jobFiles } from './files.ts';
@@ -15,6 +16,7 @@ export async function attemptSpec(
   key: AttemptKey,
   job: JobRecord,
   proxy?: string,
+  fetched: ReadonlyMap<string, InputFile> = new Map(),
 ): Promise<AttemptSpec> {
   const ad = job.attrs;
   const files = jobFiles(ad, ctx.record.target.kind === 'local');
@@ -28,12 +30,27 @@ export async function attemptSpec(
     env: jobEnvironment(ad),
     ...(proxy === undefined ? {} : { proxy }),
     stdin: files.stdin === undefined ? undefined : files.sandbox ? await blob(files.stdin) : there(files.stdin),
-    inputs: await resolveInputs(files.inputs, ctx.blobs),
+    inputs: await inputs(files.inputs, ctx, fetched),
     ...(files.sandbox ? {} : { cwd: files.iwd }),
     joinStderr: files.stdout !== undefined && files.stdout === files.stderr,
     resources: resources(ad, ctx.record.walltime),
     batch: batchOptions(ad, ctx.record),
   };
+}
+
+/** What lies at home, and what was fetched for the URLs among the names; the later of two with one name counts. */
+async function inputs(
+  names: readonly string[],
+  { blobs }: Pick<SiteContext, 'blobs'>,
+  fetched: ReadonlyMap<string, InputFile>,
+): Promise<InputFile[]> {
+  const found = new Map<string, InputFile>();
+  for (const name of names) {
+    const url = fetched.get(name);
+    const these = url ? [url] : isUrl(name) ? [] : await resolveInputs([name], blobs);
+    for (const input of these) found.set(input.name, input);
+  }
+  return [...found.values()];
 }
 
 /** What the site's queue shows: the batch name or the program's, in plain ASCII. */

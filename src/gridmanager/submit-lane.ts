@@ -10,9 +10,12 @@ import { holdByError, holdByRefusal } from './hold.ts';
 import { admitted, type ProxySource } from './proxies.ts';
 import type { SubmitBudget } from './pacing.ts';
 import { attemptSpec } from './spec.ts';
+import { urlInputs } from './url-files.ts';
 
 /** A site that says "later" is asked again after so long, milliseconds. */
 const LATER_MS = 15_000;
+/** Inputs that are being fetched wake this lane when they are here; at most so long later, milliseconds, it looks itself. */
+const COMING_MS = 2000;
 
 export interface SubmitState {
   readonly budget: SubmitBudget;
@@ -29,6 +32,7 @@ export async function submitRound(ctx: SiteContext, state: SubmitState): Promise
   const committed = await commit(ctx, await jobsIn(ctx, 'prepared'));
   if (committed.done > 0) ctx.wake('watch');
   if (prepared.later || committed.later) return LATER_MS;
+  if (prepared.coming && prepared.done + committed.done === 0) return COMING_MS;
   if (begun.length + taken.length > 0 || committed.done > 0) return 0;
   return waitFor(ctx, state);
 }
@@ -79,6 +83,8 @@ const FRESH = {
 interface Step {
   readonly done: number;
   readonly later: boolean;
+  /** Inputs of some are being fetched. */
+  readonly coming?: boolean;
 }
 
 async function prepare(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<Step> {
@@ -86,14 +92,16 @@ async function prepare(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<St
   if (ready.length === 0) return { done: 0, later: jobs.length > 0 };
   const byKey = new Map<AttemptKey, JobRecord>(ready.map(({ job }) => [keyOf(ctx, job), job]));
   const specs: AttemptSpec[] = [];
+  const coming: Change[] = [];
   const changes: Change[] = [];
   const proxies = await sendProxies(ctx, new Set(ready.flatMap(({ proxy }) => proxy ?? [])));
   const proxyOf = new Map(ready.map(({ job, proxy }) => [job, proxy && proxies.get(proxy.name)]));
   await Promise.all(
     [...byKey].map(async ([key, job]) => {
       const proxy = proxyOf.get(job);
-      const spec = proxy instanceof GryphusError ? proxy : await attemptSpec(ctx, key, job, proxy).catch(asRefusal);
-      if (spec instanceof GryphusError) changes.push({ ...of(job), event: 'refused', set: holdByError(spec) });
+      const spec = proxy instanceof GryphusError ? proxy : await specOf(ctx, key, job, proxy).catch(asRefusal);
+      if (typeof spec === 'string') coming.push({ ...of(job), set: { GridJobStatus: quoted(`WAITING (${spec})`) } });
+      else if (spec instanceof GryphusError) changes.push({ ...of(job), event: 'refused', set: holdByError(spec) });
       else specs.push(spec);
     }),
   );
@@ -104,10 +112,27 @@ async function prepare(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<St
   const outcomes = specs.length > 0 ? await ctx.site.prepare(specs) : new Map();
   crashPoint('gm.after-prepare');
   const later = apply(ctx, outcomes, byKey, changes, (job) => ({ ...of(job), event: 'prepared' }));
-  await commitChanges(ctx, changes);
+  await commitChanges(ctx, [...changes, ...coming.filter((change) => isNews(change, jobs))]);
   crashPoint('gm.saved-prepare');
   if (changes.some((change) => change.event === 'refused')) ctx.wake('results');
-  return { done: changes.length, later };
+  return { done: changes.length, later, coming: coming.length > 0 };
+}
+
+/** What the site needs to know; in words, what of the job's inputs is still on its way to us. */
+async function specOf(
+  ctx: SiteContext,
+  key: AttemptKey,
+  job: JobRecord,
+  proxy: string | undefined,
+): Promise<AttemptSpec | string> {
+  const urls = await urlInputs(ctx, job);
+  return typeof urls === 'string' ? urls : attemptSpec(ctx, key, job, proxy, urls);
+}
+
+/** The job does not say so already. */
+function isNews({ id, set }: Change, jobs: readonly JobRecord[]): boolean {
+  const job = jobs.find((one) => one.id.cluster === id.cluster && one.id.proc === id.proc);
+  return job?.attrs.get('GridJobStatus') !== set?.['GridJobStatus'];
 }
 
 /** Each proxy's name at the site, or why the site will never have it; a site that is away is thrown. */

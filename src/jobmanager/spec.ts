@@ -26,6 +26,7 @@ function inputLines(input: InputFile): string[] {
 
 function fileLines(file: SiteFile, executable: boolean): string[] {
   if (file.kind === 'there') return [`there ${octalEscape(file.path)}`];
+  if (file.kind === 'url') return [`url ${octalEscape(file.url)}`];
   return [`blob ${file.blob.sha256} ${file.blob.bytes} ${executable ? 'x' : '-'}`];
 }
 

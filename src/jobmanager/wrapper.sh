@@ -88,9 +88,21 @@ borrow() { # $1 path at the site, $2 name
   ln -s "$1" "work/$2" || cannot "The input $1 could not be linked."
 }
 
+# By whatever the site has; a transfer that is cut goes on where it was.
+download() { # $1 URL, $2 name
+  NAMES=$NAMES$2/
+  if command -v curl >/dev/null; then
+    curl -qgfsSL --connect-timeout 60 --retry 5 -C - -o "work/$2" -- "$1" 2>"run.lock.$N/download"
+  elif command -v wget >/dev/null; then
+    wget -nv -c -t 5 -T 60 -O "work/$2" -- "$1" 2>"run.lock.$N/download"
+  else
+    cannot "The site has neither curl nor wget to fetch $1."
+  fi || cannot "The input $1 could not be fetched at the site: $(tail -n 1 "run.lock.$N/download")"
+}
+
 mkdir work || cannot 'The working directory could not be made: is the disk full?'
 HERE=$ROOT/jobs/$KEY
-NAMES=/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' PROGRAM='' line=''
+NAMES=/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' PROGRAM='' url='' line=''
 set --
 while IFS= read -r line; do
   decode "${line#* }"
@@ -103,7 +115,17 @@ while IFS= read -r line; do
       ;;
     'blob '*) sha=${VALUE%% *} there='' bytes=${VALUE#* } && x=${bytes#* } bytes=${bytes%% *} ;;
     'there '*) there=$VALUE ;;
-    'as '*) if [ -n "$there" ]; then borrow "$there" "$VALUE"; else place "$sha" "$bytes" "$x" "$VALUE"; fi ;;
+    'url '*) url=$VALUE ;;
+    'as '*)
+      if [ -n "$url" ]; then
+        download "$url" "$VALUE"
+        url=
+      elif [ -n "$there" ]; then
+        borrow "$there" "$VALUE"
+      else
+        place "$sha" "$bytes" "$x" "$VALUE"
+      fi
+      ;;
     stdin) if [ -n "$there" ]; then INPUT=$there; else cached "$sha" - && INPUT=$SOURCE; fi ;;
     'env '*) set -- "$@" "$VALUE" ;;
     'proxy '*)

@@ -100,10 +100,11 @@ export interface AttemptSpec {
   readonly batch: BatchOptions;
 }
 
-/** A file for the site: carried there by content, or already there. */
+/** A file for the site: carried there by content, already there, or fetched there when the attempt starts. */
 export type SiteFile =
   | { readonly kind: 'blob'; readonly blob: Blob }
-  | { readonly kind: 'there'; readonly path: string };
+  | { readonly kind: 'there'; readonly path: string }
+  | { readonly kind: 'url'; readonly url: string };
 
 /** Content that crosses once to a site, under its SHA-256. */
 export interface Blob {

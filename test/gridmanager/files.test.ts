@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { destination, jobFiles, parseRemaps } from '../../src/gridmanager/files.ts';
+import { destination, jobFiles } from '../../src/gridmanager/files.ts';
 import { Attrs } from '../../src/job/attrs.ts';
 import { quoted } from '../../src/job/values.ts';
+import { parseRemaps } from '../../src/staging/transfer-lists.ts';
 
 const ad = (attrs: Record<string, string>) => new Attrs({ Iwd: '"/home/j"', Cmd: '"/bin/prog"', ...attrs });
 

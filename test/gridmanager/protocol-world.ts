@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
 import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
 import { GridManager } from '../../src/gridmanager/manager.ts';
+import { urlAccess } from '../../src/gridmanager/url-access.ts';
 import { formatJobId, type JobId, parseAttemptKey } from '../../src/job/ids.ts';
 import { isEnd } from '../../src/job/life.ts';
 import type { JobRecord, Queue } from '../../src/queue/api.ts';
@@ -152,6 +153,7 @@ export class World {
         limits: { holdBefore: 60, skew: 0 },
         now: Date.now,
       }),
+      urls: urlAccess({ configDir: this.#dir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
       lingerMs: 60_000,
       log: () => undefined,
     });

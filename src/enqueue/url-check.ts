@@ -1,0 +1,37 @@
+import { GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { readString } from '../job/values.ts';
+import { parseRemaps, transferList } from '../staging/transfer-lists.ts';
+import { fileNameOf, isUrl, parseFileUrl } from '../staging/url/file-url.ts';
+import { URL_SCHEMES } from '../staging/url/schemes.ts';
+
+const SHARED = ['TransferInput', 'TransferOutputRemaps', 'OutputDestination'] as const;
+
+/** Refuses URLs in transfer lists that could never be reached, before a job waits for them. Each text is read once. */
+export class UrlCheck {
+  readonly #seen = new Set<string>();
+
+  check(own: AttrTexts, shared: AttrTexts): void {
+    for (const name of SHARED) {
+      const text = readString({ get: (attr) => own[attr] ?? shared[attr] ?? undefined }, name);
+      if (text === undefined || !text.includes('://') || this.#seen.has(text)) continue;
+      this.#seen.add(text);
+      if (name === 'TransferInput') transferList(text).filter(isUrl).forEach(checkInput);
+      else if (name === 'OutputDestination') [text].filter(isUrl).forEach((url) => check('output_destination', url));
+      else for (const to of parseRemaps(text).values()) if (isUrl(to)) check('transfer_output_remaps', to);
+    }
+  }
+}
+
+function checkInput(text: string): void {
+  fileNameOf(check('transfer_input_files', text));
+}
+
+function check(command: string, text: string): URL {
+  try {
+    return parseFileUrl(text, URL_SCHEMES);
+  } catch (thrown) {
+    if (!(thrown instanceof GryphusError)) throw thrown;
+    throw new GryphusError(thrown.code, `${command}: ${thrown.message}`, { suggestions: thrown.suggestions });
+  }
+}

@@ -1,0 +1,159 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { asError, GryphusError } from '../errors.ts';
+import { fetcherOf } from '../staging/url/fetchers.ts';
+import { parseFileUrl } from '../staging/url/file-url.ts';
+import type { UrlAccess } from './url-access.ts';
+
+/** What came is believed to be what the server has for so long, milliseconds; then it is asked, and sends only what changed. */
+const BELIEVED_MS = 60_000;
+/** A server that does not answer is asked again after so long, doubled each time; milliseconds. */
+const FIRST_WAIT_MS = 2000;
+const LONGEST_WAIT_MS = 60_000;
+/** After so long without an answer the jobs are held: milliseconds. */
+const PATIENCE_MS = 10 * 60_000;
+/** Content that no job asked for since is deleted, milliseconds. */
+const KEPT_MS = 24 * 3600_000;
+const AT_ONCE = 4;
+
+export type UrlInput =
+  | { readonly is: 'here'; readonly path: string }
+  | { readonly is: 'coming'; readonly why: string }
+  | { readonly is: 'refused'; readonly error: GryphusError };
+
+interface Known {
+  readonly url: string;
+  readonly proxyFile: string | undefined;
+  running: boolean;
+  path: string | undefined;
+  version: string | undefined;
+  /** Of the last good answer. */
+  at: number;
+  /** Since when nothing but failures came. */
+  failing: { readonly since: number; tries: number; next: number; error: GryphusError } | undefined;
+  readonly wakers: Set<() => void>;
+}
+
+/**
+ * Inputs that are URLs, brought home once for all jobs of this manager: a job whose inputs are still coming waits, and no
+ * other job with it. What was half done before a crash is gone on with.
+ */
+export class UrlInputs {
+  readonly #dir: string;
+  readonly #access: UrlAccess;
+  readonly #now: () => number;
+  readonly #known = new Map<string, Known>();
+  readonly #stop = new AbortController();
+  #running = 0;
+  #swept: Promise<void> | undefined;
+
+  /** `dir`: this manager's own. */
+  constructor(dir: string, access: UrlAccess, now: () => number) {
+    this.#dir = dir;
+    this.#access = access;
+    this.#now = now;
+  }
+
+  /** Where the content of a URL is; where it is not here yet, it is fetched, and `wake` is called when that has ended. */
+  look(url: string, proxyFile: string | undefined, wake: () => void): UrlInput {
+    const name = createHash('sha256')
+      .update(JSON.stringify([url, proxyFile]))
+      .digest('hex')
+      .slice(0, 32);
+    const known: Known = this.#known.get(name) ?? {
+      url,
+      proxyFile,
+      running: false,
+      path: undefined,
+      version: undefined,
+      at: Number.NEGATIVE_INFINITY,
+      failing: undefined,
+      wakers: new Set(),
+    };
+    this.#known.set(name, known);
+    const now = this.#now();
+    if (known.path !== undefined && Math.abs(now - known.at) < BELIEVED_MS) return { is: 'here', path: known.path };
+    const { failing } = known;
+    if (!known.running && failing && isFinal(failing, now)) {
+      this.#known.delete(name);
+      return { is: 'refused', error: failing.error };
+    }
+    known.wakers.add(wake);
+    if (!known.running && this.#running < AT_ONCE && (failing === undefined || failing.next <= now)) {
+      void this.#bring(name, known);
+    }
+    return { is: 'coming', why: failing ? failing.error.message : `${url} is being fetched` };
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#swept;
+  }
+
+  async #bring(name: string, known: Known): Promise<void> {
+    known.running = true;
+    this.#running += 1;
+    try {
+      await (this.#swept ??= this.#sweep());
+      const { schemes, fetchers } = this.#access;
+      const url = parseFileUrl(known.url, schemes);
+      const fetcher = fetcherOf(url, fetchers);
+      if (!fetcher) throw new GryphusError('bad-input', `Nobody here fetches ${known.url}.`);
+      const whole = join(this.#dir, name);
+      const { version, same } = await fetcher.fetch(url, whole, {
+        ...(await this.#access.optionsFor(url, known.proxyFile)),
+        ...(known.path !== undefined && known.version !== undefined ? { have: known.version } : {}),
+        signal: this.#stop.signal,
+      });
+      if (!same) {
+        // Each content under a name of its own: what another job is being sent from does not change under it.
+        known.path = `${whole}.${randomUUID()}`;
+        await rename(whole, known.path);
+      } else if (known.path !== undefined) await utimes(known.path, new Date(), new Date());
+      known.version = version;
+      known.at = this.#now();
+      known.failing = undefined;
+    } catch (thrown) {
+      known.failing = this.#failure(known, asError(thrown));
+    } finally {
+      known.running = false;
+      this.#running -= 1;
+    }
+    if (this.#stop.signal.aborted) return;
+    for (const wake of known.wakers) wake();
+    known.wakers.clear();
+    this.#startOthers();
+  }
+
+  #startOthers(): void {
+    for (const [name, other] of this.#known) {
+      if (this.#running >= AT_ONCE) return;
+      if (!other.running && other.wakers.size > 0 && other.failing === undefined) void this.#bring(name, other);
+    }
+  }
+
+  #failure(known: Known, error: Error): NonNullable<Known['failing']> {
+    const failure =
+      error instanceof GryphusError ? error : new GryphusError('input-missing', `${known.url}: ${error.message}.`);
+    const now = this.#now();
+    const { since = now, tries = 0 } = known.failing ?? {};
+    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** tries);
+    return { since, tries: tries + 1, next: now + wait, error: failure };
+  }
+
+  async #sweep(): Promise<void> {
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(this.#dir)) {
+      const path = join(this.#dir, name);
+      const seen = await stat(path).catch(() => undefined);
+      // Whole content from before has lost its version; parts are gone on with.
+      const old = seen === undefined || this.#now() - seen.mtimeMs > KEPT_MS;
+      if (old || !/\.part(-of)?$/.test(name)) await rm(path, { force: true });
+    }
+  }
+}
+
+function isFinal({ error, since }: NonNullable<Known['failing']>, now: number): boolean {
+  return error.retry !== 'later' || now - since > PATIENCE_MS;
+}

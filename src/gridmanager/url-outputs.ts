@@ -1,0 +1,69 @@
+import { GryphusError } from '../errors.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import { fetcherOf } from '../staging/url/fetchers.ts';
+import { parseFileUrl } from '../staging/url/file-url.ts';
+import type { UrlAccess } from './url-access.ts';
+
+const AT_ONCE = 4;
+/** After so long without an answer the job is held, its results are kept; milliseconds. */
+const PATIENCE_MS = 10 * 60_000;
+
+/** Puts results where the user's URLs say; what was put is not put again while this process lives. */
+export class UrlOutputs {
+  readonly #access: UrlAccess;
+  readonly #now: () => number;
+  readonly #stored = new Map<AttemptKey, Set<string>>();
+  readonly #failingSince = new Map<AttemptKey, number>();
+  readonly #waiting: (() => void)[] = [];
+  readonly #stop = new AbortController();
+  #running = 0;
+
+  constructor(access: UrlAccess, now: () => number) {
+    this.#access = access;
+    this.#now = now;
+  }
+
+  /** Rejects with 'output-unwritable' (and 'bad-input') or 'url-unreachable', each with one sentence. */
+  async store(key: AttemptKey, from: string, text: string, proxyFile: string | undefined): Promise<void> {
+    const stored = this.#stored.get(key) ?? new Set();
+    if (stored.has(text)) return;
+    const url = parseFileUrl(text, this.#access.schemes);
+    const fetcher = fetcherOf(url, this.#access.fetchers);
+    if (!fetcher?.store) throw new GryphusError('output-unwritable', `Nothing can be written to ${text}.`);
+    await this.#place();
+    try {
+      const options = await this.#access.optionsFor(url, proxyFile);
+      await fetcher.store(from, url, { ...options, signal: this.#stop.signal });
+    } finally {
+      this.#running -= 1;
+      this.#waiting.shift()?.();
+    }
+    this.#stored.set(key, stored.add(text));
+    this.#failingSince.delete(key);
+  }
+
+  /** A server that may be back soon is tried again for a while before the job is held for it. */
+  mayComeLater(key: AttemptKey, error: GryphusError): boolean {
+    if (error.code !== 'url-unreachable') return false;
+    const since = this.#failingSince.get(key) ?? this.#now();
+    this.#failingSince.set(key, since);
+    if (this.#now() - since <= PATIENCE_MS) return true;
+    this.#failingSince.delete(key);
+    return false;
+  }
+
+  /** Nothing is asked of this attempt any more. */
+  drop(key: AttemptKey): void {
+    this.#stored.delete(key);
+    this.#failingSince.delete(key);
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  async #place(): Promise<void> {
+    while (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#running += 1;
+  }
+}

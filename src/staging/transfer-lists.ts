@@ -1,0 +1,34 @@
+/** Comma-separated names, blanks around them dropped (HTCondor's manual, `transfer_input_files`). */
+export function transferList(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+/** `name = newname ; name2 = newname2`, with `\;` and `\=` for the characters themselves (manual, `transfer_output_remaps`). */
+export function parseRemaps(text: string): ReadonlyMap<string, string> {
+  const remaps = new Map<string, string>();
+  for (const entry of splitEscaped(text, ';')) {
+    const [from, ...to] = splitEscaped(entry, '=');
+    if (from?.trim() && to.length > 0) remaps.set(unescape(from), unescape(to.join('=')));
+  }
+  return remaps;
+}
+
+function splitEscaped(text: string, separator: string): string[] {
+  const parts: string[] = [];
+  let part = '';
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '\\' && i + 1 < text.length) part += `\\${text[++i]}`;
+    else if (text[i] === separator) {
+      parts.push(part);
+      part = '';
+    } else part += text[i];
+  }
+  return [...parts, part];
+}
+
+function unescape(text: string): string {
+  return text.trim().replaceAll(/\\([;=\\])/g, '$1');
+}

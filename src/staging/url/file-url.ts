@@ -1,0 +1,74 @@
+import { GryphusError } from '../../errors.ts';
+
+/** Whether a name in a transfer list is a URL (HTCondor's manual, `transfer_input_files`). */
+export function isUrl(name: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(name);
+}
+
+/** Schemes that need nothing of ours at the site: a program of every system fetches them. */
+export const PLAIN_SCHEMES: readonly string[] = ['http', 'https', 'ftp'];
+
+/**
+ * Reads a URL of a file. A GryphusError 'bad-input' with one sentence and the mend where there is no such way (`schemes`
+ * are those that there are), or it has no host, no file name, or a password in it, which it then does not repeat.
+ */
+export function parseFileUrl(text: string, schemes: readonly string[]): URL {
+  const shown = withoutLogin(text);
+  const bad = (why: string, mend: string) =>
+    new GryphusError('bad-input', `The URL ${shown} ${why}.`, { suggestions: [mend] });
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw bad('cannot be read', 'Write it as https://host/path/file, odd characters as %XX.');
+  }
+  const scheme = schemeOf(url);
+  if (!schemes.includes(scheme)) {
+    throw bad(`has the scheme '${scheme}', which cannot be fetched`, `Use one of ${schemes.join(', ')}.`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw bad('has a log-in in it, where every list of jobs would show it', `Leave it out: ${netrcLine(url.hostname)}`);
+  }
+  if (url.hostname === '') throw bad('names no host', 'Write it as https://host/path/file.');
+  const path = decoded(url.pathname);
+  if (path === undefined) throw bad('has a % that no two hexadecimal digits follow', 'Write the % itself as %25.');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what would be a command of its own
+  if (/[\0-\x1f\x7f]/.test(path)) throw bad('has a control character in its path', 'Give the file another name.');
+  return url;
+}
+
+/** The name that the file of a URL has in the job's directory: the last part of its path. 'bad-input' where it has none. */
+export function fileNameOf(url: URL): string {
+  const name = decoded(url.pathname)?.split('/').at(-1) ?? '';
+  if (name !== '' && name !== '.' && name !== '..') return name;
+  throw new GryphusError('bad-input', `The URL ${withoutLogin(url.href)} names no file.`, {
+    suggestions: ['Name the file at its end; directories cannot be fetched.'],
+  });
+}
+
+export function schemeOf(url: URL): string {
+  return url.protocol.slice(0, -1).toLowerCase();
+}
+
+/** The path with its %XX read; for FTP without the first slash, as it is relative to the log-in's directory (RFC 1738). */
+export function pathOf(url: URL): string {
+  return decoded(url.pathname) ?? url.pathname;
+}
+
+/** As it may be shown: without what may be a password. */
+export function withoutLogin(text: string): string {
+  return text.replace(/^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/?#]*@/, '$1');
+}
+
+/** What to do about a log-in. */
+export function netrcLine(host: string): string {
+  return `write a line \`machine ${host} login NAME password WORD\` into the file netrc (mode 0600) beside config.toml.`;
+}
+
+function decoded(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
+}

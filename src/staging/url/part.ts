@@ -1,0 +1,53 @@
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { unplaceable } from '../place.ts';
+
+/** A file on its way here: `<to>.part`, and beside it of which version of the content it is a part. */
+export class Part {
+  readonly path: string;
+  readonly #to: string;
+  readonly #of: string;
+
+  constructor(to: string) {
+    this.#to = to;
+    this.path = `${to}.part`;
+    this.#of = `${to}.part-of`;
+  }
+
+  /** Bytes that are here of this version; what is of another is thrown away. */
+  async begin(version: string | undefined): Promise<number> {
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+    const here = await this.here();
+    if (here !== undefined && here.version === version) return here.bytes;
+    await this.drop();
+    if (version !== undefined) await writeFile(this.#of, version, { mode: 0o600 }).catch(this.#unwritable);
+    return 0;
+  }
+
+  async here(): Promise<{ readonly version: string; readonly bytes: number } | undefined> {
+    const version = await readFile(this.#of, 'utf8').catch(() => undefined);
+    const bytes = await stat(this.path).catch(() => undefined);
+    return version === undefined || !bytes ? undefined : { version, bytes: bytes.size };
+  }
+
+  /** The part is the whole: from now on it has its name. */
+  async finish(): Promise<void> {
+    const file = await open(this.path, 'a', 0o600);
+    try {
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(this.path, this.#to).catch(this.#unwritable);
+    await rm(this.#of, { force: true });
+  }
+
+  async drop(): Promise<void> {
+    await rm(this.path, { force: true });
+    await rm(this.#of, { force: true });
+  }
+
+  readonly #unwritable = (thrown: unknown): never => {
+    throw unplaceable(this.path, thrown);
+  };
+}

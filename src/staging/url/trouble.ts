@@ -1,0 +1,62 @@
+import { asError, GryphusError } from '../../errors.ts';
+import { netrcLine, withoutLogin } from './file-url.ts';
+
+export type Direction = 'fetch' | 'store';
+
+/** A server that did not answer, broke off, or says that it cannot now. */
+export function unreachable(url: URL, why: string, cause?: unknown): GryphusError {
+  return new GryphusError('url-unreachable', `${shown(url)} cannot be reached now: ${why}.`, {
+    ...(cause === undefined ? {} : { cause }),
+    suggestions: ['It is tried again; see whether the server is there.'],
+  });
+}
+
+/** A server's word that will not change by itself. */
+export function refused(url: URL, direction: Direction, words: string): GryphusError {
+  if (direction === 'store') {
+    return new GryphusError('output-unwritable', `${shown(url)} does not take the output: ${words}.`, {
+      suggestions: ['Mend that, then `gryphus release` the job: its results wait at the site.'],
+    });
+  }
+  return new GryphusError('input-missing', `The input ${shown(url)} cannot be had: ${words}.`, {
+    suggestions: ['Mend that (or correct the URL with `gryphus edit`), then `gryphus release` the job.'],
+  });
+}
+
+/** A log-in that is missing or wrong. */
+export function needsLogin(url: URL, direction: Direction, had: boolean, words: string): GryphusError {
+  const why = had ? `the log-in of netrc for ${url.hostname} is refused (${words})` : `it wants a log-in (${words})`;
+  const error = refused(url, direction, why);
+  const mend = had ? 'Correct it there' : `For a log-in ${netrcLine(url.hostname).replace(/\.$/, '')}`;
+  return new GryphusError(error.code, error.message, {
+    suggestions: [`${mend}, then \`gryphus release\` the job.`],
+  });
+}
+
+const NEVER: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'CERT_HAS_EXPIRED',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+]);
+
+/** What a connection's failure means: a certificate that is not believed will not be by waiting, all else may. */
+export function ofConnection(url: URL, direction: Direction, thrown: unknown): GryphusError {
+  if (thrown instanceof GryphusError) return thrown;
+  const error: NodeJS.ErrnoException = asError(thrown);
+  if (error.code !== undefined && NEVER.has(error.code)) {
+    const found = refused(url, direction, `the certificate of ${url.hostname} is not believed (${error.message})`);
+    return new GryphusError(found.code, found.message, {
+      cause: error,
+      suggestions: ['Name its authority in config.toml: [urls] ca = "/path/ca.pem"', ...found.suggestions],
+    });
+  }
+  return unreachable(url, error.message || error.code || 'the connection was lost', error);
+}
+
+function shown(url: URL): string {
+  return withoutLogin(url.href);
+}
