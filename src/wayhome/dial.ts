@@ -1,0 +1,64 @@
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { asError, GryphusError } from '../errors.ts';
+import { type Home, type Way, waysNow } from './home-file.ts';
+import { mailboxDuplex } from './mailbox/worker-end.ts';
+import { greetHome } from './secure.ts';
+
+export interface DialOptions {
+  /** For a way that gives no answer; a mailbox has ten times as long. Default 20 s. */
+  readonly patienceMs?: number;
+  readonly onFailed?: (way: Way, why: Error) => void;
+}
+
+/**
+ * A link with the agent by the first way that leads there. Rejects with 'site-unreachable' where none does now: an
+ * agent that does not know the token any more closes the link without a word, as a broken way does.
+ */
+export async function dialHome(home: Home, { patienceMs = 20_000, onFailed }: DialOptions = {}): Promise<Duplex> {
+  const failures: string[] = [];
+  const key = Buffer.from(home.key, 'hex');
+  for (const way of waysNow(home)) {
+    const patience = way.kind === 'mailbox' ? patienceMs * 10 : patienceMs;
+    try {
+      const raw = await reach(way, home.worker, patience);
+      return await greetHome(raw, { worker: home.worker, key, patienceMs: patience });
+    } catch (thrown) {
+      const error = asError(thrown);
+      onFailed?.(way, error);
+      failures.push(`${wayText(way)}: ${error.message}`);
+    }
+  }
+  const why = failures.length === 0 ? 'no way is known' : failures.join('; ');
+  throw new GryphusError('site-unreachable', `The agent cannot be reached (${why}).`);
+}
+
+export function wayText(way: Way): string {
+  switch (way.kind) {
+    case 'socket':
+      return way.path;
+    case 'port':
+      return `${way.host}:${way.port}`;
+    case 'mailbox':
+      return `the mailbox ${way.directory}`;
+  }
+}
+
+function reach(way: Way, worker: string, patienceMs: number): Promise<Duplex> {
+  if (way.kind === 'mailbox') return mailboxDuplex(way.directory, worker);
+  const socket = way.kind === 'socket' ? connect(way.path) : connect(way.port, way.host);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${patienceMs / 1000} s`)), patienceMs);
+    socket.once('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      socket.setNoDelay(true);
+      // A node that lost its network says nothing: the kernel asks.
+      socket.setKeepAlive(true, 30_000);
+      resolve(socket);
+    });
+  });
+}
