@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Duplex, Readable, Writable } from 'node:stream';
 
 /**
  * How a machine is reached: nothing here knows jobs or batch systems. One Transport is one connection, shared by all
@@ -22,6 +22,11 @@ export interface Transport {
   put(localPath: string, remotePath: string, options?: PutOptions): Promise<void>;
   /** Brings one file in the same way. 'output-missing', 'output-unwritable', 'disk-full'. */
   get(remotePath: string, localPath: string, options?: TransferOptions): Promise<void>;
+  /**
+   * Listens at the far side; each connection there is a stream here. A socket file replaces what has its name; its
+   * directory has to be there. It ends with the connection. 'site-refused' where the far side forwards nothing so.
+   */
+  listen(at: ListenAt, onStream: (stream: Duplex) => void): Promise<Listening>;
   /** Resolves once with the reason when the present connection is lost; a later use connects again. */
   onLost(listener: (reason: Error) => void): () => void;
   close(): Promise<void>;
@@ -40,6 +45,17 @@ export interface RunResult {
   readonly signal: string | undefined;
   readonly stdout: Buffer;
   readonly stderr: Buffer;
+}
+
+/** A socket file, or a port of the loopback interface that is free. */
+export type ListenAt = { readonly kind: 'socket'; readonly path: string } | { readonly kind: 'port' };
+export type ListenPlace = Extract<ListenAt, { kind: 'socket' }> | { readonly kind: 'port'; readonly port: number };
+
+export interface Listening {
+  readonly place: ListenPlace;
+  /** Resolves when nothing listens any more. */
+  readonly closed: Promise<void>;
+  close(): void;
 }
 
 export interface Channel {

@@ -1,8 +1,19 @@
 import { homedir } from 'node:os';
+import type { Duplex } from 'node:stream';
 import { fileError, transfer } from './transfer.ts';
-import type { Channel, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
+import type {
+  Channel,
+  ListenAt,
+  Listening,
+  PutOptions,
+  RunOptions,
+  RunResult,
+  Transport,
+  TransferOptions,
+} from './contract.ts';
 import { spawnChannel } from './local-channel.ts';
 import { LocalFiles } from './local-files.ts';
+import { listenHere } from './local-listen.ts';
 import { runChannel } from './run-channel.ts';
 
 /** This machine as a site: commands are children of this process, run by /bin/sh in the home directory. */
@@ -35,6 +46,10 @@ export class LocalTransport implements Transport {
 
   get(remotePath: string, localPath: string, options?: TransferOptions): Promise<void> {
     return transfer('get', this.#there, remotePath, this.#here, localPath, options);
+  }
+
+  listen(at: ListenAt, onStream: (stream: Duplex) => void): Promise<Listening> {
+    return listenHere(at, onStream);
   }
 
   onLost(): () => void {

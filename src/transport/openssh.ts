@@ -1,19 +1,21 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
+import { type Duplex, PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
-import type { Channel, ChannelEnd, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
+import type { Channel, ChannelEnd, ListenAt, Listening, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
 import type { SshEndpoint } from './endpoint.ts';
 import { Passphrases } from './askpass.ts';
 import { Limiter } from './limiter.ts';
 import { spawnChannel } from './local-channel.ts';
 import { LocalFiles } from './local-files.ts';
 import { isSessionRefusal, wasDropped } from './openssh-errors.ts';
+import { listenByOpenssh } from './openssh-listen.ts';
 import { type Master, type MasterOptions, startMaster } from './openssh-master.ts';
 import { RemoteShell } from './remote-shell.ts';
 import { ShellFiles } from './shell-files.ts';
 import type { SshSettings } from './ssh-settings.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 import { transfer } from './transfer.ts';
 
 const CHANNELS = 8;
@@ -68,6 +70,12 @@ export class OpensshTransport implements Transport {
 
   get(remotePath: string, localPath: string, options?: TransferOptions): Promise<void> {
     return transfer('get', this.#there, remotePath, this.#here, localPath, options);
+  }
+
+  async listen(at: ListenAt, onStream: (stream: Duplex) => void): Promise<Listening> {
+    if (at.kind === 'socket') await this.#shell.run(`rm -f -- ${shellQuote(at.path)}`);
+    const { master } = await this.#connect();
+    return listenByOpenssh(master, this.label, at, onStream);
   }
 
   onLost(listener: (reason: Error) => void): () => void {

@@ -1,7 +1,8 @@
+import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, SFTPWrapper } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
-import type { Channel, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
+import type { Channel, ListenAt, Listening, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
 import { Limiter } from './limiter.ts';
 import { LocalFiles } from './local-files.ts';
 import { RemoteShell } from './remote-shell.ts';
@@ -10,7 +11,9 @@ import { type ConnectContext, connectSsh2 } from './ssh2-connect.ts';
 import { exec, isRefusal, startSftp } from './ssh2-channel.ts';
 import { SftpFiles } from './ssh2-sftp.ts';
 import type { SshSettings } from './ssh-settings.ts';
+import { listenBySsh2 } from './ssh2-listen.ts';
 import { type FileSide, transfer } from './transfer.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 
 /** Well below sshd's default MaxSessions of 10, where channels that are closing still count. */
 const CHANNELS = 8;
@@ -60,6 +63,12 @@ export class Ssh2Transport implements Transport {
 
   get(remotePath: string, localPath: string, options?: TransferOptions): Promise<void> {
     return this.#withFiles((files) => transfer('get', files, remotePath, this.#here, localPath, options));
+  }
+
+  async listen(at: ListenAt, onStream: (stream: Duplex) => void): Promise<Listening> {
+    if (at.kind === 'socket') await this.#shell.run(`rm -f -- ${shellQuote(at.path)}`);
+    const { client } = await this.#connect();
+    return listenBySsh2(client, this.label, at, onStream);
   }
 
   onLost(listener: (reason: Error) => void): () => void {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -70,6 +71,23 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
       expect({ code: result.code, stderr: result.stderr.toString() }).toEqual({ code: 0, stderr: '' });
       return result.stdout.toString();
     };
+
+    test.each(['socket', 'port'] as const)('listens at the far side on a %s, and passes both ways', async (kind) => {
+      const path = join(subject.remoteDir, "way's $(here)");
+      if (kind === 'socket') writeFileSync(path, 'left from before');
+      const listening = await transport.listen(kind === 'socket' ? { kind, path } : { kind }, (stream) => {
+        stream.on('error', () => undefined);
+        stream.pipe(stream);
+      });
+      const { place } = listening;
+      const socket = place.kind === 'socket' ? connect(place.path) : connect(place.port, '127.0.0.1');
+      const sent = randomBytes(300_000);
+      socket.end(sent);
+      const chunks: Buffer[] = [];
+      for await (const chunk of socket) chunks.push(chunk as Buffer);
+      expect(Buffer.concat(chunks).equals(sent)).toBe(true);
+      listening.close();
+    });
 
     test('a command has its status, its output and its home directory', async () => {
       const result = await transport.run('echo out; echo err >&2; exit 3');

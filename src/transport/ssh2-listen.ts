@@ -1,0 +1,78 @@
+import type { Duplex } from 'node:stream';
+import type { AcceptConnection, Client, ClientChannel, TcpConnectionDetails, UNIXConnectionDetails } from 'ssh2';
+import { asError, GryphusError } from '../errors.ts';
+import type { ListenAt, Listening, ListenPlace } from './contract.ts';
+
+/** A remote forward of a connection; it ends with it. */
+export async function listenBySsh2(
+  client: Client,
+  label: string,
+  at: ListenAt,
+  onStream: (stream: Duplex) => void,
+): Promise<Listening> {
+  const closed = new Promise<void>((resolve) => void client.once('close', () => resolve()));
+  const close = at.kind === 'socket' ? onSocket(client, at.path, onStream) : onPort(client, onStream);
+  try {
+    const { place, end } = await close;
+    return { place, closed, close: end };
+  } catch (thrown) {
+    const cause = asError(thrown);
+    throw new GryphusError('site-refused', `${label} forwards no connections: ${cause.message}.`, { cause });
+  }
+}
+
+interface Forward {
+  readonly place: ListenPlace;
+  readonly end: () => void;
+}
+
+function onSocket(client: Client, path: string, onStream: (stream: Duplex) => void): Promise<Forward> {
+  return new Promise((resolve, reject) => {
+    const take = (info: UNIXConnectionDetails, accept: AcceptConnection<ClientChannel>): void => {
+      if (info.socketPath === path) onStream(accept());
+    };
+    client.on('unix connection', take);
+    const fail = (error: unknown): void => {
+      client.off('unix connection', take);
+      reject(asError(error));
+    };
+    try {
+      client.openssh_forwardInStreamLocal(path, (error) => {
+        if (error) return fail(error);
+        const end = (): void => {
+          client.off('unix connection', take);
+          quietly(() => client.openssh_unforwardInStreamLocal(path, () => undefined));
+        };
+        resolve({ place: { kind: 'socket', path }, end });
+      });
+    } catch (thrown) {
+      // It is refused before anything is sent where the server is no OpenSSH.
+      fail(thrown);
+    }
+  });
+}
+
+function onPort(client: Client, onStream: (stream: Duplex) => void): Promise<Forward> {
+  return new Promise((resolve, reject) => {
+    client.forwardIn('127.0.0.1', 0, (error, port) => {
+      if (error) return reject(error);
+      const take = (info: TcpConnectionDetails, accept: AcceptConnection<ClientChannel>): void => {
+        if (info.destPort === port) onStream(accept());
+      };
+      client.on('tcp connection', take);
+      const end = (): void => {
+        client.off('tcp connection', take);
+        quietly(() => client.unforwardIn('127.0.0.1', port, () => undefined));
+      };
+      resolve({ place: { kind: 'port', port }, end });
+    });
+  });
+}
+
+function quietly(work: () => void): void {
+  try {
+    work();
+  } catch {
+    // The connection is gone, and the forward with it.
+  }
+}
