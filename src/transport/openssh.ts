@@ -3,7 +3,17 @@ import { once } from 'node:events';
 import { type Duplex, PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
-import type { Channel, ChannelEnd, ListenAt, Listening, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
+import type {
+  Channel,
+  ChannelEnd,
+  ListenAt,
+  Listening,
+  PutOptions,
+  RunOptions,
+  RunResult,
+  Transport,
+  TransferOptions,
+} from './contract.ts';
 import type { SshEndpoint } from './endpoint.ts';
 import { Passphrases } from './askpass.ts';
 import { Limiter } from './limiter.ts';

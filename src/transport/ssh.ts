@@ -2,7 +2,16 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, SFTPWrapper } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
-import type { Channel, ListenAt, Listening, PutOptions, RunOptions, RunResult, Transport, TransferOptions } from './contract.ts';
+import type {
+  Channel,
+  ListenAt,
+  Listening,
+  PutOptions,
+  RunOptions,
+  RunResult,
+  Transport,
+  TransferOptions,
+} from './contract.ts';
 import { Limiter } from './limiter.ts';
 import { LocalFiles } from './local-files.ts';
 import { RemoteShell } from './remote-shell.ts';

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { AcceptConnection, Client, ClientChannel, TcpConnectionDetails, UNIXConnectionDetails } from 'ssh2';
+import type { AcceptConnection, Client, TcpConnectionDetails, UNIXConnectionDetails } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
 import type { ListenAt, Listening, ListenPlace } from './contract.ts';
 
@@ -28,7 +28,7 @@ interface Forward {
 
 function onSocket(client: Client, path: string, onStream: (stream: Duplex) => void): Promise<Forward> {
   return new Promise((resolve, reject) => {
-    const take = (info: UNIXConnectionDetails, accept: AcceptConnection<ClientChannel>): void => {
+    const take = (info: UNIXConnectionDetails, accept: AcceptConnection): void => {
       if (info.socketPath === path) onStream(accept());
     };
     client.on('unix connection', take);
@@ -56,7 +56,7 @@ function onPort(client: Client, onStream: (stream: Duplex) => void): Promise<For
   return new Promise((resolve, reject) => {
     client.forwardIn('127.0.0.1', 0, (error, port) => {
       if (error) return reject(error);
-      const take = (info: TcpConnectionDetails, accept: AcceptConnection<ClientChannel>): void => {
+      const take = (info: TcpConnectionDetails, accept: AcceptConnection): void => {
         if (info.destPort === port) onStream(accept());
       };
       client.on('tcp connection', take);

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asError, GryphusError } from '../errors.ts';
-import { type Home, type Way, waysNow } from './home-file.ts';
+import { type Home, type Way, waysNow } from './home.ts';
 import { mailboxDuplex } from './mailbox/worker-end.ts';
 import { greetHome } from './secure.ts';
 

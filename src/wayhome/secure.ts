@@ -46,7 +46,11 @@ export function acceptHome(raw: Duplex, { keyOf, patienceMs = PATIENCE_MS }: Acc
 /** The worker's end. Rejects with 'login-refused', and closes `raw`, where the agent does not know the token. */
 export async function greetHome(
   raw: Duplex,
-  { worker, key, patienceMs = PATIENCE_MS }: { readonly worker: string; readonly key: Buffer; readonly patienceMs?: number },
+  {
+    worker,
+    key,
+    patienceMs = PATIENCE_MS,
+  }: { readonly worker: string; readonly key: Buffer; readonly patienceMs?: number },
 ): Promise<Duplex> {
   const link = connect({
     ...SUITE,

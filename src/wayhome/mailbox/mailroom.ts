@@ -125,7 +125,13 @@ export class MailRoom {
     if (this.#dropped.has(worker)) return;
     const file = parseBoxFile(name);
     if (file?.kind === 'taken') this.#foreign.add(file.link);
-    if (file === undefined || file.kind === 'over' || file.kind === 'taken' || (file.kind === 'letter' && file.direction === 'down')) return;
+    if (
+      file === undefined ||
+      file.kind === 'over' ||
+      file.kind === 'taken' ||
+      (file.kind === 'letter' && file.direction === 'down')
+    )
+      return;
     let box = this.#boxes.get(worker);
     if (file.kind === 'gone') {
       if (box?.link === file.link) box.letters.destroy();

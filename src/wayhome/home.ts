@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
-import { GryphusError } from '../errors.ts';
-import { readSecretFile, wipe } from '../util/secret-file.ts';
 
 /** One way from a worker to its agent, as the worker goes it. */
 export const WAY = z.discriminatedUnion('kind', [
@@ -14,7 +12,7 @@ export const WAY = z.discriminatedUnion('kind', [
 ]);
 export type Way = z.infer<typeof WAY>;
 
-/** What a pilot takes with it to find home. The file is the token: 0600, and on no command line. */
+/** What a pilot takes with it to find home, in the configuration of its worker: a file that others cannot read. */
 export const HOME = z.object({
   worker: z.string(),
   key: z.string().regex(/^[0-9a-f]{64}$/),
@@ -24,18 +22,6 @@ export const HOME = z.object({
   ways: z.array(WAY).default([]),
 });
 export type Home = z.infer<typeof HOME>;
-
-/** Reads a home file; 'not-permitted' where others can read it, 'bad-input' where it is no home file. */
-export function readHome(path: string): Home {
-  const bytes = readSecretFile(path, 'home file');
-  try {
-    return HOME.parse(JSON.parse(bytes.toString('utf8')));
-  } catch (cause) {
-    throw new GryphusError('bad-input', `${path} is no home file of a worker.`, { cause });
-  } finally {
-    wipe(bytes);
-  }
-}
 
 /** The ways that there are now: those of the agent's file where it can be read, else those that were taken along. */
 export function waysNow(home: Home): readonly Way[] {
