@@ -15,15 +15,35 @@ argument() { # $1 as one word within the quotes of a submit file's `arguments`
 # Words up to `--` are lines of the submit description, those after it the user's for the command.
 backend_submit() { # $1 key, $2 submission, then words of ours
   file=$ROOT/jobs/$1/submit.$2
+  key=$1 n=$2
+  shift 2
+  submit_file "$file" "$key" "$n" queue "$@"
+}
+# Each proc has its own tag, as any job.
+backend_submit_array() { # $1 tag, $2 how many, then words of ours
+  file=$ROOT/groups/$1/submit
+  rows="queue GryphusOf, GryphusN from (
+$(sed '$d' "$ROOT/groups/$1/map")
+)"
+  shift 2
+  # shellcheck disable=SC2016 # HTCondor's macros
+  submit_file "$file" '$(GryphusOf)' '$(GryphusN)' "$rows" "$@"
+}
+find_array_limit() { ARRAY_LIMIT=10000; }
+backend_element() { # $1 the answer, $2 index
+  case $1 in [0-9]*.0' - '*) ELEMENT="${1%%.*}.$(($2 - 1)) - ${1%%.*}.$(($2 - 1))" ;; esac
+}
+submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then words of ours
+  file=$1 key=$2 n=$3 rows=$4
+  shift 4
   {
-    say "arguments = \"$(argument "$BIN/wrapper.sh") $(argument "$ROOT") $1 $2 'TERM HUP INT QUIT USR1 USR2 XCPU' \$(ClusterId).\$(ProcId)\""
+    say "arguments = \"$(argument "$BIN/wrapper.sh") $(argument "$ROOT") $key $n 'TERM HUP INT QUIT USR1 USR2 XCPU' \$(ClusterId).\$(ProcId)\""
     # A job's environment is empty but for what it is given.
     say "environment = \"PATH=/usr/local/bin:/usr/bin:/bin HOME=$(argument "$HOME") USER=$(argument "$CONDOR_USER") LOGNAME=$(argument "$CONDOR_USER")\""
-    shift 2
     while [ "$1" != -- ]; do say "$1" && shift; done
     shift
-    say "+GryphusKey = \"$TAG\""
-    say queue
+    say "+GryphusKey = \"gryphus.$key.$n\""
+    say "$rows"
   } >|"$file"
   ID=$(cd / && bounded 60 condor_submit -terse "$@" "$file" </dev/null)
 }

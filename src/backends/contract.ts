@@ -9,6 +9,10 @@ import type { AttemptSpec, Capacity, Refusal, SiteCause } from '../site/contract
  * - backend_start, backend_version (a line), wait_for_event (returns when it may be worth a look at events/);
  * - backend_submit_all WORDS (`KEY:N`; calls submit_one for each), backend_submit KEY N WORDS… (sets ID, status ≠ 0 with
  *   words on standard error where the command failed; TAG is to be put where backend_queue finds it);
+ * - if it has arrays (with PARALLEL_SUBMITS): backend_submit_array TAG COUNT WORDS…, as backend_submit, whose elements, by
+ *   index from 1, run the wrapper with TAG and their index; find_array_limit (sets ARRAY_LIMIT, the most elements of one);
+ *   backend_element ANSWER INDEX (sets ELEMENT, what `idOf` reads an element's id from, where ANSWER is one). An element's
+ *   lines have TAG[INDEX] in place of a tag, wherever one stands; `elements` turns it into the element's own;
  * - backend_queue: the heading, then a line `TAG ID REST` for each job of this user, waiting, running or just ended;
  * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL TAGS: ends them, matching by tag;
  * - backend_capacity, if the site can say how many cores it has and how many are free: one line.
@@ -20,6 +24,8 @@ export interface Backend {
   readonly patience: Patience;
   /** What the line of `backend_capacity` says; a backend without one cannot tell the site's cores. */
   capacityOf?(line: string): Capacity | undefined;
+  /** Has `backend_submit_array`. */
+  readonly arrays: boolean;
   /** Has `backend_account`. */
   readonly accounts: boolean;
   /** The words of the submit command for this attempt. */

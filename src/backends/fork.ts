@@ -5,6 +5,7 @@ export const fork: Backend = {
   name: 'fork',
   shell: ['fork.sh', 'fork-worker.sh'],
   patience: { lookEvery: 5000, lookAgain: 500, lost: 3000, lag: 2000, verdict: 0 },
+  arrays: false,
   accounts: false,
   submitWords: () => [],
   idOf: (answer) => (/^\d+$/.test(answer) ? answer : undefined),

@@ -6,12 +6,20 @@ quoted() { # $1 as one word of a shell
   printf "'"
 }
 # A script that comes to a submit command through a pipe may come cut short; a file is whole.
-job_script() { # $1 key, $2 submission, $3 the job's id as the script can tell it, $4 a line for the batch system: sets SCRIPT
+# $1 key, $2 submission, $3 the job's id as the script can tell it, $4 a line for the batch system: sets SCRIPT
+job_script() {
   SCRIPT=$ROOT/jobs/$1/job.$2
+  write_script "$@"
+}
+group_script() { # $1 tag, $2 the index and $3 the id as the script can tell them, $4 as above: sets SCRIPT
+  SCRIPT=$ROOT/groups/$1/job
+  write_script "$@"
+}
+write_script() {
   {
     say '#!/bin/sh'
     say "$4"
     # TERM goes to every process of the job; nothing is passed on.
-    say "exec /bin/sh $(quoted "$BIN/wrapper.sh") $(quoted "$ROOT") $1 $2 '' \"$3\""
+    say "exec /bin/sh $(quoted "$BIN/wrapper.sh") $(quoted "$ROOT") $1 \"$2\" '' \"$3\""
   } >|"$SCRIPT"
 }

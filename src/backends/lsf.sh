@@ -18,7 +18,32 @@ backend_submit() { # $1 key, $2 submission, then words of ours
   ID=$(cd / && bounded 60 bsub "$@" -rn -J "$TAG" -o /dev/null -e /dev/null <"$SCRIPT")
 }
 
+# An element's name ends in its index, and so does its id: 123[3].
+backend_submit_array() { # $1 tag, $2 how many, then words of ours
+  # shellcheck disable=SC2016 # for the script
+  group_script "$1" '$LSB_JOBINDEX' '$LSB_JOBID[$LSB_JOBINDEX]' '#' || return
+  tag=$1 count=$2
+  shift 2
+  ID=$(cd / && bounded 60 bsub "$@" -rn -J "${tag}[1-$count]" -o /dev/null -e /dev/null <"$SCRIPT")
+}
+find_array_limit() {
+  ARRAY_LIMIT=$(bounded 20 bparams -a 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "MAX_JOB_ARRAY_SIZE" { print $3 }')
+  ARRAY_LIMIT=${ARRAY_LIMIT:-1000}
+}
+backend_element() { # $1 the answer, $2 index
+  case $1 in 'Job <'[0-9]*'> is submitted'*) ELEMENT="${1%%>*}[$2]>${1#*>}" ;; esac
+}
+
 # With the heading; -a: the ended ones are there for a while (CLEAN_PERIOD). Without jobs there is no heading, but a word.
+# shellcheck disable=SC2016 # awk's: the index of an element's name behind its id, where it is not
+LSF_ID='function id(index_) {
+  if (match($0, /^[^|]*\[[0-9]+\]\|[0-9]+\|/)) {
+    index_ = substr($0, 1, RLENGTH)
+    sub(/^[^|]*\[/, "[", index_)
+    sub(/\].*/, "]", index_)
+    $0 = substr($0, 1, RLENGTH - 1) index_ substr($0, RLENGTH)
+  }
+}'
 lsf_jobs() { # $1 fields
   bounded 30 bjobs -u "$LSF_USER" -a -o "$1 delimiter='|'" >|"$T/bjobs" 2>|"$T/bjobs-said" </dev/null
   status=$?
@@ -30,7 +55,7 @@ lsf_jobs() { # $1 fields
 backend_queue() {
   lsf_jobs 'job_name jobid stat exit_code exec_host exit_reason pend_reason' || return
   [ -s "$T/bjobs" ] || { say "$QUEUE_HEADING" && return; }
-  LC_ALL=C awk 'NR == 1 { sub(/\|.*/, ""); print; next } { sub(/\|/, " "); sub(/\|/, " "); print }' "$T/bjobs"
+  LC_ALL=C awk 'NR == 1 { sub(/\|.*/, ""); print; next } { id(); sub(/\|/, " "); sub(/\|/, " "); print } '"$LSF_ID" "$T/bjobs"
 }
 
 # Long lines go on after blanks. Of each job its id, its name and its last line.
@@ -39,7 +64,7 @@ backend_account() { # ids
   [ -s "$T/bacct" ] || return 0
   LC_ALL=C awk '
     function take(text, id, name) {
-      if (match(text, /^Job <[0-9]+>/)) {
+      if (match(text, /^Job <[0-9]+(\[[0-9]+\])?>/)) {
         id = substr(text, 6, RLENGTH - 6)
         match(text, /Job Name <[^>]*>/)
         name = substr(text, RSTART + 10, RLENGTH - 11)
@@ -55,9 +80,9 @@ backend_account() { # ids
 backend_cancel() { # $1 how, $2 tags
   lsf_jobs 'job_name jobid stat' || return
   # shellcheck disable=SC2046 # ids have no blanks
-  set -- "$1" $(LC_ALL=C awk -F '|' -v "tags=$2" '
+  set -- "$1" $(LC_ALL=C awk '{ id(); print } '"$LSF_ID" "$T/bjobs" | elements | LC_ALL=C awk -F '|' -v "tags=$2" '
     BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
-    $1 in ours && $3 !~ /DONE|EXIT/ { print $2 }' "$T/bjobs")
+    $1 in ours && $3 !~ /DONE|EXIT/ { print $2 }')
   [ $# -gt 1 ] || return 0
   how=$1
   shift

@@ -6,9 +6,10 @@ export const lsf: Backend = {
   name: 'lsf',
   shell: ['lsf.sh', 'job-script.sh'],
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  arrays: true,
   accounts: true,
   submitWords,
-  idOf: (answer) => /^Job <(\d+)> is submitted to /.exec(answer)?.[1],
+  idOf: (answer) => /^Job <(\d+(?:\[\d+\])?)> is submitted to /.exec(answer)?.[1],
   refusalOf: lsfRefusal,
   queueEntry,
   accountOf,
@@ -94,7 +95,7 @@ function queueEntry(rest: string): QueueEntry {
 function accountOf(line: string): Account | undefined {
   const [id = '', name = '', ...more] = line.split('|');
   const words = more.join('|');
-  if (!/^\d+$/.test(id) || !words.startsWith('Completed <')) return undefined;
+  if (!/^\d+(\[\d+\])?$/.test(id) || !words.startsWith('Completed <')) return undefined;
   const key = /^gryphus\.(.+)\.\d+$/.exec(name)?.[1];
   return { id, by: causeOf(words), words, ...(key === undefined ? {} : { key }) };
 }

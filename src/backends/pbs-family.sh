@@ -9,12 +9,14 @@ backend_start() { :; }
 wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
-# Of `qstat -f` one line for each of our jobs: TAG ID STATE|SUBSTATE|EXIT|HOST|COMMENT.
+# Of `qstat -f` one line for each of our jobs, and for each element of an array: TAG ID STATE|SUBSTATE|EXIT|HOST|COMMENT.
 jobs_of() { # $1 file, $2 prefix of the names
   LC_ALL=C awk -v "prefix=$2" '
     function done() {
-      if (index(f["Job_Name"], prefix) == 1)
-        print f["Job_Name"] " " id " " f["job_state"] "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["comment"]
+      tag = f["Job_Name"]
+      if (match(id, /\[[0-9]+\]/)) tag = tag substr(id, RSTART, RLENGTH)
+      if (index(tag, prefix) == 1 && id !~ /\[\]/)
+        print tag " " id " " f["job_state"] "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["comment"]
       split("", f)
       name = ""
     }
@@ -28,7 +30,7 @@ jobs_of() { # $1 file, $2 prefix of the names
 # qdel ends at the first id that it cannot find, and its last status counts: each is asked for by itself.
 delete_jobs() { # tags; the jobs' listing is in $T/qstat
   failed=0
-  for id in $(jobs_of "$T/qstat" gryphus. | LC_ALL=C awk -v "tags=$1" '
+  for id in $(jobs_of "$T/qstat" gryphus. | elements | LC_ALL=C awk -v "tags=$1" '
     BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
     $1 in ours { split($3, part, "|"); if (part[1] !~ /[CFXE]/) print $2 }'); do
     words=$(bounded 60 qdel "$id" 2>&1 </dev/null) || gone_or_going "$?" || {

@@ -13,9 +13,26 @@ backend_submit() { # $1 key, $2 submission, then words of ours
   ID=$(cd / && bounded 60 qsub -f "$@" -N "$TAG" -r n -S /bin/sh -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)
 }
 
+# An element has its index in its id, 58[3].server. Arrays must be rerunnable: an element whose node died may come again,
+# meets its lock, and leaves.
+backend_submit_array() { # $1 tag, $2 how many, then words of ours
+  # shellcheck disable=SC2016 # for the script
+  group_script "$1" '$PBS_ARRAY_INDEX' '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return
+  tag=$1 count=$2
+  shift 2
+  ID=$(cd / && bounded 60 qsub -f "$@" -N "$tag" -J "1-$count" -r y -S /bin/sh -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)
+}
+find_array_limit() {
+  ARRAY_LIMIT=$(bounded 20 qstat -B -f 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "max_array_size" { print $3 }')
+  ARRAY_LIMIT=${ARRAY_LIMIT:-1000}
+}
+backend_element() { # $1 the answer, $2 index
+  case $1 in *'[]'*) ELEMENT="${1%%\[*}[$2]${1##*\]}" ;; esac
+}
+
 # Live jobs alone: with -x a server without history shows none. An empty answer counts when the server speaks, too.
 backend_queue() {
-  bounded 30 qstat -f >|"$T/qstat" </dev/null || return
+  bounded 30 qstat -t -f >|"$T/qstat" </dev/null || return
   if IFS= read -r line <"$T/qstat"; then
     case $line in 'Job Id: '*) ;; *) say "$line" && return ;; esac
   else
@@ -27,14 +44,14 @@ backend_queue() {
 
 # Where there is no history, the answer is empty. Ids that are unknown make the status 153 and leave the others' lines.
 backend_account() { # ids
-  bounded 60 qstat -x -f "$@" >|"$T/history" 2>/dev/null </dev/null
+  bounded 60 qstat -x -t -f "$@" >|"$T/history" 2>/dev/null </dev/null
   case $? in 0 | 153 | 35) ;; *) return 1 ;; esac
   jobs_of "$T/history" gryphus.
 }
 
 # TERM and, 10 s later, KILL are the server's own; what is left after that has lost its node, or its server's patience.
 backend_cancel() { # $1 how, $2 tags
-  bounded 30 qstat -f >|"$T/qstat" </dev/null || return
+  bounded 30 qstat -t -f >|"$T/qstat" </dev/null || return
   delete_jobs "$2"
 }
 # 153 unknown, 35 finished, 168 exiting: PBSE numbers modulo 256.

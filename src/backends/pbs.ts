@@ -8,9 +8,10 @@ export const pbs: Backend = {
   shell: ['pbs.sh', 'pbs-family.sh', 'job-script.sh'],
   // A qsub whose connection was cut may submit some time later.
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  arrays: true,
   accounts: true,
   submitWords,
-  idOf: (answer) => /^\d+\.[^\s]+$/.exec(answer)?.[0],
+  idOf: (answer) => /^\d+(\[\d+\])?\.[^\s]+$/.exec(answer)?.[0],
   refusalOf: pbsRefusal,
   queueEntry: (rest) => pbsEntry(rest, endOf),
   accountOf: (line) => pbsAccount(line, endOf),

@@ -2,8 +2,13 @@
 # Gryphus: what Grid Engine runs. It sends its signals to the whole process group, so none is passed on. A status of 99
 # would put the job back into the queue, 100 into an error state, and one above 128 would look like a kill: not for a
 # program to decide, and how it ended is in its exit record.
+# $4: the submission, or `array`; $3 is then the group.
 trap : HUP INT QUIT TERM USR1 USR2 XCPU
-/bin/sh "$1" "$2" "$3" "$4" '' "${JOB_ID:--}"
+if [ "$4" = array ]; then
+  /bin/sh "$1" "$2" "$3" "$SGE_TASK_ID" '' "$JOB_ID.$SGE_TASK_ID"
+else
+  /bin/sh "$1" "$2" "$3" "$4" '' "${JOB_ID:--}"
+fi
 status=$?
 case $status in
   99 | 100 | 12[89] | 1[3-9]? | 2??) exit 1 ;;

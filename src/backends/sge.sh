@@ -32,26 +32,55 @@ backend_submit() { # $1 key, $2 submission, then words of ours, the first of the
     "$BIN/sge-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n" </dev/null)
 }
 
-# Whole only with its last tag. The reasons of at most 20 jobs are asked for: an error's, else why they wait.
-backend_queue() {
-  bounded 30 qstat -u "$SGE_USER" -s prs -xml >|"$T/qstat" || return
+# Each task is a line of its own by its index. How many one array may have, max_aj_tasks says.
+backend_submit_array() { # $1 tag, $2 how many, then words of ours, as above
+  tag=$1 count=$2 slots=$3
+  shift 3
+  [ "$slots" = - ] || set -- -pe "$GRYPHUS_PE" "$slots" "$@"
+  ID=$(bounded 60 qsub -r n "$@" -terse -b n -C '' -S /bin/sh -N "$tag" -t "1-$count" -wd / -o /dev/null -e /dev/null -j n -m n \
+    "$BIN/sge-job.sh" "$BIN/wrapper.sh" "$ROOT" "$tag" array </dev/null)
+}
+find_array_limit() {
+  [ -n "${GRYPHUS_PE-}" ] || find_environment
+  ARRAY_LIMIT=$(bounded 20 qconf -sconf 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "max_aj_tasks" { print $2 }')
+  case $ARRAY_LIMIT in '') ARRAY_LIMIT=1000 ;; 0) ARRAY_LIMIT=75000 ;; esac
+}
+backend_element() { # $1 the answer, $2 index
+  case $1 in *[!0-9.:-]*) ;; *) ELEMENT=${1%%.*}.$2 ;; esac
+}
+
+# Of the listing in $T/qstat the heading, and a line for each of our jobs; whole only with its last tag.
+listed() {
   LC_ALL=C awk -v "heading=$QUEUE_HEADING" '
     function text() { sub(/^[^>]*>/, ""); sub(/<\/.*/, ""); return $0 }
-    /<job_list/ { id = name = state = queue = "" }
+    /<job_list/ { id = name = state = queue = task = "" }
     /<JB_job_number>/ { id = text() }
     /<JB_name>/ { name = text() }
     /<state>/ { state = text() }
     /<queue_name>/ { queue = text() }
-    /<\/job_list>/ && index(name, "gryphus.") == 1 { line[++n] = name " " id " " state "|" queue "|" }
+    /<tasks>/ { task = text() }
+    /<\/job_list>/ && index(name, "gryphus.") == 1 {
+      if (task != "") { name = name "[" task "]"; id = id "." task }
+      line[++n] = name " " id " " state "|" queue "|"
+    }
     { last = $0 }
     END {
       if (last !~ /^<\/job_info>/) { print last; exit }
       print heading
       for (i = 1; i <= n; i++) print line[i]
-    }' "$T/qstat" >|"$T/queue-lines"
+    }' "$T/qstat"
+}
+# The reasons of at most 20 jobs are asked for: an error's, else why they wait.
+backend_queue() {
+  bounded 30 qstat -u "$SGE_USER" -s prs -g d -xml >|"$T/qstat" || return
+  listed >|"$T/queue-lines"
   # shellcheck disable=SC2046 # ids
   set -- $(LC_ALL=C awk -v "prefix=$PREFIX" 'index($1, prefix) == 1 { split($3, part, "|")
-    if (part[1] ~ /E/) error = error " " $2; else if (part[1] == "qw" || part[1] == "hqw") wait = wait " " $2 }
+    id = $2
+    sub(/[.].*/, "", id)
+    if (part[1] !~ /E|^h?qw$/ || id in seen) next
+    seen[id] = 1
+    if (part[1] ~ /E/) error = error " " id; else wait = wait " " id }
     END { n = split(error wait, id, " "); for (i = 1; i <= n && i <= 20; i++) print id[i] }' "$T/queue-lines")
   if [ $# -eq 0 ]; then
     cat "$T/queue-lines"
@@ -64,7 +93,7 @@ backend_queue() {
     file == 1 && $1 == "job_number:" { id = $2 }
     file == 1 && /^error reason/ && !(id in why) { sub(/^error reason *[0-9]*: */, ""); why[id] = $0 }
     file == 1 && /^scheduling info:/ && !(id in why) && !/\(-l none\)|turned off/ { sub(/^scheduling info: */, ""); why[id] = $0 }
-    file == 2 { if (FNR > 1 && ($2 in why)) $0 = $0 why[$2]; print }' "$T/reasons" "$T/queue-lines"
+    file == 2 { id = $2; sub(/[.].*/, "", id); if (FNR > 1 && (id in why)) $0 = $0 why[id]; print }' "$T/reasons" "$T/queue-lines"
 }
 
 # One search by name for all, by the day; a record is one line: its fields with a bar between.
@@ -72,7 +101,13 @@ backend_account() { # ids
   words=$(bounded 60 qacct -o "$SGE_USER" -j "$PREFIX*" -d 15) || return
   printf '%s\n' "$words" | LC_ALL=C awk -v "ids=$*" '
     BEGIN { n = split(ids, list, " "); for (i = 1; i <= n; i++) want[list[i]] = 1 }
-    function done() { if (field["jobnumber"] in want) print field["jobnumber"] "|" field["jobname"] "|" field["failed"] "|" field["exit_status"] "|" field["start_time"] "|" field["end_time"] "|" field["hostname"]; split("", field) }
+    function done(id, name) {
+      id = field["jobnumber"]
+      name = field["jobname"]
+      if (field["taskid"] ~ /^[0-9]+$/) { name = name "[" field["taskid"] "]"; id = id "." field["taskid"] }
+      if (id in want) print id "|" name "|" field["failed"] "|" field["exit_status"] "|" field["start_time"] "|" field["end_time"] "|" field["hostname"]
+      split("", field)
+    }
     /^====/ { done(); next }
     { name = $1; sub(/^[^ ]+ +/, ""); sub(/ +$/, ""); field[name] = $0 }
     END { done() }'
@@ -80,13 +115,11 @@ backend_account() { # ids
 
 # It sends KILL, whichever way was asked for. One that is gone by now is no error, nor one that is in deletion.
 backend_cancel() { # $1 how, $2 tags
-  bounded 30 qstat -u "$SGE_USER" -s prs -xml >|"$T/qstat" || return
+  bounded 30 qstat -u "$SGE_USER" -s prs -g d -xml >|"$T/qstat" || return
   # shellcheck disable=SC2046 # ids have no blanks
-  set -- $(LC_ALL=C awk -v "tags=$2" '
+  set -- $(listed | elements | LC_ALL=C awk -v "tags=$2" '
     BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
-    function text() { sub(/^[^>]*>/, ""); sub(/<\/.*/, ""); return $0 }
-    /<JB_job_number>/ { id = text() }
-    /<JB_name>/ { if (text() in ours) print id }' "$T/qstat")
+    $1 in ours { print $2 }')
   [ $# -gt 0 ] || return 0
   words=$(bounded 60 qdel "$@" 2>&1 </dev/null) && return
   case $words in *'does not exist'*) return 0 ;; esac

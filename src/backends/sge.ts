@@ -7,10 +7,11 @@ export const sge: Backend = {
   shell: ['sge.sh', 'sge-job.sh'],
   // A qmaster that was killed comes back with what it had; its execution daemons may need a minute.
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  arrays: true,
   accounts: true,
   submitWords,
-  // `-terse` prints the id; of an array `3.1-4:2`.
-  idOf: (answer) => /^(\d+)(\.\d+-\d+:\d+)?$/.exec(answer)?.[1],
+  // `-terse` prints the id; of an array's element we make `3.1`.
+  idOf: (answer) => /^\d+(\.\d+)?$/.exec(answer)?.[0],
   refusalOf,
   queueEntry,
   accountOf,
@@ -77,7 +78,7 @@ function queueEntry(rest: string): QueueEntry {
 function accountOf(line: string): Account | undefined {
   const [id = '', name = '', failed = '', exit = '', , end = ''] = line.split('|');
   const code = Number(failed.split(/[ :]/)[0]);
-  if (!/^\d+$/.test(id) || failed === '' || !Number.isInteger(code)) return undefined;
+  if (!/^\d+(\.\d+)?$/.test(id) || failed === '' || !Number.isInteger(code)) return undefined;
   const key = /^gryphus\.(.+)\.\d+$/.exec(name)?.[1];
   const words = code === 0 ? `exit ${exit}` : `failed ${failed.replace(/\s+/g, ' ')}, exit ${exit}`;
   return { id, by: causeOf(code, Number.parseInt(exit, 10), end), words, ...(key === undefined ? {} : { key }) };

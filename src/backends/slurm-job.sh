@@ -1,3 +1,9 @@
 #!/bin/sh
 # Gryphus: what Slurm runs. It sends TERM and KILL to all processes of a job, other signals to this one alone.
-exec /bin/sh "$1" "$2" "$3" "$4" 'HUP INT QUIT USR1 USR2 XCPU' "${SLURM_JOB_ID:--}"
+# $4: the submission, or `array`; $3 is then the group.
+if [ "$4" = array ]; then
+  set -- "$1" "$2" "$3" "$SLURM_ARRAY_TASK_ID" "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
+else
+  set -- "$1" "$2" "$3" "$4" "${SLURM_JOB_ID:--}"
+fi
+exec /bin/sh "$1" "$2" "$3" "$4" 'HUP INT QUIT USR1 USR2 XCPU' "$5"

@@ -1,5 +1,5 @@
 # Gryphus: Slurm's commands. The shell half of slurm.ts, part of jobmanager.sh.
-QUEUE_HEADING=COMMENT
+QUEUE_HEADING='COMMENT[ARRAY_TASK_ID]'
 PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
 SLURM_USER=$(id -un)
 
@@ -18,23 +18,39 @@ backend_submit() { # $1 key, $2 submission, then words of ours
     --output=/dev/null --error=/dev/null --input=none "$BIN/slurm-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n")
 }
 
+# Its elements have the group's comment and directory; an index is below MaxArraySize.
+backend_submit_array() { # $1 tag, $2 how many, then words of ours
+  tag=$1 count=$2
+  shift 2
+  ID=$(bounded 60 sbatch --no-requeue "$@" --parsable "--array=1-$count" "--comment=$tag" "--chdir=$ROOT/groups/$tag" \
+    --output=/dev/null --error=/dev/null --input=none "$BIN/slurm-job.sh" "$BIN/wrapper.sh" "$ROOT" "$tag" array)
+}
+find_array_limit() {
+  ARRAY_LIMIT=$(bounded 20 scontrol show config 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "MaxArraySize" { print $3 - 1 }')
+  ARRAY_LIMIT=${ARRAY_LIMIT:-1000}
+}
+backend_element() { # $1 the answer, $2 index
+  case ${1%%;*} in *[!0-9]*) ;; *) ELEMENT=${1%%;*}_$2 ;; esac
+}
+
 # With the heading, so that an empty answer is not taken for an empty queue. -t all: the ended ones are there for a while.
-backend_queue() { bounded 30 squeue -u "$SLURM_USER" -t all -r -o '%k %i %T|%N|%r'; }
+backend_queue() { bounded 30 squeue -u "$SLURM_USER" -t all -r -o '%k[%K] %i %T|%N|%r'; }
 
 backend_account() { # ids
   list=$(printf '%s,' "$@")
-  bounded 30 sacct -n -P -X -D -j "${list%,}" -o JobIDRaw,State,ExitCode,Start,End,NodeList,WorkDir
+  answer=$(bounded 30 sacct -n -P -X -D -j "${list%,}" -o JobID,State,ExitCode,Start,End,NodeList,WorkDir) || return
+  printf '%s\n' "$answer" | LC_ALL=C awk -F '|' '{ index_ = $1; print $0 (sub(/.*_/, "", index_) ? "[" index_ "]" : "") }'
 }
 
 # Cores of all partitions: allocated/idle/other/total.
 backend_capacity() { bounded 10 sinfo -h -o %C; }
 
 backend_cancel() { # $1 how, $2 tags
-  answer=$(bounded 30 squeue -u "$SLURM_USER" -r -o '%k %i') || return
+  answer=$(bounded 30 squeue -u "$SLURM_USER" -r -o '%k[%K] %i') || return
   # shellcheck disable=SC2046 # ids have no blanks
-  set -- $(printf '%s\n' "$answer" | LC_ALL=C awk -v "tags=$2" '
+  set -- $(printf '%s\n' "$answer" | elements | LC_ALL=C awk -v "heading=$QUEUE_HEADING" -v "tags=$2" '
     BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
-    NR == 1 && $1 != "COMMENT" { exit }
+    NR == 1 && $1 != heading { exit }
     $1 in ours { print $2 }')
   [ $# -eq 0 ] || bounded 60 scancel "$@"
 }

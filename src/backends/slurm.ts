@@ -8,10 +8,11 @@ export const slurm: Backend = {
   name: 'slurm',
   shell: ['slurm.sh', 'slurm-job.sh'],
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 10_000 },
+  arrays: true,
   accounts: true,
   submitWords,
   // `--parsable` prints the id, and the cluster after a semicolon where there are several.
-  idOf: (answer) => /^(\d+)(;[^;]*)?$/.exec(answer)?.[1],
+  idOf: (answer) => /^(\d+(?:_\d+)?)(;[^;]*)?$/.exec(answer)?.[1],
   refusalOf: slurmRefusal,
   queueEntry: (rest) => {
     const [state = '', nodes = '', ...reason] = rest.split('|');
@@ -42,13 +43,13 @@ function submitWords(spec: AttemptSpec): string[] {
   ];
 }
 
-/** `JobIDRaw|State|ExitCode|Start|End|NodeList|WorkDir` of `sacct -n -P -X`. The directory names the attempt. */
+/** `JobID|State|ExitCode|Start|End|NodeList|WorkDir` of `sacct -n -P -X`. The directory, or its group's, names the attempt. */
 function accountOf(line: string): Account | undefined {
   const [id = '', state = '', exit = '', , , , ...dir] = line.split('|');
-  if (!/^\d+$/.test(id)) return undefined;
+  if (!/^\d+(_\d+)?$/.test(id)) return undefined;
   const verdict = slurmVerdict(state);
   if (verdict === undefined) return undefined;
-  const key = /\/jobs\/([^/]+)$/.exec(dir.join('|'))?.[1];
+  const key = /\/(?:jobs\/([^/]+)|groups\/gryphus\.([^/]+)\.\d+)$/.exec(dir.join('|'))?.slice(1).find(Boolean);
   const words = `${verdict.words}, exit ${exit}`;
   return { id, by: verdict.by, words, ...(key === undefined ? {} : { key }) };
 }

@@ -10,6 +10,7 @@ export const torque: Backend = {
   name: 'torque',
   shell: ['torque.sh', 'pbs-family.sh', 'job-script.sh'],
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  arrays: false,
   accounts: false,
   submitWords,
   // With the server's name, or without; an array has brackets.

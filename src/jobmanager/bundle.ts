@@ -10,7 +10,17 @@ export interface Bundle {
   readonly installer: string;
 }
 
-const COMMON = ['jobmanager.sh', 'records.sh', 'looking.sh', 'carrying.sh', 'sweeping.sh', 'proxies.sh', 'wrapper.sh'];
+const COMMON = [
+  'jobmanager.sh',
+  'records.sh',
+  'submitting.sh',
+  'arrays.sh',
+  'looking.sh',
+  'carrying.sh',
+  'sweeping.sh',
+  'proxies.sh',
+  'wrapper.sh',
+];
 
 /** `prelude`: the site's own shell lines, which are run before anything of ours. */
 export async function makeBundle(backend: Backend, prelude: string): Promise<Bundle> {

@@ -38,6 +38,8 @@ export interface JobManagerOptions {
   readonly slots?: number;
   /** Submit commands at once, default 8. */
   readonly parallelSubmits?: number;
+  /** Attempts in one submit command, default 1000, where the batch system has arrays; 1: each by itself. */
+  readonly arrayLimit?: number;
   /** Seconds that a prepared attempt waits for its commit (default an hour), and unused content stays (a day). */
   readonly commitWithin?: number;
   readonly cacheFor?: number;
@@ -110,6 +112,7 @@ class ShellSite implements JobManagerSite {
       backend,
       view: new View(backend),
       now: () => performance.now(),
+      arrays: options.arrayLimit ?? (backend.arrays ? 1000 : 1),
       listAgain: () => this.#looker.listAgain(),
     };
     this.#looker = new Looker(this.#site);

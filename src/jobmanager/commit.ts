@@ -1,11 +1,13 @@
 import type { AttemptKey } from '../job/ids.ts';
-import type { Outcome, Outcomes } from '../site/contract.ts';
+import type { Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { percentDecode } from './escape.ts';
 import { batches, checkComplete, refuse, type SiteContext, unwritten, words } from './site-context.ts';
 
-/** Submits in one request: short enough that a look at the queue need not wait long for its turn. */
+/** Submit commands in one request: so few that a look at the queue need not wait long for its turn. */
 const BATCH = 128;
+/** Attempts in one request where alike ones share a submit command. */
+const ARRAY_BATCH = 1000;
 /** Milliseconds for one submit command that the site bounds at 60 s, and then some. */
 const LIMIT = 180_000;
 
@@ -16,18 +18,45 @@ const LIMIT = 180_000;
 export async function commit(site: SiteContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   crashPoint('jm.before-commit');
-  for (const batch of batches(keys, BATCH)) {
-    const again = await commitBatch(
-      site,
-      batch.map((key) => [key, wanted(site, key)] as const),
-      outcomes,
-    );
-    if (again.length > 0) await commitBatch(site, again, outcomes);
+  for (const batch of batches(keys, site.backend.arrays ? ARRAY_BATCH : BATCH)) {
+    let wishes: readonly Wish[] = batch.map((key) => [key, wanted(site, key)]);
+    for (let round = 1; wishes.length > 0 && round <= ROUNDS; round++) {
+      const { again, refused } = await commitBatch(site, wishes, site.arrays, outcomes);
+      for (const group of refused.values()) await divide(site, group, outcomes);
+      wishes = again;
+    }
   }
   crashPoint('jm.after-commit');
   checkComplete(site.name, keys, outcomes);
   return outcomes;
 }
+/** What is buried or was refused is asked for again under the next number; that is answered, or refused anew. */
+const ROUNDS = 2;
+
+/**
+ * A submit command for many attempts was refused. Where it is full, there may be room for some: half of them are tried
+ * until a command is taken or one alone is refused. Where it was refused for good, one is tried alone: if that is
+ * taken, the site wants no arrays.
+ */
+async function divide(site: SiteContext, group: Group, outcomes: Map<AttemptKey, Outcome>): Promise<void> {
+  const { refusal } = group;
+  if (group.wishes.length < 2 || (refusal.kind === 'later' && refusal.code !== 'site-full')) return;
+  const next = (wishes: readonly Wish[]): Wish[] => wishes.map(([key, n]) => [key, n + 1]);
+  if (refusal.kind === 'later') {
+    const half = group.wishes.slice(0, Math.ceil(group.wishes.length / 2));
+    const { refused } = await commitBatch(site, next(half), site.arrays, outcomes);
+    for (const smaller of refused.values()) await divide(site, smaller, outcomes);
+    return;
+  }
+  const [first, ...others] = group.wishes;
+  if (first === undefined) return;
+  await commitBatch(site, next([first]), ALONE, outcomes);
+  if (outcomes.get(first[0])?.ok !== true) return;
+  site.arrays = ALONE;
+  for (const batch of batches(next(others), BATCH)) await commitBatch(site, batch, ALONE, outcomes);
+}
+/** Attempts in one submit command. */
+const ALONE = 1;
 
 /** The next submission where nothing of the last can start; 0: the present one, or the first. */
 function wanted(site: SiteContext, key: AttemptKey): number {
@@ -38,14 +67,28 @@ function wanted(site: SiteContext, key: AttemptKey): number {
 
 type Wish = readonly [key: AttemptKey, submission: number];
 
-/** Those that must be asked for again under the next number. */
+/** All that one submit command was about, which was refused. */
+interface Group {
+  readonly wishes: Wish[];
+  readonly refusal: Refusal;
+}
+
+interface Committed {
+  /** Those that must be asked for again under the next number. */
+  readonly again: Wish[];
+  readonly refused: ReadonlyMap<string, Group>;
+}
+
 async function commitBatch(
   site: SiteContext,
   wishes: readonly Wish[],
+  most: number,
   outcomes: Map<AttemptKey, Outcome>,
-): Promise<Wish[]> {
-  const answer = await site.session.exchange('commit', [words(wishes.map(([key, n]) => `${key}:${n}`))], [], LIMIT);
+): Promise<Committed> {
+  const body = words(wishes.map(([key, n]) => `${key}:${n}`));
+  const answer = await site.session.exchange('commit', [body], [most], LIMIT);
   const again: Wish[] = [];
+  const refused = new Map<string, Group>();
   for (const { kind, rest } of answer.lines) {
     const [name = '', number = '', ...more] = rest.split(' ');
     const key = name as AttemptKey;
@@ -63,8 +106,13 @@ async function commitBatch(
         const refusal = refusalOf(site, said);
         site.view.refused(key, n, said.status, said.words, site.now());
         if (refusal === undefined) outcomes.set(key, { ok: true });
-        else if (kind === 'refused') outcomes.set(key, { ok: false, refusal });
-        else again.push([key, n + 1]);
+        else if (kind === 'was-refused') again.push([key, n + 1]);
+        else {
+          outcomes.set(key, { ok: false, refusal });
+          const group = refused.get(more[2] ?? '-') ?? { wishes: [], refusal };
+          if (more[2] !== '-') refused.set(more[2] ?? '-', group);
+          group.wishes.push([key, n]);
+        }
         break;
       }
       case 'have': {
@@ -98,7 +146,7 @@ async function commitBatch(
         break;
     }
   }
-  return again;
+  return { again, refused };
 }
 
 function refusalOf(site: SiteContext, said: { status: number; words: string } | undefined) {

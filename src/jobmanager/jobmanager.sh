@@ -36,7 +36,7 @@ NL='
 
 say() { printf '%s\n' "$*"; }
 
-for dir in jobs cache in events tmp trash; do [ -d "$ROOT/$dir" ] || mkdir -p "$ROOT/$dir"; done
+for dir in jobs groups cache in events tmp trash; do [ -d "$ROOT/$dir" ] || mkdir -p "$ROOT/$dir"; done
 cd "$ROOT" || exit 73
 ROOT=$(pwd)
 T=tmp/$NONCE
@@ -127,7 +127,7 @@ in_parallel() { # $1 words, $2 workers, $3 function
   wait $workers
 }
 
-for piece in backend records looking carrying sweeping delegate proxies; do
+for piece in backend records submitting arrays looking carrying sweeping delegate proxies; do
   # shellcheck source=/dev/null
   . "$BIN/$piece.sh"
 done

@@ -41,7 +41,7 @@ ask_queue() {
   kind='diff'
   [ -f "$old" ] || kind=full
   rm -f "$new"
-  printf '%s\n' "$answer" | LC_ALL=C awk -v "heading=$QUEUE_HEADING" -v "prefix=$PREFIX" -v "old=$old" -v "new=$new" '
+  printf '%s\n' "$answer" | elements | LC_ALL=C awk -v "heading=$QUEUE_HEADING" -v "prefix=$PREFIX" -v "old=$old" -v "new=$new" '
     BEGIN { while ((getline line < old) > 0) was[line] = 1; printf "" > new }
     NR == 1 { if ($1 != heading) exit 3; next }
     index($1, prefix) == 1 {
@@ -141,6 +141,6 @@ do_account() {
   # shellcheck disable=SC2046 # ids have no blanks
   answer=$(backend_account $(head -c "$1") 2>|"$T/why" </dev/null)
   status=$?
-  [ -z "$answer" ] || printf '%s\n' "$answer" | sed 's/^/account /'
+  [ -z "$answer" ] || printf '%s\n' "$answer" | elements | sed 's/^/account /'
   say "accounts $status $(encoded <"$T/why")"
 }

@@ -17,6 +17,8 @@ export interface SiteContext {
   readonly view: View;
   /** Milliseconds that only grow. */
   readonly now: () => number;
+  /** Most attempts in one submit command; 1 once the site has refused arrays. */
+  arrays: number;
   /** The next poll must list everything: something happened that the view did not see. */
   readonly listAgain: () => void;
 }

@@ -22,6 +22,7 @@ do_sweep() {
     rm -rf "$dir"
   done
   sweep_uncommitted "$ttl"
+  sweep_groups
   sweep_cache "$keep"
   sweep_proxies
 }
@@ -71,7 +72,7 @@ do_audit() {
   answer=$(backend_queue 2>|"$T/why" </dev/null)
   status=$?
   if [ "$status" -eq 0 ]; then
-    printf '%s\n' "$answer" | LC_ALL=C awk -v "heading=$QUEUE_HEADING" '
+    printf '%s\n' "$answer" | elements | LC_ALL=C awk -v "heading=$QUEUE_HEADING" '
       NR == 1 { if ($1 != heading) exit 3; next }
       index($1, "gryphus.") == 1 { print "queued " $0 }'
     status=$?

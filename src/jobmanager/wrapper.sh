@@ -2,7 +2,7 @@
 # Gryphus: starts one attempt's program, at most once, and records how it ended.
 #   wrapper.sh ROOT KEY N FORWARD [BATCH-ID]
 # ROOT     the agent's directory at this site
-# KEY, N   the attempt and the number of its submission
+# KEY, N   the attempt and the number of its submission; or a group's tag, which ends in .a, and an element's index
 # FORWARD  signals, by name with blanks between, that the batch system sends to this process alone: they are passed on
 # Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 no lock could be taken,
 # 219 the program could not be started.
@@ -10,6 +10,12 @@ set -u
 umask 077
 ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--}
 
+case $KEY in *.a)
+  line=$(sed -n "${N}p" "$ROOT/groups/$KEY/map" 2>/dev/null)
+  KEY=${line% *} N=${line##* }
+  [ -n "$KEY" ] || exit 216
+  ;;
+esac
 cd "$ROOT/jobs/$KEY" 2>/dev/null || exit 216
 now() { date +%s; }
 HOST=$(uname -n)

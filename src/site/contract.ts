@@ -73,6 +73,8 @@ export interface Refusal {
     | 'input-missing'
     | 'disk-full'
     | 'site-busy'
+    /** It takes no more jobs of ours now: a limit of jobs is reached. Always `later`. */
+    | 'site-full'
     | 'output-missing'
     | 'unknown-key'
     | 'already-started';

@@ -1,8 +1,10 @@
+import type { FakeBatch } from '../sites/fake-batch.ts';
+import { arrayTests } from './arrays.ts';
 import { batchFaults } from './batch-faults.ts';
-import { sshCondor } from './batch-grounds.ts';
+import { type BatchGround, sshCondor } from './batch-grounds.ts';
 import { testSite } from './suite.ts';
 
-const more = batchFaults({
+const faults = batchFaults({
   submit: 'condor_submit',
   query: 'condor_q',
   remove: 'condor_rm',
@@ -10,4 +12,11 @@ const more = batchFaults({
   held: ['-append', 'hold = True'],
   clock: true,
 });
-testSite({ name: 'HTCondor commands over ssh', makeSite: sshCondor, more });
+const arrays = arrayTests<BatchGround<FakeBatch>>({
+  submit: 'condor_submit',
+  isArray: '*GryphusOf*',
+  refuses: { words: 'ERROR: a queue statement with items is not allowed here', status: 1 },
+  env: (ground) => ground.batch.env,
+  remove: (ground, id) => ground.batch.run('condor_rm', id),
+});
+testSite({ name: 'HTCondor commands over ssh', makeSite: sshCondor, more: (ground) => [faults, arrays].forEach((tests) => tests(ground)) });

@@ -31,6 +31,12 @@ export function freshKey(proc = 0): AttemptKey {
   return `${AGENT}.${cluster}.${proc}.1`;
 }
 
+/** Keys of one cluster. */
+export function freshKeys(count: number): readonly AttemptKey[] {
+  cluster += 1;
+  return Array.from({ length: count }, (_, proc): AttemptKey => `${AGENT}.${cluster}.${proc}.1`);
+}
+
 export function scratchDir(): string {
   return mkdtempSync(join(tmpdir(), 'gcf-'));
 }

@@ -1,8 +1,10 @@
+import type { FakeBatch } from '../sites/fake-batch.ts';
+import { arrayTests } from './arrays.ts';
 import { batchFaults } from './batch-faults.ts';
-import { sshLsf } from './batch-grounds.ts';
+import { type BatchGround, sshLsf } from './batch-grounds.ts';
 import { testSite } from './suite.ts';
 
-const more = batchFaults({
+const faults = batchFaults({
   submit: 'bsub',
   query: 'bjobs',
   remove: 'bkill',
@@ -11,4 +13,11 @@ const more = batchFaults({
   noQueue: /No such queue/,
   clock: true,
 });
-testSite({ name: "LSF's commands over ssh", makeSite: sshLsf, more });
+const arrays = arrayTests<BatchGround<FakeBatch>>({
+  submit: 'bsub',
+  isArray: "*'[1-'*",
+  refuses: { words: 'Bad argument for option -J: job array size exceeds the limit. Job not submitted.', status: 255 },
+  env: (ground) => ground.batch.env,
+  remove: (ground, id) => ground.batch.run('bkill', id),
+});
+testSite({ name: "LSF's commands over ssh", makeSite: sshLsf, more: (ground) => [faults, arrays].forEach((tests) => tests(ground)) });

@@ -1,8 +1,10 @@
+import type { FakeBatch } from '../sites/fake-batch.ts';
+import { arrayTests } from './arrays.ts';
 import { batchFaults } from './batch-faults.ts';
-import { sshPbs } from './batch-grounds.ts';
+import { type BatchGround, sshPbs } from './batch-grounds.ts';
 import { testSite } from './suite.ts';
 
-const more = batchFaults({
+const faults = batchFaults({
   submit: 'qsub',
   query: 'qstat',
   remove: 'qdel',
@@ -15,4 +17,11 @@ const more = batchFaults({
   noQueue: /Unknown queue/,
   clock: true,
 });
-testSite({ name: 'OpenPBS commands over ssh', makeSite: sshPbs, more });
+const arrays = arrayTests<BatchGround<FakeBatch>>({
+  submit: 'qsub',
+  isArray: "*' -J 1-'*",
+  refuses: { words: 'qsub: Array job exceeds server or queue size limit', status: 3 },
+  env: (ground) => ground.batch.env,
+  remove: (ground, id) => ground.batch.run('qdel', id),
+});
+testSite({ name: 'OpenPBS commands over ssh', makeSite: sshPbs, more: (ground) => [faults, arrays].forEach((tests) => tests(ground)) });

@@ -1,9 +1,10 @@
-import { skipWithoutSge } from '../sites/sge.ts';
+import { type Sge, skipWithoutSge } from '../sites/sge.ts';
+import { arrayTests } from './arrays.ts';
 import { batchFaults } from './batch-faults.ts';
-import { sshSge } from './batch-grounds.ts';
+import { type BatchGround, sshSge } from './batch-grounds.ts';
 import { testSite } from './suite.ts';
 
-const more = batchFaults({
+const faults = batchFaults({
   submit: 'qsub',
   query: 'qstat',
   remove: 'qdel',
@@ -16,4 +17,11 @@ const more = batchFaults({
   noQueue: /unknown queue/,
   clock: true,
 });
-testSite({ name: 'Grid Engine over ssh', makeSite: sshSge, skip: skipWithoutSge(), more });
+const arrays = arrayTests<BatchGround<Sge>>({
+  submit: 'qsub',
+  isArray: "*' -t '*",
+  refuses: { words: 'Unable to run job: array jobs are not allowed here.\nExiting.', status: 1 },
+  env: (ground) => ground.batch.env,
+  remove: (ground, id) => ground.batch.run('qdel', id),
+});
+testSite({ name: 'Grid Engine over ssh', makeSite: sshSge, skip: skipWithoutSge(), more: (ground) => [faults, arrays].forEach((tests) => tests(ground)) });

@@ -1,6 +1,19 @@
 import { skipWithoutSlurm } from '../sites/slurm.ts';
+import { arrayTests } from './arrays.ts';
 import { sshSlurm } from './grounds.ts';
 import { slurmFaults } from './slurm-faults.ts';
 import { testSite } from './suite.ts';
 
-testSite({ name: 'slurm over ssh', makeSite: () => sshSlurm(), skip: skipWithoutSlurm(), more: slurmFaults });
+const arrays = arrayTests<Awaited<ReturnType<typeof sshSlurm>>>({
+  submit: 'sbatch',
+  isArray: '*--array=*',
+  refuses: { words: 'sbatch: error: Batch job submission failed: Invalid job array specification', status: 1 },
+  env: (ground) => ground.slurm.env,
+  remove: (ground, id) => ground.slurm.run('scancel', id),
+});
+testSite({
+  name: 'slurm over ssh',
+  makeSite: () => sshSlurm(),
+  skip: skipWithoutSlurm(),
+  more: (ground) => [slurmFaults, arrays].forEach((tests) => tests(ground)),
+});

@@ -9,8 +9,8 @@ import { readExit } from '../../src/jobmanager/exit-record.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 const here = (name: string): string => readFileSync(join(SRC, name), 'utf8');
-const OWN = ['records.sh', 'looking.sh', 'carrying.sh', 'sweeping.sh', 'proxies.sh'].map(
-  (name) => `jobmanager/${name}`,
+const OWN = ['records', 'submitting', 'arrays', 'looking', 'carrying', 'sweeping', 'proxies'].map(
+  (name) => `jobmanager/${name}.sh`,
 );
 const PIECES = [...OWN, 'credentials/delegate.sh'];
 const SHELLS = [['dash'], ['bash', '--posix'], ['busybox', 'sh']];

@@ -28,9 +28,9 @@ condor_submit() {
   done
   [ -f "$1" ] || fail 1 "
 ERROR: Failed to open command file ($1) (No such file or directory)"
-  new_job
-  { printf %s "$append"; cat "$1"; } >"$JOB/submit"
-  value() { sed -n "s/^$1 *= *//p" "$JOB/submit" | head -n 1; }
+  submit=$FAKE_BATCH/making/submit.$$
+  { printf %s "$append"; cat "$1"; } >"$submit"
+  value() { sed -n "s/^$1 *= *//p" "$submit" | head -n 1; }
   program=$(value executable)
   if [ -z "$program" ]; then
     printf 'Submitting job(s)'
@@ -41,10 +41,42 @@ ERROR: Failed to open command file ($1) (No such file or directory)"
     fail 1 "ERROR: I don't know about the '$(value universe)' universe."
     ;;
   esac
+  # `queue VAR, VAR from (`, an item a line, or a single job. What is in the queue is there as a whole.
+  variables=$(sed -n 's/^queue \(.*\) from ($/\1/p' "$submit" | tr ',' ' ')
+  items=$(sed '1,/^queue .* from ($/d; /^)$/,$d' "$submit")
+  [ -n "$variables" ] || items=-
+  cluster='' proc=0 made=
+  while IFS= read -r item; do
+    new_job
+    : "${cluster:=$ID}"
+    put "$JOB/element" "$cluster.$proc"
+    cp "$submit" "$JOB/submit"
+    # shellcheck disable=SC2086 # words
+    set -- $item
+    for name in $variables; do
+      sed "s/\$($name)/$1/g" "$JOB/submit" >"$JOB/submit.new"
+      mv "$JOB/submit.new" "$JOB/submit"
+      shift
+    done
+    one_job
+    made="$made $ID"
+    proc=$((proc + 1))
+  done <<END
+$items
+END
+  rm "$submit"
+  for ID in $made; do
+    JOB=$FAKE_BATCH/making/$ID
+    publish_job
+  done
+  echo "$cluster.0 - $cluster.$((proc - 1))"
+}
+one_job() {
+  value() { sed -n "s/^$1 *= *//p" "$JOB/submit" | head -n 1; }
   # New syntax: within double quotes, blanks between, single quotes around a word, either doubled where it is meant.
   # shellcheck disable=SC2016 # perl's
-  value arguments | ID=$ID perl -ne '
-    s/\$\(ClusterId\)/$ENV{ID}/g; s/\$\(ProcId\)/0/g; s/\$\(DOLLAR\)/\$/g;
+  value arguments | ID=$cluster PROC=$proc perl -ne '
+    s/\$\(ClusterId\)/$ENV{ID}/g; s/\$\(ProcId\)/$ENV{PROC}/g; s/\$\(DOLLAR\)/\$/g;
     s/^"(.*)"\n?$/$1/ or die "no new syntax"; s/""/"/g;
     my ($word, $quoted, $in, @words) = ("", 0, 0);
     my @c = split //;
@@ -62,8 +94,6 @@ ERROR: Failed to open command file ($1) (No such file or directory)"
   limit=$(sed -n 's/^periodic_remove.*JobCurrentStartDate > \([0-9]*\)).*/\1/p' "$JOB/submit")
   [ -z "$limit" ] || put "$JOB/walltime" "$limit"
   case $(value hold) in [Tt]rue) put "$JOB/state" held ;; esac
-  publish_job
-  echo "$ID.0 - $ID.0"
 }
 
 # JobStatus LastJobStatus
@@ -86,7 +116,9 @@ show_live() {
   get name
   starts=0
   [ ! -f started-at ] || starts=1
-  echo "$VALUE $1 0 $status $starts $code $host $reason"
+  tag=$VALUE
+  get element
+  echo "$tag ${VALUE%.*} ${VALUE#*.} $status $starts $code $host $reason"
 }
 condor_q() {
   case $1 in
@@ -100,7 +132,8 @@ condor_q() {
 }
 
 show_ended() {
-  case "$wanted" in *"(ClusterId == $1 && ProcId == 0)"*) ;; *) return ;; esac
+  get "$JOBS/$1/element"
+  case "$wanted" in *"(ClusterId == ${VALUE%.*} && ProcId == ${VALUE#*.})"*) ;; *) return ;; esac
   status_of "$1"
   get state
   [ "$VALUE" = ended ] || return
@@ -115,8 +148,10 @@ show_ended() {
   elif [ "$status" = 3 ]; then
     reason="via condor_rm (by user $(id -un))" by_signal=true signal=15
   fi
+  get element
+  id=$VALUE
   get name
-  echo "$1 0 $VALUE $status $last $by_signal $signal $code $reason"
+  echo "${id%.*} ${id#*.} $VALUE $status $last $by_signal $signal $code $reason"
 }
 condor_history() {
   wanted=$2
@@ -138,8 +173,9 @@ Couldn't find/remove all jobs matching constraint ($2)"
       echo "All jobs matching constraint ($2) have been marked for removal"
       ;;
     *)
-      if get "$JOBS/${1%.0}/state" && [ -n "$VALUE" ] && [ "$VALUE" != ended ]; then
-        remove_job "${1%.0}" "$(id -un)"
+      dir=$(cd "$JOBS" && grep -lxF "$1" -- */element 2>/dev/null) && dir=${dir%/element}
+      if get "$JOBS/$dir/state" && [ -n "$VALUE" ] && [ "$VALUE" != ended ]; then
+        remove_job "$dir" "$(id -un)"
         echo "Job $1 marked for removal"
       else
         fail 1 "

@@ -29,16 +29,31 @@ Usage: bsub [options] command [arguments]" ;;
     esac
     shift
   done
-  new_job
-  { echo "LSB_JOBID=$ID && export LSB_JOBID"; cat; } >"$JOB/start.sh"
-  put "$JOB/name" "$name"
-  # A minute is three seconds here.
-  [ -z "$minutes" ] || put "$JOB/walltime" "$((minutes * 3))"
-  [ -z "$held" ] || put "$JOB/state" held
-  publish_job
-  echo "Job <$ID> is submitted to default queue <$queue>."
+  text=$(cat)
+  count='' array='' index=1
+  case $name in *'[1-'*']') count=${name##*-} && count=${count%]} && name=${name%\[*} ;; esac
+  while [ "$index" -le "${count:-1}" ]; do
+    new_job
+    [ -z "$count" ] || put "$JOB/element" "${array:=$ID}[$index]"
+    {
+      echo "LSB_JOBID=${array:-$ID} LSB_JOBINDEX=$((count ? index : 0)) && export LSB_JOBID LSB_JOBINDEX"
+      printf '%s\n' "$text"
+    } >"$JOB/start.sh"
+    put "$JOB/name" "$name${count:+[$index]}"
+    # A minute is three seconds here.
+    [ -z "$minutes" ] || put "$JOB/walltime" "$((minutes * 3))"
+    [ -z "$held" ] || put "$JOB/state" held
+    publish_job
+    index=$((index + 1))
+  done
+  echo "Job <${array:-$ID}> is submitted to default queue <$queue>."
 }
 
+find_job() { # $1 an id as the user writes it: sets FOUND, the directory's name, empty where there is none
+  FOUND=$1
+  case $FOUND in *'['*) FOUND=$(cd "$JOBS" && grep -lxF "$FOUND" -- */element 2>/dev/null) && FOUND=${FOUND%/element} ;; esac
+  [ -n "$FOUND" ] && [ -d "$JOBS/$FOUND" ] || FOUND=
+}
 describe() { # $1 id: sets stat, code, host, reason, why
   cd "$JOBS/$1" || return
   code=- host=- reason=- why=-
@@ -66,9 +81,12 @@ describe() { # $1 id: sets stat, code, host, reason, why
 }
 row() {
   describe "$1"
+  number=$1
+  get element && [ -z "$VALUE" ] || number=${VALUE%%\[*}
+  get name
   case $format in
-    *pend_reason*) echo "$VALUE|$1|$stat|$code|$host|$reason|$why" ;;
-    *) echo "$VALUE|$1|$stat" ;;
+    *pend_reason*) echo "$VALUE|$number|$stat|$code|$host|$reason|$why" ;;
+    *) echo "$VALUE|$number|$stat" ;;
   esac
 }
 bjobs() {
@@ -91,16 +109,18 @@ bjobs() {
 bkill() {
   [ "$1" != -s ] || shift 2
   status=0
-  for id; do
-    if [ ! -d "$JOBS/$id" ]; then
-      echo "Job <$id>: No matching job found" >&2
+  for word; do
+    find_job "$word"
+    id=$FOUND
+    if [ -z "$id" ]; then
+      echo "Job <$word>: No matching job found" >&2
       status=255
     elif get "$JOBS/$id/state" && [ "$VALUE" = ended ]; then
-      echo "Job <$id>: Job has already finished" >&2
+      echo "Job <$word>: Job has already finished" >&2
       status=255
     else
       remove_job "$id" "$(id -un)"
-      echo "Job <$id> is being terminated"
+      echo "Job <$word> is being terminated"
     fi
   done
   exit "$status"
@@ -109,11 +129,13 @@ bkill() {
 bacct() {
   shift
   printf '\nAccounting information about jobs that are: \n  - submitted by all users.\n  - completed normally or exited\n'
-  for id; do
-    describe "$id"
+  for word; do
+    find_job "$word"
+    [ -n "$FOUND" ] || continue
+    describe "$FOUND"
     [ "$stat" = DONE ] || [ "$stat" = EXIT ] || continue
     printf -- '------------------------------------------------------------------------------\n\n'
-    printf 'Job <%s>, Job Name <%s>, User <%s>, Project <default>,\n                     Status <%s>, Queue <normal>\n' "$id" "$VALUE" "$(id -un)" "$stat"
+    printf 'Job <%s>, Job Name <%s>, User <%s>, Project <default>,\n                     Status <%s>, Queue <normal>\n' "$word" "$VALUE" "$(id -un)" "$stat"
     word=exit
     [ "$stat" = EXIT ] || word='done'
     [ "$reason" != - ] || reason="exit code $code"

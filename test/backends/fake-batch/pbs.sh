@@ -9,13 +9,14 @@ fail() { # $1 status, $2 words
 }
 
 qsub() {
-  name='' walltime='' held='' begin='' args=$*
+  name='' walltime='' held='' begin='' count='' args=$*
   while [ $# -gt 0 ]; do
     case $1 in
       --version) echo 'pbs_version = 23.06.06' && exit ;;
       -f | -z) ;;
       -h) held=1 ;;
       -N) name=$2 && shift ;;
+      -J) count=${2#1-} && shift ;;
       -a) begin=$(($(date -d "$(echo "$2" | sed 's/\(....\)\(..\)\(..\)\(..\)\(..\).\(..\)/\1-\2-\3 \4:\5:\6/')" +%s) - $(date +%s))) && shift ;;
       -q)
         [ "$2" = workq ] || fail 170 'qsub: Unknown queue'
@@ -40,15 +41,25 @@ qsub() {
 usage: qsub [-a date_time] [-A account_string] [-c interval]" ;; esac
   [ ${#name} -le 230 ] || fail 2 'qsub: Job name is too long '
   [ -f "$1" ] || fail 1 'qsub: script file:: No such file or directory'
-  new_job
-  { echo "PBS_JOBID=$ID.pbshead && export PBS_JOBID"; cat "$1"; } >"$JOB/start.sh"
-  put "$JOB/name" "$name"
-  put "$JOB/args" "$args"
-  [ -z "$walltime" ] || put "$JOB/walltime" "$walltime"
-  [ -z "$begin" ] || put "$JOB/begin" "$begin"
-  [ -z "$held" ] || put "$JOB/state" held
-  publish_job
-  echo "$ID.pbshead"
+  array=
+  index=1
+  while [ "$index" -le "${count:-1}" ]; do
+    new_job
+    [ -z "$count" ] || put "$JOB/element" "${array:=$ID}[$index]"
+    full=${count:+$array[$index]}
+    {
+      echo "PBS_JOBID=${full:-$ID}.pbshead PBS_ARRAY_INDEX=$index && export PBS_JOBID PBS_ARRAY_INDEX"
+      cat "$1"
+    } >"$JOB/start.sh"
+    put "$JOB/name" "$name"
+    put "$JOB/args" "$args"
+    [ -z "$walltime" ] || put "$JOB/walltime" "$walltime"
+    [ -z "$begin" ] || put "$JOB/begin" "$begin"
+    [ -z "$held" ] || put "$JOB/state" held
+    publish_job
+    index=$((index + 1))
+  done
+  if [ -n "$count" ]; then echo "$array[].pbshead"; else echo "$ID.pbshead"; fi
 }
 
 attribute() { # $1 name, $2 value: long ones go on in the next line, after a tab
@@ -63,12 +74,33 @@ attribute() { # $1 name, $2 value: long ones go on in the next line, after a tab
     print }'
 }
 
+find_job() { # $1 an id as the user writes it: sets FOUND, the directory's name, empty where there is none
+  FOUND=${1%.pbshead}
+  case $FOUND in *'['*) FOUND=$(cd "$JOBS" && grep -lxF "$FOUND" -- */element 2>/dev/null) && FOUND=${FOUND%/element} ;; esac
+  [ -n "$FOUND" ] && [ -d "$JOBS/$FOUND" ] || FOUND=
+}
+parent() { # $1 the id of an array's first element
+  get "$JOBS/$1/element"
+  echo "Job Id: ${VALUE%%\[*}[].pbshead"
+  get "$JOBS/$1/name"
+  attribute Job_Name "$VALUE"
+  attribute job_state B
+  attribute substate 70
+  attribute array True
+  echo
+}
 describe() { # $1 id
   cd "$JOBS/$1" || return
+  get element
+  full_id=${VALUE:-$1}
+  if [ -n "$VALUE" ]; then
+    case $VALUE in *'[1]') parent "$1" && cd "$JOBS/$1" ;; esac
+    [ -n "$subjobs" ] || return
+  fi
   get state && state=$VALUE
   get removed && removed=$VALUE
   get name
-  echo "Job Id: $1.pbshead"
+  echo "Job Id: $full_id.pbshead"
   attribute Job_Name "$VALUE"
   attribute Job_Owner "$(id -un)@pbshead"
   run='Job run at Fri Nov 20 at 23:30 on (pbshead:ncpus=1)' comment='' exit='' substate=''
@@ -78,7 +110,7 @@ describe() { # $1 id
     held) attribute job_state H && substate=20 comment="Job held by $(id -un) on Fri Nov 20 23:29:50 2026" ;;
     running) attribute job_state R && substate=42 comment=$run && attribute exec_host pbshead/0 ;;
     ended)
-      attribute job_state F
+      attribute job_state "$(ended_state "$full_id")"
       if [ -z "$exit" ]; then
         substate=91
       else
@@ -103,13 +135,30 @@ describe() { # $1 id
   get args && attribute Submit_arguments "$VALUE"
   echo
 }
-live() { get "$JOBS/$1/state" && [ "$VALUE" = ended ] || describe "$1"; }
+# X: an element that is over while others of its array are not.
+ended_state() {
+  case $1 in *'['*) ;; *) echo F && return ;; esac
+  for id in $(cd "$JOBS" && grep -lF "${1%%\[*}[" -- */element); do
+    get "$JOBS/${id%/element}/state"
+    [ "$VALUE" = ended ] || { echo X && return; }
+  done
+  echo F
+}
+live() {
+  get "$JOBS/$1/state"
+  if [ "$VALUE" = ended ]; then
+    get "$JOBS/$1/element"
+    [ -n "$VALUE" ] && [ "$(ended_state "$VALUE")" = X ] || return 0
+  fi
+  describe "$1"
+}
 
 qstat() {
-  history='' full='' server='' status=0
+  history='' full='' server='' subjobs='' status=0
   while [ $# -gt 0 ]; do
     case $1 in
       -x) history=1 ;;
+      -t) subjobs=1 ;;
       -f) full=1 ;;
       -B) server=1 ;;
       *) break ;;
@@ -119,6 +168,7 @@ qstat() {
   if [ -n "$server" ]; then
     echo 'Server: pbshead'
     echo '    server_state = Active'
+    echo '    max_array_size = 10000'
     exit
   fi
   [ -n "$full" ] || fail 2 'qstat: conflicting options.'
@@ -127,12 +177,13 @@ qstat() {
     exit
   fi
   for word; do
-    id=${word%.pbshead}
-    if [ ! -d "$JOBS/$id" ]; then
-      echo "qstat: Unknown Job Id $id.pbshead" >&2
+    find_job "$word"
+    id=$FOUND
+    if [ -z "$id" ]; then
+      echo "qstat: Unknown Job Id $word" >&2
       status=153
     elif [ -z "$history" ] && get "$JOBS/$id/state" && [ "$VALUE" = ended ]; then
-      echo "qstat: $id.pbshead Job has finished, use -x or -H to obtain historical job information" >&2
+      echo "qstat: $word Job has finished, use -x or -H to obtain historical job information" >&2
       status=35
     else
       describe "$id"
@@ -144,12 +195,13 @@ qstat() {
 qdel() {
   status=0
   for word; do
-    id=${word%.pbshead}
-    if [ ! -d "$JOBS/$id" ]; then
-      echo "qdel: Unknown Job Id $id.pbshead" >&2
+    find_job "$word"
+    id=$FOUND
+    if [ -z "$id" ]; then
+      echo "qdel: Unknown Job Id $word" >&2
       status=153
     elif get "$JOBS/$id/state" && [ "$VALUE" = ended ]; then
-      echo "qdel: Job has finished $id.pbshead" >&2
+      echo "qdel: Job has finished $word" >&2
       status=35
     else
       remove_job "$id" "$(id -un)"

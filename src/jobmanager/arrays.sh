@@ -1,0 +1,117 @@
+# Gryphus: attempts that are alike go to the batch system as the elements of one array. Part of jobmanager.sh.
+#
+# A group is a directory groups/TAG, TAG the first element's own with `.a` at the end, and so unique for ever. Its file `map`
+# has a line `KEY N` for each element, by its index from 1, and a last line `end`. It is written before the submit: whatever
+# became of the answer, TAG and an index in the queue say whose element it is, and the wrapper finds out who it is.
+
+ARRAY_LIMIT=
+# $1: words KEY:N, $2: most of them in one group. Those of one cluster whose submit words are the same, two or more, make
+# a group. Sets ARRAYS (their tags) and ALONE (the words left).
+make_groups() {
+  [ -n "$ARRAY_LIMIT" ] || find_array_limit
+  most=$2
+  [ "$ARRAY_LIMIT" -ge "$most" ] || most=$ARRAY_LIMIT
+  [ "$most" -ge 2 ] || return 0
+  # shellcheck disable=SC2046 # keys have no blanks
+  LC_ALL=C awk -v "words=$1" -v "most=$most" '
+    BEGIN { count = split(words, word, " "); for (i = 1; i <= count; i++) { split(word[i], p, ":"); key[i] = p[1]; n[i] = p[2] } }
+    FNR == 1 { split(FILENAME, part, "/"); at = part[2]; words_of[at] = ""; more = 1 }
+    !more { next }
+    /^submit / { words_of[at] = words_of[at] $0 "\n"; next }
+    !/^prepared / { more = 0 }
+    END {
+      for (i = 1; i <= count; i++) {
+        cluster = key[i]
+        sub(/\.[0-9]+\.[0-9]+$/, "", cluster)
+        kind = cluster "\n" words_of[key[i]]
+        if (!(kind in open) || size[open[kind]] >= most) { open[kind] = i; size[i] = 0 }
+        first[i] = open[kind]
+        size[first[i]]++
+        next_[last[first[i]]] = i
+        last[first[i]] = i
+      }
+      for (i = 1; i <= count; i++) {
+        if (first[i] != i) continue
+        tag = size[i] > 1 ? "gryphus." key[i] "." n[i] ".a" : "-"
+        for (j = i; j; j = next_[j]) print tag, key[j], n[j]
+      }
+    }' $(for word in $1; do echo "jobs/${word%:*}/spec"; done) >|"$T/plan"
+  ARRAYS=$(LC_ALL=C awk '$1 != "-" && !($1 in seen) { seen[$1] = 1; print $1 }' "$T/plan")
+  [ -n "$ARRAYS" ] || return 0
+  # shellcheck disable=SC2086 # tags have no blanks
+  (cd groups && mkdir $ARRAYS)
+  LC_ALL=C awk '
+    function done() { if (file != "") { print "end" > file; close(file) } }
+    $1 == "-" { next }
+    { if ($1 != tag) { done(); tag = $1; file = "groups/" tag "/map" } print $2, $3 > file }
+    END { done() }' "$T/plan"
+  ALONE=$(LC_ALL=C awk '$1 == "-" { print $2 ":" $3 }' "$T/plan")
+} 2>/dev/null
+
+# One submit command for the group $1.
+submit_group() {
+  TAG=$1
+  # shellcheck disable=SC2046 # keys and numbers
+  set -- $(cat "groups/$1/map" 2>/dev/null)
+  # Cut short by a full disk it was never submitted; its attempts are found missing, and submitted again.
+  eval "[ \"\${$#-}\" = end ]" || return 0
+  crash_point jm.submit-before
+  ID=
+  # shellcheck disable=SC2031
+  with_words "$1" backend_submit_array "$TAG" "$((($# - 1) / 2))" 2>|"$T/said.$WORKER"
+  status=$?
+  crash_point jm.submit-after
+  ID=${ID##*"$NL"}
+  if [ "$status" -eq 0 ] && [ -n "$ID" ]; then
+    index=1
+    while [ $# -gt 1 ]; do
+      # What is no id is kept as it is.
+      ELEMENT=$ID
+      backend_element "$ID" "$index"
+      printf '%s\n' "$ELEMENT" >"jobs/$1/id.$2"
+      crash_point jm.submit-saved
+      say "sent $1 $2 $ELEMENT"
+      index=$((index + 1))
+      shift 2
+    done
+    return 0
+  fi
+  # shellcheck disable=SC2031
+  said=$(cat "$T/said.$WORKER")
+  # shellcheck disable=SC2031
+  word=$(encoded <"$T/said.$WORKER")
+  while [ $# -gt 1 ]; do
+    printf '%s\n%s\n' "$status" "$said" >|"jobs/$1/refused.$2"
+    say "refused $1 $2 $status $word $TAG"
+    shift 2
+  done
+}
+
+# Standard input, where each TAG[INDEX] of a group has become its element's own tag. Slurm prints [N/A] after any other.
+elements() {
+  LC_ALL=C awk '
+    function load(tag, file, line, part, n) {
+      loaded[tag] = 1
+      file = "groups/" tag "/map"
+      while ((getline line < file) > 0) if (split(line, part, " ") == 2) element[tag "[" ++n "]"] = "gryphus." part[1] "." part[2]
+      close(file)
+    }
+    index($0, "[N/A]") { sub(/\[N\/A\]/, "") }
+    index($0, ".a[") && match($0, /gryphus\.[A-Za-z0-9._-]+\.a\[[0-9]+\]/) {
+      word = substr($0, RSTART, RLENGTH)
+      tag = word
+      sub(/\[.*/, "", tag)
+      if (!(tag in loaded)) load(tag)
+      if (word in element) $0 = substr($0, 1, RSTART - 1) element[word] substr($0, RSTART + RLENGTH)
+    }
+    { print }'
+}
+
+# Groups of which nothing is here any more; their last elements may lie in the queue for a while.
+sweep_groups() {
+  # shellcheck disable=SC2044,SC2013 # tags have no blanks
+  for map in $(find groups -name map -mtime +0); do
+    for word in $(cat "$map"); do [ ! -d "jobs/$word" ] || continue 2; done
+    rm -rf "${map%/map}"
+  done
+} 2>/dev/null

@@ -1,0 +1,102 @@
+# Gryphus: submissions. Part of jobmanager.sh.
+
+# Body: words `KEY:N`. N = 0: the present submission, or the first. N > 0: submission N, after N - 1 was buried.
+# $2: most attempts in one submit command. Answers for each key: `sent KEY N ID`, `refused KEY N STATUS WORDS GROUP`
+# (GROUP: all that one command was about, or -), `was-refused KEY N STATUS WORDS`, `have KEY N FLAGS ID`, `taken KEY N`,
+# `gone KEY`, `withdrawn KEY`, `failed KEY`.
+do_commit() {
+  todo=
+  for word in $(head -c "$1"); do
+    key=${word%:*} n=${word##*:}
+    is_key "$key" || continue
+    if [ ! -f "jobs/$key/spec" ]; then
+      say "gone $key"
+    elif [ -e "jobs/$key/cancelled" ]; then
+      say "withdrawn $key"
+    else
+      current "$key"
+      [ "$n" -gt 0 ] || n=$((CURRENT > 0 ? CURRENT : 1))
+      if [ "$n" -le "$CURRENT" ]; then
+        say_submission "$key" "$CURRENT"
+      elif [ "$CURRENT" -gt 0 ] && ! bury "$key" "$CURRENT" lost; then
+        say "taken $key $CURRENT"
+      elif printf '%s %s\n' "$HOST" "$$" >"jobs/$key/intent.$((CURRENT + 1))"; then
+        todo="$todo $key:$((CURRENT + 1))"
+      else
+        say "failed $key"
+      fi
+    fi
+  done 2>/dev/null
+  [ -n "$todo" ] || return 0
+  ARRAYS=
+  ALONE=$todo
+  [ "$2" -lt 2 ] || ! command -v backend_submit_array >/dev/null || make_groups "$todo" "$2"
+  # The promise is on the disk before it is given.
+  # shellcheck disable=SC2046 # keys have no blanks
+  [ -z "$SYNC" ] || sync $(
+    for word in $todo; do echo "jobs/${word%:*}/spec jobs/${word%:*}/intent.${word##*:}"; done
+    for tag in $ARRAYS; do echo "groups/$tag/map"; done
+  ) 2>/dev/null
+  crash_point jm.commit-intended
+  [ -z "$ARRAYS" ] || in_parallel "$ARRAYS" "$PARALLEL_SUBMITS" submit_group
+  [ -z "$ALONE" ] || backend_submit_all "$ALONE"
+  crash_point jm.commit-submitted
+}
+
+say_submission() { # $1 key, $2 n
+  batch_id='' flags=-
+  [ -f "jobs/$1/id.$2" ] && IFS= read -r batch_id <"jobs/$1/id.$2"
+  [ -d "jobs/$1/run.lock.$2" ] && flags=locked
+  [ -f "jobs/$1/run.lock.$2" ] && flags=buried
+  [ -f "jobs/$1/refused.$2" ] && { say "was-refused $1 $2 $(refusal "$1" "$2")" && return; }
+  say "have $1 $2 $flags $batch_id"
+}
+
+refusal() { # of submission $2 of $1: its status, and its words in one
+  {
+    IFS= read -r status
+    say "$status $(encoded)"
+  } <"jobs/$1/refused.$2"
+}
+
+# Calls $2 and what follows with the submit words of $1 after them.
+with_words() {
+  spec=jobs/$1/spec
+  shift
+  while IFS= read -r line; do
+    case $line in
+      'prepared '*) continue ;;
+      'submit '*) line=${line#submit } ;;
+      *) break ;;
+    esac
+    case $line in *\\*) line=$(printf '%b.' "$line") && line=${line%.} ;; esac
+    set -- "$@" "$line"
+  done <"$spec"
+  "$@"
+}
+
+# One submit command, of the word KEY:N. The backend's part is handed the spec's submit words and sets ID.
+submit_one() {
+  key=${1%:*} n=${1##*:}
+  # shellcheck disable=SC2034 # the backend's to use
+  TAG=gryphus.$key.$n
+  crash_point jm.submit-before
+  ID=
+  # shellcheck disable=SC2031
+  with_words "$key" backend_submit "$key" "$n" 2>|"$T/said.$WORKER"
+  status=$?
+  crash_point jm.submit-after
+  if [ "$status" -eq 0 ] && [ -n "$ID" ]; then
+    ID=${ID##*"$NL"}
+    printf '%s\n' "$ID" >"jobs/$key/id.$n"
+    crash_point jm.submit-saved
+    say "sent $key $n $ID"
+  else
+    {
+      say "$status"
+      # shellcheck disable=SC2031
+      cat "$T/said.$WORKER"
+    } >|"jobs/$key/refused.$n"
+    say "refused $key $n $(refusal "$key" "$n") -"
+  fi
+}
