@@ -33,6 +33,10 @@ export async function openSite(record: SiteRecord, { agent, prompt, paths }: Ope
       scratch: `${(record.scratch ?? '~/.gryphus').replace(/\/+$/, '')}/${record.name}`,
       // As HTCondor, which asks a job of the scheduler universe to end and leaves it its time: a DAG has a final node.
       ...(record === SCHEDULER_SITE ? { killAfter: Number.POSITIVE_INFINITY, giveUp: 1000 } : {}),
+      // Plain processes are no batch system that could be asked too often.
+      ...(record.batch === 'fork'
+        ? {}
+        : { lookMin: record.limits.pollMin * 1000, lookMax: record.limits.pollMax * 1000 }),
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),
     },
   });

@@ -36,8 +36,10 @@ export async function cancel(
   while (left.length > 0) {
     const over = new Set<AttemptKey>();
     if (ask) for (const batch of batches(left, 200)) await send(site, batch, how, over, outcomes);
+    if (ask) looker.hurry();
     ask = false;
-    await looker.look({ queue: true });
+    // What ends with a record says so by itself.
+    await looker.look({ queue: looker.due <= 0 });
     for (const key of left) if (isOver(site, key)) over.add(key);
     await forget(
       site,

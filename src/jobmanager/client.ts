@@ -40,6 +40,9 @@ export interface JobManagerOptions {
   readonly parallelSubmits?: number;
   /** Attempts in one submit command, default 1000, where the batch system has arrays; 1: each by itself. */
   readonly arrayLimit?: number;
+  /** Milliseconds: the queue is asked no more often, and no more rarely. */
+  readonly lookMin?: number;
+  readonly lookMax?: number;
   /** Seconds that a prepared attempt waits for its commit (default an hour), and unused content stays (a day). */
   readonly commitWithin?: number;
   readonly cacheFor?: number;
@@ -115,7 +118,12 @@ class ShellSite implements JobManagerSite {
       arrays: options.arrayLimit ?? (backend.arrays ? 1000 : 1),
       listAgain: () => this.#looker.listAgain(),
     };
-    this.#looker = new Looker(this.#site);
+    const { lookAgain, lookEvery } = backend.patience;
+    const soonest = Math.max(lookAgain, options.lookMin ?? 0);
+    this.#looker = new Looker(this.#site, {
+      soonest,
+      latest: Math.max(soonest, Math.min(lookEvery, options.lookMax ?? lookEvery)),
+    });
   }
 
   async describe(): Promise<SiteFacts> {

@@ -33,7 +33,8 @@ export interface Entry {
   /** Good answers of the queue without its present submission, in a row, and the first of them. */
   looksWithout: number;
   missingSince: number;
-  /** What the accounting said: a verdict, or that it knows nothing. */
+  /** How often the accounting was asked, and what it said: a verdict, or that it knows nothing. */
+  asked: number;
   account: Account | 'nothing' | undefined;
   report: Report | undefined;
   /** Grows over the whole view: the change of `report` that the caller has or has not seen. */
@@ -64,6 +65,7 @@ export function nothingKnown() {
     owner: undefined,
     exit: undefined,
     second: undefined,
+    asked: 0,
     account: undefined,
     report: undefined,
   };

@@ -17,6 +17,8 @@ export interface Judgement {
 
 /** Submissions of one attempt that ended before they started, before that is called the site's fault. */
 const MOST_LOST = 3;
+/** When the accounting is asked about what is gone from the queue, milliseconds after it was missed. */
+const ACCOUNT_MS: readonly number[] = [0, 2000, 8000];
 /** An exit record that says more than the queue's verdict is usually there within this time. */
 const RECORD_MS = 3000;
 
@@ -72,13 +74,16 @@ function judgeStarted(
   if (line === undefined) {
     // Whom we told to end leaves no record where the batch system kills at once; nobody waits for one.
     const lag = entry.cancelled ? Math.min(RECORD_MS, patience.lag) : patience.lag;
-    if (entry.looksWithout < 2 || now - entry.missingSince < lag) {
-      return { ...running(entry, line), deed: 'look', restless: true };
-    }
-    if (backend.accounts && entry.account === undefined && askable(entry)) {
+    const missing = now - entry.missingSince;
+    if (entry.looksWithout < 2) return { ...running(entry, line), deed: 'look', restless: true };
+    const known = typeof entry.account === 'object' && entry.account.by !== 'itself' ? entry.account : undefined;
+    const ask = backend.accounts && typeof entry.account !== 'object' && askable(entry);
+    if (ask && (missing >= lag ? entry.account === undefined : missing >= (ACCOUNT_MS[entry.asked] ?? lag))) {
       return { ...running(entry, line), deed: 'account', restless: true };
     }
-    const known = typeof entry.account === 'object' && entry.account.by !== 'itself' ? entry.account : undefined;
+    if (missing < (known === undefined ? lag : Math.min(RECORD_MS, lag))) {
+      return { ...running(entry, line), deed: 'look', restless: true };
+    }
     const words = known?.words ?? 'it is gone from the queue and left no exit status';
     return bySite(entry, causeOf(known?.by ?? 'itself'), words);
   }

@@ -9,6 +9,19 @@ import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 /** Most bytes of one stream in one answer. */
 const CHUNK = 256 * 1024;
 
+/** After a change the queue is asked again after so many times the shortest time. */
+const QUICK = 3;
+/** A quiet queue is asked rarer by half as much again each time. */
+const SLOWER = 1.5;
+
+/** Milliseconds. */
+export interface LookPace {
+  /** Between two looks at the queue, when something is in doubt or changed just now. */
+  readonly soonest: number;
+  /** When nothing happens. */
+  readonly latest: number;
+}
+
 export interface LookResult {
   readonly chunks: readonly Chunk[];
   /** Why the batch system gave no good answer; undefined where it did, or was not asked. */
@@ -18,6 +31,8 @@ export interface LookResult {
 /** Looks at the site again and again: which answers were taken in, which events are still to be acknowledged. */
 export class Looker {
   readonly #site: SiteContext;
+  readonly #pace: LookPace;
+  #every: number;
   #acks: string[] = [];
   #generation = 0;
   #listed = false;
@@ -25,8 +40,10 @@ export class Looker {
   #troubled = false;
   readonly #asked = new Set<string>();
 
-  constructor(site: SiteContext) {
+  constructor(site: SiteContext, pace: LookPace) {
     this.#site = site;
+    this.#pace = pace;
+    this.#every = pace.latest;
   }
 
   /** Everything is listed at the next look. */
@@ -34,12 +51,15 @@ export class Looker {
     this.#listed = false;
   }
 
+  /** Something was done that the queue will show. */
+  hurry(): void {
+    this.#every = this.#pace.soonest;
+  }
+
   /** Milliseconds until the queue should be asked again. */
   get due(): number {
-    const { patience } = this.#site.backend;
     const soon = this.#troubled || this.#site.view.inDoubt;
-    const every = soon ? patience.lookAgain : patience.lookEvery;
-    return this.#lookedAt + every - this.#site.now();
+    return this.#lookedAt + (soon ? this.#pace.soonest : this.#every) - this.#site.now();
   }
 
   /** One exchange, and what the answer asks for: burying, accounting, taking strays out of the queue. */
@@ -51,6 +71,7 @@ export class Looker {
     const acks = this.#acks;
     const follow = (options.follow ?? []).map(({ key, stdout, stderr }) => `${key}:${stdout}:${stderr}`);
     const generation = session.generation;
+    const before = view.change;
     const body = words([...acks.map((name) => `ack:${name}`), ...follow]);
     const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, CHUNK]);
     this.#acks = view.take(answer, now());
@@ -63,6 +84,8 @@ export class Looker {
     this.#listed = (list || this.#generation === generation) && session.generation === generation;
     this.#generation = generation;
     await this.#act(view.judge(now()));
+    if (view.change !== before) this.#every = Math.min(this.#pace.latest, QUICK * this.#pace.soonest);
+    else if (queue) this.#every = Math.min(this.#pace.latest, this.#every * SLOWER);
     return { chunks: chunksOf(answer), queueError: error };
   }
 

@@ -84,6 +84,7 @@ export class View {
       if ((entry.owner?.batchId ?? entry.batchId) !== id) continue;
       // An id is given again; the directory in the accounting says whose job it was.
       if (account !== 'nothing' && account.key !== undefined && account.key !== entry.key) continue;
+      if (account === 'nothing') entry.asked += 1;
       if (typeof entry.account !== 'object') entry.account = account;
       this.#dirty.add(entry);
     }

@@ -61,9 +61,7 @@ ${script}
     const goFile = (keys: readonly AttemptKey[]): string => join(ground().scratch, `go.${keys[0]}`);
     /** Jobs that wait for a file, and exit with their number. */
     const waiting = (keys: readonly AttemptKey[]): AttemptSpec[] =>
-      keys.map((key, i) =>
-        ledgerJob(ground(), key, `while [ ! -e '${goFile(keys)}' ]; do sleep 0.1; done; exit ${i}`),
-      );
+      keys.map((key, i) => ledgerJob(ground(), key, `while [ ! -e '${goFile(keys)}' ]; do sleep 0.1; done; exit ${i}`));
     const running = async (watch: Watch, keys: readonly AttemptKey[]): Promise<string[]> => {
       const ids: string[] = [];
       for (const key of keys) {
@@ -119,7 +117,10 @@ ${script}
       const LOST: readonly (readonly [string, string])[] = [
         ['is submitted, then fails without a word', '"$REAL" "$@" >/dev/null; exit 1'],
         ['is submitted, then prints garbage', '"$REAL" "$@" >/dev/null; echo "Welcome to the cluster!"'],
-        ['appears later', 'once && { (sleep 3; "$REAL" "$@") >/dev/null 2>&1 & exit 1; }; exec "$REAL" "$@"'],
+        [
+          'appears later',
+          'once && { exec 3<&0; (sleep 3; "$REAL" "$@" <&3) >/dev/null 2>&1 & exit 1; }; exec "$REAL" "$@"',
+        ],
         ['is not submitted, and nothing is said', 'once && exit 0; exec "$REAL" "$@"'],
       ];
       it.each(some(LOST, 2))(

@@ -64,7 +64,10 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
         ['it submits, then prints garbage', '"$REAL" "$@" >/dev/null; echo "Welcome to the cluster!"'],
         ['it submits and is killed', '"$REAL" "$@" >/dev/null; kill -9 $$'],
         ['it prints nothing and does nothing', 'once && exit 0; exec "$REAL" "$@"'],
-        ['the job appears later', 'once && { (sleep 3; "$REAL" "$@") >/dev/null 2>&1 & exit 1; }; exec "$REAL" "$@"'],
+        [
+          'the job appears later',
+          'once && { exec 3<&0; (sleep 3; "$REAL" "$@" <&3) >/dev/null 2>&1 & exit 1; }; exec "$REAL" "$@"',
+        ],
       ])(
         '%s',
         async (_, script) => {

@@ -19,4 +19,8 @@ const arrays = arrayTests<BatchGround<FakeBatch>>({
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('condor_rm', id),
 });
-testSite({ name: 'HTCondor commands over ssh', makeSite: sshCondor, more: (ground) => [faults, arrays].forEach((tests) => tests(ground)) });
+testSite({
+  name: 'HTCondor commands over ssh',
+  makeSite: sshCondor,
+  more: (ground) => [faults, arrays].forEach((tests) => tests(ground)),
+});

@@ -20,4 +20,8 @@ const arrays = arrayTests<BatchGround<FakeBatch>>({
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('bkill', id),
 });
-testSite({ name: "LSF's commands over ssh", makeSite: sshLsf, more: (ground) => [faults, arrays].forEach((tests) => tests(ground)) });
+testSite({
+  name: "LSF's commands over ssh",
+  makeSite: sshLsf,
+  more: (ground) => [faults, arrays].forEach((tests) => tests(ground)),
+});

@@ -24,4 +24,8 @@ const arrays = arrayTests<BatchGround<FakeBatch>>({
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('qdel', id),
 });
-testSite({ name: 'OpenPBS commands over ssh', makeSite: sshPbs, more: (ground) => [faults, arrays].forEach((tests) => tests(ground)) });
+testSite({
+  name: 'OpenPBS commands over ssh',
+  makeSite: sshPbs,
+  more: (ground) => [faults, arrays].forEach((tests) => tests(ground)),
+});

@@ -24,4 +24,9 @@ const arrays = arrayTests<BatchGround<Sge>>({
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('qdel', id),
 });
-testSite({ name: 'Grid Engine over ssh', makeSite: sshSge, skip: skipWithoutSge(), more: (ground) => [faults, arrays].forEach((tests) => tests(ground)) });
+testSite({
+  name: 'Grid Engine over ssh',
+  makeSite: sshSge,
+  skip: skipWithoutSge(),
+  more: (ground) => [faults, arrays].forEach((tests) => tests(ground)),
+});

@@ -176,6 +176,22 @@ describe('what a site says of an attempt', () => {
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'vanished' } });
   });
 
+  it('believes the accounting of what is gone from the queue within seconds', () => {
+    const s = scene();
+    s.committed();
+    s.say(...queue(line('RUNNING|n1|None')), `event ${KEY}.1.s ${OWNER}`);
+    s.say(...queue(`- gryphus.${KEY}.1 12`));
+    s.say(...queue());
+    expect(s.say(...queue()).deeds.has('account')).toBe(true);
+    // It lags behind the queue, and is not asked at each look.
+    s.view.accountFor('12', 'nothing');
+    expect(s.pass(1000).has('account')).toBe(false);
+    expect(s.pass(1000).has('account')).toBe(true);
+    s.view.accountFor('12', { id: '12', by: 'cancelled', words: 'failed 100', key: KEY });
+    s.pass(1500);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'cancelled' } });
+  });
+
   it('asks the accounting before it says that a started job vanished', () => {
     const s = scene();
     s.committed();
