@@ -1,16 +1,18 @@
-import * as z from 'zod';
+import { DAEMON, type Daemon, daemonsOnDisk, SCHEDULER } from '../config/daemon-files.ts';
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
-import { openQueue, type Queue, stopRedis } from '../queue/api.ts';
+import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { runningScheduler } from './daemon.ts';
 import type { DaemonStatus, Totals } from './types.ts';
 
-const MANAGER = z.object({ pid: z.number(), started: z.string(), since: z.number() });
 const PREFIX = 'gm:';
-/** How long a daemon may take to end in order, milliseconds. */
+/** How long a daemon may take to end in order, milliseconds; without its queue there is nothing that it could put in order. */
 const PATIENCE_MS = 20_000;
+const PATIENCE_WITHOUT_QUEUE_MS = 2_000;
+
+type Manager = Daemon & { readonly identity: string };
 
 export async function daemonStatus(queue: Queue, paths: Paths, totals: () => Promise<Totals>): Promise<DaemonStatus> {
   const scheduler = await runningScheduler(queue);
@@ -20,15 +22,28 @@ export async function daemonStatus(queue: Queue, paths: Paths, totals: () => Pro
     ...(scheduler ? { pid: scheduler.pid, since: scheduler.since } : {}),
     home: paths.stateDir,
     redis: (process.env['REDIS_URL'] ?? settings['redis.url']) === undefined ? 'up' : 'external',
-    managers: (await managers(queue)).map(({ identity, pid, since }) => ({ identity, pid, since })),
+    managers: (await managersOf(queue)).map(shown),
     totals: await totals(),
+  };
+}
+
+/** What can be said without the queue. */
+export async function statusWithoutQueue(paths: Paths): Promise<DaemonStatus> {
+  const external = await isExternal(paths);
+  const { scheduler, managers } = onDisk(paths);
+  return {
+    running: scheduler !== undefined,
+    ...(scheduler ? { pid: scheduler.pid, since: scheduler.since } : {}),
+    home: paths.stateDir,
+    redis: external ? 'external' : (await serverState(paths)) === 'absent' ? 'down' : 'silent',
+    managers: managers.map(shown),
   };
 }
 
 /** Ends all daemons of a state directory in order, the private Redis last. */
 export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   const settings = await loadSettings(paths);
-  const external = (process.env['REDIS_URL'] ?? settings['redis.url']) !== undefined;
+  const external = await isExternal(paths);
   const options = { stateDir: paths.stateDir, socketDir: paths.socketDir };
   const down = { running: false, home: paths.stateDir, redis: external ? 'external' : 'down', managers: [] } as const;
   const queue = await openQueue({ ...options, url: settings['redis.url'], start: 'never' }).catch((thrown: unknown) => {
@@ -37,24 +52,47 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   });
   if (queue) {
     const scheduler = await runningScheduler(queue);
-    if (scheduler) await endProcess(scheduler);
-    for (const manager of await managers(queue)) await endProcess(manager);
+    if (scheduler) await endProcess(scheduler, PATIENCE_MS);
+    for (const manager of await managersOf(queue)) await endProcess(manager, PATIENCE_MS);
     await queue.close();
+  } else {
+    // The Scheduler first: it would start its Redis again.
+    const { scheduler, managers } = onDisk(paths);
+    if (scheduler) await endProcess(scheduler, PATIENCE_WITHOUT_QUEUE_MS);
+    await Promise.all(managers.map((manager) => endProcess(manager, PATIENCE_WITHOUT_QUEUE_MS)));
   }
   if (!external) await stopRedis(options);
   return down;
 }
 
-async function managers(queue: Queue): Promise<(ProcessIdentity & { identity: string; since: number })[]> {
+async function isExternal(paths: Paths): Promise<boolean> {
+  return (process.env['REDIS_URL'] ?? (await loadSettings(paths))['redis.url']) !== undefined;
+}
+
+function onDisk(paths: Paths): { readonly scheduler: Daemon | undefined; readonly managers: readonly Manager[] } {
+  const all = daemonsOnDisk(paths);
+  return {
+    scheduler: all.find(({ name }) => name === SCHEDULER),
+    managers: all.flatMap(({ name, ...daemon }) =>
+      name.startsWith(PREFIX) ? [{ ...daemon, identity: name.slice(PREFIX.length) }] : [],
+    ),
+  };
+}
+
+function shown({ identity, pid, since }: Manager): DaemonStatus['managers'][number] {
+  return { identity, pid, since };
+}
+
+async function managersOf(queue: Queue): Promise<Manager[]> {
   const entries = await queue.kv.list('daemon');
   return entries
     .filter(({ key }) => key.startsWith(PREFIX))
-    .map(({ key, value }) => ({ identity: key.slice(PREFIX.length), ...MANAGER.parse(JSON.parse(value)) }))
+    .map(({ key, value }) => ({ identity: key.slice(PREFIX.length), ...DAEMON.parse(JSON.parse(value)) }))
     .filter(isAlive);
 }
 
-async function endProcess(daemon: ProcessIdentity): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
+async function endProcess(daemon: ProcessIdentity, patienceMs: number): Promise<void> {
+  const deadline = Date.now() + patienceMs;
   signal(daemon.pid, 'SIGTERM');
   while (isAlive(daemon)) {
     if (Date.now() > deadline) signal(daemon.pid, 'SIGKILL');

@@ -1,19 +1,15 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import * as z from 'zod';
+import { DAEMON, type Daemon, SCHEDULER } from '../config/daemon-files.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import type { Queue } from '../queue/api.ts';
 import { isAlive } from '../util/process-identity.ts';
 
-/** What a daemon says of itself in the queue, under `daemon`. */
-const DAEMON = z.object({ pid: z.number(), started: z.string(), since: z.number() });
-export type Daemon = z.infer<typeof DAEMON>;
-
 /** The Scheduler that runs now, if one does. */
 export async function runningScheduler(queue: Queue): Promise<Daemon | undefined> {
-  const entry = await queue.kv.get('daemon', 'scheduler');
+  const entry = await queue.kv.get('daemon', SCHEDULER);
   const found = entry ? DAEMON.safeParse(JSON.parse(entry.value)) : undefined;
   return found?.success && isAlive(found.data) ? found.data : undefined;
 }

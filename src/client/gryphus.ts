@@ -13,8 +13,7 @@ import { openQueue, type Queue } from '../queue/api.ts';
 import { act, edit } from './act.ts';
 import { runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
-import { daemonStatus, endDaemons } from './daemon-status.ts';
-import { loginAtDesk } from './login.ts';
+import { daemonStatus, endDaemons, statusWithoutQueue } from './daemon-status.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
@@ -64,7 +63,7 @@ export class Gryphus {
 
   /** Opens the agent of this user (or of `home`), and starts its Scheduler where none runs, unless told not to. */
   static async open(options: OpenOptions = {}): Promise<Gryphus> {
-    const env = options.home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: options.home };
+    const env = environment(options);
     const paths = loadPaths(env);
     ensureStateDirs(paths);
     const settings = await loadSettings(paths);
@@ -84,10 +83,7 @@ export class Gryphus {
   /** What a submit would do; needs no daemon and touches nothing. */
   static async dryRun(request: SubmitRequest, options: Pick<OpenOptions, 'home'> = {}): Promise<DryRun> {
     const { dryRun } = await import('../enqueue/enqueue.ts');
-    return dryRun(
-      request,
-      loadPaths(options.home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: options.home }),
-    );
+    return dryRun(request, loadPaths(environment(options)));
   }
 
   /** Starts the Scheduler and its Redis, or finds them running. */
@@ -100,10 +96,14 @@ export class Gryphus {
     }
   }
 
+  /** What can be said of the daemons where the queue's Redis is away; starts nothing. */
+  static async statusWithoutQueue(options: Pick<OpenOptions, 'home'> = {}): Promise<DaemonStatus> {
+    return statusWithoutQueue(loadPaths(environment(options)));
+  }
+
   /** Ends the Scheduler, the GridManagers and the private Redis; jobs at sites run on. */
   static async down(options: OpenOptions = {}): Promise<DaemonStatus> {
-    const env = options.home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: options.home };
-    return endDaemons(loadPaths(env));
+    return endDaemons(loadPaths(environment(options)));
   }
 
   /** Acknowledged when the jobs are on disk (DESIGN.md, invariant 1). */
@@ -213,8 +213,8 @@ export class Gryphus {
   /** Opens the connection that the GridManager keeps, asking for what the site asks for. */
   async login(site: string, ask: AskUser): Promise<void> {
     const { credential } = await loadSite(this.#paths, site);
-    const { deskPath } = await import('../gridmanager/desk-path.ts');
-    await loginAtDesk(deskPath(this.#paths, managerIdentity(this.owner, credential)), site, ask);
+    const { logIn } = await import('./login.ts');
+    await logIn(this.#queue, this.#paths, managerIdentity(this.owner, credential), site, ask);
   }
 
   /** Every credential that is described or that jobs use: time left, jobs, sites. */
@@ -267,6 +267,10 @@ export class Gryphus {
       throw thrown;
     }
   }
+}
+
+function environment({ home }: Pick<OpenOptions, 'home'>): NodeJS.ProcessEnv {
+  return home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: home };
 }
 
 /** What a job in the history no longer has. */

@@ -1,7 +1,12 @@
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
+import type { Paths } from '../config/paths.ts';
 import { ERRORS, type ErrorCode, GryphusError } from '../errors.ts';
+import { deskPath } from '../gridmanager/desk-path.ts';
+import { LOGIN_KEPT_MS, stayUntil } from '../gridmanager/stay.ts';
+import type { Queue } from '../queue/api.ts';
 import type { AskUser } from './types.ts';
 
 const LINE = z.union([
@@ -10,9 +15,28 @@ const LINE = z.union([
   z.object({ error: z.string(), code: z.string(), suggestions: z.array(z.string()) }),
 ]);
 
+/** How long a GridManager may take to be there, milliseconds. */
+const START_MS = 30_000;
+
+/**
+ * Opens a site's connection in the GridManager of this identity, which is started where none runs, and keeps it there for
+ * 8 hours without work (with work, for as long as there is some).
+ */
+export async function logIn(
+  queue: Queue,
+  paths: Pick<Paths, 'socketDir'>,
+  identity: string,
+  site: string,
+  ask: AskUser,
+): Promise<void> {
+  await stayUntil(queue, identity, Date.now() + 2 * START_MS);
+  await loginAtDesk(deskPath(paths, identity), site, ask);
+  await stayUntil(queue, identity, Date.now() + LOGIN_KEPT_MS);
+}
+
 /** Goes to the GridManager's desk and answers its questions for a site, so that its connection is open afterwards. */
-export async function loginAtDesk(socketPath: string, site: string, ask: AskUser): Promise<void> {
-  const socket = await reach(socketPath);
+async function loginAtDesk(socketPath: string, site: string, ask: AskUser): Promise<void> {
+  const socket = await reachSoon(socketPath);
   try {
     socket.write(`${JSON.stringify({ login: site })}\n`);
     for await (const text of createInterface({ input: socket })) {
@@ -32,6 +56,18 @@ export async function loginAtDesk(socketPath: string, site: string, ask: AskUser
 
 function codeOf(code: string): ErrorCode {
   return code in ERRORS ? (code as ErrorCode) : 'internal';
+}
+
+async function reachSoon(path: string): Promise<Socket> {
+  const deadline = Date.now() + START_MS;
+  for (;;) {
+    try {
+      return await reach(path);
+    } catch (thrown) {
+      if (Date.now() > deadline) throw thrown;
+      await sleep(50);
+    }
+  }
 }
 
 function reach(path: string): Promise<Socket> {

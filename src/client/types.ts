@@ -146,7 +146,8 @@ export interface DaemonStatus {
   readonly pid?: number;
   readonly since?: number;
   readonly home: string;
-  readonly redis: 'up' | 'down' | 'external';
+  /** `silent`: its process runs and does not answer. */
+  readonly redis: 'up' | 'down' | 'silent' | 'external';
   readonly managers: readonly { readonly identity: string; readonly pid: number; readonly since: number }[];
   readonly totals?: Totals;
 }

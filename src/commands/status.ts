@@ -37,12 +37,7 @@ sites, as the broker matches jobs with them.`);
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Status);
-    let status: DaemonStatus = {
-      running: false,
-      home: (await this.paths(flags)).stateDir,
-      redis: 'down',
-      managers: [],
-    };
+    let status: DaemonStatus | undefined;
     let sites: readonly SiteStatus[] = [];
     let ads: readonly AdText[] = [];
     const ofSites = flags.sites || flags.long || flags.af !== undefined || flags.constraint !== undefined;
@@ -58,6 +53,10 @@ sites, as the broker matches jobs with them.`);
       );
     } catch (error) {
       if (!(error instanceof GryphusError) || error.code !== 'queue-unavailable') throw error;
+    }
+    if (!status) {
+      const { Gryphus } = await import('../index.ts');
+      status = await Gryphus.statusWithoutQueue(this.openOptions(flags));
     }
     if (!status.running) process.exitCode = 3;
     if (ofSites && (flags.long || flags.json || flags.af)) return printAds(shown(ads), flags);

@@ -30,7 +30,7 @@ async function main(identity: string): Promise<void> {
     stateDir: paths.stateDir,
     socketDir: paths.socketDir,
     url: settings['redis.url'],
-    start: 'never',
+    start: 'await',
     patienceMs: 30_000,
   });
   mkdirSync(paths.spoolDir, { recursive: true, mode: 0o700 });

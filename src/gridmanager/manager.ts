@@ -6,12 +6,14 @@ import type { Lease, Place, Queue, Work, Worker } from '../queue/api.ts';
 import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
+import { deferred } from '../util/deferred.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import type { HealthView } from './health.ts';
 import { HAS_PLACE, type Lane, LANES, lanesWanted } from './lanes.ts';
 import { SiteProxies } from './proxies.ts';
 import { isAboutTheSite, SiteAgent } from './site-agent.ts';
+import { staying } from './stay.ts';
 import { BROKER, WANTED_UNTIL } from './survey.ts';
 import type { UrlAccess } from './url-access.ts';
 import { UrlInputs } from './url-inputs.ts';
@@ -62,6 +64,7 @@ export class GridManager {
   readonly #urls: SiteContext['urls'];
   readonly #stop = new AbortController();
   readonly #work: Work;
+  readonly #begun = deferred<undefined>();
   #lease: Lease | undefined;
   #worker: Worker | undefined;
   #places: readonly Place[] = [];
@@ -86,6 +89,7 @@ export class GridManager {
     const { queue, identity } = this.#options;
     this.#lease = await queue.acquireLease(`gm:${identity}`, LEASE_MS, { holder: String(process.pid), force: true });
     if (!this.#lease) throw new GryphusError('already-running', `A GridManager for ${identity} runs already.`);
+    this.#begun.resolve(undefined);
     const ended = new Promise<Error | undefined>((resolve) => {
       this.#end = resolve;
     });
@@ -116,8 +120,9 @@ export class GridManager {
     for (const lane of LANES) await this.#wake(site, lane);
   }
 
-  /** The open site, for a log-in. */
+  /** The open site, for a log-in; one that comes before the work has begun waits for it. */
   async site(name: string): Promise<Site> {
+    await this.#begun.promise;
     return (await this.#siteOf(name)).site;
   }
 
@@ -285,7 +290,8 @@ export class GridManager {
 
   async #endWithoutWork(): Promise<void> {
     const places = await this.#count();
-    if (lanesWanted(places).size === 0 && !unrouted(places)) this.#end(undefined);
+    if (lanesWanted(places).size > 0 || unrouted(places)) return;
+    if (!(await staying(this.#options.queue, this.#now())).has(this.#options.identity)) this.#end(undefined);
   }
 
   /** Background work: a queue that is away is waited for, anything else ends this process. */

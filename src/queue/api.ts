@@ -17,10 +17,10 @@ export interface QueueOptions {
   /** The redis-server program; `$GRYPHUS_REDIS_SERVER` goes before it; default: PATH, then what `provideRedis` brought. */
   readonly server?: string | undefined;
   /**
-   * `never`: fail with 'queue-unavailable' when no private Redis runs. `if-needed` (default): start it. `keep`: start it
-   * also when it dies later (the Scheduler).
+   * `never`: fail with 'queue-unavailable' at once when no private Redis runs. `await`: only after the patience, since
+   * somebody else starts it. `if-needed` (default): start it. `keep`: start it also when it dies later (the Scheduler).
    */
-  readonly start?: 'never' | 'if-needed' | 'keep';
+  readonly start?: 'never' | 'await' | 'if-needed' | 'keep';
   /** Unix milliseconds; default Date.now. */
   readonly clock?: () => number;
   /** How long a call waits for a Redis that is away before 'queue-unavailable', in milliseconds; default 2000. */
@@ -367,6 +367,14 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
 export async function stopRedis(options: Pick<QueueOptions, 'stateDir' | 'socketDir'>): Promise<boolean> {
   const { stopServer } = await import('./redis-server.ts');
   return stopServer(options);
+}
+
+/** Whether the private Redis of a state directory answers; `absent`: nobody is at its socket. */
+export async function serverState(
+  options: Pick<QueueOptions, 'stateDir' | 'socketDir'>,
+): Promise<'ready' | 'loading' | 'silent' | 'absent'> {
+  const { serverState } = await import('./redis-server.ts');
+  return serverState(options);
 }
 
 /** Downloads redis-server into the state directory where the system has none (Debian, Ubuntu; no root needed); its path. */

@@ -50,11 +50,12 @@ export async function ensureServer(options: ServerOptions): Promise<string> {
 export async function stopServer(options: ServerOptions): Promise<boolean> {
   const place = serverPlace(options);
   const pid = runningPid(place);
-  const heard = await say(place.socket, 'SHUTDOWN NOSAVE');
+  const silent = (await greet(place.socket)) === 'silent';
+  const heard = silent ? undefined : await say(place.socket, 'SHUTDOWN NOSAVE');
   if (heard === undefined) {
     if (pid === undefined) return false;
-    // Its socket is gone from under it.
-    process.kill(pid, 'SIGTERM');
+    // Its socket is gone from under it; or it hangs: all that it acknowledged is on disk.
+    process.kill(pid, silent ? 'SIGKILL' : 'SIGTERM');
   }
   const deadline = Date.now() + START_MS;
   while (runningPid(place) !== undefined) {
@@ -99,10 +100,15 @@ async function untilReady(place: ServerPlace, deadline: number, stop?: AbortSign
   return -1;
 }
 
-async function greet(socket: string): Promise<'ready' | 'loading' | 'silent'> {
+async function greet(socket: string): Promise<'ready' | 'loading' | 'silent' | 'absent'> {
   const answer = await say(socket, 'PING');
-  if (answer?.startsWith('+PONG')) return 'ready';
-  return answer?.startsWith('-LOADING') ? 'loading' : 'silent';
+  if (answer === undefined) return 'absent';
+  if (answer.startsWith('+PONG')) return 'ready';
+  return answer.startsWith('-LOADING') ? 'loading' : 'silent';
+}
+
+export function serverState(options: ServerOptions): ReturnType<typeof greet> {
+  return greet(serverPlace(options).socket);
 }
 
 /** One inline command's first answer ('' where the server closed instead); `undefined` where nobody listens. */

@@ -4,7 +4,7 @@ import { asError, GryphusError } from '../errors.ts';
 import type { QueueOptions } from './api.ts';
 import { diskIsFull } from './redis-disk.ts';
 import { serverPlace } from './redis-place.ts';
-import { ensureServer } from './redis-server.ts';
+import { ensureServer, serverState } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
 /** Keys of one agent in a Redis that others use too begin with this. */
@@ -53,9 +53,11 @@ export class Connection {
 
   static async open(options: QueueOptions): Promise<Connection> {
     const url = process.env['REDIS_URL'] || options.url;
-    if (url === undefined && options.start !== 'never') await ensureServer(options);
+    const starts = options.start !== 'never' && options.start !== 'await';
+    if (url === undefined && starts) await ensureServer(options);
     const connection = new Connection(options, url);
     try {
+      if (url === undefined && options.start === 'never') await connection.#refuseAway();
       connection.#main.connect().catch(() => undefined);
       await connection.#ready(connection.#main);
     } catch (thrown) {
@@ -121,6 +123,13 @@ export class Connection {
 
   get #patience(): number {
     return this.#options.patienceMs ?? PATIENCE_MS;
+  }
+
+  /** With nobody at the socket there is nothing to wait for. */
+  async #refuseAway(): Promise<void> {
+    const state = await serverState(this.#options);
+    if (state === 'absent') throw this.#unavailable('it is not running');
+    if (state === 'silent') throw this.#unavailable('its process does not answer');
   }
 
   async #once<T>(use: (redis: Redis) => Promise<T>): Promise<T> {

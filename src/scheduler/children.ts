@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { type Child, plan, type Trouble, troubleAfter } from './plan.ts';
 
 export interface ChildrenOptions {
@@ -12,13 +13,21 @@ export interface ChildrenOptions {
   readonly now?: () => number;
 }
 
+interface Running extends Child {
+  /** Asks it to end in order, and kills it where it does not; resolves when it is gone. */
+  readonly end: (patienceMs: number) => Promise<void>;
+}
+
+/** How often it is looked whether an adopted process still runs, milliseconds. */
+const LOOK_MS = 500;
+
 /**
- * The GridManagers that this Scheduler started. They are processes of their own and outlive it: a new Scheduler's
- * GridManager takes the lease with the next epoch, and the old one ends by itself.
+ * The GridManagers of this Scheduler. They are processes of their own and outlive one that is killed: the next Scheduler
+ * adopts them, with the connections that they keep.
  */
 export class Children {
   readonly #options: ChildrenOptions;
-  readonly #running = new Map<string, Child & { readonly process: ChildProcess }>();
+  readonly #running = new Map<string, Running>();
   readonly #troubles = new Map<string, Trouble>();
 
   constructor(options: ChildrenOptions) {
@@ -41,7 +50,24 @@ export class Children {
 
   /** Asks all to end in order, and waits for it; after `patienceMs` they are killed. */
   async end(patienceMs: number): Promise<void> {
-    await Promise.all([...this.#running.values()].map(({ process }) => endProcess(process, patienceMs)));
+    await Promise.all([...this.#running.values()].map((child) => child.end(patienceMs)));
+  }
+
+  /** Takes over one that an earlier Scheduler started. */
+  adopt(identity: string, daemon: ProcessIdentity & { readonly since: number }): void {
+    const child = {
+      identity,
+      pid: daemon.pid,
+      startedAt: daemon.since,
+      end: (patienceMs: number) => endAdopted(daemon, patienceMs),
+    };
+    this.#running.set(identity, child);
+    const timer = setInterval(() => {
+      if (isAlive(daemon)) return;
+      clearInterval(timer);
+      this.#ended(child, true, 'it was started by an earlier Scheduler');
+    }, LOOK_MS);
+    timer.unref();
   }
 
   #start(identity: string): void {
@@ -50,7 +76,12 @@ export class Children {
       env: this.#options.env,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const child = { identity, pid: process_.pid ?? 0, startedAt: this.#now(), process: process_ };
+    const child = {
+      identity,
+      pid: process_.pid ?? 0,
+      startedAt: this.#now(),
+      end: (patienceMs: number) => endProcess(process_, patienceMs),
+    };
     let words = '';
     process_.stderr?.setEncoding('utf8').on('data', (text: string) => {
       words = (words + text).slice(-2000);
@@ -85,4 +116,17 @@ async function endProcess(child: ChildProcess, patienceMs: number): Promise<void
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   await gone;
   clearTimeout(timer);
+}
+
+async function endAdopted(daemon: ProcessIdentity, patienceMs: number): Promise<void> {
+  const deadline = Date.now() + patienceMs;
+  for (let name: NodeJS.Signals = 'SIGTERM'; isAlive(daemon); ) {
+    try {
+      if (name === 'SIGTERM' || Date.now() > deadline) process.kill(daemon.pid, name);
+      name = 'SIGKILL';
+    } catch {
+      // It is gone.
+    }
+    await new Promise((done) => setTimeout(done, 50));
+  }
 }

@@ -1,11 +1,12 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { forgetDaemon, noteDaemon, SCHEDULER } from '../config/daemon-files.ts';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadSites } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
-import { openQueue, type Queue } from '../queue/api.ts';
+import { openQueue } from '../queue/api.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { Alarms } from './alarms.ts';
 import { Broker } from './broker.ts';
@@ -16,6 +17,9 @@ import { LogListener } from './log-listener.ts';
 import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
 import { Scheduler } from './scheduler.ts';
+import { becomeTheOne, readDaemon } from './the-one.ts';
+
+const MANAGER = 'gm:';
 
 /** The Scheduler's process. It says `ready` on standard output when it is at work. */
 async function main(): Promise<void> {
@@ -30,20 +34,23 @@ async function main(): Promise<void> {
     server: settings['redis.server'],
     start: 'keep',
   });
-  await refuseSecond(queue);
+  const since = Date.now();
+  const giveBack = await becomeTheOne(queue, since);
+  noteDaemon(paths, SCHEDULER, { ...processIdentity(), since });
   const children = new Children({
     env: process.env,
     longestWaitMs: settings['gridmanager.restart_max'] * 1000,
     onStart: (child) => {
       const { pid, identity, startedAt } = child;
       log.info({ identity, manager: pid }, 'GridManager started');
-      void queue.kv
-        .set('daemon', `gm:${identity}`, JSON.stringify({ ...processIdentity(pid), since: startedAt }))
-        .catch(() => undefined);
+      const daemon = { ...processIdentity(pid), since: startedAt };
+      noteDaemon(paths, `${MANAGER}${identity}`, daemon);
+      void queue.kv.set('daemon', `${MANAGER}${identity}`, JSON.stringify(daemon)).catch(() => undefined);
     },
     onEnd: (child, clean, words) => {
       log[clean ? 'info' : 'error']({ identity: child.identity, manager: child.pid, words }, 'GridManager ended');
-      void queue.kv.delete('daemon', `gm:${child.identity}`).catch(() => undefined);
+      forgetDaemon(paths, `${MANAGER}${child.identity}`);
+      void queue.kv.delete('daemon', `${MANAGER}${child.identity}`).catch(() => undefined);
       scheduler.staffSoon();
       const about = clean ? 'manager-ended' : 'manager-failed';
       void queue
@@ -51,6 +58,12 @@ async function main(): Promise<void> {
         .catch(() => undefined);
     },
   });
+  // A GridManager outlives a Scheduler that was killed, and with it the connections that somebody logged in to.
+  for (const entry of await queue.kv.list('daemon')) {
+    const daemon = entry.key.startsWith(MANAGER) ? readDaemon(entry) : undefined;
+    if (daemon && isAlive(daemon)) children.adopt(entry.key.slice(MANAGER.length), daemon);
+    else if (entry.key !== SCHEDULER) await queue.kv.delete('daemon', entry.key);
+  }
   const warn = (message: string, facts?: object) => log.warn(facts ?? {}, message);
   const outbox = await Outbox.open({ queue, settings, log: warn });
   const alarms = new Alarms({ settings, outbox, log: warn });
@@ -89,36 +102,17 @@ async function main(): Promise<void> {
   try {
     await scheduler.run(() => {
       credentials.open();
-      void queue.kv.set('daemon', 'scheduler', JSON.stringify({ ...processIdentity(), since: Date.now() })).then(() => {
-        log.info('ready');
-        process.stdout.write('ready\n');
-      });
+      log.info('ready');
+      process.stdout.write('ready\n');
     });
   } finally {
     await credentials.close();
     await children.end(10_000);
-    await queue.kv.delete('daemon', 'scheduler').catch(() => undefined);
+    await giveBack().catch(() => undefined);
+    forgetDaemon(paths, SCHEDULER);
     await queue.close();
     log.info('ended');
   }
-}
-
-/** A Scheduler that was killed holds its lease on: whoever is alive holds it for good, a dead one's is taken. */
-async function refuseSecond(queue: Queue): Promise<void> {
-  const entry = await queue.kv.get('daemon', 'scheduler');
-  if (!entry) return;
-  const other: { pid: number; started: string } = JSON.parse(entry.value);
-  if (isAlive(other)) {
-    throw new GryphusError(
-      'already-running',
-      `A Scheduler runs already on this state directory (process ${other.pid}).`,
-      {
-        suggestions: ['See `gryphus status`; end it with `gryphus down`.'],
-      },
-    );
-  }
-  const lease = await queue.acquireLease('scheduler', 1, { force: true });
-  if (lease) await queue.releaseLease(lease);
 }
 
 // The one who started us goes away after `ready`: its closed pipes must not end us.

@@ -1,5 +1,6 @@
 import { isEnd, type State, STATES } from '../job/life.ts';
 import { laneOf } from '../gridmanager/lanes.ts';
+import { staying } from '../gridmanager/stay.ts';
 import { GryphusError } from '../errors.ts';
 import type { Cursor, EventEntry, Lease, Queue } from '../queue/api.ts';
 import type { Broker } from './broker.ts';
@@ -88,7 +89,9 @@ export class Scheduler {
     const wanted = places.filter(
       (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : laneOf(p.state) !== undefined),
     );
-    const again = children.ensure(new Set(wanted.map((place) => place.manager)));
+    const again = children.ensure(
+      new Set([...wanted.map((place) => place.manager), ...(await staying(queue, Date.now()))]),
+    );
     if (again !== undefined) this.staffSoon(again);
     if (this.#lease) await materializeAll(queue, this.#lease);
   }

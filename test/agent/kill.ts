@@ -2,19 +2,29 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { TestAgent } from './agent.ts';
 
-/** Processes of this agent (other agents may run on this machine) whose command line holds the words. */
+/** Kills the processes of this agent whose command line holds the words. */
 export function killMatching(words: string, agent: TestAgent, remoteHome?: string): void {
+  for (const pid of processesOf(words, agent, remoteHome)) kill(pid);
+}
+
+/** Processes of this agent (other agents may run on this machine) whose command line holds the words. */
+export function processesOf(words: string, agent: TestAgent, remoteHome?: string): number[] {
   let found = '';
   try {
     found = execFileSync('pgrep', ['-f', words], { encoding: 'utf8' });
   } catch {
-    return;
+    return [];
   }
-  for (const pid of found.trim().split('\n').map(Number)) {
-    const environment = environmentOf(pid);
-    if (environment.includes(agent.dir) || (remoteHome !== undefined && environment.includes(`HOME=${remoteHome}`)))
-      kill(pid);
-  }
+  return found
+    .trim()
+    .split('\n')
+    .map(Number)
+    .filter((pid) => {
+      const environment = environmentOf(pid);
+      return (
+        environment.includes(agent.dir) || (remoteHome !== undefined && environment.includes(`HOME=${remoteHome}`))
+      );
+    });
 }
 
 function environmentOf(pid: number): string {

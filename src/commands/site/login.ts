@@ -4,7 +4,8 @@ import { GryphusCommand, needed, prose } from '../command.ts';
 export class SiteLogin extends GryphusCommand {
   static override summary = 'Log in to a site that asks for a password, a passphrase or a one-time code.';
   static override description = prose(
-    `Asked once: the connection is kept for your jobs. When it is lost, jobs wait until you log in again.`,
+    `Asked once: the connection is kept while there are jobs, and for 8 hours without. When it is lost, jobs wait until
+you log in again.`,
   );
   static override examples = ['<%= config.bin %> site login cluster1'];
   static override args = { name: needed('the site') };

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { LOCAL_SITE } from '../../src/config/sites.ts';
+import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
+import { GridManager } from '../../src/gridmanager/manager.ts';
+import { staying, stayUntil } from '../../src/gridmanager/stay.ts';
+import { urlAccess } from '../../src/gridmanager/url-access.ts';
+import { startRedis } from '../sites/redis.ts';
+
+it('a manager without work ends, but not while somebody who logged in has its connection kept', async () => {
+  const redis = await startRedis();
+  const queue = await redis.open();
+  const manager = new GridManager({
+    identity: 'me',
+    queue,
+    spoolDir: join(redis.stateDir, 'spool'),
+    loadSites: async () => new Map([[LOCAL_SITE.name, LOCAL_SITE]]),
+    openSite: () => Promise.reject(new Error('no site is needed')),
+    gate: new CredentialGate({
+      load: () => Promise.reject(new Error('no job here needs a credential')),
+      limits: { holdBefore: 60, skew: 0 },
+      now: Date.now,
+    }),
+    urls: urlAccess({ configDir: redis.stateDir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
+    lingerMs: 100,
+    log: () => undefined,
+  });
+  const until = Date.now() + 2000;
+  await stayUntil(queue, 'me', until);
+  // A later log-in that fails must not shorten it.
+  await stayUntil(queue, 'me', until - 1500);
+  expect([...(await staying(queue, Date.now()))]).toEqual(['me']);
+  await manager.run();
+  expect(Date.now()).toBeGreaterThanOrEqual(until);
+  expect([...(await staying(queue, Date.now()))]).toEqual([]);
+  await redis.stop();
+});
