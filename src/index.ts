@@ -1,4 +1,5 @@
 export { Gryphus } from './client/gryphus.ts';
+export type { Found } from './backends/found.ts';
 export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';
 export type * from './client/types.ts';

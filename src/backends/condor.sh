@@ -77,3 +77,9 @@ backend_cancel() { # $1 how, $2 tags
   say "$words" >&2
   return 1
 }
+
+# Cores that no claim has, and all. What is left of a partitionable slot is its Cpus.
+backend_capacity() {
+  bounded 20 condor_status -af Cpus State >|"$T/status" </dev/null || return
+  LC_ALL=C awk '$1 ~ /^[0-9]+$/ { all += $1; if ($2 == "Unclaimed") free += $1 } END { if (NR) printf "%d %d\n", free, all }' "$T/status"
+}

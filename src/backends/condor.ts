@@ -1,5 +1,6 @@
 import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
+import { coresOf } from './cores.ts';
 
 /**
  * An HTCondor pool by its commands (condor.sh); facts from 25.14. Its execution points see the directory of ours: files
@@ -17,11 +18,12 @@ export const condor: Backend = {
   refusalOf: condorRefusal,
   queueEntry,
   accountOf,
+  capacityOf: coresOf,
 };
 
 /** Lines of a submit description, `--`, words for condor_submit. */
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds } = spec.resources;
+  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { project, extraArgs } = spec.batch;
   // One that was evicted after it had started is not started again, but leaves.
   const removals = ['(JobStatus == 1 && NumJobStarts > 0)'];
@@ -39,9 +41,11 @@ function submitWords(spec: AttemptSpec): string[] {
     'error = /dev/null',
     'notification = Never',
     `description = ${spec.title.replace(/[^\w .-]/g, '_')}`,
-    `request_cpus = ${Math.max(1, Math.ceil(cpus))}`,
+    wholeHost ? 'request_cpus = TARGET.TotalCpus' : `request_cpus = ${Math.max(1, Math.ceil(cpus))}`,
     ...(memoryMb === undefined ? [] : [`request_memory = ${Math.ceil(memoryMb)}`]),
     ...(diskKb === undefined ? [] : [`request_disk = ${Math.ceil(diskKb)}`]),
+    // All that is left of a slot that has as much as its host (manual, partitionable slots).
+    ...(wholeHost ? ['requirements = TARGET.Cpus == TARGET.TotalCpus'] : []),
     ...(gpus ? [`request_gpus = ${gpus}`] : []),
     ...(project === undefined ? [] : [`accounting_group = ${project.replace(/[^\w.-]/g, '_')}`]),
     'want_graceful_removal = True',

@@ -15,7 +15,9 @@ import type { AttemptSpec, Capacity, Refusal, SiteCause } from '../site/contract
  *   lines have TAG[INDEX] in place of a tag, wherever one stands; `elements` turns it into the element's own;
  * - backend_queue: the heading, then a line `TAG ID REST` for each job of this user, waiting, running or just ended;
  * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL TAGS: ends them, matching by tag;
- * - backend_capacity, if the site can say how many cores it has and how many are free: one line.
+ * - backend_capacity, if the site can say how many cores it has and how many are free: one line;
+ * - backend_accounting, if there are sites without one, and backend_has QUEUE: what they are, in words, nothing where there
+ *   is none.
  */
 export interface Backend {
   readonly name: string;

@@ -92,3 +92,15 @@ backend_cancel() { # $1 how, $2 tags
   say "$words" >&2
   return 1
 }
+
+# Slots that are free, and all, of hosts that take jobs.
+backend_capacity() {
+  bounded 20 bhosts -w | LC_ALL=C awk '
+    NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+    $2 ~ /^(ok|closed_(Full|Busy|Excl|Adm_Full|cu_Excl))$/ && $(column["MAX"]) ~ /^[0-9]+$/ {
+      all += $(column["MAX"])
+      if ($2 == "ok") free += $(column["MAX"]) - $(column["NJOBS"])
+    }
+    END { if (NR) printf "%d %d\n", free, all }'
+}
+backend_has() { bounded 20 bqueues "$1" >/dev/null && say "$1 is there"; }

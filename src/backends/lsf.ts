@@ -1,5 +1,6 @@
 import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
+import { coresOf } from './cores.ts';
 
 /** LSF by its commands (lsf.sh); from IBM Spectrum LSF 10.1's command reference. `bjobs -o` is there since 9.1.3. */
 export const lsf: Backend = {
@@ -13,10 +14,11 @@ export const lsf: Backend = {
   refusalOf: lsfRefusal,
   queueEntry,
   accountOf,
+  capacityOf: coresOf,
 };
 
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds } = spec.resources;
+  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   const slots = Math.max(1, Math.ceil(cpus));
   const usage = [
@@ -26,6 +28,7 @@ function submitWords(spec: AttemptSpec): string[] {
   return [
     ...(slots === 1 ? [] : ['-n', String(slots), '-R', 'span[hosts=1]']),
     ...(usage.length === 0 ? [] : ['-R', `rusage[${usage.join(',')}]`]),
+    ...(wholeHost ? ['-x'] : []),
     ...(gpus ? ['-gpu', `num=${gpus}`] : []),
     // LSF counts whole minutes.
     ...(walltimeSeconds === undefined ? [] : ['-W', String(Math.max(1, Math.ceil(walltimeSeconds / 60)))]),

@@ -56,3 +56,16 @@ backend_cancel() { # $1 how, $2 tags
 }
 # 153 unknown, 35 finished, 168 exiting: PBSE numbers modulo 256.
 gone_or_going() { case $1 in 153 | 35 | 168) ;; *) return 1 ;; esac }
+
+# Cores that are free, and all, of hosts that take jobs.
+backend_capacity() {
+  bounded 20 pbsnodes -a | LC_ALL=C awk '
+    function host() { if (up) { all += cores; free += cores - used }; up = cores = used = 0 }
+    /^[^ \t]/ { host() }
+    $1 == "state" { up = $3 !~ /offline|down|unknown|stale/ }
+    $1 == "resources_available.ncpus" { cores = $3 }
+    $1 == "resources_assigned.ncpus" { used = $3 }
+    END { host(); if (NR) printf "%d %d\n", free, all }'
+}
+backend_accounting() { bounded 20 qstat -B -f | grep 'job_history_enable = True' >/dev/null && say 'the server keeps a history'; }
+backend_has() { bounded 20 qstat -Q "$1" >/dev/null && say "$1 is there"; }

@@ -1,5 +1,6 @@
 import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend } from './contract.ts';
+import { coresOf } from './cores.ts';
 import { fieldsOf, pbsAccount, pbsEntry } from './pbs-entry.ts';
 
 /** OpenPBS and PBS Pro by their commands (pbs.sh, pbs-family.sh); facts from OpenPBS 23.06. */
@@ -15,10 +16,11 @@ export const pbs: Backend = {
   refusalOf: pbsRefusal,
   queueEntry: (rest) => pbsEntry(rest, endOf),
   accountOf: (line) => pbsAccount(line, endOf),
+  capacityOf: coresOf,
 };
 
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, gpus, walltimeSeconds } = spec.resources;
+  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   // `select` cannot be mixed with the user's own resources of a job.
   const own = extraArgs.some((word) => /\b(select|nodes|ncpus|mem|place)=/.test(word));
@@ -29,6 +31,7 @@ function submitWords(spec: AttemptSpec): string[] {
   ];
   return [
     ...(own ? [] : ['-l', `select=1:${chunk.join(':')}`]),
+    ...(wholeHost && !own ? ['-l', 'place=excl'] : []),
     ...(walltimeSeconds === undefined ? [] : ['-l', `walltime=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
     ...(queue === undefined ? [] : ['-q', queue]),
     ...(project === undefined ? [] : ['-A', project]),

@@ -126,3 +126,15 @@ backend_cancel() { # $1 how, $2 tags
   say "$words" >&2
   return 1
 }
+
+# Slots that are free, and all, of the queues that take jobs; a host in two queues counts in both.
+backend_capacity() {
+  bounded 20 qstat -g c | LC_ALL=C awk '
+    NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i - NF; next }
+    NF > 5 { free += $(NF + column["AVAIL"]); all += $(NF + column["TOTAL"]) - $NF }
+    END { if (NR) printf "%d %d\n", free, all }'
+}
+backend_accounting() {
+  [ -r "${SGE_ROOT:-/var/lib/gridengine}/${SGE_CELL:-default}/common/accounting" ] && say 'qacct answers'
+}
+backend_has() { bounded 20 qconf -sql | grep -Fx "${1%%@*}"; }

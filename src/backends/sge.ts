@@ -1,5 +1,6 @@
 import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
+import { coresOf } from './cores.ts';
 
 /** The Grid Engine family by its commands (sge.sh, sge-job.sh); facts from Son of Grid Engine 8.1.9. */
 export const sge: Backend = {
@@ -15,11 +16,12 @@ export const sge: Backend = {
   refusalOf,
   queueEntry,
   accountOf,
+  capacityOf: coresOf,
 };
 
 /** The first word is the slots, which sge.sh asks for in the site's own parallel environment. */
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, gpus, walltimeSeconds } = spec.resources;
+  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   const slots = Math.max(1, Math.ceil(cpus));
   const asks = extraArgs.join(' ');
@@ -27,6 +29,8 @@ function submitWords(spec: AttemptSpec): string[] {
     slots === 1 || extraArgs.includes('-pe') ? '-' : String(slots),
     // Of the whole host. h_vmem is a limit on addresses, for each slot, and not every site can count it.
     ...(memoryMb === undefined || /\bh_vmem=/.test(asks) ? [] : ['-l', `mem_free=${Math.ceil(memoryMb)}M`]),
+    // A complex of this name is the manual's (complex(5), EXCL).
+    ...(wholeHost ? ['-l', 'exclusive=true'] : []),
     ...(gpus ? ['-l', `gpu=${gpus}`] : []),
     ...(walltimeSeconds === undefined ? [] : ['-l', `h_rt=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
     ...(queue === undefined ? [] : ['-q', queue]),

@@ -54,3 +54,7 @@ backend_cancel() { # $1 how, $2 tags
     $1 in ours { print $2 }')
   [ $# -eq 0 ] || bounded 60 scancel "$@"
 }
+
+backend_accounting() { bounded 20 sacct -n -X -S now >/dev/null && say 'sacct answers'; }
+# The partition's line, nothing where there is none.
+backend_has() { bounded 20 sinfo -h -p "$1" -o '%P is %a, time limit %l' | head -n 1; }

@@ -27,13 +27,14 @@ export const slurm: Backend = {
 };
 
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, gpus, walltimeSeconds } = spec.resources;
+  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   return [
     `--job-name=${spec.title}`,
     '--ntasks=1',
     `--cpus-per-task=${Math.max(1, Math.ceil(cpus))}`,
     ...(memoryMb === undefined ? [] : [`--mem=${Math.ceil(memoryMb)}M`]),
+    ...(wholeHost ? ['--exclusive'] : []),
     ...(gpus ? [`--gres=gpu:${gpus}`] : []),
     // Slurm counts whole minutes.
     ...(walltimeSeconds === undefined ? [] : [`--time=${Math.max(1, Math.ceil(walltimeSeconds / 60))}`]),

@@ -47,3 +47,16 @@ backend_cancel() { # $1 how, $2 tags
 gone_or_going() { # $1 status
   case $1:$words in 153:* | 170:* | 1:) ;; *) return 1 ;; esac
 }
+
+# Cores that are free, and all, of hosts that take jobs: a job has one for each time that it is named.
+backend_capacity() {
+  bounded 20 pbsnodes -a | LC_ALL=C awk '
+    function host() { if (up) { all += cores; free += cores > used ? cores - used : 0 }; up = cores = used = 0 }
+    /^[^ \t]/ { host() }
+    $1 == "state" { up = $3 !~ /offline|down|unknown/ }
+    $1 == "np" { cores = $3 }
+    $1 == "jobs" { used = split($0, jobs, ",") }
+    END { host(); if (all) printf "%d %d\n", free, all }'
+}
+# Its status says nothing.
+backend_has() { bounded 20 qstat -q | LC_ALL=C awk -v "queue=$1" '$1 == queue { print queue " is there"; exit }'; }

@@ -1,5 +1,6 @@
 import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend } from './contract.ts';
+import { coresOf } from './cores.ts';
 import { type fieldsOf, pbsEntry } from './pbs-entry.ts';
 
 /**
@@ -17,15 +18,17 @@ export const torque: Backend = {
   idOf: (answer) => /^\d+(\[\])?(\.[^\s]+)?$/.exec(answer)?.[0],
   refusalOf: torqueRefusal,
   queueEntry: (rest) => pbsEntry(rest, endOf),
+  capacityOf: coresOf,
 };
 
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, gpus, walltimeSeconds } = spec.resources;
+  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   const own = extraArgs.some((word) => /\b(nodes|procs|select)=/.test(word));
   return [
     ...(own ? [] : ['-l', `nodes=1:ppn=${Math.max(1, Math.ceil(cpus))}${gpus ? `:gpus=${gpus}` : ''}`]),
     ...(memoryMb === undefined ? [] : ['-l', `mem=${Math.ceil(memoryMb)}mb`]),
+    ...(wholeHost ? ['-W', 'x=NACCESSPOLICY:SINGLEJOB'] : []),
     ...(walltimeSeconds === undefined ? [] : ['-l', `walltime=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
     ...(queue === undefined ? [] : ['-q', queue]),
     ...(project === undefined ? [] : ['-A', project]),

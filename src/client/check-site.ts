@@ -8,7 +8,7 @@ import { openSite } from '../gridmanager/open-site.ts';
 import { type AttemptKey, formatAttemptKey } from '../job/ids.ts';
 import type { JobManagerSite } from '../jobmanager/client.ts';
 import { BlobIndex } from '../staging/blobs.ts';
-import type { Prompt } from '../transport/prompt.ts';
+import { promptOf } from './prompt.ts';
 import type { AskUser, CheckStep } from './types.ts';
 
 /** The step that a failure to connect belongs to. */
@@ -74,19 +74,6 @@ function failed(step: string, thrown: unknown): CheckStep {
   const error = asError(thrown);
   const mend = error instanceof GryphusError ? error.suggestions.join(' ') : '';
   return { step, ok: false, words: error.message, ...(mend === '' ? {} : { mend }) };
-}
-
-function promptOf(ask: AskUser | undefined): Prompt {
-  return async ({ questions, instructions }) => {
-    if (!ask) return undefined;
-    const answers: string[] = [];
-    for (const { text, echo } of questions) {
-      const answer = await ask({ text: instructions === '' ? text : `${instructions}\n${text}`, echo });
-      if (answer === undefined) return undefined;
-      answers.push(answer);
-    }
-    return answers;
-  };
 }
 
 /** A job that says hello, from prepare to forget: outside of the queue, under a key of cluster 0, which no job has. */

@@ -1,3 +1,4 @@
+import { mendOf } from '../backends/mend.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
@@ -14,7 +15,11 @@ export async function whyOf(queue: Queue, job: JobRecord, sites: ReadonlyMap<str
   const choice = await choiceOf(queue, job, sites);
   const summary = choice.summary ?? summaryOf(job, connection, sites.get(job.site));
   const words = readString(job.attrs, 'GridJobStatus');
-  if (words !== undefined && LIFE[job.state].shows !== 'held') details.push(`Site ${job.site} says: ${words}.`);
+  if (words !== undefined && LIFE[job.state].shows !== 'held') {
+    details.push(`Site ${job.site} says: ${words}.`);
+    const mend = LIFE[job.state].does === 'watch' ? mendOf(words) : undefined;
+    if (mend !== undefined) suggestions.push(`${mend}; then submit it again.`);
+  }
   const id = readString(job.attrs, 'GridJobId');
   if (id !== undefined) details.push(`There it is ${id}.`);
   if (connection && connection.connection !== 'up' && connection.words !== '') {

@@ -135,13 +135,26 @@ export async function saveSite(
   name: string,
   keys: Readonly<Record<string, unknown>>,
 ): Promise<SiteRecord> {
-  checkName(name);
-  const { stringify } = await import('smol-toml');
-  const source = { file: siteFile(paths, name), text: stringify(nest(keys)) };
-  const site = siteOf(name, readTable(SITE_KEYS, await parseToml(source), source));
+  const { site, source } = await writtenSite(paths, name, keys);
   mkdirSync(paths.sitesDir, { recursive: true, mode: 0o700 });
   writeWhole(source.file, source.text);
   return site;
+}
+
+/** The site that `saveSite` would write. */
+export async function siteFrom(
+  paths: Paths,
+  name: string,
+  keys: Readonly<Record<string, unknown>>,
+): Promise<SiteRecord> {
+  return (await writtenSite(paths, name, keys)).site;
+}
+
+async function writtenSite(paths: Paths, name: string, keys: Readonly<Record<string, unknown>>) {
+  checkName(name);
+  const { stringify } = await import('smol-toml');
+  const source = { file: siteFile(paths, name), text: stringify(nest(keys)) };
+  return { source, site: siteOf(name, readTable(SITE_KEYS, await parseToml(source), source)) };
 }
 
 /** `false` where there was no file of the name. */

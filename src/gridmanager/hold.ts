@@ -1,3 +1,4 @@
+import { mendOf } from '../backends/mend.ts';
 import type { GryphusError } from '../errors.ts';
 import type { Attrs, AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
@@ -38,5 +39,7 @@ export function holdByError(error: GryphusError): AttrTexts {
 }
 
 export function holdByRefusal(site: string, refusal: Refusal): AttrTexts {
-  return holdAttributes(`Site ${site}: ${refusal.message}`, CODES[refusal.code]);
+  const mend = mendOf(refusal.message);
+  const reason = `Site ${site}: ${refusal.message.replace(/\.$/, '')}`;
+  return holdAttributes(mend === undefined ? reason : `${reason}. ${mend}.`, CODES[refusal.code]);
 }

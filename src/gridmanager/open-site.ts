@@ -3,6 +3,7 @@ import { loadCredentials } from '../config/credentials.ts';
 import type { Paths } from '../config/paths.ts';
 import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
+import type { Transport } from '../transport/contract.ts';
 import { openTransport } from '../transport/open-transport.ts';
 import type { Prompt } from '../transport/prompt.ts';
 
@@ -14,20 +15,29 @@ export interface OpenSiteOptions {
   readonly paths: Pick<Paths, 'configDir'>;
 }
 
-/** The configured site as the life of a job knows it; closing it closes its connection. */
-export async function openSite(record: SiteRecord, { agent, prompt, paths }: OpenSiteOptions): Promise<JobManagerSite> {
+/** The way to a configured site. */
+export async function transportTo(
+  record: SiteRecord,
+  { prompt, paths }: Omit<OpenSiteOptions, 'agent'>,
+): Promise<Transport> {
   const identityFiles = identityFilesOf(record, await loadCredentials(paths));
-  const transport = await openTransport(record.url, {
+  return openTransport(record.url, {
     prompt,
     ...(identityFiles === undefined ? {} : { identityFiles }),
     ...(record.transport === 'openssh' ? { transport: 'openssh' as const } : {}),
   });
+}
+
+/** The configured site as the life of a job knows it; closing it closes its connection. */
+export async function openSite(record: SiteRecord, { agent, prompt, paths }: OpenSiteOptions): Promise<JobManagerSite> {
+  const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({
     name: record.name,
     agentId: agent,
     transport,
     backend: record.batch,
     options: {
+      ...(record.queue === undefined ? {} : { queue: record.queue }),
       ...(record.prelude === undefined ? {} : { prelude: record.prelude }),
       // Two sites of one home (a front machine and its cluster) must not take each other's events.
       scratch: `${(record.scratch ?? '~/.gryphus').replace(/\/+$/, '')}/${record.name}`,

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Attrs } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { readBoolean, readNumber, readString } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { AttemptSpec, BatchOptions, InputFile, Resources, SiteFile } from '../site/contract.ts';
 import { resolveInputs } from '../staging/inputs.ts';
@@ -71,6 +71,7 @@ function resources(ad: Attrs, defaultWalltime: number | undefined): Resources {
     diskKb: positive('RequestDisk'),
     gpus: positive('RequestGPUs'),
     walltimeSeconds: positive('BatchRuntime') ?? defaultWalltime,
+    ...(readBoolean(ad, 'WholeNodes') === true ? { wholeHost: true } : {}),
   };
 }
 

@@ -34,6 +34,8 @@ export interface JobManagerOptions {
   readonly prelude?: string;
   /** The directory there that holds the agents' directories, `~/…` or absolute; default `~/.gryphus`. */
   readonly scratch?: string;
+  /** The queue of jobs that name none, for the check-up. */
+  readonly queue?: string;
   /** fork: how many jobs run at once; default: the processors of the site. */
   readonly slots?: number;
   /** Submit commands at once, default 8. */
@@ -72,6 +74,8 @@ export interface JobManagerSite extends Site {
 }
 
 const SWEEP_EVERY = 3_600_000;
+/** Each question of the check-up has its own time-out at the site; milliseconds. */
+const PROBE_MS = 180_000;
 
 /** Our JobManager over a transport, which stays the caller's to close. 'bad-config' for a batch system nobody knows. */
 export function openJobManagerSite(config: JobManagerSiteConfig): JobManagerSite {
@@ -197,8 +201,8 @@ class ShellSite implements JobManagerSite {
   }
 
   async test(): Promise<readonly SiteStep[]> {
-    const answer = await this.#site.session.exchange('probe', ['']);
-    return readSteps(answer, this.#site.session.noise);
+    const answer = await this.#site.session.exchange('probe', [this.#options.queue ?? ''], [], PROBE_MS);
+    return readSteps(answer, this.#site.session.noise, this.#site.backend, Date.now() / 1000);
   }
 
   async close(): Promise<void> {

@@ -80,19 +80,43 @@ const MENDS: Readonly<Record<string, string>> = {
   sha256: 'Install sha256sum (coreutils) there: files cannot be verified without it.',
   bounded: 'Install timeout (coreutils) there: a batch system that hangs would hang us.',
   batch: 'Put the batch system\'s commands into the PATH: `prelude = "module load slurm"`, say, in the site\'s file.',
+  'named-queue': "Name a queue that the site has: `queue` in the site's file.",
+  clock: 'Let both clocks follow a time server: credentials have a beginning and an end.',
   queue: 'See whether the batch system runs: its queue command gives no answer.',
 };
 
-export function readSteps(answer: Answer, noise: string): SiteStep[] {
+/** Clocks that are further apart make proxies look expired, or not yet begun; seconds. */
+const CLOCKS_APART = 300;
+
+/** `now`: Unix seconds. */
+export function readSteps(answer: Answer, noise: string, backend: Backend, now: number): SiteStep[] {
   const steps = answer.lines
     .filter((line) => line.kind === 'step')
     .map(({ rest }) => {
-      const [name = '', verdict, words = ''] = rest.split(' ');
-      const ok = verdict === 'ok';
+      const [name = '', verdict, encoded = ''] = rest.split(' ');
+      const found = verdict === 'ok' ? percentDecode(encoded).trim() : undefined;
+      const { ok, words } = READ[name]?.(found, backend, now) ?? { ok: found !== undefined, words: found ?? '' };
       const mend = MENDS[name];
-      return { name, ok, words: ok ? percentDecode(words) : '', ...(ok || mend === undefined ? {} : { mend }) };
+      return { name, ok, words, ...(ok || mend === undefined ? {} : { mend }) };
     });
   if (noise === '') return steps;
   const mend = 'Let the log-in scripts there print only for interactive shells.';
   return [...steps, { name: 'quiet', ok: true, words: `its log-in scripts print: ${noise.slice(0, 200)}`, mend }];
 }
+
+type Reading = (found: string | undefined, backend: Backend, now: number) => { ok: boolean; words: string };
+
+/** Steps whose words are made here; `found`: what the site said, `undefined` where it found nothing. */
+const READ: Readonly<Record<string, Reading>> = {
+  cores: (found, backend) => {
+    const cores = backend.capacityOf?.(found ?? '');
+    const words = cores ? `${cores.freeCpus} of ${cores.cpus} free` : 'it does not say';
+    return { ok: true, words };
+  },
+  accounting: (found) => ({ ok: true, words: found ?? 'none: how a job ended is known from its own record alone' }),
+  clock: (found, _, now) => {
+    const apart = Math.round(Number(found ?? now) - now);
+    const words = Math.abs(apart) < 3 ? 'as ours' : `${Math.abs(apart)} s ${apart > 0 ? 'before' : 'behind'} ours`;
+    return { ok: Math.abs(apart) <= CLOCKS_APART, words };
+  },
+};

@@ -82,8 +82,8 @@ do_audit() {
 }
 
 # Steps of a check-up: `step NAME ok|bad WORDS`.
-do_probe() {
-  head -c "$1" >/dev/null
+do_probe() { # body: the queue of jobs that name none, or nothing
+  queue=$(head -c "$1")
   check home "$([ -w jobs ] && : 2>/dev/null >|"$T/try" && echo "$ROOT can be written")"
   check disk "$(df -Pk . | LC_ALL=C awk 'NR == 2 && $4 > 10240 { print int($4 / 1024) " MB free" }')"
   check awk "$(printf 'a\n' | LC_ALL=C awk '{ print $1 " ok" }' | grep 'a ok' >/dev/null && echo works)"
@@ -91,6 +91,10 @@ do_probe() {
   check bounded "${TIMEOUT:+commands that hang are ended}"
   check batch "$(backend_version 2>&1 </dev/null)"
   check queue "$(backend_queue 2>&1 </dev/null | LC_ALL=C awk -v "heading=$QUEUE_HEADING" 'NR == 1 && $1 != heading { bad = 1; exit } END { if (NR && !bad) print NR - 1 " jobs in it" }')"
+  check clock "$(date +%s)"
+  ! command -v backend_capacity >/dev/null || check cores "$(backend_capacity 2>/dev/null </dev/null)"
+  ! command -v backend_accounting >/dev/null || check accounting "$(backend_accounting 2>/dev/null </dev/null)"
+  [ -z "$queue" ] || ! command -v backend_has >/dev/null || check named-queue "$(backend_has "$queue" 2>/dev/null </dev/null)"
 }
 check() { # $1 name, $2 what was found, nothing where it fails
   if [ -n "$2" ]; then say "step $1 ok $(printf %s "$2" | encoded)"; else say "step $1 bad -"; fi

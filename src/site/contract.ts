@@ -126,6 +126,8 @@ export interface Resources {
   readonly diskKb: number | undefined;
   readonly gpus: number | undefined;
   readonly walltimeSeconds: number | undefined;
+  /** No other job on its host. */
+  readonly wholeHost?: boolean;
 }
 
 export interface BatchOptions {

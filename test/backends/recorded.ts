@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LOOK, readFound } from '../../src/backends/found.ts';
 
 const BACKENDS = join(import.meta.dirname, '../../src/backends');
 
@@ -21,7 +22,12 @@ export function refusals(name: string): [status: number, words: string][] {
 }
 
 /** The lines that a call of a backend's shell half prints where commands print what was recorded. */
-export function shellHalf(backend: string, answers: Readonly<Record<string, string>>, call: string): string[] {
+export function shellHalf(
+  backend: string,
+  answers: Readonly<Record<string, string>>,
+  call: string,
+  more: Readonly<Record<string, string>> = {},
+): string[] {
   const dir = mkdtempSync(join(tmpdir(), 'grc-'));
   try {
     mkdirSync(join(dir, 'bin'));
@@ -31,10 +37,16 @@ export function shellHalf(backend: string, answers: Readonly<Record<string, stri
       chmodSync(join(dir, 'bin', command), 0o755);
     }
     const common = 'say() { printf "%s\\n" "$*"; }; bounded() { shift; "$@"; }; tick() { :; }';
-    const script = `set -ufC\n${common}\nBIN=$1 T=$2 ROOT=$2 PREFIX=gryphus.a.\n. "$BIN/${backend}.sh"\n${call}\n`;
-    const env = { ...process.env, PATH: `${join(dir, 'bin')}:${process.env['PATH'] ?? ''}` };
+    const script = `set -ufC\n${common}\nBIN=$1 T=$2 ROOT=$2 PREFIX=gryphus.a.\n. "$BIN/${backend}.sh"\n${call}\ntrue\n`;
+    const path = more['PATH'] ?? process.env['PATH'] ?? '';
+    const env = { ...process.env, ...more, PATH: `${join(dir, 'bin')}:${path}` };
     return execFileSync('sh', ['-c', script, 'sh', BACKENDS, dir], { encoding: 'utf8', env }).trimEnd().split('\n');
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+/** Which batch systems are found where commands have such an environment. */
+export function look(env: Readonly<Record<string, string>>): ReturnType<typeof readFound> {
+  return readFound(execFileSync('sh', ['-s'], { input: LOOK, encoding: 'utf8', env: { ...process.env, ...env } }));
 }

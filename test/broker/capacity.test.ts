@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
 import { fork } from '../../src/backends/fork.ts';
+import { pbs } from '../../src/backends/pbs.ts';
+import { sge } from '../../src/backends/sge.ts';
 import { slurm } from '../../src/backends/slurm.ts';
 
 it.each([
@@ -10,6 +12,8 @@ it.each([
   [slurm, 'slurm_load_partitions: Unable to contact slurm controller', undefined],
   [fork, '4 3', { cpus: 4, freeCpus: 1 }],
   [fork, '4', undefined],
+  [pbs, '3 16', { cpus: 16, freeCpus: 3 }],
+  [sge, 'error: unable to contact qmaster', undefined],
 ])('the cores that a site says: %o %j', (backend, line, capacity) => {
   expect(backend.capacityOf?.(line)).toEqual(capacity);
 });

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -102,6 +102,21 @@ describe('site', () => {
     expect((await run(['site', 'list', '--quiet'])).stdout).toBe('local\nc1\n');
     expect(await run(['site', 'rm', 'c1', '--force'])).toMatchObject({ exit: 0 });
     expect((await run(['site', 'list', '--quiet'])).stdout).toBe('local\n');
+  });
+
+  it('are asked which batch system they have', async () => {
+    const bin = join(home, 'bin');
+    mkdirSync(bin);
+    for (const name of ['bsub', 'bqueues']) {
+      writeFileSync(join(bin, name), '#!/bin/sh\necho IBM Spectrum LSF 10.1\n', { mode: 0o755 });
+    }
+    const prelude = `PATH=${bin}:/usr/bin:/bin; unset SLURM_CONF SGE_ROOT`;
+    const { stdout } = await run(['site', 'add', 'big', 'local', '--prelude', prelude]);
+    expect(stdout).toMatch(/^big has lsf \(IBM Spectrum LSF 10\.1\)\.$/m);
+    expect((await run(['site', 'show', 'big', '--json'])).stdout).toContain('"lsf"');
+    const away = await run(['site', 'add', 'away', 'ssh://127.0.0.1:1']);
+    expect(away).toMatchObject({ exit: 69, stderr: expect.stringContaining('--batch slurm') });
+    expect((await run(['site', 'list', '--quiet'])).stdout).toBe('local\nbig\n');
   });
 
   it.each([

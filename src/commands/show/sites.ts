@@ -1,4 +1,4 @@
-import type { CheckStep, SiteStatus } from '../../index.ts';
+import type { CheckStep, Found, SiteStatus } from '../../index.ts';
 import { tableLines } from './table.ts';
 import { visible, type Width } from './width.ts';
 
@@ -45,4 +45,15 @@ export function siteNotes(sites: readonly SiteStatus[]): string[] {
 export function stepText({ step, ok, words, mend }: CheckStep): string {
   const line = `${ok ? '✓' : '✗'} ${step}: ${visible(words)}\n`;
   return mend === undefined || ok ? line : `${line}  → ${visible(mend)}\n`;
+}
+
+/** What `site add` found at a site, the one it takes first. */
+export function foundLines(name: string, found: readonly Found[]): string[] {
+  const [first, ...others] = found;
+  if (!first) return [`${name} has no batch system that is known: jobs will be plain processes there.`];
+  const state = ({ answers }: Found) => (answers ? '' : ', which gives no answer now');
+  return [
+    `${name} has ${first.batch} (${visible(first.words)})${state(first)}.`,
+    ...others.map((other) => `It has ${other.batch}, too${state(other)}: --batch ${other.batch} would take that.`),
+  ];
 }

@@ -1,5 +1,8 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
+import type { Paths } from '../../config/paths.ts';
+import { askAtTerminal } from '../ask.ts';
+import { foundLines } from '../show/sites.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 const BATCH = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor'] as const;
@@ -7,10 +10,11 @@ const BATCH = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor'] as cons
 export class SiteAdd extends GryphusCommand {
   static override summary = 'Add a place that runs jobs.';
   static override description =
-    prose(`URL is ssh://user@host:port, a Host of your ~/.ssh/config, or local. Everything else can be changed later in the file
-that is named at the end; \`gryphus config --docs\` lists its keys.`);
+    prose(`URL is ssh://user@host:port, a Host of your ~/.ssh/config, or local. It is looked there which batch system it has,
+unless --batch says so. Everything else can be changed later in the file that is named at the end; \`gryphus config --docs\`
+lists its keys.`);
   static override examples = [
-    '<%= config.bin %> site add cluster1 ssh://me@login.example.org --batch slurm',
+    '<%= config.bin %> site add cluster1 ssh://me@login.example.org',
     '<%= config.bin %> site add box box.example.org --running 4',
     `<%= config.bin %> site add c2 ssh://c2 --batch slurm --prelude 'module load slurm' --scratch /scratch/me`,
   ];
@@ -21,8 +25,7 @@ that is named at the end; \`gryphus config --docs\` lists its keys.`);
   static override flags = {
     batch: Flags.option({
       options: BATCH,
-      default: 'fork' as const,
-      summary: 'What runs jobs there; fork: plain processes.',
+      summary: 'What runs jobs there (fork: plain processes); without it, the site is asked which it has.',
     })(),
     transport: Flags.option({
       options: ['ssh2', 'openssh'] as const,
@@ -62,6 +65,7 @@ that is named at the end; \`gryphus config --docs\` lists its keys.`);
       'limits.running': flags.running,
     };
     const keys = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+    if (flags.batch === undefined) keys['batch'] = await this.#found(paths, args.name, keys);
     await saveSite(paths, args.name, keys);
     process.stdout.write(`Site ${args.name} is written to ${siteFile(paths, args.name)}.\n`);
     if (flags.test)
@@ -70,5 +74,22 @@ that is named at the end; \`gryphus config --docs\` lists its keys.`);
         ...(flags.home === undefined ? [] : ['--home', flags.home]),
       ]);
     else process.stdout.write(`Check it with: gryphus site test ${args.name}\n`);
+  }
+
+  /** Which batch system the site has; nothing is written where it cannot be asked. */
+  async #found(paths: Paths, name: string, keys: Readonly<Record<string, unknown>>): Promise<string> {
+    const { siteFrom } = await import('../../config/sites.ts');
+    const { findBatch } = await import('../../client/find-batch.ts');
+    const site = await siteFrom(paths, name, keys);
+    const found = await findBatch(site, paths, askAtTerminal).catch((thrown: unknown) => {
+      if (!(thrown instanceof GryphusError)) throw thrown;
+      const offline = 'To add it without asking it, name its batch system: --batch slurm, say (fork: plain processes).';
+      throw new GryphusError(thrown.code, thrown.message, {
+        cause: thrown,
+        suggestions: [...thrown.suggestions, offline],
+      });
+    });
+    for (const line of foundLines(name, found)) process.stdout.write(`${line}\n`);
+    return found[0]?.batch ?? 'fork';
   }
 }

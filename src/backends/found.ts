@@ -1,0 +1,51 @@
+/** A batch system that a machine has the commands of. */
+export interface Found {
+  readonly batch: string;
+  /** What the command says of itself, one line. */
+  readonly words: string;
+  /** Its controller answered. */
+  readonly answers: boolean;
+}
+
+/**
+ * Looks which batch systems' commands the machine has, and whether each answers: `found NAME STATUS WORDS` for each,
+ * between two lines of ours that log-in scripts do not print. Needs nothing but a POSIX shell.
+ */
+export const LOOK = `
+bounded() { if command -v timeout >/dev/null 2>&1; then timeout "$@"; else shift && "$@"; fi; }
+look() { # $1 name, $2 words, then a question to its controller
+  name=$1 words=$(printf %s "$2" | head -n 1)
+  shift 2
+  bounded 20 "$@" >/dev/null 2>&1 </dev/null
+  echo "found $name $? $words"
+}
+echo gryphus-found
+command -v sbatch >/dev/null 2>&1 && look slurm "$(bounded 20 sbatch --version 2>&1)" squeue -h -n gryphus-none
+command -v bsub >/dev/null 2>&1 && look lsf "$(bounded 20 bsub -V 2>&1 </dev/null)" bqueues
+command -v condor_submit >/dev/null 2>&1 && look condor "$(bounded 20 condor_version 2>&1)" condor_q -totals
+if command -v qsub >/dev/null 2>&1; then
+  version=$(bounded 20 qsub --version 2>&1 </dev/null)
+  case $version in
+    *pbs_version* | *PBSPro* | *OpenPBS*) look pbs "$version" qstat -B ;;
+    *[Vv]ersion:*) look torque "$version" qstat -q ;;
+    *)
+      version=$(bounded 20 qstat -help 2>&1 </dev/null | head -n 1)
+      case $version in
+        *GE*[0-9]* | *'Grid Engine'*) look sge "$version" qconf -sh ;;
+        *) command -v sbatch >/dev/null 2>&1 || look torque "$(command -v qsub)" qstat -q ;;
+      esac
+      ;;
+  esac
+fi
+echo gryphus-end`;
+
+/** `undefined` where the answer is not whole. The first is the one to take; none: plain processes. */
+export function readFound(answer: string): readonly Found[] | undefined {
+  const [, body] = /^gryphus-found\n((?:found .*\n)*)gryphus-end$/m.exec(answer) ?? [];
+  if (body === undefined) return undefined;
+  const all = body.split('\n').flatMap((line): Found[] => {
+    const [, batch = '', status = '', words = ''] = /^found (\S+) (\d+) ?(.*)$/.exec(line) ?? [];
+    return batch === '' ? [] : [{ batch, words: words.trim(), answers: status === '0' }];
+  });
+  return [...all.filter((one) => one.answers), ...all.filter((one) => !one.answers)];
+}

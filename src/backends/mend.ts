@@ -1,0 +1,32 @@
+/** What batch systems say of a job that they will not take or never start, and what to do about it; the first that fits. */
+const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
+  [
+    /invalid partition|unknown queue|no such queue|queue "?[\w.@*-]+"? does not exist|Queue is not enabled|PartitionInactive|PartitionDown|destination.*unknown|No default queue/i,
+    "Name a queue that the site has: batch_queue in the submit file, or `queue` in the site's file",
+  ],
+  [
+    /invalid account|invalid (qos|project)|project .*(does not exist|not allowed|no hours|exhausted)|unknown project|denied.*project|AssocGrpCPUMinutes|AssocGrpBilling|AssocGrp\w*Minutes|QOSGrp\w*Minutes|QOSNotAllowed|InvalidAccount|InvalidQOS|accounting_group|insufficient (funds|balance)|allocation/i,
+    "Name a project that may be used there and has hours left: batch_project in the submit file, or `project` in the site's file",
+  ],
+  [
+    /time ?limit|PartitionTimeLimit|MaxWall|walltime|h_rt|run ?limit|RUNLIMIT/i,
+    'Ask for less time: batch_runtime in the submit file',
+  ],
+  [
+    /node configuration is not available|more processors requested|PartitionNodeLimit|PartitionConfig|BadConstraints|Can Never Run|exceeds (queue|server)|violates (queue|server)|MaxCpuPer|MaxMemPer|MaxNodePer|MaxTRESPer|MaxCPUsPerJob|no suitable queues|cannot run .*because it offers only|Memory specification can not be satisfied|Too many processors|insufficient .*resource/i,
+    'Ask for less, of what one host there has: request_cpus, request_memory, request_gpus in the submit file',
+  ],
+  [
+    /quota exceeded|disk full|no space left|EDQUOT/i,
+    "Make room there, or name another directory: `scratch` in the site's file",
+  ],
+  [
+    /unknown resource|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid (generic resource|feature|gres)|unknown user/i,
+    "Correct batch_extra_submit_args in the submit file, or `extra_args` in the site's file",
+  ],
+];
+
+/** What a user can do about a batch system's words; a sentence without its full stop, `undefined` where nobody knows. */
+export function mendOf(words: string): string | undefined {
+  return MENDS.find(([pattern]) => pattern.test(words))?.[1];
+}

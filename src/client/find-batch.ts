@@ -1,0 +1,30 @@
+import { type Found, LOOK, readFound } from '../backends/found.ts';
+import type { Paths } from '../config/paths.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import { transportTo } from '../gridmanager/open-site.ts';
+import { promptOf } from './prompt.ts';
+import type { AskUser } from './types.ts';
+
+/** Milliseconds; each command that is asked there has 20 s of its own. */
+const LOOK_MS = 150_000;
+
+/**
+ * The batch systems that a machine has, the one to take first; empty: plain processes. Rejects where it cannot be
+ * reached, or says nothing that can be read.
+ */
+export async function findBatch(record: SiteRecord, paths: Paths, ask?: AskUser): Promise<readonly Found[]> {
+  const transport = await transportTo(record, { prompt: promptOf(ask), paths });
+  try {
+    const script = `${record.prelude === undefined ? '' : `${record.prelude}\n`}${LOOK}\n`;
+    const { stdout, stderr } = await transport.run('sh -s', { stdin: script, timeoutMs: LOOK_MS });
+    const found = readFound(stdout.toString('utf8'));
+    if (found !== undefined) return found;
+    const said = stderr.toString('utf8').trim().split('\n').at(-1) ?? '';
+    throw new GryphusError('protocol-error', `${record.name} does not say which batch system it has: ${said}.`, {
+      suggestions: ['Name it: --batch slurm, say.'],
+    });
+  } finally {
+    await transport.close();
+  }
+}

@@ -1,0 +1,119 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readFound } from '../../src/backends/found.ts';
+import { mendOf } from '../../src/backends/mend.ts';
+import { BACKENDS } from '../../src/backends/registry.ts';
+import { spec } from '../conformance/kit.ts';
+import { fixture, look, refusals, shellHalf } from './recorded.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'gfound-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** A PATH with these commands alone, each a line of shell, and what LOOK itself needs. */
+function path(commands: Readonly<Record<string, string>>): string {
+  const bin = mkdtempSync(join(dir, 'bin'));
+  for (const [name, line] of Object.entries(commands)) {
+    writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`);
+    chmodSync(join(bin, name), 0o755);
+  }
+  const tools = join(dir, 'tools');
+  mkdirSync(tools, { recursive: true });
+  for (const tool of ['head', 'timeout', 'sh', 'cat']) {
+    writeFileSync(join(tools, tool), `#!/bin/sh\nexec /usr/bin/${tool} "$@"\n`);
+    chmodSync(join(tools, tool), 0o755);
+  }
+  return `${bin}:${tools}`;
+}
+const found = (commands: Readonly<Record<string, string>>) =>
+  look({ PATH: path(commands) })?.map(({ batch, answers }) => (answers ? batch : `${batch}?`));
+
+describe('the batch system of a machine', () => {
+  const pbs = { qsub: 'echo pbs_version = 23.06.06', qstat: 'exit 0' };
+  const torque = { qsub: 'echo "Version: 6.1.2"; echo "Commit: abc"', qstat: 'exit 0' };
+  const sge = { qsub: 'echo "Unknown option --version" >&2; exit 2', qstat: 'echo GE 8.1.9', qconf: 'exit 0' };
+  const slurm = { sbatch: 'echo slurm 22.05.8', squeue: 'exit 0' };
+
+  it.each([
+    ['nothing', {}, []],
+    ['OpenPBS', pbs, ['pbs']],
+    ['Torque', torque, ['torque']],
+    ['Grid Engine', sge, ['sge']],
+    ['a qsub that says nothing of itself', { qsub: 'exit 2', qstat: 'exit 0' }, ['torque']],
+    ["Slurm with Torque's commands", { ...slurm, qsub: 'exit 2', qstat: 'exit 2' }, ['slurm']],
+    ['commands of a Slurm that is gone, and a PBS', { ...pbs, sbatch: 'exit 1', squeue: 'exit 1' }, ['pbs', 'slurm?']],
+    ['LSF', { bsub: 'echo IBM Spectrum LSF 10.1 >&2', bqueues: 'exit 0' }, ['lsf']],
+    ['HTCondor', { condor_submit: '', condor_version: 'echo v', condor_q: 'exit 0' }, ['condor']],
+  ])('is seen by its commands: %s', (_, commands, expected) => {
+    expect(found(commands)).toEqual(expected);
+  });
+
+  it('is not guessed from half an answer', () => {
+    expect(readFound('welcome\ngryphus-found\nfound slurm 0 slurm 22\n')).toBeUndefined();
+    expect(readFound('welcome\ngryphus-found\ngryphus-end\nbye\n')).toEqual([]);
+  });
+});
+
+describe('cores', () => {
+  const cores = (backend: string, answers: Readonly<Record<string, string>>) =>
+    BACKENDS[backend]?.capacityOf?.(shellHalf(backend, answers, 'backend_capacity')[0] ?? '');
+
+  it('of PBS are those of hosts that take jobs', () => {
+    const pbsnodes = fixture('pbs/pbsnodes-a.txt');
+    expect(cores('pbs', { pbsnodes })).toEqual({ cpus: 8, freeCpus: 8 });
+    const busy = pbsnodes.replace('assigned.ncpus = 0', 'assigned.ncpus = 3');
+    const down = pbsnodes.replace('state = free', 'state = down,offline');
+    expect(cores('pbs', { pbsnodes: `${busy}\n${down}` })).toEqual({ cpus: 8, freeCpus: 5 });
+    expect(cores('pbs', { pbsnodes: '' })).toBeUndefined();
+  });
+
+  it('of the others, as their manuals show them', () => {
+    const torque =
+      'n1\n     state = job-exclusive\n     np = 4\n     jobs = 0/1.srv, 1/1.srv, 2/2.srv\n\nn2\n     state = down\n     np = 9\n';
+    expect(cores('torque', { pbsnodes: torque })).toEqual({ cpus: 4, freeCpus: 1 });
+    const bhosts =
+      'HOST_NAME          STATUS          JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV\nhosta ok - 8 2 2 0 0 0\nhostb closed_Full - 4 4 4 0 0 0\nhostc unavail - 4 0 0 0 0 0\n';
+    expect(cores('lsf', { bhosts })).toEqual({ cpus: 12, freeCpus: 6 });
+    expect(cores('condor', { condor_status: '6 Unclaimed\n2 Claimed\n' })).toEqual({ cpus: 8, freeCpus: 6 });
+    expect(cores('condor', { condor_status: '' })).toBeUndefined();
+  });
+});
+
+describe('a refusal', () => {
+  it.each([...refusals('pbs/qsub-refusals.tsv'), ...refusals('sge/qsub-refusals.tsv')])(
+    'with status %i and the words %s says what to do, where a user can',
+    (_, words) => {
+      expect(mendOf(words)?.split(':')[0] ?? 'nothing').toMatchSnapshot();
+    },
+  );
+
+  it.each([
+    ['Batch job submission failed: Invalid partition name specified', /batch_queue/],
+    ['Batch job submission failed: Invalid account or account/partition combination specified', /batch_project/],
+    ['Requested node configuration is not available', /request_cpus/],
+    ['PENDING (PartitionTimeLimit)', /batch_runtime/],
+    ['AssocGrpCPUMinutesLimit', /batch_project/],
+    ['normal9: No such queue. Job not submitted.', /batch_queue/],
+    ['Disk quota exceeded', /scratch/],
+  ])('%s: %s', (words, mend) => {
+    expect(mendOf(words)).toMatch(mend);
+  });
+});
+
+describe('a whole host', () => {
+  it.each([
+    ['slurm', '--exclusive'],
+    ['pbs', 'place=excl'],
+    ['torque', 'x=NACCESSPOLICY:SINGLEJOB'],
+    ['sge', 'exclusive=true'],
+    ['lsf', '-x'],
+    ['condor', 'request_cpus = TARGET.TotalCpus'],
+  ])('is asked for in the words of %s', (name, word) => {
+    const job = spec('a.1.0.1');
+    const words = (wholeHost: boolean) =>
+      BACKENDS[name]?.submitWords({ ...job, resources: { ...job.resources, wholeHost } });
+    expect(words(true)).toContain(word);
+    expect(words(false)).not.toContain(word);
+  });
+});
