@@ -22,7 +22,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, process.env['GRYPHUS_DIST'] ?? 'dist');
 const fresh = join(root, `dist.${process.pid}.new`);
 const old = join(root, `dist.${process.pid}.old`);
-const ASSETS = ['.sh', '.lua', '.awk', '.py'];
+const ASSETS = ['.sh', '.lua', '.awk', '.py', '.mjs'];
 
 try {
   process.exitCode = await make();

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { AcceptConnection, Client, TcpConnectionDetails, UNIXConnectionDetails } from 'ssh2';
+import type { AcceptConnection, Client, RejectConnection, TcpConnectionDetails, UNIXConnectionDetails } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
 import type { ListenAt, Listening, ListenPlace } from './contract.ts';
 
@@ -28,8 +28,12 @@ interface Forward {
 
 function onSocket(client: Client, path: string, onStream: (stream: Duplex) => void): Promise<Forward> {
   return new Promise((resolve, reject) => {
-    const take = (info: UNIXConnectionDetails, accept: AcceptConnection): void => {
-      if (info.socketPath === path) onStream(accept());
+    let ended = false;
+    // One that comes while the server is being told of the end must not wait for ever.
+    const take = (info: UNIXConnectionDetails, accept: AcceptConnection, refuse: RejectConnection): void => {
+      if (info.socketPath !== path) return;
+      if (ended) refuse();
+      else onStream(accept());
     };
     client.on('unix connection', take);
     const fail = (error: unknown): void => {
@@ -40,8 +44,8 @@ function onSocket(client: Client, path: string, onStream: (stream: Duplex) => vo
       client.openssh_forwardInStreamLocal(path, (error) => {
         if (error) return fail(error);
         const end = (): void => {
-          client.off('unix connection', take);
-          quietly(() => client.openssh_unforwardInStreamLocal(path, () => undefined));
+          ended = true;
+          quietly(() => client.openssh_unforwardInStreamLocal(path, () => client.off('unix connection', take)));
         };
         resolve({ place: { kind: 'socket', path }, end });
       });
@@ -56,13 +60,16 @@ function onPort(client: Client, onStream: (stream: Duplex) => void): Promise<For
   return new Promise((resolve, reject) => {
     client.forwardIn('127.0.0.1', 0, (error, port) => {
       if (error) return reject(error);
-      const take = (info: TcpConnectionDetails, accept: AcceptConnection): void => {
-        if (info.destPort === port) onStream(accept());
+      let ended = false;
+      const take = (info: TcpConnectionDetails, accept: AcceptConnection, refuse: RejectConnection): void => {
+        if (info.destPort !== port) return;
+        if (ended) refuse();
+        else onStream(accept());
       };
       client.on('tcp connection', take);
       const end = (): void => {
-        client.off('tcp connection', take);
-        quietly(() => client.unforwardIn('127.0.0.1', port, () => undefined));
+        ended = true;
+        quietly(() => client.unforwardIn('127.0.0.1', port, () => client.off('tcp connection', take)));
       };
       resolve({ place: { kind: 'port', port }, end });
     });

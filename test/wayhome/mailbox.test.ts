@@ -39,6 +39,7 @@ describe('mailboxes', () => {
     const room = new MailRoom({
       exchange: by,
       ...QUICK,
+      idleMs: 20,
       onLink: (worker, link) => {
         links.push({ worker, link });
         heard();

@@ -23,10 +23,13 @@ export interface MailRoomOptions {
   readonly exchange: (request: MailRequest) => Promise<readonly FoundLetter[]>;
   /** A worker began a link. */
   readonly onLink: (worker: string, link: Duplex) => void;
-  readonly onTrouble?: (why: Error) => void;
+  /** After each round: why it failed, where it did. */
+  readonly onRound?: (why: Error | undefined) => void;
   /** The boxes are looked into after so long, and with nothing new ever more seldom. Milliseconds. */
   readonly soonestMs?: number;
   readonly latestMs?: number;
+  /** As `latestMs`, while no worker has a link. */
+  readonly idleMs?: number;
 }
 
 interface Box {
@@ -61,15 +64,16 @@ export class MailRoom {
 
   /** Runs until `close`. */
   async run(): Promise<void> {
-    const { soonestMs = 50, latestMs = 5000, onTrouble } = this.#options;
+    const { soonestMs = 50, latestMs = 2000, idleMs = Math.max(latestMs, 10_000), onRound } = this.#options;
     for (let pause = soonestMs; !this.#closed; ) {
       let news = false;
       try {
         news = await this.#round();
+        onRound?.(undefined);
       } catch (thrown) {
-        onTrouble?.(asError(thrown));
+        onRound?.(asError(thrown));
       }
-      pause = news ? soonestMs : Math.min(latestMs, pause * 1.5);
+      pause = news ? soonestMs : Math.min(this.#boxes.size > 0 ? latestMs : idleMs, pause * 1.5);
       if (!this.#closed) await this.#pause(pause, news ? 0 : soonestMs);
     }
     for (const { letters } of this.#boxes.values()) letters.destroy();
