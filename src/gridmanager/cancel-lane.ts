@@ -1,59 +1,77 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
+import type { State } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
-import type { Change, JobRecord } from '../queue/api.ts';
+import type { BidStep, Change, JobRecord } from '../queue/api.ts';
 import type { Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
+import { type Again, BATCH, commitBidSteps, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
 import { startAttributes, type WatchState } from './watch-lane.ts';
 
 const ENDING = ['removing', 'holding', 'restarting'] as const;
 /** A site that could not confirm yet is asked again after so long, milliseconds. */
 const LATER_MS = 5_000;
+/** What is being prepared there now is withdrawn after so long, milliseconds. */
+const UNDERWAY_MS = 500;
 
 /**
  * Withdraws attempts: when the site says that none can run any more, it forgets them, and the job goes on. A job that is
- * wanted elsewhere is withdrawn only where it has not started; one that has runs on where it is.
+ * wanted elsewhere is withdrawn only where it has not started; one that has runs on where it is. Bids that their job needs
+ * no more are withdrawn with them: without leave, none has started.
  */
 export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afresh'>): Promise<Again> {
-  const ending = (await Promise.all(ENDING.map((state) => jobsIn(ctx, state)))).flat();
-  const wantedElsewhere = await jobsIn(ctx, 'withdrawing');
-  const jobs = [...ending, ...wantedElsewhere];
-  if (jobs.length === 0) return undefined;
-  const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));
-  const keys = (some: readonly JobRecord[]) => some.map((job) => keyOf(ctx, job));
+  const ending = await byKeys(ctx, ENDING);
+  const wantedElsewhere = await byKeys(ctx, ['withdrawing']);
+  const { manager, record } = ctx;
+  const open = await ctx.queue.bids.next({ manager, site: record.name, state: 'withdrawing', limit: BATCH });
+  const bids = new Map(open.map((bid) => [keyOf(ctx, bid), bid]));
+  const wished = ending.size + wantedElsewhere.size + bids.size;
+  if (wished === 0) return undefined;
+  for (const map of [ending, wantedElsewhere, bids]) for (const key of ctx.underway) map.delete(key);
   crashPoint('gm.before-cancel');
+  const at = [...ending.keys(), ...bids.keys()];
   const outcomes = new Map([
-    ...(ending.length > 0 ? await ctx.site.cancel(keys(ending)) : NONE),
-    ...(wantedElsewhere.length > 0 ? await ctx.site.cancel(keys(wantedElsewhere), { onlyIfNotStarted: true }) : NONE),
+    ...(at.length > 0 ? await ctx.site.cancel(at) : NONE),
+    ...(wantedElsewhere.size > 0
+      ? await ctx.site.cancel([...wantedElsewhere.keys()], { onlyIfNotStarted: true })
+      : NONE),
   ]);
   crashPoint('gm.after-cancel');
+  const jobs = new Map([...ending, ...wantedElsewhere]);
   const withdrawn = [...outcomes].filter(([, outcome]) => outcome.ok).map(([key]) => key);
   const forgotten = withdrawn.length > 0 ? await ctx.site.forget(withdrawn) : NONE;
   const changes: Change[] = [];
+  const steps: BidStep[] = [];
   for (const [key, outcome] of forgotten) {
-    const job = byKey.get(key);
-    if (!job || !outcome.ok) continue;
+    if (!outcome.ok) continue;
     await ctx.spool.remove(key);
-    changes.push({
-      ...of(job),
-      event: 'withdrawn',
-      ...(job.state === 'withdrawing' ? backToTheBroker(job) : { set: brokenOff(job) }),
-    });
+    const [job, bid] = [jobs.get(key), bids.get(key)];
+    if (bid) steps.push({ id: bid.id, attempt: bid.attempt, event: 'withdrawn' });
+    if (job) {
+      const more = job.state === 'withdrawing' ? backToTheBroker(job) : { set: brokenOff(job) };
+      changes.push({ ...of(job), event: 'withdrawn', ...more });
+    }
   }
   for (const [key, outcome] of outcomes) {
-    const job = byKey.get(key);
+    const job = jobs.get(key);
     if (!job || outcome.ok || outcome.refusal.code !== 'already-started') continue;
     changes.push({ ...of(job), event: 'started', set: startAttributes(ctx, job, { key, is: 'running' }) });
     // What the site said of it meanwhile was not heard.
     watch.afresh = true;
   }
   await commitChanges(ctx, changes);
+  await commitBidSteps(ctx, steps);
   crashPoint('gm.saved-cancel');
   ctx.wake('submit');
   if (watch.afresh) ctx.wake('watch');
-  if (changes.length < jobs.length) return LATER_MS;
-  return jobs.length >= BATCH ? 0 : undefined;
+  if (outcomes.size < wished) return UNDERWAY_MS;
+  if (changes.length + steps.length < wished) return LATER_MS;
+  return wished >= BATCH ? 0 : undefined;
+}
+
+async function byKeys(ctx: SiteContext, states: readonly State[]): Promise<Map<AttemptKey, JobRecord>> {
+  const jobs = (await Promise.all(states.map((state) => jobsIn(ctx, state)))).flat();
+  return new Map(jobs.map((job) => [keyOf(ctx, job), job]));
 }
 
 const NONE: Outcomes = new Map();

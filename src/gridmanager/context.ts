@@ -2,7 +2,7 @@ import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import { type AttemptKey, formatAttemptKey, type JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
-import type { Change, ChangeResult, JobRecord, Lease, Queue } from '../queue/api.ts';
+import type { Bid, BidStep, Change, ChangeResult, JobRecord, Lease, Queue } from '../queue/api.ts';
 import type { Site } from '../site/contract.ts';
 import type { BlobIndex } from '../staging/blobs.ts';
 import type { AttemptSpool } from '../staging/streams.ts';
@@ -18,7 +18,7 @@ export interface SiteContext {
   readonly agent: string;
   readonly manager: string;
   readonly lease: Lease;
-  readonly queue: Pick<Queue, 'nextJobs' | 'get' | 'query' | 'transitionMany' | 'totals' | 'kv'>;
+  readonly queue: Pick<Queue, 'nextJobs' | 'get' | 'query' | 'transitionMany' | 'totals' | 'kv' | 'bids'>;
   readonly record: SiteRecord;
   readonly site: Site;
   readonly blobs: BlobIndex;
@@ -26,6 +26,8 @@ export interface SiteContext {
   readonly gate: CredentialGate;
   readonly proxies: SiteProxies;
   readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };
+  /** Attempts that are being prepared there now: a withdrawal would be overtaken by their record, and waits. */
+  readonly underway: Set<AttemptKey>;
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly wake: (lane: Lane) => void;
@@ -38,6 +40,13 @@ export type Again = number | undefined;
 
 /** Jobs that one exchange with a site carries at most. */
 export const BATCH = 200;
+
+/** What is sent to a site: a job in its attempt, or one of its bids (its `job` says the bid's attempt). */
+export interface Sent {
+  readonly key: AttemptKey;
+  readonly job: JobRecord;
+  readonly bid?: Bid;
+}
 
 export function jobsIn(ctx: SiteContext, state: State, limit = BATCH): Promise<readonly JobRecord[]> {
   return ctx.queue.nextJobs({ manager: ctx.manager, site: ctx.record.name, state, limit });
@@ -57,8 +66,19 @@ export function keyOf(
 export async function commitChanges(ctx: SiteContext, changes: readonly Change[]): Promise<readonly ChangeResult[]> {
   if (changes.length === 0) return [];
   const results = await ctx.queue.transitionMany(changes, ctx.lease);
-  if (results.some((result) => !result.ok && result.why === 'stale-epoch')) {
-    throw new GryphusError('stale-epoch', `Another GridManager serves ${ctx.manager} now; this one ends.`);
-  }
+  endIfStale(ctx, results);
   return results;
+}
+
+/** The same of bids' steps. */
+export async function commitBidSteps(ctx: SiteContext, steps: readonly BidStep[]): Promise<void> {
+  if (steps.length > 0) endIfStale(ctx, await ctx.queue.bids.step(steps, ctx.lease));
+}
+
+function endIfStale(
+  ctx: SiteContext,
+  results: readonly { readonly ok: boolean; readonly why?: string | undefined }[],
+): void {
+  if (results.every((result) => result.ok || result.why !== 'stale-epoch')) return;
+  throw new GryphusError('stale-epoch', `Another GridManager serves ${ctx.manager} now; this one ends.`);
 }

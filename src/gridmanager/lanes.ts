@@ -1,3 +1,4 @@
+import { BID_LIFE, type BidState } from '../job/bid-life.ts';
 import { LIFE, type State, STATES, type Work } from '../job/life.ts';
 
 /**
@@ -33,14 +34,27 @@ export interface Count {
   readonly jobs: number;
 }
 
+export interface BidCount {
+  readonly site: string;
+  readonly state: BidState;
+  readonly bids: number;
+}
+
 /** Which lanes of which sites have something to do. */
-export function lanesWanted(counts: readonly Count[]): ReadonlyMap<string, ReadonlySet<Lane>> {
+export function lanesWanted(
+  counts: readonly Count[],
+  bids: readonly BidCount[] = [],
+): ReadonlyMap<string, ReadonlySet<Lane>> {
   const wanted = new Map<string, Set<Lane>>();
-  for (const { site, state, jobs } of counts) {
-    const lane = jobs > 0 && site !== '' ? laneOf(state) : undefined;
-    if (!lane) continue;
-    const lanes = wanted.get(site) ?? new Set<Lane>();
-    wanted.set(site, lanes.add(lane));
-  }
+  const want = (site: string, lane: Lane | undefined) => {
+    if (lane) wanted.set(site, (wanted.get(site) ?? new Set<Lane>()).add(lane));
+  };
+  for (const { site, state, jobs } of counts) if (jobs > 0 && site !== '') want(site, laneOf(state));
+  for (const { site, state, bids: count } of bids) if (count > 0) want(site, LANE_OF[BID_LIFE[state].does]);
   return wanted;
+}
+
+/** Bids that have, or may have, a record at the site. */
+export function hasPlace({ state }: Pick<BidCount, 'state'>): boolean {
+  return state !== 'withdrawing';
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import type { SiteRecord } from '../config/sites.ts';
-import type { Lease, Place, Queue, Work, Worker } from '../queue/api.ts';
+import type { BidPlace, Lease, Place, Queue, Work, Worker } from '../queue/api.ts';
 import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
@@ -10,7 +10,7 @@ import { deferred } from '../util/deferred.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import type { HealthView } from './health.ts';
-import { HAS_PLACE, type Lane, LANES, lanesWanted } from './lanes.ts';
+import { HAS_PLACE, hasPlace, type Lane, LANES, lanesWanted } from './lanes.ts';
 import { SiteProxies } from './proxies.ts';
 import { isAboutTheSite, SiteAgent } from './site-agent.ts';
 import { staying } from './stay.ts';
@@ -68,6 +68,7 @@ export class GridManager {
   #lease: Lease | undefined;
   #worker: Worker | undefined;
   #places: readonly Place[] = [];
+  #bids: readonly BidPlace[] = [];
   #placesAt = 0;
   #busyAt: number;
   #end: (reason: Error | undefined) => void = () => undefined;
@@ -187,6 +188,7 @@ export class GridManager {
         gate: this.#options.gate,
         proxies: new SiteProxies(),
         urls: this.#urls,
+        underway: new Set(),
         now: () => this.#now(),
         wake: (lane) => void this.#guard(this.#wake(name, lane)),
         isFollowed: () => this.#isFollowed(),
@@ -218,11 +220,12 @@ export class GridManager {
 
   async #lookAround(): Promise<void> {
     const places = await this.#count();
-    for (const [site, lanes] of lanesWanted(places)) for (const lane of lanes) await this.#wake(site, lane);
+    const wanted = this.#lanesWanted();
+    for (const [site, lanes] of wanted) for (const lane of lanes) await this.#wake(site, lane);
     if (await this.#surveyWanted()) {
       for (const site of (await this.#options.loadSites()).keys()) await this.#wake(site, 'survey');
     }
-    if (lanesWanted(places).size > 0 || unrouted(places)) this.#busyAt = this.#now();
+    if (wanted.size > 0 || unrouted(places)) this.#busyAt = this.#now();
   }
 
   async #surveyWanted(): Promise<boolean> {
@@ -234,18 +237,26 @@ export class GridManager {
   async #count(): Promise<readonly Place[]> {
     const totals = await this.#options.queue.totals();
     this.#places = totals.places.filter((place) => place.manager === this.#options.identity);
+    const bids = await this.#options.queue.bids.places();
+    this.#bids = bids.filter((place) => place.manager === this.#options.identity);
     this.#placesAt = this.#now();
     return this.#places;
   }
 
+  #lanesWanted(): ReturnType<typeof lanesWanted> {
+    return lanesWanted(this.#places, this.#bids);
+  }
+
   async #placed(site: string): Promise<number> {
     const places = await this.#count();
-    return places.filter((p) => p.site === site && HAS_PLACE.includes(p.state)).reduce((sum, p) => sum + p.jobs, 0);
+    const jobs = places.filter((p) => p.site === site && HAS_PLACE.includes(p.state));
+    const bids = this.#bids.filter((p) => p.site === site && hasPlace(p));
+    return jobs.reduce((sum, p) => sum + p.jobs, 0) + bids.reduce((sum, p) => sum + p.bids, 0);
   }
 
   async #hasWork(site: string, lane: Lane): Promise<boolean> {
     if (this.#now() - this.#placesAt > 200) await this.#count();
-    return lanesWanted(this.#places).get(site)?.has(lane) === true;
+    return this.#lanesWanted().get(site)?.has(lane) === true;
   }
 
   async #isFollowed(): Promise<boolean> {
@@ -290,7 +301,7 @@ export class GridManager {
 
   async #endWithoutWork(): Promise<void> {
     const places = await this.#count();
-    if (lanesWanted(places).size > 0 || unrouted(places)) return;
+    if (this.#lanesWanted().size > 0 || unrouted(places)) return;
     if (!(await staying(this.#options.queue, this.#now())).has(this.#options.identity)) this.#end(undefined);
   }
 
@@ -337,5 +348,6 @@ function unrouted(places: readonly Place[]): boolean {
 
 function isFromOutside(event: QueueEvent): boolean {
   if (event.type === 'transition') return OTHERS.has(event.event);
+  if (event.type === 'bid') return event.event === 'opened' || event.event === 'withdraw';
   return event.type === 'submitted' || event.type === 'materialized' || event.type === 'routed';
 }

@@ -20,6 +20,7 @@ function meaning(report: Report): LifeEvent | undefined {
       return 'lost';
     case 'queued':
     case 'held-by-site':
+    case 'asking':
       return 'queued';
     case 'running':
       return 'started';
@@ -41,6 +42,8 @@ export function wordsOf(report: Report): string {
       return report.why ? `PENDING (${report.why})` : 'PENDING';
     case 'held-by-site':
       return `HELD (${report.why})`;
+    case 'asking':
+      return 'READY (it waits for leave to start)';
     case 'running':
       return 'RUNNING';
     case 'suspended':

@@ -1,12 +1,13 @@
 import { GryphusError } from '../errors.ts';
-import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import { quoted } from '../job/values.ts';
+import { quoted, readNumber } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
-import type { AttemptSpec, Outcomes } from '../site/contract.ts';
+import type { AttemptSpec, Outcomes, Refusal } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
-import { holdByError, holdByRefusal } from './hold.ts';
+import { fresh, gridJobId } from './attempt-attrs.ts';
+import { bidsIn, LEAVE_WITHIN_S } from './bids.ts';
+import { Book } from './book.ts';
+import { type Again, BATCH, commitChanges, jobsIn, keyOf, type Sent, type SiteContext } from './context.ts';
 import { admitted, type ProxySource } from './proxies.ts';
 import type { SubmitBudget } from './pacing.ts';
 import { attemptSpec } from './spec.ts';
@@ -23,18 +24,26 @@ export interface SubmitState {
   readonly placed: () => Promise<number>;
 }
 
-/** Takes idle jobs as the site has room, prepares what is taken, commits what is prepared: one batch of each. */
+/** Takes idle jobs as the site has room, prepares what is taken, commits what is prepared: one batch of each, bids included. */
 export async function submitRound(ctx: SiteContext, state: SubmitState): Promise<Again> {
   await ctx.proxies.refresh(ctx);
-  const begun = await jobsIn(ctx, 'preparing');
-  const taken = begun.length < BATCH ? await take(ctx, state, BATCH - begun.length) : [];
-  const prepared = await prepare(ctx, [...begun, ...taken]);
-  const committed = await commit(ctx, await jobsIn(ctx, 'prepared'));
+  const begun = (await jobsIn(ctx, 'preparing')).map((job) => sent(ctx, job));
+  const bids = await bidsIn(ctx, 'preparing', Math.min(BATCH - begun.length, state.budget.available(ctx.now())));
+  state.budget.spend(bids.length);
+  const room = BATCH - begun.length - bids.length;
+  const taken = (room > 0 ? await take(ctx, state, room) : []).map((job) => sent(ctx, job));
+  const prepared = await prepare(ctx, [...begun, ...bids, ...taken]);
+  const ready = (await jobsIn(ctx, 'prepared')).map((job) => sent(ctx, job));
+  const committed = await commit(ctx, [...ready, ...(await bidsIn(ctx, 'prepared'))]);
   if (committed.done > 0) ctx.wake('watch');
   if (prepared.later || committed.later) return LATER_MS;
   if (prepared.coming && prepared.done + committed.done === 0) return COMING_MS;
-  if (begun.length + taken.length > 0 || committed.done > 0) return 0;
+  if (begun.length + bids.length + taken.length > 0 || committed.done > 0) return 0;
   return waitFor(ctx, state);
+}
+
+function sent(ctx: SiteContext, job: JobRecord): Sent {
+  return { key: keyOf(ctx, job), job };
 }
 
 /** Idle jobs that had to stay: until the budget allows one; room comes with results, which wake this lane. */
@@ -62,24 +71,6 @@ async function take(ctx: SiteContext, { budget, placed }: SubmitState, most: num
   });
 }
 
-/** What an earlier attempt left in the ad and a new one must not show: it has not started, whatever that one did. */
-function fresh({ attrs }: JobRecord): AttrTexts {
-  const started = attrs.get('JobCurrentStartDate');
-  return { ...FRESH, ...(started === undefined ? {} : { JobLastStartDate: started }) };
-}
-
-const FRESH = {
-  JobCurrentStartDate: null,
-  JobCurrentStartExecutingDate: null,
-  GridJobId: null,
-  GridJobStatus: null,
-  ExitBySignal: null,
-  ExitCode: null,
-  ExitSignal: null,
-  GryphusSiteCause: null,
-  GryphusSiteWords: null,
-} as const;
-
 interface Step {
   readonly done: number;
   readonly later: boolean;
@@ -87,52 +78,101 @@ interface Step {
   readonly coming?: boolean;
 }
 
-async function prepare(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<Step> {
-  const ready = await admitted(ctx, jobs);
-  if (ready.length === 0) return { done: 0, later: jobs.length > 0 };
-  const byKey = new Map<AttemptKey, JobRecord>(ready.map(({ job }) => [keyOf(ctx, job), job]));
-  const specs: AttemptSpec[] = [];
-  const coming: Change[] = [];
-  const changes: Change[] = [];
+async function prepare(ctx: SiteContext, all: readonly Sent[]): Promise<Step> {
+  const ready = await admittedOf(ctx, all);
+  if (ready.length === 0) return { done: 0, later: all.length > 0 };
+  const book = new Book(ctx);
+  let coming = 0;
+  const specs: (AttemptSpec | undefined)[] = [];
   const proxies = await sendProxies(ctx, new Set(ready.flatMap(({ proxy }) => proxy ?? [])));
-  const proxyOf = new Map(ready.map(({ job, proxy }) => [job, proxy && proxies.get(proxy.name)]));
   await Promise.all(
-    [...byKey].map(async ([key, job]) => {
-      const proxy = proxyOf.get(job);
-      const spec = proxy instanceof GryphusError ? proxy : await specOf(ctx, key, job, proxy).catch(asRefusal);
-      if (typeof spec === 'string') coming.push({ ...of(job), set: { GridJobStatus: quoted(`WAITING (${spec})`) } });
-      else if (spec instanceof GryphusError) changes.push({ ...of(job), event: 'refused', set: holdByError(spec) });
-      else specs.push(spec);
+    ready.map(async ({ one, proxy }, i) => {
+      const name = proxy && proxies.get(proxy.name);
+      const spec = name instanceof GryphusError ? name : await specOf(ctx, one, name).catch(asRefusal);
+      if (typeof spec === 'string') {
+        coming += 1;
+        book.later(one, spec);
+      } else if (spec instanceof GryphusError) book.unfit(one, spec);
+      else if (one.bid && !ctx.site.leave) book.refused(one, TAKES_NO_BIDS);
+      // The order of the queue is the order of the site's.
+      else specs[i] = spec;
     }),
   );
-  // The order of the queue is the order of the site's.
-  const order = new Map([...byKey.keys()].map((key, i) => [key, i]));
-  specs.sort((a, b) => (order.get(a.key) ?? 0) - (order.get(b.key) ?? 0));
   crashPoint('gm.before-prepare');
-  const outcomes = specs.length > 0 ? await ctx.site.prepare(specs) : new Map();
+  const byKey = new Map(ready.map(({ one }) => [one.key, one]));
+  const outcomes = await send(
+    ctx,
+    byKey,
+    specs.flatMap((spec) => spec ?? []),
+  );
   crashPoint('gm.after-prepare');
-  const later = apply(ctx, outcomes, byKey, changes, (job) => ({ ...of(job), event: 'prepared' }));
-  await commitChanges(ctx, [...changes, ...coming.filter((change) => isNews(change, jobs))]);
+  const later = apply(outcomes, byKey, book, (one) => book.step(one, 'prepared'));
+  await book.save();
   crashPoint('gm.saved-prepare');
-  if (changes.some((change) => change.event === 'refused')) ctx.wake('results');
-  return { done: changes.length, later, coming: coming.length > 0 };
+  return { done: book.done, later, coming: coming > 0 };
+}
+
+const TAKES_NO_BIDS: Refusal = {
+  kind: 'never',
+  code: 'site-refused',
+  message: 'it cannot let a job wait for leave to start, so it takes no flooded jobs.',
+};
+
+/** Of jobs that were withdrawn since they were read, nothing is sent: nobody would look for it at the site any more. */
+async function send(
+  ctx: SiteContext,
+  byKey: ReadonlyMap<AttemptKey, Sent>,
+  specs: readonly AttemptSpec[],
+): Promise<Outcomes> {
+  if (specs.length === 0) return NONE;
+  for (const { key } of specs) ctx.underway.add(key);
+  try {
+    const wanted = await stillWanted(
+      ctx,
+      specs.flatMap(({ key }) => byKey.get(key) ?? []),
+    );
+    const left = specs.filter(({ key }) => wanted.has(key));
+    return left.length === 0 ? NONE : await ctx.site.prepare(left);
+  } finally {
+    for (const { key } of specs) ctx.underway.delete(key);
+  }
+}
+
+const NONE: Outcomes = new Map();
+
+async function stillWanted(ctx: SiteContext, all: readonly Sent[]): Promise<ReadonlySet<AttemptKey>> {
+  const ids = all.filter(({ bid }) => bid === undefined).map(({ job }) => job.id);
+  const jobs = (ids.length === 0 ? [] : await ctx.queue.get(ids)).filter(({ state }) => state === 'preparing');
+  const flooded = all.flatMap(({ bid }) => bid?.id ?? []);
+  const bids = (await ctx.queue.bids.of(flooded)).flatMap(({ open }) =>
+    open.filter(({ state }) => state === 'preparing'),
+  );
+  return new Set([...jobs, ...bids].map((one) => keyOf(ctx, one)));
 }
 
 /** What the site needs to know; in words, what of the job's inputs is still on its way to us. */
 async function specOf(
   ctx: SiteContext,
-  key: AttemptKey,
-  job: JobRecord,
+  { key, job, bid }: Sent,
   proxy: string | undefined,
 ): Promise<AttemptSpec | string> {
   const urls = await urlInputs(ctx, job);
-  return typeof urls === 'string' ? urls : attemptSpec(ctx, key, job, proxy, urls);
+  if (typeof urls === 'string') return urls;
+  const spec = await attemptSpec(ctx, key, job, proxy, urls);
+  if (!bid) return spec;
+  return { ...spec, leaveWithin: readNumber(job.attrs, 'GryphusLeaveWithin') ?? LEAVE_WITHIN_S };
 }
 
-/** The job does not say so already. */
-function isNews({ id, set }: Change, jobs: readonly JobRecord[]): boolean {
-  const job = jobs.find((one) => one.id.cluster === id.cluster && one.id.proc === id.proc);
-  return job?.attrs.get('GridJobStatus') !== set?.['GridJobStatus'];
+async function admittedOf(
+  ctx: SiteContext,
+  all: readonly Sent[],
+): Promise<readonly { readonly one: Sent; readonly proxy: ProxySource | undefined }[]> {
+  const byJob = new Map(all.map((one) => [one.job, one]));
+  const found = await admitted(ctx, [...byJob.keys()]);
+  return found.flatMap(({ job, proxy }) => {
+    const one = byJob.get(job);
+    return one ? [{ one, proxy }] : [];
+  });
 }
 
 /** Each proxy's name at the site, or why the site will never have it; a site that is away is thrown. */
@@ -150,59 +190,43 @@ async function sendProxies(
   return sent;
 }
 
-async function commit(ctx: SiteContext, waiting: readonly JobRecord[]): Promise<Step> {
-  const jobs = (await admitted(ctx, waiting)).map(({ job }) => job);
-  if (jobs.length === 0) return { done: 0, later: waiting.length > 0 };
-  const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));
-  const changes: Change[] = [];
+async function commit(ctx: SiteContext, waiting: readonly Sent[]): Promise<Step> {
+  const ready = (await admittedOf(ctx, waiting)).map(({ one }) => one);
+  if (ready.length === 0) return { done: 0, later: waiting.length > 0 };
+  const byKey = new Map(ready.map((one) => [one.key, one]));
+  const book = new Book(ctx);
   crashPoint('gm.before-commit');
   const outcomes = await ctx.site.commit([...byKey.keys()]);
   crashPoint('gm.after-commit');
-  const later = apply(ctx, outcomes, byKey, changes, (job, batchId) => ({
-    ...of(job),
-    event: 'committed',
-    set: { GridJobStatus: quoted('SUBMITTED'), ...gridJobId(ctx, job, batchId) },
-  }));
-  await commitChanges(ctx, changes);
+  const later = apply(outcomes, byKey, book, (one, batchId) =>
+    book.step(one, 'committed', { GridJobStatus: quoted('SUBMITTED'), ...gridJobId(ctx, one.job, batchId) }),
+  );
+  await book.save();
   crashPoint('gm.saved-commit');
-  if (changes.some((change) => change.event === 'refused')) ctx.wake('results');
-  return { done: changes.length, later };
+  return { done: book.done, later };
 }
 
-/** HTCondor's form: the resource's words, then the batch system's id. */
-export function gridJobId(ctx: SiteContext, job: JobRecord, batchId: string | undefined): Record<string, string> {
-  const { batch, name } = ctx.record;
-  return {
-    GridJobId: quoted(`batch ${batch} ${name} ${keyOf(ctx, job)}${batchId === undefined ? '' : ` ${batchId}`}`),
-  };
-}
-
-/** Turns outcomes into changes; true when the site said "later" to one. */
+/** Enters outcomes into the book; true when the site said "later" to one. */
 function apply(
-  ctx: SiteContext,
   outcomes: Outcomes,
-  byKey: ReadonlyMap<AttemptKey, JobRecord>,
-  changes: Change[],
-  good: (job: JobRecord, batchId: string | undefined) => Change,
+  byKey: ReadonlyMap<AttemptKey, Sent>,
+  book: Book,
+  good: (one: Sent, batchId: string | undefined) => void,
 ): boolean {
   let later = false;
   for (const [key, outcome] of outcomes) {
-    const job = byKey.get(key);
-    if (!job) continue;
-    if (outcome.ok) changes.push(good(job, outcome.batchId));
-    else if (outcome.refusal.kind === 'never' || outcome.refusal.code === 'disk-full') {
-      changes.push({ ...of(job), event: 'refused', set: holdByRefusal(ctx.record.name, outcome.refusal) });
-    } else if (outcome.refusal.kind === 'gone') changes.push({ ...of(job), event: 'lost' });
+    const one = byKey.get(key);
+    if (!one) continue;
+    if (outcome.ok) good(one, outcome.batchId);
+    else if (outcome.refusal.kind === 'never' || outcome.refusal.code === 'disk-full')
+      book.refused(one, outcome.refusal);
+    else if (outcome.refusal.kind === 'gone') book.step(one, 'lost');
     else {
       later = true;
-      changes.push({ ...of(job), set: { GridJobStatus: quoted(`WAITING (${outcome.refusal.message})`) } });
+      book.later(one, outcome.refusal.message);
     }
   }
   return later;
-}
-
-function of(job: JobRecord): Pick<Change, 'id' | 'from' | 'attempt'> {
-  return { id: job.id, from: job.state, attempt: job.attempt };
 }
 
 function asRefusal(thrown: unknown): GryphusError {

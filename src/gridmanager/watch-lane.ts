@@ -5,13 +5,14 @@ import { quoted, readNumber } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 import type { PollAnswer, Report } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import { gridJobId } from './attempt-attrs.ts';
+import { giveLeave, hearBids } from './bids.ts';
 import { type Again, commitChanges, keyOf, type SiteContext } from './context.ts';
 import { endingAttributes } from './endings.ts';
 import { Followed } from './followed.ts';
 import { holdAttributes } from './hold.ts';
 import { nextPoll } from './pacing.ts';
 import { AT_SITE, eventOf, wordsOf } from './report.ts';
-import { gridJobId } from './submit-lane.ts';
 
 /** What the lane remembers between polls; losing it costs one complete poll. */
 export interface WatchState {
@@ -92,6 +93,7 @@ async function record(
   const changes: Change[] = [];
   const said = new Set<AttemptKey>();
   const early: Report[] = [];
+  const asking: AttemptKey[] = [];
   for (const report of reports) {
     said.add(report.key);
     const job = jobs.get(report.key);
@@ -99,6 +101,8 @@ async function record(
     if (!job || LIFE[job.state].does !== 'watch') continue;
     const change = changeOf(ctx, job, report);
     if (change) changes.push(change);
+    // Its grant is recorded, and the leave did not reach it.
+    if (report.is === 'asking') asking.push(report.key);
     if (report.is === 'running') state.followed.add(report.key, job);
     else if (report.is === 'ended' || report.is === 'lost') state.followed.drop(report.key);
   }
@@ -106,10 +110,13 @@ async function record(
     for (const [key, job] of expected) if (!said.has(key)) changes.push(forgotten(ctx, job));
   }
   await commitChanges(ctx, changes);
-  state.early = early;
+  await giveLeave(ctx, asking);
+  const ofBids = reports.filter(({ key }) => !jobs.has(key));
+  const bids = await hearBids(ctx, ofBids, expected !== undefined && answer.complete);
+  state.early = [...early, ...bids.early];
   if (changes.some((change) => change.event === 'ended' || change.event === 'refused')) ctx.wake('results');
   if (changes.some((change) => change.event === 'lost')) ctx.wake('submit');
-  return changes.some((change) => change.event !== undefined);
+  return bids.changed || changes.some((change) => change.event !== undefined);
 }
 
 /** The last word on each attempt. */

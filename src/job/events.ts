@@ -1,3 +1,4 @@
+import type { BidEvent, BidNext } from './bid-life.ts';
 import type { LifeEvent, State } from './life.ts';
 
 /** What JSON can say. */
@@ -68,6 +69,19 @@ export interface Routed extends Stamp {
   readonly site: string;
 }
 
+/** One step of a bid's life (bid-life.ts). */
+export interface BidStepped extends Stamp {
+  readonly type: 'bid';
+  readonly job: JobName;
+  readonly attempt: number;
+  readonly manager: string;
+  readonly site: string;
+  readonly event: BidEvent;
+  readonly to: BidNext;
+  /** The site's words, where it said any. */
+  readonly words?: string;
+}
+
 /** Jobs left the queue for the history. */
 export interface Retired extends Stamp {
   readonly type: 'retired';
@@ -103,4 +117,13 @@ export type NoticeKind =
   | 'job-note';
 
 /** Every change of the queue, as the queue's stream carries it. */
-export type QueueEvent = Submitted | Materialized | Transitioned | Edited | ClusterEdited | Routed | Retired | Notice;
+export type QueueEvent =
+  | Submitted
+  | Materialized
+  | Transitioned
+  | Edited
+  | ClusterEdited
+  | Routed
+  | BidStepped
+  | Retired
+  | Notice;

@@ -6,6 +6,7 @@ export type Work = 'nothing' | 'prepare' | 'commit' | 'watch' | 'fetch' | 'decid
 
 export type LifeEvent =
   | 'take' // the GridManager gives the job to a site, under a new attempt
+  | 'granted' // one of its bids (bid-life.ts) was the first to ask for leave to start: that is its attempt now
   | 'prepared' // the site has the attempt's record and its files
   | 'committed' // the site has promised to run it once
   | 'queued' // the site's batch system has it, not started
@@ -82,7 +83,11 @@ const atTheSite = {
 } as const satisfies Partial<Record<LifeEvent, State>>;
 
 export const LIFE: Readonly<Record<State, Room>> = {
-  idle: { does: 'nothing', shows: 'idle', on: { take: 'preparing', hold: 'held', remove: 'removed', refused: 'held' } },
+  idle: {
+    does: 'nothing',
+    shows: 'idle',
+    on: { take: 'preparing', granted: 'committed', hold: 'held', remove: 'removed', refused: 'held' },
+  },
   preparing: {
     does: 'prepare',
     shows: 'idle',

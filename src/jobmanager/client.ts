@@ -22,6 +22,7 @@ import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
 import { percentDecode } from './escape.ts';
 import { readFacts } from './hello.ts';
+import { leave } from './leave.ts';
 import { Looker } from './look.ts';
 import { prepare } from './prepare.ts';
 import { Session } from './session.ts';
@@ -171,6 +172,10 @@ class ShellSite implements JobManagerSite {
   cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false } = {}): Promise<Outcomes> {
     const patience = { killAfter: this.#options.killAfter ?? 10_000, giveUp: this.#options.giveUp ?? 120_000 };
     return cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience);
+  }
+
+  leave(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return leave(this.#site, keys);
   }
 
   async capacity(): Promise<Capacity> {

@@ -10,6 +10,8 @@ export const SITE_CRASH_POINTS = [
   'jm.submit-after',
   'jm.submit-saved',
   'jm.commit-submitted',
+  'jm.leave-before',
+  'jm.leave-written',
   'jm.cancel-locked',
   'jm.cancel-sent',
   'jm.forget-moved',

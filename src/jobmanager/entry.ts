@@ -23,6 +23,9 @@ export interface Entry {
   /** Why its lock was taken by us: nothing of this submission can start. */
   buried: string | undefined;
   owner: Owner | undefined;
+  /** Its wrapper is there, and waits for leave to start. */
+  asks: Owner | undefined;
+  asksSeenAt: number;
   ownerSeenAt: number;
   exit: ExitRecord | undefined;
   exitSeenAt: number;
@@ -48,6 +51,7 @@ export function newEntry(key: AttemptKey): Entry {
     cancelled: false,
     queue: new Map(),
     ownerSeenAt: 0,
+    asksSeenAt: 0,
     exitSeenAt: 0,
     looksWithout: 0,
     missingSince: 0,
@@ -63,6 +67,7 @@ export function nothingKnown() {
     refused: undefined,
     buried: undefined,
     owner: undefined,
+    asks: undefined,
     exit: undefined,
     second: undefined,
     asked: 0,

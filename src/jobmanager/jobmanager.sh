@@ -17,6 +17,8 @@
 #   run.lock.N     a directory: the wrapper has it, the program of submission N may have started. A plain file: buried,
 #                  no copy of submission N can ever start. Either is made by a call that fails if there is one.
 #   cancelled      no further submission
+#   asks.N         of a bid: submission N could start, and waits for leave
+#   leave          it may start, and so may every later submission
 #   exit           how the program ended
 # Submission N + 1 is made only after N was buried, so the program starts at most once, whatever the queue does.
 umask 077
@@ -186,7 +188,7 @@ watch_events &
 WATCHER=$!
 while IFS=' ' read -r id verb size rest; do
   case $verb in
-    prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
+    prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | leave | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
       # shellcheck disable=SC2086 # numbers
       "do_$verb" "$size" $rest
       say "end $id $?"

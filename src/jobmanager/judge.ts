@@ -1,6 +1,7 @@
 import type { Backend, Verdict } from '../backends/contract.ts';
 import type { Ending, Report, SiteCause } from '../site/contract.ts';
 import { type Entry, presentLine, type QueueLine } from './entry.ts';
+import type { Owner } from './exit-record.ts';
 
 /**
  * What to do before more can be said. `bury`: take the lock, so that the submission can never start. `look`: ask the
@@ -31,7 +32,7 @@ export function judge(entry: Entry, backend: Backend, now: number, lookedAt: num
   const line = presentLine(entry);
   if (entry.exit !== undefined) return judgeExit(entry, line, backend, now, lookedAt);
   if (entry.owner !== undefined) return judgeStarted(entry, line, backend, now, lookedAt);
-  return judgeUnstarted(entry, line, backend, now);
+  return judgeUnstarted(entry, line, backend, now, lookedAt);
 }
 
 /** The program ended. Where a signal was about, the batch system may know who sent it. */
@@ -113,10 +114,19 @@ function judgeStarted(
 }
 
 /** The lock is free, or ours. */
-function judgeUnstarted(entry: Entry, line: QueueLine | undefined, backend: Backend, now: number): Judgement {
+function judgeUnstarted(
+  entry: Entry,
+  line: QueueLine | undefined,
+  backend: Backend,
+  now: number,
+  lookedAt: number,
+): Judgement {
   const { key, submission } = entry;
   const state = line?.entry;
   if (entry.buried !== undefined) return buried(entry, line);
+  // Who asks is there, whatever the queue said before.
+  const { asks } = entry;
+  if (asks !== undefined && (state?.is === 'running' || entry.asksSeenAt >= lookedAt)) return asking(entry, line, asks);
   if (state === undefined) {
     const sure = entry.looksWithout >= 2 && now - entry.missingSince >= backend.patience.lost;
     const refusal = entry.refused && backend.refusalOf(entry.refused.status, entry.refused.words);
@@ -204,6 +214,11 @@ function running(entry: Entry, line: QueueLine | undefined): { report: Report } 
   const since = entry.owner?.startedAt;
   const known = { ...(batchId && { batchId }), ...(host && { host }), ...(since === undefined ? {} : { since }) };
   return { report: { key: entry.key, is: 'running', ...known } };
+}
+
+function asking(entry: Entry, line: QueueLine | undefined, { host }: Owner): { report: Report } {
+  const batchId = line?.batchId ?? entry.batchId;
+  return { report: { key: entry.key, is: 'asking', ...(batchId && { batchId }), ...(host && { host }) } };
 }
 
 function queued(entry: Entry, line: QueueLine | undefined, why?: string): { report: Report } {

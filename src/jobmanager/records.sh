@@ -53,6 +53,27 @@ do_prepare() {
   rm -rf "$T/stage" "$T/why"
 }
 
+# Body: words KEY. They may start; the leave is on the disk before it is answered. `left KEY`, `gone KEY`, `withdrawn KEY`.
+do_leave() {
+  given=
+  for key in $(head -c "$1"); do
+    is_key "$key" || continue
+    if [ ! -f "jobs/$key/spec" ]; then
+      say "gone $key"
+    elif [ -e "jobs/$key/cancelled" ]; then
+      say "withdrawn $key"
+    else
+      crash_point jm.leave-before
+      date +%s >|"jobs/$key/leave" || continue
+      given="$given $key"
+    fi
+  done 2>/dev/null
+  # shellcheck disable=SC2046 # keys have no blanks
+  [ -z "$SYNC" ] || [ -z "$given" ] || sync $(for key in $given; do echo "jobs/$key/leave"; done) 2>/dev/null
+  crash_point jm.leave-written
+  for key in $given; do say "left $key"; done
+}
+
 # Body: words `KEY:N`. `buried KEY N`, or `taken KEY N` where a wrapper has the lock.
 do_bury() {
   for word in $(head -c "$1"); do

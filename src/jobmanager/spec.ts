@@ -6,6 +6,8 @@ import { octalEscape } from './escape.ts';
 export function specLines(spec: AttemptSpec, backend: Backend): string[] {
   return [
     ...backend.submitWords(spec).map((word) => `submit ${octalEscape(word)}`),
+    // Right behind the submit words: the wrapper looks for it before it takes the lock.
+    ...(spec.leaveWithin === undefined ? [] : [`leave ${Math.ceil(spec.leaveWithin)}`]),
     ...(spec.joinStderr ? ['join'] : []),
     ...(spec.cwd === undefined ? [] : [`cwd ${octalEscape(spec.cwd)}`]),
     ...spec.inputs.flatMap(inputLines),

@@ -251,6 +251,7 @@ export class View {
   #takeDetail(entry: Entry, kind: string, rest: string, now: number): void {
     if (kind === 'id') entry.batchId = this.#backend.idOf(rest) ?? entry.batchId;
     else if (kind === 'owner') this.#takeOwner(entry, rest, now);
+    else if (kind === 'asks') this.#takeAsks(entry, rest, now);
     else if (kind === 'buried') entry.buried = rest === '' ? 'lost' : rest;
     else if (kind === 'refused') {
       const [status = '', words = ''] = rest.split(' ');
@@ -263,6 +264,11 @@ export class View {
     entry.owner = readOwner(line);
   }
 
+  #takeAsks(entry: Entry, line: string, now: number): void {
+    entry.asks = readOwner(line);
+    entry.asksSeenAt = now;
+  }
+
   #takeExit(entry: Entry, line: string, now: number): void {
     const record = readExit(line);
     if (record === undefined) return;
@@ -270,15 +276,16 @@ export class View {
     entry.exit = record;
   }
 
-  /** `KEY.N.s|x|d LINE`. An event of an attempt or submission that is not ours any more is acknowledged, no more. */
+  /** `KEY.N.q|s|x|d LINE`. An event of an attempt or submission that is not ours any more is acknowledged, no more. */
   #takeEvent(rest: string, now: number): string[] {
     const [name = '', ...words] = rest.split(' ');
-    const found = /^(.+)\.(\d+)\.([sxd])$/.exec(name);
+    const found = /^(.+)\.(\d+)\.([qsxd])$/.exec(name);
     if (!found) return [];
     const entry = this.#entries.get(found[1] as AttemptKey);
     if (entry === undefined || Number(found[2]) !== entry.submission) return [name];
     const line = words.join(' ');
-    if (found[3] === 's') this.#takeOwner(entry, line, now);
+    if (found[3] === 'q') this.#takeAsks(entry, line, now);
+    else if (found[3] === 's') this.#takeOwner(entry, line, now);
     else if (found[3] === 'd') entry.second = readOwner(line);
     else {
       if (entry.owner === undefined) this.#takeOwner(entry, line, now);

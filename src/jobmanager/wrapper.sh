@@ -5,7 +5,7 @@
 # KEY, N   the attempt and the number of its submission; or a group's tag, which ends in .a, and an element's index
 # FORWARD  signals, by name with blanks between, that the batch system sends to this process alone: they are passed on
 # Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 no lock could be taken,
-# 219 the program could not be started.
+# 219 the program could not be started, 220 nobody gave it leave to start.
 set -u
 umask 077
 ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--}
@@ -33,6 +33,41 @@ announce() { # $1 kind, $2 line
   # Read and write: opening never waits for a reader.
   [ -p "$ROOT/news" ] && printf '\n' 1<>"$ROOT/news"
 } 2>/dev/null
+
+# The record of a bid says `leave SECONDS`: it starts only where the file `leave` is, which the agent gives to one bid of
+# the job. Until then it has no lock, so that it can be withdrawn; nobody's leave for so long, and it buries itself.
+leave_within() {
+  while IFS= read -r line; do
+    case $line in
+      'prepared '* | 'submit '*) ;;
+      'leave '*) SECONDS_LEFT=${line#leave } && return 0 ;;
+      *) return 1 ;;
+    esac
+  done <spec
+  return 1
+}
+has_leave() { # by a listing: a file system over the network may remember for long that a name was not there
+  set -- leave*
+  [ "$1" = leave ]
+}
+if leave_within && ! has_leave; then
+  asks="1 host=$HOST at=$(now) id=$BATCH_ID ."
+  printf '%s\n' "$asks" >"asks.$N.new" && mv -f "asks.$N.new" "asks.$N"
+  announce q "$asks"
+  begun=$(now) pause=0.2
+  sleep 0.01 2>/dev/null || pause=1
+  while ! has_leave; do
+    # Withdrawn, or another copy went first.
+    [ ! -e "run.lock.$N" ] && [ -f spec ] || exit 217
+    waited=$(($(now) - begun))
+    if [ "$waited" -ge "$SECONDS_LEFT" ]; then
+      (set -C && printf 'no leave\n' >"run.lock.$N") 2>/dev/null
+      exit 220
+    fi
+    sleep "$pause"
+    [ "$waited" -lt 10 ] || pause=1
+  done
+fi
 
 # The lock. A directory: a copy has it. A plain file: the submission was buried, and no copy of it may start.
 if ! mkdir "run.lock.$N" 2>/dev/null; then

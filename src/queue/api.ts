@@ -1,9 +1,11 @@
 import type { Attrs, AttrTexts } from '../job/attrs.ts';
+import type { Bids } from './bid-types.ts';
 import type { NoticeKind, QueueEvent, Json, JobName } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { LifeEvent, State } from '../job/life.ts';
 import type { Work } from './work-types.ts';
 
+export type * from './bid-types.ts';
 export type * from './work-types.ts';
 
 /** How the queue's Redis is reached. */
@@ -136,6 +138,8 @@ export interface Change {
   readonly info?: Readonly<Record<string, Json>>;
   /** Only if the job is still in this attempt. */
   readonly attempt?: number;
+  /** Of 'granted', and of it alone: this attempt of the job's bids becomes its attempt, at that bid's site; the others are withdrawn. */
+  readonly bid?: number;
 }
 
 export type ChangeResult =
@@ -311,6 +315,7 @@ export interface Queue {
     readonly state?: State;
     readonly limit: number;
   }): Promise<readonly JobRecord[]>;
+  readonly bids: Bids;
   totals(): Promise<Totals>;
   clusters(): Promise<readonly ClusterRecord[]>;
   /** All clusters, or these, in their order; the cost grows with clusters, not with jobs. */

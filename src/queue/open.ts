@@ -1,6 +1,7 @@
 import type { Attrs } from '../job/attrs.ts';
 import type { ClusterRecord, JobRecord, Queue, QueueOptions, Work } from './api.ts';
 import { Attrs as Layer, type AttrTexts } from '../job/attrs.ts';
+import { openBids } from './bids.ts';
 import { editCluster, route, transitionMany } from './changes.ts';
 import { dagDesk } from './dag-desk.ts';
 import { cursor, notice, readEvents, subscribe, trimEvents } from './events.ts';
@@ -56,6 +57,7 @@ function assemble(room: Room, agent: string, history: History): Queue {
     },
     query: (wish = {}) => query(room, wish),
     nextJobs: (place) => nextJobs(room, place),
+    bids: openBids(room),
     totals: () => totals(room),
     clusters: async () => clusterRecords(room, await clusterIds(room, 'clusters')),
     summaries: (clusters) => summaries(room, clusters),

@@ -15,6 +15,7 @@ const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'drop',
   'intern',
   'next',
+  'next-bids',
   'publish',
   'retire',
   'stage',

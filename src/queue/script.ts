@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { BID_LIFE, BID_STATES } from '../job/bid-life.ts';
 import { isEnd, JOB_STATUS, LIFE, STATES } from '../job/life.ts';
 
 export type ScriptName =
   | 'begin'
+  | 'bid'
   | 'change'
   | 'drop'
   | 'edit-cluster'
@@ -12,6 +14,7 @@ export type ScriptName =
   | 'lease'
   | 'materialize'
   | 'next'
+  | 'next-bids'
   | 'publish'
   | 'retire'
   | 'stage'
@@ -46,11 +49,16 @@ function lifeInLua(): string {
     const arrows = Object.entries(LIFE[state].on).map(([event, to]) => `[${quote(event)}]=${quote(to)}`);
     return `[${quote(state)}]={${arrows.join(',')}}`;
   });
+  const bids = BID_STATES.map((state) => {
+    const arrows = Object.entries(BID_LIFE[state].on).map(([event, to]) => `[${quote(event)}]=${quote(to)}`);
+    return `[${quote(state)}]={${arrows.join(',')}}`;
+  });
   const shows = STATES.map((state) => `[${quote(state)}]=${quote(LIFE[state].shows)}`);
   const status = STATES.map((state) => `[${quote(state)}]=${quote(String(JOB_STATUS[LIFE[state].shows]))}`);
   const ends = STATES.filter(isEnd).map((state) => `[${quote(state)}]=true`);
   return [
     `local LIFE = {${life.join(',')}}`,
+    `local BIDS = {${bids.join(',')}}`,
     `local SHOWS = {${shows.join(',')}}`,
     `local STATUS = {${status.join(',')}}`,
     `local ENDS = {${ends.join(',')}}`,

@@ -206,6 +206,7 @@ function matters(event: QueueEvent): boolean {
       return true;
     case 'notice':
       return event.about === 'credential-renewed' && event.info?.['by'] !== 'watch';
+    case 'bid':
     case 'retired':
       return false;
   }

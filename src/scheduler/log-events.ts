@@ -32,6 +32,7 @@ function bodies(step: Transitioned, attrs: Attrs): UserLogBody[] {
   const known = knownAgain(step, attrs);
   switch (step.event) {
     case 'committed':
+    case 'granted':
       return isGrid(attrs)
         ? [{ type: 'grid-submit', resource: resource(attrs), gridJobId: text(step, attrs, 'GridJobId') }]
         : [];

@@ -23,6 +23,11 @@ export interface Site {
    * `onlyIfNotStarted`, what has started is left alone, and refused as 'already-started'.
    */
   cancel(keys: readonly AttemptKey[], options?: { readonly onlyIfNotStarted?: boolean }): Promise<Outcomes>;
+  /**
+   * Attempts that ask may start now. The leave is on the site's disk when it answers, and holds for all later submissions of
+   * the attempt. A site that cannot let its jobs wait has no such method: it takes no bids.
+   */
+  leave?(keys: readonly AttemptKey[]): Promise<Outcomes>;
   /** Brings results home: whole, verified files into each request's directory. */
   fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>>;
   /**
@@ -100,6 +105,11 @@ export interface AttemptSpec {
   readonly joinStderr: boolean;
   readonly resources: Resources;
   readonly batch: BatchOptions;
+  /**
+   * The program starts only with `leave`: where the site would start it, it reports 'asking' and waits so long, in seconds.
+   * Then it gives up, and is 'lost'.
+   */
+  readonly leaveWithin?: number;
 }
 
 /** A file for the site: carried there by content, already there, or fetched there when the attempt starts. */
@@ -172,6 +182,8 @@ export type Report = { readonly key: AttemptKey } & (
   | { readonly is: 'queued'; readonly batchId?: string; readonly why?: string }
   | { readonly is: 'held-by-site'; readonly batchId?: string; readonly why: string }
   | { readonly is: 'running'; readonly batchId?: string; readonly host?: string; readonly since?: number }
+  /** It has its place and would start, but for the leave that its record wants. */
+  | { readonly is: 'asking'; readonly batchId?: string; readonly host?: string }
   | { readonly is: 'suspended'; readonly batchId?: string; readonly why?: string }
   /** The batch system does not have it and its lock was never taken: it can be prepared and committed again. */
   | { readonly is: 'lost'; readonly why: string }

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 
 type JobManagerStep = 'prepare' | 'commit' | 'poll' | 'cancel' | 'fetch' | 'forget';
-type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile';
+type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant';
 
 /**
  * Every named place in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the

@@ -12,9 +12,10 @@ import { SimulatedSite, type Weather } from './simulated-site.ts';
 
 let worlds = 0;
 
-/** A GridManager with a real queue and a simulated site, and what a user does to its jobs. */
+/** A GridManager with a real queue and simulated sites, and what a user does to its jobs. Jobs go to the first site, or are flooded. */
 export class World {
   readonly site: SimulatedSite;
+  readonly sites: ReadonlyMap<string, SimulatedSite>;
   readonly #queue: Queue;
   readonly #identity: string;
   readonly #dir: string;
@@ -29,24 +30,25 @@ export class World {
   #failure: unknown;
   #steps = 0;
 
-  constructor(queue: Queue, random: () => number, weather: Weather) {
+  constructor(queue: Queue, random: () => number, weather: Weather, others: readonly string[] = []) {
     this.#queue = queue;
     this.#identity = `user${++worlds}`;
     this.#dir = mkdtempSync('/tmp/gpw-');
     this.site = new SimulatedSite('there', random);
-    this.site.weather = weather;
+    this.sites = new Map([this.site, ...others.map((name) => new SimulatedSite(name, random))].map((s) => [s.name, s]));
+    for (const site of this.sites.values()) site.weather = weather;
   }
 
   get jobs(): readonly JobId[] {
     return this.#jobs;
   }
 
-  async submit(count: number): Promise<readonly JobId[]> {
+  async submit(count: number, how: 'flooded' | 'at the site' = 'at the site'): Promise<readonly JobId[]> {
     const { cluster } = await this.#queue.submit({
       clusterAd: { Owner: '"u"', Cmd: '"/bin/true"', Iwd: JSON.stringify(this.#dir), JobUniverse: '5' },
       procs: Array.from({ length: count }, (_, proc) => ({ attrs: { Out: `"out.${this.#jobs.length + proc}"` } })),
       manager: this.#identity,
-      site: 'there',
+      site: how === 'flooded' ? '' : 'there',
     });
     const ids = Array.from({ length: count }, (_, proc) => ({ cluster, proc }));
     this.#jobs.push(...ids);
@@ -69,10 +71,22 @@ export class World {
   /** Everybody takes a step: the site, and a GridManager that died is replaced. Its back-off from the site is cut short. */
   async step(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    this.site.tick();
+    for (const site of this.sites.values()) site.tick();
     if (!this.#running) this.#start();
-    if (++this.#steps % 10 === 0) await this.#manager?.encourage('there').catch(() => undefined);
+    if (++this.#steps % 10 === 0) {
+      for (const name of this.sites.keys()) await this.#manager?.encourage(name).catch(() => undefined);
+    }
+    if (this.#steps % 4 === 0) await this.#flood();
     await new Promise((done) => setTimeout(done, 5));
+  }
+
+  /** As the broker does: a bid at every site for each job that has none there. */
+  async #flood(): Promise<void> {
+    const waiting = (await this.records()).filter(({ site, state }) => site === '' && state === 'idle');
+    const bids = waiting.flatMap(({ id }) =>
+      [...this.sites.keys()].map((site) => ({ id, event: 'opened', manager: this.#identity, site }) as const),
+    );
+    if (bids.length > 0) await this.#queue.bids.step(bids);
   }
 
   async records(): Promise<readonly JobRecord[]> {
@@ -87,7 +101,7 @@ export class World {
       if (await holds(jobs)) return;
       if (Date.now() > deadline) {
         const open = jobs.filter((job) => !isEnd(job.state)).map((job) => `${formatJobId(job.id)} ${job.state}`);
-        throw new Error(`still open: ${open.join(', ')}; at the site: ${this.site.holds.join(', ')}`);
+        throw new Error(`still open: ${open.join(', ')}; at the sites: ${this.holds.join(', ')}`);
       }
       await this.step();
     }
@@ -97,12 +111,25 @@ export class World {
   async finish(): Promise<void> {
     armCrash(undefined);
     this.#crashes = [];
-    this.site.weather = { lost: 0, unanswered: 0, twice: 0, late: 0 };
-    this.site.cut = false;
+    for (const site of this.sites.values()) {
+      site.weather = { lost: 0, unanswered: 0, twice: 0, late: 0 };
+      site.cut = false;
+      site.full = false;
+    }
     await this.until(async (jobs) => {
       for (const job of jobs) if (job.state === 'held' || job.state === 'kept') await this.act(job.id, 'release');
-      return jobs.every((job) => isEnd(job.state));
+      return jobs.every((job) => isEnd(job.state)) && (await this.bids()) === 0;
     });
+  }
+
+  /** Bids that there are, those that are being withdrawn among them. */
+  async bids(): Promise<number> {
+    const places = await this.#queue.bids.places();
+    return places.filter(({ manager }) => manager === this.#identity).reduce((sum, { bids }) => sum + bids, 0);
+  }
+
+  get holds(): readonly string[] {
+    return [...this.sites.values()].flatMap((site) => site.holds.map((key) => `${key} at ${site.name}`));
   }
 
   /** What breaks the promises of DESIGN.md; empty when all are kept. */
@@ -110,7 +137,7 @@ export class World {
     const wrong: string[] = [];
     const ends = await this.#ends();
     const startsOf = new Map<string, number>();
-    for (const [key, starts] of this.site.starts) {
+    for (const [key, starts] of [...this.sites.values()].flatMap((site) => [...site.starts])) {
       if (starts > 1) wrong.push(`attempt ${key} started ${starts} times`);
       const attempt = parseAttemptKey(key);
       const name = attempt ? formatJobId(attempt) : '';
@@ -130,7 +157,7 @@ export class World {
         if (output !== key) wrong.push(`job ${name} has the output ${JSON.stringify(output)}, not its own`);
       }
     }
-    if (this.site.holds.length > 0) wrong.push(`left at the site: ${this.site.holds.join(', ')}`);
+    if (this.holds.length > 0) wrong.push(`left at the sites: ${this.holds.join(', ')}`);
     return wrong;
   }
 
@@ -146,8 +173,8 @@ export class World {
       identity: this.#identity,
       queue: this.#queue,
       spoolDir: join(this.#dir, 'spool'),
-      loadSites: async () => new Map([['there', { ...LOCAL_SITE, name: 'there' }]]),
-      openSite: async () => this.site,
+      loadSites: async () => new Map([...this.sites.keys()].map((name) => [name, { ...LOCAL_SITE, name }])),
+      openSite: async ({ name }) => this.sites.get(name) ?? this.site,
       gate: new CredentialGate({
         load: () => Promise.reject(new Error('no job here needs a credential')),
         limits: { holdBefore: 60, skew: 0 },

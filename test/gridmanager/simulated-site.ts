@@ -15,12 +15,14 @@ import type {
   SiteFacts,
 } from '../../src/site/contract.ts';
 
-type Stage = 'prepared' | 'queued' | 'running' | 'ended' | 'withdrawn';
+type Stage = 'prepared' | 'queued' | 'asking' | 'lost' | 'running' | 'ended' | 'withdrawn';
 
 interface Held {
   readonly spec: AttemptSpec;
   stage: Stage;
   changed: number;
+  /** Of an attempt that waits for leave to start: it has it. */
+  leave: boolean;
 }
 
 export interface Weather {
@@ -48,6 +50,10 @@ export class SimulatedSite implements Site {
   weather: Weather = CLEAR;
   /** While set, nothing answers. */
   cut = false;
+  /** While set, requests to prepare wait for it. */
+  slow: Promise<void> | undefined;
+  /** While set, nothing starts. */
+  full = false;
   #clock = 0;
 
   constructor(name: string, random: () => number) {
@@ -62,7 +68,14 @@ export class SimulatedSite implements Site {
   /** Some queued jobs start, some running ones end. */
   tick(): void {
     for (const [key, held] of this.#held) {
-      if (held.stage === 'queued' && this.#random() < 0.6) {
+      const asks = held.spec.leaveWithin !== undefined && !held.leave;
+      if (this.full && (held.stage === 'queued' || held.stage === 'asking')) continue;
+      if (asks && held.stage === 'queued') {
+        if (this.#random() < 0.6) this.#move(held, 'asking');
+      } else if (asks && held.stage === 'asking') {
+        // Nobody gave it leave for so long.
+        if (this.#random() < 0.05) this.#move(held, 'lost');
+      } else if ((held.stage === 'queued' || held.stage === 'asking') && this.#random() < 0.6) {
         this.#move(held, 'running');
         this.starts.set(key, (this.starts.get(key) ?? 0) + 1);
       } else if (held.stage === 'running' && this.#random() < 0.6) this.#move(held, 'ended');
@@ -82,11 +95,13 @@ export class SimulatedSite implements Site {
     }));
   }
 
-  prepare(specs: readonly AttemptSpec[]): Promise<Outcomes> {
+  async prepare(specs: readonly AttemptSpec[]): Promise<Outcomes> {
+    await this.slow;
     return this.#over(() => {
       const outcomes = new Map<AttemptKey, Outcome>();
       for (const spec of specs) {
-        if (!this.#held.has(spec.key)) this.#held.set(spec.key, { spec, stage: 'prepared', changed: ++this.#clock });
+        if (!this.#held.has(spec.key))
+          this.#held.set(spec.key, { spec, stage: 'prepared', changed: ++this.#clock, leave: false });
         outcomes.set(spec.key, { ok: true });
       }
       return outcomes;
@@ -95,7 +110,13 @@ export class SimulatedSite implements Site {
 
   commit(keys: readonly AttemptKey[]): Promise<Outcomes> {
     return this.#each(keys, (held) => {
-      if (held.stage === 'prepared') this.#move(held, 'queued');
+      if (held.stage === 'prepared' || held.stage === 'lost') this.#move(held, 'queued');
+    });
+  }
+
+  leave(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return this.#each(keys, (held) => {
+      held.leave = true;
     });
   }
 
@@ -185,6 +206,10 @@ function reportOf(key: AttemptKey, held: Held): Report[] {
       return [{ key, is: 'prepared' }];
     case 'queued':
       return [{ key, is: 'queued' }];
+    case 'asking':
+      return [{ key, is: 'asking', host: 'node1' }];
+    case 'lost':
+      return [{ key, is: 'lost', why: 'no leave' }];
     case 'running':
       return [{ key, is: 'running', host: 'node1' }];
     case 'ended':

@@ -62,6 +62,8 @@ export class Model {
       return { ok: false, why: 'wrong-state', state: job.state };
     if (change.attempt !== undefined && change.attempt !== job.attempt)
       return { ok: false, why: 'wrong-attempt', state: job.state };
+    // Only a bid is granted, and no job here has one.
+    if (change.event === 'granted') return { ok: false, why: 'wrong-state', state: job.state };
     if (LIFE[to].shows !== LIFE[job.state].shows) job.own['LastJobStatus'] = String(JOB_STATUS[LIFE[job.state].shows]);
     for (const [name, text] of Object.entries(change.set ?? {})) {
       job.own[name] = text;

@@ -1,5 +1,5 @@
 -- ARGV: now (ms), lease ('' for a user's action), epoch, JSON list of { i cluster, p proc, e event?, f {state = true}?,
--- s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}? }.
+-- s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the bid that is granted? }.
 -- Answers for each: 'ok|state|attempt', or a refusal: 'no-such-job', 'wrong-state|state', 'wrong-attempt|state', 'stale-epoch'.
 local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
 
@@ -28,6 +28,16 @@ local function change(wish)
   if wish.a and wish.a ~= job.attempt then return 'wrong-attempt|' .. job.state end
 
   local from, manager, site, prio = job.state, job.manager, job.site, job.prio
+  -- Only a job of the broker's has bids, and only until it goes anywhere.
+  local bids = (from == 'idle' or wish.e == 'release') and bidsOf(job.cluster, job.proc) or nil
+  if (wish.e == 'granted') ~= (wish.b ~= nil) then return 'wrong-state|' .. job.state end
+  if wish.b then
+    local bid = bids and bids.open[wish.b]
+    if site ~= '0' or not bid or not BIDS[bid.s].granted then return 'wrong-attempt|' .. job.state end
+    manager, site = bid.m, bid.w
+    stepBid(job.cluster, job.proc, bids, wish.b, 'granted', nil, now)
+    job.attempt = wish.b
+  end
   local turns = SHOWS[to] ~= SHOWS[from]
   local set = wish.s or {}
   if next(set) ~= nil or turns then
@@ -40,8 +50,15 @@ local function change(wish)
     job.own = cjson.encode(own)
   end
   if turns then job.since = string.sub(now, 1, -4) end
-  if wish.e == 'take' then job.attempt = string.format('%.0f', tonumber(job.attempt) + 1) end
+  if wish.e == 'take' then
+    job.attempt = string.format('%.0f', math.max(tonumber(job.attempt), bids and bids.last or 0) + 1)
+  end
   if wish.r then manager, site = wish.r[1], wish.r[2] end
+  if bids then
+    if wish.e == 'release' then bids.refused = {} end
+    if to ~= 'idle' or site ~= '0' then withdrawBids(job.cluster, job.proc, bids, now) end
+    saveBids(job.cluster, job.proc, bids)
+  end
   if to ~= from or manager ~= job.manager or site ~= job.site or prio ~= job.prio then
     leave(job)
     job.state, job.manager, job.site, job.prio = to, manager, site, prio

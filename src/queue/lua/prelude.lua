@@ -1,5 +1,5 @@
 -- Shared by every script. The host puts before it: K (the key prefix), LIFE[state][event] = state, SHOWS[state] = the
--- JobStatus word, ENDS[state] and ROUTABLE[state] = true.
+-- JobStatus word, ENDS[state] and ROUTABLE[state] = true, BIDS[state][event] = state of a bid, or 'gone'.
 --
 -- meta                hash     version, agent, cluster (the last id given)
 -- names, ids          hashes   manager and site names to small numbers and back; '' is 0
@@ -12,6 +12,10 @@
 -- g:<cluster>:<manager>:<site>:<priority>:<state>   zset   procs (a group)
 -- q:<manager>:<site>:<state>   zset   groups, by -priority and cluster
 -- places              hash     '<manager>:<site>:<state>' = jobs
+-- b:<cluster>         hash     proc = JSON of its bids: last (the last attempt that was given to one), open (attempt = {s state, m manager,
+--                              w site, t since (s), n the site's words}), refused (site = words)
+-- o:<manager>:<site>:<state>   zset   '<cluster>.<proc>.<attempt>' of bids, by time
+-- bids                hash     '<manager>:<site>:<state>' = bids
 -- staging             hash     cluster = 'token|touched': not visible yet; sg:<cluster> set: its groups
 -- history             hash     file, size: the history file up to where it holds what left the queue
 -- events, cursors     stream, hash
@@ -117,6 +121,56 @@ local function put(cluster, i, seen)
     seen(manager, site, prio, state, n, name)
     i = i + 5 + n
   end
+end
+
+-- nil where the job never had one.
+local function bidsOf(cluster, proc)
+  local text = call('HGET', K .. 'b:' .. cluster, proc)
+  return text and cjson.decode(text)
+end
+
+local function saveBids(cluster, proc, bids)
+  if next(bids.open) == nil and call('HEXISTS', K .. 'j:' .. cluster, proc) == 0 then
+    call('HDEL', K .. 'b:' .. cluster, proc)
+  else
+    call('HSET', K .. 'b:' .. cluster, proc, cjson.encode(bids))
+  end
+end
+
+local function enterBid(cluster, proc, attempt, bid, now)
+  local place = bid.m .. ':' .. bid.w .. ':' .. bid.s
+  call('ZADD', K .. 'o:' .. place, now, cluster .. '.' .. proc .. '.' .. attempt)
+  call('HINCRBY', K .. 'bids', place, 1)
+end
+
+local function leaveBid(cluster, proc, attempt, bid)
+  local place = bid.m .. ':' .. bid.w .. ':' .. bid.s
+  call('ZREM', K .. 'o:' .. place, cluster .. '.' .. proc .. '.' .. attempt)
+  less(K .. 'bids', place)
+end
+
+-- Moves one bid and says so; bids is the job's, to be saved by the caller. Answers where it is, or false where the step has no meaning.
+local function stepBid(cluster, proc, bids, attempt, what, words, now)
+  local bid = bids.open[attempt]
+  local to = BIDS[bid.s] and BIDS[bid.s][what]
+  if not to then return false end
+  leaveBid(cluster, proc, attempt, bid)
+  if to == 'gone' then
+    bids.open[attempt] = nil
+  else
+    bid.s, bid.t, bid.n = to, string.sub(now, 1, -4), words
+    enterBid(cluster, proc, attempt, bid, now)
+  end
+  event(now, 'bid', '"job":"' .. cluster .. '.' .. proc .. '","attempt":' .. attempt ..
+    ',"manager":' .. cjson.encode(call('HGET', K .. 'ids', bid.m) or '') ..
+    ',"site":' .. cjson.encode(call('HGET', K .. 'ids', bid.w) or '') ..
+    ',"event":"' .. what .. '","to":"' .. to .. '"' .. (words and ',"words":' .. cjson.encode(words) or ''))
+  return to
+end
+
+-- The job needs its bids no more.
+local function withdrawBids(cluster, proc, bids, now)
+  for attempt in pairs(bids.open) do stepBid(cluster, proc, bids, attempt, 'withdraw', nil, now) end
 end
 
 -- A cluster without jobs that will get none is no more.

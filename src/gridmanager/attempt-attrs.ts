@@ -1,0 +1,30 @@
+import type { AttrTexts } from '../job/attrs.ts';
+import { quoted } from '../job/values.ts';
+import type { JobRecord } from '../queue/api.ts';
+import { keyOf, type SiteContext } from './context.ts';
+
+/** What an earlier attempt left in the ad and a new one must not show: it has not started, whatever that one did. */
+export function fresh({ attrs }: JobRecord): AttrTexts {
+  const started = attrs.get('JobCurrentStartDate');
+  return { ...FRESH, ...(started === undefined ? {} : { JobLastStartDate: started }) };
+}
+
+const FRESH = {
+  JobCurrentStartDate: null,
+  JobCurrentStartExecutingDate: null,
+  GridJobId: null,
+  GridJobStatus: null,
+  ExitBySignal: null,
+  ExitCode: null,
+  ExitSignal: null,
+  GryphusSiteCause: null,
+  GryphusSiteWords: null,
+} as const;
+
+/** HTCondor's form: the resource's words, then the batch system's id. */
+export function gridJobId(ctx: SiteContext, job: JobRecord, batchId: string | undefined): Record<string, string> {
+  const { batch, name } = ctx.record;
+  return {
+    GridJobId: quoted(`batch ${batch} ${name} ${keyOf(ctx, job)}${batchId === undefined ? '' : ` ${batchId}`}`),
+  };
+}

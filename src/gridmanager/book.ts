@@ -1,0 +1,68 @@
+import type { AttrTexts } from '../job/attrs.ts';
+import { quoted } from '../job/values.ts';
+import type { BidStep, Change } from '../queue/api.ts';
+import type { Refusal } from '../site/contract.ts';
+import type { GryphusError } from '../errors.ts';
+import { commitBidSteps, commitChanges, type Sent, type SiteContext } from './context.ts';
+import { holdByError, holdByRefusal } from './hold.ts';
+
+/** What became of what was sent to a site, gathered and written down at once: a job's steps, and those of bids. */
+export class Book {
+  readonly #ctx: SiteContext;
+  readonly #changes: Change[] = [];
+  readonly #steps: BidStep[] = [];
+
+  constructor(ctx: SiteContext) {
+    this.#ctx = ctx;
+  }
+
+  /** Steps, without what only waits. */
+  get done(): number {
+    return [...this.#changes, ...this.#steps].filter(({ event }) => event !== undefined).length;
+  }
+
+  step(sent: Sent, event: 'prepared' | 'committed' | 'lost', set?: AttrTexts): void {
+    if (sent.bid) this.#steps.push({ ...ofBid(sent.bid), event });
+    else this.#changes.push({ ...ofJob(sent), event, ...(set === undefined ? {} : { set }) });
+  }
+
+  /** It can never be sent: a file at home is missing, say. A bid's job is held for it as any other. */
+  unfit(sent: Sent, error: GryphusError): void {
+    const set = holdByError(error);
+    if (sent.bid) this.#changes.push({ id: sent.job.id, from: 'idle', event: 'refused', set });
+    else this.#changes.push({ ...ofJob(sent), event: 'refused', set });
+  }
+
+  /** The site will never have it; a bid's job may still run elsewhere. */
+  refused(sent: Sent, refusal: Refusal): void {
+    const site = this.#ctx.record.name;
+    if (sent.bid) this.#steps.push({ ...ofBid(sent.bid), event: 'refused', words: `Site ${site}: ${refusal.message}` });
+    else this.#changes.push({ ...ofJob(sent), event: 'refused', set: holdByRefusal(site, refusal) });
+  }
+
+  /** The site cannot have it now. */
+  later(sent: Sent, words: string): void {
+    const said = `WAITING (${words})`;
+    if (sent.bid) {
+      if (sent.bid.words !== said) this.#steps.push({ ...ofBid(sent.bid), words: said });
+    } else if (sent.job.attrs.get('GridJobStatus') !== quoted(said)) {
+      this.#changes.push({ ...ofJob(sent), set: { GridJobStatus: quoted(said) } });
+    }
+  }
+
+  /** Wakes those who have work with it. */
+  async save(): Promise<void> {
+    await commitChanges(this.#ctx, this.#changes);
+    await commitBidSteps(this.#ctx, this.#steps);
+    if (this.#changes.some(({ event }) => event === 'refused')) this.#ctx.wake('results');
+    if (this.#steps.some(({ event }) => event === 'refused')) this.#ctx.wake('cancel');
+  }
+}
+
+function ofJob({ job }: Sent): Pick<Change, 'id' | 'from' | 'attempt'> {
+  return { id: job.id, from: job.state, attempt: job.attempt };
+}
+
+function ofBid({ id, attempt }: NonNullable<Sent['bid']>): Pick<NonNullable<Sent['bid']>, 'id' | 'attempt'> {
+  return { id, attempt };
+}
