@@ -31,6 +31,7 @@ export async function attemptSpec(
     ...(proxy === undefined ? {} : { proxy }),
     stdin: files.stdin === undefined ? undefined : files.sandbox ? await blob(files.stdin) : there(files.stdin),
     inputs: await inputs(files.inputs, ctx, fetched),
+    outputs: files.outputs,
     ...(files.sandbox ? {} : { cwd: files.iwd }),
     joinStderr: files.stdout !== undefined && files.stdout === files.stderr,
     resources: resources(ad, ctx.record.walltime),

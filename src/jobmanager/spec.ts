@@ -3,7 +3,7 @@ import type { AttemptSpec, InputFile, SiteFile } from '../site/contract.ts';
 import { octalEscape } from './escape.ts';
 
 /** An attempt's record as its lines at the site, ended by `end`: what the wrapper reads, in the order it needs it. */
-export function specLines(spec: AttemptSpec, backend: Backend): string[] {
+export function specLines(spec: AttemptSpec, backend: Pick<Backend, 'submitWords'>): string[] {
   return [
     ...backend.submitWords(spec).map((word) => `submit ${octalEscape(word)}`),
     // Right behind the submit words: the wrapper looks for it before it takes the lock.

@@ -99,6 +99,8 @@ export interface AttemptSpec {
   readonly proxy?: string;
   readonly stdin: SiteFile | undefined;
   readonly inputs: readonly InputFile[];
+  /** What will be fetched, for a site that gives results once; absent: all that the job made. */
+  readonly outputs?: readonly string[] | 'new';
   /** Directory at the site to run in instead of the attempt's own (no file transfer). */
   readonly cwd?: string;
   /** stdout and stderr go into one stream, in order. */

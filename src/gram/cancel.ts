@@ -1,0 +1,98 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AttemptKey } from '../job/ids.ts';
+import type { Outcome, Outcomes } from '../site/contract.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { inParallel } from './in-parallel.ts';
+import { isOver } from './judge.ts';
+import { numberOf, STATE } from './protocol.ts';
+import type { GramContext } from './submit.ts';
+
+/** A job that GRAM cannot end within this time is asked for again in the next round, milliseconds. */
+const PATIENCE_MS = 60_000;
+const LOOK_MS = 250;
+
+/** Ends jobs and lets GRAM forget them, so that nothing of them is left at the site. */
+export async function cancel(
+  ctx: GramContext,
+  keys: readonly AttemptKey[],
+  onlyIfNotStarted: boolean,
+): Promise<Outcomes> {
+  crashPoint('jm.before-cancel');
+  const outcomes = new Map<AttemptKey, Outcome>();
+  await inParallel(keys, async (key) => {
+    outcomes.set(key, await cancelOne(ctx, key, onlyIfNotStarted));
+  });
+  crashPoint('jm.after-cancel');
+  return outcomes;
+}
+
+async function cancelOne(ctx: GramContext, key: AttemptKey, onlyIfNotStarted: boolean): Promise<Outcome> {
+  const record = ctx.store.get(key);
+  if (record?.contact === undefined) return forgetRecord(ctx, key);
+  await ctx.ready();
+  const before = await ctx.conversation.status(record);
+  if (before.is === 'gone') return forgetRecord(ctx, key);
+  const state = numberOf(before.message, 'status');
+  ctx.attempts.hear(key, before.message);
+  const promised = record.phase === 'committing' || record.phase === 'committed';
+  if (onlyIfNotStarted && promised) return notWithdrawn(state);
+  if (!isOver(state) && !(await stopped(ctx, key))) {
+    const message = 'GRAM has not ended the job yet';
+    return { ok: false, refusal: { kind: 'later', code: 'site-busy', message } };
+  }
+  return forgetOne(ctx, key);
+}
+
+/** GRAM has no cancel that spares what just starts: what waits there is left to run or to wait. */
+function notWithdrawn(state: number): Outcome {
+  const waits = state === STATE.pending || state === STATE.unsubmitted || state === STATE.stageIn;
+  return {
+    ok: false,
+    refusal: waits
+      ? { kind: 'later', code: 'site-busy', message: 'GRAM cannot withdraw a job and be sure that it has not started' }
+      : { kind: 'never', code: 'already-started', message: 'it has started' },
+  };
+}
+
+async function stopped({ store, conversation, attempts }: GramContext, key: AttemptKey): Promise<boolean> {
+  const until = performance.now() + PATIENCE_MS;
+  const asked = store.get(key);
+  const answer = asked && (await conversation.cancel(asked));
+  if (answer === undefined || answer.is === 'gone') return true;
+  for (;;) {
+    const now = store.get(key);
+    const status = now && (await conversation.status(now));
+    if (status === undefined || status.is === 'gone') return true;
+    attempts.hear(key, status.message);
+    if (isOver(numberOf(status.message, 'status'))) return true;
+    if (performance.now() > until) return false;
+    await delay(LOOK_MS);
+  }
+}
+
+/** COMMIT_END. */
+export async function forget(ctx: GramContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
+  crashPoint('jm.before-forget');
+  const outcomes = new Map<AttemptKey, Outcome>();
+  await inParallel(keys, async (key) => {
+    outcomes.set(key, await forgetOne(ctx, key));
+  });
+  ctx.store.sweep();
+  crashPoint('jm.after-forget');
+  return outcomes;
+}
+
+async function forgetOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
+  const record = ctx.store.get(key);
+  if (record?.contact !== undefined) {
+    await ctx.ready();
+    await ctx.conversation.end(record);
+  }
+  return forgetRecord(ctx, key);
+}
+
+function forgetRecord({ store, attempts }: GramContext, key: AttemptKey): Outcome {
+  store.remove(key);
+  attempts.drop(key);
+  return { ok: true };
+}

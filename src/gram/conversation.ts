@@ -1,0 +1,160 @@
+import { GryphusError } from '../errors.ts';
+import type { GramClient, Requested } from './client.ts';
+import type { GramCredentials } from './credentials.ts';
+import { GRAM_ERROR } from './errors.ts';
+import { type Message, numberOf } from './protocol.ts';
+import { jobRsl, stdioRsl } from './rsl.ts';
+import type { GramRecord, GramStore } from './store.ts';
+
+/** What one exchange about one job came to: GRAM's answer, or that the site knows nothing of it. */
+export type Answer = { readonly is: 'answer'; readonly message: Message } | { readonly is: 'gone' };
+
+const GONE: Answer = { is: 'gone' };
+
+export interface ConversationOptions {
+  readonly client: GramClient;
+  readonly store: GramStore;
+  readonly credentials: GramCredentials;
+  /** `https://host:port` of our GASS server. */
+  readonly origin: () => string;
+}
+
+/**
+ * What is said to job managers about attempts. A job manager that does not answer is started again by its gatekeeper,
+ * with the freshest credential, from its state file: nothing that runs notices.
+ */
+export class Conversation {
+  readonly #options: ConversationOptions;
+  /** Where a job manager of the service answered last: it serves all of the user's jobs there. */
+  #living: string | undefined;
+  /** One is started at a time; the others may find that it serves them, too. */
+  #reviving: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  baseOf({ key, token }: GramRecord): string {
+    return `${this.#options.origin()}/${key}/${token}`;
+  }
+
+  /** Asks for the job of this attempt; it waits for its commit there. */
+  async ask(record: GramRecord): Promise<Requested> {
+    const { client, credentials } = this.#options;
+    const { key, spec, proxy } = record;
+    const rsl = jobRsl({ base: this.baseOf(record), key, resources: spec.resources, batch: spec.batch });
+    const asked = await client.request(credentials.get(proxy), rsl, this.#callback);
+    if (asked.ok) this.#living = originOf(asked.contact);
+    return asked;
+  }
+
+  async status(record: GramRecord): Promise<Answer> {
+    return this.#say(record, 'status');
+  }
+
+  async commit(record: GramRecord): Promise<Answer> {
+    return this.#say(record, 'signal 5 ');
+  }
+
+  async cancel(record: GramRecord): Promise<Answer> {
+    return this.#say(record, 'cancel');
+  }
+
+  /** Lets the site forget the job. */
+  async end(record: GramRecord): Promise<Answer> {
+    return this.#say(record, 'signal 10 ');
+  }
+
+  /** Gives the job manager of this attempt a fresh proxy; one that is not there gets it when it is started again. */
+  async renew(record: GramRecord): Promise<void> {
+    const { client, credentials } = this.#options;
+    if (record.contact !== undefined) await client.renew(credentials.get(record.proxy), record.contact);
+  }
+
+  /** Tells the job where its results go now. What is told to a job manager that was started again is lost, so it is not told. */
+  async moved(record: GramRecord): Promise<void> {
+    const { client, credentials, store, origin } = this.#options;
+    if (record.contact === undefined || record.reloaded || record.origin === origin()) return;
+    const rsl = stdioRsl(this.baseOf(record), true);
+    const answer = await client.signal(credentials.get(record.proxy), record.contact, 'stdioUpdate', rsl);
+    if (answer && numberOf(answer, 'failure-code') === 0) store.update(record.key, { origin: origin() });
+  }
+
+  /** A new job manager for a job whose own does not answer, stopped, or could not bring the results. */
+  revive(record: GramRecord): Promise<Answer> {
+    const mine = this.#reviving.then(
+      () => this.#revive(record),
+      () => this.#revive(record),
+    );
+    this.#reviving = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #say(record: GramRecord, query: string): Promise<Answer> {
+    const { client, credentials, store } = this.#options;
+    if (record.contact === undefined) return GONE;
+    const message = await client.query(credentials.get(record.proxy), record.contact, query);
+    if (message && !isUnknown(message)) {
+      this.#living = originOf(record.contact);
+      return { is: 'answer', message };
+    }
+    const revived = await this.revive(record);
+    const now = store.get(record.key);
+    if (revived.is === 'gone' || query === 'status' || now?.contact === undefined) return revived;
+    const again = await client.query(credentials.get(record.proxy), now.contact, query);
+    return again && !isUnknown(again) ? { is: 'answer', message: again } : GONE;
+  }
+
+  async #revive(record: GramRecord): Promise<Answer> {
+    const found = await this.#served(record);
+    if (found) return found;
+    const { client, credentials, store, origin } = this.#options;
+    const { contact, key } = record;
+    if (contact === undefined) return GONE;
+    const credential = credentials.get(record.proxy);
+    const elsewhere = record.origin === origin() ? '' : stdioRsl(this.baseOf(record), false);
+    const restarted = await client.restart(credential, contact, elsewhere, this.#callback);
+    if (!restarted.ok) {
+      if (restarted.code === GRAM_ERROR.noStateFile) return GONE;
+      const busy = restarted.code === GRAM_ERROR.oldManagerAlive;
+      throw new GryphusError(
+        busy ? 'site-busy' : restarted.code === GRAM_ERROR.proxyExpired ? 'credential-expired' : 'protocol-error',
+        `The job manager of ${key} cannot be started again: ${restarted.message}.`,
+      );
+    }
+    this.#living = originOf(restarted.contact);
+    store.update(key, {
+      contact: restarted.contact,
+      reloaded: true,
+      ...(elsewhere === '' ? {} : { origin: origin() }),
+    });
+    // What was not committed before the crash is not committed by it.
+    const query = record.phase === 'asked' ? 'status' : 'signal 5 ';
+    const message = await client.query(credential, restarted.contact, query);
+    return message && !isUnknown(message) ? { is: 'answer', message } : GONE;
+  }
+
+  /** A job manager that another job's trouble started has read all jobs' state files: the same path at its port. */
+  async #served(record: GramRecord): Promise<Answer | undefined> {
+    const { client, credentials, store } = this.#options;
+    if (record.contact === undefined || this.#living === undefined) return undefined;
+    if (originOf(record.contact) === this.#living) return undefined;
+    const contact = `${this.#living}${new URL(record.contact).pathname}`;
+    const message = await client.query(credentials.get(record.proxy), contact, 'status');
+    if (message === undefined || isUnknown(message)) return undefined;
+    store.update(record.key, { contact, reloaded: true });
+    return { is: 'answer', message };
+  }
+
+  get #callback(): string {
+    return `${this.#options.origin()}/callback`;
+  }
+}
+
+function originOf(contact: string): string {
+  return new URL(contact).origin;
+}
+
+function isUnknown(message: Message): boolean {
+  return numberOf(message, 'failure-code') === GRAM_ERROR.contactNotFound;
+}

@@ -1,0 +1,116 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import * as z from 'zod';
+import type { Credential } from '../credentials/x509/proxy-file.ts';
+import type { Trust } from '../credentials/x509/trust.ts';
+import { GryphusError } from '../errors.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { identityOf } from './client.ts';
+import { type GassDesk, GassServer } from './gass-server.ts';
+
+const PLACE = z.object({ address: z.string(), port: z.number() });
+
+export interface GassPostOptions {
+  /** The directory that keeps where the server was. */
+  readonly dir: string;
+  readonly desk: GassDesk;
+  readonly trust: () => Trust;
+  /** `GLOBUS_HOSTNAME`: our name for others. `GLOBUS_TCP_PORT_RANGE=A,B`: the ports that a firewall leaves open. */
+  readonly env: NodeJS.ProcessEnv;
+  /** A passing client beside the GridManager: it takes another port, and leaves no trace of that. */
+  readonly visiting: boolean;
+}
+
+/** The process before us may still be ending, milliseconds. */
+const PATIENCE_MS = 5000;
+
+/** Where our GASS server is found: the same host and port over restarts, for job managers remember it. */
+export class GassPost {
+  readonly #options: GassPostOptions;
+  #server: GassServer | undefined;
+  #host = '';
+
+  constructor(options: GassPostOptions) {
+    this.#options = options;
+  }
+
+  /** Our address where the server was the last time. */
+  get lastAddress(): string | undefined {
+    return this.#saved()?.address;
+  }
+
+  /** `https://host:port`, once it is open. */
+  get origin(): string | undefined {
+    return this.#server && `https://${this.#host}:${this.#server.port}`;
+  }
+
+  /** Opens it at this address of ours. */
+  async open(credential: Credential, address: string): Promise<string> {
+    const saved = this.#saved();
+    const last = this.#options.visiting ? undefined : saved?.port;
+    const server = this.#server ?? (await this.#listen(credential, address, last));
+    this.#server = server;
+    const host = this.#options.env['GLOBUS_HOSTNAME'] || address;
+    this.#host = isIP(host) === 6 ? `[${host}]` : host;
+    if (!this.#options.visiting && (saved?.address !== address || saved.port !== server.port)) {
+      writeWhole(this.#file, JSON.stringify({ address, port: server.port }));
+    }
+    return this.origin ?? '';
+  }
+
+  use(credential: Credential): void {
+    this.#server?.use(credential);
+  }
+
+  async close(): Promise<void> {
+    await this.#server?.close();
+    this.#server = undefined;
+  }
+
+  async #listen(credential: Credential, address: string, last: number | undefined): Promise<GassServer> {
+    const { desk, trust } = this.#options;
+    const at = (port: number) =>
+      GassServer.listen({ desk, trust, identity: identityOf(credential), credential, address, port });
+    const until = performance.now() + PATIENCE_MS;
+    while (last !== undefined) {
+      const server = await at(last).catch(inUse);
+      if (server) return server;
+      if (performance.now() > until) break;
+      await delay(100);
+    }
+    for (const port of this.#ports()) {
+      const server = await at(port).catch(inUse);
+      if (server) return server;
+    }
+    throw new GryphusError('bad-config', `No port is free for the GASS server at ${address}.`, {
+      suggestions: ['Widen GLOBUS_TCP_PORT_RANGE, or unset it.'],
+    });
+  }
+
+  *#ports(): Generator<number> {
+    const [, from, to] =
+      /^\s*(\d{1,5})[\s,]+(\d{1,5})\s*$/.exec(this.#options.env['GLOBUS_TCP_PORT_RANGE'] ?? '') ?? [];
+    if (from === undefined) yield 0;
+    else for (let port = Number(from); port <= Math.min(Number(to), 65_535); port++) yield port;
+  }
+
+  #saved(): z.infer<typeof PLACE> | undefined {
+    if (!existsSync(this.#file)) return undefined;
+    try {
+      return PLACE.parse(JSON.parse(readFileSync(this.#file, 'utf8')));
+    } catch {
+      return undefined;
+    }
+  }
+
+  get #file(): string {
+    return join(this.#options.dir, 'gass.json');
+  }
+}
+
+function inUse(thrown: unknown): undefined {
+  if (thrown instanceof GryphusError && thrown.code === 'conflict') return undefined;
+  throw thrown;
+}

@@ -1,0 +1,203 @@
+import { randomBytes } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { appendFile, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import type { TLSSocket } from 'node:tls';
+import { NO_RESUMPTION, tlsCredential } from '../credentials/gsi/connect.ts';
+import { verifyPeer } from '../credentials/gsi/peer.ts';
+import type { Credential } from '../credentials/x509/proxy-file.ts';
+import type { Trust } from '../credentials/x509/trust.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { type Message, readFields } from './protocol.ts';
+
+/** What may be read under a path: its length and its bytes. */
+export interface Readable {
+  readonly bytes: number;
+  stream(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+}
+
+/** Where what comes under a path goes: the whole of a file, or a piece of one at its offset. */
+export interface Writable {
+  readonly path: string;
+  readonly offset?: number;
+  /** It is there now. */
+  readonly done: () => void;
+}
+
+/** What there is behind the server; `undefined`: nothing that this path may do. */
+export interface GassDesk {
+  read(path: string): Promise<Readable | undefined>;
+  write(path: string): Writable | undefined;
+  /** A job manager tells what became of a job. */
+  news(message: Message): void;
+}
+
+export interface GassOptions {
+  readonly desk: GassDesk;
+  readonly trust: () => Trust;
+  /** The one subject that is let in: the user's own. */
+  readonly identity: string;
+  readonly credential: Credential;
+  readonly address: string;
+  /** 0: any that is free. */
+  readonly port: number;
+}
+
+/** Globus' clients append with a request to this program, the file's path behind it. */
+const APPENDING = '/globus-bins/GASSappend?';
+const LARGEST_MESSAGE = 64 * 1024;
+
+/**
+ * A GASS server: https with the user's proxy, for that user alone. GET and PUT of whole files, pieces at their offsets,
+ * appending as Globus' clients ask for it, and the callbacks of job managers.
+ */
+export class GassServer {
+  readonly #server: Server;
+  readonly #options: GassOptions;
+
+  private constructor(options: GassOptions) {
+    this.#options = options;
+    const tls = tlsCredential(options.credential);
+    this.#server = createServer(
+      // Node cannot verify the grid's chains: `#admits` does, before anything is read or written.
+      { ...tls.options, ...NO_RESUMPTION, requestCert: true, rejectUnauthorized: false },
+      (request, response) => void this.#serve(request, response),
+    );
+    tls.done();
+    // A peer that leaves in the middle, or was never let in, is its own affair.
+    this.#server.on('tlsClientError', () => undefined);
+    this.#server.on('clientError', (_, socket) => socket.destroy());
+  }
+
+  /** Listens; 'conflict' where the port is another's. */
+  static async listen(options: GassOptions): Promise<GassServer> {
+    const gass = new GassServer(options);
+    await new Promise<void>((resolve, reject) => {
+      gass.#server.once('error', (error: NodeJS.ErrnoException) =>
+        reject(
+          new GryphusError('conflict', `Port ${options.port} of ${options.address} cannot be used (${error.code}).`),
+        ),
+      );
+      gass.#server.listen(options.port, options.address, resolve);
+    });
+    gass.#server.on('error', () => undefined);
+    return gass;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** From the next connection on. */
+  use(credential: Credential): void {
+    const tls = tlsCredential(credential);
+    this.#server.setSecureContext({ ...tls.options, ...NO_RESUMPTION });
+    tls.done();
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.on('error', () => undefined);
+    response.on('error', () => undefined);
+    try {
+      if (!this.#admits(request.socket as TLSSocket)) return answer(response, 400, 'Bad Request');
+      await this.#answer(request, response);
+    } catch (thrown) {
+      const { code } = asError(thrown) as NodeJS.ErrnoException;
+      if (!response.headersSent) answer(response, code === 'ENOSPC' || code === 'EDQUOT' ? 507 : 500, 'Failed');
+      response.destroy();
+    }
+  }
+
+  #admits(socket: TLSSocket): boolean {
+    const verdict = verifyPeer(socket, this.#options.trust());
+    return verdict?.ok === true && verdict.identity === this.#options.identity;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { desk } = this.#options;
+    const { path, appends } = placeOf(request.url ?? '/');
+    if (request.method === 'GET') {
+      const found = await desk.read(path);
+      if (found === undefined) return answer(response, 404, 'Not Found');
+      response.writeHead(200, { 'content-length': found.bytes, connection: 'close' });
+      await pipeline(found.stream(), response);
+      return;
+    }
+    if (request.method === 'POST' && request.headers['content-type'] === 'application/x-globus-gram') {
+      desk.news({ http: 200, fields: readFields((await readAll(request)).toString('utf8')) });
+      return answer(response, 200, 'OK');
+    }
+    if (request.method !== 'PUT' && request.method !== 'POST') return answer(response, 405, 'Method Not Allowed');
+    const to = desk.write(path);
+    if (to === undefined) return answer(response, 403, 'Forbidden');
+    await receive(request, to, appends || request.method === 'POST');
+    return answer(response, 200, 'OK');
+  }
+}
+
+function placeOf(url: string): { readonly path: string; readonly appends: boolean } {
+  if (url.startsWith(APPENDING)) return { path: url.slice(APPENDING.length), appends: true };
+  const [path = '/', query = ''] = url.split('?');
+  return { path, appends: query === 'append=true' };
+}
+
+/** Whole or not at all: what breaks off in the middle changes nothing. */
+async function receive(request: IncomingMessage, to: Writable, appends: boolean): Promise<void> {
+  const coming = `${to.path}.${randomBytes(4).toString('hex')}.part`;
+  try {
+    await pipeline(request, createWriteStream(coming, { mode: 0o600 }));
+    if (!request.complete) throw new Error('the request broke off');
+    if (to.offset !== undefined) await putAt(coming, to.path, to.offset);
+    else if (appends) await appendFile(to.path, await readFile(coming), { mode: 0o600 });
+    else {
+      const file = await open(coming, 'r');
+      await file.sync().finally(() => file.close());
+      await rename(coming, to.path);
+    }
+    to.done();
+  } finally {
+    await rm(coming, { force: true });
+  }
+}
+
+/** A piece that would leave a gap is not taken: the sender begins again where it was. */
+async function putAt(from: string, path: string, offset: number): Promise<void> {
+  const here = await stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+  if (offset > here) throw new Error('a gap');
+  const file = await open(path, here === 0 ? 'w' : 'r+', 0o600);
+  try {
+    const bytes = await readFile(from);
+    await file.write(bytes, 0, bytes.length, offset);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readAll(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > LARGEST_MESSAGE) throw new Error('too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Globus' clients close at once after the answer, or wait for us to. */
+function answer(response: ServerResponse, status: number, words: string): void {
+  response.writeHead(status, words, { 'content-length': 0, connection: 'close' });
+  response.end();
+}

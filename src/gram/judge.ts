@@ -1,0 +1,136 @@
+import type { Ending, Report } from '../site/contract.ts';
+import type { ExitRecord, Owner } from '../jobmanager/exit-record.ts';
+import { GRAM_ERROR, gramWords, STAGING_IN, STAGING_OUT } from './errors.ts';
+import { STATE } from './protocol.ts';
+import type { GramRecord } from './store.ts';
+
+/** What is known of an attempt now; nothing of it must survive us. */
+export interface Seen {
+  /** GRAM's word for the job; 0: it was not asked yet. */
+  readonly state: number;
+  /** Why the job failed, GRAM's number. */
+  readonly failure: number;
+  /** The program was seen running. */
+  readonly active: boolean;
+  readonly owner: Owner | undefined;
+  /** The results are home, whole. */
+  readonly exit: ExitRecord | undefined;
+  /** What the job's own words of trouble are, from its standard error. */
+  readonly words: string;
+  /** The job manager's site knows nothing of the job any more. */
+  readonly gone: boolean;
+  /** Results that could not be brought to us were asked for again, so often. */
+  readonly retried: number;
+  /** Since it was over, the results had their time to come. */
+  readonly waited: boolean;
+}
+
+export const NOTHING_SEEN: Seen = {
+  state: 0,
+  failure: 0,
+  active: false,
+  owner: undefined,
+  exit: undefined,
+  words: '',
+  gone: false,
+  retried: 0,
+  waited: false,
+};
+
+/**
+ * What to do before more can be said. `revive`: a job manager must be started with a fresh credential; `deliver`: it must
+ * be told to bring the results again; `wait`: they may be on their way; `give-up`: the job never began, GRAM's record of it is to end and it goes again.
+ */
+export type Deed = 'revive' | 'deliver' | 'give-up' | 'wait';
+
+export interface Judgement {
+  /** `undefined`: the site does not know the attempt. */
+  readonly report: Report | undefined;
+  readonly deed?: Deed;
+}
+
+/** A site that could not begin with a job so often is at fault. */
+const MOST_LOSSES = 3;
+/** Results are asked for again so often before the job is given up. */
+const MOST_DELIVERIES = 20;
+
+/** What GRAM says of an attempt. Pure and total. */
+export function judge(record: Pick<GramRecord, 'key' | 'phase' | 'losses'>, seen: Seen): Judgement {
+  const { key } = record;
+  if (record.phase === 'lost') return { report: { key, is: 'lost', why: 'the site could not begin with it' } };
+  if (seen.exit !== undefined && (isOver(seen.state) || seen.gone)) return { report: ended(key, seen.exit.ending) };
+  if (seen.gone) return { report: undefined };
+  if (record.phase === 'new' || record.phase === 'asked') return { report: { key, is: 'prepared' } };
+  switch (seen.state) {
+    case STATE.active:
+    case STATE.stageOut:
+      return { report: running(record, seen) };
+    case STATE.suspended:
+      return { report: { key, is: 'suspended' } };
+    case STATE.pending:
+    case STATE.unsubmitted:
+    case STATE.stageIn:
+    case 0:
+      return { report: { key, is: 'queued' } };
+    case STATE.done:
+      return delivered(record, seen);
+    case STATE.failed:
+      return failed(record, seen);
+    default:
+      return { report: { key, is: 'unclear', words: `GRAM state ${seen.state}` } };
+  }
+}
+
+export function isOver(state: number): boolean {
+  return state === STATE.done || state === STATE.failed;
+}
+
+function running({ key }: Pick<GramRecord, 'key'>, { owner }: Seen): Report {
+  return {
+    key,
+    is: 'running',
+    ...(owner?.host === undefined ? {} : { host: owner.host }),
+    ...(owner?.startedAt === undefined ? {} : { since: owner.startedAt }),
+  };
+}
+
+/** GRAM is done with it, and its results are not here. */
+function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Judgement {
+  if (STAGING_OUT.has(seen.failure) && seen.retried < MOST_DELIVERIES) {
+    return { report: running(record, seen), deed: 'deliver' };
+  }
+  if (!seen.waited) return { report: running(record, seen), deed: 'wait' };
+  const words = seen.words === '' ? 'it ended without a record of how' : seen.words;
+  return { report: bySite(record, seen, seen.words.startsWith('gryphus:') ? 'cannot-start' : 'vanished', words) };
+}
+
+function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Judgement {
+  const { failure } = seen;
+  const { key } = record;
+  const words = gramWords(failure);
+  if (failure === GRAM_ERROR.managerStopped || failure === GRAM_ERROR.proxyExpired) {
+    return { report: { key, is: 'unclear', words: `the job manager has stopped: ${words}` }, deed: 'revive' };
+  }
+  if (STAGING_OUT.has(failure)) return delivered(record, seen);
+  if (failure === 0 && !seen.waited) return { report: running(record, seen), deed: 'wait' };
+  if (failure === GRAM_ERROR.userCancelled) return { report: bySite(record, seen, 'cancelled', words) };
+  if (seen.active)
+    return { report: bySite(record, seen, 'vanished', failure === 0 ? 'the batch system ended it' : words) };
+  const passing = STAGING_IN.has(failure) || failure === GRAM_ERROR.commitTimedOut;
+  if (passing && record.losses < MOST_LOSSES) return { report: { key, is: 'lost', why: words }, deed: 'give-up' };
+  return { report: bySite(record, seen, 'cannot-start', failure === 0 ? 'the batch system ended it' : words) };
+}
+
+type Cause = (Ending['how'] & { kind: 'by-site' })['cause'];
+
+function bySite({ key }: Pick<GramRecord, 'key'>, { owner }: Seen, cause: Cause, words: string): Report {
+  return ended(key, {
+    how: { kind: 'by-site', cause, words },
+    ...(owner?.host === undefined ? {} : { host: owner.host }),
+    ...(owner?.startedAt === undefined ? {} : { startedAt: owner.startedAt }),
+  });
+}
+
+function ended(key: GramRecord['key'], ending: Ending): Report {
+  return { key, is: 'ended', ...ending };
+}

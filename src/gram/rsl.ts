@@ -1,0 +1,51 @@
+import type { AttemptSpec } from '../site/contract.ts';
+
+/** What of a job the job manager must know; all else travels in the package. */
+export interface RslFacts {
+  /** Where this job's files are on our GASS server, without a slash at the end. */
+  readonly base: string;
+  readonly key: string;
+  readonly resources: AttemptSpec['resources'];
+  readonly batch: AttemptSpec['batch'];
+}
+
+/** Seconds that a job waits for its commit before the job manager lets it go. */
+export const TWO_PHASE_SECONDS = 600;
+
+/** A value as RSL has it: in double quotes, those inside doubled. */
+export function rslQuote(value: string): string {
+  return `"${value.replaceAll('"', '""')}"`;
+}
+
+function relation(name: string, value: string | number | undefined): string {
+  return value === undefined ? '' : `(${name}=${typeof value === 'number' ? value : rslQuote(value)})`;
+}
+
+/** GRAM's request for the job: two-phase commit, state kept, files from and to our GASS server. */
+export function jobRsl({ base, key, resources, batch }: RslFacts): string {
+  const { cpus, memoryMb, walltimeSeconds } = resources;
+  return [
+    '&',
+    relation('executable', `${base}/job`),
+    relation('arguments', key),
+    relation('stdin', `${base}/in`),
+    relation('stdout', `${base}/out`),
+    relation('stderr', `${base}/err`),
+    relation('remote_io_url', base),
+    relation('job_type', 'single'),
+    relation('count', cpus > 1 ? cpus : undefined),
+    relation('max_memory', memoryMb),
+    relation('max_wall_time', walltimeSeconds === undefined ? undefined : Math.ceil(walltimeSeconds / 60)),
+    relation('queue', batch.queue),
+    relation('project', batch.project),
+    relation('save_state', 'yes'),
+    relation('two_phase', TWO_PHASE_SECONDS),
+    batch.extraArgs.join(' '),
+  ].join('');
+}
+
+/** Where results go when our GASS server is no longer where the job was told. */
+export function stdioRsl(base: string, withRemoteIo: boolean): string {
+  const streams = relation('stdout', `${base}/out`) + relation('stderr', `${base}/err`);
+  return withRemoteIo ? `&${streams}${relation('remote_io_url', base)}` : streams;
+}

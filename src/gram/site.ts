@@ -1,0 +1,313 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { GramTarget } from '../config/gram-resource.ts';
+import type { Trust } from '../credentials/x509/trust.ts';
+import { GryphusError } from '../errors.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import type { SiteAudit, SiteStep } from '../jobmanager/site-report.ts';
+import type {
+  AttemptSpec,
+  FetchOutcome,
+  FetchRequest,
+  Outcomes,
+  PollAnswer,
+  PollRequest,
+  Site,
+  SiteFacts,
+} from '../site/contract.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { type Deferred, deferred } from '../util/deferred.ts';
+import { attemptOf, Attempts } from './attempts.ts';
+import { cancel, forget } from './cancel.ts';
+import { GramClient, identityOf } from './client.ts';
+import { Conversation } from './conversation.ts';
+import { GramCredentials } from './credentials.ts';
+import { gassDesk, HOME_FILES, liveFile } from './desk.ts';
+import { GassPost } from './gass-post.ts';
+import { inParallel } from './in-parallel.ts';
+import { isOver } from './judge.ts';
+import type { Message } from './protocol.ts';
+import { readResults, unpack, unpackStreams } from './results.ts';
+import { type GramRecord, GramStore } from './store.ts';
+import { commit, type GramContext, prepare } from './submit.ts';
+
+export interface GramSiteOptions {
+  readonly name: string;
+  readonly target: GramTarget;
+  /** Where what must survive us is kept; of this site alone. */
+  readonly dir: string;
+  readonly trust: () => Trust;
+  readonly env?: NodeJS.ProcessEnv;
+  /** A command that looks at the site beside the GridManager. */
+  readonly visiting?: boolean;
+  /** A job manager that says nothing by itself is asked after so long, milliseconds; default 15 s. */
+  readonly askEveryMs?: number;
+}
+
+/** The site of a GRAM service, and what `gryphus site audit` and `site test` ask of it. */
+export interface GramSite extends Site {
+  audit(): Promise<SiteAudit>;
+  test(): Promise<readonly SiteStep[]>;
+}
+
+/** What is nearly known is asked for again soon, milliseconds. */
+const SOON_MS = 1000;
+
+/** GRAM2 as a site: what our own JobManager does elsewhere, the grid's does here. */
+export function openGramSite(options: GramSiteOptions): GramSite {
+  return new Gt2Site(options);
+}
+
+class Gt2Site implements GramSite {
+  readonly name: string;
+  readonly #options: GramSiteOptions;
+  readonly #store: GramStore;
+  readonly #attempts: Attempts;
+  readonly #credentials: GramCredentials;
+  readonly #client: GramClient;
+  readonly #gass: GassPost;
+  readonly #conversation: Conversation;
+  readonly #ctx: GramContext;
+  readonly #origin = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
+  #news: Deferred<void> = deferred();
+  #opening: Promise<string> | undefined;
+
+  constructor(options: GramSiteOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#store = new GramStore(options.dir);
+    this.#attempts = new Attempts(this.#store);
+    this.#credentials = new GramCredentials(join(options.dir, 'proxies'));
+    this.#client = new GramClient({ target: options.target, trust: options.trust, now: Date.now });
+    const desk = gassDesk({
+      store: this.#store,
+      came: (record) => this.#came(record),
+      news: (message) => this.#told(message),
+    });
+    this.#gass = new GassPost({
+      dir: options.dir,
+      desk,
+      trust: options.trust,
+      env: options.env ?? process.env,
+      visiting: options.visiting === true,
+    });
+    this.#conversation = new Conversation({
+      client: this.#client,
+      store: this.#store,
+      credentials: this.#credentials,
+      origin: () => this.#gass.origin ?? '',
+    });
+    this.#ctx = {
+      store: this.#store,
+      attempts: this.#attempts,
+      conversation: this.#conversation,
+      credentials: this.#credentials,
+      ready: () => this.#ready(),
+    };
+  }
+
+  async describe(): Promise<SiteFacts> {
+    const credential = this.#credentials.get('');
+    await this.#client.ping(credential);
+    const batchVersion = await this.#client.version(credential);
+    const { host, service } = this.#options.target;
+    const none = { os: '', arch: '', home: '', freeDiskKb: undefined };
+    return { ...none, host, user: identityOf(credential), batch: service, batchVersion };
+  }
+
+  prepare(specs: readonly AttemptSpec[]): Promise<Outcomes> {
+    return prepare(this.#ctx, specs);
+  }
+
+  commit(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return commit(this.#ctx, keys);
+  }
+
+  async poll({ cursor, follow, waitMs = 0 }: PollRequest): Promise<PollAnswer> {
+    crashPoint('jm.before-poll');
+    const seen = this.#seen(cursor);
+    const until = performance.now() + waitMs;
+    if (this.#store.all().length > 0) await this.#ready();
+    for (;;) {
+      const news = this.#news.promise;
+      await this.#ask(seen === undefined);
+      const reports = this.#attempts.reports(seen);
+      const chunks = this.#attempts.chunks(follow);
+      if (seen === undefined || reports.length > 0 || chunks.length > 0 || performance.now() >= until) {
+        crashPoint('jm.after-poll');
+        return { cursor: `${this.#origin}.${this.#attempts.change}`, complete: seen === undefined, reports, chunks };
+      }
+      const pause = Math.min(until, this.#nextDue()) - performance.now();
+      const stop = new AbortController();
+      await Promise.race([news, delay(Math.max(pause, 10), undefined, { signal: stop.signal })]).catch(() => undefined);
+      stop.abort();
+    }
+  }
+
+  cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false } = {}): Promise<Outcomes> {
+    return cancel(this.#ctx, keys, onlyIfNotStarted);
+  }
+
+  async fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {
+    crashPoint('jm.before-fetch');
+    const outcomes = new Map<AttemptKey, FetchOutcome>();
+    for (const request of requests) {
+      const path = (...names: string[]) => this.#store.path(request.key, ...names);
+      const results = readResults(path(HOME_FILES.results));
+      const known = this.#store.get(request.key) !== undefined;
+      if (results) outcomes.set(request.key, await unpack(results, request));
+      else if (known) outcomes.set(request.key, await unpackStreams((stream) => path(liveFile(stream)), request));
+      else outcomes.set(request.key, { ok: false, refusal: GONE, missing: [] });
+    }
+    crashPoint('jm.after-fetch');
+    return outcomes;
+  }
+
+  forget(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return forget(this.#ctx, keys);
+  }
+
+  /** The key is made here, and the job managers of running jobs get a proxy below it at once. */
+  async delegate(name: string, sign: (requestPem: string) => Promise<string>): Promise<void> {
+    const fresh = await this.#credentials.take(name, sign);
+    if (this.#credentials.newest() === fresh) this.#gass.use(fresh);
+    const running = this.#store
+      .all()
+      .filter(({ key, proxy }) => proxy === name && !isOver(this.#attempts.seen(key).state));
+    await inParallel(running, async (record) => {
+      // One that does not answer is started again with the fresh one when it is next asked.
+      await this.#conversation.renew(record).catch(() => undefined);
+    });
+  }
+
+  async audit(): Promise<SiteAudit> {
+    const records = this.#store.all().map(({ key, phase, contact }) => {
+      const seen = this.#attempts.seen(key);
+      const promised = phase === 'committing' || phase === 'committed';
+      const state = isOver(seen.state) ? 'ended' : seen.active ? 'started' : promised ? 'submitted' : 'prepared';
+      return { key, submission: promised ? 1 : 0, batchId: contact, state } as const;
+    });
+    return { records, queued: [], queueError: undefined, content: { files: 0, kb: 0 } };
+  }
+
+  async test(): Promise<readonly SiteStep[]> {
+    const origin = await this.#ready();
+    const version = await this.#client.version(this.#credentials.get(''));
+    return [
+      { name: 'job manager', ok: true, words: `${this.#options.target.service} ${version}` },
+      { name: 'GASS server', ok: true, words: origin },
+    ];
+  }
+
+  async close(): Promise<void> {
+    this.#tell();
+    await this.#gass.close();
+  }
+
+  /** Our GASS server is open; where it was, if the gatekeeper cannot say now by which road it sees us. */
+  #ready(): Promise<string> {
+    this.#opening ??= this.#open().catch((thrown: unknown) => {
+      this.#opening = undefined;
+      throw thrown;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<string> {
+    const credential = this.#credentials.get('');
+    const address = await this.#client.ping(credential).catch((thrown: unknown) => {
+      const last = this.#gass.lastAddress;
+      if (last === undefined || this.#store.all().length === 0) throw thrown;
+      return last;
+    });
+    const origin = await this.#gass.open(credential, address);
+    if (this.#options.visiting) return origin;
+    const moved = this.#store.all().filter((record) => record.origin !== '' && record.origin !== origin);
+    await inParallel(moved, async (record) => {
+      // A job that cannot be told now is told when its results could not be brought.
+      await this.#conversation.moved(record).catch(() => undefined);
+    });
+    return origin;
+  }
+
+  /** Asks about all attempts that are due, and does what must be done. A site of which nobody answers is thrown. */
+  async #ask(all: boolean): Promise<void> {
+    const now = performance.now();
+    const due = this.#store.all().filter(({ key, phase }) => {
+      if (phase === 'new' || phase === 'lost') return false;
+      return this.#attempts.judgement(key).report?.is !== 'ended' && (all || this.#attempts.due(key) <= now);
+    });
+    let answered = 0;
+    let failure: GryphusError | undefined;
+    await inParallel(due, async (record) => {
+      try {
+        await this.#askOne(record);
+        answered += 1;
+      } catch (thrown) {
+        if (!(thrown instanceof GryphusError)) throw thrown;
+        failure = thrown;
+        this.#attempts.askAt(record.key, performance.now() + SOON_MS);
+      }
+    });
+    if (failure && answered === 0) throw failure;
+  }
+
+  async #askOne(record: GramRecord): Promise<void> {
+    const { key } = record;
+    const answer = await this.#conversation.status(record);
+    if (answer.is === 'answer') this.#attempts.hear(key, answer.message);
+    else this.#attempts.note(key, { gone: true });
+    const { deed } = this.#attempts.judgement(key);
+    this.#attempts.askAt(key, performance.now() + (this.#options.askEveryMs ?? 15_000));
+    if (deed === undefined) return;
+    this.#attempts.askAt(key, performance.now() + SOON_MS);
+    const present = this.#store.get(key);
+    if (present === undefined || deed === 'wait') return;
+    if (deed === 'give-up') {
+      await this.#conversation.end(present);
+      this.#store.update(key, { phase: 'lost', losses: present.losses + 1 });
+      this.#attempts.note(key, {});
+      return;
+    }
+    const retried = this.#attempts.seen(key).retried + (deed === 'deliver' ? 1 : 0);
+    const revived = await this.#conversation.revive(present);
+    this.#attempts.note(key, { retried });
+    if (revived.is === 'answer') this.#attempts.hear(key, revived.message);
+    else this.#attempts.note(key, { gone: true });
+  }
+
+  #nextDue(): number {
+    const dues = this.#store
+      .all()
+      .filter(({ key, phase }) => phase !== 'new' && this.#attempts.judgement(key).report?.is !== 'ended')
+      .map(({ key }) => this.#attempts.due(key));
+    return Math.min(...dues, Number.MAX_VALUE);
+  }
+
+  #seen(cursor: string | undefined): number | undefined {
+    const [origin, change] = cursor?.split('.') ?? [];
+    return origin === this.#origin && change !== undefined ? Number(change) : undefined;
+  }
+
+  #told(message: Message): void {
+    const record = attemptOf(message, this.#store.all());
+    if (record === undefined) return;
+    this.#attempts.hear(record.key, message);
+    if (this.#attempts.judgement(record.key).deed !== undefined) this.#attempts.askAt(record.key, performance.now());
+    this.#tell();
+  }
+
+  #came({ key }: GramRecord): void {
+    if (existsSync(this.#store.path(key, HOME_FILES.owner))) this.#attempts.note(key, {});
+    this.#tell();
+  }
+
+  #tell(): void {
+    const told = this.#news;
+    this.#news = deferred();
+    told.resolve();
+  }
+}
+
+const GONE = { kind: 'gone', code: 'unknown-key', message: 'the site does not know the attempt (any more)' } as const;

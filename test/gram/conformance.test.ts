@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { AGENT, type Ground } from '../conformance/kit.ts';
+import { testSite } from '../conformance/suite.ts';
+import { missingPrograms } from '../sites/gatekeeper.ts';
+import type { GramSite } from '../../src/gram/site.ts';
+import { startGrid } from './kit.ts';
+
+async function ground(): Promise<Ground> {
+  const grid = await startGrid();
+  let site: GramSite | undefined;
+  return {
+    name: 'GRAM',
+    root: join(grid.dir, AGENT),
+    scratch: grid.dir,
+    patience: 40_000,
+    async open() {
+      site ??= await grid.open({ askEveryMs: 2000 });
+      return site;
+    },
+    async closeSites() {
+      await site?.close();
+      site = undefined;
+    },
+    close: () => grid.stop(),
+  };
+}
+
+testSite({
+  name: 'a GRAM service',
+  makeSite: ground,
+  skip: missingPrograms().length > 0,
+  except: [
+    'says what it is, and that it is well',
+    'carries large content once and brings large results home',
+    'goes on after its JobManager was killed',
+    'sweeps what was prepared and never committed',
+  ],
+});
