@@ -73,13 +73,8 @@ export class GassPost {
     const { desk, trust } = this.#options;
     const at = (port: number) =>
       GassServer.listen({ desk, trust, identity: identityOf(credential), credential, address, port });
-    const until = performance.now() + PATIENCE_MS;
-    while (last !== undefined) {
-      const server = await at(last).catch(inUse);
-      if (server) return server;
-      if (performance.now() > until) break;
-      await delay(100);
-    }
+    const again = last === undefined ? undefined : await patiently(() => at(last).catch(inUse));
+    if (again) return again;
     for (const port of this.#ports()) {
       const server = await at(port).catch(inUse);
       if (server) return server;
@@ -113,4 +108,13 @@ export class GassPost {
 function inUse(thrown: unknown): undefined {
   if (thrown instanceof GryphusError && thrown.code === 'conflict') return undefined;
   throw thrown;
+}
+
+async function patiently<T>(attempt: () => Promise<T | undefined>): Promise<T | undefined> {
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await attempt();
+    if (found !== undefined || performance.now() > until) return found;
+    await delay(100);
+  }
 }

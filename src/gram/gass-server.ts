@@ -160,7 +160,11 @@ async function receive(request: IncomingMessage, to: Writable, appends: boolean)
     else if (appends) await appendFile(to.path, await readFile(coming), { mode: 0o600 });
     else {
       const file = await open(coming, 'r');
-      await file.sync().finally(() => file.close());
+      try {
+        await file.sync();
+      } finally {
+        await file.close();
+      }
       await rename(coming, to.path);
     }
     to.done();

@@ -156,7 +156,7 @@ export class GramStore {
     if (parseAttemptKey(name) === undefined) return;
     try {
       const record = RECORD.parse(JSON.parse(readFileSync(join(this.#jobs, name, 'record.json'), 'utf8')));
-      this.#records.set(name as AttemptKey, { ...record, key: name as AttemptKey } as GramRecord);
+      this.#records.set(name as AttemptKey, { ...record, key: name as AttemptKey });
     } catch {
       rmSync(join(this.#jobs, name), { recursive: true, force: true });
     }

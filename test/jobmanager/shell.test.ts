@@ -34,7 +34,7 @@ describe('the shell programs', () => {
     expect(found.status).toBe(0);
   });
 
-  it.each(['jobmanager/wrapper.sh', 'backends/fork-worker.sh', 'backends/slurm-job.sh'])(
+  it.each(['jobmanager/wrapper.sh', 'gram/gram-job.sh', 'backends/fork-worker.sh', 'backends/slurm-job.sh'])(
     'pass shellcheck: %s',
     (name) => {
       const found = spawnSync('shellcheck', ['-s', 'sh', join(SRC, name)], { encoding: 'utf8' });
