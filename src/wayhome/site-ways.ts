@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { asError, GryphusError } from '../errors.ts';
+import { GryphusError } from '../errors.ts';
 import type { ListenAt, Listening, Transport } from '../transport/contract.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import { chooseWays, type Tested, type WaysView } from './choose.ts';
@@ -9,7 +9,6 @@ import { type LoginRelay, startLoginRelay } from './login-relay.ts';
 import { mailCarrier } from './mailbox/carry.ts';
 import { MailRoom } from './mailbox/mailroom.ts';
 import { relay } from './relay.ts';
-import { acceptHome } from './secure.ts';
 
 export interface SiteWaysOptions {
   /** The agent's own connection with the site; it stays the caller's. */
@@ -20,11 +19,9 @@ export interface SiteWaysOptions {
   readonly node: () => string | undefined;
   /** The agent's own port as the site's nodes would reach it, where one is configured. */
   readonly port: { readonly host: string; readonly port: number } | undefined;
-  readonly keyOf: (worker: string) => Buffer | undefined;
-  /** The socket at home that workers' links are led to. */
+  /** The socket at home that workers' links are led to; who a worker is shows there. */
   readonly desk: string;
   readonly onView: (view: WaysView) => void;
-  readonly log: (message: string, facts?: object) => void;
   /** Milliseconds until what failed is tried again, doubled up to a minute; default 2 s. */
   readonly againMs?: number;
 }
@@ -105,7 +102,7 @@ export class SiteWays {
     let why = '';
     for (const place of places) {
       try {
-        const listening = await transport.listen(place, (raw) => void this.#accept(raw, 'connection'));
+        const listening = await transport.listen(place, (raw) => this.#lead(raw, 'connection'));
         this.#listening = listening;
         this.#tested = { ...this.#tested, connection: { ok: true, place: listening.place } };
         void listening.closed.then(() => {
@@ -161,7 +158,7 @@ export class SiteWays {
     const root = `${home}/mail`;
     const mail = new MailRoom({
       exchange: mailCarrier(this.#options.transport, root),
-      onLink: (_worker, raw) => void this.#accept(raw, 'mailbox'),
+      onLink: (_worker, raw) => this.#lead(raw, 'mailbox'),
       onRound: (why) => {
         const ok = why === undefined;
         if (this.#tested.mailbox?.ok === ok) return;
@@ -174,23 +171,15 @@ export class SiteWays {
     void mail.run();
   }
 
-  async #accept(raw: Duplex, way: 'connection' | 'mailbox'): Promise<void> {
+  /** Who it is shows at home: what passes here is unreadable. */
+  #lead(raw: Duplex, way: 'connection' | 'mailbox'): void {
     this.#links.add(raw);
-    raw.once('close', () => this.#links.delete(raw));
-    try {
-      const { worker, link } = await acceptHome(raw, { keyOf: this.#options.keyOf });
-      this.#options.log('a worker came home', { worker, way });
-      this.#came[way]++;
-      link.once('close', () => {
-        this.#came[way]--;
-        this.#options.onView(this.view);
-      });
-      relay(link, connect(this.#options.desk));
-      this.#options.onView(this.view);
-    } catch (thrown) {
-      // Who only looked whether the way is open says nothing.
-      this.#options.log('a stranger', { way, why: asError(thrown).message });
-    }
+    this.#came[way]++;
+    raw.once('close', () => {
+      this.#links.delete(raw);
+      this.#came[way]--;
+    });
+    relay(raw, connect(this.#options.desk));
   }
 
   async #write(home: string): Promise<void> {

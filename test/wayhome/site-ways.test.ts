@@ -10,6 +10,7 @@ import type { WaysView } from '../../src/wayhome/choose.ts';
 import { dialHome } from '../../src/wayhome/dial.ts';
 import type { Way } from '../../src/wayhome/home.ts';
 import { openPortWay, type PortWay } from '../../src/wayhome/port-way.ts';
+import { acceptHome } from '../../src/wayhome/secure.ts';
 import { SiteWays } from '../../src/wayhome/site-ways.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { bytes } from './pair.ts';
@@ -37,22 +38,24 @@ describe.each(['ssh2', 'openssh'] as const)('the ways home from a site, by %s', 
     transport = await openTransport('site', { transport: kind, sshConfigFile: sshd.sshConfigFile });
     desk = createServer((socket) => {
       sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.pipe(socket);
+      acceptHome(socket, { keyOf }).then(
+        ({ link }) => {
+          link.on('error', () => undefined);
+          link.pipe(link);
+        },
+        () => undefined,
+      );
     });
     await new Promise<void>((resolve) => desk.listen(join(dir, 'desk'), resolve));
-    const log = () => undefined;
-    port = await openPortWay({ host: '127.0.0.1', port: 0, keyOf, desk: join(dir, 'desk'), log });
+    port = await openPortWay({ host: '127.0.0.1', port: 0, desk: join(dir, 'desk') });
     views = [];
     ways = new SiteWays({
       transport,
       home: async () => home,
       node: () => sha,
       port: { host: '127.0.0.1', port: port.port },
-      keyOf,
       desk: join(dir, 'desk'),
       onView: (view) => views.push(view),
-      log,
       againMs: 50,
     });
   });
@@ -128,31 +131,4 @@ describe.each(['ssh2', 'openssh'] as const)('the ways home from a site, by %s', 
     link.destroy();
     await closed;
   }, 60_000);
-});
-
-describe('a stranger', () => {
-  it('is not let in by a port, and costs the others nothing', async () => {
-    const dir = mkdtempSync('/tmp/gry-ways-');
-    const key = randomBytes(32);
-    const desk = createServer((socket) => socket.end('desk'));
-    await new Promise<void>((resolve) => desk.listen(join(dir, 'desk'), resolve));
-    const seen: string[] = [];
-    const port = await openPortWay({
-      host: '127.0.0.1',
-      port: 0,
-      keyOf: (worker) => (worker === 'p1' ? key : undefined),
-      desk: join(dir, 'desk'),
-      log: (message) => seen.push(message),
-    });
-    const ways: Way[] = [{ kind: 'port', host: '127.0.0.1', port: port.port }];
-    const dial = (worker: string, with_: Buffer) => dialHome({ worker, key: with_.toString('hex'), ways });
-    await expect(dial('p1', randomBytes(32))).rejects.toThrow('cannot be reached');
-    await expect(dial('p2', key)).rejects.toThrow('cannot be reached');
-    const link = await dial('p1', key);
-    expect((await bytes(link, 4)).toString()).toBe('desk');
-    expect(seen.filter((one) => one === 'a worker came home')).toHaveLength(1);
-    port.close();
-    desk.close();
-    rmSync(dir, { recursive: true, force: true });
-  });
 });
