@@ -45,6 +45,7 @@ async function make() {
     copyFileSync(join(root, 'src', file), target);
   }
   await bundle();
+  await bundleWorker();
   writeFileSync(join(fresh, '.built'), '');
 
   if (existsSync(dist)) renameSync(dist, old);
@@ -81,6 +82,23 @@ async function bundle() {
   const bin = join(fresh, 'bin/gryphus.js');
   writeFileSync(bin, "#!/usr/bin/env node\nimport '../cli/gryphus.js';\n");
   chmodSync(bin, 0o755);
+}
+
+/** dist/worker.mjs: the pool's worker in one file that needs nothing but Node, to be carried to any site. */
+async function bundleWorker() {
+  await build({
+    entryPoints: [join(root, 'src/pool/worker-main.ts')],
+    outfile: join(fresh, 'worker.mjs'),
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    minify: true,
+    keepNames: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    loader: { '.sh': 'text' },
+  });
 }
 
 /** A bundled module still finds the files beside its own place in dist/; only the commands live where the bundle is. */

@@ -45,6 +45,21 @@ export const SETTINGS = {
     'A job whose site the broker chose, and that waits there for so long, is taken back where another site has room.',
   ),
 
+  'pool.local_worker': entry(flag, true, 'The pool has a worker on this machine, so that it is never empty.'),
+  'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; without it, all.'),
+  'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; without it, all.'),
+  'pool.start': entry(
+    text,
+    undefined,
+    'A ClassAd expression: which jobs the worker of this machine takes (START). Without it, all.',
+  ),
+  'pool.rank': entry(text, undefined, 'A ClassAd expression: which jobs the worker of this machine prefers (RANK).'),
+  'pool.limit_memory': entry(
+    flag,
+    false,
+    'A pool job that holds more memory than it asked for is ended and held (code 34).',
+  ),
+
   'submit.default_site': entry(text, 'local', 'Where a job runs whose submit file names no site.'),
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
   'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),

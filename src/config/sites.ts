@@ -11,7 +11,8 @@ import { parseToml, readSource } from './toml.ts';
 
 /** The batch systems that a site may run. */
 export const BATCH_SYSTEMS = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor'] as const;
-export type BatchSystem = (typeof BATCH_SYSTEMS)[number];
+/** The pool is a site as well, but none that is configured. */
+export type BatchSystem = (typeof BATCH_SYSTEMS)[number] | 'pool';
 
 /** Every key of `sites/<name>.toml`. Times are seconds, once read. */
 export const SITE_KEYS = {
@@ -104,6 +105,20 @@ export const SCHEDULER_SITE: SiteRecord = {
   limits: { ...BATCH_LIMITS.fork, running: 10_000 },
 };
 
+/** The personal pool: workers of this machine and of every site, which take the next job when they are free. */
+export const POOL_SITE: SiteRecord = {
+  ...LOCAL_SITE,
+  name: 'pool',
+  batch: 'pool',
+  // The desk says by itself what is new.
+  limits: { queued: 100_000, running: undefined, submitsPerMinute: 1_000_000, pollMin: 1, pollMax: 60 },
+};
+
+/** Its jobs run in directories of this machine, which needs no transfer. */
+export function sharesHome(site: Pick<SiteRecord, 'target' | 'batch'>): boolean {
+  return site.target.kind === 'local' && site.batch !== 'pool';
+}
+
 /** All sites by name, `local` first, then by alphabet. A GryphusError 'bad-config' names the file and the line. */
 export async function loadSites(paths: Paths): Promise<ReadonlyMap<string, SiteRecord>> {
   const sites = new Map([[LOCAL_SITE.name, LOCAL_SITE]]);
@@ -111,9 +126,9 @@ export async function loadSites(paths: Paths): Promise<ReadonlyMap<string, SiteR
   return sites;
 }
 
-/** The user's sites, and that of the scheduler universe. */
+/** The user's sites, the pool, and that of the scheduler universe. */
 export async function loadAllSites(paths: Paths): Promise<ReadonlyMap<string, SiteRecord>> {
-  return new Map([...(await loadSites(paths)), [SCHEDULER_SITE.name, SCHEDULER_SITE]]);
+  return new Map([...(await loadSites(paths)), [POOL_SITE.name, POOL_SITE], [SCHEDULER_SITE.name, SCHEDULER_SITE]]);
 }
 
 /** One site; a GryphusError 'site-unknown' where there is none of the name. */
@@ -182,6 +197,11 @@ async function loadSiteFile(paths: Paths, name: string): Promise<SiteRecord> {
 }
 
 function checkName(name: string): void {
+  if (name === POOL_SITE.name) {
+    throw new GryphusError('bad-input', `'${name}' is the personal pool: no other site can have the name.`, {
+      suggestions: ['Give the site another name.'],
+    });
+  }
   if (NAME.test(name)) return;
   throw new GryphusError('bad-input', `'${name}' cannot be the name of a site.`, {
     suggestions: ['Use up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.'],

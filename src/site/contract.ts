@@ -1,3 +1,4 @@
+import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 
 /**
@@ -103,6 +104,10 @@ export interface AttemptSpec {
   readonly outputs?: readonly string[] | 'new';
   /** Directory at the site to run in instead of the attempt's own (no file transfer). */
   readonly cwd?: string;
+  /** How to run it, instead, on a machine that shares the file system of home: there, without any transfer. */
+  readonly shared?: { readonly cwd: string; readonly executable: string; readonly stdin?: string };
+  /** The job's ad, for a site that matches jobs with machines itself: the pool. */
+  readonly ad?: AttrTexts;
   /** stdout and stderr go into one stream, in order. */
   readonly joinStderr: boolean;
   readonly resources: Resources;

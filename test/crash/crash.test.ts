@@ -47,6 +47,9 @@ const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'>> = {
 };
 /** Steps that have no such side (the type of a crash point is the product of sides and steps), and those of flooded jobs (flood.test.ts). */
 type Unused =
+  // The pool has a walk of its own (test/pool).
+  | `worker.${string}`
+  | `desk.${string}`
   | 'gm.after-take'
   | `gm.${'before' | 'saved' | 'after'}-grant`
   | 'gm.before-poll'

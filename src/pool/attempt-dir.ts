@@ -1,0 +1,144 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AttemptKey } from '../job/ids.ts';
+import type { Ending } from '../site/contract.ts';
+import type { ProcessIdentity } from '../util/process-identity.ts';
+import type { RunSpec, Size } from './wire.ts';
+
+/** What a worker writes down of an attempt before it does anything for it. */
+export interface AttemptRecord {
+  readonly key: AttemptKey;
+  readonly claim: string;
+  readonly size: Size;
+  readonly spec: RunSpec;
+  /** Seconds. */
+  readonly lease: number;
+}
+
+/** How a program ended, as its starter wrote it down. */
+export interface ExitRecord {
+  readonly status: number;
+  readonly signaled: boolean;
+  /** Seconds that the starter's children took so far, in all. */
+  readonly userSeconds: number;
+  readonly systemSeconds: number;
+  /** Unix seconds. */
+  readonly endedAt: number;
+}
+
+/** One attempt's directory at a worker: its record, its sandbox `work/`, its streams, its exit. */
+export class AttemptDir {
+  readonly path: string;
+
+  constructor(jobsDir: string, key: AttemptKey) {
+    this.path = join(jobsDir, key);
+  }
+
+  get work(): string {
+    return join(this.path, 'work');
+  }
+
+  /** Throws where the disk is full. */
+  create(record: AttemptRecord): void {
+    mkdirSync(this.work, { recursive: true, mode: 0o700 });
+    // A record that is not whole is none: nothing of it was started.
+    writeFileSync(join(this.path, 'record'), JSON.stringify(record), { mode: 0o600 });
+  }
+
+  record(): AttemptRecord | undefined {
+    try {
+      return JSON.parse(readFileSync(join(this.path, 'record'), 'utf8')) as AttemptRecord;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Which shell may run it, and what is in its sandbox, on disk before the shell is told. */
+  arm(starter: ProcessIdentity, go: string, names: readonly string[]): void {
+    writeFileSync(join(this.path, 'starter'), JSON.stringify({ starter, names }), { mode: 0o600 });
+    writeFileSync(join(this.path, 'go'), go, { mode: 0o600 });
+  }
+
+  armed(): { readonly starter: ProcessIdentity; readonly names: readonly string[] } | undefined {
+    try {
+      return JSON.parse(readFileSync(join(this.path, 'starter'), 'utf8')) as {
+        starter: ProcessIdentity;
+        names: string[];
+      };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Unix seconds; `undefined`: its program was not started. */
+  startedAt(): number | undefined {
+    return secondsOf(join(this.path, 'started'));
+  }
+
+  exit(): ExitRecord | undefined {
+    const path = join(this.path, 'exit');
+    let text: string;
+    try {
+      text = readFileSync(path, 'latin1');
+    } catch {
+      return undefined;
+    }
+    const found = /([\d.m]+)s ([\d.m]+)s\n(\d+) ([01]) end\n$/.exec(text);
+    if (!found) return undefined;
+    return {
+      status: Number(found[3]),
+      signaled: found[4] === '1',
+      userSeconds: minutes(found[1]),
+      systemSeconds: minutes(found[2]),
+      endedAt: secondsOf(path) ?? 0,
+    };
+  }
+
+  /** An ending that we made ourselves: it wins over what the program's exit looks like. */
+  decide(ending: Ending): void {
+    const path = join(this.path, 'ending');
+    writeFileSync(`${path}.new`, JSON.stringify(ending), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+
+  decided(): Ending | undefined {
+    try {
+      return JSON.parse(readFileSync(join(this.path, 'ending'), 'utf8')) as Ending;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** What its shell said: why the program could not be started. */
+  said(): string {
+    try {
+      return readFileSync(join(this.path, 'said'), 'utf8').trim().slice(0, 500);
+    } catch {
+      return 'its shell could not start it';
+    }
+  }
+
+  size(stream: 'stdout' | 'stderr'): number {
+    return statSync(join(this.path, stream), { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** The attempts that have a directory. */
+export function attemptsIn(jobsDir: string): AttemptKey[] {
+  return readdirSync(jobsDir) as AttemptKey[];
+}
+
+/** `0m1.250000` */
+function minutes(text = ''): number {
+  const [min = 0, seconds = 0] = text.split('m').map(Number);
+  return min * 60 + seconds;
+}
+
+function secondsOf(path: string): number | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found && Math.round(found.mtimeMs / 10) / 100;
+}

@@ -1,0 +1,31 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** What a worker shows to be let in: a name that anybody may know, and a secret that never crosses the wire. */
+export interface Token {
+  readonly id: string;
+  /** 32 bytes in hexadecimal. */
+  readonly secret: string;
+}
+
+export function newToken(): Token {
+  return { id: randomBytes(9).toString('base64url'), secret: randomBytes(32).toString('hex') };
+}
+
+export function nonce(): string {
+  return randomBytes(18).toString('base64url');
+}
+
+/**
+ * That the speaker (`desk` or `worker`) has the token's secret, and answers these two nonces: each side proves it to the
+ * other, and a proof is of no use a second time or in the other direction.
+ */
+export function proof(token: Token, speaker: 'desk' | 'worker', deskNonce: string, workerNonce: string): string {
+  return createHmac('sha256', Buffer.from(token.secret, 'hex'))
+    .update(`gryphus-pool-1\n${speaker}\n${token.id}\n${deskNonce}\n${workerNonce}`)
+    .digest('base64url');
+}
+
+export function isProof(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,64 @@
+/*
+ * What the agent's own processes (GridManagers, maps, commands) and the desk say to each other, over the desk's socket
+ * in the agent's 0700 directory. Questions carry an id that their answer repeats; reports and chunks come unasked.
+ */
+import type { AttrTexts } from '../job/attrs.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import type { Capacity, Ending, FetchOutcome, FetchRequest, Outcome, Report } from '../site/contract.ts';
+import type { AttemptRequest } from './attempts.ts';
+import type { RunSpec } from './wire.ts';
+
+export type FromClient =
+  /** `client`: a GridManager's identity, or a map's session. From now on its attempts' reports come here. */
+  | { readonly t: 'open'; readonly client: string; readonly map: boolean }
+  | { readonly t: 'prepare'; readonly id: number; readonly requests: readonly AttemptRequest[] }
+  | { readonly t: 'commit'; readonly id: number; readonly keys: readonly AttemptKey[] }
+  /** Answered when none can run any more, or where that cannot be said yet with a refusal 'later'. */
+  | {
+      readonly t: 'cancel';
+      readonly id: number;
+      readonly keys: readonly AttemptKey[];
+      readonly how: 'remove' | 'if-not-started';
+    }
+  /** Reports of all of the client's attempts, in the answer. */
+  | { readonly t: 'all'; readonly id: number }
+  | { readonly t: 'follow'; readonly key: AttemptKey; readonly stdout: number; readonly stderr: number }
+  | { readonly t: 'fetch'; readonly id: number; readonly request: FetchRequest }
+  | { readonly t: 'forget'; readonly id: number; readonly keys: readonly AttemptKey[] }
+  | { readonly t: 'capacity'; readonly id: number }
+  /** A map's tasks. */
+  | { readonly t: 'base'; readonly base: string; readonly spec: RunSpec }
+  | { readonly t: 'tasks'; readonly requests: readonly AttemptRequest[] }
+  /** The pool's slots, as ads. */
+  | { readonly t: 'slots'; readonly id: number }
+  /** What keeps an attempt waiting. */
+  | { readonly t: 'why'; readonly id: number; readonly job: string }
+  /** `jobs`: keys without the attempt, `<agent>.<cluster>.<proc>`. */
+  | {
+      readonly t: 'steer';
+      readonly id: number;
+      readonly jobs: readonly string[];
+      readonly how: 'vacate' | 'suspend' | 'continue';
+    }
+  /** Whoever watches a worker knows that it is no more. `token`: that let it in. */
+  | { readonly t: 'buried'; readonly id: number; readonly token: string; readonly words: string }
+  /** Workers let in by these tokens take no more jobs, and end. */
+  | { readonly t: 'drain'; readonly id: number; readonly tokens: readonly string[]; readonly now: boolean };
+
+export type ToClient =
+  | { readonly t: 'done'; readonly id: number; readonly outcomes: readonly (readonly [AttemptKey, Outcome])[] }
+  | { readonly t: 'reports'; readonly id?: number; readonly reports: readonly Report[] }
+  | { readonly t: 'chunk'; readonly key: AttemptKey; readonly stream: 'stdout' | 'stderr'; readonly offset: number }
+  | { readonly t: 'fetched'; readonly id: number; readonly outcome: FetchOutcome }
+  | { readonly t: 'capacity'; readonly id: number; readonly capacity: Capacity }
+  | { readonly t: 'slots'; readonly id: number; readonly ads: readonly AttrTexts[] }
+  | { readonly t: 'why'; readonly id: number; readonly lines: readonly string[] }
+  | { readonly t: 'steered'; readonly id: number; readonly jobs: readonly string[] }
+  /** A map's task has ended. The bytes are its streams, stdout's first; without `inline` they are to be fetched. */
+  | {
+      readonly t: 'result';
+      readonly key: AttemptKey;
+      readonly ending: Ending;
+      readonly inline?: { readonly stdout: number; readonly stderr: number };
+    }
+  | { readonly t: 'failed'; readonly id: number; readonly words: string };

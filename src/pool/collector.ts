@@ -1,0 +1,167 @@
+import type { ClassAd } from '../classad/api.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import { adFrom } from './ads.ts';
+import type { Attempt, JobKind } from './attempts.ts';
+import type { Offer } from './negotiator.ts';
+import { folded, type Significance } from './significance.ts';
+import { minus, plus } from './slots.ts';
+import type { HeldAttempt, Size } from './wire.ts';
+
+/** A part of a worker that is ours: a dynamic slot. */
+export interface HeldClaim {
+  readonly id: string;
+  readonly kind: JobKind;
+  readonly size: Size;
+  /** Unix milliseconds. */
+  readonly since: number;
+  /** What runs under it. */
+  key: AttemptKey | undefined;
+}
+
+/** One worker, as it described itself, and as we know it. */
+export interface Worker {
+  readonly instance: string;
+  /** The token that let it in. */
+  readonly token: string;
+  readonly name: string;
+  readonly host: string;
+  readonly site: string;
+  readonly boot: string;
+  readonly size: Size;
+  texts: AttrTexts;
+  ad: ClassAd;
+  connected: boolean;
+  draining: boolean;
+  /** Unix milliseconds of its last coming or going. */
+  since: number;
+  heardAt: number;
+  free: Size;
+  readonly claims: Map<string, HeldClaim>;
+  /** What it said that it holds when it came. */
+  held: Map<AttemptKey, HeldAttempt>;
+  /** Kinds and bases that it was told of. */
+  readonly told: Set<string>;
+  /** Kinds that it refused, until when. */
+  readonly refused: Map<unknown, number>;
+}
+
+/** The pool's workers and what is free of them. Who is not connected offers nothing. */
+export class Collector {
+  readonly #workers = new Map<string, Worker>();
+  readonly #now: () => number;
+  readonly #significance: Significance;
+  /** Unix milliseconds: workers of an earlier desk are waited for from here on. */
+  readonly startedAt: number;
+
+  constructor(now: () => number, significance: Significance) {
+    this.#now = now;
+    this.startedAt = now();
+    this.#significance = significance;
+  }
+
+  make(
+    about: Pick<Worker, 'instance' | 'token' | 'site' | 'boot' | 'size'>,
+    texts: AttrTexts,
+    name: string,
+    host: string,
+  ): Worker {
+    const all = folded(texts);
+    this.#significance.learn('machine', texts, all);
+    return {
+      ...about,
+      name,
+      host,
+      texts,
+      ad: adFrom(texts),
+      connected: true,
+      draining: false,
+      since: this.#now(),
+      heardAt: this.#now(),
+      free: about.size,
+      claims: new Map(),
+      held: new Map(),
+      told: new Set(),
+      refused: new Map(),
+    };
+  }
+
+  add(worker: Worker): void {
+    this.#workers.set(worker.instance, worker);
+  }
+
+  get(instance: string): Worker | undefined {
+    return this.#workers.get(instance);
+  }
+
+  remove(instance: string): void {
+    this.#workers.delete(instance);
+  }
+
+  all(): Iterable<Worker> {
+    return this.#workers.values();
+  }
+
+  update(worker: Worker, change: AttrTexts): void {
+    worker.texts = { ...worker.texts, ...change };
+    worker.ad = adFrom(worker.texts);
+    worker.heardAt = this.#now();
+  }
+
+  /** What is free now, of workers that are here. */
+  offers(): Offer<Worker>[] {
+    const now = this.#now();
+    const offers: Offer<Worker>[] = [];
+    for (const worker of this.#workers.values()) {
+      if (!worker.connected || worker.draining || worker.free.cpus <= 0) continue;
+      for (const [kind, until] of worker.refused) if (until <= now) worker.refused.delete(kind);
+      offers.push({
+        worker,
+        ad: worker.ad,
+        free: worker.free,
+        shape: this.#significance.dynamic
+          ? worker.instance
+          : this.#significance.signature('machine', folded(worker.texts)),
+        timeToLive: this.timeOf(worker).timeToLive,
+        refuses: (kind) => worker.refused.has(kind),
+      });
+    }
+    return offers;
+  }
+
+  /** How long it will be there, as far as it said. */
+  timeOf(worker: Worker): { readonly timeToLive: number } {
+    const said = Number(worker.texts['TimeToLive'] ?? 'x');
+    if (!Number.isFinite(said)) return { timeToLive: Number.POSITIVE_INFINITY };
+    return { timeToLive: said - (this.#now() - worker.heardAt) / 1000 };
+  }
+
+  /** Of the workers that are here. */
+  capacity(): { readonly cpus: number; readonly freeCpus: number } {
+    const here = [...this.#workers.values()].filter(({ connected }) => connected);
+    return {
+      cpus: here.reduce((sum, { size }) => sum + size.cpus, 0),
+      freeCpus: here.reduce((sum, { free }) => sum + free.cpus, 0),
+    };
+  }
+
+  claim(worker: Worker, claim: HeldClaim): void {
+    worker.claims.set(claim.id, claim);
+    worker.free = minus(worker.free, claim.size);
+  }
+
+  /** Makes the claim under which something runs already, of a worker that came back; false where it is there. */
+  keep(worker: Worker, attempt: Attempt): boolean {
+    const { claim: id, kind, key } = attempt;
+    if (id === undefined || !kind || worker.claims.has(id)) return false;
+    this.claim(worker, { id, kind, size: kind.size, since: this.#now(), key });
+    return true;
+  }
+
+  release(worker: Worker, id: string): void {
+    const claim = worker.claims.get(id);
+    if (!claim) return;
+    worker.claims.delete(id);
+    worker.free = plus(worker.free, claim.size);
+  }
+}

@@ -1,0 +1,97 @@
+import { connect, type Socket } from 'node:net';
+import { asError, GryphusError } from '../errors.ts';
+import { type Deferred, deferred } from '../util/deferred.ts';
+import type { FromClient, ToClient } from './client-wire.ts';
+import { Channel } from './frames.ts';
+
+type Question = Extract<FromClient, { readonly id: number }>;
+type Unnumbered = Question extends infer Q ? (Q extends Question ? Omit<Q, 'id'> : never) : never;
+type AnswerTo = Extract<ToClient, { readonly id?: number }>;
+
+export interface DeskClientOptions {
+  /** The desk's socket for clients. */
+  readonly socket: string;
+  readonly client: string;
+  readonly map: boolean;
+  /** What comes unasked. */
+  readonly take: (message: ToClient, bytes: Buffer) => void;
+  /** The connection ended: what came before it may have been the last that was known. */
+  readonly onLost: () => void;
+}
+
+/** A client's connection to the desk, opened when it is first used and again after it ended. */
+export class DeskClient {
+  readonly #options: DeskClientOptions;
+  #channel: Promise<Channel<ToClient, FromClient>> | undefined;
+  readonly #waiting = new Map<number, Deferred<AnswerTo>>();
+  #last = 0;
+
+  constructor(options: DeskClientOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with 'site-unreachable' where the desk is away, with 'site-busy' where it cannot do it now. */
+  async ask<T extends AnswerTo['t']>(question: Unnumbered, answer: T): Promise<Extract<AnswerTo, { t: T }>> {
+    const channel = await this.open();
+    const id = ++this.#last;
+    const wait = deferred<AnswerTo>();
+    this.#waiting.set(id, wait);
+    channel.send({ ...question, id } as Question);
+    const got = await wait.promise;
+    if (got.t === answer) return got as Extract<AnswerTo, { t: T }>;
+    const words = got.t === 'failed' ? got.words : `it answered '${got.t}'`;
+    throw new GryphusError('site-busy', `The pool's desk: ${words}`);
+  }
+
+  async say(message: FromClient): Promise<void> {
+    (await this.open()).send(message);
+  }
+
+  open(): Promise<Channel<ToClient, FromClient>> {
+    const known = this.#channel;
+    if (known) return known;
+    const opening = this.#connect();
+    this.#channel = opening;
+    opening.catch(() => {
+      if (this.#channel === opening) this.#channel = undefined;
+    });
+    return opening;
+  }
+
+  async close(): Promise<void> {
+    const channel = await this.#channel?.catch(() => undefined);
+    channel?.close('no longer needed');
+  }
+
+  async #connect(): Promise<Channel<ToClient, FromClient>> {
+    const { socket: path, client, map, take } = this.#options;
+    const socket = await new Promise<Socket>((resolve, reject) => {
+      const made = connect({ path });
+      made.once('connect', () => resolve(made));
+      made.once('error', (error) =>
+        reject(new GryphusError('site-unreachable', `The pool's desk is away: ${asError(error).message}`)),
+      );
+    });
+    const channel = new Channel<ToClient, FromClient>(socket);
+    channel.open(
+      (message, bytes) => {
+        const id = 'id' in message ? message.id : undefined;
+        const wait = id === undefined ? undefined : this.#waiting.get(id);
+        if (id === undefined || !wait) return take(message, bytes);
+        this.#waiting.delete(id);
+        wait.resolve(message as AnswerTo);
+      },
+      (words) => this.#lost(words),
+    );
+    channel.send({ t: 'open', client, map });
+    return channel;
+  }
+
+  #lost(words: string): void {
+    this.#channel = undefined;
+    for (const wait of this.#waiting.values())
+      wait.reject(new GryphusError('site-unreachable', `The pool's desk went away: ${words}`));
+    this.#waiting.clear();
+    this.#options.onLost();
+  }
+}

@@ -1,0 +1,249 @@
+import type { Duplex } from 'node:stream';
+import { asError } from '../errors.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import type { Outcome, Report } from '../site/contract.ts';
+import { type Attempt, jobOf, reportOf } from './attempts.ts';
+import type { FromClient, ToClient } from './client-wire.ts';
+import type { Desk } from './desk.ts';
+import type { DeskWorkers } from './desk-workers.ts';
+import { Channel } from './frames.ts';
+import { bringHome } from './shadow.ts';
+import { slotAds } from './slot-ads.ts';
+import { whyWaits } from './why.ts';
+
+/** A map's client that does not come back for so long is taken for gone, milliseconds. */
+const MAP_PATIENCE_MS = 60_000;
+/** So long a cancel waits for the worker's word before it says "later", milliseconds. */
+const CANCEL_MS = 15_000;
+
+type Client = Channel<FromClient, ToClient>;
+
+export interface DeskClientsOptions {
+  readonly desk: Desk;
+  readonly workers: DeskWorkers;
+}
+
+/** The desk's ends of its clients' connections. */
+export class DeskClients {
+  readonly #desk: Desk;
+  readonly #workers: DeskWorkers;
+  readonly #open = new Map<string, { readonly channel: Client; readonly map: boolean }>();
+  readonly #leaving = new Map<string, NodeJS.Timeout>();
+  /** Reports that leave together. */
+  readonly #reports = new Map<string, Report[]>();
+  readonly #cancels = new Set<(attempt: Attempt) => void>();
+
+  constructor({ desk, workers }: DeskClientsOptions) {
+    this.#desk = desk;
+    this.#workers = workers;
+  }
+
+  accept(stream: Duplex): void {
+    const channel: Client = new Channel(stream);
+    let client: string | undefined;
+    channel.open(
+      (message) => {
+        if (message.t === 'open') {
+          client = message.client;
+          this.#came(client, channel, message.map);
+        } else
+          this.#take(channel, client, message).catch((thrown: unknown) => {
+            if ('id' in message) channel.send({ t: 'failed', id: message.id, words: asError(thrown).message });
+          });
+      },
+      () => {
+        if (client !== undefined) this.#left(client, channel);
+      },
+    );
+  }
+
+  /** The desk's word to whoever asked for an attempt. */
+  report(client: string, report: Report, attempt: Attempt): void {
+    for (const cancel of this.#cancels) cancel(attempt);
+    const open = this.#open.get(client);
+    if (!open) return;
+    if (open.map && attempt.phase === 'ended' && attempt.ending) {
+      const { inline } = attempt;
+      open.channel.send(
+        {
+          t: 'result',
+          key: attempt.key,
+          ending: attempt.ending,
+          ...(inline && { inline: { stdout: inline.stdout.length, stderr: inline.stderr.length } }),
+        },
+        inline && Buffer.concat([inline.stdout, inline.stderr]),
+      );
+      return;
+    }
+    const waiting = this.#reports.get(client);
+    if (waiting) {
+      waiting.push(report);
+      return;
+    }
+    const reports = [report];
+    this.#reports.set(client, reports);
+    setImmediate(() => {
+      this.#reports.delete(client);
+      this.#open.get(client)?.channel.send({ t: 'reports', reports });
+    });
+  }
+
+  /** Bytes of a followed stream. */
+  chunk(attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer): void {
+    this.#open.get(attempt.client)?.channel.send({ t: 'chunk', key: attempt.key, stream, offset }, bytes);
+  }
+
+  close(): void {
+    for (const timer of this.#leaving.values()) clearTimeout(timer);
+    for (const { channel } of this.#open.values()) channel.close('the desk ends');
+  }
+
+  #came(client: string, channel: Client, map: boolean): void {
+    clearTimeout(this.#leaving.get(client));
+    this.#leaving.delete(client);
+    this.#open.get(client)?.channel.close('another connection of the same client came');
+    this.#open.set(client, { channel, map });
+  }
+
+  #left(client: string, channel: Client): void {
+    const open = this.#open.get(client);
+    if (open?.channel !== channel) return;
+    this.#open.delete(client);
+    if (open.map) this.#leaving.set(client, setTimeout(() => this.#dropMap(client), MAP_PATIENCE_MS));
+  }
+
+  /** Nobody waits for a map's results any more. */
+  #dropMap(client: string): void {
+    this.#leaving.delete(client);
+    const keys = this.#desk.all(client).map(({ key }) => key);
+    this.#desk.cancel(keys, 'remove', 'nobody waits for it any more');
+    this.#desk.forget(keys, () => undefined);
+  }
+
+  async #take(channel: Client, client: string | undefined, message: FromClient): Promise<void> {
+    const desk = this.#desk;
+    const done = (id: number) => (outcomes: [AttemptKey, Outcome][]) => channel.send({ t: 'done', id, outcomes });
+    switch (message.t) {
+      case 'prepare':
+        desk.prepare(client ?? '', message.requests);
+        // The answer follows the disk, as the commit's does.
+        return desk.whenSaved(() => done(message.id)(message.requests.map(({ key }) => [key, { ok: true }])));
+      case 'commit':
+        return desk.commit(message.keys, done(message.id));
+      case 'cancel':
+        return done(message.id)(await this.#cancel(message.keys, message.how));
+      case 'forget':
+        return desk.forget(message.keys, () => done(message.id)(message.keys.map((key) => [key, { ok: true }])));
+      case 'all':
+        return channel.send({ t: 'reports', id: message.id, reports: desk.all(client ?? '').map(reportOf) });
+      case 'follow':
+        return desk.follow(message.key, message.stdout, message.stderr);
+      case 'fetch':
+        return this.#fetch(channel, message);
+      case 'base':
+        return desk.base(message.base, message.spec);
+      case 'tasks':
+        return desk.offer(client ?? '', message.requests);
+      case 'capacity':
+        return channel.send({ t: 'capacity', id: message.id, capacity: desk.collector.capacity() });
+      case 'slots':
+        return channel.send({ t: 'slots', id: message.id, ads: slotAds(desk) });
+      case 'why':
+        return channel.send({ t: 'why', id: message.id, lines: whyWaits(desk, message.job) });
+      case 'steer':
+        return channel.send({ t: 'steered', id: message.id, jobs: this.#steer(message.jobs, message.how) });
+      case 'buried':
+        for (const worker of this.#workers.byToken(new Set([message.token]))) desk.bury(worker.instance, message.words);
+        return channel.send({ t: 'done', id: message.id, outcomes: [] });
+      case 'drain':
+        for (const worker of this.#workers.byToken(new Set(message.tokens))) {
+          worker.draining = true;
+          this.#workers.send(worker.instance, { t: 'drain', now: message.now, words: 'its worker was asked to end' });
+        }
+        return channel.send({ t: 'done', id: message.id, outcomes: [] });
+      case 'open':
+    }
+  }
+
+  async #fetch(channel: Client, { id, request }: Extract<FromClient, { t: 'fetch' }>): Promise<void> {
+    const attempt = this.#desk.get(request.key);
+    if (!attempt) {
+      const message = `The pool has nothing of ${request.key}.`;
+      const refusal = { kind: 'gone', code: 'unknown-key', message } as const;
+      return channel.send({ t: 'fetched', id, outcome: { ok: false, refusal, missing: [] } });
+    }
+    // What was never placed in a sandbox, or ended with its worker, left nothing to fetch.
+    const lost = attempt.ending?.how.kind === 'by-site' && attempt.ending.how.cause === 'node-fail';
+    const outcome = lost
+      ? ({ ok: true, files: [] } as const)
+      : await bringHome(attempt, request, this.#workers.askingOf(attempt.worker));
+    channel.send({ t: 'fetched', id, outcome });
+  }
+
+  /** Waits until each can run no more. */
+  async #cancel(keys: readonly AttemptKey[], how: 'remove' | 'if-not-started'): Promise<[AttemptKey, Outcome][]> {
+    const open = new Set(keys);
+    const outcomes: [AttemptKey, Outcome][] = [];
+    const look = (attempt: Attempt) => {
+      const outcome = open.has(attempt.key) ? cancelled(attempt, how) : undefined;
+      if (!outcome) return;
+      open.delete(attempt.key);
+      outcomes.push([attempt.key, outcome]);
+    };
+    return new Promise((resolve) => {
+      const finish = () => {
+        clearTimeout(timer);
+        this.#cancels.delete(each);
+        for (const key of open) outcomes.push([key, LATER]);
+        resolve(outcomes);
+      };
+      const each = (attempt: Attempt) => {
+        look(attempt);
+        if (open.size === 0) finish();
+      };
+      const timer = setTimeout(finish, CANCEL_MS);
+      this.#desk.cancel(keys, how, how === 'remove' ? 'its owner does not want it any more' : 'it is wanted elsewhere');
+      for (const key of keys) {
+        const attempt = this.#desk.get(key);
+        if (attempt) look(attempt);
+        else if (open.delete(key)) outcomes.push([key, { ok: true }]);
+      }
+      if (open.size === 0) return finish();
+      this.#cancels.add(each);
+    });
+  }
+
+  #steer(jobs: readonly string[], how: 'vacate' | 'suspend' | 'continue'): string[] {
+    const wanted = new Set(jobs);
+    const found: string[] = [];
+    const keys: AttemptKey[] = [];
+    for (const attempt of this.#desk.attempts()) {
+      const job = jobOf(attempt.key);
+      if (!wanted.has(job) || (attempt.phase !== 'running' && attempt.phase !== 'suspended')) continue;
+      found.push(job);
+      keys.push(attempt.key);
+    }
+    if (how === 'vacate') this.#desk.cancel(keys, 'vacate', 'it was vacated by its owner');
+    else this.#desk.suspend(keys, how === 'suspend');
+    return found;
+  }
+}
+
+const LATER: Outcome = {
+  ok: false,
+  refusal: { kind: 'later', code: 'site-busy', message: 'Its worker has not confirmed yet that it stopped.' },
+};
+
+function cancelled(attempt: Attempt, how: 'remove' | 'if-not-started'): Outcome | undefined {
+  if (attempt.phase === 'withdrawn') return { ok: true };
+  const started = attempt.phase === 'running' || attempt.phase === 'suspended' || attempt.phase === 'ended';
+  if (how === 'if-not-started' && started && !endedUnstarted(attempt)) {
+    const message = 'It has started.';
+    return { ok: false, refusal: { kind: 'never', code: 'already-started', message } };
+  }
+  return attempt.phase === 'ended' ? { ok: true } : undefined;
+}
+
+function endedUnstarted({ ending }: Attempt): boolean {
+  return ending?.how.kind === 'by-site' && ending.startedAt === undefined;
+}

@@ -1,0 +1,151 @@
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { asError, GryphusError } from '../errors.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { isAlive, processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
+import { Desk } from './desk.ts';
+import { DeskClients } from './desk-clients.ts';
+import { compacted, type DeskEntry, recover } from './desk-journal.ts';
+import { DeskWorkers } from './desk-workers.ts';
+import { Journal } from './journal.ts';
+import type { PoolPlaces } from './places.ts';
+import { signal } from './processes.ts';
+import type { Tokens } from './tokens.ts';
+import type { RunSpec } from './wire.ts';
+import { acceptHome } from '../wayhome/secure.ts';
+
+/** The journal is written anew when it is larger than this, bytes. */
+const LARGE = 64 << 20;
+const TICK_MS = 5000;
+/** Seconds without the desk after which a worker ends what runs, where a job says nothing of it (HTCondor's 40 minutes). */
+export const LEASE_SECONDS = 2400;
+
+export interface DeskRoomOptions {
+  readonly places: PoolPlaces;
+  readonly tokens: Tokens;
+  readonly agent: string;
+  readonly log: (words: string, facts?: object) => void;
+  /** The disk refuses the journal: nothing may be promised any more. */
+  readonly onBroken: (error: Error) => void;
+}
+
+/** A desk with its journal, its two sockets, and everybody's connections. */
+export class DeskRoom {
+  readonly desk: Desk;
+  readonly workers: DeskWorkers;
+  readonly #clients: DeskClients;
+  readonly #journal: Journal<DeskEntry>;
+  readonly #servers: Server[] = [];
+  readonly #keyOf: (token: string) => Buffer | undefined;
+  readonly #log: DeskRoomOptions['log'];
+  readonly #timer: NodeJS.Timeout;
+
+  constructor({ places, tokens, agent, log, onBroken }: DeskRoomOptions) {
+    this.#log = log;
+    this.#keyOf = (id) => {
+      const token = tokens.find(id, Date.now() / 1000);
+      return token && Buffer.from(token.secret, 'hex');
+    };
+    const recovered = recover(Journal.read<DeskEntry>(places.journal));
+    this.#journal = new Journal<DeskEntry>(places.journal, onBroken);
+    this.#journal.rewrite(compacted(recovered));
+    this.desk = new Desk(
+      {
+        journal: { add: (entry) => this.#journal.add(entry), then: (call) => this.#journal.then(call) },
+        toWorker: (worker, message) => this.workers.send(worker, message),
+        toClient: (client, report, attempt) => this.#clients.report(client, report, attempt),
+        now: Date.now,
+        log,
+      },
+      recovered,
+    );
+    this.workers = new DeskWorkers({
+      agent,
+      desk: this.desk,
+      findToken: (id) => tokens.find(id, Date.now() / 1000),
+      specOf: (key) => this.#specOf(key as AttemptKey),
+      lease: LEASE_SECONDS,
+      onChunk: (attempt, stream, offset, bytes) => this.#clients.chunk(attempt, stream, offset, bytes),
+      log,
+    });
+    this.#clients = new DeskClients({ desk: this.desk, workers: this.workers });
+    this.#timer = setInterval(() => {
+      this.desk.tick();
+      this.#compact();
+    }, TICK_MS);
+    log('the desk is open', { attempts: recovered.attempts.size });
+  }
+
+  /** Listens at its sockets. */
+  async listen({ clientSocket, workerSocket, homeSocket }: PoolPlaces): Promise<void> {
+    await this.#listen(homeSocket, (socket) => void this.#comeHome(socket));
+    await this.#listen(workerSocket, (socket) => this.workers.accept(socket));
+    await this.#listen(clientSocket, (socket) => this.#clients.accept(socket));
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    for (const server of this.#servers) server.close();
+    this.#clients.close();
+    this.workers.close();
+  }
+
+  async #listen(path: string, accept: (socket: Socket) => void): Promise<void> {
+    rmSync(path, { force: true });
+    const server = createServer(accept);
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(path, resolve);
+    });
+    this.#servers.push(server);
+  }
+
+  /** A worker of elsewhere, by any of the ways home. */
+  async #comeHome(socket: Socket): Promise<void> {
+    try {
+      const { link } = await acceptHome(socket, { keyOf: (id) => this.#keyOf(id) });
+      this.workers.accept(link);
+    } catch (thrown) {
+      this.#log('a worker was turned away', { words: asError(thrown).message });
+    }
+  }
+
+  #specOf(key: AttemptKey): RunSpec | undefined {
+    const spec = this.desk.get(key)?.request.spec;
+    return spec && 'base' in spec ? this.desk.baseOf(spec.base) : spec;
+  }
+
+  #compact(): void {
+    if (this.#journal.size < LARGE || !this.#journal.idle) return;
+    this.#journal.rewrite(compacted(this.desk.snapshot()));
+  }
+}
+
+/**
+ * One desk for a state directory: who holds it is asked to end, then made to. Whoever starts a desk has the right to: it
+ * holds the Scheduler's lease.
+ */
+export async function takeOver({ dir, pid }: PoolPlaces): Promise<void> {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const other = holder(pid);
+  if (other && other.pid !== process.pid) {
+    signal(other.pid, 'SIGTERM');
+    for (let turn = 0; isAlive(other); turn++) {
+      if (turn === 100) signal(other.pid, 'SIGKILL');
+      if (turn > 600) throw new GryphusError('already-running', `The desk of process ${other.pid} does not end.`);
+      await new Promise((resume) => setTimeout(resume, 20));
+    }
+  }
+  writeWhole(pid, JSON.stringify(processIdentity()));
+}
+
+function holder(file: string): ProcessIdentity | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    const found = JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity;
+    return Number.isSafeInteger(found.pid) && found.pid > 1 && isAlive(found) ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}

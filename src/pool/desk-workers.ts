@@ -1,0 +1,171 @@
+import type { Duplex } from 'node:stream';
+import { asError } from '../errors.ts';
+import { quoted, readString } from '../job/values.ts';
+import { Asking } from './asking.ts';
+import { isProof, nonce, proof } from './auth.ts';
+import type { Attempt } from './attempts.ts';
+import type { Worker } from './collector.ts';
+import type { Desk } from './desk.ts';
+import { Channel } from './frames.ts';
+import { inputPiece } from './shadow.ts';
+import type { IssuedToken } from './tokens.ts';
+import { type FromDesk, type FromWorker, type RunSpec, WIRE_VERSION } from './wire.ts';
+
+const HANDSHAKE_MS = 30_000;
+/** Seconds between a worker's pings, and the lease of one that runs nothing. */
+const PING = 10;
+
+export interface DeskWorkersOptions {
+  readonly agent: string;
+  readonly desk: Desk;
+  readonly findToken: (id: string) => IssuedToken | undefined;
+  /** Of an attempt, whole. */
+  readonly specOf: (key: string) => RunSpec | undefined;
+  readonly lease: number;
+  /** Bytes of a followed stream, of an attempt that was granted to whoever sent them. */
+  readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
+  readonly log: (words: string, facts?: object) => void;
+}
+
+interface Connected {
+  readonly channel: Channel<FromWorker, FromDesk>;
+  readonly asking: Asking;
+}
+
+/** The desk's ends of the workers' connections: lets in whoever shows a token's secret, and carries what is said. */
+export class DeskWorkers {
+  readonly #options: DeskWorkersOptions;
+  readonly #connected = new Map<string, Connected>();
+
+  constructor(options: DeskWorkersOptions) {
+    this.#options = options;
+  }
+
+  /** A worker dialled; `stream` is its connection, by whatever way. */
+  accept(stream: Duplex): void {
+    const channel = new Channel<FromWorker, FromDesk>(stream);
+    const mine = nonce();
+    let hello: Extract<FromWorker, { t: 'hello' }> | undefined;
+    let token: IssuedToken | undefined;
+    let instance: string | undefined;
+    const late = setTimeout(() => channel.close('nobody showed a token in time'), HANDSHAKE_MS);
+    const deny = (words: string) => {
+      this.#options.log('a worker was turned away', { words });
+      channel.send({ t: 'denied', words });
+      channel.close(words);
+    };
+    channel.open(
+      (message, bytes) => {
+        if (instance !== undefined) return this.#take(instance, channel, message, bytes);
+        if (message.t === 'hello' && !hello) {
+          hello = message;
+          if (message.version !== WIRE_VERSION) return deny(`this agent speaks version ${WIRE_VERSION}`);
+          token = this.#options.findToken(message.token);
+          // Who has no token gets a challenge as well: which tokens there are is nobody's business.
+          const known = token ?? { id: message.token, secret: '00' };
+          return channel.send({ t: 'challenge', nonce: mine, proof: proof(known, 'desk', mine, message.nonce) });
+        }
+        if (message.t !== 'proof' || !hello) throw new Error('no proof came');
+        if (!token || !isProof(message.proof, proof(token, 'worker', mine, hello.nonce)))
+          return deny('the token is not one of this agent, or its time is over');
+        clearTimeout(late);
+        instance = hello.instance;
+        this.#welcome(instance, token, channel, message);
+      },
+      (words) => {
+        clearTimeout(late);
+        if (instance !== undefined) this.#lost(instance, channel, words);
+      },
+    );
+  }
+
+  /** How a worker is asked; `undefined` while it is away. */
+  askingOf(instance: string | undefined): Asking | undefined {
+    return instance === undefined ? undefined : this.#connected.get(instance)?.asking;
+  }
+
+  send(instance: string, message: FromDesk): void {
+    this.#connected.get(instance)?.channel.send(message);
+  }
+
+  close(): void {
+    for (const { channel } of this.#connected.values()) channel.close('the agent ends');
+  }
+
+  #welcome(
+    instance: string,
+    token: IssuedToken,
+    channel: Channel<FromWorker, FromDesk>,
+    message: Extract<FromWorker, { t: 'proof' }>,
+  ): void {
+    const { desk, agent, lease, log } = this.#options;
+    const before = this.#connected.get(instance);
+    const asking = new Asking((ask) => channel.send(ask));
+    this.#connected.set(instance, { channel, asking });
+    before?.channel.close('it came back by another connection');
+    const source = { get: (name: string) => message.ad[name] ?? undefined };
+    const name = (readString(source, 'Name') ?? instance).replace(/^slot1@/, '');
+    const host = readString(source, 'Machine') ?? name;
+    const worker = desk.collector.make(
+      { instance, token: token.id, site: token.site, boot: message.boot, size: message.size },
+      // Where it is and what it shares is what we know of its token, whatever it says.
+      { ...message.ad, GryphusSite: quoted(token.site) },
+      name,
+      host,
+    );
+    channel.send({ t: 'welcome', agent, site: token.site, lease, ping: PING });
+    log('a worker came', { worker: name, site: token.site, attempts: message.attempts.length });
+    desk.join(worker, message.attempts);
+  }
+
+  #take(instance: string, channel: Channel<FromWorker, FromDesk>, message: FromWorker, bytes: Buffer): void {
+    const { desk } = this.#options;
+    if (this.#connected.get(instance)?.channel !== channel) return;
+    switch (message.t) {
+      case 'ping':
+        return channel.send({ t: 'pong', n: message.n });
+      case 'answer':
+        return this.#connected.get(instance)?.asking.take(message, bytes);
+      case 'ask':
+        if (message.what === 'blob') void this.#input(instance, channel, message);
+        return;
+      case 'chunk': {
+        const attempt = desk.get(message.key);
+        if (attempt?.worker === instance) this.#options.onChunk(attempt, message.stream, message.offset, bytes);
+        return;
+      }
+      default:
+        desk.hear(instance, message, bytes);
+    }
+  }
+
+  /** An input, only of what was granted to this worker. */
+  async #input(
+    instance: string,
+    channel: Channel<FromWorker, FromDesk>,
+    ask: Extract<FromWorker, { t: 'ask'; what: 'blob' }>,
+  ): Promise<void> {
+    const { desk, specOf } = this.#options;
+    try {
+      const spec = desk.get(ask.key)?.worker === instance ? specOf(ask.key) : undefined;
+      if (!spec) throw new Error(`${ask.key} was not granted to this worker`);
+      channel.send({ t: 'answer', id: ask.id, ok: true }, await inputPiece(spec, ask));
+    } catch (thrown) {
+      channel.send({ t: 'answer', id: ask.id, ok: false, words: asError(thrown).message });
+    }
+  }
+
+  #lost(instance: string, channel: Channel<FromWorker, FromDesk>, words: string): void {
+    const connected = this.#connected.get(instance);
+    if (connected?.channel !== channel) return;
+    this.#connected.delete(instance);
+    connected.asking.end(words);
+    this.#options.log('a worker is away', { instance, words });
+    this.#options.desk.leave(instance);
+  }
+
+  /** The workers that one of these tokens let in. */
+  byToken(tokens: ReadonlySet<string>): Worker[] {
+    return [...this.#options.desk.collector.all()].filter((worker) => tokens.has(worker.token));
+  }
+}

@@ -1,0 +1,137 @@
+import type { Duplex } from 'node:stream';
+import { GryphusError } from '../errors.ts';
+
+/** A message of the pool's wire: its kind, and whatever belongs to it. */
+export interface Message {
+  readonly t: string;
+}
+
+/** The JSON half of a frame; more is a broken or hostile peer. */
+const MAX_JSON = 64 << 20;
+/** The bytes that go with it. */
+const MAX_BYTES = 16 << 20;
+const HEAD = 8;
+
+/**
+ * One message as it travels: the lengths of its two parts (unsigned, 32 bits, big end first), the message as JSON, and
+ * the bytes that belong to it.
+ */
+export function encodeFrame(message: Message, bytes: Uint8Array = EMPTY): Buffer[] {
+  const json = Buffer.from(JSON.stringify(message), 'utf8');
+  const head = Buffer.allocUnsafe(HEAD);
+  head.writeUInt32BE(json.length, 0);
+  head.writeUInt32BE(bytes.length, 4);
+  return bytes.length === 0 ? [Buffer.concat([head, json])] : [Buffer.concat([head, json]), Buffer.from(bytes)];
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Cuts a stream of bytes into frames, however they arrive. Throws a GryphusError 'protocol-error' at what is none. */
+export class FrameReader {
+  #held: Buffer[] = [];
+  #size = 0;
+  readonly #take: (message: Message, bytes: Buffer) => void;
+
+  constructor(take: (message: Message, bytes: Buffer) => void) {
+    this.#take = take;
+  }
+
+  push(data: Buffer): void {
+    this.#held.push(data);
+    this.#size += data.length;
+    if (this.#size < HEAD) return;
+    let all = this.#held.length === 1 ? data : Buffer.concat(this.#held);
+    for (;;) {
+      if (all.length < HEAD) break;
+      const json = all.readUInt32BE(0);
+      const bytes = all.readUInt32BE(4);
+      if (json > MAX_JSON || bytes > MAX_BYTES) throw new GryphusError('protocol-error', 'A frame is too long.');
+      const end = HEAD + json + bytes;
+      if (all.length < end) break;
+      this.#take(parse(all.toString('utf8', HEAD, HEAD + json)), all.subarray(HEAD + json, end));
+      all = all.subarray(end);
+    }
+    this.#held = all.length > 0 ? [all] : [];
+    this.#size = all.length;
+  }
+}
+
+function parse(text: string): Message {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new GryphusError('protocol-error', 'A frame is not JSON.');
+  }
+  if (typeof value === 'object' && value !== null && 't' in value && typeof value.t === 'string')
+    return value as Message;
+  throw new GryphusError('protocol-error', 'A frame is no message.');
+}
+
+/**
+ * Messages over any duplex stream. What is sent within one turn of the event loop leaves in one write. It never throws to
+ * the sender: a broken stream closes the channel, once, and whoever listens hears why.
+ */
+export class Channel<In extends Message, Out extends Message> {
+  readonly #stream: Duplex;
+  readonly #waiting: Buffer[] = [];
+  #scheduled = false;
+  #closed = false;
+  #onClose: (words: string) => void = () => undefined;
+
+  constructor(stream: Duplex) {
+    this.#stream = stream;
+  }
+
+  /** Begins to read. `take` that throws closes the channel. */
+  open(take: (message: In, bytes: Buffer) => void, onClose: (words: string) => void): void {
+    this.#onClose = onClose;
+    const reader = new FrameReader((message, bytes) => {
+      if (!this.#closed) take(message as unknown as In, bytes);
+    });
+    this.#stream.on('data', (data: Buffer) => {
+      if (this.#closed) return;
+      try {
+        reader.push(data);
+      } catch (thrown) {
+        this.close(thrown instanceof Error ? thrown.message : String(thrown));
+      }
+    });
+    this.#stream.on('error', (error: Error) => this.close(error.message));
+    this.#stream.on('close', () => this.close('the connection ended'));
+    this.#stream.on('end', () => this.close('the other side ended the connection'));
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Bytes that wait to leave. */
+  get backlog(): number {
+    return this.#stream.writableLength;
+  }
+
+  send(message: Out, bytes?: Uint8Array): void {
+    if (this.#closed) return;
+    this.#waiting.push(...encodeFrame(message, bytes));
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    process.nextTick(() => this.#flush());
+  }
+
+  close(words: string): void {
+    if (this.#closed) return;
+    this.#flush();
+    this.#closed = true;
+    this.#stream.end();
+    setTimeout(() => this.#stream.destroy(), 1000).unref();
+    this.#onClose(words);
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    if (this.#waiting.length === 0 || this.#stream.destroyed) return;
+    this.#stream.write(this.#waiting.length === 1 ? this.#waiting[0] : Buffer.concat(this.#waiting));
+    this.#waiting.length = 0;
+  }
+}

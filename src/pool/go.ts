@@ -1,0 +1,45 @@
+import type { RunSpec } from './wire.ts';
+import { shellQuote, shellWords } from '../util/shell-quote.ts';
+import { KEY_VARIABLE } from './processes.ts';
+
+export interface Placed {
+  /** As the shell finds it from the directory that the job runs in. */
+  readonly program: string;
+  /** Absolute; `undefined`: the sandbox. */
+  readonly cwd: string | undefined;
+  /** Absolute; `undefined`: /dev/null. */
+  readonly stdin: string | undefined;
+  /** Absolute: the attempt's sandbox. */
+  readonly scratch: string;
+}
+
+/**
+ * The shell text that becomes the job: it runs in a subshell of the starter, where `$d` is the attempt's directory. Its
+ * last step before the program makes `started`.
+ */
+export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'joinStderr'>, placed: Placed): string {
+  const own = {
+    ...spec.env,
+    [KEY_VARIABLE]: key,
+    _CONDOR_SCRATCH_DIR: placed.scratch,
+    BATCH_SYSTEM: 'Gryphus',
+  };
+  const variables = Object.entries(own);
+  const exports = variables.filter(([name]) => IDENTIFIER.test(name));
+  const others = variables.filter(([name]) => !IDENTIFIER.test(name));
+  const env = others.length === 0 ? '' : `env ${others.map(([name, value]) => shellQuote(`${name}=${value}`)).join(' ')} `;
+  return [
+    `exec <${placed.stdin === undefined ? '/dev/null' : shellQuote(placed.stdin)} >"$d/stdout" || exit 216`,
+    spec.joinStderr ? 'errors=' : 'errors=1',
+    `: >"$d/started" || exit 216`,
+    `if [ -n "$errors" ]; then exec 2>"$d/stderr"; else exec 2>&1; fi`,
+    `cd ${placed.cwd === undefined ? '"$d/work"' : shellQuote(placed.cwd)} || exit 216`,
+    'umask 022',
+    ...exports.map(([name, value]) => `export ${name}=${shellQuote(value)}`),
+    `unset -v errors d status signaled`,
+    `exec ${env}${shellWords([placed.program, ...spec.args])}`,
+    '',
+  ].join('\n');
+}
+
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;

@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { crashPoint } from '../util/crash-point.ts';
+import type { Attempt } from './attempts.ts';
+import type { Collector, Worker } from './collector.ts';
+import type { DeskPorts } from './desk.ts';
+import { isKeptByClient } from './desk-journal.ts';
+import type { Kinds } from './kinds.ts';
+import { lastsFor, negotiate } from './negotiator.ts';
+import type { Priorities } from './priorities.ts';
+import type { RunSpec } from './wire.ts';
+
+/** A claim that is older goes back when others wait, milliseconds (HTCondor's CLAIM_WORKLIFE is 20 minutes). */
+const CLAIM_LIFE_MS = 300_000;
+
+export interface GrantingOptions {
+  readonly ports: Pick<DeskPorts, 'journal' | 'toWorker' | 'now'>;
+  readonly kinds: Kinds;
+  readonly collector: Collector;
+  readonly priorities: Priorities;
+  /** To be done when what was promised is on disk. */
+  readonly later: (call: () => void) => void;
+}
+
+/** Gives waiting attempts to workers: by a cycle of negotiation, or under a claim that has just become free. */
+export class Granting {
+  readonly #options: GrantingOptions;
+  /** The runs that derived tasks are made of. */
+  readonly bases = new Map<string, RunSpec>();
+  /** Something changed that may make a match. */
+  wanting = false;
+
+  constructor(options: GrantingOptions) {
+    this.#options = options;
+  }
+
+  negotiate(): void {
+    if (!this.wanting) return;
+    this.wanting = false;
+    const { kinds, collector, priorities, ports } = this.#options;
+    const wanted = kinds.wanted();
+    if (wanted.length === 0) return;
+    const now = ports.now();
+    const { grants } = negotiate(wanted, collector.offers(), priorities, Math.floor(now / 1000));
+    for (const { kind, worker } of grants) {
+      const attempt = kinds.take(kind);
+      if (!attempt) continue;
+      const id = randomBytes(6).toString('base64url');
+      collector.claim(worker, { id, kind, size: kind.size, since: now, key: undefined });
+      priorities.use(kind.owner, kind.size.cpus);
+      this.#grant(attempt, worker, id);
+    }
+  }
+
+  /** What ran under a claim has ended: it takes the next of the same kind, or goes back. */
+  next(attempt: Attempt): void {
+    const { kinds, collector, priorities, ports, later } = this.#options;
+    const worker = attempt.worker === undefined ? undefined : collector.get(attempt.worker);
+    const claim = attempt.claim === undefined ? undefined : worker?.claims.get(attempt.claim);
+    if (!worker || !claim || claim.key !== attempt.key) return;
+    claim.key = undefined;
+    const tired = ports.now() - claim.since > CLAIM_LIFE_MS && kinds.othersWait(claim.kind);
+    const lasts = lastsFor({ expected: kinds.expected(claim.kind) }, collector.timeOf(worker));
+    const usable = worker.connected && !worker.draining && !tired && lasts;
+    const next = usable ? kinds.take(claim.kind) : undefined;
+    if (next) return this.#grant(next, worker, claim.id);
+    collector.release(worker, claim.id);
+    priorities.use(claim.kind.owner, -claim.size.cpus);
+    if (worker.connected) later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
+    this.wanting = true;
+  }
+
+  /** The worker did not take it: the claim is no more. */
+  drop(worker: Worker, attempt: Attempt): void {
+    const { collector, priorities, ports, later } = this.#options;
+    const claim = attempt.claim === undefined ? undefined : worker.claims.get(attempt.claim);
+    if (!claim) return;
+    collector.release(worker, claim.id);
+    priorities.use(claim.kind.owner, -claim.size.cpus);
+    later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
+    this.wanting = true;
+  }
+
+  #grant(attempt: Attempt, worker: Worker, claim: string): void {
+    crashPoint('desk.before-grant');
+    const { key, client, request } = attempt;
+    const { instance, boot } = worker;
+    Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim });
+    delete attempt.why;
+    const made = worker.claims.get(claim);
+    if (made) made.key = key;
+    const whose = isKeptByClient(request.spec) ? { client } : {};
+    this.#options.ports.journal.add({ r: 'g', key, worker: instance, boot, claim, ...whose });
+    this.#options.later(() => this.#start(attempt, worker));
+  }
+
+  #start(attempt: Attempt, worker: Worker): void {
+    const { key, request, kind, claim = '' } = attempt;
+    if (!kind) return;
+    const { toWorker } = this.#options.ports;
+    crashPoint('desk.saved-grant');
+    if (!worker.told.has(kind.id)) {
+      worker.told.add(kind.id);
+      toWorker(worker.instance, { t: 'kind', id: kind.id, ad: kind.texts });
+    }
+    if ('base' in request.spec && !worker.told.has(request.spec.base)) {
+      const spec = this.bases.get(request.spec.base);
+      worker.told.add(request.spec.base);
+      if (spec) toWorker(worker.instance, { t: 'base', id: request.spec.base, spec });
+    }
+    const { size } = kind;
+    const { spec, lease } = request;
+    toWorker(worker.instance, { t: 'start', key, claim, kind: kind.id, size, spec, lease });
+  }
+}

@@ -1,0 +1,101 @@
+import { closeSync, existsSync, fdatasync, openSync, readFileSync, renameSync, writeSync, fsyncSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Records, one JSON text a line, appended to a file and on disk before whoever waits for them goes on. All that come
+ * while one write is on its way to the disk go with the next.
+ */
+export class Journal<Entry> {
+  readonly #path: string;
+  #fd: number;
+  #lines: string[] = [];
+  #waiting: (() => void)[] = [];
+  #busy = false;
+  #size: number;
+  readonly #onError: (error: Error) => void;
+
+  /** `onError`: the disk refused; nothing that waits will go on. */
+  constructor(path: string, onError: (error: Error) => void) {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    this.#path = path;
+    this.#onError = onError;
+    this.#fd = openSync(path, 'a', 0o600);
+    this.#size = existsSync(path) ? readFileSync(path).length : 0;
+  }
+
+  /** What an earlier process wrote; a last line that is not whole was never acknowledged, and is passed over. */
+  static read<Entry>(path: string): Entry[] {
+    if (!existsSync(path)) return [];
+    const lines = readFileSync(path, 'utf8').split('\n');
+    lines.pop();
+    return lines.flatMap((line) => {
+      try {
+        return [JSON.parse(line) as Entry];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  /** Bytes. */
+  get size(): number {
+    return this.#size;
+  }
+
+  add(entry: Entry): void {
+    this.#lines.push(JSON.stringify(entry));
+  }
+
+  /** Calls back when all that was added so far is on disk: at once where nothing was. */
+  then(call: () => void): void {
+    if (this.#lines.length === 0 && !this.#busy) return call();
+    this.#waiting.push(call);
+    if (!this.#busy) this.#write();
+  }
+
+  #write(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const lines = this.#lines;
+    this.#lines = [];
+    const done = () => {
+      this.#busy = false;
+      for (const call of waiting) call();
+      if (this.#waiting.length > 0 && !this.#busy) this.#write();
+    };
+    if (lines.length === 0) return done();
+    this.#busy = true;
+    const bytes = Buffer.from(`${lines.join('\n')}\n`);
+    this.#size += bytes.length;
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
+    } catch (thrown) {
+      return this.#onError(thrown as Error);
+    }
+    fdatasync(this.#fd, (error) => {
+      if (error) this.#onError(error);
+      else done();
+    });
+  }
+
+  /** Replaces all by these entries. Only while nothing waits. */
+  rewrite(entries: Iterable<Entry>): void {
+    const fresh = `${this.#path}.new`;
+    const fd = openSync(fresh, 'w', 0o600);
+    let size = 0;
+    for (const entry of entries) size += writeSync(fd, `${JSON.stringify(entry)}\n`);
+    fsyncSync(fd);
+    renameSync(fresh, this.#path);
+    closeSync(this.#fd);
+    this.#fd = fd;
+    this.#size = size;
+  }
+
+  get idle(): boolean {
+    return !this.#busy && this.#lines.length === 0;
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}

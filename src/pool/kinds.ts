@@ -1,0 +1,115 @@
+import { adFrom } from './ads.ts';
+import type { Attempt, AttemptRequest, JobKind } from './attempts.ts';
+import type { Wanted } from './negotiator.ts';
+import { folded, Significance } from './significance.ts';
+
+/** Sorts attempts into kinds that no match can tell apart (autoclusters), each with those that wait. */
+export class Kinds {
+  readonly significance = new Significance();
+  readonly #kinds = new Map<string, JobKind>();
+  #version = 0;
+  #count = 0;
+
+  of(request: AttemptRequest): JobKind {
+    const all = folded(request.ad);
+    this.significance.learn('job', request.ad, all);
+    if (this.significance.version !== this.#version) this.#regroup();
+    const { cpus, memoryMb, diskKb, gpus } = request.size;
+    const own = this.significance.dynamic ? request.key : '';
+    const signature = `${request.owner}\0${cpus},${memoryMb},${diskKb},${gpus}\0${own}\0${this.significance.signature('job', all)}`;
+    const known = this.#kinds.get(signature);
+    if (known) return known;
+    const kind: JobKind = {
+      id: `k${++this.#count}`,
+      owner: request.owner,
+      size: request.size,
+      texts: request.ad,
+      ad: adFrom(request.ad),
+      queue: [],
+      mean: 0,
+      seen: 0,
+    };
+    this.#kinds.set(signature, kind);
+    return kind;
+  }
+
+  /** A new significant attribute may tell apart what waits as one kind. */
+  #regroup(): void {
+    this.#version = this.significance.version;
+    const waiting = [...this.#kinds.values()].flatMap((kind) => kind.queue);
+    this.#kinds.clear();
+    waiting.sort((a, b) => a.order - b.order);
+    for (const attempt of waiting) {
+      attempt.kind = this.of(attempt.request);
+      this.enqueue(attempt);
+    }
+  }
+
+  enqueue(attempt: Attempt): void {
+    const kind = (attempt.kind ??= this.of(attempt.request));
+    const { queue } = kind;
+    let at = queue.length;
+    for (; at > 0; at--) {
+      const before = queue[at - 1];
+      if (!before || goesBefore(before, attempt)) break;
+    }
+    queue.splice(at, 0, attempt);
+  }
+
+  dequeue(attempt: Attempt): void {
+    const queue = attempt.kind?.queue ?? [];
+    const at = attempt.phase === 'idle' ? queue.indexOf(attempt) : -1;
+    if (at >= 0) queue.splice(at, 1);
+  }
+
+  /** The next that waits. */
+  take(kind: JobKind): Attempt | undefined {
+    return kind.queue.shift();
+  }
+
+  wanted(): Wanted<JobKind>[] {
+    const all: Wanted<JobKind>[] = [];
+    for (const [signature, kind] of this.#kinds) {
+      const first = kind.queue[0];
+      if (!first) {
+        if (this.#kinds.size > 1000) this.#kinds.delete(signature);
+        continue;
+      }
+      all.push({
+        kind,
+        owner: kind.owner,
+        ad: kind.ad,
+        size: kind.size,
+        waiting: kind.queue.length,
+        prio: first.request.prio,
+        order: first.order,
+        expected: this.expected(kind),
+      });
+    }
+    return all;
+  }
+
+  /** One of the kind took so many seconds: the mean follows what its jobs take of late. */
+  learn(kind: JobKind, seconds: number): void {
+    kind.seen += 1;
+    kind.mean += (seconds - kind.mean) / Math.min(kind.seen, 20);
+  }
+
+  /** Seconds that the first of them is expected to take; `undefined`: nobody knows. */
+  expected(kind: JobKind): number | undefined {
+    const first = kind.queue[0]?.request.spec;
+    if (first && 'walltimeSeconds' in first && first.walltimeSeconds !== undefined) return first.walltimeSeconds;
+    return kind.seen === 0 ? undefined : kind.mean;
+  }
+
+  /** Jobs of other owners, or more urgent ones, wait. */
+  othersWait(kind: JobKind): boolean {
+    for (const other of this.#kinds.values()) if (other !== kind && other.queue.length > 0) return true;
+    return false;
+  }
+}
+
+function goesBefore(a: Attempt, b: Attempt): boolean {
+  if (a.request.prio !== b.request.prio) return a.request.prio > b.request.prio;
+  return a.order < b.order;
+}

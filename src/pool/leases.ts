@@ -1,0 +1,17 @@
+import type { Attempt } from './attempts.ts';
+import type { Collector } from './collector.ts';
+
+/** A worker ends its runs first: so much later the desk takes them for ended, milliseconds. */
+const MARGIN_MS = 60_000;
+
+export const LEASE_OVER = 'its worker was not heard of for the whole lease of the job';
+
+/** Attempts whose workers have been away for longer than the attempts' leases: whatever runs there is ended by now. */
+export function overdue(attempts: Iterable<Attempt>, collector: Pick<Collector, 'get' | 'startedAt'>, now: number): Attempt[] {
+  return [...attempts].filter((attempt) => {
+    if (attempt.worker === undefined || attempt.phase === 'ended' || attempt.phase === 'withdrawn') return false;
+    const worker = collector.get(attempt.worker);
+    if (worker?.connected) return false;
+    return now - (worker?.since ?? collector.startedAt) > attempt.request.lease * 1000 + MARGIN_MS;
+  });
+}

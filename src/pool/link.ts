@@ -1,0 +1,166 @@
+import type { Duplex } from 'node:stream';
+import { asError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { Asking } from './asking.ts';
+import { isProof, nonce, proof, type Token } from './auth.ts';
+import { Channel } from './frames.ts';
+import { type FromDesk, type FromWorker, type HeldAttempt, type Size, WIRE_VERSION } from './wire.ts';
+
+export interface LinkOptions {
+  readonly token: Token;
+  readonly instance: string;
+  readonly boot: string;
+  readonly size: Size;
+  readonly dial: () => Promise<Duplex>;
+  readonly ad: () => AttrTexts;
+  readonly held: () => readonly HeldAttempt[];
+  readonly take: (message: FromDesk, bytes: Buffer) => void;
+  readonly onUp: (site: string) => void;
+  readonly onDown: (words: string) => void;
+  /** The desk does not let it in: trying again is of no use. */
+  readonly onDenied: (words: string) => void;
+}
+
+/** First and longest wait before a connection is tried again, milliseconds. */
+const RETRY_MS = 100;
+const LONGEST_RETRY_MS = 30_000;
+const HANDSHAKE_MS = 30_000;
+/** Pings without an answer for so many times their interval: the connection is dead, though nobody said so. */
+const SILENT = 3;
+
+/** The worker's connection home: dials until it is let in, says what the worker holds, and dials again when it is cut. */
+export class Link {
+  readonly #options: LinkOptions;
+  readonly asking: Asking;
+  #channel: Channel<FromDesk, FromWorker> | undefined;
+  #up = false;
+  #failures = 0;
+  #ended = false;
+  #retry: NodeJS.Timeout | undefined;
+  #pinger: NodeJS.Timeout | undefined;
+  #pings = 0;
+  readonly #sentAt = new Map<number, number>();
+  /** When we last sent what the desk then answered, by the monotonic clock in milliseconds. */
+  #heardAt = performance.now();
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.asking = new Asking((ask) => this.say(ask));
+  }
+
+  /** Seconds since the desk surely knew of us. */
+  get silence(): number {
+    return (performance.now() - this.#heardAt) / 1000;
+  }
+
+  get up(): boolean {
+    return this.#up;
+  }
+
+  open(): void {
+    void this.#connect();
+  }
+
+  /** What is said while the connection is away is not kept: the next one begins with all that the worker holds. */
+  say(message: FromWorker, bytes?: Uint8Array): void {
+    if (this.#up) this.#channel?.send(message, bytes);
+  }
+
+  end(words: string): void {
+    this.#ended = true;
+    clearTimeout(this.#retry);
+    this.say({ t: 'bye', words });
+    this.#channel?.close(words);
+  }
+
+  async #connect(): Promise<void> {
+    let stream: Duplex;
+    try {
+      stream = await this.#options.dial();
+    } catch (thrown) {
+      return this.#down(asError(thrown).message);
+    }
+    const channel = new Channel<FromDesk, FromWorker>(stream);
+    this.#channel = channel;
+    const late = setTimeout(() => channel.close('the agent did not answer'), HANDSHAKE_MS);
+    const mine = nonce();
+    channel.open(
+      (message, bytes) => {
+        if (this.#up) return this.#take(message, bytes);
+        if (this.#handshake(channel, message, mine)) clearTimeout(late);
+      },
+      (words) => {
+        clearTimeout(late);
+        this.#down(words);
+      },
+    );
+    const { token, instance } = this.#options;
+    channel.send({ t: 'hello', version: WIRE_VERSION, token: token.id, instance, nonce: mine });
+  }
+
+  /** True when it is over. */
+  #handshake(channel: Channel<FromDesk, FromWorker>, message: FromDesk, mine: string): boolean {
+    const { token, boot, size } = this.#options;
+    switch (message.t) {
+      case 'challenge':
+        // The agent, too, must show that it knows the secret: a stranger on its port gets nothing from us.
+        if (!isProof(message.proof, proof(token, 'desk', message.nonce, mine)))
+          throw new Error('whoever answers is not the agent');
+        channel.send({
+          t: 'proof',
+          proof: proof(token, 'worker', message.nonce, mine),
+          ad: this.#options.ad(),
+          size,
+          boot,
+          attempts: this.#options.held(),
+        });
+        return false;
+      case 'denied':
+        this.#ended = true;
+        channel.close(message.words);
+        this.#options.onDenied(message.words);
+        return true;
+      case 'welcome':
+        this.#up = true;
+        this.#failures = 0;
+        this.#heardAt = performance.now();
+        this.#ping(message.ping * 1000);
+        this.#options.onUp(message.site);
+        return true;
+      default:
+        throw new Error(`'${message.t}' before the welcome`);
+    }
+  }
+
+  #take(message: FromDesk, bytes: Buffer): void {
+    if (message.t === 'pong') {
+      this.#heardAt = Math.max(this.#heardAt, this.#sentAt.get(message.n) ?? 0);
+      this.#sentAt.delete(message.n);
+    } else if (message.t === 'answer') this.asking.take(message, bytes);
+    else this.#options.take(message, bytes);
+  }
+
+  #ping(everyMs: number): void {
+    this.#sentAt.clear();
+    const ping = () => {
+      if (performance.now() - this.#heardAt > SILENT * everyMs + 1000)
+        return this.#channel?.close('the agent does not answer');
+      const n = ++this.#pings;
+      this.#sentAt.set(n, performance.now());
+      this.say({ t: 'ping', n });
+    };
+    this.#pinger = setInterval(ping, everyMs);
+  }
+
+  #down(words: string): void {
+    clearInterval(this.#pinger);
+    this.#channel = undefined;
+    const was = this.#up;
+    this.#up = false;
+    this.asking.end(words);
+    if (was) this.#options.onDown(words);
+    if (this.#ended) return;
+    const base = Math.min(LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#failures++);
+    this.#retry = setTimeout(() => void this.#connect(), base * (0.75 + Math.random() / 2));
+  }
+}

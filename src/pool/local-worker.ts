@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { homedir, hostname } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Settings } from '../config/settings.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
+import { signal } from './processes.ts';
+import type { PoolPlaces } from './places.ts';
+import type { Tokens } from './tokens.ts';
+import { workerOf } from './worker.ts';
+import type { WorkerConfig } from './worker-config.ts';
+
+const LOOK_MS = 1000;
+/** One that keeps dying is started again after so long, milliseconds. */
+const PATIENCE_MS = 5000;
+/** Without a desk and with nothing to run, it ends after so long, seconds. */
+const LONE_SECONDS = 60;
+
+export interface LocalWorkerOptions {
+  readonly places: PoolPlaces;
+  readonly settings: Settings;
+  readonly tokens: Tokens;
+  readonly logFile: string;
+  readonly log: (words: string, facts?: object) => void;
+}
+
+/**
+ * The worker of this machine: a process of its own that outlives the desk, so that jobs run on; whoever is there already
+ * is left to work.
+ */
+export class LocalWorker {
+  readonly #options: LocalWorkerOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #startedAt = 0;
+
+  constructor(options: LocalWorkerOptions) {
+    this.#options = options;
+  }
+
+  open(): void {
+    this.#look();
+    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+  }
+
+  /** `idle`: nothing runs there, so that it may end as well. */
+  close(idle: boolean): void {
+    clearInterval(this.#timer);
+    const there = workerOf(this.#options.places.workerDir);
+    if (there && idle) signal(there.pid, 'SIGTERM');
+  }
+
+  #look(): void {
+    const { places } = this.#options;
+    if (workerOf(places.workerDir) || Date.now() - this.#startedAt < PATIENCE_MS) return;
+    this.#startedAt = Date.now();
+    const identity = this.#start();
+    this.#options.log("this machine's worker started", { ...identity });
+  }
+
+  #start(): ProcessIdentity | undefined {
+    const { places, logFile } = this.#options;
+    mkdirSync(places.workerDir, { recursive: true, mode: 0o700 });
+    const file = join(places.workerDir, 'config.json');
+    writeWhole(file, JSON.stringify(this.#config(file)));
+    const program = fileURLToPath(new URL('../worker.mjs', import.meta.url));
+    const log = openSync(logFile, 'a', 0o600);
+    try {
+      const child = spawn(process.execPath, [program, file], {
+        cwd: homedir(),
+        env: process.env,
+        detached: true,
+        stdio: ['ignore', 'ignore', log],
+      });
+      child.on('error', (error) => this.#options.log(error.message));
+      child.unref();
+      return child.pid === undefined ? undefined : processIdentity(child.pid);
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  #config(file: string): WorkerConfig {
+    const { places, settings, tokens } = this.#options;
+    const known = knownToken(file);
+    const token =
+      (known === undefined ? undefined : tokens.find(known, 0)) ?? tokens.issue({ site: 'local', local: true });
+    return {
+      token: token.id,
+      secret: token.secret,
+      name: hostname(),
+      site: 'local',
+      dir: places.workerDir,
+      socket: places.workerSocket,
+      loneSeconds: LONE_SECONDS,
+      sharesHome: true,
+      // As the submitted jobs' own ads say it.
+      fileSystemDomain: hostname(),
+      limitMemory: settings['pool.limit_memory'],
+      ...(settings['pool.cpus'] === undefined ? {} : { cpus: settings['pool.cpus'] }),
+      ...(settings['pool.memory'] === undefined ? {} : { memoryMb: Math.floor(settings['pool.memory'] / 2 ** 20) }),
+      ...(settings['pool.start'] === undefined ? {} : { start: settings['pool.start'] }),
+      ...(settings['pool.rank'] === undefined ? {} : { rank: settings['pool.rank'] }),
+    };
+  }
+}
+
+function knownToken(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { token?: string }).token;
+  } catch {
+    return undefined;
+  }
+}

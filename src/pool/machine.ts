@@ -1,0 +1,104 @@
+import { readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { arch, availableParallelism, freemem, hostname, loadavg, release, totalmem, type } from 'node:os';
+import type { AttrTexts } from '../job/attrs.ts';
+import { quoted } from '../job/values.ts';
+import type { Size } from './wire.ts';
+
+/** What a worker may use: all that is there, or what its configuration says. */
+export interface Bounds {
+  readonly cpus?: number;
+  readonly memoryMb?: number;
+  readonly diskKb?: number;
+  readonly gpus?: number;
+}
+
+export function measure(dir: string, bounds: Bounds): Size {
+  return {
+    cpus: bounds.cpus ?? availableParallelism(),
+    memoryMb: bounds.memoryMb ?? Math.floor(totalmem() / 2 ** 20),
+    diskKb: bounds.diskKb ?? freeDiskKb(dir),
+    gpus: bounds.gpus ?? gpus(),
+  };
+}
+
+export function freeDiskKb(dir: string): number {
+  const { bavail, bsize } = statfsSync(dir);
+  return Math.floor((bavail * bsize) / 1024);
+}
+
+function gpus(): number {
+  try {
+    return readdirSync('/proc/driver/nvidia/gpus').length;
+  } catch {
+    return 0;
+  }
+}
+
+/** HTCondor's words for architectures (manual, machine ClassAd attributes, `Arch`). */
+const ARCH: Readonly<Record<string, string>> = { x64: 'X86_64', arm64: 'aarch64', ppc64: 'ppc64le', ia32: 'INTEL' };
+
+/** The machine's ad: what does not change while the worker lives. `name`: of the worker, unique in the pool. */
+export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts {
+  const os = osRelease();
+  return {
+    MyType: quoted('Machine'),
+    Name: quoted(`slot1@${name}`),
+    Machine: quoted(hostname()),
+    Arch: quoted(ARCH[arch()] ?? arch()),
+    OpSys: quoted(type().toUpperCase()),
+    ...(os === undefined ? {} : os),
+    UtsnameRelease: quoted(release()),
+    PartitionableSlot: 'true',
+    SlotType: quoted('Partitionable'),
+    SlotID: '1',
+    SlotWeight: 'Cpus',
+    DetectedCpus: String(availableParallelism()),
+    DetectedMemory: String(Math.floor(totalmem() / 2 ** 20)),
+    TotalCpus: String(size.cpus),
+    TotalMemory: String(size.memoryMb),
+    TotalDisk: String(size.diskKb),
+    TotalGPUs: String(size.gpus),
+    HasFileTransfer: 'true',
+    HasSelfCheckpointTransfers: 'true',
+    HasReconnect: 'true',
+    START: 'true',
+    Rank: '0.0',
+    Requirements: 'START && WithinResourceLimits',
+    WithinResourceLimits:
+      'TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory && TARGET.RequestDisk <= MY.Disk && (TARGET.RequestGPUs ?: 0) <= MY.GPUs',
+    ...more,
+  };
+}
+
+/** What changes while it lives. `endsAt`: Unix seconds of the end of its allocation. */
+export function changingAd(now: number, endsAt: number | undefined): AttrTexts {
+  const [load = 0] = loadavg();
+  return {
+    LoadAvg: load.toFixed(2),
+    FreeMemoryMb: String(Math.floor(freemem() / 2 ** 20)),
+    // HTCondor's for a machine without an end.
+    TimeToLive: String(endsAt === undefined ? 2_147_483_647 : Math.max(0, Math.floor(endsAt - now))),
+    LastHeardFrom: String(Math.floor(now)),
+  };
+}
+
+function osRelease(): AttrTexts | undefined {
+  try {
+    const text = readFileSync('/etc/os-release', 'utf8');
+    const field = (name: string) => new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(text)?.[1];
+    const name = (field('NAME') ?? 'Linux').split(/[ /]/)[0] ?? 'Linux';
+    const major = (field('VERSION_ID') ?? '').split('.')[0] ?? '';
+    return { OpSysAndVer: quoted(`${name}${major}`), OpSysName: quoted(name), ...(major === '' ? {} : { OpSysMajorVer: major }) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Changes with each boot of the machine; '' where it cannot be known. */
+export function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,159 @@
+import { hostname } from 'node:os';
+import { GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import { readNumber, readString } from '../job/values.ts';
+import type {
+  AttemptSpec,
+  Capacity,
+  Chunk,
+  FetchOutcome,
+  FetchRequest,
+  Outcomes,
+  PollAnswer,
+  PollRequest,
+  Report,
+  Site,
+  SiteFacts,
+} from '../site/contract.ts';
+import type { AttemptRequest } from './attempts.ts';
+import { DeskClient } from './desk-client.ts';
+import { sizeOf } from './request-size.ts';
+import type { RunSpec } from './wire.ts';
+
+export interface PoolSiteOptions {
+  readonly name: string;
+  /** The desk's socket for clients. */
+  readonly socket: string;
+  /** Whose jobs these are: a GridManager's identity. */
+  readonly client: string;
+}
+
+/** Seconds that a job may be without the desk, where it says nothing of it (HTCondor's job_lease_duration). */
+const LEASE_SECONDS = 2400;
+
+/** The pool as the life of a job knows it: one more site, whose news come unasked. */
+export function openPoolSite({ name, socket, client }: PoolSiteOptions): Site {
+  let generation = 0;
+  let reports = new Map<AttemptKey, Report>();
+  let chunks: Chunk[] = [];
+  let wake: () => void = () => undefined;
+  const followed = new Map<AttemptKey, { stdout: number; stderr: number }>();
+  const desk = new DeskClient({
+    socket,
+    client,
+    map: false,
+    take: (message, bytes) => {
+      if (message.t === 'reports') for (const report of message.reports) reports.set(report.key, report);
+      else if (message.t === 'chunk') {
+        const { key, stream, offset } = message;
+        const at = followed.get(key);
+        if (at) at[stream] = offset + bytes.length;
+        chunks.push({ key, stream, offset, data: Buffer.from(bytes) });
+      }
+      wake();
+    },
+    onLost: () => {
+      generation += 1;
+      followed.clear();
+      wake();
+    },
+  });
+  const outcomes = async (question: Parameters<typeof desk.ask>[0]): Promise<Outcomes> =>
+    new Map((await desk.ask(question, 'done')).outcomes);
+
+  async function follow(wanted: PollRequest['follow']): Promise<void> {
+    const keys = new Set(wanted.map(({ key }) => key));
+    for (const key of followed.keys()) if (!keys.has(key)) followed.delete(key);
+    for (const { key, stdout, stderr } of wanted) {
+      const at = followed.get(key);
+      if (at && at.stdout >= stdout && at.stderr >= stderr) continue;
+      followed.set(key, { stdout, stderr });
+      await desk.say({ t: 'follow', key, stdout, stderr });
+    }
+  }
+
+  /** Until there is news, or the time is over. */
+  function news(waitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, waitMs);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  return {
+    name,
+    describe: async (): Promise<SiteFacts> => {
+      await desk.open();
+      const facts = { host: hostname(), os: 'LINUX', arch: '', user: '', home: '', freeDiskKb: undefined };
+      return { ...facts, batch: 'pool', batchVersion: undefined };
+    },
+    prepare: (specs) => outcomes({ t: 'prepare', requests: specs.map(requestOf) }),
+    commit: (keys) => outcomes({ t: 'commit', keys }),
+    async poll({ cursor, follow: wanted, waitMs = 0 }): Promise<PollAnswer> {
+      await desk.open();
+      if (cursor !== String(generation)) {
+        const before = generation;
+        reports = new Map();
+        chunks = [];
+        followed.clear();
+        const all = await desk.ask({ t: 'all' }, 'reports');
+        return { cursor: String(before), complete: true, reports: all.reports, chunks: [] };
+      }
+      await follow(wanted);
+      if (reports.size === 0 && chunks.length === 0 && waitMs > 0) await news(waitMs);
+      if (cursor !== String(generation)) throw new GryphusError('site-unreachable', "The pool's desk went away.");
+      const answer = { cursor, complete: false, reports: [...reports.values()], chunks };
+      reports = new Map();
+      chunks = [];
+      return answer;
+    },
+    cancel: (keys, options) =>
+      outcomes({ t: 'cancel', keys, how: options?.onlyIfNotStarted === true ? 'if-not-started' : 'remove' }),
+    async fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {
+      const fetched = await Promise.all(
+        requests.map(async (request) => [request.key, await desk.ask({ t: 'fetch', request }, 'fetched')] as const),
+      );
+      return new Map(fetched.map(([key, { outcome }]) => [key, outcome]));
+    },
+    forget: (keys) => outcomes({ t: 'forget', keys }),
+    capacity: async (): Promise<Capacity> => (await desk.ask({ t: 'capacity' }, 'capacity')).capacity,
+    close: () => desk.close(),
+  };
+}
+
+function requestOf(spec: AttemptSpec): AttemptRequest {
+  const ad: AttrTexts = spec.ad ?? {};
+  const source = { get: (attribute: string) => ad[attribute] ?? undefined };
+  return {
+    key: spec.key,
+    owner: readString(source, 'AccountingGroup') ?? readString(source, 'Owner') ?? '',
+    ad,
+    size: sizeOf(spec.resources),
+    prio: readNumber(source, 'JobPrio') ?? 0,
+    lease: readNumber(source, 'JobLeaseDuration') ?? LEASE_SECONDS,
+    spec: runSpecOf(spec, source),
+  };
+}
+
+function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefined }): RunSpec {
+  const { executable, args, env, stdin, inputs, joinStderr, cwd, shared, resources } = spec;
+  const vacate = readNumber(ad, 'JobMaxVacateTime');
+  const kill = readString(ad, 'KillSig');
+  return {
+    executable,
+    args,
+    env,
+    inputs,
+    joinStderr,
+    stdin,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(shared === undefined ? {} : { shared }),
+    ...(resources.walltimeSeconds === undefined ? {} : { walltimeSeconds: resources.walltimeSeconds }),
+    ...(vacate === undefined ? {} : { vacateSeconds: vacate }),
+    ...(kill === undefined || !/^SIG[A-Z0-9]+$/.test(kill) ? {} : { killSignal: kill }),
+  };
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, readdirSync, realpathSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { AttemptDir } from './attempt-dir.ts';
+import type { OutputFile } from './wire.ts';
+
+/** Files at the top of the sandbox that were not there at the start: HTCondor's default. */
+export function newFiles(dir: AttemptDir, names: readonly string[]): OutputFile[] {
+  const before = new Set([...names, 'condor_exec.exe']);
+  const found: OutputFile[] = [];
+  for (const entry of readdirSync(dir.work, { withFileTypes: true })) {
+    if (before.has(entry.name) || !entry.isFile()) continue;
+    const file = fileAt(dir, entry.name);
+    if (file) found.push(file);
+  }
+  return found;
+}
+
+/** Files and directories by name; a directory is given by the files in it. */
+export function namedFiles(dir: AttemptDir, names: readonly string[]): { files: OutputFile[]; missing: string[] } {
+  const files: OutputFile[] = [];
+  const missing: string[] = [];
+  for (const name of names) {
+    const plain = name.replace(/\/+$/, '');
+    const path = inside(dir.work, plain);
+    const found = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
+    if (path === undefined || !found) missing.push(name);
+    else if (found.isDirectory()) {
+      for (const entry of readdirSync(path, { recursive: true, encoding: 'utf8' })) {
+        const file = fileAt(dir, join(plain, entry));
+        if (file) files.push(file);
+      }
+    } else files.push({ name: plain, bytes: found.size, executable: (found.mode & 0o100) !== 0 });
+  }
+  return { files, missing };
+}
+
+function fileAt(dir: AttemptDir, name: string): OutputFile | undefined {
+  const found = statSync(join(dir.work, name), { throwIfNoEntry: false });
+  if (!found?.isFile()) return undefined;
+  return { name, bytes: found.size, executable: (found.mode & 0o100) !== 0 };
+}
+
+export async function withDigests(dir: AttemptDir, files: readonly OutputFile[]): Promise<OutputFile[]> {
+  const all: OutputFile[] = [];
+  for (const file of files) {
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(join(dir.work, file.name), { highWaterMark: 1 << 20 }), hash);
+    all.push({ ...file, sha256: hash.digest('hex') });
+  }
+  return all;
+}
+
+/** Bytes of `stdout`, `stderr` or `work/NAME`; fewer than asked: it ends there. Rejects where there is no such file. */
+export async function readPiece(dir: AttemptDir, path: string, offset: number, bytes: number): Promise<Buffer> {
+  const name = path.startsWith('work/') ? inside(dir.work, path.slice(5)) : STREAMS.has(path) && join(dir.path, path);
+  if (!name) throw new Error(`${path} is not a result.`);
+  const file = await open(name, 'r');
+  try {
+    const buffer = Buffer.allocUnsafe(Math.min(bytes, 4 << 20));
+    let got = 0;
+    while (got < buffer.length) {
+      const { bytesRead } = await file.read(buffer, got, buffer.length - got, offset + got);
+      if (bytesRead === 0) break;
+      got += bytesRead;
+    }
+    return buffer.subarray(0, got);
+  } finally {
+    await file.close();
+  }
+}
+
+const STREAMS: ReadonlySet<string> = new Set(['stdout', 'stderr']);
+
+/** The path of a name under a directory; `undefined` where it would lead out of it, by its words or by a link. */
+function inside(directory: string, name: string): string | undefined {
+  const path = join(directory, name);
+  if (path !== directory && !path.startsWith(directory + sep)) return undefined;
+  try {
+    const real = realpathSync(path);
+    const root = realpathSync(directory);
+    // A link that the job made to a file of its owner is followed, as a copy of the directory would.
+    return real === root || real.startsWith(root + sep) || statSync(real).isFile() ? path : undefined;
+  } catch {
+    return path;
+  }
+}

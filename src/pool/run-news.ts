@@ -1,0 +1,64 @@
+import { processes } from './processes.ts';
+import { newFiles } from './results.ts';
+import type { Run } from './run.ts';
+import type { FromWorker, OutputFile } from './wire.ts';
+
+/** More new files than this are told when they are asked for. */
+const MANY_FILES = 50;
+
+/** What is to be said of a run as it is now; nothing of one that is being staged. */
+export function newsOf(run: Run): { readonly message: FromWorker; readonly bytes?: Buffer } | undefined {
+  if (run.phase === 'running' && run.startedAt !== undefined)
+    return { message: { t: 'started', key: run.key, at: run.startedAt } };
+  if (run.phase !== 'ended' || !run.ending) return undefined;
+  const inline = run.inline();
+  const files = filesOf(run);
+  return {
+    message: {
+      t: 'ended',
+      key: run.key,
+      ending: run.ending,
+      ...(inline && { inline: { stdout: inline.stdout, stderr: inline.stderr } }),
+      ...(files && { files }),
+    },
+    ...(inline && { bytes: inline.bytes }),
+  };
+}
+
+function filesOf(run: Run): OutputFile[] | undefined {
+  if (!run.sandboxed) return [];
+  try {
+    const files = newFiles(run.dir, run.names);
+    return files.length <= MANY_FILES ? files : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sends what was written to the streams that are followed. */
+export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: Buffer) => void): void {
+  for (const run of runs) {
+    if (!run.following || run.phase === 'ended') continue;
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const offset = run.following[stream];
+      const bytes = run.piece(stream, offset);
+      if (bytes.length === 0) continue;
+      run.following[stream] += bytes.length;
+      say({ t: 'chunk', key: run.key, stream, offset }, bytes);
+    }
+  }
+}
+
+/** Notes the most memory that each run held; those whose slot has less, with how much they hold. */
+export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly usedMb: number }[] {
+  const running = [...runs].filter((run) => run.phase === 'running' || run.phase === 'suspended');
+  if (running.length === 0) return [];
+  const bySession = new Map<number, number>();
+  for (const { pid, session, rssKb } of processes())
+    if (pid !== session) bySession.set(session, (bySession.get(session) ?? 0) + rssKb);
+  return running.flatMap((run) => {
+    const rssKb = run.shell ? (bySession.get(run.shell.pid) ?? 0) : 0;
+    run.peakRssKb = Math.max(run.peakRssKb, rssKb);
+    return rssKb > run.record.size.memoryMb * 1024 ? [{ run, usedMb: Math.ceil(rssKb / 1024) }] : [];
+  });
+}

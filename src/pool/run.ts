@@ -1,0 +1,117 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { AttemptKey } from '../job/ids.ts';
+import type { Ending } from '../site/contract.ts';
+import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
+import type { AttemptDir, AttemptRecord, ExitRecord } from './attempt-dir.ts';
+import { signal } from './processes.ts';
+import type { Starter } from './starter.ts';
+import type { HeldAttempt } from './wire.ts';
+
+/** Streams up to this size come home with the news of the end, bytes. */
+const INLINE = 32 << 10;
+const PIECE = 256 << 10;
+
+/** One attempt that a worker holds, from the desk's word to start until its word to forget. */
+export class Run {
+  readonly key: AttemptKey;
+  readonly record: AttemptRecord;
+  readonly dir: AttemptDir;
+  phase: HeldAttempt['is'] = 'staging';
+  /** Its shell, where this process started it; one of an earlier worker is known by its identity alone. */
+  starter: Starter | undefined;
+  shell: ProcessIdentity | undefined;
+  names: readonly string[] = [];
+  startedAt: number | undefined;
+  ending: Ending | undefined;
+  /** What we make its ending to be, once it is over. */
+  decided: Ending | undefined;
+  /** Not wanted any more before it was started. */
+  aborted = false;
+  peakRssKb = 0;
+  timers: NodeJS.Timeout[] = [];
+  following: { stdout: number; stderr: number } | undefined;
+
+  constructor(record: AttemptRecord, dir: AttemptDir) {
+    this.key = record.key;
+    this.record = record;
+    this.dir = dir;
+  }
+
+  view(): HeldAttempt {
+    return {
+      key: this.key,
+      is: this.phase,
+      ...(this.startedAt === undefined ? {} : { startedAt: this.startedAt }),
+      ...(this.ending === undefined ? {} : { ending: this.ending }),
+    };
+  }
+
+  /** It has a sandbox, and results other than its streams. */
+  get sandboxed(): boolean {
+    return this.record.spec.shared === undefined && this.record.spec.cwd === undefined;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    if (this.starter) this.starter.signal(name);
+    else if (this.shell && isAlive(this.shell)) signal(-this.shell.pid, name);
+  }
+
+  clearTimers(): void {
+    for (const timer of this.timers) clearTimeout(timer);
+    this.timers = [];
+  }
+
+  /** What its exit record means; `before`: the shell's times at its start. */
+  endingOf(exit: ExitRecord | undefined, before: Pick<ExitRecord, 'userSeconds' | 'systemSeconds'>): Ending {
+    const at = this.startedAt;
+    const facts = {
+      host: hostname(),
+      ...(at === undefined ? {} : { startedAt: at }),
+      endedAt: exit?.endedAt ?? Date.now() / 1000,
+      usage: {
+        ...(exit && {
+          userCpuSeconds: Math.max(0, round(exit.userSeconds - before.userSeconds)),
+          systemCpuSeconds: Math.max(0, round(exit.systemSeconds - before.systemSeconds)),
+        }),
+        ...(this.peakRssKb > 0 ? { maxRssKb: this.peakRssKb } : {}),
+      },
+      stdoutBytes: this.dir.size('stdout'),
+      stderrBytes: this.dir.size('stderr'),
+    };
+    if (this.decided) return { ...facts, ...this.decided };
+    if (!exit) {
+      const words = 'the program and the shell that watched it were killed together';
+      return { ...facts, how: { kind: 'by-site', cause: 'vanished', words } };
+    }
+    if (exit.signaled) return { ...facts, how: { kind: 'signaled', signal: exit.status & 127 } };
+    return { ...facts, how: { kind: 'exited', code: exit.status } };
+  }
+
+  /** Both streams, where they are small. */
+  inline(): { readonly bytes: Buffer; readonly stdout: number; readonly stderr: number } | undefined {
+    const [stdout, stderr] = [this.dir.size('stdout'), this.dir.size('stderr')];
+    if (stdout + stderr > INLINE) return undefined;
+    if (stdout + stderr === 0) return { bytes: Buffer.alloc(0), stdout: 0, stderr: 0 };
+    const bytes = Buffer.concat([this.piece('stdout', 0), this.piece('stderr', 0)]);
+    return bytes.length === stdout + stderr ? { bytes, stdout, stderr } : undefined;
+  }
+
+  /** Bytes of a stream from `offset` on, some of them. */
+  piece(stream: 'stdout' | 'stderr', offset: number): Buffer {
+    const there = Math.min(PIECE, this.dir.size(stream) - offset);
+    if (there <= 0) return Buffer.alloc(0);
+    const buffer = Buffer.allocUnsafe(there);
+    const fd = openSync(join(this.dir.path, stream), 'r');
+    try {
+      return buffer.subarray(0, readSync(fd, buffer, 0, there, offset));
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+function round(seconds: number): number {
+  return Math.round(seconds * 1e6) / 1e6;
+}

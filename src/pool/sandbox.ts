@@ -1,0 +1,205 @@
+import { createHash, type Hash } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { GryphusError } from '../errors.ts';
+import type { Blob, SiteFile } from '../site/contract.ts';
+import type { AttemptDir } from './attempt-dir.ts';
+import type { Placed } from './go.ts';
+import type { RunSpec } from './wire.ts';
+
+/** Bytes of a blob from the desk; fewer than asked: it ends there. */
+export type Pull = (blob: Blob, offset: number, bytes: number) => Promise<Buffer>;
+
+const PIECE = 1 << 20;
+const KEEP_MS = 7 * 86_400_000;
+
+/** Inputs under their SHA-256, each fetched once for all the attempts that want it. */
+export class BlobCache {
+  readonly #dir: string;
+  readonly #coming = new Map<string, Promise<string>>();
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(dir)) {
+      const path = join(dir, name);
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (found && (name.endsWith('.part') || Date.now() - found.mtimeMs > KEEP_MS)) rmSync(path, { force: true });
+    }
+  }
+
+  /** Its path, where it is here already. */
+  here(blob: Blob): string | undefined {
+    const path = join(this.#dir, blob.sha256);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.size !== blob.bytes) return undefined;
+    if (Date.now() - found.mtimeMs > KEEP_MS / 7) utimesSync(path, new Date(), new Date());
+    return path;
+  }
+
+  /** From the file itself, where home's files can be read here. Rejects with 'input-missing' where it is another by now. */
+  copy(blob: Blob): string {
+    const path = join(this.#dir, blob.sha256);
+    const part = `${path}.${process.pid}.part`;
+    try {
+      copyFileSync(blob.path, part, constants.COPYFILE_FICLONE);
+    } catch (cause) {
+      throw changed(blob, cause);
+    }
+    return this.#keep(blob, part, digestOf(part));
+  }
+
+  pull(blob: Blob, pull: Pull): Promise<string> {
+    const known = this.#coming.get(blob.sha256);
+    if (known) return known;
+    const coming = this.#pull(blob, pull).finally(() => this.#coming.delete(blob.sha256));
+    this.#coming.set(blob.sha256, coming);
+    return coming;
+  }
+
+  async #pull(blob: Blob, pull: Pull): Promise<string> {
+    const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
+    const hash = createHash('sha256');
+    const fd = openSync(part, 'w', 0o600);
+    try {
+      for (let offset = 0; ; ) {
+        const bytes = await pull(blob, offset, PIECE);
+        hash.update(bytes);
+        for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
+        offset += bytes.length;
+        if (bytes.length < PIECE) break;
+      }
+    } finally {
+      closeSync(fd);
+    }
+    return this.#keep(blob, part, hash.digest('hex'));
+  }
+
+  #keep(blob: Blob, part: string, digest: string): string {
+    if (digest !== blob.sha256) {
+      rmSync(part, { force: true });
+      throw changed(blob);
+    }
+    const path = join(this.#dir, blob.sha256);
+    renameSync(part, path);
+    return path;
+  }
+}
+
+function changed(blob: Blob, cause?: unknown): GryphusError {
+  return new GryphusError('input-missing', `${blob.path} is not what it was when the job was prepared.`, { cause });
+}
+
+function digestOf(path: string): string {
+  const hash: Hash = createHash('sha256');
+  const fd = openSync(path, 'r');
+  const buffer = Buffer.allocUnsafe(PIECE);
+  try {
+    for (let got = readSync(fd, buffer); got > 0; got = readSync(fd, buffer)) hash.update(buffer.subarray(0, got));
+  } finally {
+    closeSync(fd);
+  }
+  return hash.digest('hex');
+}
+
+/** The blobs that a run needs here. */
+export function blobsOf(spec: RunSpec): Blob[] {
+  const files: (SiteFile | undefined)[] = [
+    spec.executable,
+    spec.stdin,
+    ...spec.inputs.map((input) => (input.kind === 'file' ? input.file : undefined)),
+  ];
+  return files.flatMap((file) => (file?.kind === 'blob' ? [file.blob] : []));
+}
+
+/**
+ * Puts a run's files into its sandbox; every blob must be in the cache. Throws a GryphusError 'input-missing' or
+ * 'output-missing' (the program cannot be run) that says what is wrong.
+ */
+export function furnish(dir: AttemptDir, spec: RunSpec, cache: BlobCache): Placed {
+  const { work } = dir;
+  if (spec.shared !== undefined) {
+    const { cwd, executable, stdin } = spec.shared;
+    return { program: runnable(executable, cwd), cwd, stdin, scratch: work };
+  }
+  for (const input of spec.inputs) {
+    const to = join(work, input.name);
+    mkdirSync(input.kind === 'directory' ? to : dirname(to), { recursive: true, mode: 0o700 });
+    if (input.kind === 'file') placeFile(input.file, to, input.executable, cache);
+  }
+  let stdin: string | undefined;
+  if (spec.stdin !== undefined) {
+    stdin = spec.stdin.kind === 'there' ? spec.stdin.path : join(dir.path, 'stdin');
+    placeFile(spec.stdin, join(dir.path, 'stdin'), false, cache);
+  }
+  const place = { cwd: spec.cwd, stdin, scratch: work };
+  if (spec.executable.kind === 'there') return { program: runnable(spec.executable.path, spec.cwd ?? work), ...place };
+  const program = join(work, 'condor_exec.exe');
+  placeFile(spec.executable, program, true, cache);
+  runnable(program, work);
+  return { program: spec.cwd === undefined ? './condor_exec.exe' : program, ...place };
+}
+
+function placeFile(file: SiteFile, to: string, executable: boolean, cache: BlobCache): void {
+  if (file.kind === 'there') {
+    if (!existsSync(file.path)) throw new GryphusError('input-missing', `The input ${file.path} is not there.`);
+    symlinkSync(file.path, to);
+    return;
+  }
+  const from = cache.here(file.blob);
+  if (from === undefined) throw new GryphusError('input-missing', `The input ${file.blob.path} did not arrive.`);
+  copyFileSync(from, to, constants.COPYFILE_FICLONE);
+  chmodSync(to, executable ? 0o700 : 0o600);
+}
+
+/** What can be known before the program is started is said in words. Its path, if it can be run. */
+function runnable(program: string, cwd: string): string {
+  if (!existsSync(cwd)) throw cannot(`The directory ${cwd} does not exist there.`);
+  if (!program.includes('/')) return program;
+  const file = program.startsWith('/') ? program : join(cwd, program);
+  const known = KNOWN.get(file);
+  if (known !== undefined && Date.now() - known < 10_000) return program;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found) throw cannot(`The program ${file} does not exist there.`);
+  if (found.isDirectory()) throw cannot(`The program ${file} is a directory.`);
+  if ((found.mode & 0o111) === 0) throw cannot(`The program ${file} may not be executed there.`);
+  const interpreter = /^#![ \t]*([^ \t\n]+)/.exec(firstLine(file))?.[1];
+  if (interpreter !== undefined && !existsSync(interpreter))
+    throw cannot(`The interpreter '${interpreter}' of ${file} does not exist there.`);
+  if (KNOWN.size > 1000) KNOWN.clear();
+  if (program.startsWith('/') && !file.startsWith(cwd)) KNOWN.set(file, Date.now());
+  return program;
+}
+
+/** Programs outside of sandboxes that were well a moment ago. */
+const KNOWN = new Map<string, number>();
+
+function firstLine(file: string): string {
+  const buffer = Buffer.alloc(256);
+  const fd = openSync(file, 'r');
+  try {
+    return buffer.toString('latin1', 0, readSync(fd, buffer));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function cannot(words: string): GryphusError {
+  return new GryphusError('output-missing', words);
+}

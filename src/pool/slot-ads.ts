@@ -1,0 +1,56 @@
+import type { AttrTexts } from '../job/attrs.ts';
+import { quoted } from '../job/values.ts';
+import type { Worker } from './collector.ts';
+import type { Desk } from './desk.ts';
+import type { Size } from './wire.ts';
+
+/** The pool's slots as HTCondor shows them: each worker's partitionable slot, then what has been claimed of it. */
+export function slotAds(desk: Desk): AttrTexts[] {
+  return [...desk.collector.all()].flatMap((worker) => [partitionable(worker), ...dynamic(desk, worker)]);
+}
+
+function partitionable(worker: Worker): AttrTexts {
+  const away = !worker.connected;
+  return {
+    ...worker.texts,
+    ...sizeOf(worker.free),
+    NumDynamicSlots: String(worker.claims.size),
+    State: quoted(worker.draining ? 'Drained' : away ? 'Unknown' : 'Unclaimed'),
+    Activity: quoted(worker.draining ? 'Retiring' : 'Idle'),
+    EnteredCurrentState: seconds(worker.since),
+    EnteredCurrentActivity: seconds(worker.since),
+  };
+}
+
+function dynamic(desk: Desk, worker: Worker): AttrTexts[] {
+  return [...worker.claims.values()].map((claim, index) => {
+    const attempt = claim.key === undefined ? undefined : desk.get(claim.key);
+    const since = attempt?.startedAt ?? claim.since / 1000;
+    return {
+      ...worker.texts,
+      ...sizeOf(claim.size),
+      Name: quoted(`slot1_${index + 1}@${worker.name}`),
+      SlotType: quoted('Dynamic'),
+      PartitionableSlot: 'false',
+      DynamicSlot: 'true',
+      State: quoted(worker.connected ? 'Claimed' : 'Unknown'),
+      Activity: quoted(
+        attempt?.phase === 'running' ? 'Busy' : attempt?.phase === 'suspended' ? 'Suspended' : 'Idle',
+      ),
+      EnteredCurrentState: seconds(claim.since),
+      EnteredCurrentActivity: String(Math.floor(since)),
+      ClaimId: quoted(claim.id),
+      RemoteOwner: quoted(claim.kind.owner),
+      RemoteUser: quoted(claim.kind.owner),
+      ...(attempt && { JobId: quoted(attempt.key.split('.').slice(1, 3).join('.')), GryphusKey: quoted(attempt.key) }),
+    };
+  });
+}
+
+function sizeOf({ cpus, memoryMb, diskKb, gpus }: Size): AttrTexts {
+  return { Cpus: String(cpus), Memory: String(memoryMb), Disk: String(diskKb), GPUs: String(gpus) };
+}
+
+function seconds(ms: number): string {
+  return String(Math.floor(ms / 1000));
+}

@@ -1,0 +1,40 @@
+import type { Size } from './wire.ts';
+
+/** `wanted` can be cut out of what is `free`. */
+export function fits(wanted: Size, free: Size): boolean {
+  return (
+    wanted.cpus <= free.cpus &&
+    wanted.memoryMb <= free.memoryMb &&
+    wanted.diskKb <= free.diskKb &&
+    wanted.gpus <= free.gpus
+  );
+}
+
+export function minus(a: Size, b: Size): Size {
+  return {
+    cpus: a.cpus - b.cpus,
+    memoryMb: a.memoryMb - b.memoryMb,
+    diskKb: a.diskKb - b.diskKb,
+    gpus: a.gpus - b.gpus,
+  };
+}
+
+export function plus(a: Size, b: Size): Size {
+  return {
+    cpus: a.cpus + b.cpus,
+    memoryMb: a.memoryMb + b.memoryMb,
+    diskKb: a.diskKb + b.diskKb,
+    gpus: a.gpus + b.gpus,
+  };
+}
+
+export const NOTHING: Size = { cpus: 0, memoryMb: 0, diskKb: 0, gpus: 0 };
+
+/** The first of what does not fit, for people: `8 cores of 4 free`. */
+export function shortOf(wanted: Size, free: Size): string | undefined {
+  if (wanted.cpus > free.cpus) return `${wanted.cpus} cores of ${free.cpus} free`;
+  if (wanted.memoryMb > free.memoryMb) return `${wanted.memoryMb} MB of memory of ${free.memoryMb} free`;
+  if (wanted.diskKb > free.diskKb) return `${wanted.diskKb} KB of disk of ${free.diskKb} free`;
+  if (wanted.gpus > free.gpus) return `${wanted.gpus} GPUs of ${free.gpus} free`;
+  return undefined;
+}

@@ -1,0 +1,402 @@
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClassAd } from '../classad/api.ts';
+import { asError, GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import type { Ending } from '../site/contract.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { isAlive } from '../util/process-identity.ts';
+import { adFrom } from './ads.ts';
+import { AttemptDir, attemptsIn } from './attempt-dir.ts';
+import { goScript } from './go.ts';
+import { processesOf, signal } from './processes.ts';
+import { Run } from './run.ts';
+import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
+import { BlobCache, blobsOf, furnish, type Pull } from './sandbox.ts';
+import type { Starter } from './starter.ts';
+import { cancelled, evicted, killAll, outOfMemory, Sweeper, timeout } from './stopping.ts';
+import { WorkerClaims } from './worker-claims.ts';
+import type { FromDesk, FromWorker, HeldAttempt, RunSpec, Size } from './wire.ts';
+
+export interface StartdOptions {
+  /** The worker's own directory: `jobs/`, `cache/`. */
+  readonly dir: string;
+  readonly size: Size;
+  /** Of the machine; `Requirements` is its START policy. */
+  readonly ad: AttrTexts;
+  /** What jobs see of the worker's environment. */
+  readonly env: NodeJS.ProcessEnv;
+  /** starter.sh */
+  readonly script: string;
+  /** It reads home's files itself. */
+  readonly sharesHome: boolean;
+  /** A job whose processes hold more memory than its slot has is ended. */
+  readonly limitMemory: boolean;
+  readonly pull: (key: AttemptKey) => Pull;
+  readonly say: (message: FromWorker, bytes?: Uint8Array) => void;
+  readonly log: (words: string) => void;
+}
+
+type Start = Extract<FromDesk, { t: 'start' }>;
+type Cancel = Extract<FromDesk, { t: 'cancel' }>;
+
+/** Short runs are reported as started only if they last for so long, milliseconds. */
+const SETTLE_MS = 4;
+const FOLLOW_MS = 250;
+/** How often memory is looked at, milliseconds. */
+const LOOK_MS = 2000;
+/** A run that lasted so long is swept before its end is told, seconds. */
+const SWEEP_FIRST = 1;
+const GRACE_SECONDS = 10;
+
+/**
+ * The worker's machine: its slots, the claims on them, and what runs. It keeps every promise on disk first, so that
+ * another worker on the same directory finds what this one left.
+ */
+export class Startd {
+  readonly #options: StartdOptions;
+  readonly #jobsDir: string;
+  readonly #cache: BlobCache;
+  readonly #kinds = new Map<string, ClassAd>();
+  readonly #bases = new Map<string, RunSpec>();
+  readonly #claims: WorkerClaims;
+  readonly #runs = new Map<AttemptKey, Run>();
+  readonly #sweeper = new Sweeper();
+  readonly #timers: NodeJS.Timeout[];
+  #draining: string | undefined;
+
+  constructor(options: StartdOptions) {
+    this.#options = options;
+    this.#jobsDir = join(options.dir, 'jobs');
+    mkdirSync(this.#jobsDir, { recursive: true, mode: 0o700 });
+    this.#cache = new BlobCache(join(options.dir, 'cache'));
+    this.#claims = new WorkerClaims({ ...options, jobsDir: this.#jobsDir });
+    this.#adopt();
+    this.#timers = [
+      setInterval(() => sendNews(this.#runs.values(), options.say), FOLLOW_MS),
+      setInterval(() => this.#look(), LOOK_MS),
+    ];
+  }
+
+  held(): HeldAttempt[] {
+    return [...this.#runs.values()].map((run) => run.view());
+  }
+
+  /** Attempts whose programs may run. */
+  get busy(): number {
+    return [...this.#runs.values()].filter((run) => run.phase !== 'ended').length;
+  }
+
+  /** Results that nobody has fetched yet. */
+  get waiting(): number {
+    return this.#runs.size;
+  }
+
+  get draining(): boolean {
+    return this.#draining !== undefined;
+  }
+
+  dirOf(key: AttemptKey): AttemptDir | undefined {
+    return this.#runs.get(key)?.dir;
+  }
+
+  namesOf(key: AttemptKey): readonly string[] {
+    return this.#runs.get(key)?.names ?? [];
+  }
+
+  take(message: FromDesk): void {
+    switch (message.t) {
+      case 'kind':
+        this.#kinds.set(message.id, adFrom(message.ad));
+        return;
+      case 'base':
+        this.#bases.set(message.id, message.spec);
+        return;
+      case 'start':
+        return this.#start(message);
+      case 'release':
+        return this.#claims.release(message.claim);
+      case 'cancel':
+        return this.#cancel(message);
+      case 'suspend':
+      case 'resume':
+        return this.#suspend(message.key, message.t === 'suspend');
+      case 'forget':
+        for (const key of message.keys) this.#forget(key);
+        return;
+      case 'follow': {
+        const run = this.#runs.get(message.key);
+        if (run) run.following = { stdout: message.stdout, stderr: message.stderr };
+        return;
+      }
+      case 'drain':
+        return this.drain(message.now, message.words);
+      default:
+    }
+  }
+
+  /** The desk is away: claims that nothing runs under are no more. */
+  detach(): void {
+    this.#claims.releaseIdle();
+  }
+
+  drain(now: boolean, words: string): void {
+    this.#draining = words;
+    if (!now) return;
+    for (const run of this.#runs.values()) if (run.phase !== 'ended') this.#stop(run, evicted(words));
+  }
+
+  /** Ends what has been without the desk for longer than its lease. `seconds`: since the desk was last heard. */
+  endLeases(seconds: number): void {
+    for (const run of this.#runs.values()) {
+      if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
+        this.#stop(run, evicted("its worker did not hear from the agent for the job's whole lease"));
+    }
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#sweeper.close();
+    this.#claims.close();
+  }
+
+  #start(start: Start): void {
+    const known = this.#runs.get(start.key);
+    if (known) return this.#tell(known);
+    const no = this.#draining ?? this.#claims.admit(start, this.#kinds.get(start.kind));
+    if (no !== undefined) return this.#gone(start.key, 'claim', no);
+    const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
+    if (!base) return this.#gone(start.key, 'never-started', 'its description has not come');
+    const spec = 'base' in start.spec ? { ...base, args: start.spec.args } : start.spec;
+    const dir = new AttemptDir(this.#jobsDir, start.key);
+    const shared = this.#options.sharesHome ? spec : { ...spec, shared: undefined };
+    const run = new Run({ ...start, spec: shared as RunSpec }, dir);
+    try {
+      crashPoint('worker.before-record');
+      dir.create({ key: start.key, claim: start.claim, size: start.size, spec: run.record.spec, lease: start.lease });
+      crashPoint('worker.saved-record');
+    } catch (thrown) {
+      dir.remove();
+      return this.#gone(start.key, 'claim', asError(thrown).message);
+    }
+    this.#runs.set(start.key, run);
+    this.#claims.occupy(run);
+    this.#stage(run);
+  }
+
+  #stage(run: Run): void {
+    const missing = run.record.spec.shared ? [] : blobsOf(run.record.spec).filter((blob) => !this.#cache.here(blob));
+    if (missing.length === 0) return this.#launch(run);
+    if (this.#options.sharesHome) {
+      try {
+        for (const blob of missing) this.#cache.copy(blob);
+      } catch (thrown) {
+        return this.#unfit(run, thrown);
+      }
+      return this.#launch(run);
+    }
+    const pull = this.#options.pull(run.key);
+    void Promise.all(missing.map((blob) => this.#cache.pull(blob, pull))).then(
+      () => this.#launch(run),
+      (thrown: unknown) => this.#unfit(run, thrown),
+    );
+  }
+
+  #launch(run: Run): void {
+    if (run.aborted) return this.#unstart(run, 'cancelled', 'it was cancelled');
+    const { dir, record } = run;
+    try {
+      const placed = furnish(dir, record.spec, this.#cache);
+      run.names = run.sandboxed ? readdirSync(dir.work) : [];
+      run.starter = this.#claims.starter(record.claim);
+      run.shell = run.starter.identity;
+      crashPoint('worker.before-start');
+      dir.arm(run.starter.identity, goScript(run.key, record.spec, placed), run.names);
+    } catch (thrown) {
+      return this.#unfit(run, thrown);
+    }
+    run.phase = 'running';
+    run.startedAt = Math.round(Date.now() / 10) / 100;
+    const before = this.#times;
+    const shell = run.starter;
+    shell.run(run.key, () => this.#over(run, before.get(shell)));
+    crashPoint('worker.after-start');
+    const { walltimeSeconds } = record.spec;
+    run.timers.push(
+      setTimeout(() => {
+        if (run.phase === 'running') this.#options.say({ t: 'started', key: run.key, at: run.startedAt ?? 0 });
+      }, SETTLE_MS),
+    );
+    if (walltimeSeconds !== undefined)
+      run.timers.push(setTimeout(() => this.#stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
+  }
+
+  /** What each shell's children took before its present run. */
+  readonly #times = new Map<Starter, { userSeconds: number; systemSeconds: number }>();
+
+  /** The shell has said that it ended, or is no more. */
+  #over(run: Run, before = { userSeconds: 0, systemSeconds: 0 }): void {
+    run.clearTimers();
+    const exit = run.dir.exit();
+    if (run.starter && exit) this.#times.set(run.starter, exit);
+    else if (run.starter) this.#times.delete(run.starter);
+    run.startedAt = run.dir.startedAt() ?? (exit ? run.startedAt : undefined);
+    run.decided ??= run.dir.decided();
+    if (run.startedAt === undefined && !exit) {
+      if (run.decided?.how.kind === 'by-site' && run.decided.how.cause === 'cannot-start')
+        return this.#finish(run, run.endingOf(undefined, before));
+      if (run.decided) return this.#unstart(run, 'cancelled', 'it was cancelled');
+      return this.#unstart(run, 'never-started', 'its shell ended before it could start it');
+    }
+    let ending = run.endingOf(exit, before);
+    if (exit && run.dir.startedAt() === undefined)
+      ending = { ...ending, how: { kind: 'by-site', cause: 'cannot-start', words: run.dir.said() } };
+    const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
+    if (lasted > SWEEP_FIRST || run.decided) {
+      void killAll(new Set([run.key])).then(() => this.#finish(run, ending));
+    } else {
+      this.#sweeper.add(run.key);
+      this.#finish(run, ending);
+    }
+  }
+
+  #finish(run: Run, ending: Ending): void {
+    crashPoint('worker.before-end');
+    run.ending = ending;
+    run.phase = 'ended';
+    run.starter = undefined;
+    this.#claims.leave(run);
+    this.#tell(run);
+    crashPoint('worker.after-end');
+  }
+
+  /** Says where it is now. */
+  #tell(run: Run): void {
+    const news = newsOf(run);
+    if (news) this.#options.say(news.message, news.bytes);
+  }
+
+  #unfit(run: Run, thrown: unknown): void {
+    const error = asError(thrown);
+    if (error instanceof GryphusError && error.code === 'output-missing') {
+      run.startedAt = Math.round(Date.now() / 10) / 100;
+      const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', words: error.message } };
+      try {
+        run.dir.decide(ending);
+      } catch {
+        // No room: it is told all the same, and after a crash it was never started.
+      }
+      return this.#finish(run, { ...ending, startedAt: run.startedAt, endedAt: run.startedAt });
+    }
+    const input = error instanceof GryphusError && error.code === 'input-missing';
+    this.#unstart(run, input ? 'input' : 'claim', error.message);
+  }
+
+  /** Nothing of it has run or will. */
+  #unstart(run: Run, why: Extract<FromWorker, { t: 'gone' }>['why'], words: string): void {
+    run.clearTimers();
+    this.#claims.leave(run);
+    this.#runs.delete(run.key);
+    run.dir.remove();
+    this.#gone(run.key, why, words);
+  }
+
+  #gone(key: AttemptKey, why: Extract<FromWorker, { t: 'gone' }>['why'], words: string): void {
+    this.#options.say({ t: 'gone', key, why, words });
+  }
+
+  #cancel({ key, how, words }: Cancel): void {
+    const run = this.#runs.get(key);
+    if (!run) return this.#gone(key, 'cancelled', words);
+    if (run.phase === 'ended') return this.#tell(run);
+    if (run.phase === 'staging') {
+      run.aborted = true;
+      return;
+    }
+    if (how === 'if-not-started') return this.#tell(run);
+    this.#stop(run, how === 'vacate' ? evicted(words) : cancelled(words));
+  }
+
+  /** Asks it to end, and makes it end where it does not; what it ends as is on disk before. */
+  #stop(run: Run, ending: Ending): void {
+    if (run.phase === 'staging') run.aborted = true;
+    if (run.phase === 'staging' || run.phase === 'ended' || run.decided) return;
+    run.decided = ending;
+    try {
+      run.dir.decide(ending);
+    } catch {
+      // A full disk must not keep it alive.
+    }
+    crashPoint('worker.before-stop');
+    run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
+    run.signal('SIGCONT');
+    const seconds = run.record.spec.vacateSeconds ?? GRACE_SECONDS;
+    run.timers.push(setTimeout(() => this.#kill(run), seconds * 1000));
+  }
+
+  #kill(run: Run): void {
+    run.signal('SIGKILL');
+    void killAll(new Set([run.key]));
+  }
+
+  #suspend(key: AttemptKey, stop: boolean): void {
+    const run = this.#runs.get(key);
+    if (!run || run.phase !== (stop ? 'running' : 'suspended')) return;
+    for (const { pid } of processesOf(new Set([key]))) signal(pid, stop ? 'SIGSTOP' : 'SIGCONT');
+    run.phase = stop ? 'suspended' : 'running';
+    this.#options.say({ t: stop ? 'suspended' : 'resumed', key });
+  }
+
+  #forget(key: AttemptKey): void {
+    const run = this.#runs.get(key);
+    if (!run) return;
+    if (run.phase === 'ended') {
+      this.#runs.delete(key);
+      run.dir.remove();
+      return;
+    }
+    this.#stop(run, cancelled('the agent does not know it'));
+  }
+
+  #look(): void {
+    for (const { run, usedMb } of lookAtMemory(this.#runs.values()))
+      if (this.#options.limitMemory) this.#stop(run, outOfMemory(usedMb, run.record.size.memoryMb));
+  }
+
+  /** What an earlier worker on this directory left: ended, running, or never started. */
+  #adopt(): void {
+    for (const key of attemptsIn(this.#jobsDir)) {
+      const dir = new AttemptDir(this.#jobsDir, key);
+      const record = dir.record();
+      if (!record) {
+        dir.remove();
+        continue;
+      }
+      const run = new Run(record, dir);
+      const armed = dir.armed();
+      run.shell = armed?.starter;
+      run.names = armed?.names ?? [];
+      run.decided = dir.decided();
+      run.startedAt = dir.startedAt();
+      this.#runs.set(key, run);
+      this.#claims.adopt(run);
+      this.#options.log(`found ${key}`);
+      if (!armed) {
+        run.phase = 'ended';
+        queueMicrotask(() => this.#over(run));
+      } else this.#await(run);
+    }
+  }
+
+  /** A run whose shell is not our child: its exit record, or the shell's end, is waited for. */
+  #await(run: Run): void {
+    run.phase = 'running';
+    const look = () => {
+      run.startedAt ??= run.dir.startedAt();
+      if (!run.dir.exit() && run.shell && isAlive(run.shell)) run.timers.push(setTimeout(look, 200));
+      else this.#over(run);
+    };
+    look();
+  }
+}

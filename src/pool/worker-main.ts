@@ -1,0 +1,34 @@
+import { asError } from '../errors.ts';
+import starter from './starter.sh';
+import { runWorker, WORKER_EXIT } from './worker.ts';
+import { readWorkerConfig } from './worker-config.ts';
+
+/*
+ * A worker's process, `node worker.mjs CONFIG`: built into one file that needs nothing but Node. It logs to standard
+ * error, a line for each change.
+ */
+
+/** What jobs see of the surroundings that the worker was started in; the rest is the worker's alone. */
+const FOR_JOBS = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|LD_LIBRARY_PATH|SLURM_.*|CUDA_VISIBLE_DEVICES)$/;
+
+async function main(file: string): Promise<number> {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => FOR_JOBS.test(name)));
+  const log = (words: string) => process.stderr.write(`${new Date().toISOString()} ${words}\n`);
+  const { exit, words } = await runWorker(readWorkerConfig(file), { script: starter, env, log });
+  log(`ends: ${words}`);
+  return exit;
+}
+
+process.stderr.on('error', () => undefined);
+const file = process.argv[2];
+if (file === undefined) {
+  process.stderr.write('usage: node worker.mjs CONFIG\n');
+  process.exit(2);
+}
+main(file).then(
+  (exit) => process.exit(exit),
+  (thrown: unknown) => {
+    process.stderr.write(`${asError(thrown).message}\n`);
+    process.exit(WORKER_EXIT.broken);
+  },
+);

@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { asError } from '../errors.ts';
+import { quoted } from '../job/values.ts';
+import { isAlive, processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
+import { dialHome } from '../wayhome/dial.ts';
+import { Link } from './link.ts';
+import { bootId, changingAd, freeDiskKb, machineAd, measure } from './machine.ts';
+import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
+import { Startd } from './startd.ts';
+import type { FromWorker } from './wire.ts';
+import type { WorkerConfig } from './worker-config.ts';
+
+/** What a worker's process ends with. */
+export const WORKER_EXIT = { done: 0, denied: 77, another: 75, broken: 70 } as const;
+
+const AD_MS = 30_000;
+const LOOK_MS = 500;
+/** So long before its allocation ends it takes no more jobs, and vacates those that run, seconds. */
+const LAST_SECONDS = 60;
+
+/** One worker, from its start to its end: resolves with why it ended. */
+export async function runWorker(
+  config: WorkerConfig,
+  options: { readonly script: string; readonly env: NodeJS.ProcessEnv; readonly log: (words: string) => void },
+): Promise<{ readonly exit: number; readonly words: string }> {
+  const { dir } = config;
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if (!lock(dir)) return { exit: WORKER_EXIT.another, words: `another worker works in ${dir}` };
+  const instance = instanceOf(dir);
+  const size = measure(dir, config);
+  const ad = machineAd(config.name, size, {
+    GryphusSite: quoted(config.site),
+    GryphusWorker: quoted(instance),
+    FileSystemDomain: quoted(config.fileSystemDomain ?? instance),
+    UidDomain: quoted(config.fileSystemDomain ?? instance),
+    ...(config.start === undefined ? {} : { START: config.start }),
+    ...(config.rank === undefined ? {} : { Rank: config.rank }),
+    ...config.attributes,
+  });
+  const now = () => Date.now() / 1000;
+  let idleSince = now();
+  return new Promise((resolve) => {
+    const say = (message: FromWorker, bytes?: Uint8Array) => link.say(message, bytes);
+    const startd = new Startd({
+      dir,
+      size,
+      ad,
+      env: options.env,
+      script: options.script,
+      sharesHome: config.sharesHome === true,
+      limitMemory: config.limitMemory === true,
+      pull: (key) => async (blob, offset, bytes) =>
+        (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
+      say,
+      log: options.log,
+    });
+    const link = new Link({
+      token: { id: config.token, secret: config.secret },
+      instance,
+      boot: bootId(),
+      size,
+      dial: () => dial(config),
+      ad: () => ({ ...ad, ...changingAd(now(), config.endsAt) }),
+      held: () => startd.held(),
+      take: (message) => {
+        if (message.t === 'ask') void answer(startd, message, say);
+        else startd.take(message);
+      },
+      onUp: (site) => options.log(`the agent let it in, as of ${site}`),
+      onDown: (words) => {
+        options.log(`the agent is away: ${words}`);
+        startd.detach();
+      },
+      onDenied: (words) => end(WORKER_EXIT.denied, words),
+    });
+    const timers = [
+      setInterval(() => {
+        const disk = config.diskKb ?? freeDiskKb(dir);
+        say({ t: 'ad', ad: { ...changingAd(now(), config.endsAt), FreeDiskKb: String(disk) } });
+      }, AD_MS),
+      setInterval(look, LOOK_MS),
+    ];
+    const stop = () => startd.drain(true, 'its worker was asked to end');
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
+    link.open();
+
+    function look(): void {
+      startd.endLeases(link.silence);
+      if (config.endsAt !== undefined && !startd.draining && config.endsAt - now() < LAST_SECONDS)
+        startd.drain(true, 'the allocation of its worker ends');
+      if (startd.waiting > 0) idleSince = now();
+      const idle = now() - idleSince;
+      if (startd.draining && (startd.waiting === 0 || (startd.busy === 0 && !link.up)))
+        return end(WORKER_EXIT.done, 'drained');
+      if (config.idleSeconds !== undefined && idle > config.idleSeconds)
+        return end(WORKER_EXIT.done, `nothing to do for ${config.idleSeconds} s`);
+      if (config.loneSeconds !== undefined && startd.busy === 0 && link.silence > config.loneSeconds)
+        end(WORKER_EXIT.done, `without the agent for ${config.loneSeconds} s`);
+    }
+
+    function end(exit: number, words: string): void {
+      for (const timer of timers) clearInterval(timer);
+      process.off('SIGTERM', stop);
+      process.off('SIGINT', stop);
+      startd.close();
+      link.end(words);
+      resolve({ exit, words });
+    }
+  });
+}
+
+/** A connection home, by whatever way there is. */
+function dial({ socket, token, secret, ways = [], waysFile }: WorkerConfig): Promise<Duplex> {
+  if (socket === undefined)
+    return dialHome({ worker: token, key: secret, ways: [...ways], ...(waysFile === undefined ? {} : { waysFile }) });
+  return new Promise((resolve, reject) => {
+    const made = connect({ path: socket });
+    made.once('connect', () => resolve(made));
+    made.once('error', reject);
+  });
+}
+
+async function answer(
+  startd: Startd,
+  ask: Extract<Parameters<Startd['take']>[0], { t: 'ask' }>,
+  say: (message: FromWorker, bytes?: Uint8Array) => void,
+): Promise<void> {
+  const dir = startd.dirOf(ask.key);
+  try {
+    if (!dir) throw new Error(`there is nothing of ${ask.key} here`);
+    if (ask.what === 'read')
+      return say({ t: 'answer', id: ask.id, ok: true }, await readPiece(dir, ask.path, ask.offset, ask.bytes));
+    if (ask.what !== 'files') throw new Error(`'${ask.what}' cannot be asked here`);
+    const { files, missing } =
+      ask.outputs === 'new'
+        ? { files: newFiles(dir, startd.namesOf(ask.key)), missing: [] }
+        : namedFiles(dir, ask.outputs);
+    say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, missing });
+  } catch (thrown) {
+    say({ t: 'answer', id: ask.id, ok: false, words: asError(thrown).message });
+  }
+}
+
+/** One worker in a directory: the file names the process, and a process that is no more holds nothing. */
+function lock(dir: string): boolean {
+  const file = join(dir, 'worker.pid');
+  const mine = JSON.stringify(processIdentity());
+  for (let turn = 0; turn < 2; turn++) {
+    try {
+      writeFileSync(file, mine, { flag: 'wx', mode: 0o600 });
+      return true;
+    } catch {
+      const other = holder(file);
+      if (other && other.pid !== process.pid && isAlive(other)) return false;
+      writeFileSync(file, mine, { mode: 0o600 });
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Who holds a worker's directory, if it lives. */
+export function workerOf(dir: string): ProcessIdentity | undefined {
+  const other = holder(join(dir, 'worker.pid'));
+  return other && isAlive(other) ? other : undefined;
+}
+
+function holder(file: string): ProcessIdentity | undefined {
+  try {
+    const found = JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity;
+    return Number.isSafeInteger(found.pid) && found.pid > 1 ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function instanceOf(dir: string): string {
+  const file = join(dir, 'instance');
+  if (!existsSync(file)) writeFileSync(file, randomBytes(9).toString('base64url'), { mode: 0o600 });
+  return readFileSync(file, 'utf8').trim();
+}
