@@ -60,7 +60,7 @@ export const SETTINGS = {
     'A pool job that holds more memory than it asked for is ended and held (code 34).',
   ),
 
-  'submit.default_site': entry(text, 'local', 'Where a job runs whose submit file names no site.'),
+  'submit.default_site': entry(text, 'local', 'Where a vanilla job runs: the name of a site, or `pool`.'),
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
   'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),
 

@@ -1,4 +1,4 @@
-import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
+import { POOL_SITE, SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
@@ -38,7 +38,7 @@ export class SiteChooser {
       case UNIVERSE.scheduler:
         return SCHEDULER_SITE;
       case UNIVERSE.vanilla:
-        return this.#named(this.#defaultSite);
+        return readBoolean(source, 'WantGlidein') ? POOL_SITE : this.#named(this.#defaultSite);
       case UNIVERSE.grid:
         return this.#gridSite(source);
       default:
@@ -85,6 +85,7 @@ export class SiteChooser {
   }
 
   #named(name: string): SiteRecord {
+    if (name === POOL_SITE.name) return POOL_SITE;
     const site = this.#sites.get(name);
     if (site) return site;
     throw new GryphusError('site-unknown', `There is no site '${name}'.`, {

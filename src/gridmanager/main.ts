@@ -6,6 +6,8 @@ import { loadSettings } from '../config/settings.ts';
 import { loadAllSites } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
+import { poolPlaces } from '../pool/places.ts';
+import { openPoolSite } from '../pool/pool-site.ts';
 import { openQueue } from '../queue/api.ts';
 import { CredentialGate } from './credential-gate.ts';
 import { deskPath } from './desk-path.ts';
@@ -40,7 +42,10 @@ async function main(identity: string): Promise<void> {
     queue,
     spoolDir: paths.spoolDir,
     loadSites: () => loadAllSites(paths),
-    openSite: (record) => openSite(record, { agent: queue.agent, prompt: desk.promptFor(record.name), paths }),
+    openSite: async (record) =>
+      record.batch === 'pool'
+        ? openPoolSite({ name: record.name, socket: poolPlaces(paths).clientSocket, client: identity })
+        : openSite(record, { agent: queue.agent, prompt: desk.promptFor(record.name), paths }),
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: watchConfig(settings), now: Date.now }),
     urls: urlAccess(paths, settings),
     lingerMs: LINGER_MS,

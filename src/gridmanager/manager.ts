@@ -223,7 +223,8 @@ export class GridManager {
     const wanted = this.#lanesWanted();
     for (const [site, lanes] of wanted) for (const lane of lanes) await this.#wake(site, lane);
     if (await this.#surveyWanted()) {
-      for (const site of (await this.#options.loadSites()).keys()) await this.#wake(site, 'survey');
+      for (const { name, batch } of (await this.#options.loadSites()).values())
+        if (batch !== 'pool') await this.#wake(name, 'survey');
     }
     if (wanted.size > 0 || unrouted(places)) this.#busyAt = this.#now();
   }

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { sharesHome } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
@@ -33,7 +34,7 @@ export async function resultsRound(ctx: SiteContext): Promise<Again> {
 
 async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<number> {
   if (jobs.length === 0) return 0;
-  const here = ctx.record.target.kind === 'local';
+  const here = sharesHome(ctx.record);
   const work = new Map<AttemptKey, { job: JobRecord; files: JobFiles }>(
     jobs.map((job) => [keyOf(ctx, job), { job, files: jobFiles(job.attrs, here) }]),
   );

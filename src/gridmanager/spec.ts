@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { sharesHome } from '../config/sites.ts';
 import type { Attrs } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { readBoolean, readNumber, readString } from '../job/values.ts';
@@ -19,7 +20,7 @@ export async function attemptSpec(
   fetched: ReadonlyMap<string, InputFile> = new Map(),
 ): Promise<AttemptSpec> {
   const ad = job.attrs;
-  const files = jobFiles(ad, ctx.record.target.kind === 'local');
+  const files = jobFiles(ad, sharesHome(ctx.record));
   const blob = async (path: string): Promise<SiteFile> => ({ kind: 'blob', blob: await ctx.blobs.blobOf(path) });
   const there = (path: string): SiteFile => ({ kind: 'there', path });
   return {
@@ -33,10 +34,19 @@ export async function attemptSpec(
     inputs: await inputs(files.inputs, ctx, fetched),
     outputs: files.outputs,
     ...(files.sandbox ? {} : { cwd: files.iwd }),
+    ...(ctx.record.batch === 'pool' ? forThePool(ad) : {}),
     joinStderr: files.stdout !== undefined && files.stdout === files.stderr,
     resources: resources(ad, ctx.record.walltime),
     batch: batchOptions(ad, ctx.record),
   };
+}
+
+/** The pool matches by the job's ad, and runs a job in place where a worker shares the file system of home. */
+function forThePool(ad: Attrs): Pick<AttemptSpec, 'ad' | 'shared'> {
+  const { sandbox, iwd, executable, stdin } = jobFiles(ad, true);
+  const { Args: _args, Arguments: _arguments, Env: _env, Environment: _environment, ...others } = ad.toRecord();
+  if (sandbox) return { ad: others };
+  return { ad: others, shared: { cwd: iwd, executable, ...(stdin === undefined ? {} : { stdin }) } };
 }
 
 /** What lies at home, and what was fetched for the URLs among the names; the later of two with one name counts. */

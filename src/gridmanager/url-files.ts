@@ -1,3 +1,4 @@
+import { sharesHome } from '../config/sites.ts';
 import { readString } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { InputFile, SiteFile } from '../site/contract.ts';
@@ -12,7 +13,7 @@ import { jobFiles } from './files.ts';
 export async function urlInputs(ctx: SiteContext, job: JobRecord): Promise<ReadonlyMap<string, InputFile> | string> {
   const files = new Map<string, InputFile>();
   let coming: string | undefined;
-  for (const text of jobFiles(job.attrs, ctx.record.target.kind === 'local').inputs.filter(isUrl)) {
+  for (const text of jobFiles(job.attrs, sharesHome(ctx.record)).inputs.filter(isUrl)) {
     const url = parseFileUrl(text, ctx.urls.access.schemes);
     const name = fileNameOf(url);
     const file = isForTheSite(ctx, url) ? ({ kind: 'url', url: url.href } as const) : await here(ctx, job, text);

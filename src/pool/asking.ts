@@ -20,7 +20,7 @@ export class Asking {
     const id = ++this.#last;
     const wait = deferred<Answered>();
     this.#waiting.set(id, wait);
-    this.#send({ t: 'ask', id, ...question } as Ask);
+    this.#send({ t: 'ask', id, ...question });
     return wait.promise;
   }
 

@@ -36,7 +36,7 @@ export class DeskClient {
     const id = ++this.#last;
     const wait = deferred<AnswerTo>();
     this.#waiting.set(id, wait);
-    channel.send({ ...question, id } as Question);
+    channel.send({ ...question, id });
     const got = await wait.promise;
     if (got.t === answer) return got as Extract<AnswerTo, { t: T }>;
     const words = got.t === 'failed' ? got.words : `it answered '${got.t}'`;

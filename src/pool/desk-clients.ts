@@ -109,7 +109,11 @@ export class DeskClients {
     const open = this.#open.get(client);
     if (open?.channel !== channel) return;
     this.#open.delete(client);
-    if (open.map) this.#leaving.set(client, setTimeout(() => this.#dropMap(client), MAP_PATIENCE_MS));
+    if (open.map)
+      this.#leaving.set(
+        client,
+        setTimeout(() => this.#dropMap(client), MAP_PATIENCE_MS),
+      );
   }
 
   /** Nobody waits for a map's results any more. */

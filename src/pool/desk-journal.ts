@@ -50,7 +50,14 @@ export function recover(entries: Iterable<DeskEntry>): Recovered {
     if (entry.r === 'o') standings = entry.standings;
     else if (entry.r === 'p') {
       const { client, request } = entry;
-      attempts.set(request.key, { key: request.key, client, request, kind: undefined, order: order++, phase: 'prepared' });
+      attempts.set(request.key, {
+        key: request.key,
+        client,
+        request,
+        kind: undefined,
+        order: order++,
+        phase: 'prepared',
+      });
     } else if (entry.r === 'c') {
       for (const key of entry.keys) {
         const attempt = attempts.get(key);

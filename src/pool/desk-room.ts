@@ -52,7 +52,7 @@ export class DeskRoom {
     this.#journal.rewrite(compacted(recovered));
     this.desk = new Desk(
       {
-        journal: { add: (entry) => this.#journal.add(entry), then: (call) => this.#journal.then(call) },
+        journal: { add: (entry) => this.#journal.add(entry), whenSaved: (call) => this.#journal.whenSaved(call) },
         toWorker: (worker, message) => this.workers.send(worker, message),
         toClient: (client, report, attempt) => this.#clients.report(client, report, attempt),
         now: Date.now,

@@ -121,22 +121,14 @@ export class DeskWorkers {
   #take(instance: string, channel: Channel<FromWorker, FromDesk>, message: FromWorker, bytes: Buffer): void {
     const { desk } = this.#options;
     if (this.#connected.get(instance)?.channel !== channel) return;
-    switch (message.t) {
-      case 'ping':
-        return channel.send({ t: 'pong', n: message.n });
-      case 'answer':
-        return this.#connected.get(instance)?.asking.take(message, bytes);
-      case 'ask':
-        if (message.what === 'blob') void this.#input(instance, channel, message);
-        return;
-      case 'chunk': {
-        const attempt = desk.get(message.key);
-        if (attempt?.worker === instance) this.#options.onChunk(attempt, message.stream, message.offset, bytes);
-        return;
-      }
-      default:
-        desk.hear(instance, message, bytes);
-    }
+    if (message.t === 'ping') channel.send({ t: 'pong', n: message.n });
+    else if (message.t === 'answer') this.#connected.get(instance)?.asking.take(message, bytes);
+    else if (message.t === 'ask') {
+      if (message.what === 'blob') void this.#input(instance, channel, message);
+    } else if (message.t === 'chunk') {
+      const attempt = desk.get(message.key);
+      if (attempt?.worker === instance) this.#options.onChunk(attempt, message.stream, message.offset, bytes);
+    } else desk.hear(instance, message, bytes);
   }
 
   /** An input, only of what was granted to this worker. */

@@ -13,7 +13,7 @@ import type { FromDesk, FromWorker, HeldAttempt, RunSpec } from './wire.ts';
 
 /** What the desk does to the world. All of it happens in order, after what it promises is on disk. */
 export interface DeskPorts {
-  readonly journal: { add(entry: DeskEntry): void; then(call: () => void): void };
+  readonly journal: { add(entry: DeskEntry): void; whenSaved(call: () => void): void };
   readonly toWorker: (worker: string, message: FromDesk) => void;
   /** Its client hears what became of it. */
   readonly toClient: (client: string, report: Report, attempt: Attempt) => void;
@@ -209,13 +209,9 @@ export class Desk {
       this.priorities.use(kind.owner, -size.cpus);
     this.collector.add(worker);
     worker.held = new Map(held.map((one) => [one.key, one]));
-    const unknown: AttemptKey[] = [];
-    for (const one of held) {
-      const attempt = this.#attempts.get(one.key);
-      if (attempt?.worker === worker.instance) continue;
-      // A task of a map whose client has not come back yet is kept for it.
-      if (this.#grants.get(one.key)?.worker !== worker.instance) unknown.push(one.key);
-    }
+    // A task of a map whose client has not come back yet is kept for it.
+    const whose = (key: AttemptKey) => (this.#attempts.get(key) ?? this.#grants.get(key))?.worker;
+    const unknown = held.map(({ key }) => key).filter((key) => whose(key) !== worker.instance);
     if (unknown.length > 0) this.#send(worker.instance, { t: 'forget', keys: unknown });
     for (const attempt of this.#attempts.values())
       if (attempt.worker === worker.instance) this.#reconcile(worker, attempt, worker.held.get(attempt.key));
@@ -277,7 +273,8 @@ export class Desk {
       case 'gone':
         this.#gone(worker, attempt, message);
         break;
-      default:
+      case 'chunk':
+      case 'ask':
         return;
     }
     this.settle();
@@ -301,7 +298,7 @@ export class Desk {
       this.#granting.negotiate();
       const out = this.#out;
       this.#out = [];
-      this.#ports.journal.then(() => {
+      this.#ports.journal.whenSaved(() => {
         for (const call of out) call();
       });
     });

@@ -27,7 +27,8 @@ export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'join
   const variables = Object.entries(own);
   const exports = variables.filter(([name]) => IDENTIFIER.test(name));
   const others = variables.filter(([name]) => !IDENTIFIER.test(name));
-  const env = others.length === 0 ? '' : `env ${others.map(([name, value]) => shellQuote(`${name}=${value}`)).join(' ')} `;
+  const env =
+    others.length === 0 ? '' : `env ${others.map(([name, value]) => shellQuote(`${name}=${value}`)).join(' ')} `;
   return [
     `exec <${placed.stdin === undefined ? '/dev/null' : shellQuote(placed.stdin)} >"$d/stdout" || exit 216`,
     spec.joinStderr ? 'errors=' : 'errors=1',

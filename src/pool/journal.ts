@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fdatasync, openSync, readFileSync, renameSync, writeSync, fsyncSync, mkdirSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fdatasync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+  fsyncSync,
+  mkdirSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
@@ -47,7 +57,7 @@ export class Journal<Entry> {
   }
 
   /** Calls back when all that was added so far is on disk: at once where nothing was. */
-  then(call: () => void): void {
+  whenSaved(call: () => void): void {
     if (this.#lines.length === 0 && !this.#busy) return call();
     this.#waiting.push(call);
     if (!this.#busy) this.#write();

@@ -7,7 +7,11 @@ const MARGIN_MS = 60_000;
 export const LEASE_OVER = 'its worker was not heard of for the whole lease of the job';
 
 /** Attempts whose workers have been away for longer than the attempts' leases: whatever runs there is ended by now. */
-export function overdue(attempts: Iterable<Attempt>, collector: Pick<Collector, 'get' | 'startedAt'>, now: number): Attempt[] {
+export function overdue(
+  attempts: Iterable<Attempt>,
+  collector: Pick<Collector, 'get' | 'startedAt'>,
+  now: number,
+): Attempt[] {
   return [...attempts].filter((attempt) => {
     if (attempt.worker === undefined || attempt.phase === 'ended' || attempt.phase === 'withdrawn') return false;
     const worker = collector.get(attempt.worker);

@@ -101,35 +101,28 @@ export class Link {
   /** True when it is over. */
   #handshake(channel: Channel<FromDesk, FromWorker>, message: FromDesk, mine: string): boolean {
     const { token, boot, size } = this.#options;
-    switch (message.t) {
-      case 'challenge':
-        // The agent, too, must show that it knows the secret: a stranger on its port gets nothing from us.
-        if (!isProof(message.proof, proof(token, 'desk', message.nonce, mine)))
-          throw new Error('whoever answers is not the agent');
-        channel.send({
-          t: 'proof',
-          proof: proof(token, 'worker', message.nonce, mine),
-          ad: this.#options.ad(),
-          size,
-          boot,
-          attempts: this.#options.held(),
-        });
-        return false;
-      case 'denied':
-        this.#ended = true;
-        channel.close(message.words);
-        this.#options.onDenied(message.words);
-        return true;
-      case 'welcome':
-        this.#up = true;
-        this.#failures = 0;
-        this.#heardAt = performance.now();
-        this.#ping(message.ping * 1000);
-        this.#options.onUp(message.site);
-        return true;
-      default:
-        throw new Error(`'${message.t}' before the welcome`);
+    if (message.t === 'challenge') {
+      // The agent, too, must show that it knows the secret: a stranger on its port gets nothing from us.
+      if (!isProof(message.proof, proof(token, 'desk', message.nonce, mine)))
+        throw new Error('whoever answers is not the agent');
+      const answer = proof(token, 'worker', message.nonce, mine);
+      const attempts = this.#options.held();
+      channel.send({ t: 'proof', proof: answer, ad: this.#options.ad(), size, boot, attempts });
+      return false;
     }
+    if (message.t === 'denied') {
+      this.#ended = true;
+      channel.close(message.words);
+      this.#options.onDenied(message.words);
+      return true;
+    }
+    if (message.t !== 'welcome') throw new Error(`'${message.t}' before the welcome`);
+    this.#up = true;
+    this.#failures = 0;
+    this.#heardAt = performance.now();
+    this.#ping(message.ping * 1000);
+    this.#options.onUp(message.site);
+    return true;
   }
 
   #take(message: FromDesk, bytes: Buffer): void {

@@ -58,6 +58,8 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
     TotalMemory: String(size.memoryMb),
     TotalDisk: String(size.diskKb),
     TotalGPUs: String(size.gpus),
+    // Jobs' requirements read it: below 25.12 they look at the machine's disk.
+    CondorVersion: quoted('$CondorVersion: 25.0.0 2025-01-01 Gryphus $'),
     HasFileTransfer: 'true',
     HasSelfCheckpointTransfers: 'true',
     HasReconnect: 'true',
@@ -88,7 +90,11 @@ function osRelease(): AttrTexts | undefined {
     const field = (name: string) => new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(text)?.[1];
     const name = (field('NAME') ?? 'Linux').split(/[ /]/)[0] ?? 'Linux';
     const major = (field('VERSION_ID') ?? '').split('.')[0] ?? '';
-    return { OpSysAndVer: quoted(`${name}${major}`), OpSysName: quoted(name), ...(major === '' ? {} : { OpSysMajorVer: major }) };
+    return {
+      OpSysAndVer: quoted(`${name}${major}`),
+      OpSysName: quoted(name),
+      ...(major === '' ? {} : { OpSysMajorVer: major }),
+    };
   } catch {
     return undefined;
   }

@@ -43,7 +43,10 @@ export class Priorities {
   /** Who is the most below their share comes first: the one for whom one more core costs the least. */
   order(owners: Iterable<string>, more: ReadonlyMap<string, number> = new Map()): string[] {
     const cost = (owner: string) => this.priority(owner) * (this.#settled(owner).inUse + (more.get(owner) ?? 0) + 1);
-    return [...owners].map((owner) => ({ owner, cost: cost(owner) })).sort(byCost).map(({ owner }) => owner);
+    return [...owners]
+      .map((owner) => ({ owner, cost: cost(owner) }))
+      .sort(byCost)
+      .map(({ owner }) => owner);
   }
 
   all(): Standing[] {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Ending } from '../site/contract.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
-import type { AttemptDir, AttemptRecord, ExitRecord } from './attempt-dir.ts';
+import { AttemptDir, type AttemptRecord, attemptsIn, type ExitRecord } from './attempt-dir.ts';
 import { signal } from './processes.ts';
 import type { Starter } from './starter.ts';
 import type { HeldAttempt } from './wire.ts';
@@ -110,6 +110,26 @@ export class Run {
       closeSync(fd);
     }
   }
+}
+
+/** What an earlier worker left in its directory; what it had only begun to write down never started, and is removed. */
+export function runsIn(jobsDir: string): Run[] {
+  return attemptsIn(jobsDir).flatMap((key) => {
+    const dir = new AttemptDir(jobsDir, key);
+    const record = dir.record();
+    if (!record) {
+      dir.remove();
+      return [];
+    }
+    const run = new Run(record, dir);
+    const armed = dir.armed();
+    run.shell = armed?.starter;
+    run.names = armed?.names ?? [];
+    run.decided = dir.decided();
+    run.startedAt = dir.startedAt();
+    if (!armed) run.phase = 'ended';
+    return [run];
+  });
 }
 
 function round(seconds: number): number {

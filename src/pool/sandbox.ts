@@ -162,6 +162,7 @@ function placeFile(file: SiteFile, to: string, executable: boolean, cache: BlobC
     symlinkSync(file.path, to);
     return;
   }
+  if (file.kind === 'url') throw new GryphusError('input-missing', `The input ${file.url} was not fetched.`);
   const from = cache.here(file.blob);
   if (from === undefined) throw new GryphusError('input-missing', `The input ${file.blob.path} did not arrive.`);
   copyFileSync(from, to, constants.COPYFILE_FICLONE);

@@ -17,10 +17,7 @@ const PIECE = 1 << 20;
 const SMALL = PIECE;
 
 /** Bytes of an input at home for the worker that runs the attempt. Rejects for everything that it was not given. */
-export async function inputPiece(
-  spec: RunSpec,
-  ask: Extract<Ask, { what: 'blob' }>,
-): Promise<Buffer> {
+export async function inputPiece(spec: RunSpec, ask: Extract<Ask, { what: 'blob' }>): Promise<Buffer> {
   const blob = blobsOf(spec).find(({ sha256 }) => sha256 === ask.sha256);
   if (!blob) throw new Error('that input is not of this job');
   const file = await open(blob.path, 'r');
@@ -55,7 +52,8 @@ export async function bringHome(
     for (const file of listed.files) files.push(await bringFile(attempt, request.into, file, needed(worker)));
   } catch (thrown) {
     const error = asError(thrown);
-    if (error instanceof GryphusError && (error.code === 'disk-full' || error.code === 'output-unwritable')) throw error;
+    if (error instanceof GryphusError && (error.code === 'disk-full' || error.code === 'output-unwritable'))
+      throw error;
     if (isFull(error)) throw new GryphusError('disk-full', `${request.into} cannot be written: ${error.message}`);
     return { ok: false, refusal: refusal('later', 'site-busy', `${error.message}.`), missing: [], files };
   }

@@ -34,9 +34,7 @@ function dynamic(desk: Desk, worker: Worker): AttrTexts[] {
       PartitionableSlot: 'false',
       DynamicSlot: 'true',
       State: quoted(worker.connected ? 'Claimed' : 'Unknown'),
-      Activity: quoted(
-        attempt?.phase === 'running' ? 'Busy' : attempt?.phase === 'suspended' ? 'Suspended' : 'Idle',
-      ),
+      Activity: quoted(attempt?.phase === 'running' ? 'Busy' : attempt?.phase === 'suspended' ? 'Suspended' : 'Idle'),
       EnteredCurrentState: seconds(claim.since),
       EnteredCurrentActivity: String(Math.floor(since)),
       ClaimId: quoted(claim.id),

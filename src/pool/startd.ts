@@ -8,10 +8,10 @@ import type { Ending } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { isAlive } from '../util/process-identity.ts';
 import { adFrom } from './ads.ts';
-import { AttemptDir, attemptsIn } from './attempt-dir.ts';
+import { AttemptDir } from './attempt-dir.ts';
 import { goScript } from './go.ts';
 import { processesOf, signal } from './processes.ts';
-import { Run } from './run.ts';
+import { Run, runsIn } from './run.ts';
 import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
 import { BlobCache, blobsOf, furnish, type Pull } from './sandbox.ts';
 import type { Starter } from './starter.ts';
@@ -132,7 +132,13 @@ export class Startd {
       }
       case 'drain':
         return this.drain(message.now, message.words);
-      default:
+      case 'challenge':
+      case 'welcome':
+      case 'denied':
+      case 'pong':
+      case 'ask':
+      case 'answer':
+        return;
     }
   }
 
@@ -366,26 +372,12 @@ export class Startd {
 
   /** What an earlier worker on this directory left: ended, running, or never started. */
   #adopt(): void {
-    for (const key of attemptsIn(this.#jobsDir)) {
-      const dir = new AttemptDir(this.#jobsDir, key);
-      const record = dir.record();
-      if (!record) {
-        dir.remove();
-        continue;
-      }
-      const run = new Run(record, dir);
-      const armed = dir.armed();
-      run.shell = armed?.starter;
-      run.names = armed?.names ?? [];
-      run.decided = dir.decided();
-      run.startedAt = dir.startedAt();
-      this.#runs.set(key, run);
+    for (const run of runsIn(this.#jobsDir)) {
+      this.#options.log(`found ${run.key}`);
+      this.#runs.set(run.key, run);
       this.#claims.adopt(run);
-      this.#options.log(`found ${key}`);
-      if (!armed) {
-        run.phase = 'ended';
-        queueMicrotask(() => this.#over(run));
-      } else this.#await(run);
+      if (run.shell) this.#await(run);
+      else queueMicrotask(() => this.#over(run));
     }
   }
 

@@ -93,7 +93,7 @@ export class WorkerClaims {
   }
 
   releaseIdle(): void {
-    for (const id of [...this.#claims.keys()]) this.release(id);
+    for (const id of this.#claims.keys()) this.release(id);
   }
 
   close(): void {

@@ -16,6 +16,7 @@ import { DagListener } from './dag-listener.ts';
 import { LogListener } from './log-listener.ts';
 import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
+import { PoolKeeper } from './pool-keeper.ts';
 import { Scheduler } from './scheduler.ts';
 import { becomeTheOne, readDaemon } from './the-one.ts';
 
@@ -64,6 +65,12 @@ async function main(): Promise<void> {
     if (daemon && isAlive(daemon)) children.adopt(entry.key.slice(MANAGER.length), daemon);
     else if (entry.key !== SCHEDULER) await queue.kv.delete('daemon', entry.key);
   }
+  const pool = new PoolKeeper({
+    agent: queue.agent,
+    env: process.env,
+    longestWaitMs: settings['gridmanager.restart_max'] * 1000,
+    log: (message, facts) => log.info(facts ?? {}, message),
+  });
   const warn = (message: string, facts?: object) => log.warn(facts ?? {}, message);
   const outbox = await Outbox.open({ queue, settings, log: warn });
   const alarms = new Alarms({ settings, outbox, log: warn });
@@ -77,6 +84,7 @@ async function main(): Promise<void> {
   const scheduler = new Scheduler({
     queue,
     children,
+    pool,
     broker,
     listeners: [
       new LogListener({
@@ -107,7 +115,7 @@ async function main(): Promise<void> {
     });
   } finally {
     await credentials.close();
-    await children.end(10_000);
+    await Promise.all([children.end(10_000), pool.end(10_000)]);
     await giveBack().catch(() => undefined);
     forgetDaemon(paths, SCHEDULER);
     await queue.close();

@@ -1,3 +1,4 @@
+import { POOL_SITE } from '../config/sites.ts';
 import { isEnd, type State, STATES } from '../job/life.ts';
 import { laneOf } from '../gridmanager/lanes.ts';
 import { staying } from '../gridmanager/stay.ts';
@@ -8,11 +9,13 @@ import type { Children } from './children.ts';
 import { Ended } from './ended.ts';
 import type { Listener } from './listener.ts';
 import { materializeAll } from './materialize.ts';
+import type { PoolKeeper } from './pool-keeper.ts';
 import { hasPeriodicPolicy, periodicChange } from './periodic.ts';
 
 export interface SchedulerOptions {
   readonly queue: Queue;
   readonly children: Children;
+  readonly pool: Pick<PoolKeeper, 'want'>;
   readonly broker: Pick<Broker, 'round'>;
   /** Who is told of every event, in this order, before it is passed over for good. */
   readonly listeners: readonly Listener[];
@@ -84,16 +87,22 @@ export class Scheduler {
 
   /** Starts the GridManagers that are wanted, and makes the procs that there is room for. */
   async #staff(): Promise<void> {
-    const { queue, children } = this.#options;
+    const { queue, children, pool } = this.#options;
     const { places } = await queue.totals();
     const wanted = places.filter(
       (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : laneOf(p.state) !== undefined),
     );
+    if (wanted.some((place) => place.site === POOL_SITE.name) || (await this.#poolAsked())) pool.want();
     const again = children.ensure(
       new Set([...wanted.map((place) => place.manager), ...(await staying(queue, Date.now()))]),
     );
     if (again !== undefined) this.staffSoon(again);
     if (this.#lease) await materializeAll(queue, this.#lease);
+  }
+
+  /** Somebody uses the pool without a job in the queue: a map, a glidein. */
+  async #poolAsked(): Promise<boolean> {
+    return (await this.#options.queue.kv.get('pool', 'wanted')) !== undefined;
   }
 
   /** Gives jobs without a site to one; one round at a time. */

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type Trouble, restartDelay, troubleAfter } from './plan.ts';
+
+export interface PoolKeeperOptions {
+  /** The agent's id. */
+  readonly agent: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** The longest wait before a desk that keeps dying is started again, milliseconds. */
+  readonly longestWaitMs: number;
+  readonly log: (words: string, facts?: object) => void;
+}
+
+/** Keeps the pool's desk running from the first time that it is wanted. The desk takes over from one of an earlier Scheduler. */
+export class PoolKeeper {
+  readonly #options: PoolKeeperOptions;
+  #desk: ChildProcess | undefined;
+  #trouble: Trouble | undefined;
+  #again: NodeJS.Timeout | undefined;
+  #wanted = false;
+
+  constructor(options: PoolKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** There is something for the pool to do. */
+  want(): void {
+    this.#wanted = true;
+    if (!this.#desk && !this.#again) this.#start();
+  }
+
+  /** Asks the desk to end in order, and waits for it; after `patienceMs` it is killed. Its workers' jobs run on. */
+  async end(patienceMs: number): Promise<void> {
+    this.#wanted = false;
+    clearTimeout(this.#again);
+    const desk = this.#desk;
+    if (!desk) return;
+    const gone = new Promise<void>((resolve) => desk.once('close', () => resolve()));
+    desk.kill('SIGTERM');
+    const timer = setTimeout(() => desk.kill('SIGKILL'), patienceMs);
+    await gone;
+    clearTimeout(timer);
+  }
+
+  #start(): void {
+    const { agent, env, log } = this.#options;
+    const main = fileURLToPath(new URL('../pool/desk-main.js', import.meta.url));
+    const desk = spawn(process.execPath, ['--enable-source-maps', main, agent], {
+      env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const startedAt = Date.now();
+    let words = '';
+    desk.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      words = (words + text).slice(-2000);
+    });
+    desk.once('error', (error) => {
+      words = error.message;
+    });
+    desk.once('close', (code) => {
+      this.#desk = undefined;
+      this.#ended(code === 0, startedAt, words.trim());
+    });
+    this.#desk = desk;
+    log("the pool's desk started", { desk: desk.pid });
+  }
+
+  #ended(clean: boolean, startedAt: number, words: string): void {
+    if (!this.#wanted) return;
+    const now = Date.now();
+    this.#options.log("the pool's desk ended", { words });
+    this.#trouble = troubleAfter(this.#trouble, clean, now - startedAt, now);
+    const wait = clean ? 0 : restartDelay(this.#trouble?.failures ?? 1, this.#options.longestWaitMs) / 10;
+    this.#again = setTimeout(() => {
+      this.#again = undefined;
+      this.want();
+    }, wait);
+  }
+}
