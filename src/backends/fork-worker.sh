@@ -1,9 +1,9 @@
 #!/bin/sh
 # Gryphus: runs waiting jobs one after another in one slot (fork.sh); ends when none waits.
-#   fork-worker.sh ROOT BIN SLOT HOST BOOT
+#   fork-worker.sh ROOT BIN SLOT HOST BOOT RESET
 set -uC
 umask 077
-ROOT=$1 BIN=$2 SLOT=$3 HOST=$4 BOOT=$5
+ROOT=$1 BIN=$2 SLOT=$3 HOST=$4 BOOT=$5 RESET=$6
 cd "$ROOT" || exit 1
 start_of() { # $1 pid, see fork.sh
   PSTART=-
@@ -25,7 +25,7 @@ run_one() { # $1 name: SEQ-KEY:N
   claim=fork/running/$1@$SLOT
   mv "fork/queue/$1" "$claim" 2>/dev/null || return
   word=${1#*-}
-  $SETSID sh "$BIN/wrapper.sh" "$ROOT" "${word%:*}" "${word##*:}" 'HUP INT QUIT USR1 USR2 XCPU' "${1%%-*}" </dev/null >/dev/null 2>&1 &
+  $SETSID sh "$BIN/wrapper.sh" "$ROOT" "${word%:*}" "${word##*:}" 'HUP INT QUIT USR1 USR2 XCPU' "${1%%-*}" "$RESET" </dev/null >/dev/null 2>&1 &
   pid=$!
   start_of "$pid"
   printf '%s\n' "$pid $PSTART $BOOT $HOST" >|"$claim"
@@ -34,6 +34,27 @@ run_one() { # $1 name: SEQ-KEY:N
   [ -z "$SETSID" ] || kill -KILL "-$pid" 2>/dev/null
   rm -f "$claim"
 }
+
+# The memory of what runs in this slot, as long as the worker lives.
+watch_slot() {
+  # shellcheck source=/dev/null
+  . "$BIN/memory.sh"
+  looks=0
+  while sleep "$((looks < 5 ? 1 : 5))" && kill -0 "$$"; do
+    looks=$((looks + 1))
+    for claim in fork/running/*@"$SLOT"; do
+      read -r pid _ <"$claim" || continue
+      word=${claim#fork/running/*-} && word=${word%@*}
+      # The wrapper itself is no part of the job.
+      read -r pid _ <"/proc/$pid/task/$pid/children" || continue
+      memory_of "$pid"
+      note_memory "jobs/${word%:*}/run.lock.${word##*:}"
+    done
+  done
+} </dev/null >/dev/null 2>&1
+watch_slot &
+WATCHER=$!
+trap 'kill -KILL "$WATCHER" 2>/dev/null' EXIT
 
 while printf '%s\n' "$SELF" 2>/dev/null >"fork/slot.$SLOT"; do
   found=1

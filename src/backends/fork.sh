@@ -1,6 +1,6 @@
 # Gryphus: plain processes, a bounded number at once. The shell half of fork.ts, part of jobmanager.sh.
 #   fork/queue/SEQ-KEY:N        waits
-#   fork/running/SEQ-KEY:N@SLOT a worker has it; its line: the wrapper's `PID PSTART BOOT HOST`
+#   fork/running/SEQ-KEY:N@SLOT a worker has it; its line: the wrapper's `PID PSTART BOOT HOST`, until it runs a word
 #   fork/slot.SLOT              the worker's line of the same form; as many slots as jobs may run at once
 # Workers need no JobManager: each runs one waiting job after another, and ends when none waits.
 QUEUE_HEADING=TAG
@@ -9,6 +9,8 @@ backend_start() {
   mkdir -p fork/queue fork/running
   [ -n "${GRYPHUS_SLOTS-}" ] || GRYPHUS_SLOTS=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || GRYPHUS_SLOTS=1
   [ -p news ] || mkfifo news 2>/dev/null
+  RESET=
+  env --default-signal=INT,QUIT true 2>/dev/null && RESET=--default-signal=INT,QUIT
   SEQUENCE=$(date +%s) PASS=0
   fork_mend
   fork_kick
@@ -60,6 +62,11 @@ lives() { # $1 pid, $2 pstart, $3 boot, $4 host; what is on another machine cann
   [ "$4" = "$HOST" ] || return 0
   [ "$3" = "$BOOT" ] && start_of "$1" && [ -n "$PSTART" ] && [ "$PSTART" = "$2" ]
 }
+claim_of() { # $1 file: sets CLAIM to its line, empty between a worker's take and the start of the program
+  CLAIM=
+  IFS= read -r CLAIM <"$1"
+  case $CLAIM in *' '*) ;; *) CLAIM='' ;; esac
+} 2>/dev/null
 holder_lives() { # $1 file with a line of the form above
   line=
   [ -f "$1" ] && IFS= read -r line <"$1"
@@ -77,7 +84,7 @@ fork_kick() {
   while [ "$slot" -le "$GRYPHUS_SLOTS" ] && [ $# -gt 0 ]; do
     if ! holder_lives "fork/slot.$slot"; then
       rm -f "fork/slot.$slot"
-      fork_detached sh "$BIN/fork-worker.sh" "$ROOT" "$BIN" "$slot" "$HOST" "$BOOT"
+      fork_detached sh "$BIN/fork-worker.sh" "$ROOT" "$BIN" "$slot" "$HOST" "$BOOT" "$RESET"
       shift
     fi
     slot=$((slot + 1))
@@ -122,13 +129,13 @@ backend_queue() {
     name=${file#fork/running/}
     case $name in *-*:*@*) ;; *) continue ;; esac
     word=${name#*-} && word=${word%@*}
-    state=RUNNING line=
-    IFS= read -r line 2>/dev/null <"$file"
+    state=RUNNING
+    claim_of "$file"
     # shellcheck disable=SC2086 # words
-    if [ -n "$line" ] && ! lives $line; then
+    if [ -n "$CLAIM" ] && ! lives $CLAIM; then
       [ ! -f "jobs/${word%:*}/exit" ] || continue
       state=VANISHED
-      case $line in *" $BOOT "*) ;; *) state=NODE_FAIL ;; esac
+      case $CLAIM in *" $BOOT "*) ;; *) state=NODE_FAIL ;; esac
     fi
     say "gryphus.${word%:*}.${word##*:} ${name%%-*} $state"
   done
@@ -152,14 +159,15 @@ backend_cancel() { # $1 TERM or KILL, $2 tags
     rm -f fork/queue/*-"$word"
     for file in fork/running/*-"$word"@*; do
       [ -f "$file" ] || continue
-      # Between the take and the start the claim is empty.
-      line='' turns=0
-      while [ -z "$line" ] && [ "$turns" -lt 20 ] && [ -f "$file" ]; do
-        IFS= read -r line <"$file" || sleep 0.1
+      turns=0
+      claim_of "$file"
+      while [ -z "$CLAIM" ] && [ "$turns" -lt 20 ] && [ -f "$file" ]; do
+        sleep 0.1
+        claim_of "$file"
         turns=$((turns + 1))
       done
       # shellcheck disable=SC2086 # words
-      [ -n "$line" ] && [ "${line##* }" = "$HOST" ] && lives $line && kill "-$1" "-${line%% *}" 2>/dev/null
+      [ -n "$CLAIM" ] && [ "${CLAIM##* }" = "$HOST" ] && lives $CLAIM && kill "-$1" "-${CLAIM%% *}" 2>/dev/null
       [ "$1" != KILL ] || fork_kill_strays "${word%:*}"
     done
   done

@@ -21,6 +21,8 @@ import { type DagOrder, readOrder } from './words.ts';
 const LEASE_MS = 15_000;
 /** Exit statuses up to this one take the manager's job out of the queue (its OnExitRemove). */
 const LAST_END = 2;
+/** What a job's environment says of the job itself. */
+const OWN_ENVIRONMENT = ['GRYPHUS_KEY', '_CONDOR_SCRATCH_DIR', '_CONDOR_JOB_AD', '_CONDOR_MACHINE_AD'];
 /** An exit status that brings it back. */
 const GOES_ON = 75;
 
@@ -29,7 +31,7 @@ async function main(): Promise<number> {
   const order = readOrder(process.argv.slice(2));
   const attempt = parseAttemptKey(process.env['GRYPHUS_KEY'] ?? '');
   // They are this job's, not its scripts' and nodes' (`getenv = true`).
-  for (const name of ['GRYPHUS_KEY', '_CONDOR_SCRATCH_DIR']) delete process.env[name];
+  for (const name of OWN_ENVIRONMENT) delete process.env[name];
   if (order === undefined || attempt === undefined) {
     throw new GryphusError('usage', 'The DAG manager is a job: use `gryphus dag submit`.');
   }

@@ -20,6 +20,7 @@ const COMMON = [
   'sweeping.sh',
   'proxies.sh',
   'wrapper.sh',
+  'memory.sh',
 ];
 
 /** `prelude`: the site's own shell lines, which are run before anything of ours. */

@@ -31,7 +31,7 @@ export function readExit(line: string): ExitRecord | undefined {
   const startedAt = integer(field.get('start'));
   const endedAt = integer(field.get('end'));
   const host = text(field.get('host'));
-  const usage = usageOf(field.get('cpu') ?? '');
+  const usage = usageOf(field.get('cpu') ?? '', integer(field.get('rss')));
   const killed = how.kind === 'signaled' || (how.kind === 'exited' && how.code > 128);
   return {
     disturbed: killed || signals.some((name) => name === 'TERM' || name === 'XCPU'),
@@ -68,13 +68,14 @@ function howOf(how: string, words: string): Ending['how'] | undefined {
   return { kind: 'signaled', signal: Number(number), ...(core === 'core' ? { coreDumped: true } : {}) };
 }
 
-/** `0m1.50s,0m0.02s`, as the shell's `times` prints user and system time. */
-function usageOf(cpu: string): Usage | undefined {
+/** `0m1.50s,0m0.02s`, as the shell's `times` prints user and system time; and the most memory that was seen, KB. */
+function usageOf(cpu: string, maxRssKb: number | undefined): Usage | undefined {
   const [user, system] = cpu.split(',').map((part) => {
     const found = /^(\d+)m([\d.]+)s$/.exec(part);
     return found ? Number(found[1]) * 60 + Number(found[2]) : undefined;
   });
-  return user === undefined || system === undefined ? undefined : { userCpuSeconds: user, systemCpuSeconds: system };
+  if (user === undefined || system === undefined) return undefined;
+  return { userCpuSeconds: user, systemCpuSeconds: system, ...(maxRssKb === undefined ? {} : { maxRssKb }) };
 }
 
 function integer(value: string | undefined): number | undefined {

@@ -1,6 +1,7 @@
 # Gryphus: the attempts' records at the site. Part of jobmanager.sh.
 
-# Body 1: words `blob:SHA` (needed) and keys. Body 2: for each key a line `= KEY` and the lines of its spec.
+# Body 1: words `blob:SHA` (needed) and keys. Body 2: for each key a line `= KEY` and the lines of its spec, and lines
+# `ad LINE` and `machine LINE` of the files that the program finds, odd bytes as \0ooo.
 # Answers `missing SHA` and does nothing more, or for each key `ok KEY` or `failed KEY WORDS`.
 do_prepare() {
   words=$(head -c "$1") missing='' touched='' new=''
@@ -21,16 +22,33 @@ do_prepare() {
     for word in $missing; do say "missing $word"; done
     return 0
   fi
-  # shellcheck disable=SC2086 # keys and hashes have no blanks
+  # shellcheck disable=SC2046,SC2086 # keys and hashes have no blanks
   {
     [ -z "$touched" ] || touch -c $touched
-    mkdir -p "$T/stage" && (cd "$T/stage" && mkdir $new) 2>|"$T/why"
+    mkdir -p "$T/stage" && (cd "$T/stage" && mkdir $new $(for key in $new; do echo "$key/work"; done)) 2>|"$T/why"
   }
   head -c "$2" | {
     LC_ALL=C awk -v "stage=$T/stage/" -v "keys=$new" -v "now=$(date +%s)" '
+      function plain(text, out, at) {
+        while ((at = index(text, "\\0")) > 0) {
+          out = out substr(text, 1, at - 1) sprintf("%c", substr(text, at + 2, 1) * 64 + substr(text, at + 3, 1) * 8 + substr(text, at + 4, 1))
+          text = substr(text, at + 5)
+        }
+        return out text
+      }
       BEGIN { n = split(keys, list, " "); for (i = 1; i <= n; i++) want[list[i]] = 1 }
-      /^= / { if (out) close(out); out = ($2 in want) ? stage $2 "/spec" : ""; if (out) print "prepared " now > out; next }
-      out { print > out }' 2>>"$T/why"
+      /^= / {
+        if (out) { close(out); close(job); close(machine) }
+        out = ($2 in want) ? stage $2 "/spec" : ""
+        job = stage $2 "/work/.job.ad"
+        machine = stage $2 "/work/.machine.ad"
+        if (out) print "prepared " now > out
+        next
+      }
+      !out { next }
+      /^ad / { print plain(substr($0, 4)) > job; next }
+      /^machine / { print plain(substr($0, 9)) > machine; next }
+      { print > out }' 2>>"$T/why"
     cat >/dev/null
   }
   crash_point jm.prepare-staged

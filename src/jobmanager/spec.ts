@@ -17,6 +17,9 @@ export function specLines(spec: AttemptSpec, backend: Pick<Backend, 'submitWords
     ...fileLines(spec.executable, true),
     'program',
     ...spec.args.map((arg) => `arg ${octalEscape(arg)}`),
+    // These go into files of their own.
+    ...(spec.ads?.job ?? []).map((line) => `ad ${octalEscape(line)}`),
+    ...(spec.ads?.machine ?? []).map((line) => `machine ${octalEscape(line)}`),
     'end',
   ];
 }

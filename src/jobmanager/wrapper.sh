@@ -1,14 +1,17 @@
 #!/bin/sh
 # Gryphus: starts one attempt's program, at most once, and records how it ended.
-#   wrapper.sh ROOT KEY N FORWARD [BATCH-ID]
+#   wrapper.sh ROOT KEY N FORWARD [BATCH-ID [RESET]]
 # ROOT     the agent's directory at this site
 # KEY, N   the attempt and the number of its submission; or a group's tag, which ends in .a, and an element's index
 # FORWARD  signals, by name with blanks between, that the batch system sends to this process alone: they are passed on
+# RESET    given by who runs many jobs on this machine, and watches their memory: the option with which its env gives
+#          back signals that are ignored, if it has one
 # Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 no lock could be taken,
 # 219 the program could not be started, 220 nobody gave it leave to start.
 set -u
 umask 077
-ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--}
+ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--} RESET=${6-} WATCHED=${6+yes}
+BIN=${0%/*}
 
 case $KEY in *.a)
   line=$(sed -n "${N}p" "$ROOT/groups/$KEY/map" 2>/dev/null)
@@ -18,7 +21,10 @@ case $KEY in *.a)
 esac
 cd "$ROOT/jobs/$KEY" 2>/dev/null || exit 216
 now() { date +%s; }
-HOST=$(uname -n)
+# No processes for what /proc says: there are many short jobs.
+HOST=
+[ -r /proc/sys/kernel/hostname ] && read -r HOST </proc/sys/kernel/hostname
+[ -n "$HOST" ] || HOST=$(uname -n)
 BOOT=-
 [ -r /proc/sys/kernel/random/boot_id ] && read -r BOOT </proc/sys/kernel/random/boot_id
 PSTART=-
@@ -82,12 +88,15 @@ announce s "$owner"
 
 got=
 finish() { # $1 how, $2 words
-  set -- "$1" "$(printf '%s' "${2-}" | tr '\n\t' '  ')"
+  [ -z "${2-}" ] || set -- "$1" "$(printf '%s' "$2" | tr '\n\t' '  ')"
   times >"run.lock.$N/times"
   { read -r _ && read -r user system; } <"run.lock.$N/times"
+  memory=
+  [ -r "run.lock.$N/memory" ] && read -r memory <"run.lock.$N/memory"
+  set -- "$1" "${2-}"
   # shellcheck disable=SC2046 # two numbers among names that have no blanks
-  set -- "$1" "$2" $(wc -c stdout stderr 2>/dev/null)
-  line="1 how=$1 host=$HOST start=$STARTED end=$(now) cpu=$user,$system out=${3:-0} err=${5:-0}"
+  { [ -s stdout ] || [ -s stderr ]; } && set -- "$1" "$2" $(wc -c stdout stderr 2>/dev/null)
+  line="1 how=$1 host=$HOST start=$STARTED end=$(now) cpu=$user,$system rss=$memory out=${3:-0} err=${5:-0}"
   line="$line got=${got#,} id=$BATCH_ID words=$2 ."
   printf '%s\n' "$line" >exit.new && mv -f exit.new exit
   announce x "$line"
@@ -141,9 +150,9 @@ download() { # $1 URL, $2 name
   fi || cannot "The input $1 could not be fetched at the site: $(tail -n 1 "run.lock.$N/download")"
 }
 
-mkdir work || cannot 'The working directory could not be made: is the disk full?'
+[ -d work ] || mkdir work || cannot 'The working directory could not be made: is the disk full?'
 HERE=$ROOT/jobs/$KEY
-NAMES=/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' PROGRAM='' url='' line=''
+NAMES=/.job.ad/.machine.ad/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' PROGRAM='' url='' line=''
 set --
 while IFS= read -r line; do
   decode "${line#* }"
@@ -191,6 +200,11 @@ while IFS= read -r line; do
 done <spec
 [ "$line" = end ] || cannot 'The record of this attempt is not whole.'
 printf '%s' "$NAMES" >names
+# The site's record was made with them; only this machine knows its name.
+if [ -f work/.job.ad ]; then
+  printf 'Machine = "%s"\nName = "%s"\n' "$HOST" "$HOST" >>work/.machine.ad
+  set -- "_CONDOR_JOB_AD=$HERE/work/.job.ad" "_CONDOR_MACHINE_AD=$HERE/work/.machine.ad" "$@"
+fi
 
 # What can be known before the program is started is said in words; a later status of 126 or 127 is the program's own.
 [ -d "$DIR" ] || cannot "The directory $DIR does not exist at the site."
@@ -213,8 +227,9 @@ case $first in '#!'*)
 esac
 
 # A background command of a shell without job control ignores INT and QUIT; only a newer env gives them back.
-RESET=
-env --default-signal=INT,QUIT true 2>/dev/null && RESET=--default-signal=INT,QUIT
+if [ -z "$WATCHED" ]; then
+  env --default-signal=INT,QUIT true 2>/dev/null && RESET=--default-signal=INT,QUIT
+fi
 
 launch() { # the variables, the program, its arguments; never returns
   trap - TERM HUP INT QUIT USR1 USR2 XCPU
@@ -243,7 +258,7 @@ pass_on() { # $1 signal
   [ -z "$target" ] || kill "-$1" "$target"
 } 2>/dev/null
 
-CHILD=
+CHILD=''
 for signal in TERM HUP INT QUIT USR1 USR2 XCPU; do
   # shellcheck disable=SC2064 # the name is meant now
   trap "pass_on $signal" "$signal"
@@ -256,6 +271,12 @@ else
   run "$@" <"$INPUT" &
 fi
 CHILD=$!
+WATCHER=
+if [ -z "$WATCHED" ] && [ -r "$BIN/memory.sh" ]; then
+  # shellcheck source=/dev/null
+  (. "$BIN/memory.sh" && watch_one "$CHILD" "run.lock.$N") </dev/null >/dev/null 2>&1 &
+  WATCHER=$!
+fi
 before=none STATUS=0
 while [ "$got" != "$before" ]; do # a trapped signal ends the wait, not the program
   before=$got
@@ -263,9 +284,12 @@ while [ "$got" != "$before" ]; do # a trapped signal ends the wait, not the prog
   status=$?
   [ "$status" -eq 127 ] && [ -n "$got" ] && [ "$STATUS" -ne 0 ] || STATUS=$status
 done
+[ -z "$WATCHER" ] || { kill -KILL "$WATCHER" && wait "$WATCHER"; } 2>/dev/null
 jobs -l >"run.lock.$N/jobs" 2>/dev/null
 state=
-IFS= read -r state <"run.lock.$N/jobs"
+while IFS= read -r line; do
+  case $line in *" $CHILD "*) state=$line ;; esac
+done <"run.lock.$N/jobs"
 if [ -n "${BASH_VERSION-}" ]; then
   read -r STATUS <"run.lock.$N/status"
   state=Done

@@ -117,6 +117,11 @@ export interface AttemptSpec {
    * Then it gives up, and is 'lost'.
    */
   readonly leaveWithin?: number;
+  /**
+   * What the program finds in the files `_CONDOR_JOB_AD` and `_CONDOR_MACHINE_AD`: lines `Name = expression`. The site
+   * adds its own name to the second.
+   */
+  readonly ads?: { readonly job: readonly string[]; readonly machine: readonly string[] };
 }
 
 /** A file for the site: carried there by content, already there, or fetched there when the attempt starts. */

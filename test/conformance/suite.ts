@@ -117,6 +117,20 @@ export function testSite<G extends Ground>({ name, makeSite, skip = false, excep
       await site.forget([key]);
     });
 
+    test("leaves the job's ads for the program, and takes them for no results of it", async () => {
+      const key = freshKey();
+      const ads = { job: NASTY.map((text, i) => `A${i} = ${text}`), machine: ['Cpus = 2'] };
+      const script = 'cp "$_CONDOR_JOB_AD" job; cp "$_CONDOR_MACHINE_AD" machine; test -f .job.ad';
+      await run(site, [shellJob(key, script, { ads })]);
+      expect(await watch.ended(key, ground.patience)).toMatchObject({ how: { kind: 'exited', code: 0 } });
+      const into = join(ground.scratch, 'home', key);
+      const came = texts((await site.fetch([{ key, outputs: 'new', stdout: false, stderr: false, into }])).get(key));
+      expect(Object.keys(came).sort()).toEqual(['job', 'machine']);
+      expect(came['job']).toBe(ads.job.map((line) => `${line}\n`).join(''));
+      expect(came['machine']).toMatch(/^Cpus = 2\nMachine = "(.+)"\nName = "\1"\n$/);
+      await site.forget([key]);
+    });
+
     test('hands over variables of every name and value', async () => {
       const key = freshKey();
       const env = Object.fromEntries(NASTY.map((text, i) => [`V${i}${i % 3 === 0 ? '.x-y z' : ''}`, text]));

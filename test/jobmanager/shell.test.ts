@@ -34,13 +34,16 @@ describe('the shell programs', () => {
     expect(found.status).toBe(0);
   });
 
-  it.each(['jobmanager/wrapper.sh', 'gram/gram-job.sh', 'backends/fork-worker.sh', 'backends/slurm-job.sh'])(
-    'pass shellcheck: %s',
-    (name) => {
-      const found = spawnSync('shellcheck', ['-s', 'sh', join(SRC, name)], { encoding: 'utf8' });
-      expect(found.stdout).toBe('');
-    },
-  );
+  it.each([
+    'jobmanager/wrapper.sh',
+    'jobmanager/memory.sh',
+    'gram/gram-job.sh',
+    'backends/fork-worker.sh',
+    'backends/slurm-job.sh',
+  ])('pass shellcheck: %s', (name) => {
+    const found = spawnSync('shellcheck', ['-s', 'sh', join(SRC, name)], { encoding: 'utf8' });
+    expect(found.stdout).toBe('');
+  });
 
   it('have every crash point of the list, and no other', () => {
     const text = [...PIECES, 'jobmanager/jobmanager.sh'].map(here).join('\n');
@@ -116,6 +119,28 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
     writeFileSync(join(dir, 'spec'), readFileSync(join(dir, 'spec'), 'utf8').replace(/end\n$/, ''));
     expect(run().status).toBe(219);
     expect(existsSync(join(scratch, 'half'))).toBe(false);
+  });
+
+  it('names the ads to the program, which are no results of it', () => {
+    const { dir, run } = attempt(script('cat "$_CONDOR_JOB_AD" "$_CONDOR_MACHINE_AD"'));
+    mkdirSync(join(dir, 'work'));
+    writeFileSync(join(dir, 'work/.job.ad'), 'ClusterId = 7\n');
+    writeFileSync(join(dir, 'work/.machine.ad'), 'Cpus = 2\n');
+    expect(run().status).toBe(0);
+    const said = readFileSync(join(dir, 'stdout'), 'utf8');
+    expect(said).toMatch(/^ClusterId = 7\nCpus = 2\nMachine = "(.+)"\nName = "\1"\n$/);
+    expect(readFileSync(join(dir, 'names'), 'utf8')).toBe('/.job.ad/.machine.ad/');
+  });
+
+  it('sees how much memory the program and its children had', () => {
+    const seen = `[ "$(cat '../run.lock.1/memory' 2>/dev/null || echo 0)" -gt 30000 ]`;
+    const hungry = `awk 'BEGIN { s = "x"; while (length(s) < 40000000) s = s s; system("exec sleep 5") }' & p=$!`;
+    const { dir, run } = attempt(
+      script(`${hungry}; i=0; until ${seen} || [ $((i += 1)) -gt 100 ]; do sleep 0.1; done; kill $p`),
+    );
+    expect(run().status).toBe(0);
+    const usage = readExit(readFileSync(join(dir, 'exit'), 'utf8').trimEnd())?.ending.usage;
+    expect(usage?.maxRssKb).toBeGreaterThan(30_000);
   });
 
   it('passes on the signals that only it was sent, and waits for the program all the same', () => {

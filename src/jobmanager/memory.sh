@@ -1,0 +1,37 @@
+# Gryphus: how much memory a job has. Read by the wrapper, and by who runs many of them on one machine (fork-worker.sh).
+
+# Sets MEMORY: KB that the process $1 and all below it have now, 0 where nothing can be seen. No processes are made.
+memory_of() {
+  MEMORY=0 level=$1
+  while [ -n "$level" ]; do
+    below=
+    for pid in $level; do
+      while read -r name value _; do
+        case $name in VmRSS:) MEMORY=$((MEMORY + value)) && break ;; esac
+      done <"/proc/$pid/status"
+      for file in "/proc/$pid/task"/*/children; do
+        children=
+        read -r children <"$file"
+        below="$below $children"
+      done
+    done
+    level=${below#"${below%%[! ]*}"}
+  done
+} 2>/dev/null
+
+# Writes MEMORY into the directory $1, where it is the most yet.
+note_memory() {
+  most=0
+  [ -r "$1/memory" ] && read -r most <"$1/memory"
+  [ "$MEMORY" -le "${most:-0}" ] || printf '%s\n' "$MEMORY" >|"$1/memory"
+} 2>/dev/null
+
+# For as long as the process $1 lives, less and less often; what is found goes into the directory $2.
+watch_one() {
+  pause=1
+  while sleep "$pause" && kill -0 "$1"; do
+    memory_of "$1"
+    note_memory "$2"
+    [ "$pause" -ge 16 ] || pause=$((pause * 2))
+  done
+}
