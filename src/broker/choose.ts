@@ -24,7 +24,7 @@ export interface Choices<J> {
 }
 
 /** Attributes that count for the choice besides those that Requirements and Rank look at; lower case. */
-const ALSO = ['requestcpus', 'gryphustakenbackfrom'];
+export const ALSO = ['requestcpus', 'gryphustakenbackfrom'];
 
 /**
  * Chooses a site for each job that finds one: Requirements both ways, then the job's Rank, then the shortest expected wait
@@ -89,7 +89,7 @@ function place<J>(kind: Kind<J>, suitors: readonly Suitor[], tallies: Tallies, c
 
 type Weighed = Suitor & { readonly wait: number };
 
-function better(a: Weighed, b: Weighed): number {
+export function better(a: Weighed, b: Weighed): number {
   return (
     b.rank - a.rank ||
     Math.floor(a.wait / 60) - Math.floor(b.wait / 60) ||

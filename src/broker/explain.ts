@@ -1,4 +1,5 @@
 import { analyze, explain, type ClassAd, Matchmaker } from '../classad/api.ts';
+import type { BidState } from '../job/bid-life.ts';
 import { cpusOf, suitorsOf, Tallies } from './choose.ts';
 import type { Candidate } from './sites.ts';
 
@@ -18,6 +19,35 @@ export function explainChoice(job: ClassAd, sites: readonly Candidate[], now: nu
   if (open.length > 0) return { summary: `It is about to be given to a site: ${names}.`, details };
   return { summary: `It waits here until a site that suits it has room for more: ${names}.`, details };
 }
+
+/** Where a flooded job waits. `bids`: its open ones; `refused`: sites that will not have it, with their words. */
+export function explainFlood(
+  job: ClassAd,
+  sites: readonly Candidate[],
+  bids: readonly { readonly site: string; readonly state: BidState; readonly words: string }[],
+  refused: readonly { readonly site: string; readonly words: string }[],
+  now: number,
+): Explanation {
+  const open = bids.filter(({ state }) => state !== 'withdrawing');
+  const details = [
+    ...bids.map(({ site, state, words }) => `${site}: ${WHERE[state]}${words === '' ? '' : `; it says ${words}`}.`),
+    ...refused.map(({ site, words }) => `${site} refused it: ${words}`),
+    ...turnedAway(job, sites, now),
+  ];
+  if (open.length === 0) {
+    const { summary } = explainChoice(job, sites, now);
+    return { summary: `It is to be queued at several sites, and is at none yet. ${summary}`, details };
+  }
+  const names = open.map(({ site }) => site).join(', ');
+  return { summary: `It is queued at ${count(open.length)}, and runs where it starts first: ${names}.`, details };
+}
+
+const WHERE: Readonly<Record<BidState, string>> = {
+  preparing: 'its files are being sent there',
+  prepared: 'it is about to be submitted there',
+  waiting: 'it waits in the queue there',
+  withdrawing: 'it is being withdrawn there',
+};
 
 /** Which clauses of its Requirements turned away which sites. */
 export function turnedAway(job: ClassAd, sites: readonly Candidate[], now: number): string[] {

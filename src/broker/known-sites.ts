@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { SiteRecord } from '../config/sites.ts';
-import { HAS_PLACE } from '../gridmanager/lanes.ts';
+import { HAS_PLACE, hasPlace } from '../gridmanager/lanes.ts';
 import { SURVEYS } from '../gridmanager/survey.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
-import type { Kv, KvEntry, Place, Queue } from '../queue/api.ts';
+import type { BidPlace, Kv, KvEntry, Place, Queue } from '../queue/api.ts';
 import { type Measures, NOTHING_MEASURED } from './measures.ts';
 import type { JobsThere, KnownSite } from './sites.ts';
 
@@ -34,10 +34,11 @@ const MEASURED = z.object({
 
 /** What the configuration and the queue know of every site that jobs can be given to. */
 export async function knownSites(
-  queue: Pick<Queue, 'kv' | 'totals'>,
+  queue: Pick<Queue, 'kv' | 'totals' | 'bids'>,
   records: ReadonlyMap<string, SiteRecord>,
 ): Promise<KnownSite[]> {
   const { places } = await queue.totals();
+  const bids = await queue.bids.places();
   const surveys = newest(await queue.kv.list(SURVEYS), SURVEY, (one) => one.at);
   const views = newest(await queue.kv.list('site-status'), VIEW, (one) => one.since);
   const measures = new Map((await queue.kv.list(MEASURES)).map((one) => [one.key, readMeasures(one)]));
@@ -45,7 +46,7 @@ export async function knownSites(
     record,
     survey: surveys.get(record.name) as KnownSite['survey'],
     connection: views.get(record.name),
-    jobs: jobsThere(record.name, places),
+    jobs: jobsThere(record.name, places, bids),
     measures: measures.get(record.name) ?? NOTHING_MEASURED,
   }));
 }
@@ -75,13 +76,15 @@ function newest<T>(entries: readonly KvEntry[], schema: z.ZodType<T>, age: (one:
   return found;
 }
 
-function jobsThere(site: string, places: readonly Place[]): JobsThere {
+function jobsThere(site: string, places: readonly Place[], bids: readonly BidPlace[]): JobsThere {
   const sum = (wanted: (place: Place) => boolean) =>
     places.filter((place) => place.site === site && wanted(place)).reduce((total, { jobs }) => total + jobs, 0);
   const runs = ({ state }: Place) => JOB_STATUS[LIFE[state].shows] === JOB_STATUS.running;
   return {
     here: sum(({ state }) => state === 'idle'),
-    queued: sum((place) => HAS_PLACE.includes(place.state) && !runs(place)),
+    queued:
+      sum((place) => HAS_PLACE.includes(place.state) && !runs(place)) +
+      bids.filter((bid) => bid.site === site && hasPlace(bid)).reduce((total, bid) => total + bid.bids, 0),
     running: sum(runs),
   };
 }

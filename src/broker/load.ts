@@ -48,6 +48,12 @@ export function roomFor(load: Load, cpus: number): number {
   return Math.max(0, Math.min(wanted, load.maxJobs - load.running) - waiting);
 }
 
+/** How many more bids of flooded jobs may lie in the site's queue: all that its limit lets in. */
+export function floodRoomFor(load: Load): number {
+  const there = load.here + load.queued + load.running;
+  return Math.max(0, load.failures >= PROBATION ? 1 - there : load.maxJobs - there);
+}
+
 function freeOf({ freeCpus, running }: Load): number {
   return Math.max(0, freeCpus ?? Math.max(PRESUMED_FREE, running));
 }

@@ -1,4 +1,4 @@
-import type { Transitioned } from '../job/events.ts';
+import type { BidStepped, Transitioned } from '../job/events.ts';
 import type { LifeEvent } from '../job/life.ts';
 import { readNumber } from '../job/values.ts';
 import type { Sample } from './measures.ts';
@@ -13,6 +13,17 @@ const GRID_FAILED = 37;
 export class SampleTaker {
   /** Unix seconds. */
   readonly #committed = new Map<string, number>();
+
+  /** Of a bid: its site promised, or would not have the job. A site that lost one may have been cut off from us. */
+  takeBid(step: BidStepped): Sample[] {
+    const at = step.at / 1000;
+    const name = `${step.job} ${step.attempt}`;
+    if (step.event === 'committed') this.#committed.set(name, at);
+    const since = this.#committed.get(name);
+    if (step.to !== 'waiting') this.#committed.delete(name);
+    if (step.event === 'granted' && since !== undefined) return [{ is: 'wait', seconds: at - since }];
+    return step.event === 'refused' ? [{ is: 'failure', at }] : [];
+  }
 
   /** The samples of one step; `[]` for most. */
   take(step: Transitioned): Sample[] {

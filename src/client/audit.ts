@@ -3,7 +3,7 @@ import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import { HAS_PLACE } from '../gridmanager/lanes.ts';
 import { openSite } from '../gridmanager/open-site.ts';
-import { type AttemptKey, formatAttemptKey, parseAttemptKey } from '../job/ids.ts';
+import { type Attempt, type AttemptKey, formatAttemptKey, parseAttemptKey } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import type { SiteAudit } from '../jobmanager/site-report.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
@@ -37,6 +37,15 @@ export async function auditSite(queue: Queue, paths: Paths, record: SiteRecord):
         can: [],
       });
     }
+    for (const { manager, bids } of await queue.bids.places()) {
+      const open = bids > 0 ? await queue.bids.next({ manager, site: record.name, state: 'waiting' }) : [];
+      for (const bid of open) {
+        const key = keyOf(queue, bid);
+        if (keys.has(key) || entries.some((entry) => entry.key === key)) continue;
+        const words = `a bid of job ${bid.id.cluster}.${bid.id.proc} waits here for its start; the site does not know it`;
+        entries.push({ key, where: 'queue-only', words, can: [] });
+      }
+    }
     return entries;
   } finally {
     await site.close();
@@ -57,6 +66,12 @@ export async function settleOrphan(
   const [job] = await queue.get([attempt]);
   if (job && job.attempt === attempt.attempt && LIFE[job.state].does !== 'nothing') {
     throw new GryphusError('conflict', `Attempt ${key} is job ${attempt.cluster}.${attempt.proc}, which is cared for.`);
+  }
+  if (await isBid(queue, attempt)) {
+    throw new GryphusError(
+      'conflict',
+      `Attempt ${key} is a bid of job ${attempt.cluster}.${attempt.proc}, which is cared for.`,
+    );
   }
   if (how === 'adopt') {
     throw new GryphusError(
@@ -89,6 +104,7 @@ function keysOf(there: SiteAudit): AttemptKey[] {
 async function strange(queue: Queue, key: AttemptKey, there: SiteAudit): Promise<AuditEntry | undefined> {
   const attempt = parseAttemptKey(key);
   if (!attempt || attempt.agent !== queue.agent) return undefined;
+  if (await isBid(queue, attempt)) return undefined;
   const [job] = await queue.get([attempt]);
   const record = there.records.find((one) => one.key === key);
   const state = record ? record.state : 'in its queue without a record';
@@ -113,7 +129,13 @@ async function strange(queue: Queue, key: AttemptKey, there: SiteAudit): Promise
   return undefined;
 }
 
-function keyOf(queue: Queue, job: JobRecord): AttemptKey {
+/** One of several attempts of a flooded job. */
+async function isBid(queue: Queue, { cluster, proc, attempt }: Attempt): Promise<boolean> {
+  const [bids] = await queue.bids.of([{ cluster, proc }]);
+  return bids?.open.some((bid) => bid.attempt === attempt) === true;
+}
+
+function keyOf(queue: Queue, job: Pick<JobRecord, 'id' | 'attempt'>): AttemptKey {
   return formatAttemptKey({ agent: queue.agent, ...job.id, attempt: job.attempt });
 }
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { SiteRecord } from '../config/sites.ts';
-import { HAS_PLACE } from '../gridmanager/lanes.ts';
+import { HAS_PLACE, hasPlace } from '../gridmanager/lanes.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
-import type { Place, Queue } from '../queue/api.ts';
+import type { BidPlace, Place, Queue } from '../queue/api.ts';
 import type { SiteStatus } from './types.ts';
 
 /** What a GridManager says of a site's connection, in the queue under `site-status`. */
@@ -21,6 +21,7 @@ export async function connectionOf(queue: Queue, manager: string, site: string):
 /** Every configured site, how it answers, and our jobs there. */
 export async function siteStatuses(queue: Queue, records: ReadonlyMap<string, SiteRecord>): Promise<SiteStatus[]> {
   const { places } = await queue.totals();
+  const bids = await queue.bids.places();
   const views = new Map<string, ConnectionView>();
   for (const { key, value } of await queue.kv.list('site-status')) {
     const site = key.slice(key.lastIndexOf('/') + 1);
@@ -28,10 +29,15 @@ export async function siteStatuses(queue: Queue, records: ReadonlyMap<string, Si
     const known = views.get(site);
     if (!known || view.since > known.since) views.set(site, view);
   }
-  return [...records.values()].map((record) => statusOf(record, views.get(record.name), places));
+  return [...records.values()].map((record) => statusOf(record, views.get(record.name), places, bids));
 }
 
-function statusOf(record: SiteRecord, view: ConnectionView | undefined, places: readonly Place[]): SiteStatus {
+function statusOf(
+  record: SiteRecord,
+  view: ConnectionView | undefined,
+  places: readonly Place[],
+  bids: readonly BidPlace[],
+): SiteStatus {
   const here = places.filter((place) => place.site === record.name);
   const sum = (wanted: (place: Place) => boolean) =>
     here.filter(wanted).reduce((total, place) => total + place.jobs, 0);
@@ -45,7 +51,9 @@ function statusOf(record: SiteRecord, view: ConnectionView | undefined, places: 
     ...(view && view.words !== '' ? { words: view.words } : {}),
     ...(view ? { since: view.since } : {}),
     idle: sum((place) => place.state === 'idle'),
-    queuedThere: sum((place) => HAS_PLACE.includes(place.state) && !running(place) && !silent(place)),
+    queuedThere:
+      sum((place) => HAS_PLACE.includes(place.state) && !running(place) && !silent(place)) +
+      bids.filter((bid) => bid.site === record.name && hasPlace(bid)).reduce((total, bid) => total + bid.bids, 0),
     running: sum(running),
     unknown: sum(silent),
   };

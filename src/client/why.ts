@@ -2,7 +2,7 @@ import { mendOf } from '../backends/mend.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
-import { adOf, readNumber, readString } from '../job/values.ts';
+import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { type ConnectionView, connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
@@ -73,7 +73,7 @@ async function choiceOf(
   const because = readString(job.attrs, 'GryphusChoice');
   const unplaced = job.site === '' && job.state === 'idle';
   if (!unplaced && because === undefined) return { details: [] };
-  const { explainChoice, turnedAway } = await import('../broker/explain.ts');
+  const { explainChoice, explainFlood, turnedAway } = await import('../broker/explain.ts');
   const { candidates } = await import('./site-ads.ts');
   const [ad, all, now] = [adOf(job.attrs), await candidates(queue, sites), Math.floor(Date.now() / 1000)];
   const tried = readString(job.attrs, 'GryphusTakenBackFrom');
@@ -82,6 +82,10 @@ async function choiceOf(
     const waits = JOB_STATUS[LIFE[job.state].shows] === JOB_STATUS.idle;
     const others = waits ? turnedAway(ad, all, now) : [];
     return { details: [`The broker chose ${job.site}, ${because}.`, ...earlier, ...others] };
+  }
+  if (readBoolean(job.attrs, 'WantFlood')) {
+    const [bids] = await queue.bids.of([job.id]);
+    return explainFlood(ad, all, bids?.open ?? [], bids?.refused ?? [], now);
   }
   const { summary, details } = explainChoice(ad, all, now);
   return { summary, details: [...earlier, ...details] };

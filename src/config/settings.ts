@@ -45,6 +45,12 @@ export const SETTINGS = {
     'A job whose site the broker chose, and that waits there for so long, is taken back where another site has room.',
   ),
 
+  'broker.flood_sites': entry(
+    integer(1),
+    3,
+    'At so many sites a job with `want_flood = true` is queued at once, at most; the first to start it runs it.',
+  ),
+
   'pool.local_worker': entry(flag, true, 'The pool has a worker on this machine, so that it is never empty.'),
   'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; without it, all.'),
   'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; without it, all.'),

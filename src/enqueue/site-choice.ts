@@ -27,10 +27,14 @@ export class SiteChooser {
         suggestions: ['Run apptainer, podman or docker in the executable itself.'],
       });
     }
-    if (readBoolean(source, 'WantFlood')) {
-      throw new GryphusError('bad-input', 'want_flood = true: a job is not queued at several sites at once.', {
-        suggestions: ['Delete the line: a job that waits too long at one site is taken back and given to another.'],
-      });
+    if (readBoolean(source, 'WantFlood') && (universe !== UNIVERSE.grid || source.get('GridResource') !== undefined)) {
+      throw new GryphusError(
+        'bad-input',
+        'want_flood = true: the job is for one site, and cannot be queued at several.',
+        {
+          suggestions: ['Say `universe = grid`, and leave grid_resource out: the broker finds the sites.'],
+        },
+      );
     }
     switch (universe) {
       case UNIVERSE.local:

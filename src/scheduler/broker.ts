@@ -8,21 +8,24 @@ import type { Candidate, KnownSite } from '../broker/sites.ts';
 import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { BROKER, WANTED_UNTIL } from '../gridmanager/survey.ts';
-import { managerIdentity } from '../job/identity.ts';
 import { formatJobId, parseJobId } from '../job/ids.ts';
-import { adOf, quoted, readNumber, readString } from '../job/values.ts';
+import { adOf, quoted, readNumber } from '../job/values.ts';
 import type { Change, EventEntry, JobRecord, Lease, Queue } from '../queue/api.ts';
 import { UNIVERSE } from '../submit/api.ts';
+import { floodJobs, isFlooded } from './flooding.ts';
+import { managerOf } from './job-manager.ts';
 import type { Listener } from './listener.ts';
 
 export interface BrokerOptions {
   readonly queue: Pick<
     Queue,
-    'kv' | 'totals' | 'get' | 'query' | 'nextJobs' | 'transitionMany' | 'clusters' | 'cluster'
+    'kv' | 'totals' | 'get' | 'query' | 'nextJobs' | 'transitionMany' | 'clusters' | 'cluster' | 'bids'
   >;
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
   /** So long a job may wait at one site, seconds; a job's GryphusMaxWait goes before it. */
   readonly patience: number;
+  /** At so many sites a flooded job (`want_flood`) is queued at once, at most. */
+  readonly floodSites: number;
   readonly log: (message: string, facts?: object) => void;
   readonly now?: () => number;
 }
@@ -36,6 +39,8 @@ const LOOK_BACK_MS = 5_000;
 const LISTEN_MS = 10_000;
 const GONE: ReadonlySet<string> = new Set(['down', 'needs-login', 'refused']);
 
+const COMES: ReadonlySet<string> = new Set(['submitted', 'materialized', 'edited', 'cluster-edited']);
+
 /** The personal resource broker (Condor-G, section 4.4): gives jobs without a site to the site that suits them best. */
 export class Broker implements Listener {
   readonly #options: BrokerOptions;
@@ -45,6 +50,8 @@ export class Broker implements Listener {
   #lookedBackAt = 0;
   /** Unix milliseconds. */
   #listenUntil: number | undefined;
+  /** There are flooded jobs without a start, or there may be. */
+  #mayFlood = true;
 
   constructor(options: BrokerOptions) {
     this.#options = options;
@@ -54,15 +61,19 @@ export class Broker implements Listener {
   async hear(entries: readonly EventEntry[]): Promise<void> {
     const { queue } = this.#options;
     const samples = new Map<string, Sample[]>();
+    const bySite = new Map<string, Sample[]>();
     for (const { event } of entries) {
+      if (COMES.has(event.type) || (event.type === 'transition' && event.to === 'idle')) this.#mayFlood = true;
+      if (event.type === 'bid') {
+        const taken = this.#taker.takeBid(event);
+        if (taken.length > 0) bySite.set(event.site, [...(bySite.get(event.site) ?? []), ...taken]);
+      }
       if (event.type !== 'transition') continue;
       const taken = this.#taker.take(event);
       if (taken.length > 0) samples.set(event.job, [...(samples.get(event.job) ?? []), ...taken]);
     }
     const ids = [...samples.keys()].flatMap((name) => parseJobId(name) ?? []);
-    if (ids.length === 0) return;
-    const bySite = new Map<string, Sample[]>();
-    for (const { id, site } of await queue.get(ids)) {
+    for (const { id, site } of ids.length === 0 ? [] : await queue.get(ids)) {
       if (site === '') continue;
       bySite.set(site, [...(bySite.get(site) ?? []), ...(samples.get(formatJobId(id)) ?? [])]);
     }
@@ -85,9 +96,13 @@ export class Broker implements Listener {
     const sites = known.map((site) => candidateOf(site, now));
     if (managers.length > 0 && this.#shouldListen(known)) return;
     const room = sites.reduce((sum, { load }) => sum + roomFor(load, 1), 0);
-    for (const { manager, jobs } of room > 0 ? managers : []) {
+    const bids = (await queue.bids.places()).reduce((sum, place) => sum + place.bids, 0);
+    // Sites that are full may have flooded jobs in their queues all the same.
+    const wanted = room > 0 || this.#mayFlood;
+    if (wanted) this.#mayFlood = false;
+    for (const { manager, jobs } of wanted ? managers : []) {
       // Most rounds fill a few places; only where the first jobs suit nowhere, those behind them are read.
-      const first = Math.min(MOST, Math.max(500, 2 * room));
+      const first = Math.min(MOST, Math.max(500, 2 * room) + bids);
       const placed = await this.#choose(manager, first, sites, records, lease);
       if (placed === 0 && jobs > first) await this.#choose(manager, MOST, sites, records, lease);
     }
@@ -115,7 +130,12 @@ export class Broker implements Listener {
   ): Promise<number> {
     const now = Math.floor(this.#now() / 1000);
     const jobs = await this.#options.queue.nextJobs({ manager, site: '', state: 'idle', limit });
-    const { choices } = choose(jobs, ({ attrs }) => adOf(attrs), sites, now);
+    const flooded = jobs.filter(isFlooded);
+    if (flooded.length > 0) this.#mayFlood = true;
+    const { queue, floodSites: most } = this.#options;
+    const bidding = await floodJobs(flooded, { queue, sites, records, most, now, lease });
+    const others = flooded.length === 0 ? jobs : jobs.filter((job) => !isFlooded(job));
+    const { choices } = choose(others, ({ attrs }) => adOf(attrs), sites, now);
     const changes = choices.flatMap(({ job, site, because }): Change[] => {
       const record = records.get(site);
       if (record === undefined) return [];
@@ -132,10 +152,10 @@ export class Broker implements Listener {
         },
       ];
     });
-    if (changes.length === 0) return 0;
-    await this.#options.queue.transitionMany(changes, lease);
+    if (changes.length === 0) return bidding;
+    await queue.transitionMany(changes, lease);
     this.#options.log('sites chosen', { jobs: changes.length });
-    return changes.length;
+    return changes.length + bidding;
   }
 
   /** Jobs that the broker placed and that have not started. */
@@ -200,10 +220,4 @@ function changeOf({ job, from }: TakeBack<JobRecord>): Change {
     route: { manager: job.manager, site: '' },
     set: { ...set, GridResource: null, GryphusRoutedAt: null },
   };
-}
-
-/** The GridManager that cares for the job at this site. */
-function managerOf(job: JobRecord, site: SiteRecord): string {
-  const subject = readString(job.attrs, 'x509UserProxySubject');
-  return managerIdentity(readString(job.attrs, 'Owner') ?? '', subject ?? site.credential);
 }

@@ -79,6 +79,7 @@ async function main(): Promise<void> {
     queue,
     loadSites: () => loadSites(paths),
     patience: settings['broker.max_wait'],
+    floodSites: settings['broker.flood_sites'],
     log: (message, facts) => log.info(facts ?? {}, message),
   });
   const scheduler = new Scheduler({

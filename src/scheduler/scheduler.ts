@@ -1,4 +1,5 @@
 import { POOL_SITE } from '../config/sites.ts';
+import type { QueueEvent } from '../job/events.ts';
 import { isEnd, type State, STATES } from '../job/life.ts';
 import { laneOf } from '../gridmanager/lanes.ts';
 import { staying } from '../gridmanager/stay.ts';
@@ -129,9 +130,7 @@ export class Scheduler {
 
   async #afterwards(entries: readonly EventEntry[]): Promise<void> {
     await this.#ended.note(entries);
-    if (
-      entries.some(({ event }) => CHANGES_STAFF.has(event.type) || (event.type === 'transition' && isNews(event.to)))
-    ) {
+    if (entries.some(({ event }) => changesStaff(event))) {
       await this.#staff();
       await this.#place();
     } else if (entries.some(({ event }) => event.type === 'notice' && event.about === 'site-up')) await this.#place();
@@ -185,6 +184,13 @@ export class Scheduler {
 
 const CHANGES_STAFF = new Set(['submitted', 'materialized', 'routed']);
 const LIVE: readonly State[] = STATES.filter((state) => !isEnd(state));
+
+function changesStaff(event: QueueEvent): boolean {
+  if (event.type === 'transition') return isNews(event.to);
+  // A bid that goes makes room; a new one, or one that is not wanted any more, is its manager's work.
+  if (event.type === 'bid') return event.event === 'opened' || event.to === 'withdrawing' || event.to === 'gone';
+  return CHANGES_STAFF.has(event.type);
+}
 
 /** The job came to a state in which somebody must care for it, or it made room for another. */
 function isNews(state: State): boolean {

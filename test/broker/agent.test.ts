@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
 
@@ -98,10 +100,53 @@ describe('a job without grid_resource', { timeout: 120_000 }, () => {
     await agent.ok('rm', String(blocker));
   });
 
-  it('is not queued at several sites at once: want_flood is refused', async () => {
-    agent.file('job.sub', description('true', 'want_flood = true'));
+  it('with want_flood is queued at several sites, runs once where it starts first, and is withdrawn from the others', async () => {
+    const blocker = await agent.submit(
+      description('sleep 300').replace('universe = grid', 'universe = grid\ngrid_resource = batch fork cheap'),
+    );
+    await until('the blocker', async () => ((await agent.ads(blocker))[0]?.['JobStatus'] === 2 ? true : undefined));
+    const ran = agent.file('ran', '');
+    const flooded = 'want_flood = true\nrequirements = TARGET.Name != "local"';
+    // A second blocker, so that the job waits at both and why can be asked.
+    const hold = agent.file('hold', '');
+    const filler = await agent.submit(
+      description(`while [ -e '${hold}' ]; do sleep 0.1; done`, '', 3).replace(
+        'universe = grid',
+        'universe = grid\ngrid_resource = batch fork dear',
+      ),
+    );
+    await until('the fillers', async () => (await agent.ads(filler)).every((ad) => ad['JobStatus'] === 2) || undefined);
+    const cluster = await agent.submit(description(`echo ran >>'${ran}'; echo out`, flooded));
+    const why = await until('two bids that wait', async () => {
+      const said = await agent.ok('why', String(cluster));
+      return said.split('it waits in the queue there').length === 3 ? said : undefined;
+    });
+    expect(why).toMatch(/It is queued at 2 sites, and runs where it starts first: (cheap, dear|dear, cheap)\./);
+    expect(attemptsAt('cheap').some((key) => key.includes(`.${cluster}.`))).toBe(true);
+    expect(await agent.ok('site', 'audit', 'cheap')).not.toContain(`.${cluster}.0.`);
+    rmSync(hold);
+    const [ad] = await ended(cluster);
+    expect(ad).toMatchObject({ GridResource: 'batch fork dear', NumJobStarts: 1, ExitCode: 0 });
+    expect(ad?.['GryphusChoice']).toContain('the first of 2 sites that had a place for it');
+    expect(agent.read('ran')).toBe('ran\n');
+    expect(agent.read('out.0')).toBe('out\n');
+    await until(
+      'the withdrawal at the other',
+      () => attemptsAt('cheap').every((key) => !key.includes(`.${cluster}.`)) || undefined,
+    );
+    await agent.ok('rm', String(blocker));
+  });
+
+  it('with want_flood for one site alone is refused with a sentence', async () => {
+    agent.file('job.sub', description('true', 'want_flood = true\ngrid_resource = batch fork dear'));
     const { code, stderr } = await agent.run(['submit', 'job.sub']);
     expect(code).not.toBe(0);
-    expect(stderr).toContain('want_flood = true: a job is not queued at several sites at once.');
+    expect(stderr).toContain('want_flood = true: the job is for one site, and cannot be queued at several.');
   });
 });
+
+/** The attempts that a site here holds anything of. */
+function attemptsAt(site: string): string[] {
+  const root = join(agent.dir, site, site);
+  return existsSync(root) ? readdirSync(root).flatMap((id) => readdirSync(join(root, id, 'jobs'))) : [];
+}

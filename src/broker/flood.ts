@@ -1,0 +1,61 @@
+import { type ClassAd, groupByKind, Matchmaker, significantAttributes } from '../classad/api.ts';
+import { ALSO, better, cpusOf, suitorsOf } from './choose.ts';
+import { expectedWait, floodRoomFor } from './load.ts';
+import type { Candidate } from './sites.ts';
+
+/** A job that is to be queued at several sites at once. */
+export interface Flooded<J> {
+  readonly job: J;
+  /** Sites where it has a bid. */
+  readonly at: readonly string[];
+  /** Sites that will not have it. */
+  readonly refusedBy: readonly string[];
+}
+
+export interface Flooding<J> {
+  /** New bids. */
+  readonly bids: readonly { readonly job: J; readonly site: string }[];
+  /** Jobs that every site that suits them has refused. */
+  readonly hopeless: readonly J[];
+}
+
+/**
+ * Where each flooded job gets bids: at the sites that would be chosen for it one after the other, until it has `most` of
+ * them. Unlike a chosen site, one that is full now is as good: waiting in its queue is the point. `now`: Unix seconds.
+ */
+export function flood<J>(
+  jobs: readonly Flooded<J>[],
+  adOf: (job: J) => ClassAd,
+  sites: readonly Candidate[],
+  most: number,
+  now: number,
+): Flooding<J> {
+  const ads = new Map(jobs.map((one) => [one, adOf(one.job)]));
+  const of = (one: Flooded<J>): ClassAd => ads.get(one) ?? adOf(one.job);
+  const { left } = significantAttributes(
+    ads.values(),
+    sites.map(({ ad }) => ad),
+  );
+  const matchmaker = new Matchmaker({ now });
+  const given = new Map<string, number>();
+  const bids: { job: J; site: string }[] = [];
+  const hopeless: J[] = [];
+  for (const kind of groupByKind(jobs, of, [...new Set([...left, ...ALSO])].sort())) {
+    const cpus = cpusOf(kind.ad);
+    const suitors = suitorsOf(kind.ad, sites, matchmaker)
+      .map((suitor) => ({ ...suitor, wait: expectedWait(suitor.site.load, cpus) }))
+      .sort(better);
+    for (const { job, at, refusedBy } of kind.members) {
+      const open = suitors.filter(({ site }) => !refusedBy.includes(site.name));
+      if (open.length === 0 && suitors.length > 0 && at.length === 0) hopeless.push(job);
+      const free = open.filter(
+        ({ site }) => !at.includes(site.name) && floodRoomFor(site.load) > (given.get(site.name) ?? 0),
+      );
+      for (const { site } of free.slice(0, Math.max(0, most - at.length))) {
+        given.set(site.name, (given.get(site.name) ?? 0) + 1);
+        bids.push({ job, site: site.name });
+      }
+    }
+  }
+  return { bids, hopeless };
+}

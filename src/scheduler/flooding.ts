@@ -1,0 +1,60 @@
+import { flood } from '../broker/flood.ts';
+import type { Candidate } from '../broker/sites.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import { formatJobId } from '../job/ids.ts';
+import { adOf, quoted, readBoolean } from '../job/values.ts';
+import type { BidStep, Lease, Queue } from '../queue/api.ts';
+import type { JobRecord } from '../queue/api.ts';
+import { managerOf } from './job-manager.ts';
+
+/** HoldReasonCode: the job's grid resource failed. */
+const GRID_FAILED = 37;
+
+export interface FloodOptions {
+  readonly queue: Pick<Queue, 'bids' | 'transitionMany'>;
+  readonly sites: readonly Candidate[];
+  readonly records: ReadonlyMap<string, SiteRecord>;
+  /** At so many sites a job is queued at once, at most. */
+  readonly most: number;
+  /** Unix seconds. */
+  readonly now: number;
+  readonly lease: Lease;
+}
+
+/** `want_flood = true`: the job is to be queued at several sites, and to run where it starts first. */
+export function isFlooded({ attrs }: Pick<JobRecord, 'attrs'>): boolean {
+  return readBoolean(attrs, 'WantFlood') === true;
+}
+
+/** Opens bids for idle jobs without a site, and holds those that no site will have; how many jobs it did something for. */
+export async function floodJobs(jobs: readonly JobRecord[], options: FloodOptions): Promise<number> {
+  const { queue, sites, records, most, now, lease } = options;
+  if (jobs.length === 0) return 0;
+  const known = await queue.bids.of(jobs.map(({ id }) => id));
+  const all = jobs.map((job, i) => ({
+    job,
+    at: known[i]?.open.map(({ site }) => site) ?? [],
+    refusedBy: known[i]?.refused.map(({ site }) => site) ?? [],
+  }));
+  const { bids, hopeless } = flood(all, ({ attrs }) => adOf(attrs), sites, most, now);
+  const steps = bids.flatMap(({ job, site }): BidStep[] => {
+    const record = records.get(site);
+    return record ? [{ id: job.id, event: 'opened', manager: managerOf(job, record), site }] : [];
+  });
+  if (steps.length > 0) await queue.bids.step(steps, lease);
+  const words = new Map(known.map(({ id, refused }) => [formatJobId(id), refused.map((one) => one.words).join(' ')]));
+  await queue.transitionMany(
+    hopeless.map(({ id }) => ({
+      id,
+      event: 'refused',
+      from: 'idle',
+      set: {
+        HoldReason: quoted(`Every site that suits it refused it. ${words.get(formatJobId(id)) ?? ''}`.trim()),
+        HoldReasonCode: String(GRID_FAILED),
+        HoldReasonSubCode: '0',
+      },
+    })),
+    lease,
+  );
+  return new Set([...steps.map(({ id }) => formatJobId(id)), ...hopeless.map(({ id }) => formatJobId(id))]).size;
+}
