@@ -2,6 +2,11 @@
 QUEUE_HEADING=TAG
 PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
 CONDOR_USER=$(id -un)
+# Another Gryphus has the same commands under other names.
+SUBMIT=condor_submit QUEUE=condor_q REMOVE=condor_rm HISTORY=condor_history
+# HTCondor signals a job's first process alone.
+FORWARDED='TERM HUP INT QUIT USR1 USR2 XCPU'
+REMOVED_FOR=RemoveReason
 
 backend_start() { :; }
 backend_version() { bounded 20 condor_version; }
@@ -37,7 +42,7 @@ submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then w
   file=$1 key=$2 n=$3 rows=$4
   shift 4
   {
-    say "arguments = \"$(argument "$BIN/wrapper.sh") $(argument "$ROOT") $key $n 'TERM HUP INT QUIT USR1 USR2 XCPU' \$(ClusterId).\$(ProcId)\""
+    say "arguments = \"$(argument "$BIN/wrapper.sh") $(argument "$ROOT") $key $n '$FORWARDED' \$(ClusterId).\$(ProcId)\""
     # A job's environment is empty but for what it is given.
     say "environment = \"PATH=/usr/local/bin:/usr/bin:/bin HOME=$(argument "$HOME") USER=$(argument "$CONDOR_USER") LOGNAME=$(argument "$CONDOR_USER")\""
     while [ "$1" != -- ]; do say "$1" && shift; done
@@ -45,18 +50,21 @@ submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then w
     say "+GryphusKey = \"gryphus.$key.$n\""
     say "$rows"
   } >|"$file"
-  ID=$(cd / && bounded 60 condor_submit -terse "$@" "$file" </dev/null)
+  # shellcheck disable=SC2086 # a command and its first word
+  ID=$(cd / && bounded 60 $SUBMIT -terse "$@" "$file" </dev/null)
 }
 
 # An empty answer counts when the schedd gives its totals.
 backend_queue() {
-  bounded 30 condor_q -constraint 'regexp("^gryphus[.]", GryphusKey)' -af GryphusKey ClusterId ProcId JobStatus \
+  # shellcheck disable=SC2086 # a command and its first word
+  bounded 30 $QUEUE -constraint 'regexp("^gryphus[.]", GryphusKey)' -af GryphusKey ClusterId ProcId JobStatus \
     NumJobStarts HoldReasonCode RemoteHost 'ifThenElse(JobStatus == 5, HoldReason, LastRejMatchReason)' \
     >|"$T/condor_q" </dev/null || return
   if IFS= read -r line <"$T/condor_q"; then
     case $line in gryphus.*) ;; *) say "$line" && return ;; esac
   else
-    case $(bounded 30 condor_q -totals </dev/null) in *'Total for '*) ;; *) return 1 ;; esac
+    # shellcheck disable=SC2086
+    case $(bounded 30 $QUEUE -totals </dev/null) in *'Total for '*) ;; *) return 1 ;; esac
   fi
   say "$QUEUE_HEADING"
   LC_ALL=C awk 'index($1, "gryphus.") == 1 { tag = $1; id = $2 "." $3; sub(/^[^ ]+ [^ ]+ [^ ]+ /, ""); print tag " " id " " $0 }' "$T/condor_q"
@@ -64,15 +72,16 @@ backend_queue() {
 
 backend_account() { # ids
   wanted=$(for id; do printf '|| (ClusterId == %s && ProcId == %s)' "${id%.*}" "${id#*.}"; done)
-  bounded 60 condor_history -constraint "${wanted#|| }" -limit "$#" -af ClusterId ProcId GryphusKey JobStatus \
-    LastJobStatus ExitBySignal ExitSignal ExitCode RemoveReason </dev/null
+  # shellcheck disable=SC2086
+  bounded 60 $HISTORY -constraint "${wanted#|| }" -limit "$#" -af ClusterId ProcId GryphusKey JobStatus \
+    LastJobStatus ExitBySignal ExitSignal ExitCode "$REMOVED_FOR" </dev/null
 }
 
 # TERM and, after job_max_vacate_time, KILL are the pool's own. A job that is gone by now is no error.
 backend_cancel() { # $1 how, $2 tags
   # shellcheck disable=SC2086 # tags have no blanks
   list=$(printf '%s,' $2)
-  words=$(bounded 60 condor_rm -constraint "stringListMember(GryphusKey, \"${list%,}\")" 2>&1 </dev/null) && return
+  words=$(bounded 60 $REMOVE -constraint "stringListMember(GryphusKey, \"${list%,}\")" 2>&1 </dev/null) && return
   case $words in *"Couldn't find/remove all jobs matching"*) return 0 ;; esac
   say "$words" >&2
   return 1

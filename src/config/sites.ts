@@ -10,14 +10,18 @@ import { entry, readTable, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
 /** The batch systems that a site may run. */
-export const BATCH_SYSTEMS = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor'] as const;
+export const BATCH_SYSTEMS = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor', 'gryphus'] as const;
 /** The pool is a site as well, but none that is configured. */
 export type BatchSystem = (typeof BATCH_SYSTEMS)[number] | 'pool';
 
 /** Every key of `sites/<name>.toml`. Times are seconds, once read. */
 export const SITE_KEYS = {
   url: entry(siteUrl, 'local', '`local`, `ssh://user@host:port`, or a Host of `~/.ssh/config`.'),
-  batch: entry(oneOf(BATCH_SYSTEMS), 'fork', 'What runs jobs there; `fork`: plain processes.'),
+  batch: entry(
+    oneOf(BATCH_SYSTEMS),
+    'fork',
+    'What runs jobs there; `fork`: plain processes, `gryphus`: another Gryphus.',
+  ),
   transport: entry(oneOf(['ssh2', 'openssh']), 'ssh2', 'The built-in ssh client, or the `ssh` program.'),
   prelude: entry(
     text,

@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
-const CLI = join(ROOT, process.env['GRYPHUS_DIST'] ?? 'dist', 'bin/gryphus.js');
+/** The built command line. */
+export const CLI = join(ROOT, process.env['GRYPHUS_DIST'] ?? 'dist', 'bin/gryphus.js');
 
 export interface Ran {
   readonly code: number | null;

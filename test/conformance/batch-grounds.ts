@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobManagerOptions } from '../../src/jobmanager/client.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
+import { CLI, TestAgent } from '../agent/agent.ts';
 import { type FakeBatch, startFake } from '../sites/fake-batch.ts';
 import { type Sge, startSge } from '../sites/sge.ts';
 import type { Slurm } from '../sites/slurm.ts';
@@ -49,6 +50,21 @@ export async function sshBatch<B extends Batch>(
 export const sshSge = (): Promise<BatchGround<Sge>> => sshBatch('sge', () => startSge({ slots: 16 }));
 export const sshPbs = (): Promise<BatchGround<FakeBatch>> =>
   sshBatch('pbs', () => startFake('pbs.sh', ['qsub', 'qstat', 'qdel']));
+
+/** Another Gryphus of the test's own, whose jobs are plain processes, by its built command line. */
+async function startOther(): Promise<Batch> {
+  const agent = new TestAgent();
+  agent.site('local', { url: 'local', batch: 'fork', more: '[limits]\nrunning = 16\n' });
+  const bin = join(agent.dir, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'gryphus'), `#!/bin/sh\nexec ${shellQuote(process.execPath)} ${shellQuote(CLI)} "$@"\n`, {
+    mode: 0o755,
+  });
+  await agent.ok('up');
+  const PATH = `${bin}:${process.env['PATH'] ?? ''}`;
+  return { env: { GRYPHUS_HOME: agent.home, PATH }, stop: () => agent.end() };
+}
+export const sshGryphus = (): Promise<BatchGround<Batch>> => sshBatch('gryphus', startOther);
 
 export const sshTorque = (): Promise<BatchGround<Slurm>> => sshBatch('torque', startTorque);
 

@@ -5,7 +5,7 @@ import { askAtTerminal } from '../ask.ts';
 import { foundLines } from '../show/sites.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
-const BATCH = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor'] as const;
+const BATCH = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor', 'gryphus'] as const;
 
 export class SiteAdd extends GryphusCommand {
   static override summary = 'Add a place that runs jobs.';

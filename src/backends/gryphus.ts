@@ -1,0 +1,109 @@
+import type { AttemptSpec, Refusal } from '../site/contract.ts';
+import { condor } from './condor.ts';
+import type { Account, Backend, QueueEntry } from './contract.ts';
+
+/**
+ * Another Gryphus by its command line (gryphus.sh, condor.sh): the jobs of one agent are jobs in the queue of another,
+ * which has its own ways and rights (Condor-C's idea). Its sites must share the file system of the machine where it is.
+ */
+export const gryphus: Backend = {
+  ...condor,
+  name: 'gryphus',
+  shell: ['gryphus.sh', 'condor.sh'],
+  submitWords,
+  refusalOf,
+  queueEntry,
+  accountOf,
+};
+
+/** Lines of a submit description, `--`, words for the command. */
+function submitWords(spec: AttemptSpec): string[] {
+  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost } = spec.resources;
+  const { queue, project, extraArgs } = spec.batch;
+  const text = (value: string): string => `"${value.replace(/[^\w.@-]/g, '_')}"`;
+  return [
+    'universe = vanilla',
+    'executable = /bin/sh',
+    'transfer_executable = False',
+    'should_transfer_files = NO',
+    'initialdir = /',
+    'notification = Never',
+    `description = ${spec.title.replace(/[^\w .-]/g, '_')}`,
+    `request_cpus = ${Math.max(1, Math.ceil(cpus))}`,
+    ...(memoryMb === undefined ? [] : [`request_memory = ${Math.ceil(memoryMb)}`]),
+    ...(diskKb === undefined ? [] : [`request_disk = ${Math.ceil(diskKb)}`]),
+    ...(gpus ? [`request_gpus = ${gpus}`] : []),
+    ...(wholeHost ? ['+WholeNodes = True'] : []),
+    ...(queue === undefined ? [] : [`+BatchQueue = ${text(queue)}`]),
+    ...(project === undefined ? [] : [`+BatchProject = ${text(project)}`]),
+    ...(walltimeSeconds === undefined ? [] : [`+BatchRuntime = ${Math.max(1, Math.ceil(walltimeSeconds))}`]),
+    `periodic_remove = ${removals(walltimeSeconds).join(' || ')}`,
+    '--',
+    ...extraArgs,
+  ];
+}
+
+/** Plain processes there have no time limit but this; what a site ended is held there, and has been told of here by then. */
+function removals(walltimeSeconds: number | undefined): string[] {
+  const told = `(JobStatus == 5 && NumJobStarts > 0 && ${SITE_ENDED} && time() - EnteredCurrentStatus > 600)`;
+  if (walltimeSeconds === undefined) return [told];
+  const seconds = Math.max(1, Math.ceil(walltimeSeconds)) + GRACE_S;
+  return [told, `(JobStatus == 2 && time() - JobCurrentStartDate > ${seconds})`];
+}
+
+/** Its site, where it has limits, ends a job first and says why; seconds. */
+const GRACE_S = 5;
+
+/** HoldReasonCode of a job that a site ended (src/gridmanager/site-causes.ts there). */
+const CAUSES: Readonly<Record<string, Account['by']>> = {
+  '6': 'cannot-start',
+  '34': 'out-of-memory',
+  '35': 'vanished',
+  '46': 'timeout',
+};
+const SITE_ENDED = `member(HoldReasonCode, {${Object.keys(CAUSES).join(', ')}, 37})`;
+
+function causeOf(code: string, words: string): Account['by'] | undefined {
+  if (code === '35') {
+    if (/preempted/.test(words)) return 'preempted';
+    return /node .*failed|booted/.test(words) ? 'node-fail' : 'vanished';
+  }
+  if (code === '37') return /cancelled at the site/.test(words) ? 'cancelled' : undefined;
+  return CAUSES[code];
+}
+
+/** Exit statuses of ours (src/errors.ts); what may have been submitted is searched for. */
+const NEVER: ReadonlySet<number> = new Set([2, 65, 66, 68, 73, 76, 77, 78]);
+
+function refusalOf(status: number, words: string): Refusal | 'unclear' {
+  const lines = words.split('\n').map((line) => line.replace(/^gryphus: /, '').trim());
+  const message =
+    lines
+      .filter((line) => line !== '')
+      .slice(0, 3)
+      .join('; ') || 'gryphus submit failed without a word';
+  if (status === 127) {
+    return { kind: 'never', code: 'site-refused', message: `gryphus was not found at the site: ${message}` };
+  }
+  return NEVER.has(status) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
+}
+
+/** `STATUS STARTS HOLDCODE HOST WORDS`, as HTCondor's; a job that is removed has still to be stopped. */
+function queueEntry(rest: string): QueueEntry {
+  const [status, , code = '', , ...more] = rest.split(' ');
+  const words = more.join(' ');
+  if (status === '3') return { is: 'unclear', words: 'it is being removed' };
+  const cause = status === '5' ? causeOf(code, words) : undefined;
+  return cause === undefined ? condor.queueEntry(rest) : { is: 'ended', by: cause, words };
+}
+
+/** As HTCondor's history; of a job that was held first `held CODE REASON` in place of the reason of its removal. */
+function accountOf(line: string): Account | undefined {
+  const account = condor.accountOf?.(line);
+  const [, code = '', words = ''] = / held (\d+) (.*)$/.exec(line) ?? [];
+  if (account !== undefined && code === '' && /PeriodicRemove/i.test(line)) {
+    return { ...account, by: 'timeout', words: 'it ran longer than it had asked for' };
+  }
+  const by = causeOf(code, words);
+  return account === undefined || by === undefined ? account : { ...account, by, words };
+}

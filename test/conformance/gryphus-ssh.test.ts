@@ -1,0 +1,6 @@
+import { SLOW } from '../slow.ts';
+import { sshGryphus } from './batch-grounds.ts';
+import { testSite } from './suite.ts';
+
+// Every question is a process of the other command line: an ordinary run has test/agent/to-gryphus-ssh.test.ts.
+testSite({ name: 'another Gryphus over ssh', makeSite: sshGryphus, skip: !SLOW });
