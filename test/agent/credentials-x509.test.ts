@@ -18,7 +18,7 @@ import { loadProxy } from '../../src/credentials/store.ts';
 import { type GridCa, makeGridCa, type Person } from '../sites/grid-ca.ts';
 import { type MyProxySite, startMyProxy } from '../sites/myproxy.ts';
 import { type SmtpSink, startSmtp } from '../sites/smtp.ts';
-import { freePort } from '../sites/sshd.ts';
+import { freePort } from '../sites/ports.ts';
 import { TestAgent, until } from './agent.ts';
 import { findSecrets } from './secret-scan.ts';
 

@@ -6,21 +6,11 @@ import { TestAgent, until } from '../agent/agent.ts';
 import { kill, killMatching } from '../agent/kill.ts';
 import { skipWithoutSlurm } from '../sites/slurm.ts';
 import { attemptsAt, startTarget, type Target } from './sites.ts';
+import { seeded } from '../seeded.ts';
 
 const SEED = Number(process.env['GRYPHUS_SEED'] ?? 20261121);
 const JOBS = Number(process.env['GRYPHUS_CHAOS_JOBS'] ?? 500);
 const CHAOS_MS = Number(process.env['GRYPHUS_CHAOS_MS'] ?? 45_000);
-
-/** Mulberry32: the same seed makes the same sequence of blows. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const skip = skipWithoutSlurm();
 

@@ -6,6 +6,7 @@ import type { CrashPoint } from '../../src/util/crash-point.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
 import { World } from './protocol-world.ts';
 import { CLEAR } from './simulated-site.ts';
+import { seeded } from '../seeded.ts';
 
 /** Where bids pass, and their jobs after one was granted. */
 const POINTS: readonly CrashPoint[] = [
@@ -29,17 +30,6 @@ const POINTS: readonly CrashPoint[] = [
 const SITES = ['second', 'third'];
 /** Scenarios in one run of the tests; thousands find what is rare. */
 const RUNS = Number(process.env['GRYPHUS_RUNS'] ?? 8);
-
-/** Mulberry32. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 describe('a flooded job: one job, several bids, one start', () => {
   let redis: TestRedis;

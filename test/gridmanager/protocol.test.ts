@@ -7,6 +7,7 @@ import type { CrashPoint } from '../../src/util/crash-point.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
 import { World } from './protocol-world.ts';
 import { CLEAR } from './simulated-site.ts';
+import { seeded } from '../seeded.ts';
 
 /** Where jobs pass on their way home, and where they pass when they are removed. */
 const RUN: readonly CrashPoint[] = [
@@ -33,17 +34,6 @@ const REMOVE: readonly CrashPoint[] = ['gm.before-cancel', 'gm.after-cancel', 'g
 const POINTS = [...RUN, ...REMOVE];
 /** Scenarios in one run of the tests; thousands find what is rare. */
 const RUNS = Number(process.env['GRYPHUS_RUNS'] ?? 25);
-
-/** Mulberry32. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 describe('the protocol between a GridManager and a site', () => {
   let redis: TestRedis;

@@ -11,9 +11,9 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { answers, freePort } from './ports.ts';
 
 const PLACE = resolve(import.meta.dirname, '../../node_modules/.cache/proftpd');
 const PACKAGES = [
@@ -91,7 +91,7 @@ export async function startFtpd({ tls }: { readonly tls: boolean }): Promise<Ftp
       stdio: 'ignore',
       env: { ...process.env, LD_LIBRARY_PATH: libraries(place) },
     });
-    if (await answers(child, port)) {
+    if (await comesUp(child, port)) {
       return { port, files, user, password, ca: at('cert.pem'), stop: () => stop(child, dir) };
     }
     await ended(child);
@@ -154,25 +154,9 @@ TLSRenegotiate none
 `;
 }
 
-function freePort(): Promise<number> {
-  return new Promise((done, fail) => {
-    const server = createServer();
-    server.once('error', fail);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => done(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
-
-async function answers(child: ChildProcess, port: number): Promise<boolean> {
+async function comesUp(child: ChildProcess, port: number): Promise<boolean> {
   for (let i = 0; i < 200 && child.exitCode === null; i++) {
-    const open = await new Promise<boolean>((done) => {
-      const socket = connect(port, '127.0.0.1', () => done(true));
-      socket.once('error', () => done(false));
-      socket.once('connect', () => socket.destroy());
-    });
-    if (open) return true;
+    if (await answers(port)) return true;
     await new Promise((done) => setTimeout(done, 50));
   }
   return false;

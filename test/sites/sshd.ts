@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { shellQuote } from '../../src/util/shell-quote.ts';
+import { answers, freePort } from './ports.ts';
 import { descendants } from './ssh-processes.ts';
 import { makeKey, publicKeyOf } from './ssh-keys.ts';
 
@@ -68,15 +68,6 @@ export function sshdMissing(): string | undefined {
 }
 
 /** A TCP port of 127.0.0.1 that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => void server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
 export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
   const missing = sshdMissing();
   if (missing !== undefined) throw new Error(missing);
@@ -234,15 +225,4 @@ async function untilClosed(port: number): Promise<void> {
     if (Date.now() > deadline) throw new Error(`port ${port} is still open`);
     await delay(10);
   }
-}
-
-async function answers(port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }
