@@ -1,17 +1,29 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+/**
+ * The first of `count` ports in a row that were free a moment ago. None is one that the kernel gives to an outgoing
+ * connection (32768 and above): a server that is started again must find its port free.
+ */
+export async function freePorts(count: number): Promise<number> {
+  for (;;) {
+    const first = 10_000 + Math.floor(Math.random() * 22_000);
+    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
+    if (free.every(Boolean)) return first;
+  }
+}
+
+export function freePort(): Promise<number> {
+  return freePorts(1);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  return port;
 }
 
 /** Somebody listens there. */

@@ -13,7 +13,7 @@ import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readPid } from '../../src/util/pid-file.ts';
-import { freePorts } from './slurm.ts';
+import { freePorts } from './ports.ts';
 
 /** A private Grid Engine cell on loopback (qmaster, one execution daemon), of the user who runs the test. */
 export interface Sge {

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readPid } from '../../src/util/pid-file.ts';
+import { freePorts } from './ports.ts';
 import { slurmConf } from './slurm-conf.ts';
 
 export interface SlurmOptions {
@@ -151,23 +151,6 @@ async function until(holds: () => boolean, else_: string | (() => string)): Prom
     if (Date.now() > deadline) throw new Error(typeof else_ === 'string' ? else_ : else_());
     await delay(30);
   }
-}
-
-/** The first of `count` ports in a row that were free a moment ago. */
-export async function freePorts(count: number): Promise<number> {
-  for (;;) {
-    const first = 20_000 + Math.floor(Math.random() * 12_000);
-    const free = await Promise.all(Array.from({ length: count }, (_, i) => isFree(first + i)));
-    if (free.every(Boolean)) return first;
-  }
-}
-
-async function isFree(port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
 }
 
 function isAlive(pid: number): boolean {
