@@ -5,8 +5,10 @@ import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import type { CrashPoint } from '../../src/util/crash-point.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
+import { skipWithoutSge } from '../sites/sge.ts';
 import { skipWithoutSlurm } from '../sites/slurm.ts';
-import { some } from '../slow.ts';
+import { skipWithoutTorque } from '../sites/slurm-torque.ts';
+import { SLOW, some } from '../slow.ts';
 import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sites.ts';
 
 /** Every crash point of our own processes; the type holds the list whole. */
@@ -58,12 +60,26 @@ type Unused =
   | `jm.${'before' | 'after'}-${'take' | 'decide' | 'reconcile'}`;
 
 const JOBS = 3;
-/** An ordinary run walks all points over ssh, and a third of them elsewhere. */
-const KINDS: readonly Kind[] = ['fork, local', 'fork, ssh', 'slurm, ssh'];
+/** An ordinary run walks all points over ssh, every n-th of them elsewhere, and at two kinds none. */
+const EVERY: Readonly<Record<Kind, number>> = {
+  'fork, local': 3,
+  'fork, ssh': 1,
+  'slurm, ssh': 3,
+  'sge, ssh': 24,
+  'pbs, ssh': 1,
+  'torque, ssh': 1,
+};
+const KINDS = Object.keys(EVERY) as Kind[];
+const SKIP: Readonly<Partial<Record<Kind, () => boolean>>> = {
+  'slurm, ssh': skipWithoutSlurm,
+  'sge, ssh': skipWithoutSge,
+  'pbs, ssh': () => !SLOW,
+  'torque, ssh': () => !SLOW || skipWithoutTorque(),
+};
 
 describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
-  const skip = kind === 'slurm, ssh' && skipWithoutSlurm();
-  const pointsOf = <T>(points: readonly T[]): readonly T[] => some(points, kind === 'fork, ssh' ? 1 : 3);
+  const skip = SKIP[kind]?.() === true;
+  const pointsOf = <T>(points: readonly T[]): readonly T[] => some(points, EVERY[kind]);
   let agent: TestAgent;
   let target: Target;
   let crashFile: string;

@@ -1,7 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestAgent } from '../agent/agent.ts';
-import { startSlurm } from '../sites/slurm.ts';
+import { startFake } from '../sites/fake-batch.ts';
+import { startSge } from '../sites/sge.ts';
+import { type Slurm, startSlurm } from '../sites/slurm.ts';
+import { startTorque } from '../sites/slurm-torque.ts';
+import { shellQuote } from '../../src/util/shell-quote.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
 
 /** A kind of site under a whole agent. */
@@ -11,11 +15,11 @@ export interface Target {
   /** The site's directory of ours, above the agents'. */
   readonly siteDir: string;
   readonly sshd?: Sshd;
-  readonly slurm?: Awaited<ReturnType<typeof startSlurm>>;
+  readonly slurm?: Slurm;
   stop(): Promise<void>;
 }
 
-export type Kind = 'fork, local' | 'fork, ssh' | 'slurm, ssh';
+export type Kind = 'fork, local' | 'fork, ssh' | 'slurm, ssh' | 'sge, ssh' | 'torque, ssh' | 'pbs, ssh';
 
 /** More jobs at once than this machine may have cores. */
 const SLOTS = '[limits]\nrunning = 8\n';
@@ -34,27 +38,39 @@ export async function startTarget(kind: Kind, agent: TestAgent): Promise<Target>
     agent.site('there', { url: sshd.url, batch: 'fork', more: SLOTS });
     return { resource: 'batch fork there', siteDir, sshd, stop: () => sshd.stop() };
   }
-  const slurm = await startSlurm({ nodes: 2, cpus: 4 });
-  const prelude = Object.entries(slurm.env)
-    .map(([name, value]) => `export ${name}='${value}'`)
+  const name = kind.split(',')[0] ?? '';
+  const batch = await START[name as keyof typeof START]();
+  const prelude = Object.entries(batch.env)
+    .map(([variable, value]) => `export ${variable}=${shellQuote(value)}`)
     .join('; ');
   agent.site('cluster', {
     url: sshd.url,
-    batch: 'slurm',
+    batch: name,
     prelude,
     more: '[limits]\npoll_min = "1s"\npoll_max = "3s"\n',
   });
   return {
-    resource: 'batch slurm cluster',
+    resource: `batch ${name} cluster`,
     siteDir,
     sshd,
-    slurm,
+    ...(isSlurm(batch) ? { slurm: batch } : {}),
     stop: async () => {
-      await slurm.stop();
+      await batch.stop();
       await sshd.stop();
     },
   };
 }
+
+function isSlurm(batch: { readonly env: Readonly<Record<string, string>> }): batch is Slurm {
+  return 'killCtld' in batch;
+}
+
+const START = {
+  slurm: () => startSlurm({ nodes: 2, cpus: 4 }),
+  sge: () => startSge({ slots: 8 }),
+  torque: startTorque,
+  pbs: () => startFake('pbs.sh', ['qsub', 'qstat', 'qdel']),
+} as const;
 
 /** The attempts that a site holds anything of: empty once all was forgotten. */
 export function attemptsAt(target: Target): string[] {
