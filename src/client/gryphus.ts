@@ -1,8 +1,9 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
+import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
-import { loadAllSites, loadSite, loadSites } from '../config/sites.ts';
+import { loadSite } from '../config/sites.ts';
 import type { Gauge } from '../credentials/gauge.ts';
 import type { Renewed } from '../credentials/renew.ts';
 import { GryphusError } from '../errors.ts';
@@ -53,12 +54,14 @@ export class Gryphus {
   readonly #settings: Settings;
   readonly #queue: Queue;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #starts: boolean;
 
-  private constructor(paths: Paths, settings: Settings, queue: Queue, env: NodeJS.ProcessEnv) {
+  private constructor(paths: Paths, settings: Settings, queue: Queue, env: NodeJS.ProcessEnv, starts: boolean) {
     this.#paths = paths;
     this.#settings = settings;
     this.#queue = queue;
     this.#env = env;
+    this.#starts = starts;
   }
 
   /** Opens the agent of this user (or of `home`), and starts its Scheduler where none runs, unless told not to. */
@@ -75,7 +78,7 @@ export class Gryphus {
       server: settings['redis.server'],
       start: start ? 'if-needed' : 'never',
     });
-    const gryphus = new Gryphus(paths, settings, queue, env);
+    const gryphus = new Gryphus(paths, settings, queue, env, start);
     if (start) await gryphus.#ensureScheduler();
     return gryphus;
   }
@@ -109,7 +112,10 @@ export class Gryphus {
   /** Acknowledged when the jobs are on disk (DESIGN.md, invariant 1). */
   async submit(request: SubmitRequest): Promise<Submitted> {
     const { submitCluster } = await import('../enqueue/enqueue.ts');
-    return submitCluster(this.#queue, request, this.#paths, this.owner);
+    const submitted = await submitCluster(this.#queue, request, this.#paths, this.owner);
+    // It may have ended meanwhile, for want of jobs.
+    if (this.#starts) await this.#ensureScheduler();
+    return submitted;
   }
 
   /** DAGs: submit, look at, steer. */
@@ -164,7 +170,7 @@ export class Gryphus {
   }
 
   async *why(selection: Selection): AsyncGenerator<Why> {
-    const sites = await loadAllSites(this.#paths);
+    const sites = await new SiteBook(this.#paths).allSites();
     for await (const job of selectJobs(this.#queue, selection)) yield whyOf(this.#queue, job, sites);
   }
 
@@ -195,13 +201,14 @@ export class Gryphus {
   }
 
   async sites(): Promise<readonly SiteStatus[]> {
-    return siteStatuses(this.#queue, await loadSites(this.#paths));
+    const book = new SiteBook(this.#paths);
+    return siteStatuses(this.#queue, await book.sites(), book.problems);
   }
 
   /** The sites' ClassAds, as jobs without `grid_resource` are matched with them; those for which `constraint` is true. */
   async siteAds(constraint?: string): Promise<readonly AdText[]> {
     const { siteAds } = await import('./site-ads.ts');
-    return siteAds(this.#queue, await loadSites(this.#paths), constraint);
+    return siteAds(this.#queue, await new SiteBook(this.#paths).sites(), constraint);
   }
 
   /** Goes through a site step by step, and says what to mend. */

@@ -1,7 +1,7 @@
 import { candidateOf, siteAd } from '../broker/site-ad.ts';
 import { knownSites } from '../broker/known-sites.ts';
 import type { Candidate } from '../broker/sites.ts';
-import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
+import { POOL_SITE, SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { Attrs } from '../job/attrs.ts';
 import { compileConstraint } from '../job/values.ts';
 import type { Queue } from '../queue/api.ts';
@@ -20,7 +20,7 @@ export async function siteAds(
 
 /** The sites as the broker sees them: those that jobs can be given to. */
 export async function candidates(queue: Queue, records: ReadonlyMap<string, SiteRecord>): Promise<Candidate[]> {
-  const sites = new Map([...records].filter(([name]) => name !== SCHEDULER_SITE.name));
+  const sites = new Map([...records].filter(([name]) => name !== SCHEDULER_SITE.name && name !== POOL_SITE.name));
   return (await knownSites(queue, sites)).map((site) => candidateOf(site, seconds()));
 }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { SiteRecord } from '../config/sites.ts';
+import type { GryphusError } from '../errors.ts';
 import { HAS_PLACE, hasPlace } from '../gridmanager/lanes.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
 import type { BidPlace, Place, Queue } from '../queue/api.ts';
@@ -19,7 +20,11 @@ export async function connectionOf(queue: Queue, manager: string, site: string):
 }
 
 /** Every configured site, how it answers, and our jobs there. */
-export async function siteStatuses(queue: Queue, records: ReadonlyMap<string, SiteRecord>): Promise<SiteStatus[]> {
+export async function siteStatuses(
+  queue: Queue,
+  records: ReadonlyMap<string, SiteRecord>,
+  problems: ReadonlyMap<string, GryphusError> = new Map(),
+): Promise<SiteStatus[]> {
   const { places } = await queue.totals();
   const bids = await queue.bids.places();
   const views = new Map<string, ConnectionView>();
@@ -29,11 +34,18 @@ export async function siteStatuses(queue: Queue, records: ReadonlyMap<string, Si
     const known = views.get(site);
     if (!known || view.since > known.since) views.set(site, view);
   }
-  return [...records.values()].map((record) => statusOf(record, views.get(record.name), places, bids));
+  const unreadable = [...problems].map(([name, { message }]): SiteStatus => {
+    const view = { connection: 'refused', words: message, since: Date.now() } as const;
+    return statusOf({ name, url: '?', batch: '?' }, view, places, bids);
+  });
+  return [
+    ...[...records.values()].map((record) => statusOf(record, views.get(record.name), places, bids)),
+    ...unreadable,
+  ];
 }
 
 function statusOf(
-  record: SiteRecord,
+  record: Pick<SiteRecord, 'name' | 'url'> & { readonly batch: string },
   view: ConnectionView | undefined,
   places: readonly Place[],
   bids: readonly BidPlace[],

@@ -70,6 +70,12 @@ export const SETTINGS = {
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
   'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),
 
+  'submit.default_disk': entry(
+    size,
+    undefined,
+    "`request_disk` of a job that asks for none; without it, what HTCondor reckons from the job's input files.",
+  ),
+
   'user_log.format': entry(
     someOf(['ISO_DATE', 'LEGACY', 'UTC', 'SUB_SECOND', 'JSON', 'XML']),
     ['ISO_DATE'],

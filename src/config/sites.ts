@@ -131,8 +131,8 @@ export async function loadSites(paths: Paths): Promise<ReadonlyMap<string, SiteR
 }
 
 /** The user's sites, the pool, and that of the scheduler universe. */
-export async function loadAllSites(paths: Paths): Promise<ReadonlyMap<string, SiteRecord>> {
-  return new Map([...(await loadSites(paths)), [POOL_SITE.name, POOL_SITE], [SCHEDULER_SITE.name, SCHEDULER_SITE]]);
+export function withBuiltIn(sites: ReadonlyMap<string, SiteRecord>): ReadonlyMap<string, SiteRecord> {
+  return new Map([...sites, [POOL_SITE.name, POOL_SITE], [SCHEDULER_SITE.name, SCHEDULER_SITE]]);
 }
 
 /** One site; a GryphusError 'site-unknown' where there is none of the name. */

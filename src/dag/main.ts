@@ -49,12 +49,19 @@ async function main(): Promise<number> {
     const owner = settings.owner ?? userInfo().username;
     const root = process.cwd();
     const journal = new FileJournal(place.journal);
+    const enqueuer = await openEnqueuer(queue, paths, owner);
+    const { defaults } = enqueuer;
     const world = new QueueWorld({
-      enqueuer: await openEnqueuer(queue, paths, owner),
+      enqueuer,
       dagmanId: attempt.cluster,
       batchName,
       journal,
-      nodes: { root, owner, subdag: (file, directory, request) => subdagDescription(run, file, directory, request) },
+      nodes: {
+        root,
+        owner,
+        defaults,
+        subdag: (file, directory, request) => subdagDescription(run, file, directory, request),
+      },
       env: process.env,
     });
     watch(queue, attempt.cluster, world, dirname(paths.stateDir));

@@ -12,6 +12,8 @@ export interface NodeContext {
   /** The DAG manager's directory, absolute. */
   readonly root: string;
   readonly owner: string;
+  /** What a description says that does not say it itself: `name=value`. */
+  readonly defaults?: readonly string[];
   /** The description of the manager of a sub-DAG; `directory` is absolute. */
   readonly subdag: (file: string, directory: string, request: NodeSubmit) => string;
 }
@@ -37,6 +39,7 @@ export function nodeCluster(request: NodeSubmit, context: NodeContext): NodeClus
         append: request.after.map(([name, value]) => `${name} = ${value}`),
       },
       context.owner,
+      { defaults: context.defaults ?? [] },
     );
     if (request.oneJob && cluster.total > 1) return { failed: 'Submit generated multiple job procs', again: false };
     return { cluster, attributes: attributesOf(request) };

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
-import { loadSettings } from '../config/settings.ts';
-import { loadSites } from '../config/sites.ts';
+import { SiteBook } from '../config/follow.ts';
+import { loadSettings, type Settings } from '../config/settings.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { managerIdentity } from '../job/identity.ts';
@@ -21,11 +21,27 @@ export interface Enqueuer {
   readonly queue: Queue;
   readonly chooser: SiteChooser;
   readonly owner: string;
+  /** What a description says that does not say it itself: `name=value`. */
+  readonly defaults: readonly string[];
 }
 
 export async function openEnqueuer(queue: Queue, paths: Paths, owner: string): Promise<Enqueuer> {
   const settings = await loadSettings(paths);
-  return { queue, owner, chooser: new SiteChooser(await loadSites(paths), settings['submit.default_site']) };
+  const book = new SiteBook(paths);
+  const chooser = new SiteChooser(await book.sites(), settings['submit.default_site'], book.problems);
+  return { queue, owner, chooser, defaults: requestDefaults(settings) };
+}
+
+/** What jobs ask for that ask for nothing, where the settings say something else than HTCondor does. */
+function requestDefaults(settings: Settings): string[] {
+  const cpus = settings['submit.default_cpus'];
+  const memory = settings['submit.default_memory'];
+  const disk = settings['submit.default_disk'];
+  return [
+    ...(cpus === 1 ? [] : [`request_cpus=${cpus}`]),
+    ...(memory === 128 * 2 ** 20 ? [] : [`request_memory=${Math.ceil(memory / 2 ** 20)}M`]),
+    ...(disk === undefined ? [] : [`request_disk=${Math.ceil(disk / 2 ** 10)}K`]),
+  ];
 }
 
 /** Reads the description and puts its jobs into the queue; resolves when they are on disk. */
@@ -36,7 +52,7 @@ export async function submitCluster(
   owner: string,
 ): Promise<Submitted> {
   const enqueuer = await openEnqueuer(queue, paths, owner);
-  return enqueue(enqueuer, parseRequest(request, owner));
+  return enqueue(enqueuer, parseRequest(request, owner, { defaults: enqueuer.defaults }));
 }
 
 /** Puts a cluster into the queue, each job with its site. `more`: attributes that win over the description's. */
@@ -82,13 +98,20 @@ export async function enqueue(
 export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryRun> {
   const { userInfo } = await import('node:os');
   const settings = await loadSettings(paths);
-  const cluster = parseRequest(request, settings.owner ?? userInfo().username, true);
+  const cluster = parseRequest(request, settings.owner ?? userInfo().username, {
+    dryRun: true,
+    defaults: requestDefaults(settings),
+  });
   // As condor_submit: what will be made late is not made by a dry run.
   return { warnings: cluster.warnings, ads: cluster.late ? [] : fullAds(cluster), total: cluster.total };
 }
 
 /** The cluster that a description makes on this machine now. */
-export function parseRequest(request: SubmitRequest, owner: string, dryRun = false): Cluster {
+export function parseRequest(
+  request: SubmitRequest,
+  owner: string,
+  { dryRun = false, defaults = [] }: { readonly dryRun?: boolean; readonly defaults?: readonly string[] } = {},
+): Cluster {
   const domain = hostname();
   return parseSubmit({
     text: request.text,
@@ -99,7 +122,7 @@ export function parseRequest(request: SubmitRequest, owner: string, dryRun = fal
     owner,
     now: Math.floor(Date.now() / 1000),
     machine: { uidDomain: domain, fileSystemDomain: domain },
-    ...(request.assign === undefined ? {} : { assignments: request.assign }),
+    assignments: [...defaults, ...(request.assign ?? [])],
     ...(request.append === undefined ? {} : { appends: request.append }),
     ...(request.queue === undefined ? {} : { queueArgs: request.queue }),
     ...(request.batchName === undefined ? {} : { batchName: request.batchName }),

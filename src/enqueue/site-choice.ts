@@ -12,9 +12,16 @@ const THE_BROKERS: Destination = { name: '', credential: undefined };
 export class SiteChooser {
   readonly #sites: ReadonlyMap<string, SiteRecord>;
   readonly #defaultSite: string;
+  readonly #problems: ReadonlyMap<string, GryphusError>;
 
-  constructor(sites: ReadonlyMap<string, SiteRecord>, defaultSite: string) {
+  /** `problems`: of sites that are left out, since their files could not be read. */
+  constructor(
+    sites: ReadonlyMap<string, SiteRecord>,
+    defaultSite: string,
+    problems: ReadonlyMap<string, GryphusError> = new Map(),
+  ) {
     this.#sites = sites;
+    this.#problems = problems;
     this.#defaultSite = defaultSite;
   }
 
@@ -92,6 +99,8 @@ export class SiteChooser {
     if (name === POOL_SITE.name) return POOL_SITE;
     const site = this.#sites.get(name);
     if (site) return site;
+    const problem = this.#problems.get(name);
+    if (problem) throw problem;
     throw new GryphusError('site-unknown', `There is no site '${name}'.`, {
       suggestions: [
         `gryphus site add ${name} ssh://user@host --batch slurm`,

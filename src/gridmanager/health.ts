@@ -1,5 +1,5 @@
 import { GryphusError, type Retry } from '../errors.ts';
-import { backOff } from './pacing.ts';
+import { backOff, type RetryLimits } from './pacing.ts';
 
 export type Connection = 'unused' | 'up' | 'down' | 'needs-login' | 'refused';
 
@@ -10,8 +10,8 @@ export interface HealthView {
   readonly since: number;
 }
 
-/** Sites that want a person are asked again only so often, unless somebody logs in. */
-const PERSON_MS = 300_000;
+/** Sites that want a person are asked again no more often, unless somebody logs in. */
+const PERSON_MS = 60_000;
 
 /** How it goes with one site: what the last exchange gave, and from when on the next may be tried. */
 export class SiteHealth {
@@ -21,8 +21,11 @@ export class SiteHealth {
   #failures = 0;
   #notBefore = 0;
 
-  constructor(now: number) {
+  readonly #limits: () => RetryLimits;
+
+  constructor(now: number, limits: () => RetryLimits) {
     this.#since = now;
+    this.#limits = limits;
   }
 
   get view(): HealthView {
@@ -35,7 +38,8 @@ export class SiteHealth {
 
   /** Milliseconds to leave the site alone. A clock that jumped back must not prolong it. */
   waitMs(now: number): number {
-    return Math.min(PERSON_MS, Math.max(0, this.#notBefore - now));
+    const longest = Math.max(PERSON_MS, this.#limits().max * 1.125);
+    return Math.min(longest, Math.max(0, this.#notBefore - now));
   }
 
   /** True when this is news. */
@@ -48,8 +52,8 @@ export class SiteHealth {
   /** True when this is news. */
   bad(error: GryphusError, now: number, random: number): boolean {
     this.#failures += 1;
-    const wait = backOff(this.#failures, random);
-    this.#notBefore = now + (needsPerson(error.retry) ? Math.max(wait, 60_000) : wait);
+    const wait = backOff(this.#failures, random, this.#limits());
+    this.#notBefore = now + (needsPerson(error.retry) ? Math.max(wait, PERSON_MS) : wait);
     return this.#become(connectionAfter(error), error.message, now);
   }
 

@@ -1,19 +1,19 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadCredentials, watchConfig } from '../config/credentials.ts';
+import { followSettings, SiteBook } from '../config/follow.ts';
 import { loadPaths } from '../config/paths.ts';
-import { loadSettings } from '../config/settings.ts';
-import { loadAllSites } from '../config/sites.ts';
+import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/places.ts';
 import { openPoolSite } from '../pool/pool-site.ts';
 import { openQueue } from '../queue/api.ts';
-import { CredentialGate } from './credential-gate.ts';
+import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { deskPath } from './desk-path.ts';
 import { LoginDesk } from './login-desk.ts';
 import { GridManager } from './manager.ts';
-import { openSite } from './open-site.ts';
+import { openSite, siteCares } from './open-site.ts';
 import { urlAccess } from './url-access.ts';
 
 /** A manager without work stays for so long, in case more comes. */
@@ -22,12 +22,18 @@ const LINGER_MS = 20_000;
 /** The GridManager's process: its one argument is the identity that it serves. */
 async function main(identity: string): Promise<void> {
   const paths = loadPaths();
-  const settings = await loadSettings(paths);
+  const { settings, close: closeSettings } = await followSettings(paths, {
+    changed: (now) => {
+      log.level = now['log.level'];
+    },
+    wrong: (message) => log.warn(message),
+  });
   const log = openLog(
     join(paths.logDir, `gridmanager-${identity}.log`),
     settings['log.level'],
     settings['log.max_size'],
   );
+  const sites = new SiteBook(paths, (message) => log.warn(message));
   const queue = await openQueue({
     stateDir: paths.stateDir,
     socketDir: paths.socketDir,
@@ -41,12 +47,19 @@ async function main(identity: string): Promise<void> {
     identity,
     queue,
     spoolDir: paths.spoolDir,
-    loadSites: () => loadAllSites(paths),
+    loadSites: () => sites.allSites(),
+    problem: (name) => sites.problem(name),
     openSite: async (record) =>
       record.batch === 'pool'
         ? openPoolSite({ name: record.name, socket: poolPlaces(paths).clientSocket, client: identity })
-        : openSite(record, { agent: queue.agent, prompt: desk.promptFor(record.name), paths }),
-    gate: new CredentialGate({ load: () => loadCredentials(paths), limits: watchConfig(settings), now: Date.now }),
+        : openSite(record, {
+            agent: queue.agent,
+            prompt: desk.promptFor(record.name),
+            paths,
+            cares: siteCares(settings),
+          }),
+    retry: () => ({ min: settings['gridmanager.retry_min'] * 1000, max: settings['gridmanager.retry_max'] * 1000 }),
+    gate: new CredentialGate({ load: () => loadCredentials(paths), limits: gateLimits(settings), now: Date.now }),
     urls: urlAccess(paths, settings),
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),
@@ -63,9 +76,22 @@ async function main(identity: string): Promise<void> {
     log.error({ err: error }, 'ended');
     throw error;
   } finally {
+    closeSettings();
     await desk.close();
     await queue.close();
   }
+}
+
+/** As the settings have them now. */
+function gateLimits(settings: Settings): GateOptions['limits'] {
+  return {
+    get holdBefore() {
+      return watchConfig(settings).holdBefore;
+    },
+    get skew() {
+      return watchConfig(settings).skew;
+    },
+  };
 }
 
 const identity = process.argv[2];

@@ -11,7 +11,8 @@ import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import type { HealthView } from './health.ts';
 import { HAS_PLACE, hasPlace, type Lane, LANES, lanesWanted } from './lanes.ts';
-import { SiteProxies } from './proxies.ts';
+import { OpenSites, type SiteShare } from './open-sites.ts';
+import type { RetryLimits } from './pacing.ts';
 import { isAboutTheSite, SiteAgent } from './site-agent.ts';
 import { staying } from './stay.ts';
 import { BROKER, WANTED_UNTIL } from './survey.ts';
@@ -25,7 +26,11 @@ export interface ManagerOptions {
   readonly spoolDir: string;
   /** The sites as configured now; asked again when a job names one that is not known. */
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
+  /** Why the file of a site that is not among them could not be read. */
+  readonly problem: (name: string) => GryphusError | undefined;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
+  /** How long a site is left alone that did not answer, as it is set now. */
+  readonly retry: () => RetryLimits;
   readonly gate: CredentialGate;
   /** How inputs and outputs that are URLs are reached. */
   readonly urls: UrlAccess;
@@ -34,11 +39,6 @@ export interface ManagerOptions {
   readonly log: (message: string, facts?: object) => void;
   readonly now?: () => number;
   readonly random?: () => number;
-}
-
-interface OpenSite {
-  readonly agent: SiteAgent;
-  readonly site: Site;
 }
 
 const LEASE_MS = 15_000;
@@ -56,7 +56,7 @@ const LOOK_AROUND_MS = 30_000;
  */
 export class GridManager {
   readonly #options: ManagerOptions;
-  readonly #sites = new Map<string, Promise<OpenSite>>();
+  readonly #sites: OpenSites;
   /** Sites that could not be opened, and why: each is told of once. */
   readonly #unopenable = new Map<string, string>();
   readonly #blobs = new BlobIndex();
@@ -81,6 +81,13 @@ export class GridManager {
       inputs: new UrlInputs(join(options.spoolDir, '.urls', options.identity), options.urls, () => this.#now()),
       outputs: new UrlOutputs(options.urls, () => this.#now()),
     };
+    this.#sites = new OpenSites({
+      loadSites: options.loadSites,
+      problem: options.problem,
+      openSite: options.openSite,
+      agentFor: (record, site, share) => this.#agentFor(record, site, share),
+      now: () => this.#now(),
+    });
     this.#work = options.queue.work(`gm-${options.identity}`);
     this.#busyAt = this.#now();
   }
@@ -117,14 +124,14 @@ export class GridManager {
 
   /** Somebody logged in to the site. */
   async encourage(site: string): Promise<void> {
-    (await this.#siteOf(site)).agent.encourage();
+    await this.#sites.use(site, async ({ agent }) => agent.encourage());
     for (const lane of LANES) await this.#wake(site, lane);
   }
 
   /** The open site, for a log-in; one that comes before the work has begun waits for it. */
   async site(name: string): Promise<Site> {
     await this.#begun.promise;
-    return (await this.#siteOf(name)).site;
+    return this.#sites.use(name, async ({ site }) => site);
   }
 
   #handlers(): Record<Lane, (item: { readonly id: string }) => Promise<{ againInMs: number } | undefined>> {
@@ -144,38 +151,36 @@ export class GridManager {
   async #round(name: string, lane: Lane): Promise<number | undefined> {
     if (this.#stop.signal.aborted) return undefined;
     this.#busyAt = this.#now();
-    const open = await this.#siteOf(name).catch((thrown: unknown) => this.#unopened(name, thrown));
-    if (!open) return UNOPENED_MS;
-    const again = await open.agent.round(lane);
+    let opened = false;
+    let again: number | undefined;
+    try {
+      again = await this.#sites.use(name, ({ agent }) => {
+        opened = true;
+        return agent.round(lane);
+      });
+    } catch (thrown) {
+      if (opened) throw thrown;
+      await this.#unopened(name, thrown);
+      return UNOPENED_MS;
+    }
     this.#busyAt = this.#now();
     if (lane !== 'watch' || again === undefined) return again;
     return (await this.#hasWork(name, 'watch')) ? again : undefined;
   }
 
   /** A site that cannot be opened (it is not configured any more, say) is told of, and the other sites go on. */
-  async #unopened(name: string, thrown: unknown): Promise<undefined> {
+  async #unopened(name: string, thrown: unknown): Promise<void> {
     if (!isAboutTheSite(thrown)) throw thrown;
     if (this.#unopenable.get(name) === thrown.message) return;
     this.#unopenable.set(name, thrown.message);
     await this.#tell(name, { connection: 'refused', words: thrown.message, since: this.#now() });
   }
 
-  #siteOf(name: string): Promise<OpenSite> {
-    const known = this.#sites.get(name);
-    if (known) return known;
-    const opening = this.#open(name);
-    this.#sites.set(name, opening);
-    // A site that is not configured now may be when it is asked for again.
-    opening.catch(() => this.#sites.delete(name));
-    return opening;
-  }
-
-  async #open(name: string): Promise<OpenSite> {
-    const record = (await this.#options.loadSites()).get(name);
+  #agentFor(record: SiteRecord, site: Site, share: SiteShare): SiteAgent {
+    const { name } = record;
     const lease = this.#lease;
-    if (!record || !lease) throw new GryphusError('site-unknown', `There is no site '${name}'.`);
-    const site = await this.#options.openSite(record);
-    const agent = new SiteAgent(
+    if (!lease) throw new Error('The work at a site begins with the lease.');
+    return new SiteAgent(
       {
         agent: this.#options.queue.agent,
         manager: this.#options.identity,
@@ -186,9 +191,8 @@ export class GridManager {
         blobs: this.#blobs,
         spool: this.#spool,
         gate: this.#options.gate,
-        proxies: new SiteProxies(),
         urls: this.#urls,
-        underway: new Set(),
+        ...share,
         now: () => this.#now(),
         wake: (lane) => void this.#guard(this.#wake(name, lane)),
         isFollowed: () => this.#isFollowed(),
@@ -197,10 +201,10 @@ export class GridManager {
         placed: () => this.#placed(name),
         surveyWanted: () => this.#surveyWanted(),
         random: this.#options.random ?? Math.random,
+        retry: this.#options.retry,
         onHealth: (view, at) => this.#tell(at, view),
       },
     );
-    return { agent, site };
   }
 
   /** A site that came or went: the state for all who ask, and a notice for those who listen. */
@@ -285,8 +289,9 @@ export class GridManager {
 
   /** A credential is fresh: who was refused tries at once, and the copies at the sites are made anew. */
   async #renewed(site: string | undefined): Promise<void> {
-    for (const name of site === undefined ? this.#sites.keys() : [site])
-      if (this.#sites.has(name)) await this.encourage(name).catch((thrown: unknown) => this.#fail(thrown));
+    for (const name of this.#sites.names)
+      if (site === undefined || name === site)
+        await this.encourage(name).catch((thrown: unknown) => this.#fail(thrown));
   }
 
   async #renew(): Promise<void> {
@@ -329,8 +334,7 @@ export class GridManager {
     this.#urls.outputs.close();
     await this.#urls.inputs.close();
     await this.#worker?.close();
-    const open = await Promise.allSettled(this.#sites.values());
-    await Promise.allSettled(open.flatMap((one) => (one.status === 'fulfilled' ? [one.value.site.close()] : [])));
+    await this.#sites.close();
     await this.#work.close();
     if (this.#lease) await this.#options.queue.releaseLease(this.#lease).catch(() => undefined);
   }

@@ -1,8 +1,9 @@
 import { identityFilesOf } from '../config/credential-needs.ts';
 import { loadCredentials } from '../config/credentials.ts';
 import type { Paths } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
 import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
-import { type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
+import { type JobManagerOptions, type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
 import type { Transport } from '../transport/contract.ts';
 import { openTransport } from '../transport/open-transport.ts';
 import type { Prompt } from '../transport/prompt.ts';
@@ -11,6 +12,8 @@ export interface OpenSiteOptions {
   /** The agent's id: whose directory it is at the site. */
   readonly agent: string;
   readonly prompt: Prompt;
+  /** How long the site keeps what nobody needs; the JobManager's own limits without it. */
+  readonly cares?: SiteCares;
   /** Where credentials are described: a site's own key stands in place of those of the ssh configuration. */
   readonly paths: Pick<Paths, 'configDir'>;
 }
@@ -28,8 +31,24 @@ export async function transportTo(
   });
 }
 
+export type SiteCares = Required<Pick<JobManagerOptions, 'commitWithin' | 'cacheFor' | 'cacheSize'>>;
+
+/** What a site sweeps, as the settings have it now. */
+export function siteCares(
+  settings: Pick<Settings, 'gridmanager.commit_timeout' | 'cache.site_keep_for' | 'cache.site_size'>,
+): SiteCares {
+  return {
+    commitWithin: settings['gridmanager.commit_timeout'],
+    cacheFor: settings['cache.site_keep_for'],
+    cacheSize: settings['cache.site_size'],
+  };
+}
+
 /** The configured site as the life of a job knows it; closing it closes its connection. */
-export async function openSite(record: SiteRecord, { agent, prompt, paths }: OpenSiteOptions): Promise<JobManagerSite> {
+export async function openSite(
+  record: SiteRecord,
+  { agent, prompt, paths, cares }: OpenSiteOptions,
+): Promise<JobManagerSite> {
   const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({
     name: record.name,
@@ -47,6 +66,7 @@ export async function openSite(record: SiteRecord, { agent, prompt, paths }: Ope
       ...(record.batch === 'fork'
         ? {}
         : { lookMin: record.limits.pollMin * 1000, lookMax: record.limits.pollMax * 1000 }),
+      ...cares,
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),
     },
   });

@@ -20,9 +20,15 @@ export function nextPoll(
   return Math.min(manners.pollMaxMs, Math.max(manners.pollMinMs, Math.round(previousMs * 1.5)));
 }
 
-/** How long to leave a failing site alone: 1 s, doubled each time up to five minutes, with a quarter of jitter. */
-export function backOff(failures: number, random: number): number {
-  const base = Math.min(300_000, 1000 * 2 ** Math.min(failures - 1, 20));
+/** Milliseconds. */
+export interface RetryLimits {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** How long to leave a failing site alone: `min`, doubled each time up to `max`, with a quarter of jitter. */
+export function backOff(failures: number, random: number, { min, max }: RetryLimits): number {
+  const base = Math.min(max, min * 2 ** Math.min(failures - 1, 30));
   return Math.round(base * (0.875 + random / 4));
 }
 

@@ -3,7 +3,7 @@ import type { Again, SiteContext } from './context.ts';
 import { cancelRound } from './cancel-lane.ts';
 import { SiteHealth, type HealthView } from './health.ts';
 import type { Lane } from './lanes.ts';
-import { SubmitBudget } from './pacing.ts';
+import { type RetryLimits, SubmitBudget } from './pacing.ts';
 import { resultsRound } from './results-lane.ts';
 import { submitRound } from './submit-lane.ts';
 import { type SurveyState, surveyRound } from './survey.ts';
@@ -18,6 +18,8 @@ export interface SiteAgentOptions {
   /** A broker looks for sites now. */
   readonly surveyWanted: () => Promise<boolean>;
   readonly random: () => number;
+  /** How long the site is left alone after it did not answer, as it is set now. */
+  readonly retry: () => RetryLimits;
   /** The site's health changed; told once for each change. */
   readonly onHealth: (view: HealthView, site: string) => Promise<void>;
 }
@@ -35,7 +37,7 @@ export class SiteAgent {
   constructor(ctx: SiteContext, options: SiteAgentOptions) {
     this.#ctx = ctx;
     this.#options = options;
-    this.#health = new SiteHealth(ctx.now());
+    this.#health = new SiteHealth(ctx.now(), options.retry);
     this.#budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
     this.#watch = freshWatch(ctx);
     this.#survey = { at: 0, wanted: options.surveyWanted };

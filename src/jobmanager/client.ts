@@ -49,6 +49,8 @@ export interface JobManagerOptions {
   /** Seconds that a prepared attempt waits for its commit (default an hour), and unused content stays (a day). */
   readonly commitWithin?: number;
   readonly cacheFor?: number;
+  /** Bytes of unused content that may stay; beyond it the oldest goes. Default: no limit. */
+  readonly cacheSize?: number;
   /** The shell that runs the JobManager there, default `sh`. */
   readonly shell?: string;
   /** Milliseconds from TERM to KILL, default 10,000. */
@@ -223,8 +225,9 @@ class ShellSite implements JobManagerSite {
     const { session, now } = this.#site;
     if (now() - this.#sweptAt < SWEEP_EVERY) return;
     this.#sweptAt = now();
-    const { commitWithin = 3600, cacheFor = 86_400 } = this.#options;
-    await session.exchange('sweep', [''], [commitWithin, cacheFor], 600_000);
+    const { commitWithin = 3600, cacheFor = 86_400, cacheSize } = this.#options;
+    const cacheKb = cacheSize === undefined ? '-' : Math.floor(cacheSize / 1024);
+    await session.exchange('sweep', [''], [commitWithin, cacheFor, cacheKb], 600_000);
   }
 }
 

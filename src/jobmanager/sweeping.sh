@@ -1,14 +1,15 @@
 # Gryphus: what nobody needs any more, and what there is. Part of jobmanager.sh.
 
-# $2, $3: seconds that a prepared attempt waits for its commit, and that content stays in the cache unused.
+# $2, $3: seconds that a prepared attempt waits for its commit, and that content stays in the cache unused; $4: KB of unused
+# content that may stay, or `-`.
 # Answers `swept KEY`; `uncached COUNT`.
 do_sweep() {
   head -c "$1" >/dev/null
   set +f
-  set -- "$2" "$3" trash/* tmp/*
+  set -- "$2" "$3" "$4" trash/* tmp/*
   set -f
-  ttl=$1 keep=$2
-  shift 2
+  ttl=$1 keep=$2 most=$3
+  shift 3
   for dir; do
     case $dir in
       "$T" | */\*) continue ;;
@@ -23,7 +24,7 @@ do_sweep() {
   done
   sweep_uncommitted "$ttl"
   sweep_groups
-  sweep_cache "$keep"
+  sweep_cache "$keep" "$most"
   sweep_proxies
 }
 
@@ -42,18 +43,16 @@ sweep_uncommitted() { # $1 seconds
   done
 }
 
-# Content is deleted that was there, unused, at the last such sweep, no less than $1 seconds ago.
+# Content is deleted that was there, unused, at the last such sweep, no less than $1 seconds ago. Of what was unused at the
+# last sweep of any age, no more than $2 KB (`-`: any amount) is left, the oldest going first.
 sweep_cache() {
+  [ "$2" = - ] || sweep_surplus "$2"
   last=0
   [ -f cache-swept ] && read -r last <cache-swept
   [ "$(date +%s)" -ge $((last + $1)) ] || return 0
   if [ "$last" -gt 0 ]; then
-    set +f
-    set -- jobs/*/spec
-    set -f
-    used=
     # What is used must be known for certain before anything is deleted.
-    [ ! -e "$1" ] || used=$(find jobs -name spec -type f -exec awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' {} +) || return 0
+    used=$(used_content) || return 0
     count=0
     # shellcheck disable=SC2044 # hashes have no blanks
     for file in $(find cache -type f ! -newer cache-swept 2>/dev/null); do
@@ -63,6 +62,30 @@ sweep_cache() {
     say "uncached $count"
   fi
   date +%s >|cache-swept
+}
+
+sweep_surplus() { # $1 KB
+  [ "$(du -sk cache | LC_ALL=C awk '{ print $1 }')" -gt "$1" ] || return 0
+  used=$(used_content) || return 0
+  left=$1 count=0
+  # What came within the last hour may be on its way to a job whose spec is not written yet.
+  # shellcheck disable=SC2012,SC2044 # hashes have no odd bytes
+  for file in $(find cache -type f -mmin +60 -exec ls -td {} + 2>/dev/null); do
+    sha=${file#cache/} && sha=${sha%%.*}
+    case " $used" in *" $sha "*) continue ;; esac
+    kb=$(du -k "$file" | LC_ALL=C awk '{ print $1 }')
+    if [ "$kb" -le "$left" ]; then left=$((left - kb)); else left=0 && rm -f "$file" && count=$((count + 1)); fi
+  done
+  say "uncached $count"
+}
+
+# The content that attempts name; fails where that is not known for certain.
+used_content() {
+  set +f
+  set -- jobs/*/spec
+  set -f
+  [ -e "$1" ] || return 0
+  find jobs -name spec -type f -exec awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' {} +
 }
 
 # All that the site holds under our name: `job` lines as in a poll, `queued TAG ID REST`, `content COUNT KB`.

@@ -261,6 +261,8 @@ export interface History {
     readonly where?: (job: HistoryRecord) => boolean;
     readonly limit?: number;
   }): AsyncIterable<HistoryRecord>;
+  /** Forgets the oldest jobs beyond the newest `jobs` (a file at a time, so a few more stay), and those that left the queue more than `seconds` ago. */
+  prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void>;
 }
 
 export type Materialized =

@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 
 /** One job's line in a history file. */
 export interface HistoryEntry {
@@ -42,6 +52,17 @@ export class HistoryFile {
   /** Bytes; 0 where there is none. */
   size(): number {
     return this.#reading(this.path, (fd) => fstatSync(fd).size) ?? 0;
+  }
+
+  /** Jobs in it, as far as they are indexed. */
+  count(): number {
+    return Math.floor((this.#reading(this.#index, (fd) => fstatSync(fd).size) ?? 0) / RECORD);
+  }
+
+  /** With its index. */
+  delete(): void {
+    rmSync(this.path, { force: true });
+    rmSync(this.#index, { force: true });
   }
 
   line(offset: number, length: number): string {

@@ -13,13 +13,17 @@ import type { Room } from './room.ts';
 
 /** Jobs that go in one write. */
 const CHUNK = 500;
-const NAME = /^\d{4}-\d{2}\.jsonl$/;
+/** `2026-11.jsonl`, then `2026-11-0002.jsonl` and so on: a name never comes again, since clusters remember where their ad is. */
+const NAME = /^(\d{4}-\d{2})(?:-(\d{4,}))?\.jsonl$/;
+/** Jobs in one file, at most so many and those of its last write. */
+const IN_A_FILE = 10_000;
 
-/** One file a month. A job is on disk there before it leaves the queue, and is written there once, whatever crashes between. */
+/** One file or more a month. A job is on disk there before it leaves the queue, and is written there once, whatever crashes between. */
 export class History implements Reading {
   readonly #room: Room;
   readonly #dir: string;
   #turn: Promise<unknown> = Promise.resolve();
+  #inAFile = IN_A_FILE;
 
   constructor(room: Room, stateDir: string) {
     this.#room = room;
@@ -37,9 +41,7 @@ export class History implements Reading {
     const ids = query.ids && new Set(query.ids.map(formatJobId));
     const clusters = query.clusters && new Set(query.clusters);
     let left = query.limit ?? Number.POSITIVE_INFINITY;
-    if (!existsSync(this.#dir)) return;
-    const names = readdirSync(this.#dir).filter((name) => NAME.test(name));
-    for (const name of names.sort().reverse()) {
+    for (const name of this.#names().reverse()) {
       const file = new HistoryFile(join(this.#dir, name));
       const ads = new Map<number, Attrs>();
       for (const entry of file.entries()) {
@@ -54,11 +56,52 @@ export class History implements Reading {
     }
   }
 
+  /** Deletes the oldest files, as far as what is left is enough; only for the Scheduler. */
+  prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void> {
+    const mine = this.#turn.then(() => this.#prune(keep));
+    this.#turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  #prune({ jobs, seconds }: { readonly jobs: number; readonly seconds: number }): void {
+    this.#inAFile = Math.max(1, Math.min(IN_A_FILE, Math.floor(jobs / 8)));
+    let newer = 0;
+    // The last one is written to.
+    for (const [i, name] of this.#names().reverse().entries()) {
+      const file = new HistoryFile(join(this.#dir, name));
+      if (i > 0 && (newer >= jobs || lastRetired(file) < this.#room.now() / 1000 - seconds)) file.delete();
+      else newer += file.count();
+    }
+  }
+
+  /** Oldest first. */
+  #names(): string[] {
+    if (!existsSync(this.#dir)) return [];
+    const found = readdirSync(this.#dir).flatMap((name) => {
+      const [, month = '', number = '1'] = NAME.exec(name) ?? [];
+      return month === '' ? [] : [{ name, month, number: Number(number) }];
+    });
+    return found
+      .sort((a, b) => (a.month < b.month ? -1 : a.month > b.month ? 1 : a.number - b.number))
+      .map(({ name }) => name);
+  }
+
+  /** The file that is written to now. */
+  #current(): string {
+    const month = new Date(this.#room.now()).toISOString().slice(0, 7);
+    const last = this.#names()
+      .filter((name) => name.startsWith(month))
+      .at(-1);
+    if (last === undefined) return `${month}.jsonl`;
+    if (new HistoryFile(join(this.#dir, last)).count() < this.#inAFile) return last;
+    return `${month}-${String(Number(NAME.exec(last)?.[2] ?? 1) + 1).padStart(4, '0')}.jsonl`;
+  }
+
   async #retire(ids: readonly JobId[]): Promise<number> {
     const each = [...new Map(ids.map((id) => [formatJobId(id), id])).values()];
     if (each.length === 0) return 0;
     ensurePrivateDir(this.#dir);
-    const name = `${new Date(this.#room.now()).toISOString().slice(0, 7)}.jsonl`;
+    const name = this.#current();
     const file = new HistoryFile(join(this.#dir, name));
     file.repair();
     const written = await this.#writtenAlready(name, file);
@@ -151,6 +194,12 @@ export class History implements Reading {
     }
     return places;
   }
+}
+
+/** Unix seconds; 0 where nobody is in it. */
+function lastRetired(file: HistoryFile): number {
+  for (const { offset, length } of file.entries()) return (JSON.parse(file.line(offset, length)) as JobLine).t;
+  return 0;
 }
 
 function readEntry(file: HistoryFile, entry: HistoryEntry, ads: Map<number, Attrs>): HistoryRecord {

@@ -23,9 +23,9 @@ export interface BrokerOptions {
   >;
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
   /** So long a job may wait at one site, seconds; a job's GryphusMaxWait goes before it. */
-  readonly patience: number;
+  readonly patience: () => number;
   /** At so many sites a flooded job (`want_flood`) is queued at once, at most. */
-  readonly floodSites: number;
+  readonly floodSites: () => number;
   readonly log: (message: string, facts?: object) => void;
   readonly now?: () => number;
 }
@@ -132,7 +132,8 @@ export class Broker implements Listener {
     const jobs = await this.#options.queue.nextJobs({ manager, site: '', state: 'idle', limit });
     const flooded = jobs.filter(isFlooded);
     if (flooded.length > 0) this.#mayFlood = true;
-    const { queue, floodSites: most } = this.#options;
+    const { queue, floodSites } = this.#options;
+    const most = floodSites();
     const bidding = await floodJobs(flooded, { queue, sites, records, most, now, lease });
     const others = flooded.length === 0 ? jobs : jobs.filter((job) => !isFlooded(job));
     const { choices } = choose(others, ({ attrs }) => adOf(attrs), sites, now);
@@ -177,7 +178,7 @@ export class Broker implements Listener {
           ad: adOf(job.attrs),
           site: job.site,
           waited: now - since,
-          patience: readNumber(job.attrs, 'GryphusMaxWait') ?? patience,
+          patience: readNumber(job.attrs, 'GryphusMaxWait') ?? patience(),
         });
       }
     }

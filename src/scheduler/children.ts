@@ -7,7 +7,7 @@ export interface ChildrenOptions {
   /** What the GridManager's process is told of its surroundings; never a secret. */
   readonly env: NodeJS.ProcessEnv;
   /** The longest wait before one that keeps dying is started again, milliseconds. */
-  readonly longestWaitMs: number;
+  readonly longestWaitMs: () => number;
   readonly onStart: (child: Child) => void;
   readonly onEnd: (child: Child, clean: boolean, words: string) => void;
   readonly now?: () => number;
@@ -41,7 +41,7 @@ export class Children {
   /** Starts who is missing; when to look again, milliseconds from now, where somebody has to wait. */
   ensure(wanted: ReadonlySet<string>): number | undefined {
     let again: number | undefined;
-    for (const step of plan(this.#now(), wanted, this.#running, this.#troubles, this.#options.longestWaitMs)) {
+    for (const step of plan(this.#now(), wanted, this.#running, this.#troubles, this.#options.longestWaitMs())) {
       if (step.do === 'start') this.#start(step.identity);
       else again = Math.min(again ?? Number.POSITIVE_INFINITY, step.untilMs - this.#now());
     }

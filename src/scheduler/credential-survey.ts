@@ -1,7 +1,8 @@
 import { type Credentials, loadCredentials } from '../config/credentials.ts';
 import { allocationOf, needsOf } from '../config/credential-needs.ts';
 import type { Paths } from '../config/paths.ts';
-import { loadSites, type SiteRecord } from '../config/sites.ts';
+import { SiteBook } from '../config/follow.ts';
+import type { SiteRecord } from '../config/sites.ts';
 import { inspect, type Source, undescribed } from '../credentials/sources.ts';
 import { CREDENTIAL_HOLD, type RemoteCopy, type Watched, type WatchedJob } from '../credentials/watch/model.ts';
 import { COPIES } from '../gridmanager/proxies.ts';
@@ -19,12 +20,12 @@ export interface Survey {
 
 type SurveyQueue = Pick<Queue, 'totals' | 'query' | 'kv'>;
 
-export async function survey(queue: SurveyQueue, paths: Paths): Promise<Survey> {
-  const [credentials, sites, { places }] = await Promise.all([
-    loadCredentials(paths),
-    loadSites(paths),
-    queue.totals(),
-  ]);
+export async function survey(
+  queue: SurveyQueue,
+  paths: Paths,
+  loadSites: () => Promise<ReadonlyMap<string, SiteRecord>> = () => new SiteBook(paths).sites(),
+): Promise<Survey> {
+  const [credentials, sites, { places }] = await Promise.all([loadCredentials(paths), loadSites(), queue.totals()]);
   const sources = new Map<string, Source>(credentials.good);
   for (const site of sites.values()) {
     const allocation = allocationOf(site);

@@ -1,6 +1,7 @@
 import { watchConfig } from '../config/credentials.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
+import type { SiteRecord } from '../config/sites.ts';
 import { renew } from '../credentials/renew.ts';
 import type { Source } from '../credentials/sources.ts';
 import type { Action, Memories, WatchConfig, Watched } from '../credentials/watch/model.ts';
@@ -17,6 +18,7 @@ import type { Listener } from './listener.ts';
 export interface CredentialWatchOptions {
   readonly queue: Queue;
   readonly paths: Paths;
+  readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
   readonly settings: Settings;
   readonly alarms: Pick<Alarms, 'raise'>;
   readonly log: (message: string, facts?: object) => void;
@@ -36,7 +38,6 @@ const REFRESH_AGAIN_MS = 15_000;
 /** The watch over credentials: looks (watch.ts) after every change and when the clock alone changes something. */
 export class CredentialWatch implements Listener {
   readonly #options: CredentialWatchOptions;
-  readonly #config: WatchConfig;
   readonly #renewing = new Set<string>();
   readonly #refreshed = new Map<string, number>();
   readonly #versions = new Map<string, string>();
@@ -52,7 +53,6 @@ export class CredentialWatch implements Listener {
 
   constructor(options: CredentialWatchOptions) {
     this.#options = options;
-    this.#config = watchConfig(options.settings);
   }
 
   /** Looks at once, and then for as long as it is not closed. */
@@ -71,6 +71,11 @@ export class CredentialWatch implements Listener {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#looking;
+  }
+
+  /** As the settings have it now. */
+  get #config(): WatchConfig {
+    return watchConfig(this.#options.settings);
   }
 
   #lookIn(ms: number): void {
@@ -128,7 +133,7 @@ export class CredentialWatch implements Listener {
     const known = this.#survey;
     if (known?.changes === this.#changes && Math.abs(Date.now() - known.at) < BELIEVED_MS) return known;
     const begun = { at: Date.now(), changes: this.#changes };
-    const found = { ...(await survey(this.#options.queue, this.#options.paths)), ...begun };
+    const found = { ...(await survey(this.#options.queue, this.#options.paths, this.#options.loadSites)), ...begun };
     this.#survey = found;
     return found;
   }

@@ -9,8 +9,8 @@ export interface DagListenerOptions {
   readonly queue: Queue;
   readonly stateDir: string;
   /** Records of ended DAGs that are kept: so many, and for so long (milliseconds). */
-  readonly keepRecords: number;
-  readonly keepForMs: number;
+  readonly keepRecords: () => number;
+  readonly keepForMs: () => number;
   readonly now?: () => number;
 }
 
@@ -39,6 +39,6 @@ export class DagListener implements Listener {
       new JournalPlace(this.#options, id.cluster).abandon();
       swept = true;
     }
-    if (swept) forgetOldRecords(this.#options, keepRecords, now() - keepForMs);
+    if (swept) forgetOldRecords(this.#options, keepRecords(), now() - keepForMs());
   }
 }

@@ -15,7 +15,7 @@ export interface LogListenerOptions {
   /** This machine's name, for the submit event. */
   readonly host: string;
   /** HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS. */
-  readonly style: readonly string[];
+  readonly style: () => readonly string[];
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -23,14 +23,12 @@ export interface LogListenerOptions {
 export class LogListener implements Listener {
   readonly #options: LogListenerOptions;
   readonly #logs: UserLogs;
-  readonly #print: (event: UserLogEvent) => string;
 
   constructor(options: LogListenerOptions) {
     this.#options = options;
     this.#logs = new UserLogs(options.queue.kv, (path, error) =>
       options.log('a user log cannot be written', { path, error: error.message }),
     );
-    this.#print = printer(options.style);
   }
 
   async hear(entries: readonly EventEntry[]): Promise<void> {
@@ -38,10 +36,11 @@ export class LogListener implements Listener {
     if (!first) return;
     const jobs = await this.#jobs(entries);
     const texts = new Map<string, string>();
+    const print = printer(this.#options.style());
     for (const { event } of entries) {
       for (const [job, said] of this.#said(event, jobs)) {
         const path = logPath(job);
-        if (path !== undefined) texts.set(path, (texts.get(path) ?? '') + this.#print(said));
+        if (path !== undefined) texts.set(path, (texts.get(path) ?? '') + print(said));
       }
     }
     await this.#logs.append({ first: first.id, texts });

@@ -1,9 +1,8 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { forgetDaemon, noteDaemon, SCHEDULER } from '../config/daemon-files.ts';
+import { followSettings, SiteBook } from '../config/follow.ts';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
-import { loadSettings } from '../config/settings.ts';
-import { loadSites } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { openQueue } from '../queue/api.ts';
@@ -18,7 +17,7 @@ import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
 import { PoolKeeper } from './pool-keeper.ts';
 import { Scheduler } from './scheduler.ts';
-import { becomeTheOne, readDaemon } from './the-one.ts';
+import { freeLease, readDaemon, theOne } from './the-one.ts';
 
 const MANAGER = 'gm:';
 
@@ -26,8 +25,15 @@ const MANAGER = 'gm:';
 async function main(): Promise<void> {
   const paths = loadPaths();
   ensureStateDirs(paths);
-  const settings = await loadSettings(paths);
+  const { settings, close: closeSettings } = await followSettings(paths, {
+    changed: (now) => {
+      log.level = now['log.level'];
+      log.info('config.toml has changed');
+    },
+    wrong: (message) => log.warn(message),
+  });
   const log = openLog(join(paths.logDir, 'scheduler.log'), settings['log.level'], settings['log.max_size']);
+  const sites = new SiteBook(paths, (message) => log.warn(message));
   const queue = await openQueue({
     stateDir: paths.stateDir,
     socketDir: paths.socketDir,
@@ -36,11 +42,13 @@ async function main(): Promise<void> {
     start: 'keep',
   });
   const since = Date.now();
-  const giveBack = await becomeTheOne(queue, since);
+  const one = theOne(queue, since);
+  await one.claim();
+  await freeLease(queue);
   noteDaemon(paths, SCHEDULER, { ...processIdentity(), since });
   const children = new Children({
     env: process.env,
-    longestWaitMs: settings['gridmanager.restart_max'] * 1000,
+    longestWaitMs: () => settings['gridmanager.restart_max'] * 1000,
     onStart: (child) => {
       const { pid, identity, startedAt } = child;
       log.info({ identity, manager: pid }, 'GridManager started');
@@ -74,12 +82,19 @@ async function main(): Promise<void> {
   const warn = (message: string, facts?: object) => log.warn(facts ?? {}, message);
   const outbox = await Outbox.open({ queue, settings, log: warn });
   const alarms = new Alarms({ settings, outbox, log: warn });
-  const credentials = new CredentialWatch({ queue, paths, settings, alarms, log: warn });
+  const credentials = new CredentialWatch({
+    queue,
+    paths,
+    loadSites: () => sites.sites(),
+    settings,
+    alarms,
+    log: warn,
+  });
   const broker = new Broker({
     queue,
-    loadSites: () => loadSites(paths),
-    patience: settings['broker.max_wait'],
-    floodSites: settings['broker.flood_sites'],
+    loadSites: () => sites.sites(),
+    patience: () => settings['broker.max_wait'],
+    floodSites: () => settings['broker.flood_sites'],
     log: (message, facts) => log.info(facts ?? {}, message),
   });
   const scheduler = new Scheduler({
@@ -91,20 +106,23 @@ async function main(): Promise<void> {
       new LogListener({
         queue,
         host: hostname(),
-        style: settings['user_log.format'],
+        style: () => settings['user_log.format'],
         log: warn,
       }),
       new DagListener({
         queue,
         stateDir: paths.stateDir,
-        keepRecords: settings['history.keep_jobs'],
-        keepForMs: settings['history.keep_for'] * 1000,
+        keepRecords: () => settings['history.keep_jobs'],
+        keepForMs: () => settings['history.keep_for'] * 1000,
       }),
       new MailListener({ queue, settings, outbox, alarms }),
       credentials,
       broker,
     ],
-    periodicMs: settings['scheduler.periodic_interval'] * 1000,
+    periodicMs: () => settings['scheduler.periodic_interval'] * 1000,
+    idleExitMs: () => (settings['scheduler.idle_exit'] ?? Number.POSITIVE_INFINITY) * 1000,
+    keep: () => ({ jobs: settings['history.keep_jobs'], seconds: settings['history.keep_for'] }),
+    one,
     log: (message, facts) => log.info(facts ?? {}, message),
   });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => scheduler.end());
@@ -115,9 +133,10 @@ async function main(): Promise<void> {
       process.stdout.write('ready\n');
     });
   } finally {
+    closeSettings();
     await credentials.close();
     await Promise.all([children.end(10_000), pool.end(10_000)]);
-    await giveBack().catch(() => undefined);
+    await one.giveBack().catch(() => undefined);
     forgetDaemon(paths, SCHEDULER);
     await queue.close();
     log.info('ended');

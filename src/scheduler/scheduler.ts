@@ -12,6 +12,7 @@ import type { Listener } from './listener.ts';
 import { materializeAll } from './materialize.ts';
 import type { PoolKeeper } from './pool-keeper.ts';
 import { hasPeriodicPolicy, periodicChange } from './periodic.ts';
+import type { TheOne } from './the-one.ts';
 
 export interface SchedulerOptions {
   readonly queue: Queue;
@@ -20,13 +21,20 @@ export interface SchedulerOptions {
   readonly broker: Pick<Broker, 'round'>;
   /** Who is told of every event, in this order, before it is passed over for good. */
   readonly listeners: readonly Listener[];
-  /** Milliseconds. */
-  readonly periodicMs: number;
+  /** Milliseconds, as it is set now. */
+  readonly periodicMs: () => number;
+  /** It ends when there has been no job for so long; infinite: never. */
+  readonly idleExitMs: () => number;
+  /** What the history keeps. */
+  readonly keep: () => { readonly jobs: number; readonly seconds: number };
+  readonly one: TheOne;
   readonly log: (message: string, facts?: object) => void;
 }
 
 const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
+/** How often the history is looked at for what it need not keep, milliseconds. */
+const PRUNE_MS = 600_000;
 
 /**
  * The daemon that watches the queue: starts GridManagers for whoever has work, makes procs of late-materialized
@@ -38,6 +46,7 @@ export class Scheduler {
   readonly #stop = new AbortController();
   readonly #ended: Ended;
   #lease: Lease | undefined;
+  #busyAt = performance.now();
   #staffing: NodeJS.Timeout | undefined;
   #placing: Promise<void> | undefined;
 
@@ -60,11 +69,27 @@ export class Scheduler {
     ready();
     try {
       await Promise.all([
-        this.#loop(() => this.#renew(), LEASE_MS / 3),
-        this.#loop(() => this.#staff(), 2000),
-        this.#loop(() => this.#place(), 2000),
+        this.#loop(
+          () => this.#renew(),
+          () => LEASE_MS / 3,
+        ),
+        this.#loop(
+          () => this.#staff(),
+          () => 2000,
+        ),
+        this.#loop(
+          () => this.#place(),
+          () => 2000,
+        ),
         this.#loop(() => this.#periodic(), this.#options.periodicMs),
-        this.#loop(() => queue.trimEvents(), 60_000),
+        this.#loop(
+          () => queue.history.prune(this.#options.keep()),
+          () => PRUNE_MS,
+        ),
+        this.#loop(
+          () => queue.trimEvents(),
+          () => 60_000,
+        ),
         this.#listen(cursor),
       ]);
     } finally {
@@ -89,16 +114,27 @@ export class Scheduler {
   /** Starts the GridManagers that are wanted, and makes the procs that there is room for. */
   async #staff(): Promise<void> {
     const { queue, children, pool } = this.#options;
-    const { places } = await queue.totals();
+    const { jobs, places } = await queue.totals();
     const wanted = places.filter(
       (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : laneOf(p.state) !== undefined),
     );
-    if (wanted.some((place) => place.site === POOL_SITE.name) || (await this.#poolAsked())) pool.want();
-    const again = children.ensure(
-      new Set([...wanted.map((place) => place.manager), ...(await staying(queue, Date.now()))]),
-    );
+    const asked = await this.#poolAsked();
+    if (wanted.some((place) => place.site === POOL_SITE.name) || asked) pool.want();
+    const stay = await staying(queue, Date.now());
+    const again = children.ensure(new Set([...wanted.map((place) => place.manager), ...stay]));
     if (again !== undefined) this.staffSoon(again);
     if (this.#lease) await materializeAll(queue, this.#lease);
+    if (jobs > 0 || stay.size > 0 || asked) this.#busyAt = performance.now();
+    else if (performance.now() - this.#busyAt >= this.#options.idleExitMs()) await this.#endIdle();
+  }
+
+  /** Whoever submits looks for a Scheduler afterwards: either we see the job now, or that command starts another one. */
+  async #endIdle(): Promise<void> {
+    const { one, queue, log } = this.#options;
+    await one.giveBack();
+    if ((await queue.totals()).jobs > 0) return one.claim();
+    log('there was no job for so long that the Scheduler ends (scheduler.idle_exit)');
+    this.end();
   }
 
   /** Somebody uses the pool without a job in the queue: a map, a glidein. */
@@ -157,10 +193,10 @@ export class Scheduler {
     }
   }
 
-  async #loop(work: () => Promise<unknown>, everyMs: number): Promise<void> {
+  async #loop(work: () => Promise<unknown>, everyMs: () => number): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await this.#patiently(work);
-      await pause(everyMs, this.#stop.signal);
+      await pause(everyMs(), this.#stop.signal);
     }
   }
 

@@ -3,30 +3,41 @@ import { GryphusError } from '../errors.ts';
 import type { KvEntry, Queue } from '../queue/api.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 
-/**
- * Makes this process the Scheduler of the queue; 'already-running' where another one is alive. Of several that start at
- * once one wins, since the entry is replaced only as it was read. Answers what gives it back: nothing, once another has it.
- */
-export async function becomeTheOne(queue: Queue, since: number): Promise<() => Promise<void>> {
+/** This process is the Scheduler of the queue, until it says otherwise. */
+export interface TheOne {
+  /** 'already-running' where another one is alive. Of several at once one wins: the entry is replaced only as it was read. */
+  claim(): Promise<void>;
+  /** Nothing, once another has it. */
+  giveBack(): Promise<void>;
+}
+
+export function theOne(queue: Queue, since: number): TheOne {
   const mine = JSON.stringify({ ...processIdentity(), since });
-  for (;;) {
-    const entry = await queue.kv.get('daemon', SCHEDULER);
-    const other = entry && readDaemon(entry);
-    if (other && isAlive(other)) {
-      throw new GryphusError(
-        'already-running',
-        `A Scheduler runs already on this state directory (process ${other.pid}).`,
-        { suggestions: ['See `gryphus status`; end it with `gryphus down`.'] },
-      );
-    }
-    if ((await queue.kv.set('daemon', SCHEDULER, mine, entry?.version ?? 0)) !== undefined) break;
-  }
-  // A Scheduler that was killed holds its lease on; whoever is alive would have its entry.
+  return {
+    claim: async () => {
+      for (;;) {
+        const entry = await queue.kv.get('daemon', SCHEDULER);
+        const other = entry && readDaemon(entry);
+        if (other && isAlive(other)) throw runsAlready(other.pid);
+        if ((await queue.kv.set('daemon', SCHEDULER, mine, entry?.version ?? 0)) !== undefined) return;
+      }
+    },
+    giveBack: async () => {
+      if ((await queue.kv.get('daemon', SCHEDULER))?.value === mine) await queue.kv.delete('daemon', SCHEDULER);
+    },
+  };
+}
+
+/** A Scheduler that was killed holds its lease on; only for the one, since whoever is alive has the entry. */
+export async function freeLease(queue: Queue): Promise<void> {
   const lease = await queue.acquireLease(SCHEDULER, 1, { force: true });
   if (lease) await queue.releaseLease(lease);
-  return async () => {
-    if ((await queue.kv.get('daemon', SCHEDULER))?.value === mine) await queue.kv.delete('daemon', SCHEDULER);
-  };
+}
+
+function runsAlready(pid: number): GryphusError {
+  return new GryphusError('already-running', `A Scheduler runs already on this state directory (process ${pid}).`, {
+    suggestions: ['See `gryphus status`; end it with `gryphus down`.'],
+  });
 }
 
 /** `undefined` where the entry is not one of this program's. */

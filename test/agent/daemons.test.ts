@@ -76,7 +76,11 @@ describe('a log-in', () => {
       join(agent.dir, 'home/.ssh/config'),
       `Host asking\nHostName 127.0.0.1\nPort ${server.port}\nUserKnownHostsFile ${known}\n`,
     );
-    agent.site('asking', { url: 'asking', batch: 'fork' });
+    agent.site('asking', {
+      url: 'asking',
+      batch: 'fork',
+      more: `scratch = ${JSON.stringify(join(agent.dir, 'there'))}\n`,
+    });
   });
   afterAll(async () => {
     await agent.end();

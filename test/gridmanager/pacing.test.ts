@@ -7,6 +7,8 @@ import { backOff, nextPoll, SubmitBudget } from '../../src/gridmanager/pacing.ts
 import { eventOf } from '../../src/gridmanager/report.ts';
 import { LIFE, STATES } from '../../src/job/life.ts';
 
+const RETRY = { min: 1000, max: 300_000 };
+
 const away = new GryphusError('site-unreachable', 'no answer');
 
 describe('the pace', () => {
@@ -19,9 +21,9 @@ describe('the pace', () => {
   });
 
   it('backs off by doubling, up to five minutes and an eighth', () => {
-    expect(backOff(1, 0.5)).toBe(1000);
-    expect(backOff(3, 0.5)).toBe(4000);
-    expect(backOff(1000, 1)).toBeLessThanOrEqual(337_500);
+    expect(backOff(1, 0.5, RETRY)).toBe(1000);
+    expect(backOff(3, 0.5, RETRY)).toBe(4000);
+    expect(backOff(1000, 1, RETRY)).toBeLessThanOrEqual(337_500);
   });
 
   it('never allows more submits in a minute than the site does, twice the burst at the most', () => {
@@ -55,7 +57,7 @@ describe('the pace', () => {
 
 describe('a site’s health', () => {
   it('is news once, and leaves a failing site alone for longer each time', () => {
-    const health = new SiteHealth(0);
+    const health = new SiteHealth(0, () => RETRY);
     expect(health.bad(away, 0, 0.5)).toBe(true);
     expect(health.waitMs(0)).toBe(1000);
     expect(health.bad(away, 1000, 0.5)).toBe(false);
@@ -65,13 +67,13 @@ describe('a site’s health', () => {
   });
 
   it('does not wait for years when the clock was set back', () => {
-    const health = new SiteHealth(10 ** 12);
+    const health = new SiteHealth(10 ** 12, () => RETRY);
     health.bad(away, 10 ** 12, 0.5);
-    expect(health.waitMs(0)).toBeLessThanOrEqual(300_000);
+    expect(health.waitMs(0)).toBeLessThanOrEqual(337_500);
   });
 
   it('says when a person is needed', () => {
-    const health = new SiteHealth(0);
+    const health = new SiteHealth(0, () => RETRY);
     health.bad(new GryphusError('needs-login', 'a code, please'), 0, 0.5);
     expect(health.view.connection).toBe('needs-login');
     health.encourage();

@@ -174,6 +174,8 @@ export class World {
       queue: this.#queue,
       spoolDir: join(this.#dir, 'spool'),
       loadSites: async () => new Map([...this.sites.keys()].map((name) => [name, { ...LOCAL_SITE, name }])),
+      problem: () => undefined,
+      retry: () => ({ min: 1000, max: 300_000 }),
       openSite: async ({ name }) => this.sites.get(name) ?? this.site,
       gate: new CredentialGate({
         load: () => Promise.reject(new Error('no job here needs a credential')),

@@ -15,6 +15,8 @@ it('a manager without work ends, but not while somebody who logged in has its co
     queue,
     spoolDir: join(redis.stateDir, 'spool'),
     loadSites: async () => new Map([[LOCAL_SITE.name, LOCAL_SITE]]),
+    problem: () => undefined,
+    retry: () => ({ min: 1000, max: 300_000 }),
     openSite: () => Promise.reject(new Error('no site is needed')),
     gate: new CredentialGate({
       load: () => Promise.reject(new Error('no job here needs a credential')),

@@ -139,6 +139,27 @@ describe('the history', () => {
     expect(first.map(({ retired }) => new Date(retired * 1000).getUTCMonth())).toEqual([10, 9]);
   });
 
+  it('keeps as many jobs as it was told, and for as long, a file at a time', async () => {
+    const left = async () => (await all(queue.history.read())).length;
+    await queue.history.prune({ jobs: 16, seconds: 1e9 });
+    for (let i = 0; i < 30; i++) await queue.retire(await ended(1));
+    await queue.history.prune({ jobs: 16, seconds: 1e9 });
+    // Two in a file.
+    expect(await left()).toBeGreaterThanOrEqual(16);
+    expect(await left()).toBeLessThanOrEqual(18);
+    const [newest] = await all(queue.history.read({ limit: 1 }));
+    // A cluster's ad is found in the file that its jobs are in.
+    const ids = await ended(5);
+    for (const id of ids) await queue.retire([id]);
+    const found = await all(queue.history.read({ ids }));
+    expect(found.map(({ attrs }) => attrs.get('Cmd'))).toEqual(ids.map(() => '"é\n"'));
+    expect(await all(queue.history.read({ ids: newest ? [newest.id] : [] }))).toHaveLength(1);
+    now += 3600_000;
+    await queue.history.prune({ jobs: 16, seconds: 1 });
+    expect(await left()).toBeLessThanOrEqual(2);
+    await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
+  });
+
   it('goes on where somebody has deleted its files', async () => {
     rmSync(join(redis.stateDir, 'history'), { recursive: true });
     const ids = await ended(2);

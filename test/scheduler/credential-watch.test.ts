@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { loadPaths } from '../../src/config/paths.ts';
 import { loadSettings } from '../../src/config/settings.ts';
+import { loadSites } from '../../src/config/sites.ts';
 import { saveSite } from '../../src/config/sites.ts';
 import type { JobId } from '../../src/job/ids.ts';
 import { quoted, readNumber, readString } from '../../src/job/values.ts';
@@ -59,6 +60,7 @@ async function watch(): Promise<void> {
   const one = new CredentialWatch({
     queue,
     paths,
+    loadSites: () => loadSites(paths),
     settings,
     alarms: {
       raise: async (message) => {

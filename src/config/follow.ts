@@ -1,0 +1,126 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { asError, type GryphusError } from '../errors.ts';
+import type { Paths } from './paths.ts';
+import { loadSettings, SETTINGS, type Settings } from './settings.ts';
+import { loadSite, LOCAL_SITE, siteFile, type SiteRecord, withBuiltIn } from './sites.ts';
+
+/** A change of a file is seen within this time, milliseconds. */
+const LOOK_MS = 1000;
+
+export interface FollowedSettings {
+  /** Each setting as it is now: whoever keeps this object and reads late follows the file. */
+  readonly settings: Settings;
+  readonly close: () => void;
+}
+
+/**
+ * The settings, kept up with `config.toml` for as long as a daemon lives. A file that is wrong leaves what was in force,
+ * with one warning. `redis.*` and `log.max_size` are read at the start of a daemon alone.
+ */
+export async function followSettings(
+  paths: Paths,
+  told: { readonly changed?: (now: Settings) => void; readonly wrong: (message: string) => void },
+): Promise<FollowedSettings> {
+  let signature = signatureOf(paths.configFile);
+  let current = await loadSettings(paths);
+  const live = Object.defineProperties(
+    {},
+    Object.fromEntries(
+      Object.keys(SETTINGS).map((key) => [key, { enumerable: true, get: () => current[key as keyof Settings] }]),
+    ),
+  ) as Settings;
+  const look = () => {
+    const now = signatureOf(paths.configFile);
+    if (now === signature) return;
+    signature = now;
+    loadSettings(paths).then(
+      (fresh) => {
+        if (JSON.stringify(fresh) === JSON.stringify(current)) return;
+        current = fresh;
+        told.changed?.(live);
+      },
+      (thrown: unknown) => told.wrong(`${asError(thrown).message} What was set before stays in force.`),
+    );
+  };
+  const timer = setInterval(look, LOOK_MS).unref();
+  return { settings: live, close: () => clearInterval(timer) };
+}
+
+/** What was last read of one site's file. */
+interface Page {
+  readonly signature: string;
+  /** The last that could be read. */
+  readonly record: SiteRecord | undefined;
+  readonly problem: GryphusError | undefined;
+}
+
+/**
+ * The sites as their files are now. One that is torn (half written, or wrong) spoils no other, and is taken as it was when
+ * it could last be read; one that never could be read is left out, and `problem` says why.
+ */
+export class SiteBook {
+  readonly #paths: Paths;
+  readonly #wrong: (message: string) => void;
+  readonly #pages = new Map<string, Page>();
+
+  constructor(paths: Paths, wrong: (message: string) => void = () => undefined) {
+    this.#paths = paths;
+    this.#wrong = wrong;
+  }
+
+  /** The user's sites, `local` first, then by alphabet; only files that changed are read again. */
+  async sites(): Promise<ReadonlyMap<string, SiteRecord>> {
+    const names = siteNames(this.#paths);
+    for (const name of this.#pages.keys()) if (!names.includes(name)) this.#pages.delete(name);
+    const sites = new Map([[LOCAL_SITE.name, LOCAL_SITE]]);
+    for (const name of names) {
+      const record = (await this.#page(name)).record;
+      if (record) sites.set(name, record);
+    }
+    return sites;
+  }
+
+  /** With the pool and that of the scheduler universe. */
+  async allSites(): Promise<ReadonlyMap<string, SiteRecord>> {
+    return withBuiltIn(await this.sites());
+  }
+
+  /** Why the file of this site could not be read when it was last looked at. */
+  problem(name: string): GryphusError | undefined {
+    return this.#pages.get(name)?.problem;
+  }
+
+  get problems(): ReadonlyMap<string, GryphusError> {
+    return new Map([...this.#pages].flatMap(([name, { problem }]) => (problem ? [[name, problem] as const] : [])));
+  }
+
+  async #page(name: string): Promise<Page> {
+    const signature = signatureOf(siteFile(this.#paths, name));
+    const known = this.#pages.get(name);
+    if (known?.signature === signature) return known;
+    let page: Page;
+    try {
+      page = { signature, record: await loadSite(this.#paths, name), problem: undefined };
+    } catch (thrown) {
+      const problem = asError(thrown) as GryphusError;
+      page = { signature, record: known?.record, problem };
+      this.#wrong(problem.message);
+    }
+    this.#pages.set(name, page);
+    return page;
+  }
+}
+
+function siteNames({ sitesDir }: Paths): string[] {
+  if (!existsSync(sitesDir)) return [];
+  return readdirSync(sitesDir)
+    .filter((file) => file.endsWith('.toml'))
+    .map((file) => file.slice(0, -'.toml'.length))
+    .sort();
+}
+
+/** Another one after each write. */
+function signatureOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found ? `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}` : '';
+}

@@ -1,0 +1,119 @@
+import type { SiteRecord } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import type { Site } from '../site/contract.ts';
+import { SiteProxies } from './proxies.ts';
+import type { SiteAgent } from './site-agent.ts';
+import type { SiteContext } from './context.ts';
+
+/** What a site's agents share, also when a change of its file makes another one of them. */
+export type SiteShare = Pick<SiteContext, 'proxies' | 'underway'>;
+
+export interface OpenSitesOptions {
+  /** The sites as configured now. */
+  readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
+  /** Why the file of a site that is not among them could not be read. */
+  readonly problem: (name: string) => GryphusError | undefined;
+  readonly openSite: (record: SiteRecord) => Promise<Site>;
+  readonly agentFor: (record: SiteRecord, site: Site, share: SiteShare) => SiteAgent;
+  readonly now: () => number;
+}
+
+interface OpenSite {
+  readonly record: SiteRecord;
+  readonly agent: SiteAgent;
+  readonly site: Site;
+  readonly share: SiteShare;
+  /** Who uses it now; closed after the last where another has taken its place. */
+  users: number;
+  replaced: boolean;
+}
+
+/** The configuration is looked at so often, milliseconds. */
+const LOOK_MS = 1000;
+
+/** The sites that a GridManager has open, each as its file has it now. */
+export class OpenSites {
+  readonly #options: OpenSitesOptions;
+  readonly #sites = new Map<string, Promise<OpenSite>>();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: OpenSitesOptions) {
+    this.#options = options;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#sites.keys()];
+  }
+
+  /** Opens the site where need be; 'site-unknown' or 'bad-config' where it is not configured. */
+  async use<T>(
+    name: string,
+    work: (open: { readonly agent: SiteAgent; readonly site: Site }) => Promise<T>,
+  ): Promise<T> {
+    await this.#followFiles();
+    const open = await this.#of(name);
+    open.users += 1;
+    try {
+      return await work(open);
+    } finally {
+      open.users -= 1;
+      if (open.replaced && open.users === 0) await open.site.close().catch(() => undefined);
+    }
+  }
+
+  async close(): Promise<void> {
+    const open = await Promise.allSettled(this.#sites.values());
+    await Promise.allSettled(open.flatMap((one) => (one.status === 'fulfilled' ? [one.value.site.close()] : [])));
+  }
+
+  #of(name: string): Promise<OpenSite> {
+    const known = this.#sites.get(name);
+    if (known) return known;
+    const opening = this.#open(name);
+    this.#sites.set(name, opening);
+    // A site that is not configured now may be when it is asked for again.
+    opening.catch(() => this.#sites.delete(name));
+    return opening;
+  }
+
+  async #open(name: string): Promise<OpenSite> {
+    const record = (await this.#options.loadSites()).get(name);
+    if (!record) {
+      throw this.#options.problem(name) ?? new GryphusError('site-unknown', `There is no site '${name}'.`);
+    }
+    const site = await this.#options.openSite(record);
+    return this.#opened(record, site, { proxies: new SiteProxies(), underway: new Set() });
+  }
+
+  #opened(record: SiteRecord, site: Site, share: SiteShare): OpenSite {
+    return { record, site, share, agent: this.#options.agentFor(record, site, share), users: 0, replaced: false };
+  }
+
+  /** Rounds that are under way end as they began; the next begins with what the file says now. */
+  async #followFiles(): Promise<void> {
+    if (Math.abs(this.#options.now() - this.#lookedAt) < LOOK_MS || this.#sites.size === 0) return;
+    this.#lookedAt = this.#options.now();
+    const records = await this.#options.loadSites();
+    for (const [name, opening] of this.#sites) {
+      const open = await opening.catch(() => undefined);
+      const fresh = records.get(name);
+      // What is not configured any more is kept for the jobs that are there.
+      if (!open || !fresh || this.#sites.get(name) !== opening) continue;
+      if (JSON.stringify(fresh) === JSON.stringify(open.record)) continue;
+      if (connectionOf(fresh) === connectionOf(open.record)) {
+        this.#sites.set(name, Promise.resolve(this.#opened(fresh, open.site, open.share)));
+        continue;
+      }
+      this.#sites.delete(name);
+      open.replaced = true;
+      if (open.users === 0) await open.site.close().catch(() => undefined);
+    }
+  }
+}
+
+/** What a connection is made from: the rest may change while it stays, with whoever logged in to it. */
+function connectionOf(record: SiteRecord): string {
+  return JSON.stringify([Object.entries(record).filter(([key]) => !PASSING.has(key)), record.limits.running]);
+}
+
+const PASSING = new Set(['limits', 'queue', 'project', 'extraArgs', 'walltime', 'cost', 'allocationEnd']);
