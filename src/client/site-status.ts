@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { SiteRecord } from '../config/sites.ts';
+import { gramSite, type SiteRecord } from '../config/sites.ts';
 import type { GryphusError } from '../errors.ts';
 import { HAS_PLACE, hasPlace } from '../gridmanager/lanes.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
@@ -34,12 +34,15 @@ export async function siteStatuses(
     const known = views.get(site);
     if (!known || view.since > known.since) views.set(site, view);
   }
+  // A GRAM service that a job names without a file for it is shown while it has jobs.
+  const others = new Set(places.map(({ site }) => site).filter((site) => !records.has(site)));
+  const services = [...others].flatMap((site) => gramSite(site) ?? []);
   const unreadable = [...problems].map(([name, { message }]): SiteStatus => {
     const view = { connection: 'refused', words: message, since: Date.now() } as const;
     return statusOf({ name, url: '?', batch: '?' }, view, places, bids);
   });
   return [
-    ...[...records.values()].map((record) => statusOf(record, views.get(record.name), places, bids)),
+    ...[...records.values(), ...services].map((record) => statusOf(record, views.get(record.name), places, bids)),
     ...unreadable,
   ];
 }

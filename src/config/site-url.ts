@@ -1,16 +1,19 @@
 import { GryphusError } from '../errors.ts';
+import { formatGramContact, type GramTarget, parseGramContact } from './gram-resource.ts';
 import type { Kind } from './kinds.ts';
 
-/** How a site's machine is named: this one, or a host (or `~/.ssh/config` alias) to reach with ssh. */
+/** How a site is named: this machine, a host (or `~/.ssh/config` alias) to reach with ssh, or a GRAM service. */
 export type SiteTarget =
   | { readonly kind: 'local' }
-  | { readonly kind: 'ssh'; readonly host: string; readonly user?: string; readonly port?: number };
+  | { readonly kind: 'ssh'; readonly host: string; readonly user?: string; readonly port?: number }
+  | GramTarget;
 
 const SSH = /^(?:ssh:\/\/)?(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%a-z]+\]|[^@/:\s]+)(?::(\d{1,5}))?\/?$/;
 
-/** `local`, `ssh://[user@]host[:port]`, or the same without `ssh://` as ssh(1) takes it. A GryphusError 'bad-input' otherwise. */
+/** `local`, `ssh://[user@]host[:port]`, or the same without `ssh://` as ssh(1) takes it, or `gt2://` and a GRAM contact. A GryphusError 'bad-input' otherwise. */
 export function parseSiteUrl(url: string): SiteTarget {
   if (url === 'local') return { kind: 'local' };
+  if (url.startsWith('gt2://')) return parseGramContact(url.slice('gt2://'.length));
   const found = SSH.exec(url);
   const [, user, host, port] = found ?? [];
   if (!host || /^[a-z][a-z0-9+.-]*:\/\//i.test(url.replace(/^ssh:\/\//, '')))
@@ -28,6 +31,7 @@ export function parseSiteUrl(url: string): SiteTarget {
 
 export function formatSiteUrl(target: SiteTarget): string {
   if (target.kind === 'local') return 'local';
+  if (target.kind === 'gram') return `gt2://${formatGramContact(target)}`;
   const host = target.host.includes(':') ? `[${target.host}]` : target.host;
   return `ssh://${target.user === undefined ? '' : `${encodeURIComponent(target.user)}@`}${host}${target.port === undefined ? '' : `:${target.port}`}`;
 }

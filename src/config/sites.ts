@@ -4,23 +4,28 @@ import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { duration, integer, moment, oneOf, real, text, texts } from './kinds.ts';
+import { formatGramContact, gramSiteTarget } from './gram-resource.ts';
 import type { Paths } from './paths.ts';
 import { parseSiteUrl, type SiteTarget, siteUrl } from './site-url.ts';
 import { entry, readTable, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
 /** The batch systems that a site may run. */
-export const BATCH_SYSTEMS = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor', 'gryphus'] as const;
+export const BATCH_SYSTEMS = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor', 'gryphus', 'gt2'] as const;
 /** The pool is a site as well, but none that is configured. */
 export type BatchSystem = (typeof BATCH_SYSTEMS)[number] | 'pool';
 
 /** Every key of `sites/<name>.toml`. Times are seconds, once read. */
 export const SITE_KEYS = {
-  url: entry(siteUrl, 'local', '`local`, `ssh://user@host:port`, or a Host of `~/.ssh/config`.'),
+  url: entry(
+    siteUrl,
+    'local',
+    '`local`, `ssh://user@host:port`, a Host of `~/.ssh/config`, or `gt2://HOST/jobmanager-NAME`.',
+  ),
   batch: entry(
     oneOf(BATCH_SYSTEMS),
     'fork',
-    'What runs jobs there; `fork`: plain processes, `gryphus`: another Gryphus.',
+    'What runs jobs there; `fork`: plain processes, `gryphus`: another Gryphus. That of a `gt2://` site is `gt2`.',
   ),
   transport: entry(oneOf(['ssh2', 'openssh']), 'ssh2', 'The built-in ssh client, or the `ssh` program.'),
   prelude: entry(
@@ -123,22 +128,39 @@ export function sharesHome(site: Pick<SiteRecord, 'target' | 'batch'>): boolean 
   return site.target.kind === 'local' && site.batch !== 'pool';
 }
 
+/** The configured sites; a GRAM service is one by its name alone, and in no list. */
+class Sites extends Map<string, SiteRecord> {
+  override get(name: string): SiteRecord | undefined {
+    return super.get(name) ?? gramSite(name);
+  }
+}
+
+/** The site that `grid_resource = gt2 CONTACT` means where no file describes it. */
+export function gramSite(name: string): SiteRecord | undefined {
+  const target = gramSiteTarget(name);
+  if (target === undefined) return undefined;
+  const url = `gt2://${formatGramContact(target)}`;
+  return siteOf(name, readTable(SITE_KEYS, { url }, { file: name, text: '' }));
+}
+
 /** All sites by name, `local` first, then by alphabet. A GryphusError 'bad-config' names the file and the line. */
 export async function loadSites(paths: Paths): Promise<ReadonlyMap<string, SiteRecord>> {
-  const sites = new Map([[LOCAL_SITE.name, LOCAL_SITE]]);
+  const sites = new Sites([[LOCAL_SITE.name, LOCAL_SITE]]);
   for (const name of siteFiles(paths)) sites.set(name, await loadSiteFile(paths, name));
   return sites;
 }
 
 /** The user's sites, the pool, and that of the scheduler universe. */
 export function withBuiltIn(sites: ReadonlyMap<string, SiteRecord>): ReadonlyMap<string, SiteRecord> {
-  return new Map([...sites, [POOL_SITE.name, POOL_SITE], [SCHEDULER_SITE.name, SCHEDULER_SITE]]);
+  return new Sites([...sites, [POOL_SITE.name, POOL_SITE], [SCHEDULER_SITE.name, SCHEDULER_SITE]]);
 }
 
 /** One site; a GryphusError 'site-unknown' where there is none of the name. */
 export async function loadSite(paths: Paths, name: string): Promise<SiteRecord> {
   if (NAME.test(name) && existsSync(siteFile(paths, name))) return loadSiteFile(paths, name);
   if (name === LOCAL_SITE.name) return LOCAL_SITE;
+  const service = gramSite(name);
+  if (service) return service;
   const near = didYouMean(name, [LOCAL_SITE.name, ...siteFiles(paths)]);
   throw new GryphusError('site-unknown', `There is no site '${name}'.`, {
     suggestions: [
@@ -213,12 +235,18 @@ function checkName(name: string): void {
 }
 
 function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
-  const preset = v.batch === 'fork' ? BATCH_LIMITS.fork : BATCH_LIMITS.queue;
+  const target = parseSiteUrl(v.url);
+  if (v.batch === 'gt2' && target.kind !== 'gram') {
+    throw new GryphusError('bad-config', `Site ${name} has batch = "gt2" and no GRAM service in its url.`, {
+      suggestions: ['Write url = "gt2://HOST/jobmanager-NAME", or name the batch system that is there.'],
+    });
+  }
+  const preset = v.batch === 'fork' && target.kind !== 'gram' ? BATCH_LIMITS.fork : BATCH_LIMITS.queue;
   return {
     name,
     url: v.url,
-    target: parseSiteUrl(v.url),
-    batch: v.batch,
+    target,
+    batch: target.kind === 'gram' ? 'gt2' : v.batch,
     transport: v.transport,
     prelude: v.prelude,
     scratch: v.scratch,

@@ -118,7 +118,7 @@ export function parseRequest(
     ...(request.file === undefined || request.file === '-' ? {} : { file: request.file }),
     cwd: request.cwd ?? process.cwd(),
     world: localWorld({ readOnly: dryRun }),
-    policy: { dryRun, broker: true, checkProxy: proxyCheck() },
+    policy: { dryRun, broker: true, gridTypes: ['gt2'], checkProxy: proxyCheck() },
     owner,
     now: Math.floor(Date.now() / 1000),
     machine: { uidDomain: domain, fileSystemDomain: domain },

@@ -1,3 +1,4 @@
+import { gramSiteName, parseGramContact } from '../config/gram-resource.ts';
 import { POOL_SITE, SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
@@ -67,6 +68,7 @@ export class SiteChooser {
   /** `batch SYSTEM [SITE]`, and HTCondor's old form without the word batch. */
   #byResource(resource: string): SiteRecord {
     const words = resource.split(/\s+/).filter((word) => word !== '');
+    if (words[0]?.toLowerCase() === 'gt2') return this.#gram(words.slice(1).join(' '));
     const [system = '', name] = words[0]?.toLowerCase() === 'batch' ? words.slice(1) : words;
     const fitting = [...this.#sites.values()].filter((site) => site.batch === system.toLowerCase());
     if (name !== undefined) return this.#checked(this.#named(name), system, resource);
@@ -82,6 +84,17 @@ export class SiteChooser {
       );
     }
     return only;
+  }
+
+  /** A GRAM service: by the name of its file, or by its contact, with or without one. */
+  #gram(contact: string): SiteRecord {
+    const named = this.#sites.get(contact);
+    if (named?.target.kind === 'gram') return named;
+    const name = gramSiteName(parseGramContact(contact));
+    const described = [...this.#sites.values()].find(
+      ({ target }) => target.kind === 'gram' && gramSiteName(target) === name,
+    );
+    return described ?? this.#named(name);
   }
 
   #checked(site: SiteRecord, system: string, resource: string): SiteRecord {

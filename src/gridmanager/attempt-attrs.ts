@@ -1,3 +1,4 @@
+import { formatGramContact } from '../config/gram-resource.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
@@ -23,7 +24,10 @@ const FRESH = {
 
 /** HTCondor's form: the resource's words, then the batch system's id. */
 export function gridJobId(ctx: SiteContext, job: JobRecord, batchId: string | undefined): Record<string, string> {
-  const { batch, name } = ctx.record;
+  const { batch, name, target } = ctx.record;
+  if (target.kind === 'gram' && batchId !== undefined) {
+    return { GridJobId: quoted(`gt2 ${formatGramContact(target)} ${batchId}`) };
+  }
   return {
     GridJobId: quoted(`batch ${batch} ${name} ${keyOf(ctx, job)}${batchId === undefined ? '' : ` ${batchId}`}`),
   };

@@ -56,6 +56,7 @@ async function main(identity: string): Promise<void> {
             agent: queue.agent,
             prompt: desk.promptFor(record.name),
             paths,
+            manager: identity,
             cares: siteCares(settings),
           }),
     retry: () => ({ min: settings['gridmanager.retry_min'] * 1000, max: settings['gridmanager.retry_max'] * 1000 }),

@@ -3,6 +3,7 @@ import { loadCredentials } from '../config/credentials.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
+import { openGram } from './open-gram.ts';
 import { type JobManagerOptions, type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
 import type { Transport } from '../transport/contract.ts';
 import { openTransport } from '../transport/open-transport.ts';
@@ -15,13 +16,15 @@ export interface OpenSiteOptions {
   /** How long the site keeps what nobody needs; the JobManager's own limits without it. */
   readonly cares?: SiteCares;
   /** Where credentials are described: a site's own key stands in place of those of the ssh configuration. */
-  readonly paths: Pick<Paths, 'configDir'>;
+  readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
+  /** Whose GridManager this is; absent: a command, which looks at the site beside it. */
+  readonly manager?: string;
 }
 
-/** The way to a configured site. */
+/** The way to a configured site that has a machine of its own. */
 export async function transportTo(
   record: SiteRecord,
-  { prompt, paths }: Omit<OpenSiteOptions, 'agent'>,
+  { prompt, paths }: Pick<OpenSiteOptions, 'prompt'> & { readonly paths: Pick<Paths, 'configDir'> },
 ): Promise<Transport> {
   const identityFiles = identityFilesOf(record, await loadCredentials(paths));
   return openTransport(record.url, {
@@ -45,10 +48,9 @@ export function siteCares(
 }
 
 /** The configured site as the life of a job knows it; closing it closes its connection. */
-export async function openSite(
-  record: SiteRecord,
-  { agent, prompt, paths, cares }: OpenSiteOptions,
-): Promise<JobManagerSite> {
+export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<JobManagerSite> {
+  if (record.target.kind === 'gram') return await openGram(record, record.target, options);
+  const { agent, prompt, paths, cares } = options;
   const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({
     name: record.name,

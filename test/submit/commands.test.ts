@@ -109,9 +109,9 @@ describe('a grid job', () => {
   });
 
   it('may have more kinds of sites, or none where a broker chooses, when the installation says so', () => {
-    expect(grid('grid_resource = gt2 host/jobmanager', { policy: { gridTypes: ['gt2'] } })?.['GridResource']).toContain(
-      'gt2',
-    );
+    expect(
+      grid('grid_resource = cream host/jobmanager', { policy: { gridTypes: ['cream'] } })?.['GridResource'],
+    ).toContain('cream');
     expect(grid('', { policy: { broker: true } })).not.toHaveProperty('GridResource');
   });
 

@@ -10,12 +10,14 @@ const BATCH = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor', 'gryphu
 export class SiteAdd extends GryphusCommand {
   static override summary = 'Add a place that runs jobs.';
   static override description =
-    prose(`URL is ssh://user@host:port, a Host of your ~/.ssh/config, or local. It is looked there which batch system it has,
+    prose(`URL is ssh://user@host:port, a Host of your ~/.ssh/config, local, or gt2://host/jobmanager-name for a GRAM service of the
+grid. It is looked there which batch system it has,
 unless --batch says so. Everything else can be changed later in the file that is named at the end; \`gryphus config --docs\`
 lists its keys.`);
   static override examples = [
     '<%= config.bin %> site add cluster1 ssh://me@login.example.org',
     '<%= config.bin %> site add box box.example.org --running 4',
+    '<%= config.bin %> site add ce gt2://ce.example.org/jobmanager-slurm',
     `<%= config.bin %> site add c2 ssh://c2 --batch slurm --prelude 'module load slurm' --scratch /scratch/me`,
   ];
   static override args = {
@@ -47,7 +49,7 @@ lists its keys.`);
     const { parseSiteUrl } = await import('../../config/site-url.ts');
     const { existsSync } = await import('node:fs');
     const paths = await this.paths(flags);
-    parseSiteUrl(args.url);
+    const target = parseSiteUrl(args.url);
     if (existsSync(siteFile(paths, args.name)) && !flags.force) {
       throw new GryphusError('conflict', `There is a site '${args.name}' already.`, {
         suggestions: [`Change it in ${siteFile(paths, args.name)}, or add --force to replace it.`],
@@ -65,7 +67,8 @@ lists its keys.`);
       'limits.running': flags.running,
     };
     const keys = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-    if (flags.batch === undefined) keys['batch'] = await this.#found(paths, args.name, keys);
+    if (target.kind === 'gram') keys['batch'] = 'gt2';
+    else if (flags.batch === undefined) keys['batch'] = await this.#found(paths, args.name, keys);
     await saveSite(paths, args.name, keys);
     process.stdout.write(`Site ${args.name} is written to ${siteFile(paths, args.name)}.\n`);
     if (flags.test)

@@ -6,12 +6,14 @@ const MIN_TIME_LEFT = 120;
 
 function proxyFile(job: JobMaker): string | undefined {
   const named = job.param('x509userproxy');
-  if (named !== undefined || !(job.boolParam('use_x509userproxy') ?? false)) return named;
+  // The grid's own sites take nobody without one.
+  if (named !== undefined || !(job.boolParam('use_x509userproxy') ?? job.gridType === 'gt2')) return named;
   return job.env('X509_USER_PROXY') ?? `/tmp/x509up_u${job.world.uid}`;
 }
 
 function checkProxy(job: JobMaker, path: string): void {
-  const command = job.scope.macros.find('x509userproxy') ? 'x509userproxy' : 'use_x509userproxy';
+  const named = ['x509userproxy', 'use_x509userproxy'].find((one) => job.scope.macros.find(one) !== undefined);
+  const command = named ?? 'grid_resource';
   const mend = ['Make a proxy with gryphus cred proxy init, or name one in x509userproxy.'];
   const facts = job.world.look(path);
   if (!facts?.readable || facts.directory) throw job.fault(command, `unable to read proxy file ${path}`, mend);

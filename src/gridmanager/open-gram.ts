@@ -1,0 +1,50 @@
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadCredentials } from '../config/credentials.ts';
+import type { GramTarget } from '../config/gram-resource.ts';
+import type { Paths } from '../config/paths.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import { signDelegation } from '../credentials/delegation.ts';
+import { defaultFiles, loadProxy } from '../credentials/store.ts';
+import { openCaDirectory } from '../credentials/x509/ca-directory.ts';
+import { type GramSite, openGramSite } from '../gram/site.ts';
+
+export interface OpenGramOptions {
+  readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
+  readonly manager?: string;
+}
+
+/**
+ * A GRAM service. A GridManager keeps in the state directory what the site does not keep for it, under its identity; a
+ * command works in the same place, with the user's present proxy.
+ */
+export async function openGram(record: SiteRecord, target: GramTarget, options: OpenGramOptions): Promise<GramSite> {
+  const { paths, manager } = options;
+  const root = join(paths.stateDir, 'gram', encodeURIComponent(record.name));
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  const [only = 'visitor'] = readdirSync(root);
+  const visiting = manager === undefined;
+  const site = openGramSite({
+    name: record.name,
+    target,
+    dir: join(root, visiting ? only : encodeURIComponent(manager)),
+    trust: () => openCaDirectory(defaultFiles().trust),
+    visiting,
+  });
+  if (visiting) await lend(site, await proxyFileOf(record, paths));
+  return site;
+}
+
+/** The proxy that the site's file names, or the one at the place where the grid's tools look. */
+async function proxyFileOf(record: SiteRecord, paths: Pick<Paths, 'configDir'>): Promise<string> {
+  const { good } = await loadCredentials(paths);
+  const found = record.credential === undefined ? undefined : good.get(record.credential);
+  return found?.kind === 'x509-proxy' ? found.file : defaultFiles().proxy;
+}
+
+async function lend(site: GramSite, file: string): Promise<void> {
+  const issuer = loadProxy(file);
+  const now = Math.floor(Date.now() / 1000);
+  const lifetime = Math.max(1, issuer.chain[0].notAfter - now);
+  await site.delegate?.('visitor', async (request) => signDelegation(request, issuer, { now, lifetime }));
+}
