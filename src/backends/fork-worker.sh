@@ -45,9 +45,10 @@ watch_slot() {
     for claim in fork/running/*@"$SLOT"; do
       read -r pid _ <"$claim" || continue
       word=${claim#fork/running/*-} && word=${word%@*}
-      # The wrapper itself is no part of the job.
-      read -r pid _ <"/proc/$pid/task/$pid/children" || continue
-      memory_of "$pid"
+      # The wrapper itself is no part of the job; the list of its children has no line end.
+      child=
+      read -r child _ <"/proc/$pid/task/$pid/children"
+      memory_of "$child"
       note_memory "jobs/${word%:*}/run.lock.${word##*:}"
     done
   done

@@ -1,4 +1,5 @@
 import type { Edited, Transitioned } from '../job/events.ts';
+import { USAGE_ATTRIBUTES } from '../job/log-usage.ts';
 import { LIFE } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
 import type { JobChange } from './engine/messages.ts';
@@ -7,7 +8,7 @@ import type { JobChange } from './engine/messages.ts';
 export function jobChangesOf(step: Transitioned): readonly JobChange[] {
   const { from, to, event } = step;
   const [before, after] = [LIFE[from].shows, LIFE[to].shows];
-  if (event === 'complete') return [{ what: 'terminated', end: endOf(step) }];
+  if (event === 'complete') return [{ what: 'terminated', end: endOf(step), ...usageOf(step) }];
   if (to === 'removed') return [{ what: 'aborted' }];
   if (after === 'held' && before !== 'held') {
     return [{ what: 'held', reason: readString({ get: (name) => step.set[name] ?? undefined }, 'HoldReason') ?? '' }];
@@ -25,6 +26,14 @@ function endOf(step: Transitioned): { code: number } | { signal: number } {
   const source = { get: (name: string) => (typeof step.info?.[name] === 'string' ? step.info[name] : undefined) };
   const signal = readNumber(source, 'ExitSignal');
   return signal === undefined ? { code: readNumber(source, 'ExitCode') ?? 0 } : { signal };
+}
+
+function usageOf({ info = {} }: Transitioned): { usage?: Record<string, string> } {
+  const known = USAGE_ATTRIBUTES.flatMap((name) => {
+    const text = info[name];
+    return typeof text === 'string' ? [[name, text] as const] : [];
+  });
+  return known.length === 0 ? {} : { usage: Object.fromEntries(known) };
 }
 
 /** HTCondor's PROVISIONING_COMPLETE: the provisioner says that the other nodes may begin. */

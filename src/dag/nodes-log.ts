@@ -1,3 +1,4 @@
+import { resourcesOf, spentInAllOf, spentOf } from '../job/log-usage.ts';
 import { quoted } from '../job/values.ts';
 import { NO_CPU, type UserLogBody, type UserLogEvent } from '../job/user-log.ts';
 import { printUserLog } from '../job/user-log-text.ts';
@@ -47,7 +48,7 @@ function jobBody(
     case 'held':
       return { type: 'held', reason: change.reason === '' ? 'Reason unspecified' : change.reason, code: 0, subcode: 0 };
     case 'terminated':
-      return { type: 'terminated', ...SPENT, ...SPENT_IN_ALL, ...endingOf(change.end) };
+      return { type: 'terminated', ...usageOf(change.usage ?? {}), ...endingOf(change.end) };
   }
 }
 
@@ -64,6 +65,12 @@ function ofNode({ at, node, event }: Extract<JobLogEvent, { readonly about: 'nod
     case 'pre-skip':
       return { ...stamp, type: 'pre-skip', node };
   }
+}
+
+function usageOf(usage: Readonly<Record<string, string>>) {
+  const ad = { get: (name: string) => usage[name] };
+  const known = Object.keys(usage).length > 0;
+  return { ...spentOf(ad), ...spentInAllOf(ad), ...(known ? { resources: resourcesOf(ad) } : {}) };
 }
 
 function endingOf(end: Ending): { readonly exitCode: number } | { readonly signal: number } {

@@ -1,4 +1,5 @@
 import type { LifeEvent } from '../job/life.ts';
+import { USAGE_ATTRIBUTES } from '../job/log-usage.ts';
 import { quoted, readNumber, readString, truthOf } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { SiteCause } from '../site/contract.ts';
@@ -51,9 +52,13 @@ export function decide(job: JobRecord, now: number): Decision {
   return { event: 'stop', set: { ...done, ...holdAttributes(reason, POLICY_UNDEFINED) } };
 }
 
-/** Who hears of the completion later, when the job may have left the queue, must still know how it ended. */
+/**
+ * Who hears of the completion later, when the job may have left the queue, must still know how it ended; a DAG's manager,
+ * which writes a log of its nodes' jobs, also what it took.
+ */
 function exitOf({ attrs }: JobRecord): Record<string, string> {
-  const known = ['ExitCode', 'ExitSignal'].map((name) => [name, attrs.get(name)] as const);
+  const names = ['ExitCode', 'ExitSignal', ...(attrs.has('DAGManJobId') ? USAGE_ATTRIBUTES : [])];
+  const known = names.map((name) => [name, attrs.get(name)] as const);
   return Object.fromEntries(known.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])));
 }
 

@@ -13,6 +13,7 @@ import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } fro
 import { decide } from './decide.ts';
 import { destination, type JobFiles, jobFiles } from './files.ts';
 import { holdAttributes, holdByError } from './hold.ts';
+import { transferTimes } from './transfer-times.ts';
 
 /** A site that could not give some results yet is asked again after so long, milliseconds. */
 const LATER_MS = 15_000;
@@ -39,13 +40,14 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
     jobs.map((job) => [keyOf(ctx, job), { job, files: jobFiles(job.attrs, here) }]),
   );
   crashPoint('gm.before-fetch');
+  const began = ctx.now();
   const { outcomes, noRoom } = await fetchFitting(ctx, work);
   crashPoint('gm.after-fetch');
   const changes: Change[] = [];
   await Promise.all(
     [...outcomes].map(async ([key, outcome]) => {
       const found = work.get(key);
-      const change = found && (await settle(ctx, found.job, found.files, outcome));
+      const change = found && (await settle(ctx, found.job, found.files, outcome, began));
       if (change) changes.push(change);
     }),
   );
@@ -113,6 +115,7 @@ async function settle(
   job: JobRecord,
   files: JobFiles,
   outcome: FetchOutcome,
+  began: number,
 ): Promise<Change | undefined> {
   const change = { id: job.id, from: job.state, attempt: job.attempt };
   if (!outcome.ok && outcome.missing.length === 0) {
@@ -133,7 +136,8 @@ async function settle(
       if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to);
       await place({ from: file.path, to, executable: file.executable });
     }
-    return { ...change, event: 'fetched', set: { BytesRecvd: `${bytes}.0`, ...missing(ctx, job, outcome) } };
+    const times = files.sandbox ? transferTimes('Out', began, ctx.now()) : {};
+    return { ...change, event: 'fetched', set: { BytesRecvd: `${bytes}.0`, ...times, ...missing(ctx, job, outcome) } };
   } catch (thrown) {
     if (!(thrown instanceof GryphusError)) throw thrown;
     if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;

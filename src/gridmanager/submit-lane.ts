@@ -11,6 +11,7 @@ import { type Again, BATCH, commitChanges, jobsIn, keyOf, type Sent, type SiteCo
 import { admitted, type ProxySource } from './proxies.ts';
 import type { SubmitBudget } from './pacing.ts';
 import { attemptSpec } from './spec.ts';
+import { transferTimes } from './transfer-times.ts';
 import { urlInputs } from './url-files.ts';
 
 /** A site that says "later" is asked again after so long, milliseconds. */
@@ -78,9 +79,9 @@ interface Step {
   readonly coming?: boolean;
 }
 
-async function prepare(ctx: SiteContext, all: readonly Sent[]): Promise<Step> {
-  const ready = await admittedOf(ctx, all);
-  if (ready.length === 0) return { done: 0, later: all.length > 0 };
+async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
+  const ready = await admittedOf(ctx, sent);
+  if (ready.length === 0) return { done: 0, later: sent.length > 0 };
   const book = new Book(ctx);
   let coming = 0;
   const specs: (AttemptSpec | undefined)[] = [];
@@ -99,14 +100,15 @@ async function prepare(ctx: SiteContext, all: readonly Sent[]): Promise<Step> {
     }),
   );
   crashPoint('gm.before-prepare');
+  const began = ctx.now();
   const byKey = new Map(ready.map(({ one }) => [one.key, one]));
-  const outcomes = await send(
-    ctx,
-    byKey,
-    specs.flatMap((spec) => spec ?? []),
-  );
+  const all = specs.flatMap((spec) => spec ?? []);
+  const travelled = new Set(all.flatMap(({ key, cwd }) => (cwd === undefined ? [key] : [])));
+  const outcomes = await send(ctx, byKey, all);
   crashPoint('gm.after-prepare');
-  const later = apply(outcomes, byKey, book, (one) => book.step(one, 'prepared'));
+  const later = apply(outcomes, byKey, book, (one) =>
+    book.step(one, 'prepared', travelled.has(one.key) ? transferTimes('In', began, ctx.now()) : undefined),
+  );
   await book.save();
   crashPoint('gm.saved-prepare');
   return { done: book.done, later, coming: coming > 0 };

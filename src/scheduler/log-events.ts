@@ -1,12 +1,14 @@
 import type { Attrs } from '../job/attrs.ts';
 import type { Transitioned } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
-import { NO_CPU, type ResourceRow, type Spent, type UserLogBody, type UserLogEvent } from '../job/user-log.ts';
+import { resourcesOf, spentInAllOf, spentOf } from '../job/log-usage.ts';
+import type { UserLogBody, UserLogEvent } from '../job/user-log.ts';
 import { readNumber, readString } from '../job/values.ts';
 
 /** HTCondor's eviction codes (recorded): removed, vacated; a hold gives its own code. */
 const EVICTED = { removed: 1023, vacated: 1022, held: 1 } as const;
-/** JobUniverse of grid jobs. */
+/** JobUniverse. */
+const VANILLA = 5;
 const GRID = 9;
 
 /** The first line of a job's log. */
@@ -28,7 +30,7 @@ export function logEvents(id: JobId, step: Transitioned, attrs: Attrs): UserLogE
   return bodies(step, attrs).map((body) => ({ ...id, at: step.at, ...body }));
 }
 
-function bodies(step: Transitioned, attrs: Attrs): UserLogBody[] {
+function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number })[] {
   const known = knownAgain(step, attrs);
   switch (step.event) {
     case 'committed':
@@ -48,11 +50,15 @@ function bodies(step: Transitioned, attrs: Attrs): UserLogBody[] {
       return known;
     case 'ended':
       // A short job can be over before the site was asked for the first time: its start is told all the same.
-      return 'NumJobStarts' in step.set ? [...known, execute(step, attrs)] : known;
+      return [...known, ...('NumJobStarts' in step.set ? [execute(step, attrs)] : []), ...imageSize(step, attrs)];
+    case 'prepared':
+      return transferred(step, attrs, 'In');
+    case 'fetched':
+      return transferred(step, attrs, 'Out');
     case 'complete':
-      return [terminated(step, attrs)];
+      return [terminated(attrs)];
     case 'again':
-      return [{ type: 'requeued', ...spent(attrs), ...ending(attrs), ...reasonOf(step) }];
+      return [{ type: 'requeued', ...spentOf(attrs), ...ending(attrs), ...reasonOf(step) }];
     case 'hold':
     case 'refused':
     case 'stop':
@@ -76,8 +82,6 @@ function bodies(step: Transitioned, attrs: Attrs): UserLogBody[] {
       ];
     case 'takeback':
     case 'take':
-    case 'prepared':
-    case 'fetched':
     case 'forgotten':
     case 'withdrawn':
       return [];
@@ -104,42 +108,40 @@ function execute(step: Transitioned, attrs: Attrs): UserLogBody {
   };
 }
 
-function terminated(step: Transitioned, attrs: Attrs): UserLogBody {
-  const run = spent(attrs);
+function terminated(attrs: Attrs): UserLogBody {
   return {
     type: 'terminated',
     ...ending(attrs),
-    ...run,
-    totalRemote: { user: number(attrs, 'CumulativeRemoteUserCpu'), system: number(attrs, 'CumulativeRemoteSysCpu') },
-    totalLocal: NO_CPU,
-    totalSent: run.sent,
-    totalReceived: run.received,
-    resources: resources(step, attrs),
+    ...spentOf(attrs),
+    ...spentInAllOf(attrs),
+    resources: resourcesOf(attrs),
   };
 }
 
-function resources(_step: Transitioned, attrs: Attrs): ResourceRow[] {
-  const rows: ResourceRow[] = [];
-  const add = (name: string, usage: number | undefined, request: number | undefined) => {
-    if (usage === undefined && request === undefined) return;
-    rows.push({ name, ...optional('usage', usage), ...optional('request', request) });
-  };
-  const wall = number(attrs, 'LastRemoteWallClockTime');
-  const cpu = number(attrs, 'RemoteUserCpu') + number(attrs, 'RemoteSysCpu');
-  add('Cpus', wall > 0 ? Math.round((cpu / wall) * 100) / 100 : undefined, readNumber(attrs, 'RequestCpus'));
-  add('Disk', readNumber(attrs, 'DiskUsage'), readNumber(attrs, 'RequestDisk'));
-  add('Memory', readNumber(attrs, 'MemoryUsage'), readNumber(attrs, 'RequestMemory'));
-  add('TimeExecute', Math.round(wall), undefined);
-  return rows;
+/** How much memory a run took, where that was seen. HTCondor says it of vanilla jobs alone (recorded). */
+function imageSize(step: Transitioned, attrs: Attrs): UserLogBody[] {
+  const resident = Number(step.set['ResidentSetSize'] ?? 0);
+  if (!(resident > 0) || !isVanilla(attrs)) return [];
+  return [
+    {
+      type: 'image-size',
+      sizeKb: Math.max(resident, Math.round(number(attrs, 'ImageSize'))),
+      memoryMb: Math.ceil(resident / 1024),
+      residentKb: resident,
+    },
+  ];
 }
 
-function spent(attrs: Attrs): Spent {
-  return {
-    runRemote: { user: number(attrs, 'RemoteUserCpu'), system: number(attrs, 'RemoteSysCpu') },
-    runLocal: NO_CPU,
-    sent: number(attrs, 'BytesRecvd'),
-    received: number(attrs, 'BytesSent'),
-  };
+/** A job with a directory of its own at the site: its files have gone there, or come back. */
+function transferred(step: Transitioned, attrs: Attrs, way: 'In' | 'Out'): (UserLogBody & { at?: number })[] {
+  const [began, ended] = ['Started', 'Finished'].map((name) => step.set[`Transfer${way}${name}`]);
+  if (typeof began !== 'string' || typeof ended !== 'string' || !isVanilla(attrs)) return [];
+  const words = way === 'In' ? 'input' : 'output';
+  const host = way === 'In' ? { host: `<${readString(attrs, 'GryphusSite') ?? 'local'}>` } : {};
+  return [
+    { at: Number(began) * 1000, type: 'file-transfer', phase: `Started transferring ${words} files`, ...host },
+    { at: Number(ended) * 1000, type: 'file-transfer', phase: `Finished transferring ${words} files` },
+  ];
 }
 
 function ending(attrs: Attrs): { exitCode: number } | { signal: number } {
@@ -152,7 +154,7 @@ function evicted(step: Transitioned, attrs: Attrs, code: number): UserLogBody[] 
   // HTCondor says nothing of the eviction when a job's own periodic policy ends its run (recorded).
   if (step.info?.['by'] === 'policy') return [];
   const why = code === EVICTED.held ? number(attrs, 'HoldReasonCode') || EVICTED.held : code;
-  return [{ type: 'evicted', ...spent(attrs), code: why, subcode: 0 }];
+  return [{ type: 'evicted', ...spentOf(attrs), code: why, subcode: 0 }];
 }
 
 function held(step: Transitioned, attrs: Attrs): UserLogBody {
@@ -181,6 +183,10 @@ function resource(attrs: Attrs): string {
   const given = readString(attrs, 'GridResource');
   const site = readString(attrs, 'GryphusSite');
   return given ?? `batch ${site ?? 'local'}`;
+}
+
+function isVanilla(attrs: Attrs): boolean {
+  return readNumber(attrs, 'JobUniverse') === VANILLA;
 }
 
 function isGrid(attrs: Attrs): boolean {

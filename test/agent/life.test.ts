@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseUserLog } from '../../src/job/user-log-text.ts';
@@ -16,6 +16,8 @@ describe('the life of jobs as a user sees it', () => {
   afterAll(() => agent.end());
 
   const eventsIn = (name: string) => parseUserLog(agent.read(name)).events;
+  /** Whether its memory was seen hangs on how long a job took. */
+  const typesIn = (name: string) => eventsIn(name).flatMap(({ type }) => (type === 'image-size' ? [] : [type]));
   const state = (cluster: number) => agent.ads(cluster).then(([ad]) => ad?.['GryphusState']);
 
   it('tells every start of a job that its policy runs again, however short it was', async () => {
@@ -23,7 +25,7 @@ describe('the life of jobs as a user sees it', () => {
       `executable = /bin/sh\narguments = "-c 'exit 5'"\nmax_retries = 2\nlog = retries.log\nqueue\n`,
     );
     await agent.ok('wait', '--timeout', '60', String(cluster));
-    const types = eventsIn('retries.log').map((event) => event.type);
+    const types = typesIn('retries.log');
     // HTCondor's recorded sequence, without its image sizes.
     expect(types).toEqual(['submit', 'execute', 'requeued', 'execute', 'requeued', 'execute', 'terminated']);
     const [ad] = await agent.ads(cluster);
@@ -50,6 +52,35 @@ describe('the life of jobs as a user sees it', () => {
     expect(events[2]).toMatchObject({ reason: 'ran too long', code: 3, subcode: 7 });
     const [ad] = await agent.ads(cluster);
     expect(ad).toMatchObject({ LastHoldReason: 'ran too long', LastHoldReasonCode: 3, NumHolds: 1 });
+  });
+
+  it('gives a job its ads, and tells of its files and its memory', async () => {
+    agent.file('in put', 'input\n');
+    agent.file(
+      'job.sh',
+      '#!/bin/sh\ncat "in put"; grep "^MyText\\|^ProcId\\|^JobStatus " "$_CONDOR_JOB_AD"; grep ^Cpus "$_CONDOR_MACHINE_AD"\nuntil [ -s ../run.lock.1/memory ]; do sleep 0.1; done\necho made >made\n',
+      0o755,
+    );
+    const cluster = await agent.submit(
+      'executable = job.sh\ntransfer_input_files = "in put"\n+MyText = "a \\"b\\" ü"\nrequest_cpus = 1\noutput = ads.out\nlog = ads.log\nqueue\n',
+    );
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    expect(agent.read('ads.out')).toBe('input\nJobStatus = 2\nMyText = "a \\"b\\" ü"\nProcId = 0\nCpus = 1\n');
+    expect(eventsIn('ads.log').map(({ type }) => type)).toEqual([
+      'submit',
+      'file-transfer',
+      'file-transfer',
+      'execute',
+      'image-size',
+      'file-transfer',
+      'file-transfer',
+      'terminated',
+    ]);
+    const [ad] = await agent.ads(cluster);
+    expect(ad?.['ResidentSetSize']).toBeGreaterThan(100);
+    expect(ad?.['MemoryUsage']).toBeGreaterThanOrEqual(1);
+    expect(agent.read('made')).toBe('made\n');
+    expect(existsSync(join(agent.work, '.job.ad'))).toBe(false);
   });
 
   it('keeps who wanted it, and the time that a stopped run took', async () => {

@@ -31,6 +31,7 @@ testSite({
   skip: missingPrograms().length > 0,
   except: [
     'says what it is, and that it is well',
+    "leaves the job's ads for the program, and takes them for no results of it",
     'carries large content once and brings large results home',
     'goes on after its JobManager was killed',
     'sweeps what was prepared and never committed',

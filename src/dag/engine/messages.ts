@@ -6,7 +6,8 @@ export type Ending = { readonly code: number } | { readonly signal: number };
 export type JobChange =
   | { readonly what: 'execute' | 'evicted' | 'suspended' | 'unsuspended' | 'released' | 'aborted' }
   | { readonly what: 'held'; readonly reason: string }
-  | { readonly what: 'terminated'; readonly end: Ending };
+  /** `usage`: attributes of what the run took, as expression texts, for the log. */
+  | { readonly what: 'terminated'; readonly end: Ending; readonly usage?: Readonly<Record<string, string>> };
 
 /** What happens to a DAG. Events are JSON: they are what the journal keeps. */
 export type DagEvent =

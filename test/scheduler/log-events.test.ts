@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { Attrs, type AttrTexts } from '../../src/job/attrs.ts';
+import type { Transitioned } from '../../src/job/events.ts';
+import type { LifeEvent, State } from '../../src/job/life.ts';
+import { next } from '../../src/job/life.ts';
+import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { logEvents } from '../../src/scheduler/log-events.ts';
+
+const ID = { cluster: 51, proc: 0 };
+const recorded = (name: string) =>
+  parseUserLog(readFileSync(new URL(`../fixtures/user-log/${name}.log`, import.meta.url), 'utf8')).events;
+
+/** What the steps of one job's life say, one second after another from 1000 on. */
+function said(ad: AttrTexts, steps: readonly (readonly [LifeEvent, AttrTexts?])[]) {
+  const attrs: Record<string, string | null> = { ...ad };
+  let state: State = 'idle';
+  return steps.flatMap(([event, set = {}], i) => {
+    const from = state;
+    state = next(from, event) ?? from;
+    Object.assign(attrs, set);
+    const step = { type: 'transition', at: (1000 + i) * 1000, job: '51.0', event, from, to: state, attempt: 1, set };
+    return logEvents(ID, step as unknown as Transitioned, new Attrs(attrs));
+  });
+}
+
+const VANILLA = { JobUniverse: '5', ImageSize: '45', GryphusSite: '"here"', RemoteHost: '"h"' };
+const LIFE = [
+  ['take'],
+  ['prepared', { TransferInStarted: '1000', TransferInFinished: '1001' }],
+  ['committed'],
+  ['started'],
+  ['ended', { ResidentSetSize: '5872', MemoryUsage: '6', ExitCode: '0' }],
+  ['fetched', { TransferOutStarted: '1005', TransferOutFinished: '1005' }],
+  ['complete'],
+] as const;
+
+describe('a job whose files travel', () => {
+  it('says so at both ends, and what memory it took, in the recorded order and words', () => {
+    const events = said(VANILLA, LIFE);
+    const real = recorded('ok-transfer').filter(({ cluster }) => cluster === 50);
+    expect(events.map(({ type }) => type)).toEqual(real.map(({ type }) => type));
+    const phases = (of: readonly object[]) => of.flatMap((event) => ('phase' in event ? [event.phase] : []));
+    expect(phases(events)).toEqual(phases(real));
+    expect(events[0]).toMatchObject({ at: 1_000_000, host: '<here>' });
+    expect(events[1]).toMatchObject({ at: 1_001_000 });
+    expect(events[3]).toMatchObject({ sizeKb: 5872, memoryMb: 6, residentKb: 5872 });
+  });
+
+  it('says nothing of it in the other universes, as recorded', () => {
+    for (const [universe, name] of [['9', 'grid'] as const, ['12', 'local'] as const]) {
+      const types = new Set(said({ ...VANILLA, JobUniverse: universe }, LIFE).map(({ type }) => type));
+      expect([types.has('image-size'), types.has('file-transfer')]).toEqual([false, false]);
+      expect(recorded(name).some(({ type }) => type === 'image-size' || type === 'file-transfer')).toBe(false);
+    }
+  });
+});
+
+it('a job that runs where its files are has no transfers, and no memory is told that nobody saw', () => {
+  const life = LIFE.map(([event, set]) => [event, event === 'ended' ? { ExitCode: '0' } : {}, set] as const);
+  expect(
+    said(
+      VANILLA,
+      life.map(([event, set]) => [event, set]),
+    ).map(({ type }) => type),
+  ).toEqual(['execute', 'terminated']);
+});
