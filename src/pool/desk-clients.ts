@@ -13,6 +13,8 @@ import { whyWaits } from './why.ts';
 
 /** A map's client that does not come back for so long is taken for gone, milliseconds. */
 const MAP_PATIENCE_MS = 60_000;
+/** So long a fetch waits for a worker that is away before it says "later", milliseconds. */
+const RETURN_MS = 20_000;
 /** So long a cancel waits for the worker's word before it says "later", milliseconds. */
 const CANCEL_MS = 15_000;
 
@@ -180,7 +182,7 @@ export class DeskClients {
     const lost = attempt.ending?.how.kind === 'by-site' && attempt.ending.how.cause === 'node-fail';
     const outcome = lost
       ? ({ ok: true, files: [] } as const)
-      : await bringHome(attempt, request, this.#workers.askingOf(attempt.worker));
+      : await bringHome(attempt, request, await this.#workers.whenBack(attempt.worker, RETURN_MS));
     channel.send({ t: 'fetched', id, outcome });
   }
 

@@ -36,6 +36,7 @@ interface Connected {
 export class DeskWorkers {
   readonly #options: DeskWorkersOptions;
   readonly #connected = new Map<string, Connected>();
+  readonly #awaited = new Set<(instance: string, asking: Asking) => void>();
 
   constructor(options: DeskWorkersOptions) {
     this.#options = options;
@@ -84,6 +85,24 @@ export class DeskWorkers {
     return instance === undefined ? undefined : this.#connected.get(instance)?.asking;
   }
 
+  /** As `askingOf`, of one that may be on its way back: after a restart of the desk all are. */
+  async whenBack(instance: string | undefined, patienceMs: number): Promise<Asking | undefined> {
+    const here = this.askingOf(instance);
+    if (here || instance === undefined) return here;
+    return new Promise((resolve) => {
+      const done = (asking: Asking | undefined) => {
+        clearTimeout(timer);
+        this.#awaited.delete(look);
+        resolve(asking);
+      };
+      const look = (who: string, asking: Asking) => {
+        if (who === instance) done(asking);
+      };
+      const timer = setTimeout(() => done(undefined), patienceMs);
+      this.#awaited.add(look);
+    });
+  }
+
   send(instance: string, message: FromDesk): void {
     this.#connected.get(instance)?.channel.send(message);
   }
@@ -116,6 +135,7 @@ export class DeskWorkers {
     channel.send({ t: 'welcome', agent, site: token.site, lease, ping: PING });
     log('a worker came', { worker: name, site: token.site, attempts: message.attempts.length });
     desk.join(worker, message.attempts);
+    for (const look of this.#awaited) look(instance, asking);
   }
 
   #take(instance: string, channel: Channel<FromWorker, FromDesk>, message: FromWorker, bytes: Buffer): void {

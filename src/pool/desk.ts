@@ -23,7 +23,7 @@ export interface DeskPorts {
 }
 
 /** A worker that refused a kind is not offered it again for so long, milliseconds. */
-const REFUSED_MS = 30_000;
+const REFUSED_MS = 5_000;
 
 /**
  * The pool's one table: Collector, Negotiator and the Shadows' records together. Plain methods take what clients and

@@ -39,6 +39,8 @@ export class Link {
   #retry: NodeJS.Timeout | undefined;
   #pinger: NodeJS.Timeout | undefined;
   #pings = 0;
+  /** What is said between our account of what we hold and the welcome. */
+  #untold: [FromWorker, Uint8Array | undefined][] | undefined;
   readonly #sentAt = new Map<number, number>();
   /** When we last sent what the desk then answered, by the monotonic clock in milliseconds. */
   #heardAt = performance.now();
@@ -64,6 +66,7 @@ export class Link {
   /** What is said while the connection is away is not kept: the next one begins with all that the worker holds. */
   say(message: FromWorker, bytes?: Uint8Array): void {
     if (this.#up) this.#channel?.send(message, bytes);
+    else this.#untold?.push([message, bytes]);
   }
 
   end(words: string): void {
@@ -108,6 +111,7 @@ export class Link {
       const answer = proof(token, 'worker', message.nonce, mine);
       const attempts = this.#options.held();
       channel.send({ t: 'proof', proof: answer, ad: this.#options.ad(), size, boot, attempts });
+      this.#untold = [];
       return false;
     }
     if (message.t === 'denied') {
@@ -118,6 +122,8 @@ export class Link {
     }
     if (message.t !== 'welcome') throw new Error(`'${message.t}' before the welcome`);
     this.#up = true;
+    for (const [said, bytes] of this.#untold ?? []) channel.send(said, bytes);
+    this.#untold = undefined;
     this.#failures = 0;
     this.#heardAt = performance.now();
     this.#ping(message.ping * 1000);
@@ -148,6 +154,7 @@ export class Link {
   #down(words: string): void {
     clearInterval(this.#pinger);
     this.#channel = undefined;
+    this.#untold = undefined;
     const was = this.#up;
     this.#up = false;
     this.asking.end(words);

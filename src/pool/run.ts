@@ -27,6 +27,8 @@ export class Run {
   ending: Ending | undefined;
   /** What we make its ending to be, once it is over. */
   decided: Ending | undefined;
+  /** It was asked to end. */
+  stopping = false;
   /** Not wanted any more before it was started. */
   aborted = false;
   peakRssKb = 0;
@@ -127,7 +129,7 @@ export function runsIn(jobsDir: string): Run[] {
     run.names = armed?.names ?? [];
     run.decided = dir.decided();
     run.startedAt = dir.startedAt();
-    if (!armed) run.phase = 'ended';
+    run.phase = armed ? 'running' : 'ended';
     return [run];
   });
 }

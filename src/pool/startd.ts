@@ -79,7 +79,9 @@ export class Startd {
     ];
   }
 
+  /** All that it holds, for a desk that it has just reached: claims that nothing runs under are no more. */
   held(): HeldAttempt[] {
+    this.#claims.releaseIdle();
     return [...this.#runs.values()].map((run) => run.view());
   }
 
@@ -140,11 +142,6 @@ export class Startd {
       case 'answer':
         return;
     }
-  }
-
-  /** The desk is away: claims that nothing runs under are no more. */
-  detach(): void {
-    this.#claims.releaseIdle();
   }
 
   drain(now: boolean, words: string): void {
@@ -327,10 +324,11 @@ export class Startd {
   /** Asks it to end, and makes it end where it does not; what it ends as is on disk before. */
   #stop(run: Run, ending: Ending): void {
     if (run.phase === 'staging') run.aborted = true;
-    if (run.phase === 'staging' || run.phase === 'ended' || run.decided) return;
-    run.decided = ending;
+    if (run.phase === 'staging' || run.phase === 'ended' || run.stopping) return;
+    run.stopping = true;
+    run.decided ??= ending;
     try {
-      run.dir.decide(ending);
+      run.dir.decide(run.decided);
     } catch {
       // A full disk must not keep it alive.
     }
@@ -376,19 +374,19 @@ export class Startd {
       this.#options.log(`found ${run.key}`);
       this.#runs.set(run.key, run);
       this.#claims.adopt(run);
-      if (run.shell) this.#await(run);
-      else queueMicrotask(() => this.#over(run));
+      // Whoever hears of it is made in this same turn.
+      queueMicrotask(() => (run.shell ? this.#await(run) : this.#over(run)));
     }
   }
 
   /** A run whose shell is not our child: its exit record, or the shell's end, is waited for. */
   #await(run: Run): void {
-    run.phase = 'running';
     const look = () => {
       run.startedAt ??= run.dir.startedAt();
       if (!run.dir.exit() && run.shell && isAlive(run.shell)) run.timers.push(setTimeout(look, 200));
       else this.#over(run);
     };
     look();
+    if (run.decided) this.#stop(run, run.decided);
   }
 }

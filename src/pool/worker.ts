@@ -71,10 +71,7 @@ export async function runWorker(
         else startd.take(message);
       },
       onUp: (site) => options.log(`the agent let it in, as of ${site}`),
-      onDown: (words) => {
-        options.log(`the agent is away: ${words}`);
-        startd.detach();
-      },
+      onDown: (words) => options.log(`the agent is away: ${words}`),
       onDenied: (words) => end(WORKER_EXIT.denied, words),
     });
     const timers = [

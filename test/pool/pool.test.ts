@@ -1,0 +1,134 @@
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CrashPoint } from '../../src/util/crash-point.ts';
+import { TestAgent, until } from '../agent/agent.ts';
+import { killMatching } from '../agent/kill.ts';
+import { some } from '../slow.ts';
+
+/** Every crash point of the pool's processes; the type holds the list whole. */
+const POINTS: Readonly<Record<Extract<CrashPoint, `desk.${string}` | `worker.${string}`>, 'run' | 'stop'>> = {
+  'desk.before-prepare': 'run',
+  'desk.saved-prepare': 'run',
+  'desk.before-commit': 'run',
+  'desk.saved-commit': 'run',
+  'desk.before-grant': 'run',
+  'desk.saved-grant': 'run',
+  'worker.before-record': 'run',
+  'worker.saved-record': 'run',
+  'worker.before-start': 'run',
+  'worker.after-start': 'run',
+  'worker.before-end': 'run',
+  'worker.after-end': 'run',
+  'desk.before-end': 'run',
+  'desk.saved-end': 'run',
+  'desk.before-forget': 'run',
+  'desk.saved-forget': 'run',
+  'worker.before-stop': 'stop',
+};
+
+const JOBS = 4;
+
+describe('the pool of a whole agent', () => {
+  let agent: TestAgent;
+  let crashFile: string;
+
+  beforeAll(async () => {
+    agent = new TestAgent();
+    crashFile = join(agent.dir, 'crash-point');
+    agent.env['GRYPHUS_CRASH_FILE'] = crashFile;
+    agent.config(
+      '[submit]\ndefault_site = "pool"\n[pool]\ncpus = 3\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n',
+    );
+    agent.file('job.sh', '#!/bin/sh\necho "$1" >> "$2"\necho "out $1"\nsleep $3\necho "file $1" > "r$1"\n', 0o755);
+    await agent.ok('up');
+  }, 120_000);
+  afterAll(async () => {
+    killMatching('worker.mjs', agent);
+    await agent.end();
+  });
+
+  const lines = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').sort() : []);
+
+  /** Jobs that write a line to a ledger when they start, their argument to stdout, and a file. */
+  async function submit(seconds: string, jobs = JOBS): Promise<{ cluster: number; ledger: string }> {
+    const ledger = join(agent.work, `ledger-${Math.random().toString(36).slice(2)}`);
+    const cluster = await agent.submit(
+      [
+        'executable = job.sh',
+        `arguments = $(Process) ${ledger} ${seconds}`,
+        'output = o$(Process)',
+        'transfer_output_files = r$(Process)',
+        'log = job.log',
+        `queue ${jobs}`,
+      ].join('\n'),
+    );
+    return { cluster, ledger };
+  }
+
+  const story = async (cluster: number) =>
+    `${(await agent.run(['why', String(cluster)])).stdout}\n${agent.log('pool.log').slice(-2000)}\n${agent.log('pool-worker.log').slice(-1000)}`;
+
+  async function running({ cluster, ledger }: { cluster: number; ledger: string }, jobs: number): Promise<void> {
+    await until('the jobs to run', () => lines(ledger).length === jobs || undefined).catch(async (thrown: unknown) => {
+      throw new Error(await story(cluster), { cause: thrown });
+    });
+  }
+
+  async function finish({ cluster, ledger }: { cluster: number; ledger: string }, jobs = JOBS): Promise<void> {
+    const waited = await agent.run(['wait', '--timeout', '60', String(cluster)]);
+    if (waited.code !== 0) throw new Error(await story(cluster));
+    expect(lines(ledger)).toEqual(Array.from({ length: jobs }, (_, proc) => String(proc)));
+    for (let proc = 0; proc < jobs; proc++) {
+      expect(agent.read(`o${proc}`)).toBe(`out ${proc}\n`);
+      expect(agent.read(`r${proc}`)).toBe(`file ${proc}\n`);
+      rmSync(join(agent.work, `o${proc}`));
+      rmSync(join(agent.work, `r${proc}`));
+    }
+    await until('the worker to forget', () => attempts().length === 0 || undefined);
+  }
+
+  const attempts = () => readdirSync(join(agent.home, 'state/pool/worker/jobs'));
+
+  it('runs jobs, more than it has slots', async () => {
+    await finish(await submit('0.1'));
+  }, 90_000);
+
+  it.each(
+    some(
+      Object.keys(POINTS).filter((point) => POINTS[point as keyof typeof POINTS] === 'run'),
+      3,
+    ),
+  )(
+    'runs each job once when a process dies at %s',
+    async (point) => {
+      writeFileSync(crashFile, point);
+      const submitted = await submit('0.3');
+      await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
+      await finish(submitted);
+    },
+    90_000,
+  );
+
+  it('runs each job once when everything is killed in its midst', async () => {
+    const submitted = await submit('4');
+    await running(submitted, 3);
+    killMatching('pool/desk-main.js', agent);
+    killMatching('worker.mjs', agent);
+    killMatching('gridmanager/main.js', agent);
+    killMatching('scheduler/main.js', agent);
+    await agent.ok('up');
+    await finish(submitted);
+  }, 90_000);
+
+  it('removes jobs, also when the worker dies in the midst of it', async () => {
+    const { cluster, ledger } = await submit('600', 3);
+    await running({ cluster, ledger }, 3);
+    writeFileSync(crashFile, 'worker.before-stop');
+    await agent.ok('rm', String(cluster));
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    expect(existsSync(crashFile)).toBe(false);
+    expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([3, 3, 3]);
+    await until('the worker to forget', () => attempts().length === 0 || undefined);
+  }, 90_000);
+});
