@@ -69,6 +69,7 @@ export interface Division {
 export class Population {
   readonly ads: readonly ClassAd[];
   private readonly divisions = new Map<string, Division>();
+  private readonly having = new Map<string, 'all' | 'none' | 'some'>();
   private computed: Map<string, Map<Expr, ClassAd>> | undefined;
 
   constructor(ads: readonly ClassAd[]) {
@@ -123,6 +124,16 @@ export class Population {
       }
     }
     return index;
+  }
+
+  /** Which of the ads have an attribute of this name (in lower case). */
+  has(name: string): 'all' | 'none' | 'some' {
+    const known = this.having.get(name);
+    if (known !== undefined) return known;
+    const count = this.ads.reduce((sum, ad) => sum + (ad.find(name) === undefined ? 0 : 1), 0);
+    const answer = count === 0 ? 'none' : count === this.ads.length ? 'all' : 'some';
+    this.having.set(name, answer);
+    return answer;
   }
 
   /** The names of all attributes, in lower case. */

@@ -97,9 +97,10 @@ const WHOLE_ADS: ReadonlySet<string> = new Set([
 
 /**
  * The attributes (in lower case) that an expression of `ad` can depend on, those of the attributes it names included.
- * Without an ad, names without MY or TARGET count for both sides.
+ * Without an ad, names without MY or TARGET count for both sides, unless `owned` says that all ads or none of this side
+ * have them.
  */
-export function attributesOf(expr: Expr, ad?: ClassAd): Attributes {
+export function attributesOf(expr: Expr, ad?: ClassAd, owned?: (name: string) => 'all' | 'none' | 'some'): Attributes {
   const my = new Set<string>();
   const target = new Set<string>();
   let dynamic = false;
@@ -123,8 +124,9 @@ export function attributesOf(expr: Expr, ad?: ClassAd): Attributes {
     else if (next.base !== undefined) open.push(next.base);
     else {
       if (WHOLE_ADS.has(name)) dynamic = true;
-      mine(name);
-      if (ad?.find(name) === undefined) target.add(name);
+      const whose = owned?.(name) ?? (ad?.find(name) === undefined ? 'some' : 'all');
+      if (whose !== 'none') mine(name);
+      if (whose !== 'all') target.add(name);
     }
   }
   return { my, target, dynamic };

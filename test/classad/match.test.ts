@@ -85,9 +85,31 @@ const POLICIES = [
   'ifThenElse(isUndefined(TARGET.C), true, TARGET.C > A)',
   'Derived && true',
   'eval("Memory") > 3',
+  // One side against the other: what is no plain number there, the operator decides.
+  ...['<', '<=', '==', '!=', '>=', '>', '=?=', '=!='].map((op) => `TARGET.Memory ${op} MY.Need`),
+  'Need * 2 >= TARGET.Memory && TARGET.B != A',
+  '(Need ?: 2) < (TARGET.Memory ?: 3) && Here != There',
+  '!(TARGET.A == Need) || Need / (TARGET.B - 3) > 1',
 ];
 const attribute = fc.constantFrom('Memory', 'Need', 'A', 'B', 'C');
-const constant = fc.constantFrom('1', '3', '5', '"LINUX"', 'true', 'undefined', 'error');
+const CONSTANTS = [
+  '1',
+  '3',
+  '5',
+  '3.0',
+  '2.5',
+  '"LINUX"',
+  '"linux"',
+  'true',
+  'undefined',
+  'error',
+  '{ 3 }',
+  '[ x = 3 ]',
+];
+const ODD = ['9007199254740993', '9007199254740992', '9007199254740992.0', 'real("nan")', 'relTime("3")', '1 / 0'];
+/** To the other side, to another attribute, and back to itself. */
+const LED_ON = ['TARGET.B', 'Memory', 'Need', 'MY.A + 1', 'TARGET.Memory - 1'];
+const constant = fc.constantFrom(...CONSTANTS, ...ODD, ...LED_ON);
 const side = fc.record({
   attrs: fc.dictionary(attribute, constant, { maxKeys: 4 }),
   policy: fc.constantFrom(...POLICIES),
@@ -151,7 +173,7 @@ test('matching by kinds gives what matching one by one gives', () => {
         }
       }
     }),
-    { numRuns: 400 },
+    { numRuns: 2000 },
   );
 });
 
