@@ -5,6 +5,7 @@ import type { Source } from '../credentials/sources.ts';
 import { loadProxy } from '../credentials/store.ts';
 import { GryphusError } from '../errors.ts';
 import type { JobRecord } from '../queue/api.ts';
+import { crashPoint } from '../util/crash-point.ts';
 import type { SiteContext } from './context.ts';
 
 export type ProxySource = Source & { readonly kind: 'x509-proxy' };
@@ -51,15 +52,18 @@ export class SiteProxies {
       throw new GryphusError('site-refused', `Site ${record.name} takes no X.509 proxies.`);
     }
     const { version } = ctx.gate.inspect(source);
+    crashPoint('gm.before-delegate');
     await site.delegate(nameThere(source), async (request) => {
       const issuer = loadProxy(source.file);
       const now = Math.floor(ctx.now() / 1000);
       // As long as ours: the site's copy never outlives its issuer.
       return signDelegation(request, issuer, { now, lifetime: Math.max(1, issuer.chain[0].notAfter - now) });
     });
+    crashPoint('gm.after-delegate');
     this.#there.set(source.name, { version, at: ctx.now() });
     const copy: z.infer<typeof COPY> = { version, file: source.file };
     await queue.kv.set(COPIES, copyKey(manager, record.name, source.name), JSON.stringify(copy));
+    crashPoint('gm.saved-delegate');
   }
 }
 

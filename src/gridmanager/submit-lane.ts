@@ -8,6 +8,7 @@ import { fresh, gridJobId } from './attempt-attrs.ts';
 import { bidsIn, LEAVE_WITHIN_S } from './bids.ts';
 import { Book } from './book.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type Sent, type SiteContext } from './context.ts';
+import { holdPrepared } from './hold-prepared.ts';
 import { admitted, type ProxySource } from './proxies.ts';
 import type { SubmitBudget } from './pacing.ts';
 import { attemptSpec } from './spec.ts';
@@ -194,6 +195,8 @@ async function sendProxies(
 
 async function commit(ctx: SiteContext, waiting: readonly Sent[]): Promise<Step> {
   const ready = (await admittedOf(ctx, waiting)).map(({ one }) => one);
+  const stopped = waiting.filter((one) => one.bid === undefined && !ready.includes(one));
+  if (stopped.length > 0) await holdPrepared(ctx, stopped);
   if (ready.length === 0) return { done: 0, later: waiting.length > 0 };
   const byKey = new Map(ready.map((one) => [one.key, one]));
   const book = new Book(ctx);

@@ -18,4 +18,7 @@ export const SITE_CRASH_POINTS = [
   'jm.forget-deleted',
 ] as const;
 
-export type SiteCrashPoint = (typeof SITE_CRASH_POINTS)[number];
+/** Those of a job that has an X.509 proxy. */
+export const DELEGATION_CRASH_POINTS = ['jm.csr-made', 'jm.proxy-in-place'] as const;
+
+export type SiteCrashPoint = (typeof SITE_CRASH_POINTS)[number] | (typeof DELEGATION_CRASH_POINTS)[number];

@@ -1,4 +1,5 @@
 import { GryphusError } from '../errors.ts';
+import { crashPoint } from '../util/crash-point.ts';
 import type { SiteContext } from './site-context.ts';
 
 /** A key that was replaced between request and answer: both are made again. */
@@ -12,11 +13,13 @@ export async function delegate(
   sign: (requestPem: string) => Promise<string>,
 ): Promise<void> {
   for (let round = 1; ; round++) {
+    crashPoint('jm.before-delegate');
     const asked = await site.session.exchange('csr', [name], [], MS);
     const request = asked.lines.find((line) => line.kind === 'data')?.bytes[0];
     if (asked.status !== 0 || request === undefined) throw refused(site.name, asked.status);
     const answer = await sign(request.toString('latin1'));
     const { status } = await site.session.exchange('proxy', [name, answer], [], MS);
+    crashPoint('jm.after-delegate');
     if (status === 0) return;
     if (status !== 65 || round === ROUNDS) throw refused(site.name, status);
   }

@@ -6,6 +6,7 @@ do_csr() {
   is_key "$name" || return 64
   mkdir -p "proxies/$name" || return 74
   gryphus_delegate_request "proxies/$name" >|"$T/csr" || return
+  crash_point jm.csr-made
   say "data $name $(wc -c <"$T/csr" | tr -d ' ')"
   cat "$T/csr"
   say
@@ -20,7 +21,8 @@ do_proxy() {
       status=$?
       cat >/dev/null
       exit "$status"
-    )
+    ) || return
+    crash_point jm.proxy-in-place
   else
     head -c "$2" >/dev/null
     return 65

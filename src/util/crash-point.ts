@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs';
 
-type JobManagerStep = 'prepare' | 'commit' | 'poll' | 'cancel' | 'fetch' | 'forget';
+type JobManagerStep = 'delegate' | 'prepare' | 'commit' | 'poll' | 'cancel' | 'fetch' | 'forget';
 type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant';
 
 /**

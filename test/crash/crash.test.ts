@@ -47,7 +47,7 @@ const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'>> = {
   'gm.after-cancel': 'remove',
   'gm.saved-cancel': 'remove',
 };
-/** Steps that have no such side (the type of a crash point is the product of sides and steps), and those of flooded jobs (flood.test.ts). */
+/** Steps that have no such side (the type of a crash point is the product of sides and steps), those of flooded jobs (flood.test.ts), and of proxies (delegation-ssh.test.ts). */
 type Unused =
   // The pool has a walk of its own (test/pool).
   | `worker.${string}`
@@ -56,8 +56,8 @@ type Unused =
   | `gm.${'before' | 'saved' | 'after'}-grant`
   | 'gm.before-poll'
   | 'gm.after-decide'
-  | `gm.${'before' | 'after' | 'saved'}-reconcile`
-  | `jm.${'before' | 'after'}-${'take' | 'decide' | 'reconcile'}`;
+  | `gm.${'before' | 'after' | 'saved'}-${'reconcile' | 'delegate'}`
+  | `jm.${'before' | 'after'}-${'take' | 'decide' | 'reconcile' | 'delegate'}`;
 
 const JOBS = 3;
 /** An ordinary run walks all points over ssh, every n-th of them elsewhere, and at two kinds none. */

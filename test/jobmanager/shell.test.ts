@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { BACKENDS } from '../../src/backends/registry.ts';
-import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
+import { DELEGATION_CRASH_POINTS, SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import { readExit } from '../../src/jobmanager/exit-record.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
@@ -48,7 +48,7 @@ describe('the shell programs', () => {
   it('have every crash point of the list, and no other', () => {
     const text = [...PIECES, 'jobmanager/jobmanager.sh'].map(here).join('\n');
     const found = [...text.matchAll(/^\s*crash_point (\S+)$/gm)].map((m) => m[1]);
-    expect(new Set(found)).toEqual(new Set(SITE_CRASH_POINTS));
+    expect(new Set(found)).toEqual(new Set([...SITE_CRASH_POINTS, ...DELEGATION_CRASH_POINTS]));
   });
 
   it('are all carried to the site', () => {

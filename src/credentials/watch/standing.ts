@@ -60,3 +60,9 @@ export function mayUse(
 export function unknownCredential(name: string): Unusable {
   return { is: 'unusable', why: `There is no credential '${name}'.`, subCode: CREDENTIAL_HOLD.unusable };
 }
+
+/** Why a job is held, and what happens to it then; `remedy`: a command line. */
+export function holdReason({ why }: Unusable, remedy?: string): string {
+  const type = remedy === undefined ? '' : ` Type: ${remedy}.`;
+  return `${why} The job is released by itself when it can be used again.${type}`;
+}

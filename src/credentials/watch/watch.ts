@@ -11,7 +11,7 @@ import {
   type WatchedJob,
 } from './model.ts';
 import { renewalDue } from './renewal.ts';
-import { lastUse, mayUse, type Standing, standing, type Unusable, unknownCredential } from './standing.ts';
+import { holdReason, lastUse, mayUse, type Standing, standing, type Unusable, unknownCredential } from './standing.ts';
 import { tell } from './tell.ts';
 
 export interface Look {
@@ -137,8 +137,7 @@ function holds(
     .filter(([, one]) => one.jobs.length > 0)
     .map(([credential, { found, jobs: held }]) => {
       const remedy = credentials.find((one) => one.name === credential)?.type[0];
-      const type = remedy === undefined ? '' : ` Type: ${remedy}.`;
-      const reason = `${found.why} The job is released by itself when it can be used again.${type}`;
+      const reason = holdReason(found, remedy);
       return { do: 'hold', credential, jobs: held, code: CREDENTIAL_HOLD.code, subCode: found.subCode, reason };
     });
 }
