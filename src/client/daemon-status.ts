@@ -47,7 +47,9 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   const options = { stateDir: paths.stateDir, socketDir: paths.socketDir };
   const down = { running: false, home: paths.stateDir, redis: external ? 'external' : 'down', managers: [] } as const;
   const queue = await openQueue({ ...options, url: settings['redis.url'], start: 'never' }).catch((thrown: unknown) => {
-    if (thrown instanceof GryphusError && thrown.code === 'queue-unavailable') return undefined;
+    // A queue of a newer version is not read, but its daemons can be ended.
+    if (thrown instanceof GryphusError && ['queue-unavailable', 'state-version'].includes(thrown.code))
+      return undefined;
     throw thrown;
   });
   if (queue) {

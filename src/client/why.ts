@@ -57,7 +57,10 @@ function summaryOf(job: JobRecord, connection: ConnectionView | undefined, site:
     const reason = readString(job.attrs, 'HoldReason') ?? 'no reason was given';
     return `It is held: ${reason} (code ${readNumber(job.attrs, 'HoldReasonCode') ?? 0})`;
   }
-  if (job.state !== 'idle') return (WAITS[job.state] ?? '').replace('SITE', job.site);
+  const started = job.state !== 'idle' && job.state !== 'preparing';
+  if (started || (job.state === 'preparing' && connection?.connection === 'up')) {
+    return (WAITS[job.state] ?? '').replace('SITE', job.site);
+  }
   if (!site) return `It waits for site ${job.site}, which is not configured any more.`;
   if (connection?.connection === 'needs-login') return `It waits for site ${job.site}, which needs your log-in.`;
   if (connection && connection.connection !== 'up') return `It waits for site ${job.site}, which cannot be used now.`;

@@ -32,8 +32,9 @@ export function siteNotes(sites: readonly SiteStatus[]): string[] {
     if (site.connection === 'up' || site.connection === 'unused') return [];
     const waiting = site.idle + site.queuedThere + site.running + site.unknown;
     if (waiting === 0) return [];
-    const words = site.words === undefined ? '' : `: ${visible(site.words)}`;
-    const lines = [`-- Site ${site.name} ${CONNECTION[site.connection]}${words}; ${waiting} jobs wait for it.`];
+    const words = site.words === undefined ? '' : `: ${visible(site.words).replace(/\.$/, '')}`;
+    const wait = waiting === 1 ? '1 job waits' : `${waiting} jobs wait`;
+    const lines = [`-- Site ${site.name} ${CONNECTION[site.connection]}${words}; ${wait} for it.`];
     if (site.connection === 'needs-login') lines.push(`   → gryphus site login ${site.name}`);
     if (site.connection === 'refused') lines.push(`   → gryphus site test ${site.name}`);
     return lines;
