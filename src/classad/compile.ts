@@ -1,9 +1,8 @@
 import { ClassAd } from './ad.ts';
-import { sameText } from './bytes.ts';
 import type { Binary, Call, Expr, ListExpr, RecordExpr, Ternary, Unary } from './expr.ts';
 import { functionNamed } from './functions/table.ts';
-import { divInt, modInt } from './int64.ts';
-import { and, arithmetic, bitwise, or, relation, unaryOperator } from './operators.ts';
+import { arithmeticCode, comparisonCode, NOT_CONSTANT } from './number-code.ts';
+import { and, bitwise, or, unaryOperator } from './operators.ts';
 import { compileReference } from './reference.ts';
 import { type Code, EvalState, FAILED } from './state.ts';
 import { subscriptCode } from './subscript.ts';
@@ -28,7 +27,6 @@ export function run(state: EvalState, expr: Expr): Value {
 }
 
 /** A constant's value, so that what is constant is computed once; NOT_CONSTANT for all else. */
-const NOT_CONSTANT = Symbol('not constant');
 const constants = new WeakMap<Code, Value>();
 
 function constant(value: Value): Code {
@@ -155,70 +153,7 @@ function binaryCode({ op }: Binary, left: Code, right: Code, depth: number): Cod
     case '>':
     case '=?=':
     case '=!=':
-      return comparisonCode(op, left, right);
-  }
-}
-
-function arithmeticCode(op: '+' | '-' | '*' | '/' | '%', left: Code, right: Code): Code {
-  const fast: Record<typeof op, (a: number, b: number) => Value> = {
-    '+': (a, b) => a + b,
-    '-': (a, b) => a - b,
-    '*': (a, b) => a * b + 0,
-    '/': (a, b) => divInt(a, b) ?? ERROR,
-    '%': (a, b) => modInt(a, b) ?? ERROR,
-  };
-  const compute = fast[op];
-  return (state) => {
-    const a = left(state);
-    const b = right(state);
-    if (typeof a === 'number' && typeof b === 'number') {
-      const result = compute(a, b);
-      if (Number.isSafeInteger(result)) return result;
-    }
-    return arithmetic(op, a, b);
-  };
-}
-
-type Comparison = '<' | '<=' | '==' | '!=' | '>=' | '>' | '=?=' | '=!=';
-
-function comparisonCode(op: Comparison, left: Code, right: Code): Code {
-  switch (op) {
-    case '==':
-      return (state) => {
-        const a = left(state);
-        const b = right(state);
-        if (typeof a === 'number' && typeof b === 'number') return a === b;
-        if (typeof a === 'string' && typeof b === 'string') return sameText(a, b);
-        return relation('==', a, b);
-      };
-    case '>=':
-      return (state) => {
-        const a = left(state);
-        const b = right(state);
-        return typeof a === 'number' && typeof b === 'number' ? a >= b : relation('>=', a, b);
-      };
-    case '>':
-      return (state) => {
-        const a = left(state);
-        const b = right(state);
-        return typeof a === 'number' && typeof b === 'number' ? a > b : relation('>', a, b);
-      };
-    case '<':
-      return (state) => {
-        const a = left(state);
-        const b = right(state);
-        return typeof a === 'number' && typeof b === 'number' ? a < b : relation('<', a, b);
-      };
-    case '<=':
-      return (state) => {
-        const a = left(state);
-        const b = right(state);
-        return typeof a === 'number' && typeof b === 'number' ? a <= b : relation('<=', a, b);
-      };
-    case '!=':
-    case '=?=':
-    case '=!=':
-      return (state) => relation(op, left(state), right(state));
+      return comparisonCode(op, left, right, constantOf(right));
   }
 }
 

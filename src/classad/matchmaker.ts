@@ -1,7 +1,7 @@
 import type { ClassAd } from './ad.ts';
 import { run } from './compile.ts';
 import type { Expr } from './expr.ts';
-import { enterScope } from './scopes.ts';
+import { MATCH_AD } from './scopes.ts';
 import { EvalFailed, type EvalOptions, EvalState, MAX_DEPTH } from './state.ts';
 import { asCondition, ERROR, isNumeric, toDouble, type Value } from './values.ts';
 
@@ -27,7 +27,9 @@ export class Matchmaker {
       state.active.length = 0;
       state.activeAds.length = 0;
     }
-    enterScope(state, my);
+    // As enterScope does for a side of a match.
+    state.current = my;
+    state.root = MATCH_AD;
     state.lexical = my;
     try {
       return run(state, expr);

@@ -62,21 +62,24 @@ function follow(state: EvalState, target: Target, back: ClassAd | undefined, abo
   return target.ad;
 }
 
-/** Evaluates the expression of an attribute in its ad. A reference that is being resolved already is undefined. */
+/** Evaluates the expression of an attribute in its ad. Small, so that it becomes part of its callers: most are constants. */
 function enter(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value {
-  const room = state.depth - above;
-  if (room <= 0 || --state.steps < 0) throw FAILED;
+  if (state.depth <= above || --state.steps < 0) throw FAILED;
+  if (expr.kind !== 'literal') return resolve(state, expr, ad, above);
   // Constants need no scope; the sides of a match, which have code, need none either.
-  if (expr.kind === 'literal') {
-    if (expr.code !== undefined) return expr.code(state);
-    if (typeof expr.result === 'string') state.charge(expr.result);
-    return expr.result;
-  }
+  if (expr.code !== undefined) return expr.code(state);
+  const { result } = expr;
+  if (typeof result === 'string' && result.length > 255) state.charge(result);
+  return result;
+}
+
+/** A reference that is being resolved already is undefined. */
+function resolve(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value {
   const { depth, current, lexical, active, activeAds } = state;
   for (let at = active.length - 1; at >= 0; at -= 1) if (active[at] === expr && activeAds[at] === ad) return undefined;
   active.push(expr);
   activeAds.push(ad);
-  state.depth = room - 1;
+  state.depth = depth - above - 1;
   state.current = ad;
   state.lexical = ad;
   const value = run(state, expr);
@@ -85,7 +88,7 @@ function enter(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value 
   state.lexical = lexical;
   active.pop();
   activeAds.pop();
-  if (typeof value === 'object' || typeof value === 'string') state.charge(value);
+  if (typeof value === 'string' ? value.length > 255 : value instanceof ListValue) state.charge(value);
   return value;
 }
 
@@ -94,9 +97,8 @@ function selection(base: Expr, key: string, name: string, above: number, checked
   if (above > 401) return () => ERROR;
   const inner = compile(base, above + 1, checked);
   const side = sideOf(base);
-  return (state) => {
-    if (checked && state.depth - above <= 0) return ERROR;
-    const ad = shortcut(state, side) ?? inner(state);
+  const whole = (state: EvalState): Value => {
+    const ad = inner(state);
     if (ad instanceof ClassAd) {
       const found = ad.find(key);
       if (found !== undefined) return enter(state, found, ad, above);
@@ -108,15 +110,22 @@ function selection(base: Expr, key: string, name: string, above: number, checked
     if (ad === undefined) return undefined;
     return ad instanceof ListValue ? project(state, ad, key, name, above) : ERROR;
   };
+  const code = side === 'none' ? whole : besideWalk(side, key, above, whole);
+  return checked ? (state) => (state.depth <= above ? ERROR : code(state)) : code;
 }
 
-/** MY and TARGET of the two sides of a match, without the walk through the ads around them. */
-function shortcut(state: EvalState, side: Side): ClassAd | undefined {
-  const { current, left, right } = state;
-  if (side === 'none' || left === undefined || left === right) return undefined;
-  if (current === left) return left.namesSides ? undefined : side === 'mine' ? left : right;
-  if (current !== right || right?.namesSides === true) return undefined;
-  return side === 'mine' ? right : left;
+/** MY and TARGET of the two sides of a match, without the walk through the ads around them, where the ad has the attribute. */
+function besideWalk(side: 'mine' | 'theirs', key: string, above: number, whole: Code): Code {
+  const mine = side === 'mine';
+  return (state) => {
+    const { current, left, right } = state;
+    if (left === undefined || right === undefined || left === right) return whole(state);
+    if (current !== left && current !== right) return whole(state);
+    if (current.namesSides) return whole(state);
+    const ad = mine === (current === left) ? left : right;
+    const found = ad.find(key);
+    return found === undefined ? whole(state) : enter(state, found, ad, above);
+  };
 }
 
 type Side = 'mine' | 'theirs' | 'none';

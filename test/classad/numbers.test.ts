@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { evaluate, parseExpr, printValue, Real } from '../../src/classad/api.ts';
+import { evaluate, evaluateAttr, parseAd, parseExpr, printValue, Real } from '../../src/classad/api.ts';
 import { power } from '../../src/classad/functions/power.ts';
+import { arithmetic, relation } from '../../src/classad/operators.ts';
 import { addInt, divInt, modInt, mulInt, shiftLeft, subInt, wrap64 } from '../../src/classad/int64.ts';
 import { formatExponent, formatGeneral, oldReal, readDouble } from '../../src/classad/number-text.ts';
 
@@ -88,3 +89,27 @@ test('reals keep their type through every operator', () => {
   expect(printValue(evaluate(parseExpr('4.0 / 2')))).toBe('2.0');
   expect(evaluate(parseExpr('1.0'))).toEqual(new Real(1));
 });
+
+const OPERANDS = [
+  '0 1 -1 3 0.0 -0.0 2.5 -3.0 real("nan") real("inf") 1e308 true false',
+  '9007199254740991 9007199254740992 9007199254740993 -9223372036854775807 9223372036854775807',
+  '"3" "LINUX" "linux" undefined error {1} [a=1] relTime("3") absTime(3,0)',
+].flatMap((line) => line.split(' '));
+const OPERATORS = ['+', '-', '*', '/', '%', '<', '<=', '==', '!=', '>=', '>', '=?=', '=!='] as const;
+
+test.each(OPERATORS)('compiled, %s gives what the operator gives, whatever it meets', (op) => {
+  for (const a of OPERANDS) {
+    for (const b of OPERANDS) {
+      const my = parseAd(`[ A = ${a}; B = ${b}; Sum = A ${op} B; ByOne = A ${op} ${b} ]`);
+      const [x, y] = [evaluateAttr(my, 'A'), evaluateAttr(my, 'B')];
+      const plain = isArithmetic(op) ? arithmetic(op, x, y) : relation(op, x, y);
+      const shown = [plain, evaluateAttr(my, 'Sum'), evaluateAttr(my, 'ByOne')].map((value) => printValue(value));
+      // Records and lists are compared by identity where they are compared at all.
+      if (!/[[{]/.test(a + b)) expect([a, b, ...shown]).toEqual([a, b, shown[0], shown[0], shown[0]]);
+    }
+  }
+});
+
+function isArithmetic(op: (typeof OPERATORS)[number]): op is '+' | '-' | '*' | '/' | '%' {
+  return '+-*/%'.includes(op);
+}
