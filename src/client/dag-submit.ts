@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import {
@@ -8,6 +8,7 @@ import {
   type DagFiles,
   type DagOrder,
   diskFiles,
+  inOrder,
   lastRescue,
   lintDag,
   loadDag,
@@ -19,6 +20,7 @@ import {
   type SubmissionOptions,
   submissionFiles,
 } from '../dag/api.ts';
+import { GryphusError } from '../errors.ts';
 import { submitCluster } from '../enqueue/enqueue.ts';
 import type { Queue } from '../queue/api.ts';
 import { isSubmitCommand } from '../submit/api.ts';
@@ -75,6 +77,7 @@ export function checkDag(
   cwd: string,
   afresh = false,
 ): { readonly loaded: LoadedDag; readonly problems: readonly Problem[] } {
+  for (const file of order.files) refuseUnreadable(resolve(cwd, file), file);
   const loaded = loadDag(order.files, files, order);
   const rescue = afresh ? undefined : rescueOf(order, loaded, files);
   const text = rescue === undefined ? undefined : files.read(rescue);
@@ -85,7 +88,23 @@ export function checkDag(
     executable: (path) => executable(resolve(cwd, path)),
     isSubmitCommand,
   });
-  return { loaded, problems: [...wrong, ...found] };
+  return { loaded, problems: inOrder([...wrong, ...found]) };
+}
+
+/** A file that is there, and is no file, or may not be read. */
+function refuseUnreadable(path: string, file: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return;
+  if (stat.isDirectory()) {
+    throw new GryphusError('dag-refused', `${file} is a directory, not a DAG file.`, {
+      suggestions: ['Name the DAG file in it.'],
+    });
+  }
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (cause) {
+    throw new GryphusError('dag-refused', `${file} cannot be read: ${(cause as Error).message}.`, { cause });
+  }
 }
 
 function rescueOf(order: DagOrder, loaded: LoadedDag, files: DagFiles): string | undefined {

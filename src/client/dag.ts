@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { type DagOrder, haltName, JournalPlace, readJournal, readOrder, replayDag, type Told } from '../dag/api.ts';
@@ -34,9 +34,27 @@ export class DagClient {
 
   /** Refuses a DAG with faults ('dag-refused') before anything runs. */
   async submit(request: DagSubmitRequest, cwd = process.cwd()): Promise<DagSubmitted> {
+    await this.#refuseSecond(request, cwd);
     const ready = readyDag(request, cwd);
     const cluster = await enqueueDag(this.#queue, this.#paths, this.#owner, ready, cwd);
     return { cluster, file: ready.file, warnings: ready.warnings };
+  }
+
+  /** Two managers of one DAG would run each node twice. Only where there was a submit before, the queue is looked through. */
+  async #refuseSecond({ order: { files } }: DagSubmitRequest, cwd: string): Promise<void> {
+    const [primary = ''] = files;
+    const path = resolve(cwd, primary);
+    if (!existsSync(`${path}.condor.sub`)) return;
+    const running = (await this.#inQueue()).find(
+      (dag) => dag.manager !== 'gone' && !isEnd(dag.manager) && resolve(dag.directory, dag.files[0] ?? '') === path,
+    );
+    if (running === undefined) return;
+    throw new GryphusError('dag-refused', `DAG ${primary} is in the queue already, as cluster ${running.cluster}.`, {
+      suggestions: [
+        `See \`gryphus dag status ${running.cluster}\`.`,
+        `Remove it first: \`gryphus dag rm ${running.cluster}\`; its rescue file keeps what is done.`,
+      ],
+    });
   }
 
   /** DAGMan's exit code, once the DAG has ended. */

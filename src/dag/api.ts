@@ -20,7 +20,7 @@ export type {
   SubmitOutcome,
   Told,
 } from './manager/world.ts';
-export { formatProblem, type Problem, refusal } from './problem.ts';
+export { formatProblem, inOrder, type Problem, printable, refusal, whereOf } from './problem.ts';
 export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './rescue.ts';
 export { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
 export { claimSubmission, type SubmissionOptions, submissionFiles } from './submission.ts';

@@ -18,10 +18,30 @@ export interface Problem extends Place {
 
 /** `x.dag:2 Failed to parse RETRY command: …`: the form in which condor_dag_checker reports. */
 export function formatProblem(problem: Problem): string {
-  const where = `${problem.file}:${problem.line}`;
-  return problem.command === undefined
-    ? `${where} ${problem.message}`
-    : `${where} Failed to parse ${problem.command} command: ${problem.message}`;
+  const { command } = problem;
+  const message = printable(problem.message);
+  return `${whereOf(problem)} ${command === undefined ? message : `Failed to parse ${command} command: ${message}`}`;
+}
+
+/** `x.dag:2`; `x.dag:0` where it is about the file as a whole, as condor_dag_checker says it. */
+export function whereOf({ file, line }: Place): string {
+  return `${printable(file)}:${line}`;
+}
+
+const LONGEST = 400;
+
+/** What a file says, for a terminal: a DAG may be anything, a program that was named by mistake too. */
+export function printable(text: string): string {
+  const short = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return short.replaceAll(/[\p{Cc}\p{Cf}]/gu, (c) =>
+    c === '\t' ? ' ' : `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+}
+
+/** By file, in the order in which they were first named, and line. */
+export function inOrder(problems: readonly Problem[]): readonly Problem[] {
+  const files = [...new Set(problems.map(({ file }) => file))];
+  return [...problems].sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line);
 }
 
 /** The refusal of a DAG that has `problems`: the first error in the message, the others and the mends as suggestions. */

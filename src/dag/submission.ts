@@ -1,7 +1,7 @@
 import { GryphusError } from '../errors.ts';
 import { type DagRun, primaryOf } from './manager/prepare.ts';
 import type { DagFiles } from './manager/world.ts';
-import { haltName, lastRescue, renameRescuesAfter, rescueName } from './rescue.ts';
+import { haltName, lastRescue, renameRescuesAfter, rescueName, savePointPath } from './rescue.ts';
 import { DEFAULT_SETTINGS } from './settings.ts';
 
 export interface SubmissionOptions {
@@ -36,6 +36,12 @@ export function claimSubmission(
         `-dorescuefrom ${run.rescueFrom} specified, but rescue DAG file ${name} does not exist!`,
       );
     }
+  }
+  if (run.saveFile !== undefined && !files.exists(savePointPath(primary, run.saveFile))) {
+    throw new GryphusError(
+      'dag-refused',
+      `-load_save ${run.saveFile}: there is no file ${savePointPath(primary, run.saveFile)}`,
+    );
   }
   files.remove(haltName(primary));
   if (options.force === true) {

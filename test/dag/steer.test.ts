@@ -87,7 +87,30 @@ describe('a DAG that runs', () => {
       true,
     );
     expect(await agent.ok('dag', 'status', 'long.dag')).toMatch(/ended with 2\n/);
-  }, 120_000);
+
+    // It goes on from there, and while it does there is no second manager of the same DAG.
+    const again = agent.run(['dag', 'submit', 'long.dag', '--wait']);
+    await until('its manager', async () => (await status('long.dag')).manager === 'running' || undefined, 60_000);
+    for (const more of [[], ['-force'], ['-update_submit']]) {
+      const { stderr } = await refused('dag', 'submit', ...more, 'long.dag');
+      expect(stderr).toMatch(/DAG long\.dag is in the queue already, as cluster \d+\./);
+    }
+    go('Y', 'Z');
+    expect((await again).code).toBe(0);
+    expect(began().filter((node) => node === 'X')).toHaveLength(1);
+  }, 180_000);
+});
+
+describe('what is no DAG', () => {
+  it('is refused with where and why, whatever it is', async () => {
+    agent.file('bytes.dag', '\u001b[31mJOB\u0000 A\nJOB A gone.sub\n');
+    const { stderr } = await refused('dag', 'submit', 'bytes.dag');
+    // oxlint-disable-next-line no-control-regex
+    expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f]/);
+    expect(stderr).toContain('bytes.dag:1 ');
+    expect(stderr).toContain('bytes.dag:2 ');
+    expect((await refused('dag', 'submit', '.')).stderr).toContain('. is a directory, not a DAG file.');
+  }, 60_000);
 });
 
 describe('a DAG that does not run', () => {

@@ -1,3 +1,4 @@
+import { printable, whereOf } from '../../dag/problem.ts';
 import type { DagStatus } from '../../index.ts';
 import { longDate } from './dates.ts';
 import { tableLines } from './table.ts';
@@ -14,7 +15,7 @@ export function problemLine(problem: {
 }): string {
   const { file, line, severity, command, message, mend } = problem;
   const about = command === undefined ? '' : `${command}: `;
-  return `${file}:${line}: ${severity}: ${about}${message}${mend === undefined ? '' : `\n  → ${mend}`}`;
+  return `${whereOf({ file, line })}: ${severity}: ${about}${printable(message)}${mend === undefined ? '' : `\n  → ${mend}`}`;
 }
 
 /** All DAGs in the queue, a line each. */
