@@ -6,13 +6,13 @@ import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
-import { managerIdentity } from '../job/identity.ts';
 import { readString } from '../job/values.ts';
 import type { ProcInput, Queue, SubmitInput } from '../queue/api.ts';
 import { type Cluster, fullAds, parseSubmit } from '../submit/api.ts';
 import { localWorld } from '../submit/local-world.ts';
 import { proxyCheck } from './proxy-check.ts';
-import { type Destination, SiteChooser } from './site-choice.ts';
+import { Placement } from './placement.ts';
+import { SiteChooser } from './site-choice.ts';
 import { UrlCheck } from './url-check.ts';
 import type { DryRun, Submitted, SubmitRequest } from './types.ts';
 
@@ -63,15 +63,15 @@ export async function enqueue(
   dag?: NonNullable<SubmitInput['dag']>,
 ): Promise<Submitted> {
   const clusterAd = { ...cluster.clusterAd, ...more };
-  const known = chooser.siteFor(clusterAd, undefined);
+  const placement = new Placement(chooser, owner, clusterAd);
   const first = firstCount(cluster);
   const logs = new LogDirectories();
   const urls = new UrlCheck();
   let id = 0;
   const submitted = await queue.submit({
     clusterAd,
-    manager: managerFor(owner, clusterAd, known),
-    site: known.name,
+    manager: placement.manager,
+    site: placement.known.name,
     ...(dag === undefined ? {} : { dag }),
     ...(cluster.late ? { digest: cluster.digest(), total: cluster.total } : {}),
     onCluster: (given) => {
@@ -82,12 +82,7 @@ export async function enqueue(
       (attrs) => {
         logs.check(attrs, clusterAd);
         urls.check(attrs, clusterAd);
-        const elsewhere = ['GridResource', 'JobUniverse', 'WantFlood'].some((name) => name in attrs);
-        const another = PROXY_SUBJECT in attrs;
-        if (!elsewhere && !another) return {};
-        const site = elsewhere ? chooser.siteFor(attrs, clusterAd) : known;
-        if (site.name === known.name && !another) return {};
-        return { site: site.name, manager: managerFor(owner, { ...clusterAd, ...attrs }, site) };
+        return placement.of(attrs);
       },
     ),
   });
@@ -140,14 +135,6 @@ function* inputs(
   place: (attrs: AttrTexts) => Pick<ProcInput, 'site' | 'manager'>,
 ): Generator<ProcInput> {
   for (const { proc, attrs } of procs()) yield { proc, attrs, ...place(attrs) };
-}
-
-const PROXY_SUBJECT = 'x509userproxysubject';
-
-/** Jobs with a proxy have a manager for its subject: one user's trouble with one identity is not that of another. */
-function managerFor(owner: string, attrs: AttrTexts, site: Destination): string {
-  const subject = readString(sourceOf(attrs), PROXY_SUBJECT);
-  return managerIdentity(owner, subject ?? site.credential);
 }
 
 function sourceOf(attrs: AttrTexts): { get(name: string): string | undefined } {

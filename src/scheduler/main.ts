@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { forgetDaemon, noteDaemon, SCHEDULER } from '../config/daemon-files.ts';
 import { followSettings, SiteBook } from '../config/follow.ts';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
+import { SiteChooser } from '../enqueue/site-choice.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { openQueue } from '../queue/api.ts';
@@ -102,6 +103,7 @@ async function main(): Promise<void> {
     children,
     pool,
     broker,
+    chooser: async () => new SiteChooser(await sites.sites(), settings['submit.default_site'], sites.problems),
     listeners: [
       new LogListener({
         queue,

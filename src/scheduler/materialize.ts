@@ -1,16 +1,23 @@
+import { Placement, withProxy } from '../enqueue/placement.ts';
+import { proxyCheck } from '../enqueue/proxy-check.ts';
+import type { SiteChooser } from '../enqueue/site-choice.ts';
+import { GryphusError } from '../errors.ts';
+import type { Attrs } from '../job/attrs.ts';
 import { isEnd, type State } from '../job/life.ts';
 import { readNumber } from '../job/values.ts';
-import type { ClusterRecord, Lease, Queue } from '../queue/api.ts';
-import { materialize } from '../submit/api.ts';
+import type { ClusterRecord, Lease, ProcInput, Queue } from '../queue/api.ts';
+import { materialize, type ProcAd } from '../submit/api.ts';
 
 /** Procs made in one write at most. */
 const AT_ONCE = 5000;
 
 /**
  * Late materialization: makes as many procs of each waiting cluster as its limits leave room for (HTCondor's manual,
- * `max_materialize`, `max_idle`).
+ * `max_materialize`, `max_idle`). A proc with a site or a proxy of its own goes where it would have gone at the submit.
  */
-export async function materializeAll(queue: Queue, lease: Lease): Promise<void> {
+export async function materializeAll(queue: Queue, lease: Lease, choose: () => Promise<SiteChooser>): Promise<void> {
+  let chooser: SiteChooser | undefined;
+  const check = proxyCheck();
   for (const waiting of await queue.unmaterialized()) {
     const full = await queue.cluster(waiting.cluster);
     if (!full?.digest || (readNumber(full.attrs, 'JobMaterializePaused') ?? 0) !== 0) continue;
@@ -21,7 +28,31 @@ export async function materializeAll(queue: Queue, lease: Lease): Promise<void> 
     );
     if (count <= 0) continue;
     const made = materialize(full.digest, { cluster: full.cluster, fromProc: full.nextProc, count });
-    await queue.materialize(full.cluster, { nextProc: full.nextProc, procs: made.procs, done: made.done, lease });
+    chooser ??= await choose();
+    const procs = placed(made.procs, full, chooser, check);
+    // Its site is not configured now; its other jobs go on.
+    if (procs === undefined) continue;
+    await queue.materialize(full.cluster, { nextProc: full.nextProc, procs, done: made.done, lease });
+  }
+}
+
+/** `undefined` where one has no site that is known. */
+function placed(
+  procs: Iterable<ProcAd>,
+  cluster: ClusterRecord & { readonly attrs: Attrs },
+  chooser: SiteChooser,
+  check: ReturnType<typeof proxyCheck>,
+): ProcInput[] | undefined {
+  try {
+    const placement = new Placement(chooser, cluster.owner, cluster.attrs.toRecord());
+    return [...procs].map(({ proc, attrs }) => {
+      const all = withProxy(attrs, check);
+      return { proc, attrs: all, ...placement.of(all) };
+    });
+  } catch (thrown) {
+    if (thrown instanceof GryphusError && (thrown.code === 'site-unknown' || thrown.code === 'bad-config'))
+      return undefined;
+    throw thrown;
   }
 }
 

@@ -9,6 +9,7 @@ import type { Broker } from './broker.ts';
 import type { Children } from './children.ts';
 import { Ended } from './ended.ts';
 import type { Listener } from './listener.ts';
+import type { SiteChooser } from '../enqueue/site-choice.ts';
 import { materializeAll } from './materialize.ts';
 import type { PoolKeeper } from './pool-keeper.ts';
 import { hasPeriodicPolicy, periodicChange } from './periodic.ts';
@@ -19,6 +20,8 @@ export interface SchedulerOptions {
   readonly children: Children;
   readonly pool: Pick<PoolKeeper, 'want'>;
   readonly broker: Pick<Broker, 'round'>;
+  /** Where a job goes, by the sites as they are configured now. */
+  readonly chooser: () => Promise<SiteChooser>;
   /** Who is told of every event, in this order, before it is passed over for good. */
   readonly listeners: readonly Listener[];
   /** Milliseconds, as it is set now. */
@@ -113,7 +116,7 @@ export class Scheduler {
 
   /** Starts the GridManagers that are wanted, and makes the procs that there is room for. */
   async #staff(): Promise<void> {
-    const { queue, children, pool } = this.#options;
+    const { queue, children, pool, chooser } = this.#options;
     const { jobs, places } = await queue.totals();
     const wanted = places.filter(
       (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : laneOf(p.state) !== undefined),
@@ -123,7 +126,7 @@ export class Scheduler {
     const stay = await staying(queue, Date.now());
     const again = children.ensure(new Set([...wanted.map((place) => place.manager), ...stay]));
     if (again !== undefined) this.staffSoon(again);
-    if (this.#lease) await materializeAll(queue, this.#lease);
+    if (this.#lease) await materializeAll(queue, this.#lease, chooser);
     if (jobs > 0 || stay.size > 0 || asked) this.#busyAt = performance.now();
     else if (performance.now() - this.#busyAt >= this.#options.idleExitMs()) await this.#endIdle();
   }

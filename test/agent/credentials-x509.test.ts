@@ -141,7 +141,7 @@ describe.skipIf(MISSING.length > 0)('jobs with an X.509 proxy that ends', () => 
       const troubles = ['away', 'garbage', 'slow'] as const;
       for (const [i, trouble] of troubles.entries()) {
         road.is = trouble;
-        await makeOurs('--hours', String(LIFE / 3600));
+        await makeOurs('--hours', (LIFE / 3600).toFixed(4));
         const held = await until(
           `hold ${i + 1}`,
           async () => {
@@ -175,6 +175,30 @@ describe.skipIf(MISSING.length > 0)('jobs with an X.509 proxy that ends', () => 
     },
     (LIFE * 3 + 280) * 1000,
   );
+
+  it('may each have one of its own, also those that are made late', async () => {
+    const people = ['Jane Roe', 'Joe Bloggs', 'Jane Roe'].map((name, i) => (i === 1 ? ca.person(name) : jane));
+    for (const [i, { cert, key }] of people.entries()) {
+      chmodSync(key, 0o600);
+      const out = join(dir, `own.${i}`);
+      await agent.ok('cred', 'proxy', 'init', '--cert', cert, '--key', key, '--out', out, '--hours', '1');
+    }
+    agent.file('who.sh', '#!/bin/sh\nopenssl x509 -noout -subject -in "$X509_USER_PROXY"\n', 0o755);
+    const cluster = await agent.submit(
+      `universe = grid
+grid_resource = batch fork grid
+executable = who.sh
+x509userproxy = ${dir}/own.$(ProcId)
+output = who.$(ProcId)
+max_materialize = 1
+queue 3
+`,
+    );
+    await agent.ok('wait', '--timeout', '90', String(cluster));
+    const who = [0, 1, 2].map((proc) => /CN ?= ?(J\w+)/.exec(agent.read(`who.${proc}`))?.[1]);
+    expect(who).toEqual(['Jane', 'Joe', 'Jane']);
+    expect((await agent.ads(cluster)).map((ad) => ad['x509userproxysubject'])).toEqual(people.map(({ dn }) => dn));
+  }, 120_000);
 
   it('leave no secret anywhere but in its own file', () => {
     const secrets = {
