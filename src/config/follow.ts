@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { asError, type GryphusError } from '../errors.ts';
 import type { Paths } from './paths.ts';
 import { loadSettings, SETTINGS, type Settings } from './settings.ts';
-import { loadSite, LOCAL_SITE, siteFile, type SiteRecord, withBuiltIn } from './sites.ts';
+import { loadSite, LOCAL_SITE, siteFile, type SiteRecord, Sites, withBuiltIn } from './sites.ts';
 
 /** A change of a file is seen within this time, milliseconds. */
 const LOOK_MS = 1000;
@@ -72,7 +72,7 @@ export class SiteBook {
   async sites(): Promise<ReadonlyMap<string, SiteRecord>> {
     const names = siteNames(this.#paths);
     for (const name of this.#pages.keys()) if (!names.includes(name)) this.#pages.delete(name);
-    const sites = new Map([[LOCAL_SITE.name, LOCAL_SITE]]);
+    const sites = new Sites([[LOCAL_SITE.name, LOCAL_SITE]]);
     for (const name of names) {
       const record = (await this.#page(name)).record;
       if (record) sites.set(name, record);

@@ -129,7 +129,7 @@ export function sharesHome(site: Pick<SiteRecord, 'target' | 'batch'>): boolean 
 }
 
 /** The configured sites; a GRAM service is one by its name alone, and in no list. */
-class Sites extends Map<string, SiteRecord> {
+export class Sites extends Map<string, SiteRecord> {
   override get(name: string): SiteRecord | undefined {
     return super.get(name) ?? gramSite(name);
   }

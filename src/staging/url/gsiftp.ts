@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { posix } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { Client, FTPError } from 'basic-ftp';
+import { GsiFtpChannel, GsiFtpRefusal } from '../../credentials/gsi/ftp-channel.ts';
+import { defaultFiles, loadProxy } from '../../credentials/store.ts';
+import { openCaDirectory } from '../../credentials/x509/ca-directory.ts';
+import { asError, GryphusError } from '../../errors.ts';
+import { unplaceable } from '../place.ts';
+import type { UrlFetcher, UrlOptions } from './contract.ts';
+import { pathOf } from './file-url.ts';
+import { Part } from './part.ts';
+import { type Direction, ofConnection, refused, unreachable } from './trouble.ts';
+
+const IDLE_MS = 60_000;
+/** IANA: gsiftp. */
+const PORT = 2811;
+
+/**
+ * GridFTP (GFD.20) with the job's proxy: the control channel under GSSAPI, the data channel clear, as `DCAU N` and
+ * `PROT C` have it, and so every content is verified by the server's own SHA-256 (`CKSM`). A path begins at the root, or
+ * with `/~/` at the account's home.
+ */
+export const gsiftpFetcher: UrlFetcher = {
+  schemes: ['gsiftp'],
+
+  fetch(url, to, options) {
+    return session(url, 'fetch', options, async (client) => {
+      const path = remotePath(url);
+      const before = await lookOf(client, path);
+      if (before.version !== undefined && before.version === options.have) {
+        return { version: before.version, same: true };
+      }
+      const part = new Part(to);
+      const start = await part.begin(before.version);
+      if (start < before.bytes || before.bytes === 0) {
+        const file = createWriteStream(part.path, { flags: start === 0 ? 'w' : 'a', mode: 0o600 });
+        await client.downloadTo(file, path, start);
+      }
+      const said = await checksum(client, path);
+      const { size } = await stat(part.path);
+      if (size !== before.bytes || (said !== undefined && said !== (await contentOf(part.path)))) {
+        await part.drop();
+        throw unreachable(url, 'what came is not what the server has, or it was changed on the way');
+      }
+      await part.finish();
+      return { version: before.version, same: false };
+    });
+  },
+
+  store(from, url, options) {
+    return session(url, 'store', options, async (client) => {
+      const path = remotePath(url);
+      const { size } = await stat(from).catch((thrown: unknown) => {
+        throw unplaceable(from, thrown);
+      });
+      const digest = await contentOf(from);
+      // Under a name of this content: a part of another is never gone on with.
+      const waiting = posix.join(posix.dirname(path), `.gryphus-${digest.slice(0, 24)}.part`);
+      const there = await client.size(waiting).catch(() => 0);
+      if (there > 0 && there < size) await client.appendFrom(from, waiting, { localStart: there });
+      else if (there !== size || size === 0) await client.uploadFrom(from, waiting);
+      const said = await checksum(client, waiting);
+      if (said !== undefined && said !== digest) {
+        await client.remove(waiting, true);
+        throw unreachable(url, 'what arrived is not what was sent');
+      }
+      await client.rename(waiting, path).catch(async () => {
+        // Some servers do not rename over a file.
+        await client.remove(path, true);
+        await client.rename(waiting, path);
+      });
+    });
+  },
+};
+
+function remotePath(url: URL): string {
+  const path = pathOf(url);
+  return path.startsWith('/~/') ? path.slice(3) : path;
+}
+
+async function lookOf(client: Client, path: string): Promise<{ bytes: number; version: string | undefined }> {
+  const bytes = await client.size(path);
+  const changed = await client.lastMod(path).catch(() => undefined);
+  return { bytes, version: changed && `${bytes} ${changed.toISOString()}` };
+}
+
+/** The server's SHA-256 of the file; `undefined` where it has no such command (5xx of RFC 959 for what is not understood). */
+async function checksum(client: Client, path: string): Promise<string | undefined> {
+  try {
+    const { message } = await client.send(`CKSM SHA256 0 -1 ${path}`);
+    return /^213[ -]\s*([0-9a-f]{64})\b/im.exec(message)?.[1]?.toLowerCase();
+  } catch (thrown) {
+    if (thrown instanceof FTPError && [500, 501, 502, 504].includes(thrown.code)) return undefined;
+    throw thrown;
+  }
+}
+
+async function contentOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest('hex');
+}
+
+async function session<T>(
+  url: URL,
+  direction: Direction,
+  { proxyFile, signal }: UrlOptions,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = new Client(IDLE_MS);
+  const stop = () => client.close();
+  signal?.addEventListener('abort', stop);
+  try {
+    const files = defaultFiles();
+    const channel = await GsiFtpChannel.open({
+      host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port === '' ? PORT : Number(url.port),
+      credential: loadProxy(proxyFile ?? files.proxy),
+      trust: openCaDirectory(files.trust),
+      idleMs: IDLE_MS,
+    });
+    // All that the client uses of a socket, the channel has.
+    client.ftp.socket = channel as unknown as Socket;
+    // The account is the one that the server maps our identity to.
+    await client.login(':globus-mapping:', 'dummy');
+    await client.useDefaultSettings();
+    await client.send('DCAU N');
+    await client.send('PROT C');
+    return await work(client);
+  } catch (thrown) {
+    throw meaning(url, direction, thrown);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    client.close();
+  }
+}
+
+function meaning(url: URL, direction: Direction, thrown: unknown): GryphusError {
+  const error = asError(thrown);
+  if (thrown instanceof GryphusError) {
+    const final = ['url-unreachable', 'input-missing', 'output-unwritable', 'disk-full'].includes(thrown.code);
+    return final ? thrown : refused(url, direction, thrown.message.replace(/\.$/, ''));
+  }
+  const words = error.message.replace(/\s+/g, ' ').slice(0, 300);
+  const code = thrown instanceof FTPError || thrown instanceof GsiFtpRefusal ? thrown.code : undefined;
+  if (code === undefined)
+    return String((error as NodeJS.ErrnoException).code).startsWith('ERR_SSL')
+      ? refused(url, direction, 'the server does not take our proxy')
+      : ofConnection(url, direction, error);
+  if (code === 530 || code === 535) return refused(url, direction, `the server does not let us in (${words})`);
+  if (code === 552) return unreachable(url, words, error);
+  return code >= 500 ? refused(url, direction, words) : unreachable(url, words, error);
+}
