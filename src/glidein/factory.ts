@@ -1,0 +1,154 @@
+/** Jobs of the pool that wait and ask for the same. */
+export interface Demand {
+  /** Names the kind in words that are shown. */
+  readonly kind: string;
+  readonly idle: number;
+  /** For each job. */
+  readonly cpus: number;
+  readonly memoryMb: number;
+  /** What jobs of this kind took so far, seconds; `undefined`: nothing is known. */
+  readonly runSeconds?: number;
+}
+
+/** One site's pilots: what each is, how many there are, how it went so far. Times in seconds. */
+export interface Supply {
+  readonly site: string;
+  /** Pilots that may be there at once, waiting and running. */
+  readonly most: number;
+  readonly cores: number;
+  /** `undefined`: as much as a job asks for. */
+  readonly memoryMb?: number;
+  readonly walltime: number;
+  /** The site answers. */
+  readonly open: boolean;
+  /** How long each pilot that waits in the site's queue has waited. */
+  readonly waiting: readonly number[];
+  readonly running: number;
+  /** Cores of running pilots on which nothing runs. */
+  readonly idleCores: number;
+  /** The mean wait of pilots that started there. */
+  readonly wait?: number;
+  /** Pilots of the last hour that could not run there. */
+  readonly failures: number;
+}
+
+export interface FactoryLimits {
+  /** Pilots that may be there at once, at all sites. */
+  readonly most: number;
+  /** At so many sites together the same work is asked for: whichever starts first takes it. */
+  readonly flood: number;
+  /** Work that can be done within so long needs no more slots, seconds. */
+  readonly horizon: number;
+  /** Pilots that one round asks one site for. */
+  readonly step: number;
+}
+
+export const LIMITS: FactoryLimits = { most: 1000, flood: 3, horizon: 600, step: 25 };
+
+export interface FactoryPlan {
+  /** Pilots to ask for, by site. */
+  readonly start: ReadonlyMap<string, number>;
+  /** Waiting pilots to take back, by site. */
+  readonly withdraw: ReadonlyMap<string, number>;
+  /** For people: why so many and no more. */
+  readonly because: readonly string[];
+}
+
+/** A pilot that waits much longer than others did is stuck: the work is asked for elsewhere, too. */
+const STUCK_FACTOR = 3;
+const STUCK_LEAST = 600;
+/** So many failures within the hour, and a site is left alone; one, and it gets single pilots. */
+const FAILURES = 3;
+/** A job must fit into a pilot's time with some room for the way in and out. */
+const FIT = 0.9;
+
+/** How many pilots are wanted where: nothing but its arguments decides. */
+export function factory(
+  demands: readonly Demand[],
+  supplies: readonly Supply[],
+  limits: FactoryLimits = LIMITS,
+): FactoryPlan {
+  const because: string[] = [];
+  const start = new Map<string, number>();
+  const withdraw = new Map<string, number>();
+  const wanted = new Map<string, number>();
+  for (const demand of demands) {
+    const fitting = supplies.filter((supply) => fits(demand, supply));
+    if (fitting.length === 0) {
+      if (demand.idle > 0) because.push(`${demand.kind}: no site has pilots that it fits into.`);
+      continue;
+    }
+    const slots = slotsFor(demand, limits.horizon);
+    for (const supply of fitting) {
+      const perPilot = Math.max(1, Math.floor(supply.cores / Math.max(1, demand.cpus)));
+      wanted.set(supply.site, (wanted.get(supply.site) ?? 0) + slots / perPilot);
+    }
+  }
+  const free = supplies.reduce((sum, one) => sum + one.idleCores, 0);
+  let total = supplies.reduce((sum, one) => sum + one.waiting.length + one.running, 0);
+  // The site that started pilots soonest comes first; the same work is asked for at a few of them.
+  const order = [...supplies].sort((a, b) => rank(a) - rank(b) || (a.site < b.site ? -1 : 1));
+  let asked = 0;
+  for (const supply of order) {
+    const need = Math.ceil((wanted.get(supply.site) ?? 0) - free / supply.cores - 1e-9);
+    const hopeful = supply.waiting.filter((waited) => !isStuck(waited, supply)).length;
+    const here = asked < limits.flood ? Math.max(0, need) : 0;
+    if (here > 0 && supply.open && hopeful + supply.running > 0) asked++;
+    if (hopeful >= here) {
+      const surplus = here === 0 ? supply.waiting.length : hopeful - here;
+      if (surplus > 0) withdraw.set(supply.site, surplus);
+      if (surplus > 0) because.push(`${supply.site}: ${surplus} waiting ${pilots(surplus)} no longer needed.`);
+      continue;
+    }
+    const why = closed(supply);
+    if (why !== undefined) {
+      because.push(`${supply.site}: ${why}`);
+      continue;
+    }
+    const step = supply.failures > 0 ? 1 : limits.step;
+    const room = Math.min(supply.most - supply.waiting.length - supply.running, limits.most - total);
+    const more = Math.min(here - hopeful, step, room);
+    if (more <= 0) {
+      because.push(`${supply.site}: it has all the pilots that it may have.`);
+      continue;
+    }
+    if (hopeful + supply.running === 0) asked++;
+    total += more;
+    start.set(supply.site, more);
+    because.push(`${supply.site}: ${more} more ${pilots(more)} for jobs that wait.`);
+  }
+  return { start, withdraw, because };
+}
+
+/** Slots that do this work within the horizon; all at once where nothing is known of its time. */
+function slotsFor({ idle, runSeconds }: Demand, horizon: number): number {
+  if (runSeconds === undefined) return idle;
+  return Math.min(idle, Math.ceil((idle * runSeconds) / horizon));
+}
+
+function fits(demand: Demand, supply: Supply): boolean {
+  return (
+    demand.idle > 0 &&
+    demand.cpus <= supply.cores &&
+    (supply.memoryMb === undefined || demand.memoryMb <= supply.memoryMb) &&
+    (demand.runSeconds ?? 0) <= supply.walltime * FIT
+  );
+}
+
+function isStuck(waited: number, { wait }: Supply): boolean {
+  return waited > Math.max(STUCK_LEAST, STUCK_FACTOR * (wait ?? 0));
+}
+
+/** A site that nobody tried yet is tried after those that are known to be quick. */
+function rank({ wait, open, failures }: Supply): number {
+  return (open ? 0 : 1e12) + failures * 1e6 + (wait ?? 300);
+}
+
+function closed({ open, failures }: Supply): string | undefined {
+  if (!open) return 'it does not answer now.';
+  return failures >= FAILURES ? `${failures} pilots could not run there within the hour.` : undefined;
+}
+
+function pilots(count: number): string {
+  return count === 1 ? 'pilot' : 'pilots';
+}

@@ -1,0 +1,99 @@
+#!/bin/sh
+# Gryphus: a pilot. It checks the node that the batch system gave it, and becomes a worker of the agent that sent it.
+#   pilot.sh CONFIG
+# CONFIG  the worker's configuration in this directory (JSON, 0600), in which @ENDS@ and @DIR@ are filled in here;
+#         beside it `node` and `worker.mjs`, and `need`, lines of `NAME VALUE`: disk-kb, memory-kb, glibc, arch, made,
+#         walltime, scratch.
+# Exit status: the worker's own, or 65 this node cannot run it. Why, stands on standard error, one line `pilot: …`.
+set -u
+umask 077
+CONFIG=$1
+HERE=$(pwd)
+STARTED=$(date +%s)
+
+no() {
+  printf 'pilot: cannot run on %s: %s\n' "$(uname -n)" "$1" >&2
+  exit 65
+}
+
+disk_kb=0 memory_kb=0 glibc='' arch='' made=0 walltime=0 scratch=''
+while read -r name value; do
+  case $name in
+    disk-kb) disk_kb=$value ;;
+    memory-kb) memory_kb=$value ;;
+    glibc) glibc=$value ;;
+    arch) arch=$value ;;
+    made) made=$value ;;
+    walltime) walltime=$value ;;
+    scratch) scratch=$value ;;
+  esac
+done <need || no 'its list of needs is missing.'
+
+# What it is.
+[ "$(uname -s)" = Linux ] || no "it runs $(uname -s), and the worker needs Linux."
+case $(uname -m) in
+  x86_64 | amd64) found=x64 ;;
+  aarch64 | arm64) found=arm64 ;;
+  *) found=$(uname -m) ;;
+esac
+[ -z "$arch" ] || [ "$found" = "$arch" ] || no "its processor is $found, and the pilot was made for $arch."
+
+older() { # $1 is an older version than $2, both MAJOR.MINOR
+  [ "${1%%.*}" -lt "${2%%.*}" ] || { [ "${1%%.*}" -eq "${2%%.*}" ] && [ "${1#*.}" -lt "${2#*.}" ]; }
+}
+if [ -n "$glibc" ]; then
+  libc=$(getconf GNU_LIBC_VERSION 2>/dev/null) || libc=
+  libc=${libc#glibc }
+  case $libc in
+    [0-9]*.[0-9]*) libc=${libc%%.*}.$(printf '%s' "${libc#*.}" | sed 's/[^0-9].*//') ;;
+    *) no "it has no GNU C library, and Node needs glibc $glibc." ;;
+  esac
+  ! older "$libc" "$glibc" || no "its glibc is $libc, and Node needs $glibc."
+fi
+
+# A clock that is far behind would take tokens for ended, and ends for far away.
+[ "$STARTED" -ge $((made - 86400)) ] || no "its clock is $(((made - STARTED) / 3600)) hours behind."
+
+# Where the worker works: a scratch of this job alone where the batch system made one, else beside this script.
+free_kb() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
+DIR=
+case $scratch in '$'*) eval "scratch=\${${scratch#?}-}" ;; esac
+for place in "$scratch" "$HERE"; do
+  [ -n "$place" ] && [ -d "$place" ] && [ -w "$place" ] || continue
+  free=$(free_kb "$place")
+  [ "${free:-0}" -ge "$disk_kb" ] || { short="$place has ${free:-0} KB free"; continue; }
+  DIR=$place/gryphus-worker.$$
+  mkdir "$DIR" 2>/dev/null && break
+  DIR=
+done
+[ -n "$DIR" ] || no "there is no room to work: ${short-no directory can be written}, and $disk_kb KB are needed."
+
+have=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo 2>/dev/null)
+[ -z "$have" ] || [ "$have" -ge "$memory_kb" ] || no "it has $have KB of free memory, and $memory_kb are needed."
+
+# What it says when it does not run is the best that is known.
+chmod u+x node 2>/dev/null
+version=$(./node --version 2>&1) || no "Node does not run: $(printf '%s' "$version" | head -n 1)"
+
+[ "$walltime" -gt 0 ] && ends=$((STARTED + walltime)) || ends=0
+clean() { rm -rf "$DIR"; }
+trap clean EXIT
+escaped=$(printf '%s' "$DIR" | sed 's/[\\"&|]/\\&/g; s/\\\\/\\\\\\\\/g')
+sed "s|@DIR@|$escaped|; s|\"@ENDS@\"|$ends|" "$CONFIG" >"$DIR/worker.json" || no 'the disk is full.'
+rm -f "$CONFIG"
+printf 'pilot: on %s, node %s, in %s\n' "$(uname -n)" "$version" "$DIR" >&2
+
+./node worker.mjs "$DIR/worker.json" &
+WORKER=$!
+# The batch system's own warning is the worker's to hear: it ends what it runs in order.
+for signal in TERM INT HUP USR1 USR2 XCPU; do
+  # shellcheck disable=SC2064 # the name is meant now
+  trap "kill -TERM $WORKER 2>/dev/null" "$signal"
+done
+status=0
+while :; do
+  wait "$WORKER"
+  status=$?
+  kill -0 "$WORKER" 2>/dev/null || break
+done
+exit "$status"
