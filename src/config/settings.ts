@@ -69,12 +69,23 @@ export const SETTINGS = {
   'submit.default_site': entry(text, 'local', 'Where a vanilla job runs: the name of a site, or `pool`.'),
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
   'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),
-
   'submit.default_disk': entry(
     size,
     undefined,
     "`request_disk` of a job that asks for none; without it, what HTCondor reckons from the job's input files.",
   ),
+
+  'glidein.idle': entry(duration, '10m', 'A pilot that had nothing to run for so long ends.'),
+  'glidein.lease': entry(duration, '40m', 'A pilot that runs nothing and does not reach its agent for so long ends.'),
+  'glidein.most': entry(integer(0), 1000, 'Pilots that the factory may have at once, at all sites.'),
+  'glidein.disk': entry(size, '1G', 'Free disk that a node must have for a pilot.'),
+  'glidein.node': entry(
+    oneOf(['auto', 'npm', 'own']),
+    'auto',
+    "The Node that pilots take along: npm's package of the official one, our own, or npm's where it can be had.",
+  ),
+  'glidein.listen': entry(text, undefined, '`address:port` that workers may dial directly (TLS); without it, none.'),
+  'glidein.address': entry(text, undefined, '`host:port` by which sites reach it; without it, as `glidein.listen`.'),
 
   'user_log.format': entry(
     someOf(['ISO_DATE', 'LEGACY', 'UTC', 'SUB_SECOND', 'JSON', 'XML']),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { writeWhole } from '../util/private-file.ts';
-import { duration, integer, moment, oneOf, real, text, texts } from './kinds.ts';
+import { duration, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
 import { formatGramContact, gramSiteTarget } from './gram-resource.ts';
 import type { Paths } from './paths.ts';
 import { parseSiteUrl, type SiteTarget, siteUrl } from './site-url.ts';
@@ -54,6 +54,15 @@ export const SITE_KEYS = {
     undefined,
     'When what you may use there ends; you are told before, as of a credential.',
   ),
+  'glidein.max': entry(integer(0), 0, 'Pilots that the factory may have there at once; 0: it starts none.'),
+  'glidein.cores': entry(integer(1), 1, 'Cores of a pilot.'),
+  'glidein.memory': entry(size, undefined, 'Memory of a pilot; without it, what the batch system gives.'),
+  'glidein.walltime': entry(duration, undefined, "A pilot's time limit; without it, `walltime`, else an hour."),
+  'glidein.scratch': entry(
+    text,
+    '$TMPDIR',
+    "A node's own directory for pilots' work, or `$NAME` of a variable that names it; the job's own where it is none.",
+  ),
   'limits.queued': entry(integer(1), undefined, 'How many jobs of ours may be in its queue, waiting and running.'),
   'limits.running': entry(integer(1), undefined, 'How many run at once; `fork` without it: as many as it has cores.'),
   'limits.submits_per_minute': entry(integer(1), undefined, 'How many jobs are submitted within any one minute.'),
@@ -97,6 +106,17 @@ export interface SiteRecord {
   /** Unix seconds. */
   readonly allocationEnd: number | undefined;
   readonly limits: SiteLimits;
+  readonly glidein: GlideinSettings;
+}
+
+/** The pilots of a site. */
+export interface GlideinSettings {
+  readonly max: number;
+  readonly cores: number;
+  readonly memoryMb: number | undefined;
+  /** Seconds. */
+  readonly walltime: number;
+  readonly scratch: string;
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -258,6 +278,13 @@ function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
     cost: v.cost,
     credential: v.credential,
     allocationEnd: v.allocation_end,
+    glidein: {
+      max: v['glidein.max'],
+      cores: v['glidein.cores'],
+      memoryMb: v['glidein.memory'] === undefined ? undefined : Math.floor(v['glidein.memory'] / 2 ** 20),
+      walltime: v['glidein.walltime'] ?? v.walltime ?? 3600,
+      scratch: v['glidein.scratch'],
+    },
     limits: {
       queued: v['limits.queued'] ?? preset.queued,
       running: v['limits.running'] ?? preset.running,

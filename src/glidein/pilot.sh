@@ -1,9 +1,9 @@
 #!/bin/sh
 # Gryphus: a pilot. It checks the node that the batch system gave it, and becomes a worker of the agent that sent it.
 #   pilot.sh CONFIG
-# CONFIG  the worker's configuration in this directory (JSON, 0600), in which @ENDS@ and @DIR@ are filled in here;
-#         beside it `node` and `worker.mjs`, and `need`, lines of `NAME VALUE`: disk-kb, memory-kb, glibc, arch, made,
-#         walltime, scratch.
+# CONFIG  the worker's configuration in this directory (JSON, 0600), in which "@ENDS@" is filled in here; beside it
+#         `node` and `worker.mjs`, and `need`, lines of `NAME VALUE`: disk-kb, memory-kb, glibc, arch, made, walltime,
+#         scratch (a directory, or $NAME of a variable that has it).
 # Exit status: the worker's own, or 65 this node cannot run it. Why, stands on standard error, one line `pilot: …`.
 set -u
 umask 077
@@ -59,7 +59,7 @@ free_kb() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
 DIR=
 case $scratch in '$'*) eval "scratch=\${${scratch#?}-}" ;; esac
 for place in "$scratch" "$HERE"; do
-  [ -n "$place" ] && [ -d "$place" ] && [ -w "$place" ] || continue
+  if [ -z "$place" ] || [ ! -d "$place" ] || [ ! -w "$place" ]; then continue; fi
   free=$(free_kb "$place")
   [ "${free:-0}" -ge "$disk_kb" ] || { short="$place has ${free:-0} KB free"; continue; }
   DIR=$place/gryphus-worker.$$
@@ -76,10 +76,8 @@ chmod u+x node 2>/dev/null
 version=$(./node --version 2>&1) || no "Node does not run: $(printf '%s' "$version" | head -n 1)"
 
 [ "$walltime" -gt 0 ] && ends=$((STARTED + walltime)) || ends=0
-clean() { rm -rf "$DIR"; }
-trap clean EXIT
-escaped=$(printf '%s' "$DIR" | sed 's/[\\"&|]/\\&/g; s/\\\\/\\\\\\\\/g')
-sed "s|@DIR@|$escaped|; s|\"@ENDS@\"|$ends|" "$CONFIG" >"$DIR/worker.json" || no 'the disk is full.'
+trap 'rm -rf "$DIR"' EXIT
+sed "s|\"@ENDS@\"|$ends|" "$CONFIG" >"$DIR/worker.json" || no 'the disk is full.'
 rm -f "$CONFIG"
 printf 'pilot: on %s, node %s, in %s\n' "$(uname -n)" "$version" "$DIR" >&2
 

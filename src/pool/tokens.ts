@@ -49,6 +49,14 @@ export class Tokens {
     return expires === undefined ? token : { ...token, expires };
   }
 
+  /** It lasts until then; false where there is no such token, or it has ended. `now`: Unix seconds. */
+  extend(id: string, expires: number, now: number): boolean {
+    const known = this.find(id, now);
+    if (!known) return false;
+    writeWhole(join(this.#dir, id), JSON.stringify({ ...known, expires }));
+    return true;
+  }
+
   /** From now on it lets nobody in. */
   revoke(id: string): void {
     if (ID.test(id)) rmSync(join(this.#dir, id), { force: true });

@@ -1,0 +1,240 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AttrTexts } from '../job/attrs.ts';
+import { formatJobId, type JobId } from '../job/ids.ts';
+import { isEnd, JOB_STATUS, LIFE } from '../job/life.ts';
+import { readNumber, readString } from '../job/values.ts';
+import { DeskClient } from '../pool/desk-client.ts';
+import { poolPlaces } from '../pool/places.ts';
+import { Tokens } from '../pool/tokens.ts';
+import type { JobRecord } from '../queue/api.ts';
+import { type Batch, Batches } from './batch.ts';
+import { batchName, type OrderWorld, TOKEN_LIFE } from './order.ts';
+
+/** One pilot as people see it. */
+export interface Pilot {
+  readonly job: string;
+  readonly site: string;
+  readonly by: Batch['by'];
+  /** `waiting` for the site, `running` and not home yet, `home`, `draining`, `ending`, `held`. */
+  readonly is: 'waiting' | 'running' | 'home' | 'draining' | 'ending' | 'held';
+  readonly cores: number;
+  /** Cores that run something, of one that is home. */
+  readonly busy: number;
+  /** Seconds since it was asked for. */
+  readonly age: number;
+  readonly host?: string;
+  /** Seconds of its allocation that are left. */
+  readonly left?: number;
+  readonly words?: string;
+  readonly id: JobId;
+  readonly token: string;
+}
+
+/** A pilot that could not run, as its site is told apart by it. */
+export interface Failure {
+  /** Unix seconds. */
+  readonly at: number;
+  readonly job: string;
+  readonly words: string;
+}
+
+/** A batch whose submit is not found for so long never was one, seconds. */
+const SUBMIT_WITHIN = 300;
+const MOST_WORDS = 4096;
+
+/** Looks after all pilots: who they are, which are over, whose token lives on. What it knows is on disk or in the queue. */
+export class Crew {
+  readonly #world: OrderWorld;
+  readonly #batches: Batches;
+  readonly #tokens: Tokens;
+  readonly #desk: DeskClient;
+
+  constructor(world: OrderWorld) {
+    const places = poolPlaces(world.paths);
+    this.#world = world;
+    this.#batches = new Batches(world.paths.stateDir);
+    this.#tokens = new Tokens(places.dir);
+    this.#desk = new DeskClient({
+      socket: places.clientSocket,
+      client: `crew-${process.pid}`,
+      map: false,
+      take: () => undefined,
+      onLost: () => undefined,
+    });
+  }
+
+  /** Every pilot that is not over. */
+  async pilots(): Promise<Pilot[]> {
+    const slots = await this.#slots();
+    const pilots: Pilot[] = [];
+    for (const batch of this.#batches.all()) {
+      if (batch.cluster === undefined) continue;
+      for (const [proc, job] of await this.#jobs(batch.cluster)) {
+        const token = batch.tokens[proc];
+        if (token !== undefined && !isEnd(job.state)) pilots.push(this.#pilot(batch, job, token, slots.get(token)));
+      }
+    }
+    return pilots;
+  }
+
+  /**
+   * One look at all of them: tokens of those that live are renewed, those that are over are taken back and the desk is
+   * told. The failures that were new.
+   */
+  async tend(): Promise<ReadonlyMap<string, readonly Failure[]>> {
+    const failures = new Map<string, Failure[]>();
+    const now = this.#world.now();
+    for (const batch of this.#batches.all()) {
+      const cluster = batch.cluster ?? (await this.#found(batch));
+      if (cluster === undefined) {
+        if (now - batch.made > SUBMIT_WITHIN) this.#drop(batch);
+        else this.#extend(batch, now);
+        continue;
+      }
+      const jobs = await this.#jobs(cluster);
+      const over = new Set(batch.over);
+      for (const [proc, token] of batch.tokens.entries()) {
+        if (over.has(proc)) continue;
+        const job = jobs.get(proc);
+        const failure = this.#failure(batch, cluster, proc, job);
+        if (failure) failures.set(batch.site, [...(failures.get(batch.site) ?? []), failure]);
+        if (job !== undefined && LIFE[job.state].shows === 'held') {
+          await this.#world.queue.transition({ id: job.id, event: 'remove' });
+        } else if (job === undefined || isEnd(job.state)) {
+          await this.#bury(token);
+          over.add(proc);
+        }
+      }
+      const next: Batch = { ...batch, cluster, over: [...over] };
+      if (over.size === batch.tokens.length) this.#batches.remove(batch.id);
+      else if (over.size !== batch.over.length || batch.cluster === undefined) this.#batches.save(next);
+      this.#extend(next, now);
+    }
+    return failures;
+  }
+
+  /** Pilots that are home take no more jobs and end; those that are not are taken back. Which ones it was. */
+  async drain(pilots: readonly Pilot[]): Promise<void> {
+    const home = pilots.filter((pilot) => pilot.is === 'home' || pilot.is === 'draining');
+    if (home.length > 0) {
+      await this.#desk.ask({ t: 'drain', tokens: home.map((pilot) => pilot.token), now: false }, 'steered');
+    }
+    await this.remove(pilots.filter((pilot) => !home.includes(pilot)));
+  }
+
+  /** Their jobs are removed: what runs in them is run again elsewhere, as its own policy says. */
+  async remove(pilots: readonly Pilot[]): Promise<void> {
+    const changes = pilots.map(({ id }) => ({ id, event: 'remove' as const }));
+    if (changes.length > 0) await this.#world.queue.transitionMany(changes);
+  }
+
+  async close(): Promise<void> {
+    await this.#desk.close();
+  }
+
+  #pilot(batch: Batch, job: JobRecord, token: string, slots: readonly AttrTexts[] | undefined): Pilot {
+    const now = this.#world.now();
+    const machine = slots?.find((ad) => ad['PartitionableSlot'] === 'true');
+    const busy = (slots ?? []).filter((ad) => ad['DynamicSlot'] === 'true');
+    const host = machine && readString(textSource(machine), 'Machine');
+    const ends = machine && readNumber(textSource(machine), 'GLIDEIN_ToDie');
+    const words = LIFE[job.state].shows === 'held' ? readString(job.attrs, 'HoldReason') : undefined;
+    return {
+      job: formatJobId(job.id),
+      site: batch.site,
+      by: batch.by,
+      is: standing(job, machine),
+      cores: batch.cores,
+      busy: busy.reduce((sum, ad) => sum + Number(ad['Cpus'] ?? 0), 0),
+      age: Math.max(0, now - batch.made),
+      ...(host === undefined ? {} : { host }),
+      ...(ends === undefined ? {} : { left: Math.max(0, ends - now) }),
+      ...(words === undefined ? {} : { words }),
+      id: job.id,
+      token,
+    };
+  }
+
+  /** Slots by the token that let their worker in; none while the desk is away. */
+  async #slots(): Promise<ReadonlyMap<string, readonly AttrTexts[]>> {
+    const byToken = new Map<string, AttrTexts[]>();
+    const answer = await this.#desk.ask({ t: 'slots' }, 'slots').catch(() => undefined);
+    for (const ad of answer?.ads ?? []) {
+      const token = readString(textSource(ad), 'GryphusPilot');
+      if (token !== undefined) byToken.set(token, [...(byToken.get(token) ?? []), ad]);
+    }
+    return byToken;
+  }
+
+  async #jobs(cluster: number): Promise<ReadonlyMap<number, JobRecord>> {
+    const jobs = new Map<number, JobRecord>();
+    for await (const job of this.#world.queue.query({ clusters: [cluster] })) jobs.set(job.id.proc, job);
+    return jobs;
+  }
+
+  /** A submit whose end nobody heard of. */
+  async #found(batch: Batch): Promise<number | undefined> {
+    const all = await this.#world.queue.summaries();
+    return all.find((one) => one.batchName === batchName(batch.id))?.cluster;
+  }
+
+  /** One that ended because the node could not run it, or whose job was held. */
+  #failure(batch: Batch, cluster: number, proc: number, job: JobRecord | undefined): Failure | undefined {
+    const about = { at: this.#world.now(), job: `${cluster}.${proc}` };
+    if (job !== undefined && LIFE[job.state].shows === 'held') {
+      return { ...about, words: readString(job.attrs, 'HoldReason') ?? 'it was held' };
+    }
+    if (job !== undefined && !isEnd(job.state)) return undefined;
+    const said = head(join(this.#batches.dir(batch.id), `err-${proc}`));
+    const words = /^pilot: cannot run on (.*)$/m.exec(said)?.[1];
+    return words === undefined ? undefined : { ...about, words };
+  }
+
+  #extend(batch: Batch, now: number): void {
+    for (const [proc, token] of batch.tokens.entries()) {
+      if (batch.over.includes(proc)) continue;
+      const known = this.#tokens.find(token, 0);
+      // One that ended while the agent was away is no worse for it: its pilot is ours still.
+      if (known && (known.expires ?? now) - now < TOKEN_LIFE / 2) this.#tokens.extend(token, now + TOKEN_LIFE, 0);
+    }
+  }
+
+  #drop(batch: Batch): void {
+    for (const token of batch.tokens) this.#tokens.revoke(token);
+    this.#batches.remove(batch.id);
+  }
+
+  async #bury(token: string): Promise<void> {
+    this.#tokens.revoke(token);
+    const words = 'the job of its pilot is over';
+    // A desk that is away hears it when the lease of what ran there is over.
+    await this.#desk.ask({ t: 'buried', token, words }, 'steered').catch(() => undefined);
+  }
+}
+
+function standing(job: JobRecord, machine: AttrTexts | undefined): Pilot['is'] {
+  const shows = LIFE[job.state].shows;
+  if (shows === 'held') return 'held';
+  if (shows === 'removed' || shows === 'completed' || shows === 'transferring') return 'ending';
+  if (machine !== undefined) return machine['State'] === '"Drained"' ? 'draining' : 'home';
+  return JOB_STATUS[shows] === JOB_STATUS.running ? 'running' : 'waiting';
+}
+
+function textSource(ad: AttrTexts): { get(name: string): string | undefined } {
+  return { get: (name) => ad[name] ?? undefined };
+}
+
+function head(path: string): string {
+  try {
+    const fd = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(MOST_WORDS);
+      return bytes.toString('utf8', 0, readSync(fd, bytes, 0, MOST_WORDS, 0));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Paths } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import { submitCluster } from '../enqueue/enqueue.ts';
+import { GryphusError } from '../errors.ts';
+import { quoted } from '../job/values.ts';
+import { poolPlaces } from '../pool/places.ts';
+import { Tokens } from '../pool/tokens.ts';
+import type { WorkerConfig } from '../pool/worker-config.ts';
+import type { Queue } from '../queue/api.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { type Batch, Batches } from './batch.ts';
+import { archOf, nodeFor } from './node-package.ts';
+
+export interface GlideinOrder {
+  readonly site: SiteRecord;
+  readonly count: number;
+  readonly cores: number;
+  readonly memoryMb: number | undefined;
+  /** Seconds. */
+  readonly walltime: number;
+  readonly by: Batch['by'];
+  /** Of the site's machines, as `uname -m` says it; `undefined`: as ours. */
+  readonly machine: string | undefined;
+}
+
+export interface OrderWorld {
+  readonly queue: Queue;
+  readonly paths: Paths;
+  readonly settings: Settings;
+  readonly owner: string;
+  readonly log: (words: string, facts?: object) => void;
+  /** Unix seconds. */
+  readonly now: () => number;
+}
+
+/** Node itself takes about so much, KB. */
+const NODE_MEMORY_KB = 100_000;
+/** A token ends so much later than it was last renewed, while its pilot waits and runs; seconds. */
+export const TOKEN_LIFE = 3600;
+/** Where a JobManager's job finds the file that says how to come home: its directory is `jobs/KEY/work`. */
+const WAYS_FILE = '../../../ways.json';
+const MOST_AT_ONCE = 1000;
+
+/**
+ * Asks for pilots: their tokens and what they are is on disk first, then one cluster of ordinary jobs. Whatever dies
+ * between, `tend` finds the cluster by the batch's name, or takes the tokens back.
+ */
+export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Promise<Batch> {
+  const { paths, settings, queue, owner, now } = world;
+  const { site, count } = order;
+  if (site.batch === 'pool') throw new GryphusError('bad-input', 'The pool itself is no site for glideins.');
+  if (count < 1 || count > MOST_AT_ONCE) {
+    throw new GryphusError('bad-input', `${count} glideins at once: from 1 to ${MOST_AT_ONCE} can be asked for.`);
+  }
+  const repository = join(paths.stateDir, 'repository');
+  const node = await nodeFor(archOf(order.machine ?? 'x86_64'), {
+    repository,
+    from: settings['glidein.node'],
+    log: world.log,
+  });
+  await queue.kv.set('glidein-node', site.name, node.sha256);
+  // The desk has to be there when the first pilot comes home.
+  await queue.kv.set('pool', 'wanted', String(now()));
+
+  const batches = new Batches(paths.stateDir);
+  const tokens = new Tokens(poolPlaces(paths).dir);
+  const id = randomBytes(5).toString('hex');
+  const issued = Array.from({ length: count }, () =>
+    tokens.issue({ site: site.name, local: false, expires: now() + TOKEN_LIFE }),
+  );
+  let batch: Batch = {
+    id,
+    site: site.name,
+    tokens: issued.map((token) => token.id),
+    cores: order.cores,
+    ...(order.memoryMb === undefined ? {} : { memoryMb: order.memoryMb }),
+    walltime: order.walltime,
+    made: now(),
+    by: order.by,
+    over: [],
+  };
+  batches.save(batch);
+  const dir = batches.dir(id);
+  for (const [proc, token] of issued.entries()) {
+    const name = `${site.name}-${id}-${proc}`;
+    const config = workerConfig(settings, order, { ...token, name, glidein: id });
+    writeWhole(join(dir, `pilot-${proc}.json`), JSON.stringify(config));
+  }
+  writeWhole(join(dir, 'need'), need(settings, order, node.glibc, node.arch, now()));
+  const at = (path: string): string => relative(paths.stateDir, path);
+  const text = description(order, id, {
+    pilot: at(carried(repository, 'pilot.sh', new URL('pilot.sh', import.meta.url))),
+    worker: at(carried(repository, 'worker.mjs', new URL('../worker.mjs', import.meta.url))),
+    node: at(node.path),
+    dir: at(dir),
+  });
+  const { cluster } = await submitCluster(queue, { text, file: '-', cwd: paths.stateDir }, paths, owner);
+  batch = { ...batch, cluster };
+  batches.save(batch);
+  return batch;
+}
+
+export function batchName(id: string): string {
+  return `glidein-${id}`;
+}
+
+interface Worker {
+  readonly id: string;
+  readonly secret: string;
+  readonly name: string;
+  readonly glidein: string;
+}
+
+function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): object {
+  const config: Omit<WorkerConfig, 'dir' | 'endsAt'> = {
+    token: worker.id,
+    secret: worker.secret,
+    name: worker.name,
+    site: order.site.name,
+    waysFile: WAYS_FILE,
+    ways: [],
+    cpus: order.cores,
+    ...(order.memoryMb === undefined ? {} : { memoryMb: order.memoryMb }),
+    idleSeconds: settings['glidein.idle'],
+    loneSeconds: settings['glidein.lease'],
+    attributes: { GryphusGlidein: quoted(worker.glidein), GryphusPilot: quoted(worker.id), IsGlidein: 'true' },
+  };
+  // The pilot fills in when its allocation ends: that begins when it starts.
+  return { ...config, endsAt: '@ENDS@' };
+}
+
+function need(settings: Settings, order: GlideinOrder, glibc: string, arch: string, made: number): string {
+  return Object.entries({
+    'disk-kb': Math.floor(settings['glidein.disk'] / 1024),
+    'memory-kb': order.memoryMb === undefined ? NODE_MEMORY_KB : NODE_MEMORY_KB + order.memoryMb * 512,
+    glibc,
+    arch,
+    made: Math.floor(made),
+    walltime: Math.floor(order.walltime),
+    scratch: order.site.glidein.scratch,
+  })
+    .map(([name, value]) => `${name} ${value}\n`)
+    .join('');
+}
+
+interface Files {
+  readonly pilot: string;
+  readonly worker: string;
+  readonly node: string;
+  readonly dir: string;
+}
+
+/** Names are relative to the state directory, whatever that is called. */
+function description(order: GlideinOrder, id: string, files: Files): string {
+  const { site } = order;
+  return [
+    'universe = grid',
+    `grid_resource = batch ${site.batch} ${site.name}`,
+    `executable = ${files.pilot}`,
+    'arguments = pilot-$(ProcId).json',
+    `transfer_input_files = ${files.node}, ${files.worker}, ${files.dir}/need, ${files.dir}/pilot-$(ProcId).json`,
+    'transfer_output_files = ""',
+    'should_transfer_files = YES',
+    `output = ${files.dir}/out-$(ProcId)`,
+    `error = ${files.dir}/err-$(ProcId)`,
+    `request_cpus = ${order.cores}`,
+    ...(order.memoryMb === undefined ? [] : [`request_memory = ${order.memoryMb}`]),
+    `batch_runtime = ${Math.floor(order.walltime)}`,
+    `batch_name = ${batchName(id)}`,
+    'notification = never',
+    `+GryphusGlidein = ${quoted(id)}`,
+    `queue ${order.count}`,
+    '',
+  ].join('\n');
+}
+
+/** A file of ours under the hash of its content: what waits in a queue is not changed by a newer version. */
+function carried(repository: string, name: string, from: URL): string {
+  const source = fileURLToPath(from);
+  const hash = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 16);
+  const directory = join(repository, hash);
+  const path = join(directory, name);
+  if (existsSync(path)) return path;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  copyFileSync(source, `${path}.${process.pid}`);
+  chmodSync(`${path}.${process.pid}`, 0o700);
+  renameSync(`${path}.${process.pid}`, path);
+  return path;
+}
