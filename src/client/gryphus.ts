@@ -10,12 +10,14 @@ import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
 import { isEnd, LIFE } from '../job/life.ts';
+import type { GlideinClient } from './glideins.ts';
 import { openQueue, type Queue } from '../queue/api.ts';
 import { act, edit } from './act.ts';
 import { runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons, statusWithoutQueue } from './daemon-status.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
+import type { SiteWaysView } from './site-ways.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
 import { clusterViews, totalsOf } from './totals.ts';
@@ -198,6 +200,18 @@ export class Gryphus {
       });
     });
     return () => stop.abort();
+  }
+
+  /** Workers that are sent to sites as jobs. */
+  async glideins(): Promise<GlideinClient> {
+    const { GlideinClient } = await import('./glideins.ts');
+    return new GlideinClient(this.#queue, this.#paths, this.#settings, this.owner);
+  }
+
+  /** How workers of a site come home; `undefined` where it never had any. */
+  async siteWays(site: string): Promise<SiteWaysView | undefined> {
+    const { siteWays } = await import('./site-ways.ts');
+    return siteWays(this.#queue, site);
   }
 
   async sites(): Promise<readonly SiteStatus[]> {

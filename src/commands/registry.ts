@@ -15,6 +15,9 @@ import { DagSubmit } from './dag/submit.ts';
 import { DagThrottle } from './dag/throttle.ts';
 import { Down } from './down.ts';
 import { Edit } from './edit.ts';
+import { GlideinList } from './glidein/list.ts';
+import { GlideinStart } from './glidein/start.ts';
+import { GlideinStop } from './glidein/stop.ts';
 import { History } from './history.ts';
 import { Log } from './log.ts';
 import { Q } from './q.ts';
@@ -60,6 +63,9 @@ export const COMMANDS = {
   'site:rm': SiteRm,
   'site:login': SiteLogin,
   'site:audit': SiteAudit,
+  'glidein:start': GlideinStart,
+  'glidein:list': GlideinList,
+  'glidein:stop': GlideinStop,
   'cred:list': CredList,
   'cred:renew': CredRenew,
   'cred:proxy': CredProxy,

@@ -42,6 +42,8 @@ export interface Failure {
 /** A batch whose submit is not found for so long never was one, seconds. */
 const SUBMIT_WITHIN = 300;
 const MOST_WORDS = 4096;
+/** TimeToLive of a worker whose allocation has no end (HTCondor's word for it). */
+const NO_END = 2_147_483_647;
 
 /** Looks after all pilots: who they are, which are over, whose token lives on. What it knows is on disk or in the queue. */
 export class Crew {
@@ -118,7 +120,7 @@ export class Crew {
   async drain(pilots: readonly Pilot[]): Promise<void> {
     const home = pilots.filter((pilot) => pilot.is === 'home' || pilot.is === 'draining');
     if (home.length > 0) {
-      await this.#desk.ask({ t: 'drain', tokens: home.map((pilot) => pilot.token), now: false }, 'steered');
+      await this.#desk.ask({ t: 'drain', tokens: home.map((pilot) => pilot.token), now: false }, 'done');
     }
     await this.remove(pilots.filter((pilot) => !home.includes(pilot)));
   }
@@ -138,7 +140,7 @@ export class Crew {
     const machine = slots?.find((ad) => ad['PartitionableSlot'] === 'true');
     const busy = (slots ?? []).filter((ad) => ad['DynamicSlot'] === 'true');
     const host = machine && readString(textSource(machine), 'Machine');
-    const ends = machine && readNumber(textSource(machine), 'GLIDEIN_ToDie');
+    const left = machine && readNumber(textSource(machine), 'TimeToLive');
     const words = LIFE[job.state].shows === 'held' ? readString(job.attrs, 'HoldReason') : undefined;
     return {
       job: formatJobId(job.id),
@@ -149,7 +151,7 @@ export class Crew {
       busy: busy.reduce((sum, ad) => sum + Number(ad['Cpus'] ?? 0), 0),
       age: Math.max(0, now - batch.made),
       ...(host === undefined ? {} : { host }),
-      ...(ends === undefined ? {} : { left: Math.max(0, ends - now) }),
+      ...(left === undefined || left >= NO_END ? {} : { left }),
       ...(words === undefined ? {} : { words }),
       id: job.id,
       token,
@@ -209,7 +211,7 @@ export class Crew {
     this.#tokens.revoke(token);
     const words = 'the job of its pilot is over';
     // A desk that is away hears it when the lease of what ran there is over.
-    await this.#desk.ask({ t: 'buried', token, words }, 'steered').catch(() => undefined);
+    await this.#desk.ask({ t: 'buried', token, words }, 'done').catch(() => undefined);
   }
 }
 

@@ -81,17 +81,26 @@ sed "s|\"@ENDS@\"|$ends|" "$CONFIG" >"$DIR/worker.json" || no 'the disk is full.
 rm -f "$CONFIG"
 printf 'pilot: on %s, node %s, in %s\n' "$(uname -n)" "$version" "$DIR" >&2
 
-./node worker.mjs "$DIR/worker.json" &
-WORKER=$!
+WORKER='' TOLD='' TRIES=0
 # The batch system's own warning is the worker's to hear: it ends what it runs in order.
-for signal in TERM INT HUP USR1 USR2 XCPU; do
-  # shellcheck disable=SC2064 # the name is meant now
-  trap "kill -TERM $WORKER 2>/dev/null" "$signal"
-done
-status=0
+tell() {
+  TOLD=1
+  [ -z "$WORKER" ] || kill -TERM "$WORKER" 2>/dev/null
+}
+trap tell TERM INT HUP USR1 USR2 XCPU
 while :; do
-  wait "$WORKER"
-  status=$?
-  kill -0 "$WORKER" 2>/dev/null || break
+  ./node worker.mjs "$DIR/worker.json" &
+  WORKER=$!
+  [ -z "$TOLD" ] || tell
+  status=0
+  while :; do # a signal ends the wait, not the worker
+    wait "$WORKER"
+    status=$?
+    kill -0 "$WORKER" 2>/dev/null || break
+  done
+  # One that was killed left its jobs running: the next in its directory finds them.
+  if [ "$status" -le 128 ] || [ -n "$TOLD" ] || [ "$TRIES" -ge 3 ]; then break; fi
+  TRIES=$((TRIES + 1))
+  printf 'pilot: the worker died (status %d) and is started again\n' "$status" >&2
 done
 exit "$status"

@@ -9,11 +9,13 @@ import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/places.ts';
 import { openPoolSite } from '../pool/pool-site.ts';
 import { openQueue } from '../queue/api.ts';
+import { parseAddress } from '../wayhome/address.ts';
 import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { deskPath } from './desk-path.ts';
 import { LoginDesk } from './login-desk.ts';
 import { GridManager } from './manager.ts';
 import { openSite, siteCares } from './open-site.ts';
+import { keepWays } from './site-workers.ts';
 import { urlAccess } from './url-access.ts';
 
 /** A manager without work stays for so long, in case more comes. */
@@ -43,6 +45,13 @@ async function main(identity: string): Promise<void> {
   });
   mkdirSync(paths.spoolDir, { recursive: true, mode: 0o700 });
   const desk = new LoginDesk(deskPath(paths, identity));
+  const address = settings['glidein.address'] ?? settings['glidein.listen'];
+  const workers = {
+    paths,
+    queue,
+    port: address === undefined ? undefined : parseAddress(address, 'glidein.address'),
+    log: (message: string, facts?: object) => log.info(facts ?? {}, message),
+  };
   const manager = new GridManager({
     identity,
     queue,
@@ -58,6 +67,7 @@ async function main(identity: string): Promise<void> {
             paths,
             manager: identity,
             cares: siteCares(settings),
+            onOpen: (site, transport) => keepWays(workers, record, site, transport),
           }),
     retry: () => ({ min: settings['gridmanager.retry_min'] * 1000, max: settings['gridmanager.retry_max'] * 1000 }),
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: gateLimits(settings), now: Date.now }),

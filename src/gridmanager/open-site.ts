@@ -19,6 +19,8 @@ export interface OpenSiteOptions {
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
   /** Whose GridManager this is; absent: a command, which looks at the site beside it. */
   readonly manager?: string;
+  /** Told of the site and its connection; what it answers is called before that is closed. */
+  readonly onOpen?: (site: JobManagerSite, transport: Transport) => () => void;
 }
 
 /** The way to a configured site that has a machine of its own. */
@@ -50,7 +52,7 @@ export function siteCares(
 /** The configured site as the life of a job knows it; closing it closes its connection. */
 export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<JobManagerSite> {
   if (record.target.kind === 'gram') return await openGram(record, record.target, options);
-  const { agent, prompt, paths, cares } = options;
+  const { agent, prompt, paths, cares, onOpen } = options;
   const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({
     name: record.name,
@@ -73,7 +75,9 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
     },
   });
   const closeSite = site.close.bind(site);
+  const ended = onOpen?.(site, transport);
   site.close = async () => {
+    ended?.();
     await closeSite();
     await transport.close();
   };

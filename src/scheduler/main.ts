@@ -1,4 +1,4 @@
-import { hostname } from 'node:os';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { forgetDaemon, noteDaemon, SCHEDULER } from '../config/daemon-files.ts';
 import { followSettings, SiteBook } from '../config/follow.ts';
@@ -13,6 +13,7 @@ import { Broker } from './broker.ts';
 import { Children } from './children.ts';
 import { CredentialWatch } from './credential-watch.ts';
 import { DagListener } from './dag-listener.ts';
+import { GlideinKeeper } from './glideins.ts';
 import { LogListener } from './log-listener.ts';
 import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
@@ -98,12 +99,21 @@ async function main(): Promise<void> {
     floodSites: () => settings['broker.flood_sites'],
     log: (message, facts) => log.info(facts ?? {}, message),
   });
+  const glideins = new GlideinKeeper({
+    queue,
+    paths,
+    settings,
+    owner: settings.owner ?? userInfo().username,
+    loadSites: () => sites.sites(),
+    log: (message, facts) => log.info(facts ?? {}, message),
+  });
   const scheduler = new Scheduler({
     queue,
     children,
     pool,
     broker,
     chooser: async () => new SiteChooser(await sites.sites(), settings['submit.default_site'], sites.problems),
+    glideins,
     listeners: [
       new LogListener({
         queue,
@@ -120,6 +130,7 @@ async function main(): Promise<void> {
       new MailListener({ queue, settings, outbox, alarms }),
       credentials,
       broker,
+      glideins,
     ],
     periodicMs: () => settings['scheduler.periodic_interval'] * 1000,
     idleExitMs: () => (settings['scheduler.idle_exit'] ?? Number.POSITIVE_INFINITY) * 1000,
@@ -137,6 +148,7 @@ async function main(): Promise<void> {
   } finally {
     closeSettings();
     await credentials.close();
+    await glideins.close();
     await Promise.all([children.end(10_000), pool.end(10_000)]);
     await one.giveBack().catch(() => undefined);
     forgetDaemon(paths, SCHEDULER);

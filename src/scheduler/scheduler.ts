@@ -8,6 +8,7 @@ import type { Cursor, EventEntry, Lease, Queue } from '../queue/api.ts';
 import type { Broker } from './broker.ts';
 import type { Children } from './children.ts';
 import { Ended } from './ended.ts';
+import type { GlideinKeeper } from './glideins.ts';
 import type { Listener } from './listener.ts';
 import type { SiteChooser } from '../enqueue/site-choice.ts';
 import { materializeAll } from './materialize.ts';
@@ -22,6 +23,7 @@ export interface SchedulerOptions {
   readonly broker: Pick<Broker, 'round'>;
   /** Where a job goes, by the sites as they are configured now. */
   readonly chooser: () => Promise<SiteChooser>;
+  readonly glideins: Pick<GlideinKeeper, 'round'>;
   /** Who is told of every event, in this order, before it is passed over for good. */
   readonly listeners: readonly Listener[];
   /** Milliseconds, as it is set now. */
@@ -38,6 +40,7 @@ const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
 /** How often the history is looked at for what it need not keep, milliseconds. */
 const PRUNE_MS = 600_000;
+const GLIDEINS_MS = 3000;
 
 /**
  * The daemon that watches the queue: starts GridManagers for whoever has work, makes procs of late-materialized
@@ -83,6 +86,10 @@ export class Scheduler {
         this.#loop(
           () => this.#place(),
           () => 2000,
+        ),
+        this.#loop(
+          () => this.#options.glideins.round(),
+          () => GLIDEINS_MS,
         ),
         this.#loop(() => this.#periodic(), this.#options.periodicMs),
         this.#loop(

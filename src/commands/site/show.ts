@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { Flags } from '@oclif/core';
+import type { SiteWaysView } from '../../index.ts';
 import { GryphusCommand, needed } from '../command.ts';
+import { visible } from '../show/width.ts';
 
 export class SiteShow extends GryphusCommand {
   static override summary = 'Show everything that is set for a site, defaults too.';
@@ -16,10 +18,11 @@ export class SiteShow extends GryphusCommand {
       process.stdout.write(`${JSON.stringify(site, undefined, 2)}\n`);
       return;
     }
-    const { target: _target, limits, ...plain } = site;
+    const { target: _target, limits, glidein, ...plain } = site;
     const rows = [
       ...Object.entries(plain),
       ...Object.entries(limits).map(([key, value]) => [`limits.${key}`, value] as const),
+      ...Object.entries(glidein).map(([key, value]) => [`glidein.${key}`, value] as const),
       ['file', existsSync(siteFile(paths, args.name)) ? siteFile(paths, args.name) : 'built in'] as const,
     ];
     const width = Math.max(...rows.map(([key]) => key.length));
@@ -27,5 +30,17 @@ export class SiteShow extends GryphusCommand {
       const text = value === undefined ? '-' : Array.isArray(value) ? value.join(' ') || '-' : String(value);
       process.stdout.write(`${key.padEnd(width)}  ${text}\n`);
     }
+    const ways = await this.#ways(flags, args.name);
+    if (ways === undefined) return;
+    process.stdout.write(`\nHow workers come home, as of ${new Date(ways.at).toLocaleString()}:\n`);
+    for (const line of ways.because) process.stdout.write(`  ${visible(line)}\n`);
+    if (ways.came) {
+      process.stdout.write(`  Connected now: ${ways.came.connection} by ssh, ${ways.came.mailbox} by mailbox.\n`);
+    }
+  }
+
+  /** Known where the agent has run; it is not started for this. */
+  async #ways(flags: { readonly home?: string | undefined }, site: string): Promise<SiteWaysView | undefined> {
+    return this.withGryphus(flags, (gryphus) => gryphus.siteWays(site), false).catch(() => undefined);
   }
 }

@@ -1,0 +1,82 @@
+import { knownSites } from '../broker/known-sites.ts';
+import type { Paths } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
+import { loadSite } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import { Crew, type Pilot } from '../glidein/crew.ts';
+import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
+import type { Queue } from '../queue/api.ts';
+
+export interface GlideinRequest {
+  readonly site: string;
+  readonly count: number;
+  /** Without these, what the site's configuration says. */
+  readonly cores?: number;
+  readonly memoryMb?: number;
+  /** Seconds. */
+  readonly walltime?: number;
+}
+
+export interface GlideinSelection {
+  /** Pilots' jobs (`12.3`), or clusters; without any, those of `site`, without it all. */
+  readonly jobs?: readonly string[];
+  readonly site?: string;
+}
+
+/** Workers that are sent to sites as jobs. */
+export class GlideinClient {
+  readonly #world: OrderWorld;
+
+  constructor(queue: Queue, paths: Paths, settings: Settings, owner: string) {
+    const log = (): void => undefined;
+    this.#world = { queue, paths, settings, owner, log, now: () => Math.floor(Date.now() / 1000) };
+  }
+
+  /** Asks a site for workers; the cluster that their pilots are, once it is on disk. */
+  async start({ site: name, count, cores, memoryMb, walltime }: GlideinRequest): Promise<{ readonly cluster: number }> {
+    const { queue, paths } = this.#world;
+    const site = await loadSite(paths, name);
+    const [known] = await knownSites(queue, new Map([[name, site]]));
+    const { cluster } = await orderGlideins(this.#world, {
+      site,
+      count,
+      cores: cores ?? site.glidein.cores,
+      memoryMb: memoryMb ?? site.glidein.memoryMb,
+      walltime: walltime ?? site.glidein.walltime,
+      by: 'hand',
+      machine: known?.survey?.arch,
+    });
+    if (cluster === undefined) throw new GryphusError('internal', 'The pilots have no cluster.');
+    return { cluster };
+  }
+
+  /** Every pilot that is not over. */
+  async list(): Promise<readonly Pilot[]> {
+    return this.#withCrew((crew) => crew.pilots());
+  }
+
+  /** `drain`: what runs is let end first. Those that it was told to. */
+  async stop(selection: GlideinSelection, drain: boolean): Promise<readonly Pilot[]> {
+    return this.#withCrew(async (crew) => {
+      const chosen = (await crew.pilots()).filter((pilot) => pilot.is !== 'ending' && isMeant(pilot, selection));
+      if (drain) await crew.drain(chosen);
+      else await crew.remove(chosen);
+      return chosen;
+    });
+  }
+
+  async #withCrew<T>(work: (crew: Crew) => Promise<T>): Promise<T> {
+    const crew = new Crew(this.#world);
+    try {
+      return await work(crew);
+    } finally {
+      await crew.close();
+    }
+  }
+}
+
+function isMeant(pilot: Pilot, { jobs, site }: GlideinSelection): boolean {
+  if (site !== undefined && pilot.site !== site) return false;
+  if (jobs === undefined || jobs.length === 0) return true;
+  return jobs.includes(pilot.job) || jobs.includes(String(pilot.id.cluster));
+}

@@ -1,0 +1,52 @@
+import { Flags } from '@oclif/core';
+import { GryphusError } from '../../errors.ts';
+import { GryphusCommand, prose } from '../command.ts';
+
+export class GlideinStart extends GryphusCommand {
+  static override summary = "Send workers to a site; they take jobs out of your own queue's pool.";
+  static override description = prose(`Each glidein is an ordinary job at the site. When it starts there it checks its
+node, comes home and takes jobs of the vanilla universe, one after another, until it was idle for \`glidein.idle\` or its
+time is over. Nothing has to be installed at the site. What is not said here is as the site's file has it
+(\`glidein.cores\`, …); with \`glidein.max\` there the agent starts and ends glideins by itself.`);
+  static override examples = [
+    '<%= config.bin %> glidein start --site cluster1 -n 20 --walltime 4h --cores 8',
+    '<%= config.bin %> glidein start --site cluster1 --memory 16G',
+  ];
+  static override flags = {
+    site: Flags.string({ required: true, helpValue: '<name>', summary: 'Where to.' }),
+    number: Flags.integer({ char: 'n', default: 1, min: 1, summary: 'How many.' }),
+    walltime: Flags.string({ helpValue: '<time>', summary: 'The time limit of each, as 4h or 1h30m.' }),
+    cores: Flags.integer({ min: 1, summary: 'Cores of each.' }),
+    memory: Flags.string({ helpValue: '<size>', summary: 'Memory of each, as 16G.' }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(GlideinStart);
+    const { duration, size } = await import('../../config/kinds.ts');
+    const walltime = flags.walltime === undefined ? undefined : read('--walltime', flags.walltime, duration);
+    const memory = flags.memory === undefined ? undefined : read('--memory', flags.memory, size);
+    await this.withGryphus(flags, async (gryphus) => {
+      const { cluster } = await (await gryphus.glideins()).start({
+        site: flags.site,
+        count: flags.number,
+        ...(flags.cores === undefined ? {} : { cores: flags.cores }),
+        ...(memory === undefined ? {} : { memoryMb: Math.max(1, Math.floor(memory / 2 ** 20)) }),
+        ...(walltime === undefined ? {} : { walltime }),
+      });
+      process.stdout.write(
+        `${flags.number} ${flags.number === 1 ? 'glidein' : 'glideins'} asked for at ${flags.site}: cluster ${cluster}.\n`,
+      );
+    });
+  }
+}
+
+interface Kind<T> {
+  readonly says: string;
+  read(raw: unknown): T | undefined;
+}
+
+function read<T>(flag: string, text: string, kind: Kind<T>): T {
+  const value = kind.read(text);
+  if (value === undefined) throw new GryphusError('usage', `${flag} ${text}: it must be ${kind.says}.`);
+  return value;
+}

@@ -1,0 +1,43 @@
+import { Flags } from '@oclif/core';
+import { GryphusError } from '../../errors.ts';
+import { GryphusCommand, prose, word } from '../command.ts';
+
+export class GlideinStop extends GryphusCommand {
+  static override strict = false;
+  static override summary = 'End workers at sites.';
+  static override description = prose(`With --drain those that run jobs take no more and end after the last of them;
+without it they are removed at once, and what ran there is run again as each job's own policy says. Those that still wait in
+a site's queue are taken back in both cases.`);
+  static override examples = [
+    '<%= config.bin %> glidein stop --site cluster1 --drain',
+    '<%= config.bin %> glidein stop 12 13.4',
+    '<%= config.bin %> glidein stop --all',
+  ];
+  static override args = { jobs: word("pilots' jobs (12.3) or clusters (12)") };
+  static override flags = {
+    site: Flags.string({ helpValue: '<name>', summary: 'Those of this site.' }),
+    all: Flags.boolean({ char: 'a', summary: 'All of them.' }),
+    drain: Flags.boolean({ summary: 'Let what runs there end first.' }),
+  };
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(GlideinStop);
+    const jobs = argv.map(String);
+    if (jobs.length === 0 && flags.site === undefined && !flags.all) {
+      throw new GryphusError('usage', 'You did not say which glideins.', {
+        suggestions: ['Name jobs or clusters (`gryphus glidein list`), or use --site or --all.'],
+      });
+    }
+    const wrong = jobs.find((one) => !/^\d+(\.\d+)?$/.test(one));
+    if (wrong !== undefined) throw new GryphusError('usage', `'${wrong}' is neither a job nor a cluster.`);
+    await this.withGryphus(flags, async (gryphus) => {
+      const told = await (await gryphus.glideins()).stop(
+        { jobs, ...(flags.site === undefined ? {} : { site: flags.site }) },
+        flags.drain,
+      );
+      const what = flags.drain ? 'told to end when nothing runs there any more' : 'removed';
+      process.stdout.write(`${told.length} ${told.length === 1 ? 'glidein' : 'glideins'} ${what}.\n`);
+      if (told.length === 0) process.exitCode = 1;
+    });
+  }
+}

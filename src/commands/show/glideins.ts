@@ -1,0 +1,34 @@
+import type { Pilot } from '../../index.ts';
+import { tableLines } from './table.ts';
+import type { Width } from './width.ts';
+
+/** Pilots as `glidein list` shows them, and how many of each kind there are. */
+export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
+  if (pilots.length === 0) return ['No glideins. Start some: gryphus glidein start --site NAME -n 10'];
+  const rows = pilots.map((pilot) => [
+    pilot.job,
+    pilot.site,
+    pilot.is,
+    String(pilot.cores),
+    pilot.is === 'home' || pilot.is === 'draining' ? String(pilot.busy) : '',
+    timeText(pilot.age),
+    pilot.left === undefined ? '' : timeText(pilot.left),
+    pilot.by === 'factory' ? 'factory' : '',
+    pilot.host ?? pilot.words ?? '',
+  ]);
+  const counts = new Map<string, number>();
+  for (const { is } of pilots) counts.set(is, (counts.get(is) ?? 0) + 1);
+  const busy = pilots.reduce((sum, pilot) => sum + pilot.busy, 0);
+  const cores = pilots.filter((pilot) => pilot.is === 'home').reduce((sum, pilot) => sum + pilot.cores, 0);
+  return [
+    ...tableLines(['JOB', 'SITE', 'IS', ' CORES', ' BUSY', ' AGE', ' LEFT', 'BY', 'HOST'], rows, width),
+    '',
+    `${[...counts].map(([is, count]) => `${count} ${is}`).join(', ')}; ${busy} of ${cores} cores busy`,
+  ];
+}
+
+/** `4:05`, hours and minutes. */
+function timeText(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, '0')}`;
+}

@@ -1,0 +1,59 @@
+import type { Attrs } from '../job/attrs.ts';
+import { parseJobId } from '../job/ids.ts';
+import { readNumber, readString } from '../job/values.ts';
+import { POOL_SITE } from '../config/sites.ts';
+import type { EventEntry, Queue } from '../queue/api.ts';
+
+/** Jobs that ask for the same and run the same program are of one kind, and take about the same time. */
+export interface JobKind {
+  readonly name: string;
+  readonly cpus: number;
+  readonly memoryMb: number;
+}
+
+export function kindOf(attrs: Attrs): JobKind {
+  const cpus = Math.max(1, Math.ceil(readNumber(attrs, 'RequestCpus') ?? 1));
+  const memoryMb = Math.max(0, Math.ceil(readNumber(attrs, 'RequestMemory') ?? 0));
+  return { name: `${readString(attrs, 'Cmd') ?? ''} (${cpus} cores, ${memoryMb} MB)`, cpus, memoryMb };
+}
+
+const TIMES = 'glidein-times';
+/** How much one more job weighs. */
+const WEIGHT = 0.2;
+/** Of one batch of events, so many jobs are asked for their kind: the others would say the same. */
+const MOST = 200;
+
+/** What jobs of each kind took in the pool, a mean in which the last few weigh most; in the queue, small and durable. */
+export class KindTimes {
+  readonly #queue: Pick<Queue, 'get' | 'kv'>;
+
+  constructor(queue: Pick<Queue, 'get' | 'kv'>) {
+    this.#queue = queue;
+  }
+
+  async hear(entries: readonly EventEntry[]): Promise<void> {
+    const seconds = new Map<string, number>();
+    for (const { event } of entries) {
+      if (event.type !== 'transition' || event.event !== 'ended') continue;
+      const took = readNumber({ get: (name) => event.set[name] ?? undefined }, 'LastRemoteWallClockTime');
+      if (took !== undefined && took >= 0 && event.set['GryphusSiteCause'] === undefined) seconds.set(event.job, took);
+    }
+    const ids = [...seconds.keys()].slice(0, MOST).flatMap((name) => parseJobId(name) ?? []);
+    if (ids.length === 0) return;
+    const means = new Map<string, number>();
+    for (const { id, site, attrs } of await this.#queue.get(ids)) {
+      const took = seconds.get(`${id.cluster}.${id.proc}`);
+      if (site !== POOL_SITE.name || took === undefined) continue;
+      const { name } = kindOf(attrs);
+      const before = means.get(name) ?? (await this.of(name));
+      means.set(name, before === undefined ? took : before + (took - before) * WEIGHT);
+    }
+    for (const [name, mean] of means) await this.#queue.kv.set(TIMES, name, String(Math.round(mean * 100) / 100));
+  }
+
+  /** Seconds; `undefined` where none of the kind has ended yet. */
+  async of(kind: string): Promise<number | undefined> {
+    const entry = await this.#queue.kv.get(TIMES, kind);
+    return entry === undefined ? undefined : Number(entry.value);
+  }
+}

@@ -1,0 +1,87 @@
+import type { Paths } from '../config/paths.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import { asError } from '../errors.ts';
+import { poolPlaces } from '../pool/places.ts';
+import { Tokens } from '../pool/tokens.ts';
+import type { Queue } from '../queue/api.ts';
+import type { Site } from '../site/contract.ts';
+import type { Transport } from '../transport/contract.ts';
+import { SiteWays } from '../wayhome/site-ways.ts';
+
+export interface SiteWorkersOptions {
+  readonly paths: Pick<Paths, 'stateDir' | 'socketDir'>;
+  readonly queue: Pick<Queue, 'kv'>;
+  /** The agent's own port, as sites reach it. */
+  readonly port: { readonly host: string; readonly port: number } | undefined;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+/** How `gryphus site show` knows of a site's ways home. */
+export const SITE_WAYS = 'site-ways';
+const LOOK_MS = 1000;
+/** What went wrong is told once in so long, milliseconds. */
+const TELL_MS = 60_000;
+
+/** Keeps the ways home from a site open as long as there are tokens of workers there; the answer ends that. */
+export function keepWays(
+  { paths, queue, port, log }: SiteWorkersOptions,
+  record: SiteRecord,
+  site: Pick<Site, 'describe'>,
+  transport: Transport,
+): () => void {
+  const places = poolPlaces(paths);
+  const tokens = new Tokens(places.dir);
+  const siteOfToken = new Map<string, string>();
+  let node: string | undefined;
+  let ways: SiteWays | undefined;
+  let told = 0;
+  let busy = false;
+
+  const workersHere = (): ReadonlySet<string> => {
+    const all = tokens.all();
+    for (const id of all) {
+      if (!siteOfToken.has(id)) siteOfToken.set(id, remote(tokens, id));
+    }
+    return new Set(all.filter((id) => siteOfToken.get(id) === record.name));
+  };
+  const look = async (): Promise<void> => {
+    const workers = workersHere();
+    if (workers.size === 0 && ways === undefined) return;
+    node ??= (await queue.kv.get('glidein-node', record.name))?.value;
+    ways ??= new SiteWays({
+      transport,
+      home: async () => (await site.describe()).home,
+      node: () => node,
+      port,
+      desk: places.homeSocket,
+      onView: (view) => {
+        void queue.kv.set(SITE_WAYS, record.name, JSON.stringify({ ...view, at: Date.now() })).catch(() => undefined);
+      },
+    });
+    await ways.keep(workers);
+    if (workers.size === 0) ways = undefined;
+  };
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    look()
+      .catch((thrown: unknown) => {
+        if (Date.now() - told < TELL_MS) return;
+        told = Date.now();
+        log('a way home is not open', { site: record.name, error: asError(thrown).message });
+      })
+      .finally(() => {
+        busy = false;
+      });
+  }, LOOK_MS);
+  return () => {
+    clearInterval(timer);
+    ways?.close();
+  };
+}
+
+/** The site of a worker that is elsewhere; '' for those of this machine. */
+function remote(tokens: Tokens, id: string): string {
+  const token = tokens.find(id, 0);
+  return token === undefined || token.local ? '' : token.site;
+}

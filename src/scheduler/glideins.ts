@@ -1,0 +1,179 @@
+import type { Paths } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
+import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
+import { knownSites, measuresOf } from '../broker/known-sites.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { Crew, type Pilot } from '../glidein/crew.ts';
+import { type Demand, factory, LIMITS, type Supply } from '../glidein/factory.ts';
+import { KindTimes, kindOf } from '../glidein/kind-times.ts';
+import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
+import { poolPlaces } from '../pool/places.ts';
+import type { EventEntry, Queue } from '../queue/api.ts';
+import { readBoolean } from '../job/values.ts';
+import { parseAddress } from '../wayhome/address.ts';
+import { openPortWay, type PortWay } from '../wayhome/port-way.ts';
+import type { Listener } from './listener.ts';
+
+export interface GlideinKeeperOptions {
+  readonly queue: Queue;
+  readonly paths: Paths;
+  readonly settings: Settings;
+  readonly owner: string;
+  readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+const FAILURES = 'glidein-failures';
+const HOUR = 3600;
+/** Waiting jobs that one round looks at; those behind them are like them. */
+const MOST_JOBS = 1000;
+const TOLD_MS = 60_000;
+
+/** Looks after the pilots, and starts and takes back those that the factory wants: one round after the other. */
+export class GlideinKeeper implements Listener {
+  readonly #options: GlideinKeeperOptions;
+  readonly #world: OrderWorld;
+  readonly #crew: Crew;
+  readonly #times: KindTimes;
+  #port: PortWay | undefined;
+  #portToldAt = 0;
+
+  constructor(options: GlideinKeeperOptions) {
+    this.#options = options;
+    this.#world = { ...options, now: () => Math.floor(Date.now() / 1000) };
+    this.#crew = new Crew(this.#world);
+    this.#times = new KindTimes(options.queue);
+  }
+
+  /** Learns what jobs of the pool take. */
+  async hear(entries: readonly EventEntry[]): Promise<void> {
+    await this.#times.hear(entries);
+  }
+
+  /** Only a queue that is away is the Scheduler's affair: what goes wrong with pilots is told, and tried again. */
+  async round(): Promise<void> {
+    try {
+      await this.#look();
+    } catch (thrown) {
+      if (thrown instanceof GryphusError && thrown.code === 'queue-unavailable') throw thrown;
+      this.#options.log('glideins are not looked after now', { why: asError(thrown).message });
+    }
+  }
+
+  async #look(): Promise<void> {
+    await this.#openPort();
+    for (const [site, failures] of await this.#crew.tend()) {
+      const now = this.#world.now();
+      const before = await this.#failures(site);
+      const recent = [...before, ...failures].filter(({ at }) => now - at < HOUR).slice(-20);
+      await this.#options.queue.kv.set(FAILURES, site, JSON.stringify(recent));
+      for (const { job, words } of failures) this.#options.log('a pilot could not run', { site, job, words });
+    }
+    const sites = [...(await this.#options.loadSites()).values()].filter((site) => site.glidein.max > 0);
+    if (sites.length > 0) await this.#produce(sites);
+  }
+
+  async close(): Promise<void> {
+    this.#port?.close();
+    await this.#crew.close();
+  }
+
+  /** The agent's own port for workers; one that cannot be had is told of, and tried again. */
+  async #openPort(): Promise<void> {
+    const listen = this.#options.settings['glidein.listen'];
+    if (listen === undefined || this.#port !== undefined) return;
+    try {
+      const desk = poolPlaces(this.#options.paths).homeSocket;
+      this.#port = await openPortWay({ ...parseAddress(listen, 'glidein.listen'), desk });
+    } catch (thrown) {
+      if (Date.now() - this.#portToldAt > TOLD_MS) this.#options.log(asError(thrown).message);
+      this.#portToldAt = Date.now();
+    }
+  }
+
+  async #produce(sites: readonly SiteRecord[]): Promise<void> {
+    const { queue, log } = this.#options;
+    const pilots = (await this.#crew.pilots()).filter((pilot) => pilot.is !== 'ending');
+    const demands = await this.#demands();
+    const ours = pilots.filter((pilot) => pilot.by === 'factory');
+    if (demands.length === 0 && ours.every((pilot) => pilot.is !== 'waiting')) return;
+    const known = new Map((await knownSites(queue, new Map(sites.map((one) => [one.name, one])))).map((one) => [one.record.name, one]));
+    const supplies: Supply[] = [];
+    for (const { name, glidein } of sites) {
+      const { wait } = await measuresOf(queue.kv, name);
+      const connection = known.get(name)?.connection?.connection;
+      supplies.push({
+        site: name,
+        most: glidein.max,
+        cores: glidein.cores,
+        ...(glidein.memoryMb === undefined ? {} : { memoryMb: glidein.memoryMb }),
+        walltime: glidein.walltime,
+        open: connection === undefined || connection === 'up' || connection === 'unused',
+        ...supplyOf(pilots.filter((pilot) => pilot.site === name)),
+        ...(wait === undefined ? {} : { wait }),
+        failures: (await this.#failures(name)).length,
+      });
+    }
+    const plan = factory(demands, supplies, { ...LIMITS, most: this.#options.settings['glidein.most'] });
+    for (const [name, count] of plan.withdraw) {
+      const waiting = ours.filter((pilot) => pilot.site === name && pilot.is === 'waiting');
+      await this.#crew.remove(waiting.slice(-count));
+    }
+    for (const site of sites) {
+      const count = plan.start.get(site.name) ?? 0;
+      if (count === 0) continue;
+      const { cores, memoryMb, walltime } = site.glidein;
+      const machine = known.get(site.name)?.survey?.arch;
+      try {
+        await orderGlideins(this.#world, { site, count, cores, memoryMb, walltime, by: 'factory', machine });
+      } catch (thrown) {
+        if (!(thrown instanceof GryphusError)) throw thrown;
+        log('the factory could not ask for pilots', { site: site.name, why: thrown.message });
+      }
+    }
+    if (plan.start.size + plan.withdraw.size > 0) log('the factory', { because: plan.because });
+  }
+
+  /** What waits in the pool, by what it asks for. */
+  async #demands(): Promise<Demand[]> {
+    const { queue } = this.#options;
+    const kinds = new Map<string, { kind: string; idle: number; cpus: number; memoryMb: number }>();
+    const { places } = await queue.totals();
+    for (const { manager, state, jobs } of places.filter((place) => place.site === POOL_SITE.name)) {
+      if (!WAITS.has(state) || jobs === 0) continue;
+      const first = await queue.nextJobs({ manager, site: POOL_SITE.name, state, limit: MOST_JOBS });
+      const weight = first.length === 0 ? 0 : jobs / first.length;
+      for (const { attrs } of first) {
+        if (readBoolean(attrs, 'WantGlidein') === false) continue;
+        const kind = kindOf(attrs);
+        const known = kinds.get(kind.name) ?? { kind: kind.name, idle: 0, cpus: kind.cpus, memoryMb: kind.memoryMb };
+        kinds.set(kind.name, { ...known, idle: known.idle + weight });
+      }
+    }
+    return Promise.all(
+      [...kinds.values()].map(async (demand) => {
+        const runSeconds = await this.#times.of(demand.kind);
+        return { ...demand, idle: Math.round(demand.idle), ...(runSeconds === undefined ? {} : { runSeconds }) };
+      }),
+    );
+  }
+
+  async #failures(site: string): Promise<{ at: number; job: string; words: string }[]> {
+    const entry = await this.#options.queue.kv.get(FAILURES, site);
+    const all: { at: number; job: string; words: string }[] = entry ? JSON.parse(entry.value) : [];
+    return all.filter(({ at }) => this.#world.now() - at < HOUR);
+  }
+}
+
+const WAITS: ReadonlySet<string> = new Set(['idle', 'preparing', 'prepared', 'committed']);
+
+function supplyOf(pilots: readonly Pilot[]): Pick<Supply, 'waiting' | 'running' | 'idleCores'> {
+  const running = pilots.filter((pilot) => pilot.is === 'running' || pilot.is === 'home' || pilot.is === 'draining');
+  // One that runs and is not home yet will be in a moment: its cores count as free.
+  const free = running.filter((pilot) => pilot.is !== 'draining');
+  return {
+    waiting: pilots.filter((pilot) => pilot.is === 'waiting').map((pilot) => pilot.age),
+    running: running.length,
+    idleCores: free.reduce((sum, pilot) => sum + Math.max(0, pilot.cores - pilot.busy), 0),
+  };
+}

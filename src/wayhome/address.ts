@@ -1,0 +1,18 @@
+import { GryphusError } from '../errors.ts';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `host:port`, `[address]:port`, or a port alone at every address. 'bad-config' names the key that has something else. */
+export function parseAddress(text: string, key: string): Address {
+  const found = /^(?:(?:\[([0-9A-Fa-f:]+)\]|([^:[\]\s]+)):)?(\d{1,5})$/.exec(text.trim());
+  const port = Number(found?.[3]);
+  if (found === null || port > 65_535) {
+    throw new GryphusError('bad-config', `${key} = "${text}" is no address and port.`, {
+      suggestions: [`Write it as "host:port", for example ${key} = "0.0.0.0:9618".`],
+    });
+  }
+  return { host: found[1] ?? found[2] ?? '::', port };
+}
