@@ -1,6 +1,16 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -113,7 +123,9 @@ async function fetchPackage(arch: Arch, directory: string): Promise<void> {
     });
     const archive = readdirSync(scratch).find((name) => name.endsWith('.tgz'));
     if (archive === undefined) throw new Error('npm brought nothing');
-    const found = createHash('sha512').update(readFileSync(join(scratch, archive))).digest('base64');
+    const found = createHash('sha512')
+      .update(readFileSync(join(scratch, archive)))
+      .digest('base64');
     if (found !== PACKAGES[arch]) throw new Error(`what npm brought as node-linux-${arch} is not what it should be`);
     await run('tar', ['-xzf', archive, 'package/bin/node'], { cwd: scratch, timeout: PATIENCE_MS });
     const fresh = `${directory}.${process.pid}`;

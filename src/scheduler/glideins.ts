@@ -97,7 +97,9 @@ export class GlideinKeeper implements Listener {
     const demands = await this.#demands();
     const ours = pilots.filter((pilot) => pilot.by === 'factory');
     if (demands.length === 0 && ours.every((pilot) => pilot.is !== 'waiting')) return;
-    const known = new Map((await knownSites(queue, new Map(sites.map((one) => [one.name, one])))).map((one) => [one.record.name, one]));
+    const known = new Map(
+      (await knownSites(queue, new Map(sites.map((one) => [one.name, one])))).map((one) => [one.record.name, one]),
+    );
     const supplies: Supply[] = [];
     for (const { name, glidein } of sites) {
       const { wait } = await measuresOf(queue.kv, name);

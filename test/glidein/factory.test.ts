@@ -34,7 +34,12 @@ describe('the factory', () => {
   });
 
   it('floods several sites, the quickest first, and counts a stuck pilot for none', () => {
-    const sites = [site('slow', { wait: 7200 }), site('quick', { wait: 30 }), site('new'), site('fourth', { wait: 9e5 })];
+    const sites = [
+      site('slow', { wait: 7200 }),
+      site('quick', { wait: 30 }),
+      site('new'),
+      site('fourth', { wait: 9e5 }),
+    ];
     expect(starts([jobs(16)], sites)).toEqual({ quick: 2, new: 2, slow: 2 });
     expect(starts([jobs(16)], [site('a', { waiting: [4000, 4000] })])).toEqual({ a: 2 });
     expect(starts([jobs(16)], [site('a', { waiting: [4000, 4000], wait: 3000 })])).toEqual({});

@@ -46,7 +46,11 @@ describe.each(KINDS)('glideins through %s', (kind) => {
     return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').sort() : [];
   };
   const jobs = (name: string, count: number, seconds: number, more = ''): string => {
-    agent.file(`${name}.sh`, `#!/bin/sh\nsleep ${seconds}\necho "$1" >>'${agent.work}/${name}'\necho "job $1"\n`, 0o755);
+    agent.file(
+      `${name}.sh`,
+      `#!/bin/sh\nsleep ${seconds}\necho "$1" >>'${agent.work}/${name}'\necho "job $1"\n`,
+      0o755,
+    );
     return [
       `executable = ${name}.sh`,
       'arguments = $(Process)',
@@ -85,7 +89,9 @@ describe.each(KINDS)('glideins through %s', (kind) => {
     await until('a worker at home', async () => (await pilots()).some((one) => one.is === 'home') || undefined, 60_000);
     const cluster = await agent.submit(jobs('drained', 2, 3));
     await until('a job to run', async () => (await pilots()).some((one) => one.busy > 0) || undefined, 60_000);
-    expect(await agent.ok('glidein', 'stop', '--all', '--drain')).toMatch(/^\d+ glideins told to end when nothing runs/);
+    expect(await agent.ok('glidein', 'stop', '--all', '--drain')).toMatch(
+      /^\d+ glideins told to end when nothing runs/,
+    );
     await until('all of them to be over', async () => (await pilots()).length === 0 || undefined, 90_000);
     const done = ledger('drained');
     expect(done.length).toBeGreaterThan(0);
@@ -102,7 +108,12 @@ describe.each(KINDS)('glideins through %s', (kind) => {
     await agent.ok('glidein', 'start', '--site', site, '-n', '2', '--walltime', '20m', '--cores', '1');
     const cluster = await agent.submit(jobs('crashed', 6, 1, 'max_retries = 5'));
     await until('a job to end', () => ledger('crashed').length > 0 || undefined, 90_000);
-    for (const daemon of ['redis-server', 'dist[^ ]*/scheduler/main', 'dist[^ ]*/gridmanager/main', 'dist[^ ]*/pool/desk-main'])
+    for (const daemon of [
+      'redis-server',
+      'dist[^ ]*/scheduler/main',
+      'dist[^ ]*/gridmanager/main',
+      'dist[^ ]*/pool/desk-main',
+    ])
       killMatching(daemon, agent);
     target.sshd?.killSessions();
     await agent.ok('up');
@@ -111,7 +122,10 @@ describe.each(KINDS)('glideins through %s', (kind) => {
     await agent.ok('glidein', 'stop', '--all');
     await until('all of them to be over', async () => (await pilots()).length === 0 || undefined, 90_000);
     await until('their directories to be gone', () => attemptsAt(target).length === 0 || undefined, 60_000);
-    await until('the workers to be gone', () => processesOf('worker.mjs', agent, target.sshd?.home).length === 0 || undefined);
+    await until(
+      'the workers to be gone',
+      () => processesOf('worker.mjs', agent, target.sshd?.home).length === 0 || undefined,
+    );
     await until('their tokens to be gone', () => tokens().length === 0 || undefined, 60_000);
   }, 240_000);
 });

@@ -6,7 +6,10 @@ export class GlideinList extends GryphusCommand {
   static override summary = 'List the workers that were sent to sites.';
   static override description = prose(`waiting: in the site's queue; running: it started and is not home yet; home: it
 takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what is left of its time.`);
-  static override examples = ['<%= config.bin %> glidein list', '<%= config.bin %> glidein list --site cluster1 --json'];
+  static override examples = [
+    '<%= config.bin %> glidein list',
+    '<%= config.bin %> glidein list --site cluster1 --json',
+  ];
   static override flags = {
     site: Flags.string({ helpValue: '<name>', summary: 'Only those of this site.' }),
     json: Flags.boolean({ summary: 'A JSON array.' }),
@@ -18,7 +21,13 @@ takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what
       const all = await (await gryphus.glideins()).list();
       const pilots = all.filter((pilot) => flags.site === undefined || pilot.site === flags.site);
       const lines = flags.json
-        ? [JSON.stringify(pilots.map(({ id: _id, token: _token, ...shown }) => shown), undefined, 2)]
+        ? [
+            JSON.stringify(
+              pilots.map(({ id: _id, token: _token, ...shown }) => shown),
+              undefined,
+              2,
+            ),
+          ]
         : pilotLines(pilots, terminalWidth());
       process.stdout.write(`${lines.join('\n')}\n`);
     });
