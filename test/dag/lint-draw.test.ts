@@ -92,6 +92,11 @@ describe('a drawing', () => {
     expect(drawMermaid(dag)).toContain('n0["A&lt;&amp;&gt;\'b\'"]');
   });
 
+  it('shows what joins many to many as a point, not by a name that nobody gave', () => {
+    const { dag } = load('JOB A s\nJOB B s\nJOB C s\nJOB D s\nPARENT A B CHILD C D\n');
+    expect(pictureOf(dag).boxes.map(({ label }) => label)).toEqual(['A', 'B', 'C', 'D', '•']);
+  });
+
   it('of a thousand nodes has few boxes, which stand for all of them', () => {
     for (const dag of [chain(1000, 300), chain(1000, 1), chain(1000, 7)]) {
       const picture = pictureOf(dag);

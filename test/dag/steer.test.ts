@@ -109,6 +109,11 @@ describe('what is no DAG', () => {
     expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f]/);
     expect(stderr).toContain('bytes.dag:1 ');
     expect(stderr).toContain('bytes.dag:2 ');
+    agent.file('good.dag', 'JOB A node.sub\n');
+    expect((await refused('dag', 'draw', 'good.dag', '-o', 'x.png')).stderr).toContain('"x.png"');
+    expect((await refused('dag', 'draw', 'good.dag', '-o', 'no/such.svg')).stderr).toContain(
+      'Cannot write "no/such.svg"',
+    );
     expect((await refused('dag', 'submit', '.')).stderr).toContain('. is a directory, not a DAG file.');
   }, 60_000);
 });

@@ -29,15 +29,14 @@ export class DagDraw extends GryphusCommand {
     const files = argv as string[];
     const [first] = files;
     if (first === undefined) throw new GryphusError('usage', 'Name a DAG file or the cluster of a DAG.');
+    const format = flags.format ?? formatOf(flags.output);
     const { dag, status } = /^\d+$/.test(first)
       ? await this.#running(first, flags)
       : await this.#fromFiles(files, flags);
     const { drawMermaid, drawSvg } = await import('../../dag/api.ts');
-    const mermaid =
-      flags.format === 'mermaid' || (flags.format === undefined && /\.(mmd|md)$/.test(flags.output ?? ''));
-    const text = mermaid ? drawMermaid(dag, status) : drawSvg(dag, files.join(' '), status);
+    const text = format === 'mermaid' ? drawMermaid(dag, status) : drawSvg(dag, files.join(' '), status);
     if (flags.output === undefined) process.stdout.write(text);
-    else writeFileSync(flags.output, text);
+    else write(flags.output, text);
   }
 
   async #fromFiles(files: readonly string[], flags: { readonly usedagdir: boolean }) {
@@ -53,6 +52,25 @@ export class DagDraw extends GryphusCommand {
       const replayed = await (await gryphus.dags()).engine(cluster);
       if (replayed !== undefined) return { dag: replayed.dag, status: replayed.status() };
       throw new GryphusError('not-found', `DAG ${cluster} does not run now.`, { suggestions: ['Draw its file.'] });
+    });
+  }
+}
+
+/** Which of the two a file's name means. */
+function formatOf(file: string | undefined): string {
+  if (file === undefined || /\.svg$/i.test(file)) return 'svg';
+  if (/\.(mmd|md|mermaid)$/i.test(file)) return 'mermaid';
+  throw new GryphusError('usage', `${JSON.stringify(file)} is the name of neither an SVG nor a Mermaid file.`, {
+    suggestions: ['Name it .svg or .mmd, or say --format.'],
+  });
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (cause) {
+    throw new GryphusError('output-unwritable', `Cannot write ${JSON.stringify(file)}: ${(cause as Error).message}.`, {
+      cause,
     });
   }
 }

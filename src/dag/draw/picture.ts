@@ -44,7 +44,7 @@ export function pictureOf(dag: DagGraph, mostSingle = MOST_SINGLE): Picture {
   const boxes = [...groups.values()].map((nodes, i): Box => {
     for (const node of nodes) boxOf[node] = i;
     const node = nodes[0] ?? 0;
-    return { label: nodes.length === 1 ? nameOf(dag, node) : groupLabel(dag, nodes), level: rowOf(node), nodes };
+    return { label: nodes.length === 1 ? labelOf(dag, node) : groupLabel(dag, nodes), level: rowOf(node), nodes };
   });
   const lines = linesBetween(dag, shown, boxOf).filter(({ from, to }) => boxes[from]?.level !== boxes[to]?.level);
   return { boxes, lines, grouped };
@@ -62,11 +62,20 @@ function linesBetween(dag: DagGraph, shown: readonly number[], boxOf: Int32Array
   return [...counts].map(([key, count]) => ({ from: Math.floor(key / many), to: key % many, count }));
 }
 
+/** A join stands between two groups of nodes, and nobody has named it. */
+function labelOf(dag: DagGraph, node: number): string {
+  return isJoin(dag, node) ? '•' : nameOf(dag, node);
+}
+
+function isJoin(dag: DagGraph, node: number): boolean {
+  return ((dag.flags[node] ?? 0) & FLAG.join) !== 0;
+}
+
 /** The category, else what the node's name begins with: `fit_0017` is of the family `fit_`. */
 function familyOf(dag: DagGraph, node: number): string {
   const category = dag.categories[dag.category[node] ?? -1];
   if (category !== undefined) return category.name;
-  if (((dag.flags[node] ?? 0) & FLAG.join) !== 0) return 'join';
+  if (isJoin(dag, node)) return 'join';
   return nameOf(dag, node).replace(/[0-9][0-9_.-]*$/, '');
 }
 
