@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_CPU, type UserLogBody, type UserLogEvent } from '../../src/job/user-log.ts';
 import { userLogJson, userLogXml } from '../../src/job/user-log-ad.ts';
 import { SHAPES } from '../../src/job/user-log-shapes.ts';
+import { oneLine } from '../../src/job/user-log-template.ts';
 import { parseUserLog, printUserLog } from '../../src/job/user-log-text.ts';
 
 const RECORDED = new URL('../fixtures/user-log/', import.meta.url);
@@ -67,7 +68,11 @@ describe("HTCondor's own logs", () => {
   });
 });
 
-const text = fc.string({ unit: 'grapheme' }).filter((s) => !s.startsWith('Partitionable Resources :'));
+/** As a line can hold it: a next-line character in it becomes a blank. */
+const text = fc
+  .string({ unit: 'grapheme' })
+  .map(oneLine)
+  .filter((s) => !s.startsWith('Partitionable Resources :'));
 const line = fc.oneof(
   text,
   fc.constantFrom('...', '\t(0) No core file', 'Code 1 Subcode 0', '000 (001.000.000) x', 'ünï $(x) "q"'),
