@@ -58,6 +58,8 @@ function submitWords(spec: AttemptSpec): string[] {
 
 const LATER =
   /Can't find address of|Failed to connect|MAX_JOBS|exceed|Connection refused|Unable to connect|No space left|temporarily/i;
+/** There are as many jobs as it takes. */
+const FULL = /MAX_JOBS|exceed/i;
 const UNCLEAR = /timed? ?out|Failed to (commit|end) |lost connection|Error reading|transaction/i;
 
 /** condor_submit exits with 1 whatever it met. */
@@ -68,7 +70,7 @@ export function condorRefusal(status: number, words: string): Refusal | 'unclear
   }
   if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
   if (!/ERROR|not allowed/i.test(words)) return 'unclear';
-  if (LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  if (LATER.test(words)) return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
   return { kind: 'never', code: 'site-refused', message };
 }
 

@@ -41,13 +41,15 @@ function submitWords(spec: AttemptSpec): string[] {
 const LATER =
   /threshold reached|job limit|limit has been reached|LSF is down|Cannot connect to LSF|Failed in an LSF library call|temporarily|No space left/i;
 
+/** There are as many jobs as it takes. */
+const FULL = /threshold reached|job limit|limit has been reached/i;
 /** Where LSF is down or a threshold is reached bsub itself tries again, until we end it: it may have got through. */
 export function lsfRefusal(status: number, words: string): Refusal | 'unclear' {
   const message = sentence(words);
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `bsub was not found at the site: ${message}` };
   if (status === 124 || status === 137) return 'unclear';
-  if (LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  if (LATER.test(words)) return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
   if (/not submitted|Bad argument|illegal option|^Usage/im.test(words)) {
     return { kind: 'never', code: 'site-refused', message };
   }

@@ -46,6 +46,8 @@ function submitWords(spec: AttemptSpec): string[] {
 const LATER = new Set([38, 173, 160, 162, 222]);
 const PASSING =
   /Connection refused|cannot connect to server|Maximum number of jobs|Queue is not enabled|No space left/i;
+/** PBSE 38 and its words. */
+const FULL = /Maximum number of jobs/i;
 const ANSWERED =
   /^qsub: (Unknown|Illegal|illegal|illegally|Job (violates|exceeds|name)|Bad [UG]ID|Unauthorized|No default|Cannot be used|script file|invalid option|Array job|"-lresource|usage)/m;
 
@@ -56,7 +58,8 @@ export function pbsRefusal(status: number, words: string): Refusal | 'unclear' {
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
   if (status === 124 || status === 137 || /timed out|End of File|Premature end|errno=15031/i.test(words))
     return 'unclear';
-  if (LATER.has(status) || PASSING.test(words)) return { kind: 'later', code: 'site-busy', message };
+  if (LATER.has(status) || PASSING.test(words))
+    return { kind: 'later', code: FULL.test(words) || status === 38 ? 'site-full' : 'site-busy', message };
   return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 

@@ -42,6 +42,8 @@ function submitWords(spec: AttemptSpec): string[] {
 /** No qmaster was reached, or a limit is passing (qsub(1): 25, it may be allowed another time). */
 const LATER =
   /unable to send message to qmaster|unable to contact qmaster|got select error|jobs are allowed|max_u_jobs|max_jobs|resource quota|No space left/i;
+/** There are as many jobs as it takes. */
+const FULL = /jobs are allowed|max_u_jobs|max_jobs/i;
 const UNCLEAR = /got read error|timeout|timed out|got no response|broken pipe/i;
 const ANSWERED = /Unable to run job|invalid option|Unable to read script|not allowed|denied|Unknown option/i;
 
@@ -50,7 +52,8 @@ function refusalOf(status: number, words: string): Refusal | 'unclear' {
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
   if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
-  if (status === 25 || LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  if (status === 25 || LATER.test(words))
+    return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
   return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 

@@ -3,6 +3,8 @@ import type { Refusal } from '../site/contract.ts';
 /** The controller was not reached, or it said so itself: nothing was submitted, and it may go another time. */
 const LATER =
   /MaxSubmitJob|QOSMaxSubmit|AssocMaxSubmit|accounting\/QOS policy|temporarily unable to accept|connect failure|Connection refused|MaxJobCount|Protocol authentication error|Munge encode failed|Resource temporarily unavailable|try again later|Disk quota exceeded|No space left/i;
+/** There are as many jobs as it takes of us, or of all. */
+const FULL = /MaxSubmitJob|QOSMaxSubmit|AssocMaxSubmit|accounting\/QOS policy|MaxJobCount|temporarily unable/i;
 /** The job itself is beyond a limit, whatever else the sentence says. */
 const TOO_BIG = /(Max|Min)[A-Za-z]*PerJob|MaxWall|TimeLimit\b/;
 /** sbatch asked, and has no answer: the job may be there. */
@@ -17,12 +19,14 @@ export function slurmRefusal(status: number, words: string): Refusal | 'unclear'
   const message = sentence(words);
   if (status === 127) return refuse('never', 'site-refused', `sbatch was not found at the site: ${message}`);
   if (UNCLEAR.test(words) || status === 124 || status === 137) return 'unclear';
-  if (LATER.test(words) && !TOO_BIG.test(words)) return refuse('later', 'site-busy', message);
+  if (LATER.test(words) && !TOO_BIG.test(words)) {
+    return refuse('later', FULL.test(words) ? 'site-full' : 'site-busy', message);
+  }
   if (status === 255 || TOO_BIG.test(words) || ANSWERED.test(words)) return refuse('never', 'site-refused', message);
   return 'unclear';
 }
 
-function refuse(kind: 'never' | 'later', code: 'site-refused' | 'site-busy', message: string): Refusal {
+function refuse(kind: 'never' | 'later', code: Refusal['code'], message: string): Refusal {
   return { kind, code, message };
 }
 

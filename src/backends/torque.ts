@@ -38,6 +38,8 @@ function submitWords(spec: AttemptSpec): string[] {
 
 const LATER =
   /Connection refused|cannot connect to server|connect failure|Maximum number of jobs|Queue is not enabled|Protocol authentication error|Munge encode failed|MaxSubmit|temporarily unable|No space left/i;
+/** There are as many jobs as it takes. */
+const FULL = /Maximum number of jobs|MaxSubmit|temporarily unable/i;
 const UNCLEAR = /timed out|End of File|Zero Bytes|Unexpected message|errno=15031/i;
 const ANSWERED =
   /Batch job submission failed|Unable to open file|[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Ii]llegal|illegally|not valid|Unauthorized|exceeds|Job rejected|No default queue|script file|^Usage/m;
@@ -47,7 +49,7 @@ export function torqueRefusal(status: number, words: string): Refusal | 'unclear
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
   if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
-  if (LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  if (LATER.test(words)) return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
   return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 

@@ -5,6 +5,7 @@ import { SURVEYS } from '../gridmanager/survey.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
 import type { BidPlace, Kv, KvEntry, Place, Queue } from '../queue/api.ts';
 import { type Measures, NOTHING_MEASURED } from './measures.ts';
+import { siteManners } from './site-manners.ts';
 import type { JobsThere, KnownSite } from './sites.ts';
 
 const MEASURES = 'site-measures';
@@ -42,8 +43,10 @@ export async function knownSites(
   const surveys = newest(await queue.kv.list(SURVEYS), SURVEY, (one) => one.at);
   const views = newest(await queue.kv.list('site-status'), VIEW, (one) => one.since);
   const measures = new Map((await queue.kv.list(MEASURES)).map((one) => [one.key, readMeasures(one)]));
+  const manners = await siteManners(queue.kv);
   return [...records.values()].map((record) => ({
     record,
+    manners: manners.get(record.name) ?? {},
     survey: surveys.get(record.name) as KnownSite['survey'],
     connection: views.get(record.name),
     jobs: jobsThere(record.name, places, bids),

@@ -7,13 +7,14 @@ import type { Candidate, KnownSite } from './sites.ts';
 /** What a site asks of a job: that it answers, that what it said of itself is not too old, that it has the cores at all. */
 export const SITE_REQUIREMENTS = [
   'Connection == "up"',
+  'OutOfUse =?= undefined',
   'ValidUntil > time()',
   '(TotalCpus =?= undefined || TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= TotalCpus)',
 ].join(' && ');
 
 /** The site's ClassAd, name to expression text. `now`: Unix seconds. */
 export function siteAd(site: KnownSite, now: number): Record<string, string> {
-  const { record, survey, connection, jobs, measures } = site;
+  const { record, survey, connection, jobs, manners, measures } = site;
   const load = loadOf(site, now);
   const ad: Record<string, string | undefined> = {
     MyType: quoted('Site'),
@@ -30,7 +31,8 @@ export function siteAd(site: KnownSite, now: number): Record<string, string> {
     Project: text(record.project),
     Cost: record.cost.toFixed(Number.isInteger(record.cost) ? 1 : 4),
     Credential: text(record.credential),
-    MaxJobs: String(record.limits.queued),
+    MaxJobs: String(load.maxJobs),
+    OutOfUse: text(manners.outOfUse),
     JobsHere: String(jobs.here),
     JobsQueued: String(jobs.queued),
     JobsRunning: String(jobs.running),
@@ -53,14 +55,14 @@ export function candidateOf(site: KnownSite, now: number): Candidate {
   return { name: site.record.name, ad, load: loadOf(site, now), cost: site.record.cost };
 }
 
-function loadOf({ record, survey, jobs, measures }: KnownSite, now: number): Load {
+function loadOf({ record, survey, jobs, manners, measures }: KnownSite, now: number): Load {
   // What started since the site was asked has taken cores that it said were free.
   const since = survey === undefined ? 0 : Math.max(0, jobs.running - survey.running);
   return {
     totalCpus: survey?.cpus,
     freeCpus: survey?.freeCpus === undefined ? undefined : Math.max(0, survey.freeCpus - since),
     ...jobs,
-    maxJobs: record.limits.queued,
+    maxJobs: Math.min(record.limits.queued, manners.learned?.cap ?? Number.POSITIVE_INFINITY),
     meanWait: measures.wait,
     meanRun: measures.run,
     failures: recentFailures(measures, now),

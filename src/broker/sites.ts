@@ -4,6 +4,7 @@ import type { HealthView } from '../gridmanager/health.ts';
 import type { SiteSurvey } from '../gridmanager/survey.ts';
 import type { Load } from './load.ts';
 import type { Measures } from './measures.ts';
+import type { KnownManners } from './site-manners.ts';
 
 /** Jobs of ours at a site: given to it and still at home, in its queue, running. */
 export interface JobsThere {
@@ -18,6 +19,7 @@ export interface KnownSite {
   readonly survey: SiteSurvey | undefined;
   readonly connection: Pick<HealthView, 'connection' | 'words'> | undefined;
   readonly jobs: JobsThere;
+  readonly manners: KnownManners;
   readonly measures: Measures;
 }
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { type KnownManners, siteManners } from '../broker/site-manners.ts';
 import { gramSite, type SiteRecord } from '../config/sites.ts';
 import type { GryphusError } from '../errors.ts';
 import { HAS_PLACE, hasPlace } from '../gridmanager/lanes.ts';
@@ -34,15 +35,18 @@ export async function siteStatuses(
     const known = views.get(site);
     if (!known || view.since > known.since) views.set(site, view);
   }
+  const manners = await siteManners(queue.kv);
   // A GRAM service that a job names without a file for it is shown while it has jobs.
   const others = new Set(places.map(({ site }) => site).filter((site) => !records.has(site)));
   const services = [...others].flatMap((site) => gramSite(site) ?? []);
   const unreadable = [...problems].map(([name, { message }]): SiteStatus => {
     const view = { connection: 'refused', words: message, since: Date.now() } as const;
-    return statusOf({ name, url: '?', batch: '?' }, view, places, bids);
+    return statusOf({ name, url: '?', batch: '?' }, view, undefined, places, bids);
   });
   return [
-    ...[...records.values(), ...services].map((record) => statusOf(record, views.get(record.name), places, bids)),
+    ...[...records.values(), ...services].map((record) =>
+      statusOf(record, views.get(record.name), manners.get(record.name), places, bids),
+    ),
     ...unreadable,
   ];
 }
@@ -50,6 +54,7 @@ export async function siteStatuses(
 function statusOf(
   record: Pick<SiteRecord, 'name' | 'url'> & { readonly batch: string },
   view: ConnectionView | undefined,
+  manners: KnownManners | undefined,
   places: readonly Place[],
   bids: readonly BidPlace[],
 ): SiteStatus {
@@ -65,6 +70,10 @@ function statusOf(
     connection: view?.connection ?? 'unused',
     ...(view && view.words !== '' ? { words: view.words } : {}),
     ...(view ? { since: view.since } : {}),
+    ...(manners?.learned === undefined
+      ? {}
+      : { learned: { jobs: manners.learned.cap, words: manners.learned.words, at: manners.learned.at } }),
+    ...(manners?.outOfUse === undefined ? {} : { outOfUse: manners.outOfUse }),
     idle: sum((place) => place.state === 'idle'),
     queuedThere:
       sum((place) => HAS_PLACE.includes(place.state) && !running(place) && !silent(place)) +

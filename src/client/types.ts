@@ -117,6 +117,10 @@ export interface SiteStatus {
   readonly url: string;
   readonly batch: string;
   readonly connection: 'unused' | 'up' | 'down' | 'needs-login' | 'refused';
+  /** How many jobs of ours it takes, as its refusal taught at that time (Unix milliseconds), in its own words. */
+  readonly learned?: { readonly jobs: number; readonly words: string; readonly at: number };
+  /** It failed jobs again and again, and is only tried now and then: what it did last. */
+  readonly outOfUse?: string;
   /** Why it is not up, or what is worth knowing. */
   readonly words?: string;
   readonly since?: number;

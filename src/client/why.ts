@@ -4,6 +4,7 @@ import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
+import { siteManners } from '../broker/site-manners.ts';
 import { type ConnectionView, connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
 
@@ -27,6 +28,12 @@ export async function whyOf(queue: Queue, job: JobRecord, sites: ReadonlyMap<str
     if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
     else suggestions.push(`gryphus site test ${job.site}`);
   }
+  const manners = (await siteManners(queue.kv)).get(job.site);
+  const waits = ['idle', 'preparing', 'prepared'].includes(job.state);
+  if (waits && manners?.learned)
+    details.push(`Site ${job.site} took ${manners.learned.cap} of our jobs and no more: ${manners.learned.words}`);
+  if (waits && manners?.outOfUse)
+    details.push(`Site ${job.site} is out of use, and tried now and then: ${manners.outOfUse}`);
   details.push(...choice.details);
   if (job.state === 'idle' && job.site !== '') details.push(...(await ahead(queue, job, sites.get(job.site))));
   if (LIFE[job.state].shows === 'held') suggestions.push(`gryphus release ${formatJobId(job.id)}`);

@@ -8,6 +8,7 @@ import type { BlobIndex } from '../staging/blobs.ts';
 import type { AttemptSpool } from '../staging/streams.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { Lane } from './lanes.ts';
+import type { SiteManners } from './manners.ts';
 import type { SiteProxies } from './proxies.ts';
 import type { UrlAccess } from './url-access.ts';
 import type { UrlInputs } from './url-inputs.ts';
@@ -25,6 +26,7 @@ export interface SiteContext {
   readonly spool: AttemptSpool;
   readonly gate: CredentialGate;
   readonly proxies: SiteProxies;
+  readonly manners: SiteManners;
   readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };
   /** Attempts that are being prepared there now: a withdrawal would be overtaken by their record, and waits. */
   readonly underway: Set<AttemptKey>;
@@ -38,8 +40,8 @@ export interface SiteContext {
 /** When a lane wants its next round: at once, after so many milliseconds, or when it is woken. */
 export type Again = number | undefined;
 
-/** Jobs that one exchange with a site carries at most. */
-export const BATCH = 200;
+/** Jobs that one round of a lane is about at most. */
+export const BATCH = 1000;
 
 /** What is sent to a site: a job in its attempt, or one of its bids (its `job` says the bid's attempt). */
 export interface Sent {

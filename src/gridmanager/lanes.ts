@@ -28,6 +28,9 @@ export function laneOf(state: State): Lane | undefined {
 /** Jobs in these states have, or may have, a record at the site: what its limit counts. */
 export const HAS_PLACE: readonly State[] = STATES.filter((s) => ['prepare', 'commit', 'watch'].includes(LIFE[s].does));
 
+/** Jobs in these states are, or may be, in the site's queue: what its own limits count. */
+export const IS_THERE: readonly State[] = STATES.filter((s) => ['watch', 'cancel'].includes(LIFE[s].does));
+
 export interface Count {
   readonly site: string;
   readonly state: State;
@@ -57,4 +60,9 @@ export function lanesWanted(
 /** Bids that have, or may have, a record at the site. */
 export function hasPlace({ state }: Pick<BidCount, 'state'>): boolean {
   return state !== 'withdrawing';
+}
+
+/** Bids that may be in its queue. */
+export function isThere({ state }: Pick<BidCount, 'state'>): boolean {
+  return state === 'waiting' || state === 'withdrawing';
 }

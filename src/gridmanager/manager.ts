@@ -10,7 +10,8 @@ import { deferred } from '../util/deferred.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import type { HealthView } from './health.ts';
-import { HAS_PLACE, hasPlace, type Lane, LANES, lanesWanted } from './lanes.ts';
+import { HAS_PLACE, hasPlace, IS_THERE, isThere, type Lane, LANES, lanesWanted } from './lanes.ts';
+import { MANNERS, type MannersView, SiteManners } from './manners.ts';
 import { OpenSites, type SiteShare } from './open-sites.ts';
 import type { RetryLimits } from './pacing.ts';
 import { isAboutTheSite, SiteAgent } from './site-agent.ts';
@@ -85,6 +86,7 @@ export class GridManager {
       loadSites: options.loadSites,
       problem: options.problem,
       openSite: options.openSite,
+      mannersOf: (name) => this.#manners(name),
       agentFor: (record, site, share) => this.#agentFor(record, site, share),
       now: () => this.#now(),
     });
@@ -199,6 +201,7 @@ export class GridManager {
       },
       {
         placed: () => this.#placed(name),
+        there: () => this.#there(name),
         surveyWanted: () => this.#surveyWanted(),
         random: this.#options.random ?? Math.random,
         retry: this.#options.retry,
@@ -257,6 +260,24 @@ export class GridManager {
     const jobs = places.filter((p) => p.site === site && HAS_PLACE.includes(p.state));
     const bids = this.#bids.filter((p) => p.site === site && hasPlace(p));
     return jobs.reduce((sum, p) => sum + p.jobs, 0) + bids.reduce((sum, p) => sum + p.bids, 0);
+  }
+
+  async #there(site: string): Promise<number> {
+    const places = await this.#count();
+    const jobs = places.filter((p) => p.site === site && IS_THERE.includes(p.state));
+    const bids = this.#bids.filter((p) => p.site === site && isThere(p));
+    return jobs.reduce((sum, p) => sum + p.jobs, 0) + bids.reduce((sum, p) => sum + p.bids, 0);
+  }
+
+  /** What an earlier GridManager learned of the site, and where this one writes it down. */
+  async #manners(site: string): Promise<SiteManners> {
+    const { kv } = this.#options.queue;
+    const key = `${this.#options.identity}/${site}`;
+    const known = await kv.get(MANNERS, key);
+    const view = known === undefined ? undefined : (JSON.parse(known.value) as MannersView);
+    return new SiteManners(view, this.#now(), async (news) => {
+      await kv.set(MANNERS, key, JSON.stringify(news));
+    });
   }
 
   async #hasWork(site: string, lane: Lane): Promise<boolean> {

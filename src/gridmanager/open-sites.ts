@@ -1,12 +1,13 @@
 import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { Site } from '../site/contract.ts';
+import type { SiteManners } from './manners.ts';
 import { SiteProxies } from './proxies.ts';
 import type { SiteAgent } from './site-agent.ts';
 import type { SiteContext } from './context.ts';
 
 /** What a site's agents share, also when a change of its file makes another one of them. */
-export type SiteShare = Pick<SiteContext, 'proxies' | 'underway'>;
+export type SiteShare = Pick<SiteContext, 'proxies' | 'underway' | 'manners'>;
 
 export interface OpenSitesOptions {
   /** The sites as configured now. */
@@ -14,6 +15,8 @@ export interface OpenSitesOptions {
   /** Why the file of a site that is not among them could not be read. */
   readonly problem: (name: string) => GryphusError | undefined;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
+  /** What is known of how many jobs the site takes. */
+  readonly mannersOf: (name: string) => Promise<SiteManners>;
   readonly agentFor: (record: SiteRecord, site: Site, share: SiteShare) => SiteAgent;
   readonly now: () => number;
 }
@@ -81,8 +84,9 @@ export class OpenSites {
     if (!record) {
       throw this.#options.problem(name) ?? new GryphusError('site-unknown', `There is no site '${name}'.`);
     }
+    const manners = await this.#options.mannersOf(name);
     const site = await this.#options.openSite(record);
-    return this.#opened(record, site, { proxies: new SiteProxies(), underway: new Set() });
+    return this.#opened(record, site, { proxies: new SiteProxies(), underway: new Set(), manners });
   }
 
   #opened(record: SiteRecord, site: Site, share: SiteShare): OpenSite {

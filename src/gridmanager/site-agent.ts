@@ -14,7 +14,9 @@ import { markSilent } from './silence.ts';
 const SILENT_AFTER_MS = 30_000;
 
 export interface SiteAgentOptions {
+  /** Our jobs that have a place at the site, and those of them that may be in its queue. */
   readonly placed: () => Promise<number>;
+  readonly there: () => Promise<number>;
   /** A broker looks for sites now. */
   readonly surveyWanted: () => Promise<boolean>;
   readonly random: () => number;
@@ -69,7 +71,7 @@ export class SiteAgent {
   #run(lane: Lane): Promise<Again> {
     switch (lane) {
       case 'submit':
-        return submitRound(this.#ctx, { budget: this.#budget, placed: this.#options.placed });
+        return submitRound(this.#ctx, { ...this.#options, budget: this.#budget });
       case 'watch':
         return watchRound(this.#ctx, this.#watch);
       case 'results':

@@ -24,6 +24,8 @@ export interface SubmitState {
   readonly budget: SubmitBudget;
   /** Jobs that have a place at the site now, in the states that its limit counts. */
   readonly placed: () => Promise<number>;
+  /** Those of them that may be in its queue, which the site's own limits count. */
+  readonly there: () => Promise<number>;
 }
 
 /** Takes idle jobs as the site has room, prepares what is taken, commits what is prepared: one batch of each, bids included. */
@@ -36,9 +38,10 @@ export async function submitRound(ctx: SiteContext, state: SubmitState): Promise
   const taken = (room > 0 ? await take(ctx, state, room) : []).map((job) => sent(ctx, job));
   const prepared = await prepare(ctx, [...begun, ...bids, ...taken]);
   const ready = (await jobsIn(ctx, 'prepared')).map((job) => sent(ctx, job));
-  const committed = await commit(ctx, [...ready, ...(await bidsIn(ctx, 'prepared'))]);
+  const committed = await commit(ctx, state, [...ready, ...(await bidsIn(ctx, 'prepared'))]);
   if (committed.done > 0) ctx.wake('watch');
-  if (prepared.later || committed.later) return LATER_MS;
+  if (prepared.later) return LATER_MS;
+  if (committed.laterMs !== undefined) return committed.laterMs;
   if (prepared.coming && prepared.done + committed.done === 0) return COMING_MS;
   if (begun.length + bids.length + taken.length > 0 || committed.done > 0) return 0;
   return waitFor(ctx, state);
@@ -49,14 +52,17 @@ function sent(ctx: SiteContext, job: JobRecord): Sent {
 }
 
 /** Idle jobs that had to stay: until the budget allows one; room comes with results, which wake this lane. */
-async function waitFor(ctx: SiteContext, { budget }: SubmitState): Promise<Again> {
+async function waitFor(ctx: SiteContext, { budget, there }: SubmitState): Promise<Again> {
   const waiting = await jobsIn(ctx, 'idle', 1);
-  const wait = budget.waitMs(ctx.now());
+  const wait = Math.max(budget.waitMs(ctx.now()), ctx.manners.waitMs(await there(), ctx.now()));
   return waiting.length > 0 && wait > 0 ? wait : undefined;
 }
 
-async function take(ctx: SiteContext, { budget, placed }: SubmitState, most: number): Promise<JobRecord[]> {
-  const room = Math.min(most, ctx.record.limits.queued - (await placed()), budget.available(ctx.now()));
+async function take(ctx: SiteContext, { budget, placed, there }: SubmitState, most: number): Promise<JobRecord[]> {
+  const [begun, atSite] = [await placed(), await there()];
+  // What is begun and not there yet goes first.
+  const welcome = ctx.manners.room(atSite, ctx.now()) - Math.max(0, begun - atSite);
+  const room = Math.min(most, ctx.record.limits.queued - begun, budget.available(ctx.now()), welcome);
   if (room <= 0) return [];
   const idle = (await admitted(ctx, await jobsIn(ctx, 'idle', room))).map(({ job }) => job);
   if (idle.length === 0) return [];
@@ -193,11 +199,24 @@ async function sendProxies(
   return sent;
 }
 
-async function commit(ctx: SiteContext, waiting: readonly Sent[]): Promise<Step> {
-  const ready = (await admittedOf(ctx, waiting)).map(({ one }) => one);
-  const stopped = waiting.filter((one) => one.bid === undefined && !ready.includes(one));
+interface Committed {
+  readonly done: number;
+  /** What could not be committed is tried again after so many milliseconds. */
+  readonly laterMs: number | undefined;
+}
+
+async function commit(ctx: SiteContext, { there }: SubmitState, waiting: readonly Sent[]): Promise<Committed> {
+  if (waiting.length === 0) return { done: 0, laterMs: undefined };
+  const willing = (await admittedOf(ctx, waiting)).map(({ one }) => one);
+  const may = new Set(willing);
+  const stopped = waiting.filter((one) => one.bid === undefined && !may.has(one));
   if (stopped.length > 0) await holdPrepared(ctx, stopped);
-  if (ready.length === 0) return { done: 0, later: waiting.length > 0 };
+  if (willing.length === 0) return { done: 0, laterMs: LATER_MS };
+  const atSite = await there();
+  const room = ctx.manners.room(atSite, ctx.now());
+  const wait = (count: number) => Math.max(1000, ctx.manners.waitMs(count, ctx.now()));
+  if (room <= 0) return { done: 0, laterMs: wait(atSite) };
+  const ready = willing.slice(0, room);
   const byKey = new Map(ready.map((one) => [one.key, one]));
   const book = new Book(ctx);
   crashPoint('gm.before-commit');
@@ -208,7 +227,23 @@ async function commit(ctx: SiteContext, waiting: readonly Sent[]): Promise<Step>
   );
   await book.save();
   crashPoint('gm.saved-commit');
-  return { done: book.done, later };
+  const { taken, full } = await learn(ctx, atSite, outcomes);
+  if (full || willing.length > room) return { done: book.done, laterMs: wait(atSite + taken) };
+  return { done: book.done, laterMs: later ? LATER_MS : undefined };
+}
+
+/** What the site took and refused teaches how many it takes. */
+async function learn(
+  ctx: SiteContext,
+  atSite: number,
+  outcomes: Outcomes,
+): Promise<{ readonly taken: number; readonly full: boolean }> {
+  const all = [...outcomes.values()];
+  const taken = all.filter(({ ok }) => ok).length;
+  const words = all.flatMap((one) => (!one.ok && one.refusal.code === 'site-full' ? [one.refusal.message] : []))[0];
+  if (taken > 0) await ctx.manners.taken(atSite + taken, ctx.now());
+  if (words !== undefined) await ctx.manners.full(atSite + taken, words, ctx.now());
+  return { taken, full: words !== undefined };
 }
 
 /** Enters outcomes into the book; true when the site said "later" to one. */

@@ -93,12 +93,14 @@ async function record(
   const changes: Change[] = [];
   const said = new Set<AttemptKey>();
   const early: Report[] = [];
+  const heard: Report[] = [];
   const asking: AttemptKey[] = [];
   for (const report of reports) {
     said.add(report.key);
     const job = jobs.get(report.key);
     if (job?.state === 'prepared' && report.is !== 'prepared') early.push(report);
     if (!job || LIFE[job.state].does !== 'watch') continue;
+    heard.push(report);
     const change = changeOf(ctx, job, report);
     if (change) changes.push(change);
     // Its grant is recorded, and the leave did not reach it.
@@ -110,6 +112,7 @@ async function record(
     for (const [key, job] of expected) if (!said.has(key)) changes.push(forgotten(ctx, job));
   }
   await commitChanges(ctx, changes);
+  await ctx.manners.heard(heard, ctx.now());
   await giveLeave(ctx, asking);
   const ofBids = reports.filter(({ key }) => !jobs.has(key));
   const bids = await hearBids(ctx, ofBids, expected !== undefined && answer.complete);

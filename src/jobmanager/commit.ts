@@ -5,7 +5,7 @@ import { percentDecode } from './escape.ts';
 import { batches, checkComplete, refuse, type SiteContext, unwritten, words } from './site-context.ts';
 
 /** Submit commands in one request: so few that a look at the queue need not wait long for its turn. */
-const BATCH = 128;
+const BATCH = 64;
 /** Attempts in one request where alike ones share a submit command. */
 const ARRAY_BATCH = 1000;
 /** Milliseconds for one submit command that the site bounds at 60 s, and then some. */
@@ -19,6 +19,12 @@ export async function commit(site: SiteContext, keys: readonly AttemptKey[]): Pr
   const outcomes = new Map<AttemptKey, Outcome>();
   crashPoint('jm.before-commit');
   for (const batch of batches(keys, site.backend.arrays ? ARRAY_BATCH : BATCH)) {
+    // Who is full is not asked again for each of the others.
+    const full = [...outcomes.values()].find((outcome) => !outcome.ok && outcome.refusal.code === 'site-full');
+    if (full !== undefined) {
+      for (const key of batch) outcomes.set(key, full);
+      continue;
+    }
     let wishes: readonly Wish[] = batch.map((key) => [key, wanted(site, key)]);
     for (let round = 1; wishes.length > 0 && round <= ROUNDS; round++) {
       const { again, refused } = await commitBatch(site, wishes, site.arrays, outcomes);

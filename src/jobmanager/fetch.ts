@@ -13,7 +13,7 @@ import { octalWord, percentDecode } from './escape.ts';
 import { homeOf } from './hello.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 
-const BATCH = 32;
+const BATCH = 128;
 /** Files up to 128 KiB come in the answer itself (find counts blocks of 512 bytes). */
 const SMALL_BLOCKS = 256;
 

@@ -70,6 +70,9 @@ bounded() { # $1 seconds, then a command: status 124 or 137 where it took longer
 }
 SYNC=
 case $(sync --help 2>&1) in *FILE*) SYNC=1 ;; esac
+# A thousand files one after another take seconds; their file system at once, a moment.
+SYNC_ALL=
+[ -z "$SYNC" ] || { sync -f jobs && SYNC_ALL=1; } 2>/dev/null
 TICK=1
 sleep 0.01 2>/dev/null && TICK=0.3
 SHA=

@@ -31,17 +31,24 @@ do_commit() {
   ARRAYS=
   ALONE=$todo
   [ "$2" -lt 2 ] || ! command -v backend_submit_array >/dev/null || make_groups "$todo" "$2"
-  # The promise is on the disk before it is given.
-  # shellcheck disable=SC2046 # keys have no blanks
-  [ -z "$SYNC" ] || sync $(
-    for word in $todo; do echo "jobs/${word%:*}/spec jobs/${word%:*}/intent.${word##*:}"; done
-    for tag in $ARRAYS; do echo "groups/$tag/map"; done
-  ) 2>/dev/null
+  sync_promise "$todo"
   crash_point jm.commit-intended
   [ -z "$ARRAYS" ] || in_parallel "$ARRAYS" "$PARALLEL_SUBMITS" submit_group
   [ -z "$ALONE" ] || backend_submit_all "$ALONE"
   crash_point jm.commit-submitted
 }
+
+# The promise is on the disk before it is given.
+sync_promise() { # $1 words KEY:N
+  case $1 in
+    ' '*' '*' '*' '*' '*' '*' '*' '*) [ -z "$SYNC_ALL" ] || { sync -f jobs && return; } ;;
+  esac
+  # shellcheck disable=SC2046 # keys have no blanks
+  [ -z "$SYNC" ] || sync $(
+    for word in $1; do echo "jobs/${word%:*}/spec jobs/${word%:*}/intent.${word##*:}"; done
+    for tag in $ARRAYS; do echo "groups/$tag/map"; done
+  )
+} 2>/dev/null
 
 say_submission() { # $1 key, $2 n
   batch_id='' flags=-

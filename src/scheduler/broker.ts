@@ -169,8 +169,9 @@ export class Broker implements Listener {
     const live = new Set(clusters.map(({ cluster }) => cluster));
     for (const known of this.#ours.keys()) if (!live.has(known)) this.#ours.delete(known);
     for (const { cluster, counts } of clusters) {
-      if ((counts.committed ?? 0) + (counts.idle ?? 0) === 0 || !(await this.#isOurs(cluster))) continue;
-      for await (const job of queue.query({ clusters: [cluster], states: ['idle', 'committed'] })) {
+      if ((counts.committed ?? 0) + (counts.prepared ?? 0) + (counts.idle ?? 0) === 0 || !(await this.#isOurs(cluster)))
+        continue;
+      for await (const job of queue.query({ clusters: [cluster], states: ['idle', 'prepared', 'committed'] })) {
         const since = readNumber(job.attrs, 'GryphusRoutedAt');
         if (since === undefined || job.site === '') continue;
         waiting.push({
@@ -214,7 +215,7 @@ export class Broker implements Listener {
 
 function changeOf({ job, from }: TakeBack<JobRecord>): Change {
   const set = { GryphusTakenBackFrom: quoted(from.join(',')) };
-  if (job.state === 'committed') return { id: job.id, attempt: job.attempt, event: 'takeback', from: 'committed', set };
+  if (job.state !== 'idle') return { id: job.id, attempt: job.attempt, event: 'takeback', from: job.state, set };
   return {
     id: job.id,
     from: 'idle',

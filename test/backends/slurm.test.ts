@@ -1,6 +1,10 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { condor } from '../../src/backends/condor.ts';
+import { lsf } from '../../src/backends/lsf.ts';
+import { pbs } from '../../src/backends/pbs.ts';
+import { sge } from '../../src/backends/sge.ts';
 import { slurm } from '../../src/backends/slurm.ts';
 import { slurmRefusal } from '../../src/backends/slurm-refusals.ts';
 import { slurmEntry, slurmVerdict } from '../../src/backends/slurm-states.ts';
@@ -76,6 +80,20 @@ describe("sacct's lines", () => {
 });
 
 describe('a failed sbatch', () => {
+  it.each([
+    [
+      slurm,
+      1,
+      "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+    ],
+    [sge, 25, 'Unable to run job: job rejected: Only 4 jobs are allowed per user (current job count: 4)\nExiting.'],
+    [pbs, 38, 'qsub: Maximum number of jobs for user pbsu1 already in queue workq'],
+    [lsf, 255, 'User <u>: Pending job threshold reached. Retrying in 60 seconds...'],
+    [condor, 1, 'ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER'],
+  ])('means that the site is full where it counts jobs: %#', (backend, status, words) => {
+    expect(backend.refusalOf(status, words)).toMatchObject({ kind: 'later', code: 'site-full' });
+  });
+
   it.each([
     ['sbatch: error: Batch job submission failed: Invalid partition name specified', 'never'],
     [

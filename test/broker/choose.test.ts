@@ -33,6 +33,7 @@ function known(
     },
     connection: { connection: 'up', words: '' },
     jobs: { here: 0, queued: 0, running: 0 },
+    manners: {},
     measures: NOTHING_MEASURED,
     ...parts,
   };

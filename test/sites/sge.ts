@@ -37,7 +37,8 @@ export function skipWithoutSge(): boolean {
   return true;
 }
 
-export async function startSge(options: { slots?: number } = {}): Promise<Sge> {
+/** `userJobs`: how many jobs one user may have in it. */
+export async function startSge(options: { slots?: number; userJobs?: number } = {}): Promise<Sge> {
   const dir = mkdtempSync('/tmp/gge-');
   chmodSync(dir, 0o755);
   const port = await freePorts(2);
@@ -55,7 +56,7 @@ export async function startSge(options: { slots?: number } = {}): Promise<Sge> {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-  bootstrap(dir, run);
+  bootstrap(dir, run, options.userJobs ?? 0);
   run('sge_qmaster');
   await until(() => succeeds(() => run('qconf', '-sh')), 'qmaster does not answer');
   configure(dir, run, options.slots ?? 8);
@@ -86,7 +87,7 @@ export async function startSge(options: { slots?: number } = {}): Promise<Sge> {
 }
 
 /** A cell with classic spooling; every name of this host is one host `localhost`, so that look-ups agree. */
-function bootstrap(dir: string, run: Sge['run']): void {
+function bootstrap(dir: string, run: Sge['run'], userJobs: number): void {
   const common = join(dir, 'default/common');
   const qmaster = join(dir, 'default/spool/qmaster');
   const execd = join(dir, 'default/spool/execd');
@@ -133,6 +134,7 @@ scheduler_threads 1
       reporting_params:
         'accounting=true reporting=false flush_time=00:00:01 accounting_flush_time=00:00:00 joblog=false sharelog=00:00:00',
       administrator_mail: 'none',
+      max_u_jobs: String(userJobs),
       execd_params: 'ENABLE_ADDGRP_KILL=TRUE',
     }),
   );

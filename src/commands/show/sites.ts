@@ -17,13 +17,37 @@ export function siteLines(sites: readonly SiteStatus[], width: Width): string[] 
     site.url,
     CONNECTION[site.connection],
     ...[site.idle, site.queuedThere, site.running, site.unknown].map(String),
-    site.words ?? '',
+    noteOf(site),
   ]);
   return tableLines(
     ['NAME', 'BATCH', 'URL', 'CONNECTION', ' HERE', ' QUEUED', ' RUNNING', ' UNKNOWN', 'NOTE'],
     rows,
     width,
   );
+}
+
+function noteOf({ words, outOfUse, learned }: SiteStatus): string {
+  if (words !== undefined) return words;
+  if (outOfUse !== undefined) return `out of use, tried now and then: ${outOfUse}`;
+  return learned === undefined ? '' : `takes ${learned.jobs} of our jobs: ${learned.words}`;
+}
+
+/** What was learned of a site, for `site show`. */
+export function mannersRows(site: SiteStatus | undefined): readonly (readonly [string, string])[] {
+  if (site === undefined) return [];
+  return [
+    ['connection', CONNECTION[site.connection]],
+    ['jobs', `${site.idle} here, ${site.queuedThere} queued, ${site.running} running, ${site.unknown} unknown`],
+    ...(site.learned === undefined
+      ? []
+      : [
+          [
+            'learned limit',
+            `${site.learned.jobs} jobs, since ${new Date(site.learned.at).toISOString()}: ${visible(site.learned.words)}`,
+          ] as const,
+        ]),
+    ...(site.outOfUse === undefined ? [] : [['out of use', visible(site.outOfUse)] as const]),
+  ];
 }
 
 /** What of the sites keeps jobs from running, for the foot of `q`. */

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { Flags } from '@oclif/core';
-import type { SiteWaysView } from '../../index.ts';
+import type { SiteStatus, SiteWaysView } from '../../index.ts';
 import { GryphusCommand, needed } from '../command.ts';
+import { mannersRows } from '../show/sites.ts';
 import { visible } from '../show/width.ts';
 
 export class SiteShow extends GryphusCommand {
-  static override summary = 'Show everything that is set for a site, defaults too.';
+  static override summary = 'Show everything that is set for a site, defaults too, and what was learned of its limits.';
   static override args = { name: needed('the site') };
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
 
@@ -15,7 +16,7 @@ export class SiteShow extends GryphusCommand {
     const paths = await this.paths(flags);
     const site = await loadSite(paths, args.name);
     if (flags.json) {
-      process.stdout.write(`${JSON.stringify(site, undefined, 2)}\n`);
+      process.stdout.write(`${JSON.stringify({ ...site, now: await this.#now(flags, site.name) }, undefined, 2)}\n`);
       return;
     }
     const { target: _target, limits, glidein, ...plain } = site;
@@ -24,6 +25,7 @@ export class SiteShow extends GryphusCommand {
       ...Object.entries(limits).map(([key, value]) => [`limits.${key}`, value] as const),
       ...Object.entries(glidein).map(([key, value]) => [`glidein.${key}`, value] as const),
       ['file', existsSync(siteFile(paths, args.name)) ? siteFile(paths, args.name) : 'built in'] as const,
+      ...mannersRows(await this.#now(flags, site.name)),
     ];
     const width = Math.max(...rows.map(([key]) => key.length));
     for (const [key, value] of rows) {
@@ -42,5 +44,20 @@ export class SiteShow extends GryphusCommand {
   /** Known where the agent has run; it is not started for this. */
   async #ways(flags: { readonly home?: string | undefined }, site: string): Promise<SiteWaysView | undefined> {
     return this.withGryphus(flags, (gryphus) => gryphus.siteWays(site), false).catch(() => undefined);
+  }
+
+  /** What the queue knows of it; nothing where there is no queue now: this starts none. */
+  async #now(flags: { readonly home?: string | undefined }, name: string): Promise<SiteStatus | undefined> {
+    const { GryphusError } = await import('../../errors.ts');
+    try {
+      return await this.withGryphus(
+        flags,
+        async (gryphus) => (await gryphus.sites()).find((site) => site.name === name),
+        false,
+      );
+    } catch (error) {
+      if (error instanceof GryphusError && error.code === 'queue-unavailable') return undefined;
+      throw error;
+    }
   }
 }
