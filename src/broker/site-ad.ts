@@ -7,7 +7,7 @@ import type { Candidate, KnownSite } from './sites.ts';
 /** What a site asks of a job: that it answers, that what it said of itself is not too old, that it has the cores at all. */
 export const SITE_REQUIREMENTS = [
   'Connection == "up"',
-  'OutOfUse =?= undefined',
+  'InUse',
   'ValidUntil > time()',
   '(TotalCpus =?= undefined || TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= TotalCpus)',
 ].join(' && ');
@@ -32,6 +32,7 @@ export function siteAd(site: KnownSite, now: number): Record<string, string> {
     Cost: record.cost.toFixed(Number.isInteger(record.cost) ? 1 : 4),
     Credential: text(record.credential),
     MaxJobs: String(load.maxJobs),
+    InUse: String(manners.outOfUse === undefined),
     OutOfUse: text(manners.outOfUse),
     JobsHere: String(jobs.here),
     JobsQueued: String(jobs.queued),

@@ -78,11 +78,11 @@ describe('a job without grid_resource', { timeout: 120_000 }, () => {
     const cluster = await agent.submit(description('true', wanted));
     const why = await until('surveys', async () => {
       const said = await agent.ok('why', String(cluster));
-      return said.includes('None of 3 sites') && said.includes('alone') ? said : undefined;
+      return said.includes('None of 4 sites') && said.includes('alone') ? said : undefined;
     });
     expect(why).toContain('TARGET.TotalCpus >= 64\n');
-    expect(why).toContain('turns away 3, 2 of them by this alone');
-    expect(why).toContain("Turned away by the job's Requirements: local, cheap, dear.");
+    expect(why).toContain('turns away 4, 3 of them by this alone');
+    expect(why).toContain("Turned away by the job's Requirements: local, cheap, dear, pool.");
     await agent.ok('rm', String(cluster));
   });
 
