@@ -9,6 +9,7 @@ export type { Gauge } from './credentials/gauge.ts';
 export type { Renewed } from './credentials/renew.ts';
 export type { Pilot } from './glidein/crew.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
+export type { UserLogEvent } from './job/user-log.ts';
 export type { QueueEvent } from './job/events.ts';
 export { formatJobId, type JobId, parseJobId } from './job/ids.ts';
 export { JOB_STATUS, LIFE, type LifeEvent, type State } from './job/life.ts';

@@ -7,10 +7,12 @@ import { loadSite } from '../config/sites.ts';
 import type { Gauge } from '../credentials/gauge.ts';
 import type { Renewed } from '../credentials/renew.ts';
 import { GryphusError } from '../errors.ts';
+import { Attrs } from '../job/attrs.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import type { GlideinClient } from './glideins.ts';
+import type { UserLogEvent } from '../job/user-log.ts';
 import { openQueue, type Queue } from '../queue/api.ts';
 import { act, edit } from './act.ts';
 import { runningScheduler, startScheduler } from './daemon.ts';
@@ -142,6 +144,15 @@ export class Gryphus {
       ...(request.limit === undefined ? {} : { limit: request.limit }),
     });
     for await (const job of found) yield viewOf(job, request);
+  }
+
+  /** What the queue and the history remember of the jobs' lives, for jobs without a user log: by time. */
+  async jobEvents(selection: Selection): Promise<readonly UserLogEvent[]> {
+    const { rememberedEvents } = await import('./remembered.ts');
+    const events: UserLogEvent[] = [];
+    for (const jobs of [this.query(selection), this.history(selection)])
+      for await (const { id, state, ad } of jobs) events.push(...rememberedEvents(id, state, new Attrs(ad)));
+    return events.sort((a, b) => a.at - b.at);
   }
 
   totals(selection: Selection = {}): Promise<Totals> {

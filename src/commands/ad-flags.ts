@@ -14,4 +14,10 @@ export const adFlags = {
     summary: 'Values of attributes or expressions; written -af:LETTERS A B … as in HTCondor.',
   }),
   'af-format': Flags.string({ hidden: true, default: '' }),
+  format: Flags.string({
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: '<format> <attribute>',
+    summary: String.raw`One attribute by a format of printf, as -format '%d.' ClusterId -format '%d\n' ProcId.`,
+  }),
 };

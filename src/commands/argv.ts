@@ -31,6 +31,11 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
       while (words[i + 1] !== undefined && !words[i + 1]?.startsWith('-')) out.push('--af', words[++i] ?? '');
       continue;
     }
+    if (name === 'format') {
+      for (const given of [words[i + 1], words[i + 2]]) if (given !== undefined) out.push(`--format=${given}`);
+      i += 2;
+      continue;
+    }
     out.push(`--${name}`);
     if (flags[name]?.type === 'option' && words[i + 1] !== undefined) out.push(words[++i] ?? '');
     // condor_submit -dry-run names a file for the ads.

@@ -31,7 +31,7 @@ export class History extends GryphusCommand {
     const { argv, flags } = await this.parse(History);
     const selected = selections({ words: argv as string[], constraint: flags.constraint, all: true });
     await this.withGryphus(flags, async (gryphus) => {
-      if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af) {
+      if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af || flags.format) {
         await printAds(past(gryphus, selected, flags.limit), flags);
         return;
       }

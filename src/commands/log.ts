@@ -3,14 +3,23 @@ import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
-import type { JobView } from '../index.ts';
+import type { JobView, UserLogEvent } from '../index.ts';
 import { GryphusCommand, Out, interruptible, needed, prose } from './command.ts';
 import { stringOf } from './show/ad.ts';
 import type { Wanted } from './show/log-progress.ts';
 
+interface Found {
+  readonly file: string;
+  readonly wanted: Wanted;
+  /** Of jobs without a log file. */
+  readonly remembered?: readonly UserLogEvent[];
+}
+
 export class Log extends GryphusCommand {
   static override summary = "Print the events of a job's user log.";
-  static override description = prose(`JOB is a cluster (12), a job (12.3), or the user log's own file.`);
+  static override description =
+    prose(`JOB is a cluster (12), a job (12.3), or the user log's own file. Of a job without a user log, what its ad remembers:
+its last run, and how it ended or why it is held.`);
   static override examples = [
     '<%= config.bin %> log 12.3',
     '<%= config.bin %> log 12 --json',
@@ -27,7 +36,7 @@ export class Log extends GryphusCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Log);
-    const { file, wanted } = await this.#find(args.job, flags);
+    const { file, wanted, remembered } = await this.#find(args.job, flags);
     const { followLog } = await import('./follow-log.ts');
     const { LogProgress } = await import('./show/log-progress.ts');
     const { printUserLog } = await import('../job/user-log-text.ts');
@@ -37,7 +46,8 @@ export class Log extends GryphusCommand {
     const { signal } = interruptible();
     const progress = new LogProgress(wanted);
     const out = new Out();
-    for await (const event of followLog(file, flags.follow, signal, () => progress.allDone)) {
+    const events = remembered ?? followLog(file, flags.follow, signal, () => progress.allDone);
+    for await (const event of events) {
       if (!progress.concerns(event)) continue;
       progress.take(event);
       out.text(print(event, style));
@@ -46,25 +56,24 @@ export class Log extends GryphusCommand {
     await out.flush();
   }
 
-  async #find(job: string, flags: { readonly home?: string | undefined }): Promise<{ file: string; wanted: Wanted }> {
+  async #find(job: string, flags: { readonly home?: string | undefined; readonly follow: boolean }): Promise<Found> {
     const id = parseJobId(job);
     const wanted: Wanted = id ?? { cluster: Number(job) };
     if (!/^\d+(\.\d+)?$/.test(job)) return { file: job, wanted: {} };
-    const selection = {
-      ...(id ? { ids: [id] } : { clusters: [Number(job)] }),
-      limit: 1,
-      attributes: ['UserLog', 'Iwd'],
-    };
+    const whole = id ? { ids: [id] } : { clusters: [Number(job)] };
+    const selection = { ...whole, limit: 1, attributes: ['UserLog', 'Iwd'] };
     const found = await this.withGryphus(flags, async (gryphus) => {
       let first: JobView | undefined;
       for await (const one of gryphus.query(selection)) first ??= one;
       if (!first) for await (const one of gryphus.history(selection)) first ??= one;
-      return first;
+      const logged = first === undefined || stringOf(first.ad, 'UserLog') !== undefined;
+      return first && { ...first, remembered: logged ? undefined : await gryphus.jobEvents(whole) };
     });
     if (!found) throw new GryphusError('not-found', `There is no job ${job}, neither in the queue nor in the history.`);
     const log = stringOf(found.ad, 'UserLog');
+    if (found.remembered && !flags.follow) return { file: '', wanted, remembered: found.remembered };
     if (log === undefined) {
-      throw new GryphusError('not-found', `Job ${job} has no user log.`, {
+      throw new GryphusError('not-found', `Job ${job} has no user log to follow.`, {
         suggestions: ['Jobs have one when their submit file says: log = FILE'],
       });
     }

@@ -10,11 +10,23 @@ interface Form {
   readonly attributes?: string | undefined;
   readonly af?: readonly string[] | undefined;
   readonly 'af-format'?: string;
+  readonly format?: readonly string[] | undefined;
 }
 
 /** ClassAds of jobs or sites, in the form that was asked for; `-long` without one. */
 export async function printAds(jobs: AsyncIterable<Shown>, form: Form): Promise<void> {
   const out = new Out();
+  if (form.format) {
+    const { parseFormats, printf } = await import('./show/printf.ts');
+    const items = parseFormats(form.format);
+    const evaluate = await evaluator();
+    for await (const job of jobs) {
+      out.text(printf(job, items, evaluate));
+      await out.breathe();
+    }
+    await out.flush();
+    return;
+  }
   if (form.af) {
     const format = parseFormat(form['af-format'] ?? '');
     const evaluate = await evaluator();

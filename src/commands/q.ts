@@ -58,7 +58,7 @@ export class Q extends GryphusCommand {
     await this.withGryphus(flags, async (gryphus) => {
       const { owner } = gryphus;
       const selected = selections(named).map((one) => (mine ? { ...one, owner } : one));
-      if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af) {
+      if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af || flags.format) {
         await printAds(queryAll(gryphus, selected, { limit: flags.limit }), flags);
         return;
       }

@@ -141,7 +141,8 @@ async function named(ctx: SiteContext, reports: readonly Report[]): Promise<Read
   );
 }
 
-function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Change | undefined {
+/** What a report changes of the job; nothing where it says what is known. */
+export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Change | undefined {
   const event = eventOf(report, job.state);
   const words = quoted(wordsOf(report));
   const set: Record<string, string | null> = {};
@@ -151,10 +152,11 @@ function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Change | un
     if (job.attrs.get('GridJobId') !== id['GridJobId']) Object.assign(set, id);
   }
   if (event !== undefined && job.state.startsWith('unknown')) set['GridResourceUnavailableTime'] = null;
-  if (event === 'started') Object.assign(set, startAttributes(ctx, job, report));
+  const started = readNumber(job.attrs, 'JobCurrentStartDate') !== undefined;
+  // It may have been suspended, or its site silent: it was counted then.
+  if (event === 'started' && !started) Object.assign(set, startAttributes(ctx, job, report));
   if (event === 'ended' && report.is === 'ended') {
-    if (readNumber(job.attrs, 'JobCurrentStartDate') === undefined)
-      Object.assign(set, startAttributes(ctx, job, report));
+    if (!started) Object.assign(set, startAttributes(ctx, job, report));
     Object.assign(set, endingAttributes(report, beforeOf(job), seconds(ctx)));
   }
   if (event === undefined && Object.keys(set).length === 0) return undefined;

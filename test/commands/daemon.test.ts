@@ -116,6 +116,15 @@ queue 2
     });
   });
 
+  it('tells what is known of a job without a user log', async () => {
+    const text = 'executable = /bin/sh\narguments = "-c \'exit 3\'"\ntransfer_executable = false\nqueue\n';
+    const [cluster] = (await run('submit -terse', text)).stdout.split('.');
+    await run(`wait ${cluster} --timeout 60`);
+    const { events } = parseUserLog((await run(`log ${cluster}`)).stdout);
+    expect(events.map(({ type }) => type)).toEqual(['submit', 'execute', 'terminated']);
+    expect(events.at(-1)).toMatchObject({ exitCode: 3 });
+  });
+
   it('watches the queue until Ctrl-C', async () => {
     const watch = start(['q', '--watch'], { home });
     const whole = ended(watch);

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { condorHabits } from '../../src/commands/argv.ts';
 import { parseFormat, autoformat } from '../../src/commands/show/autoformat.ts';
 import { jsonAds, longAd, XML_HEAD, XML_TAIL, xmlAd } from '../../src/commands/show/ads.ts';
 import { unquote } from '../../src/commands/show/ad.ts';
@@ -7,6 +8,7 @@ import { expressions } from '../../src/commands/show/expressions.ts';
 import { historyLine, HISTORY_HEAD } from '../../src/commands/show/history.ts';
 import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from '../../src/commands/show/q-batch.ts';
 import { type View, viewAttributes, viewLines, VIEWS } from '../../src/commands/show/q-rows.ts';
+import { parseFormats, printf } from '../../src/commands/show/printf.ts';
 import { countJobs, totalsLines, totalsText } from '../../src/commands/show/totals.ts';
 import { columns, cut } from '../../src/commands/show/width.ts';
 import { NO_JOBS, sumOf } from '../../src/client/sum.ts';
@@ -114,6 +116,20 @@ describe('q reads like condor_q', () => {
     const evaluate = (name: string, ad: JobView['ad']) => unquote(ad[name] ?? '') ?? ad[name] ?? 'undefined';
     const lines = [...autoformat(JOBS, attributes.split(' '), parseFormat(letters), evaluate)];
     expect(`${lines.join('\n')}\n`).toBe(recorded('q-states.txt', command).stdout);
+  });
+
+  it('by formats of printf, as condor_q -format', () => {
+    const evaluate = (name: string, ad: JobView['ad']) => unquote(ad[name] ?? '') ?? ad[name] ?? 'undefined';
+    const say = (...words: string[]) => printf(JOBS[0] as JobView, parseFormats(words), evaluate);
+    expect(say('%d.', 'ClusterId', String.raw`%d\n`, 'ProcId')).toBe('39.0\n');
+    expect(say('%-8s|', 'Owner', '%8.3s|', 'Owner', '%05d|', 'ClusterId', '%x', 'ClusterId')).toBe(
+      'htcuser |     htc|00039|27',
+    );
+    expect(say('%6.2f%%', 'ClusterId', 'none: %s', 'NoSuch', ' word', 'Owner', '%d', 'Owner')).toBe(' 39.00% word');
+    expect(() => parseFormats(['%d'])).toThrow(expect.objectContaining({ code: 'usage' }));
+    expect(
+      condorHabits(['q', '-format', '%d.', 'ClusterId', '12'], { q: { flags: { format: { type: 'option' } } } }),
+    ).toEqual(['q', '--format=%d.', '--format=ClusterId', '12']);
   });
 
   it('and refuses a letter that it does not know', () => {

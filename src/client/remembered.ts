@@ -1,0 +1,25 @@
+import { hostname } from 'node:os';
+import type { Attrs } from '../job/attrs.ts';
+import type { Transitioned } from '../job/events.ts';
+import { formatJobId, type JobId } from '../job/ids.ts';
+import { isEnd, LIFE, type LifeEvent, type State } from '../job/life.ts';
+import type { UserLogEvent } from '../job/user-log.ts';
+import { readNumber } from '../job/values.ts';
+import { logEvents, submitEvent } from '../scheduler/log-events.ts';
+
+/** What a job's ad still tells of its life, as its user log would have it: of runs the last, of holds the present one. */
+export function rememberedEvents(id: JobId, state: State, attrs: Attrs): UserLogEvent[] {
+  const at = (name: string) => (readNumber(attrs, name) ?? 0) * 1000;
+  const events = [submitEvent(id, at('QDate'), attrs, hostname())];
+  const step = (event: LifeEvent, to: State, time: number) => {
+    const job = formatJobId(id) as Transitioned['job'];
+    const attempt = readNumber(attrs, 'GryphusAttempt') ?? 0;
+    const made: Transitioned = { v: 1, at: time, type: 'transition', job, event, from: 'idle', to, attempt, set: {} };
+    events.push(...logEvents(id, made, attrs));
+  };
+  if (at('JobCurrentStartDate') > 0) step('started', 'running', at('JobCurrentStartDate'));
+  if (LIFE[state].shows === 'held') step('hold', state, at('EnteredCurrentStatus'));
+  if (state === 'completed') step('complete', state, at('CompletionDate') || at('EnteredCurrentStatus'));
+  else if (isEnd(state)) step('remove', state, at('EnteredCurrentStatus'));
+  return events;
+}
