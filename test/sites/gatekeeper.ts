@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type GridCa, gridEnv, type Person } from './grid-ca.ts';
 import { answers, ended, freePort, waitUntil } from './ports.ts';
 
@@ -159,8 +160,8 @@ function filesBelow(dir: string): string[] {
     .map((one) => join(one.parentPath, one.name));
 }
 
-/** Debian's own client tools with this proxy; what they said. */
-export function globus(ca: GridCa, proxy: string, program: string, ...args: string[]): string {
+/** Debian's own client tools with this proxy; what they said. Our own servers in this process go on meanwhile. */
+export async function globus(ca: GridCa, proxy: string, program: string, ...args: string[]): Promise<string> {
   const env = gridEnv(ca, { X509_USER_PROXY: proxy, GLOBUS_HOSTNAME: 'localhost' });
-  return execFileSync(program, args, { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
+  return (await promisify(execFile)(program, args, { env, timeout: 60_000 })).stdout;
 }

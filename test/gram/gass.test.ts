@@ -1,0 +1,146 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseGramContact } from '../../src/config/gram-resource.ts';
+import { tlsCredential } from '../../src/credentials/gsi/connect.ts';
+import { saveProxy } from '../../src/credentials/store.ts';
+import { openCaDirectory } from '../../src/credentials/x509/ca-directory.ts';
+import type { Credential } from '../../src/credentials/x509/proxy-file.ts';
+import { freshKey, shellJob } from '../conformance/kit.ts';
+import { globus, missingPrograms } from '../sites/gatekeeper.ts';
+import { type Grid, proxyFor, startGrid } from './kit.ts';
+import { GramClient } from '../../src/gram/client.ts';
+import type { GramSite } from '../../src/gram/site.ts';
+
+const PROGRAMS = ['/usr/sbin/globus-gatekeeper', '/usr/bin/globusrun', '/usr/bin/globus-url-copy'];
+const MISSING = missingPrograms(PROGRAMS);
+let grid: Grid;
+let site: GramSite;
+/** Of a job that waits for its commit. */
+let base: string;
+let contact: string;
+const key = freshKey();
+
+beforeAll(async () => {
+  if (MISSING.length > 0) return;
+  grid = await startGrid();
+  site = await grid.open();
+  await site.prepare([shellJob(key, 'sleep 600')]);
+  const record = JSON.parse(readFileSync(join(grid.dir, 'state/jobs', key, 'record.json'), 'utf8')) as {
+    origin: string;
+    token: string;
+    contact: string;
+  };
+  base = `${record.origin}/${key}/${record.token}`;
+  contact = record.contact;
+}, 60_000);
+afterAll(async () => {
+  await site?.cancel([key]);
+  await grid?.stop();
+}, 60_000);
+
+const copy = (proxy: string, from: string, to: string) => globus(grid.ca, proxy, '/usr/bin/globus-url-copy', from, to);
+const home = (name: string) => join(grid.dir, 'state/jobs', key, name);
+
+interface Said {
+  readonly status: number;
+  readonly reused: boolean;
+}
+
+/** One request as a job manager makes it. */
+function ask(credential: Credential | undefined, method: string, url: string, body = '', headers = {}): Promise<Said> {
+  const tls = credential && tlsCredential(credential);
+  return new Promise((resolve, reject) => {
+    const going = request(
+      url,
+      { method, ...tls?.options, rejectUnauthorized: false, agent: false, headers },
+      (answer) => {
+        answer.resume();
+        answer.once('close', () =>
+          resolve({ status: answer.statusCode ?? 0, reused: (answer.socket as TLSSocket).isSessionReused() }),
+        );
+      },
+    );
+    going.once('error', reject);
+    going.end(body);
+  });
+}
+
+describe.skipIf(MISSING.length > 0)('the GASS server, asked by others,', () => {
+  it('gives a job what it was given, to the user alone', async () => {
+    await copy(grid.proxyFile, `${base}/job`, `file://${grid.dir}/job`);
+    expect(readFileSync(join(grid.dir, 'job'), 'utf8')).toContain('#!/bin/sh');
+    const eve = join(grid.dir, 'eve.pem');
+    const eves = await proxyFor(grid.ca.person('Eve Other'));
+    saveProxy(eve, eves);
+    await expect(copy(eve, `${base}/job`, `file://${grid.dir}/stolen`)).rejects.toThrow(/DENIED|denied|Bad Request/i);
+    expect((await ask(eves, 'GET', `${base}/job`)).status).toBe(400);
+    expect((await ask(undefined, 'GET', `${base}/job`)).status).toBe(400);
+    // Job managers come with what was delegated to them.
+    expect((await ask(await proxyFor(grid.jane, { rights: 'limited' }), 'GET', `${base}/job`)).status).toBe(200);
+  });
+
+  it('gives nothing else, and takes nothing but the outputs', async () => {
+    const other = base.replace(/[0-9a-f]{32}$/, '0'.repeat(32));
+    const statuses = await Promise.all(
+      [`${other}/job`, `${base}/record.json`, `${base}/../../../gass.json`, `${base}/`, `${base}/err`].map((url) =>
+        ask(grid.proxy, 'GET', url).then(({ status }) => status),
+      ),
+    );
+    expect(statuses).toEqual([404, 404, 404, 404, 404]);
+    expect((await ask(grid.proxy, 'PUT', `${base}/job`, 'evil')).status).toBe(403);
+    expect((await ask(grid.proxy, 'PUT', `${base}/record.json`, 'evil')).status).toBe(403);
+    expect((await ask(grid.proxy, 'DELETE', `${base}/err`)).status).toBe(405);
+  });
+
+  it('takes whole files, pieces at their place, and what is appended', async () => {
+    mkdirSync(join(grid.dir, 'o'), { recursive: true });
+    writeFileSync(join(grid.dir, 'o/put'), 'one\n');
+    await copy(grid.proxyFile, `file://${grid.dir}/o/put`, `${base}/err`);
+    expect(readFileSync(home('err'), 'utf8')).toBe('one\n');
+    const path = new URL(base).pathname;
+    const origin = new URL(base).origin;
+    expect((await ask(grid.proxy, 'POST', `${origin}/globus-bins/GASSappend?${path}/err`, 'two\n')).status).toBe(200);
+    expect(readFileSync(home('err'), 'utf8')).toBe('one\ntwo\n');
+    await ask(grid.proxy, 'PUT', `${base}/live/stdout/0`, 'abc');
+    await ask(grid.proxy, 'PUT', `${base}/live/stdout/3`, 'def');
+    expect((await ask(grid.proxy, 'PUT', `${base}/live/stdout/100`, 'far')).status).toBe(500);
+    await ask(grid.proxy, 'PUT', `${base}/live/stdout/0`, 'abc');
+    expect(readFileSync(home('live.stdout'), 'utf8')).toBe('abcdef');
+    // What breaks off in the middle changes nothing.
+    const cut = ask(grid.proxy, 'PUT', `${base}/out`, 'short', { 'content-length': 100_000 }).catch(() => undefined);
+    await Promise.race([cut, new Promise((resolve) => setTimeout(resolve, 300))]);
+    expect(existsSync(home('out'))).toBe(false);
+  });
+
+  it('lets no session be resumed, for that would have no chain', async () => {
+    const said = [await ask(grid.proxy, 'GET', `${base}/job`), await ask(grid.proxy, 'GET', `${base}/job`)];
+    expect(said).toEqual([
+      { status: 200, reused: false },
+      { status: 200, reused: false },
+    ]);
+  });
+
+  it("and globusrun sees our job, as we see globusrun's", async () => {
+    expect(await globus(grid.ca, grid.proxyFile, '/usr/bin/globusrun', '-status', contact)).toContain('UNSUBMITTED');
+    const rsl = '&(executable=/bin/sleep)(arguments=600)';
+    const said = await globus(
+      grid.ca,
+      grid.proxyFile,
+      '/usr/bin/globusrun',
+      '-b',
+      '-r',
+      `${grid.gate.address}/jobmanager-fork`,
+      rsl,
+    );
+    const theirs = /https:\/\/\S+/.exec(said)?.[0] ?? '';
+    const target = parseGramContact(`${grid.gate.address}/jobmanager-fork`);
+    const client = new GramClient({ target, trust: () => openCaDirectory(grid.ca.trust), now: Date.now });
+    await expect
+      .poll(async () => (await client.query(grid.proxy, theirs, 'status'))?.fields.get('status'), { timeout: 20_000 })
+      .toBe('2');
+    expect((await client.query(grid.proxy, theirs, 'cancel'))?.fields.get('failure-code')).toBe('0');
+  }, 60_000);
+});
