@@ -1,5 +1,11 @@
 import { Flags } from '@oclif/core';
 
+export const printFormatFlag = Flags.string({
+  aliases: ['pr'],
+  helpValue: '<file>',
+  summary: 'A table as an HTCondor print format file (SELECT …) describes it.',
+});
+
 /** How jobs are printed as ClassAds: the same for the queue and the history. */
 export const adFlags = {
   long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds.' }),
@@ -20,4 +26,5 @@ export const adFlags = {
     helpValue: '<format> <attribute>',
     summary: String.raw`One attribute by a format of printf, as -format '%d.' ClusterId -format '%d\n' ProcId.`,
   }),
+  'print-format': printFormatFlag,
 };

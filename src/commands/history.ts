@@ -5,6 +5,7 @@ import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { selections } from './select.ts';
+import { cut } from './show/width.ts';
 import { HISTORY_ATTRIBUTES, HISTORY_HEAD, historyLine } from './show/history.ts';
 
 export class History extends GryphusCommand {
@@ -37,6 +38,13 @@ export class History extends GryphusCommand {
       }
       const width = flags.wide ? undefined : terminalWidth();
       const out = new Out();
+      if (flags['print-format'] !== undefined) {
+        const { formatted } = await import('./print-format/table.ts');
+        const { lines } = await formatted(past(gryphus, selected, flags.limit), flags['print-format']);
+        for (const line of lines) out.line(cut(line, width));
+        await out.flush();
+        return;
+      }
       out.line(HISTORY_HEAD);
       for await (const job of past(gryphus, selected, flags.limit, HISTORY_ATTRIBUTES)) {
         out.line(historyLine(job, width));

@@ -13,7 +13,7 @@ import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from '
 import { type View, viewAttributes, viewLines, VIEWS } from './show/q-rows.ts';
 import { siteNotes } from './show/sites.ts';
 import { countJobs, totalsLines } from './show/totals.ts';
-import type { Width } from './show/width.ts';
+import { cut, type Width } from './show/width.ts';
 
 export class Q extends GryphusCommand {
   static override strict = false;
@@ -62,6 +62,10 @@ export class Q extends GryphusCommand {
         await printAds(queryAll(gryphus, selected, { limit: flags.limit }), flags);
         return;
       }
+      if (flags['print-format'] !== undefined) {
+        process.stdout.write(await this.#formatted(gryphus, selected, flags['print-format'], flags));
+        return;
+      }
       const draw = () => this.#draw(gryphus, selected, mine ? owner : undefined, flags);
       if (!flags.watch) {
         process.stdout.write(await draw());
@@ -70,6 +74,21 @@ export class Q extends GryphusCommand {
       const stop = interruptible();
       await watch(gryphus, draw, stop.signal);
     });
+  }
+
+  async #formatted(
+    gryphus: Gryphus,
+    selected: readonly Selection[],
+    file: string,
+    { wide, limit }: { readonly wide: boolean; readonly limit?: number | undefined },
+  ): Promise<string> {
+    const { formatted } = await import('./print-format/table.ts');
+    const { title, summary, lines, jobs } = await formatted(queryAll(gryphus, selected, { limit }), file);
+    const out = title ? [`\n\n-- Schedd: ${hostname()} : <local?... @ ${longDate(Date.now())}`] : [];
+    const width: Width = wide ? undefined : terminalWidth();
+    out.push(...lines.map((line) => cut(line, width)));
+    if (summary) out.push('', ...totalsLines(countJobs(jobs), undefined, sumOf(await gryphus.clusters())));
+    return out.map((line) => `${line}\n`).join('');
   }
 
   async #draw(

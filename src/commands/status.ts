@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import type { AdText, DaemonStatus, SiteStatus } from '../index.ts';
+import { printFormatFlag } from './ad-flags.ts';
 import { GryphusCommand, prose, terminalWidth } from './command.ts';
 import { printAds } from './print-ads.ts';
 import type { Shown } from './show/autoformat.ts';
@@ -33,6 +34,7 @@ sites, as the broker matches jobs with them.`);
       summary: 'Values of attributes or expressions of the sites; written -af:LETTERS A B … as in HTCondor.',
     }),
     'af-format': Flags.string({ hidden: true, default: '' }),
+    'print-format': printFormatFlag,
   };
 
   async run(): Promise<void> {
@@ -40,7 +42,12 @@ sites, as the broker matches jobs with them.`);
     let status: DaemonStatus | undefined;
     let sites: readonly SiteStatus[] = [];
     let ads: readonly AdText[] = [];
-    const ofSites = flags.sites || flags.long || flags.af !== undefined || flags.constraint !== undefined;
+    const ofSites =
+      flags.sites ||
+      flags.long ||
+      flags.af !== undefined ||
+      flags.constraint !== undefined ||
+      flags['print-format'] !== undefined;
     try {
       await this.withGryphus(
         flags,
@@ -60,6 +67,12 @@ sites, as the broker matches jobs with them.`);
     }
     if (!status.running) process.exitCode = 3;
     if (ofSites && (flags.long || flags.json || flags.af)) return printAds(shown(ads), flags);
+    if (flags['print-format'] !== undefined) {
+      const { formatted } = await import('./print-format/table.ts');
+      const { lines } = await formatted(shown(ads), flags['print-format']);
+      process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+      return;
+    }
     const lines = ofSites
       ? siteAdLines(ads, terminalWidth())
       : flags.json

@@ -93,7 +93,7 @@ function submitted(ad: AdText): string {
 }
 
 /** All runs together; the present one counts while the job is running. */
-function runTime(ad: AdText, now: number): string {
+export function runTime(ad: AdText, now: number): string {
   const past = numberOf(ad, 'RemoteWallClockTime') ?? 0;
   const since = numberOf(ad, 'JobStatus') === 2 ? numberOf(ad, 'JobCurrentStartDate') : undefined;
   return duration(past + (since === undefined ? 0 : Math.max(0, now - since)));
@@ -105,7 +105,7 @@ export function letter(state: JobView['state'] | undefined, ad: AdText): string 
 }
 
 /** MB: memory in use where it is known (MemoryUsage's own rule), else the image. */
-function size(ad: AdText): string {
+export function size(ad: AdText): string {
   const resident = numberOf(ad, 'ResidentSetSize');
   const used = numberOf(ad, 'MemoryUsage') ?? (resident === undefined ? undefined : Math.ceil(resident / 1024));
   return (used ?? (numberOf(ad, 'ImageSize') ?? 0) / 1024).toFixed(1);
