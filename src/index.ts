@@ -4,6 +4,7 @@ export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';
 export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/glideins.ts';
 export type { SiteWaysView } from './client/site-ways.ts';
+export type { MapRequest, MapResult, MapTask } from './client/pool.ts';
 export type * from './client/types.ts';
 export type { Gauge } from './credentials/gauge.ts';
 export type { Renewed } from './credentials/renew.ts';

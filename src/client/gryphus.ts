@@ -18,6 +18,7 @@ import { act, edit } from './act.ts';
 import { runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons, statusWithoutQueue } from './daemon-status.ts';
+import type { MapRequest, MapResult, MapTask } from './pool.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
 import type { SiteWaysView } from './site-ways.ts';
 import { siteStatuses } from './site-status.ts';
@@ -184,7 +185,7 @@ export class Gryphus {
 
   async *why(selection: Selection): AsyncGenerator<Why> {
     const sites = await new SiteBook(this.#paths).allSites();
-    for await (const job of selectJobs(this.#queue, selection)) yield whyOf(this.#queue, job, sites);
+    for await (const job of selectJobs(this.#queue, selection)) yield whyOf(this.#queue, job, sites, this.#paths);
   }
 
   /** From now on, or from the cursor of an earlier event. */
@@ -234,6 +235,32 @@ export class Gryphus {
   async siteAds(constraint?: string): Promise<readonly AdText[]> {
     const { siteAds } = await import('./site-ads.ts');
     return siteAds(this.#queue, await new SiteBook(this.#paths).sites(), constraint);
+  }
+
+  /** The pool's slots, each worker's and what has been claimed of it; those for which `constraint` is true. */
+  async slots(constraint?: string): Promise<readonly AdText[]> {
+    const { poolSlots } = await import('./pool.ts');
+    return poolSlots(this.#paths, constraint);
+  }
+
+  /**
+   * Runs tasks over the pool as its slots become free; results come in the order of completion. Ending the iteration
+   * withdraws what has not ended.
+   */
+  async *map<T>(
+    tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
+    request: MapRequest,
+  ): AsyncGenerator<MapResult<T>> {
+    const { mapOverPool } = await import('./pool.ts');
+    yield* mapOverPool(this.#queue, this.#paths, this.owner, request, tasks);
+  }
+
+  /** Jobs that run in the pool: moved away from where they run, stopped, or let run on. */
+  async steer(how: 'vacate' | 'suspend' | 'continue', selection: Selection): Promise<readonly ActionResult[]> {
+    const { steerInPool } = await import('./pool.ts');
+    const ids = [];
+    for await (const { id } of selectJobs(this.#queue, selection)) ids.push(id);
+    return steerInPool(this.#paths, this.#queue.agent, how, ids);
   }
 
   /** Goes through a site step by step, and says what to mend. */

@@ -1,5 +1,6 @@
 import { mendOf } from '../backends/mend.ts';
-import type { SiteRecord } from '../config/sites.ts';
+import type { Paths } from '../config/paths.ts';
+import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
@@ -9,7 +10,12 @@ import { type ConnectionView, connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
 
 /** One answer to "why is it not running?": our hold, the connection, the site's reason, the queue before it. */
-export async function whyOf(queue: Queue, job: JobRecord, sites: ReadonlyMap<string, SiteRecord>): Promise<Why> {
+export async function whyOf(
+  queue: Queue,
+  job: JobRecord,
+  sites: ReadonlyMap<string, SiteRecord>,
+  paths: Paths,
+): Promise<Why> {
   const connection = job.site === '' ? undefined : await connectionOf(queue, job.manager, job.site);
   const details: string[] = [];
   const suggestions: string[] = [];
@@ -35,6 +41,10 @@ export async function whyOf(queue: Queue, job: JobRecord, sites: ReadonlyMap<str
   if (waits && manners?.outOfUse)
     details.push(`Site ${job.site} is out of use, and tried now and then: ${manners.outOfUse}`);
   details.push(...choice.details);
+  if (job.site === POOL_SITE.name && job.state === 'committed') {
+    const { whyInPool } = await import('./pool.ts');
+    details.push(...(await whyInPool(paths, queue.agent, { ...job.id }).catch(() => [])));
+  }
   if (job.state === 'idle' && job.site !== '') details.push(...(await ahead(queue, job, sites.get(job.site))));
   if (LIFE[job.state].shows === 'held') suggestions.push(`gryphus release ${formatJobId(job.id)}`);
   return { id: job.id, state: job.state, summary, details, suggestions };

@@ -20,6 +20,7 @@ import { GlideinStart } from './glidein/start.ts';
 import { GlideinStop } from './glidein/stop.ts';
 import { History } from './history.ts';
 import { Log } from './log.ts';
+import { MapCommand } from './map.ts';
 import { Q } from './q.ts';
 import { SiteAdd } from './site/add.ts';
 import { SiteAudit } from './site/audit.ts';
@@ -29,6 +30,7 @@ import { SiteRm } from './site/rm.ts';
 import { SiteShow } from './site/show.ts';
 import { SiteTest } from './site/test.ts';
 import { Status } from './status.ts';
+import { Continue, Suspend, Vacate } from './steer.ts';
 import { Submit } from './submit.ts';
 import { Tail } from './tail.ts';
 import { Up } from './up.ts';
@@ -48,6 +50,10 @@ export const COMMANDS = {
   tail: Tail,
   log: Log,
   why: WhyCommand,
+  map: MapCommand,
+  vacate: Vacate,
+  suspend: Suspend,
+  continue: Continue,
   'dag:submit': DagSubmit,
   'dag:status': DagStatusCommand,
   'dag:halt': DagHalt,

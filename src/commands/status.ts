@@ -16,15 +16,20 @@ sites, as the broker matches jobs with them.`);
   static override examples = [
     '<%= config.bin %> status',
     '<%= config.bin %> status --sites',
+    `<%= config.bin %> status --pool --constraint 'State == "Claimed"' -af Name RemoteOwner JobId`,
     `<%= config.bin %> status --constraint 'FreeCpus > 8 && Cost == 0' -af Name FreeCpus`,
   ];
   static override flags = {
     json: Flags.boolean({ summary: 'A JSON object; of the sites, an array of ClassAds.' }),
     sites: Flags.boolean({ summary: 'A table of the sites: cores, jobs, measured waits and run times (min:s).' }),
+    pool: Flags.boolean({
+      summary: "The pool's slots, as condor_status shows them; with --constraint, -l, -af, --json.",
+    }),
+    compact: Flags.boolean({ summary: 'A line for each machine of the pool.' }),
     constraint: Flags.string({
       char: 'c',
       helpValue: '<expression>',
-      summary: 'Only sites for which this ClassAd expression is true.',
+      summary: 'Only sites (with --pool, slots) for which this ClassAd expression is true.',
     }),
     long: Flags.boolean({ char: 'l', summary: "The sites' whole ClassAds." }),
     af: Flags.string({
@@ -39,6 +44,7 @@ sites, as the broker matches jobs with them.`);
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Status);
+    if (flags.pool || flags.compact) return this.#pool(flags);
     let status: DaemonStatus | undefined;
     let sites: readonly SiteStatus[] = [];
     let ads: readonly AdText[] = [];
@@ -80,6 +86,25 @@ sites, as the broker matches jobs with them.`);
         : statusLines(status, sites, terminalWidth());
     process.stdout.write(`${lines.join('\n')}\n`);
   }
+
+  async #pool(flags: PoolFlags): Promise<void> {
+    const ads = await this.withGryphus(flags, (gryphus) => gryphus.slots(flags.constraint), false);
+    if (flags.long || flags.json || flags.af) return printAds(shown(ads), flags);
+    const width = terminalWidth();
+    const { machineLines, slotLines } = await import('./show/slots.ts');
+    const lines = flags.compact ? machineLines(ads, width) : slotLines(ads, Math.floor(Date.now() / 1000), width);
+    if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  }
+}
+
+interface PoolFlags {
+  readonly home?: string | undefined;
+  readonly constraint?: string | undefined;
+  readonly compact: boolean;
+  readonly long: boolean;
+  readonly json: boolean;
+  readonly af?: string[] | undefined;
+  readonly 'af-format': string;
 }
 
 async function* shown(ads: readonly AdText[]): AsyncGenerator<Shown> {

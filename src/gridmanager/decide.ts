@@ -1,3 +1,4 @@
+import { POOL_SITE } from '../config/sites.ts';
 import type { LifeEvent } from '../job/life.ts';
 import { USAGE_ATTRIBUTES } from '../job/log-usage.ts';
 import { quoted, readNumber, readString, truthOf } from '../job/values.ts';
@@ -78,7 +79,9 @@ function bySite(job: JobRecord, cause: SiteCause): Decision {
   const starts = readNumber(job.attrs, 'NumJobStarts') ?? 0;
   const words = readString(job.attrs, 'GryphusSiteWords') ?? '';
   const says = SITE_CAUSES[cause].says;
-  if (retries !== undefined && starts <= retries) {
+  // Whoever chose the pool chose that its jobs move: an eviction runs it again, as HTCondor's vanilla universe does.
+  const moves = job.site === POOL_SITE.name && (cause === 'preempted' || cause === 'node-fail');
+  if (moves || (retries !== undefined && starts <= retries)) {
     return { event: 'again', set: { GryphusSiteCause: null }, info: { reason: `${says} (${words})` } };
   }
   const reason = `${says}${words === '' || words === says ? '' : ` (${words})`}. ${SITE_CAUSES[cause].mend}`;

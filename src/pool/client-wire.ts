@@ -6,7 +6,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Capacity, Ending, FetchOutcome, FetchRequest, Outcome, Report } from '../site/contract.ts';
 import type { AttemptRequest } from './attempts.ts';
-import type { RunSpec } from './wire.ts';
+import type { RunSpec, Size } from './wire.ts';
 
 export type FromClient =
   /** `client`: a GridManager's identity, or a map's session. From now on its attempts' reports come here. */
@@ -27,8 +27,21 @@ export type FromClient =
   | { readonly t: 'forget'; readonly id: number; readonly keys: readonly AttemptKey[] }
   | { readonly t: 'capacity'; readonly id: number }
   /** A map's tasks. */
-  | { readonly t: 'base'; readonly base: string; readonly spec: RunSpec }
-  | { readonly t: 'tasks'; readonly requests: readonly AttemptRequest[] }
+  | {
+      readonly t: 'base';
+      readonly base: string;
+      readonly spec: RunSpec;
+      readonly ad: AttrTexts;
+      readonly size: Size;
+      readonly owner: string;
+      readonly lease: number;
+    }
+  | {
+      readonly t: 'tasks';
+      readonly base: string;
+      /** Each with the words that follow the base's own arguments. */
+      readonly tasks: readonly (readonly [AttemptKey, readonly string[]])[];
+    }
   /** The pool's slots, as ads. */
   | { readonly t: 'slots'; readonly id: number }
   /** What keeps an attempt waiting. */

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { asError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Report } from '../site/contract.ts';
-import { type Attempt, jobOf, reportOf } from './attempts.ts';
+import { type Attempt, type AttemptRequest, jobOf, reportOf } from './attempts.ts';
 import type { FromClient, ToClient } from './client-wire.ts';
 import type { Desk } from './desk.ts';
 import type { DeskWorkers } from './desk-workers.ts';
@@ -33,6 +33,7 @@ export class DeskClients {
   readonly #leaving = new Map<string, NodeJS.Timeout>();
   /** Reports that leave together. */
   readonly #reports = new Map<string, Report[]>();
+  readonly #bases = new Map<string, Extract<FromClient, { t: 'base' }>>();
   readonly #cancels = new Set<(attempt: Attempt) => void>();
 
   constructor({ desk, workers }: DeskClientsOptions) {
@@ -118,9 +119,18 @@ export class DeskClients {
       );
   }
 
+  #requests({ base: id, tasks }: Extract<FromClient, { t: 'tasks' }>): AttemptRequest[] {
+    const base = this.#bases.get(id);
+    if (!base) return [];
+    const { owner, ad, size, lease, spec } = base;
+    const common = { owner, ad, size, lease, prio: 0 };
+    return tasks.map(([key, args]) => ({ ...common, key, spec: { base: id, args: [...spec.args, ...args] } }));
+  }
+
   /** Nobody waits for a map's results any more. */
   #dropMap(client: string): void {
     this.#leaving.delete(client);
+    this.#bases.delete(client);
     const keys = this.#desk.all(client).map(({ key }) => key);
     this.#desk.cancel(keys, 'remove', 'nobody waits for it any more');
     this.#desk.forget(keys, () => undefined);
@@ -147,9 +157,10 @@ export class DeskClients {
       case 'fetch':
         return this.#fetch(channel, message);
       case 'base':
+        this.#bases.set(message.base, message);
         return desk.base(message.base, message.spec);
       case 'tasks':
-        return desk.offer(client ?? '', message.requests);
+        return desk.offer(client ?? '', this.#requests(message));
       case 'capacity':
         return channel.send({ t: 'capacity', id: message.id, capacity: desk.collector.capacity() });
       case 'slots':

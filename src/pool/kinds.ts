@@ -1,3 +1,4 @@
+import type { AttrTexts } from '../job/attrs.ts';
 import { adFrom } from './ads.ts';
 import type { Attempt, AttemptRequest, JobKind } from './attempts.ts';
 import type { Wanted } from './negotiator.ts';
@@ -10,7 +11,18 @@ export class Kinds {
   #version = 0;
   #count = 0;
 
+  /** By the ad itself, where many requests share one. */
+  readonly #byAd = new WeakMap<AttrTexts, { readonly version: number; readonly kind: JobKind }>();
+
   of(request: AttemptRequest): JobKind {
+    const shared = this.#byAd.get(request.ad);
+    if (shared?.version === this.significance.version && !this.significance.dynamic) return shared.kind;
+    const kind = this.#find(request);
+    this.#byAd.set(request.ad, { version: this.significance.version, kind });
+    return kind;
+  }
+
+  #find(request: AttemptRequest): JobKind {
     const all = folded(request.ad);
     this.significance.learn('job', request.ad, all);
     if (this.significance.version !== this.#version) this.#regroup();
@@ -72,7 +84,7 @@ export class Kinds {
     for (const [signature, kind] of this.#kinds) {
       const first = kind.queue[0];
       if (!first) {
-        if (this.#kinds.size > 1000) this.#kinds.delete(signature);
+        if (this.#kinds.size > 1000) this.#drop(signature, kind);
         continue;
       }
       all.push({
@@ -87,6 +99,11 @@ export class Kinds {
       });
     }
     return all;
+  }
+
+  #drop(signature: string, kind: JobKind): void {
+    this.#kinds.delete(signature);
+    this.#byAd.delete(kind.texts);
   }
 
   /** One of the kind took so many seconds: the mean follows what its jobs take of late. */

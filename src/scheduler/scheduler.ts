@@ -179,7 +179,10 @@ export class Scheduler {
     if (entries.some(({ event }) => changesStaff(event))) {
       await this.#staff();
       await this.#place();
-    } else if (entries.some(({ event }) => event.type === 'notice' && event.about === 'site-up')) await this.#place();
+    } else if (entries.some(({ event }) => event.type === 'notice' && event.about === 'site-up')) {
+      await this.#place();
+      if (await this.#poolAsked()) this.#options.pool.want();
+    }
   }
 
   async #periodic(): Promise<void> {

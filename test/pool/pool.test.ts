@@ -131,4 +131,56 @@ describe('the pool of a whole agent', () => {
     expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([3, 3, 3]);
     await until('the worker to forget', () => attempts().length === 0 || undefined);
   }, 90_000);
+
+  it('maps a command over inputs, each once, while the desk and the worker are killed', async () => {
+    const ledger = join(agent.work, 'ledger-map');
+    const inputs = Array.from({ length: 60 }, (_, i) => `${i} o'clock $(x)`);
+    const map = agent.start(['map', `echo {} | tee -a ${ledger}; sleep 0.2`, ':::', ...inputs]);
+    let said = '';
+    map.stdout?.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const ended = new Promise<number | null>((resolve) => map.once('close', resolve));
+    await until('some tasks to run', () => lines(ledger).length > 5 || undefined, 60_000);
+    killMatching('pool/desk-main.js', agent);
+    await until('more tasks to run', () => lines(ledger).length > 20 || undefined, 60_000);
+    killMatching('worker.mjs', agent);
+    expect(await ended).toBe(0);
+    expect(said.trim().split('\n').sort()).toEqual([...inputs].sort());
+    expect(lines(ledger)).toEqual([...inputs].sort());
+    await until('the worker to forget', () => attempts().length === 0 || undefined);
+  }, 120_000);
+
+  it('says how many tasks failed, and tries them again', async () => {
+    const count = join(agent.work, 'tries');
+    const { code, stdout } = await agent.run(['map', '--retries', '1', `echo {} >> ${count}; test {} != bad`], {
+      input: 'good\nbad\nworse\n',
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(lines(count)).toEqual(['bad', 'bad', 'good', 'worse']);
+  }, 60_000);
+
+  it('shows slots, vacates and suspends', async () => {
+    const { cluster, ledger } = await submit('600', 1);
+    await running({ cluster, ledger }, 1);
+    const claimed = ['status', '--pool', '--constraint', 'State == "Claimed"', '-af', 'JobId', 'Activity'];
+    await until('a claim', async () => (await agent.ok(...claimed)) === `${cluster}.0 Busy\n` || undefined);
+    expect(await agent.ok('suspend', `${cluster}.0`)).toBe(`Job ${cluster}.0 suspended\n`);
+    await until('it to be suspended', async () => (await agent.ok(...claimed)).includes('Suspended') || undefined);
+    await agent.ok('continue', `${cluster}.0`);
+    await until('it to run on', async () => (await agent.ok(...claimed)).includes('Busy') || undefined);
+    await agent.ok('vacate', `${cluster}.0`);
+    await until('it to run again', () => lines(ledger).length === 2 || undefined);
+    await agent.ok('rm', String(cluster));
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    expect((await agent.ok('status', '--compact')).split('\n')[0]).toContain('FreCpu');
+  }, 90_000);
+
+  it('says why a job waits', async () => {
+    const cluster = await agent.submit('executable = job.sh\nrequest_cpus = 64\nqueue\n');
+    const why = await until('an answer', async () => {
+      const { stdout } = await agent.run(['why', String(cluster)]);
+      return stdout.includes('1 worker') ? stdout : undefined;
+    });
+    expect(why).toContain('1 worker: too small: the job asks for 64 cores of 3.');
+    await agent.ok('rm', String(cluster));
+  }, 60_000);
 });
