@@ -17,6 +17,8 @@ export interface Flooding<J> {
   readonly bids: readonly { readonly job: J; readonly site: string }[];
   /** Jobs that every site that suits them has refused. */
   readonly hopeless: readonly J[];
+  /** Jobs without a bid that none of these sites suits. */
+  readonly unsuited: readonly J[];
 }
 
 /**
@@ -40,6 +42,7 @@ export function flood<J>(
   const given = new Map<string, number>();
   const bids: { job: J; site: string }[] = [];
   const hopeless: J[] = [];
+  const unsuited: J[] = [];
   for (const kind of groupByKind(jobs, of, [...new Set([...left, ...ALSO])].sort())) {
     const cpus = cpusOf(kind.ad);
     const suitors = suitorsOf(kind.ad, sites, matchmaker)
@@ -47,7 +50,7 @@ export function flood<J>(
       .sort(better);
     for (const { job, at, refusedBy } of kind.members) {
       const open = suitors.filter(({ site }) => !refusedBy.includes(site.name));
-      if (open.length === 0 && suitors.length > 0 && at.length === 0) hopeless.push(job);
+      if (open.length === 0 && at.length === 0) (suitors.length > 0 ? hopeless : unsuited).push(job);
       const free = open.filter(
         ({ site }) => !at.includes(site.name) && floodRoomFor(site.load) > (given.get(site.name) ?? 0),
       );
@@ -57,5 +60,5 @@ export function flood<J>(
       }
     }
   }
-  return { bids, hopeless };
+  return { bids, hopeless, unsuited };
 }

@@ -135,7 +135,7 @@ export class Broker implements Listener {
     const { queue, floodSites } = this.#options;
     const most = floodSites();
     const bidding = await floodJobs(flooded, { queue, sites, records, most, now, lease });
-    const others = flooded.length === 0 ? jobs : jobs.filter((job) => !isFlooded(job));
+    const others = flooded.length === 0 ? jobs : [...jobs.filter((job) => !isFlooded(job)), ...bidding.left];
     const { choices } = choose(others, ({ attrs }) => adOf(attrs), sites, now);
     const changes = choices.flatMap(({ job, site, because }): Change[] => {
       const record = records.get(site);
@@ -153,10 +153,10 @@ export class Broker implements Listener {
         },
       ];
     });
-    if (changes.length === 0) return bidding;
+    if (changes.length === 0) return bidding.done;
     await queue.transitionMany(changes, lease);
     this.#options.log('sites chosen', { jobs: changes.length });
-    return changes.length + bidding;
+    return changes.length + bidding.done;
   }
 
   /** Jobs that the broker placed and that have not started. */

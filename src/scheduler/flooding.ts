@@ -26,17 +26,30 @@ export function isFlooded({ attrs }: Pick<JobRecord, 'attrs'>): boolean {
   return readBoolean(attrs, 'WantFlood') === true;
 }
 
-/** Opens bids for idle jobs without a site, and holds those that no site will have; how many jobs it did something for. */
-export async function floodJobs(jobs: readonly JobRecord[], options: FloodOptions): Promise<number> {
-  const { queue, sites, records, most, now, lease } = options;
-  if (jobs.length === 0) return 0;
+/** The grid's GRAM and the pool cannot let a job wait for leave to start. */
+function takesBids(record: SiteRecord | undefined): boolean {
+  return record !== undefined && record.target.kind !== 'gram' && record.batch !== 'pool';
+}
+
+export interface Flooded {
+  /** Jobs for which something was done. */
+  readonly done: number;
+  /** Jobs that suit no site that takes bids: the broker may choose another for them. */
+  readonly left: readonly JobRecord[];
+}
+
+/** Opens bids for idle jobs without a site, and holds those that no site will have. */
+export async function floodJobs(jobs: readonly JobRecord[], options: FloodOptions): Promise<Flooded> {
+  const { queue, records, most, now, lease } = options;
+  if (jobs.length === 0) return { done: 0, left: [] };
+  const sites = options.sites.filter(({ name }) => takesBids(records.get(name)));
   const known = await queue.bids.of(jobs.map(({ id }) => id));
   const all = jobs.map((job, i) => ({
     job,
     at: known[i]?.open.map(({ site }) => site) ?? [],
     refusedBy: known[i]?.refused.map(({ site }) => site) ?? [],
   }));
-  const { bids, hopeless } = flood(all, ({ attrs }) => adOf(attrs), sites, most, now);
+  const { bids, hopeless, unsuited } = flood(all, ({ attrs }) => adOf(attrs), sites, most, now);
   const steps = bids.flatMap(({ job, site }): BidStep[] => {
     const record = records.get(site);
     return record ? [{ id: job.id, event: 'opened', manager: managerOf(job, record), site }] : [];
@@ -56,5 +69,6 @@ export async function floodJobs(jobs: readonly JobRecord[], options: FloodOption
     })),
     lease,
   );
-  return new Set([...steps.map(({ id }) => formatJobId(id)), ...hopeless.map(({ id }) => formatJobId(id))]).size;
+  const done = new Set([...steps, ...hopeless].map(({ id }) => formatJobId(id)));
+  return { done: done.size, left: unsuited };
 }

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { type Flooded, flood } from '../../src/broker/flood.ts';
+import type { Load } from '../../src/broker/load.ts';
+import { NOTHING_MEASURED, observe } from '../../src/broker/measures.ts';
+import { SampleTaker } from '../../src/broker/samples.ts';
+import type { Candidate } from '../../src/broker/sites.ts';
+import { parseOldAd } from '../../src/classad/api.ts';
+import type { BidStepped } from '../../src/job/events.ts';
+
+const NOW = 1_800_000_000;
+const LOAD: Load = {
+  totalCpus: 8,
+  freeCpus: 8,
+  here: 0,
+  queued: 0,
+  running: 0,
+  maxJobs: 100,
+  meanWait: undefined,
+  meanRun: undefined,
+  failures: 0,
+};
+
+function site(name: string, load: Partial<Load> = {}, cost = 0): Candidate {
+  return { name, cost, load: { ...LOAD, ...load }, ad: parseOldAd(`Name = "${name}"\nRequirements = true`) };
+}
+
+const job = (at: string[] = [], refusedBy: string[] = [], text = ''): Flooded<string> => ({
+  job: `RequestCpus = 1\nRank = 0.0\nRequirements = true\n${text}`,
+  at,
+  refusedBy,
+});
+const flooded = (jobs: readonly Flooded<string>[], sites: readonly Candidate[], most = 3) =>
+  flood(jobs, (text) => parseOldAd(text), sites, most, NOW);
+const sitesOf = (...words: Parameters<typeof flooded>) => flooded(...words).bids.map((bid) => bid.site);
+
+describe('where a flooded job gets bids', () => {
+  const full = { freeCpus: 0, running: 8 };
+
+  it('at the best sites, full ones too, and no more than it may have', () => {
+    const sites = [site('dear', {}, 9), site('full', full), site('cheap'), site('fuller', { ...full, queued: 50 })];
+    expect(sitesOf([job()], sites)).toEqual(['cheap', 'dear', 'full']);
+    expect(sitesOf([job()], sites, 2)).toEqual(['cheap', 'dear']);
+    expect(sitesOf([job(['cheap', 'dear'])], sites)).toEqual(['full']);
+    expect(sitesOf([job(['cheap', 'dear', 'full'])], sites)).toEqual([]);
+    expect(sitesOf([job([], [], 'Requirements = TARGET.Name != "cheap"')], sites, 1)).toEqual(['dear']);
+  });
+
+  it('not where the limit of our jobs is reached, by bids that are opened with it neither', () => {
+    const sites = [site('small', { maxJobs: 3, queued: 1 }), site('at its limit', { maxJobs: 4, running: 4 })];
+    expect(sitesOf([job(), job(), job()], sites)).toEqual(['small', 'small']);
+    expect(sitesOf([job()], [site('failing', { failures: 3, queued: 1 }), site('tried', { failures: 3 })])).toEqual([
+      'tried',
+    ]);
+  });
+
+  it('not where it was refused; what all refuse is hopeless, what none suits is left to others', () => {
+    const sites = [site('a'), site('b')];
+    expect(sitesOf([job([], ['a'])], sites)).toEqual(['b']);
+    expect(flooded([job([], ['a', 'b'])], sites)).toMatchObject({ bids: [], hopeless: [job().job], unsuited: [] });
+    expect(flooded([job(['b'], ['a'])], sites)).toMatchObject({ bids: [], hopeless: [], unsuited: [] });
+    const choosy = job([], [], 'Requirements = TARGET.Name == "c"');
+    expect(flooded([choosy], sites)).toMatchObject({ bids: [], hopeless: [], unsuited: [choosy.job] });
+  });
+});
+
+describe('what bids say of their sites', () => {
+  const step = (event: BidStepped['event'], to: BidStepped['to'], at: number): BidStepped => {
+    return { v: 1, at: at * 1000, type: 'bid', job: '1.0', attempt: 2, manager: 'm', site: 's', event, to };
+  };
+
+  it('the time from promise to grant is a wait, a refusal is a failure, a withdrawal is nothing', () => {
+    const taker = new SampleTaker();
+    expect(taker.takeBid(step('committed', 'waiting', 100))).toEqual([]);
+    expect(taker.takeBid(step('granted', 'gone', 160))).toEqual([{ is: 'wait', seconds: 60 }]);
+    expect(taker.takeBid(step('committed', 'waiting', 200))).toEqual([]);
+    expect(taker.takeBid(step('withdraw', 'withdrawing', 260))).toEqual([]);
+    expect(taker.takeBid(step('granted', 'gone', 300))).toEqual([]);
+    const [failure] = taker.takeBid(step('refused', 'withdrawing', 400));
+    expect(failure).toEqual({ is: 'failure', at: 400 });
+    expect(failure && observe(NOTHING_MEASURED, failure).failures).toEqual([400]);
+  });
+});
