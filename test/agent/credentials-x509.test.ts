@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  appendFileSync,
   copyFileSync,
   chmodSync,
   existsSync,
@@ -10,7 +11,8 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createHttpServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { proxyInfo } from '../../src/credentials/proxy-info.ts';
@@ -194,11 +196,40 @@ max_materialize = 1
 queue 3
 `,
     );
-    await agent.ok('wait', '--timeout', '90', String(cluster));
+    await agent.ok('wait', '--timeout', '240', String(cluster));
     const who = [0, 1, 2].map((proc) => /CN ?= ?(J\w+)/.exec(agent.read(`who.${proc}`))?.[1]);
     expect(who).toEqual(['Jane', 'Joe', 'Jane']);
     expect((await agent.ads(cluster)).map((ad) => ad['x509userproxysubject'])).toEqual(people.map(({ dn }) => dn));
-  }, 120_000);
+  }, 300_000);
+
+  it('wait where it ends while an input is on its way, and run once with a fresh one', async () => {
+    const waiting: ServerResponse[] = [];
+    let open = false;
+    const server = createHttpServer((_, response) => (open ? response.end('input') : waiting.push(response)));
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    road.is = 'away';
+    agent.file('waits.sh', '#!/bin/sh\necho "$1" >>"$2/ledger"\n', 0o755);
+    appendFileSync(join(agent.work, 'ledger'), '');
+    await makeOurs('--hours', '1');
+    const cluster = await agent.submit(
+      `${description('waits').replace('queue\n', '')}transfer_input_files = http://127.0.0.1:${port}/input\nqueue\n`,
+    );
+    await until('the input to be asked for', () => waiting.length > 0 || undefined);
+    await makeOurs('--hours', '0.003');
+    await until('the hold', async () => (await one(cluster))['JobStatus'] === 5 || undefined, 60_000);
+    open = true;
+    for (const response of waiting) response.end('input');
+    expect(await one(cluster)).toMatchObject({ HoldReasonCode: 4, HoldReasonSubCode: 1 });
+    const before = agent.read('ledger');
+    road.is = 'open';
+    await makeOurs('--hours', '1');
+    await agent.ok('wait', '--timeout', '240', String(cluster));
+    server.closeAllConnections();
+    server.close();
+    expect(agent.read('ledger')).toBe(`${before}waits\n`);
+    expect(await one(cluster)).toMatchObject({ ExitCode: 0, NumJobStarts: 1, NumHolds: 1 });
+  }, 300_000);
 
   it('leave no secret anywhere but in its own file', () => {
     const secrets = {
