@@ -290,12 +290,12 @@ export class Gryphus {
 
   async audit(site: string): Promise<readonly AuditEntry[]> {
     const { auditSite } = await import('./audit.ts');
-    return auditSite(this.#queue, this.#paths, await loadSite(this.#paths, site));
+    return auditSite(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner);
   }
 
   async settle(site: string, key: string, how: 'adopt' | 'clean'): Promise<void> {
     const { settleOrphan } = await import('./audit.ts');
-    await settleOrphan(this.#queue, this.#paths, await loadSite(this.#paths, site), key, how);
+    await settleOrphan(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner, key, how);
   }
 
   status(): Promise<DaemonStatus> {

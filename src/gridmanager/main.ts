@@ -63,6 +63,7 @@ async function main(identity: string): Promise<void> {
         ? openPoolSite({ name: record.name, socket: poolPlaces(paths).clientSocket, client: identity })
         : openSite(record, {
             agent: queue.agent,
+            identity,
             prompt: desk.promptFor(record.name),
             paths,
             manager: identity,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { identityFilesOf } from '../config/credential-needs.ts';
 import { loadCredentials } from '../config/credentials.ts';
 import type { Paths } from '../config/paths.ts';
@@ -10,6 +11,8 @@ import { openTransport } from '../transport/open-transport.ts';
 import type { Prompt } from '../transport/prompt.ts';
 
 export interface OpenSiteOptions {
+  /** Whose GridManager it is: each credential has a directory of its own; without it, that of no credential. */
+  readonly identity?: string;
   /** The agent's id: whose directory it is at the site. */
   readonly agent: string;
   readonly prompt: Prompt;
@@ -49,10 +52,20 @@ export function siteCares(
   };
 }
 
+/**
+ * Where the agent's directory is there. Two sites of one home (a front machine and its cluster) must not take each other's
+ * events, nor may the GridManagers of two credentials at one site.
+ */
+function scratchOf(record: SiteRecord, identity: string | undefined): string {
+  const site = `${(record.scratch ?? '~/.gryphus').replace(/\/+$/, '')}/${record.name}`;
+  if (identity === undefined || !identity.includes('+')) return site;
+  return `${site}/+${createHash('sha256').update(identity).digest('hex').slice(0, 12)}`;
+}
+
 /** The configured site as the life of a job knows it; closing it closes its connection. */
 export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<JobManagerSite> {
   if (record.target.kind === 'gram') return await openGram(record, record.target, options);
-  const { agent, prompt, paths, cares, onOpen } = options;
+  const { agent, identity, prompt, paths, cares, onOpen } = options;
   const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({
     name: record.name,
@@ -62,8 +75,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
     options: {
       ...(record.queue === undefined ? {} : { queue: record.queue }),
       ...(record.prelude === undefined ? {} : { prelude: record.prelude }),
-      // Two sites of one home (a front machine and its cluster) must not take each other's events.
-      scratch: `${(record.scratch ?? '~/.gryphus').replace(/\/+$/, '')}/${record.name}`,
+      scratch: scratchOf(record, identity),
       // As HTCondor, which asks a job of the scheduler universe to end and leaves it its time: a DAG has a final node.
       ...(record === SCHEDULER_SITE ? { killAfter: Number.POSITIVE_INFINITY, giveUp: 1000 } : {}),
       // Plain processes are no batch system that could be asked too often.

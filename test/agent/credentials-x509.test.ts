@@ -103,7 +103,8 @@ const subjects = (words: string) =>
     /^Subject: .*(?:\r\n[ \t].*)*/m.exec(mail.raw)?.[0].replaceAll('\r\n', '').includes(words),
   );
 const proxyThere = () => {
-  const root = join(agent.dir, 'home/.gryphus/grid');
+  const site = join(agent.dir, 'home/.gryphus/grid');
+  const root = join(site, readdirSync(site).find((name) => name.startsWith('+')) ?? '');
   const [id = ''] = readdirSync(root);
   const [name = ''] = readdirSync(join(root, id, 'proxies'));
   return join(root, id, 'proxies', name, 'x509up');
