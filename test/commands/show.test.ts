@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { errorText } from '../../src/commands/show/error.ts';
 import { LogProgress } from '../../src/commands/show/log-progress.ts';
+import { batchLines } from '../../src/commands/show/q-batch.ts';
 import { siteLines, siteNotes, stepText } from '../../src/commands/show/sites.ts';
 import { statusLines } from '../../src/commands/show/status.ts';
 import { systemdUnit } from '../../src/commands/show/systemd.ts';
@@ -63,7 +64,7 @@ it('a table keeps to the terminal and to its columns, also with wide letters', (
       undefined,
     ),
   ).toEqual(['A      N', '日本   1', 'x     22']);
-  expect(tableLines(['A', 'B'], [['12345', '12345']], 8)).toEqual(['A      B', '12345  1']);
+  expect(tableLines(['A', 'B'], [['12345', '12345']], 8)).toEqual(['A     B', '12345 12']);
 });
 
 it('status says what runs', () => {
@@ -124,4 +125,35 @@ it('a log is done when every job that it speaks of has ended, and a job may begi
   expect([progress.allDone, progress.ended]).toEqual([true, 1]);
   progress.take({ ...job, type: 'submit', host: 'h' });
   expect([progress.allDone, progress.ended]).toEqual([false, 0]);
+});
+
+describe('a table in 80 columns', () => {
+  const heads = ['ID', 'NAME', ' DONE', ' TOTAL', 'STATE'];
+  const rows = [
+    ['1', 'x'.repeat(90), '1', '2', 'running'],
+    ['12', 'short', '10', '20', 'held'],
+  ];
+
+  it('keeps its numbers, and cuts the name', () => {
+    const lines = tableLines(heads, rows, 40, 1);
+    expect(lines.map((line) => line.length <= 40)).toEqual([true, true, true]);
+    expect(lines[0]).toMatch(/^ID NAME +DONE +TOTAL STATE$/);
+    expect(lines[1]).toMatch(/^1 {2}x+… +1 +2 running$/);
+    expect(tableLines(heads, rows.slice(1), 40, 1)[1]).toBe('12  short     10      20  held');
+  });
+
+  it('cuts nothing where there is no terminal', () => {
+    expect(tableLines(heads, rows, undefined, 1)[1]).toContain('x'.repeat(90));
+  });
+
+  it('is what q shows of a batch with a long name', () => {
+    const id = { cluster: 14, proc: 0 };
+    const counts = { present: 3, completed: 0, running: 1, idle: 1, held: 1 };
+    const batch = { owner: 'me', name: 'ü'.repeat(100), submitted: 0, sizes: new Map([[14, 3]]), ...counts };
+    const lines = batchLines([{ ...batch, first: id, last: { cluster: 15, proc: 2 } }], 80);
+    expect(lines.every((line) => line.length <= 80)).toBe(true);
+    expect(lines[0]).toMatch(/TOTAL JOB_IDS$/);
+    expect(lines[1]).toMatch(/ü… {2}\S+ \S+ +_ +1 +1 +1 +3 14\.0 \.\.\. 15\.2$/);
+    expect(batchLines([{ ...batch, first: id, last: id }], undefined)[1]).toContain('ü'.repeat(100));
+  });
 });

@@ -1,6 +1,6 @@
 import { printable, whereOf } from '../../dag/problem.ts';
 import type { DagStatus } from '../../index.ts';
-import { longDate } from './dates.ts';
+import { longDate, shortDate } from './dates.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
 
@@ -38,11 +38,11 @@ export function dagTable(dags: readonly DagStatus[], width: Width): string[] {
   const rows = dags.map((dag) => [
     String(dag.cluster),
     dag.batchName,
-    longDate(dag.submitted * 1000),
+    shortDate(dag.submitted),
     ...countsOf(dag),
     stateOf(dag),
   ]);
-  return tableLines(heads, rows, width);
+  return tableLines(heads, rows, width, heads.indexOf('BATCH_NAME'));
 }
 
 function countsOf({ progress: p }: DagStatus): string[] {

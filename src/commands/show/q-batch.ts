@@ -1,6 +1,7 @@
 import type { ClusterView, JobView } from '../../index.ts';
 import { numberOf, stringOf } from './ad.ts';
 import { shortDate } from './dates.ts';
+import { shortened } from './table.ts';
 import { columns, cut, padEnd, visible, type Width } from './width.ts';
 
 /** One line of the batched view: the jobs of a batch name, a DAG or a cluster. */
@@ -107,7 +108,10 @@ function order(a: Id, b: Id): number {
 export function batchLines(rows: readonly Batch[], width: Width): string[] {
   const hold = rows.length === 0 || rows.some((row) => row.held > 0);
   const ownerWidth = Math.max(5, ...rows.map((row) => columns(visible(row.owner))));
-  const nameWidth = rows.length === 0 ? 12 : Math.max(10, ...rows.map((row) => columns(visible(row.name))));
+  const longest = rows.length === 0 ? 12 : Math.max(10, ...rows.map((row) => columns(visible(row.name))));
+  // The counts are worth more than the end of a name.
+  const others = ownerWidth + 15 + 7 * (hold ? 5 : 4) + Math.max(7, ...rows.map((row) => range(row).length));
+  const nameWidth = width === undefined ? longest : Math.max(10, Math.min(longest, width - others));
   const head = `${'OWNER'.padEnd(ownerWidth)} ${'BATCH_NAME'.padEnd(nameWidth)}    SUBMITTED   DONE   RUN    IDLE${hold ? '   HOLD' : ''}  TOTAL JOB_IDS`;
   return [
     cut(head, width),
@@ -115,7 +119,7 @@ export function batchLines(rows: readonly Batch[], width: Width): string[] {
       const total = [...row.sizes.values()].reduce((sum, size) => sum + size, 0);
       const counts = [total - row.present + row.completed, row.running, row.idle, ...(hold ? [row.held] : []), total];
       const cells = counts.map((n) => (n > 0 ? String(n) : '_').padStart(7)).join('');
-      const names = `${padEnd(visible(row.owner), ownerWidth)} ${padEnd(visible(row.name), nameWidth)}`;
+      const names = `${padEnd(visible(row.owner), ownerWidth)} ${padEnd(shortened(visible(row.name), nameWidth), nameWidth)}`;
       return cut(`${names}  ${shortDate(row.submitted)}${cells} ${range(row)}`, width);
     }),
   ];
