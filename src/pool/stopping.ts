@@ -11,7 +11,8 @@ export async function killAll(keys: ReadonlySet<string>): Promise<void> {
   }
 }
 
-const SWEEP_MS = 200;
+/** A look at all processes costs milliseconds: short runs share one, milliseconds. */
+const SWEEP_MS = 1000;
 
 /** Looks, soon after short runs ended, for what forked away from them, for many at once. */
 export class Sweeper {

@@ -183,4 +183,17 @@ describe('the pool of a whole agent', () => {
     expect(why).toContain('1 worker: too small: the job asks for 64 cores of 3.');
     await agent.ok('rm', String(cluster));
   }, 60_000);
+
+  it('kills what forked away from its job', async () => {
+    agent.file(
+      'fork.sh',
+      `#!/bin/sh\nsetsid sh -c 'echo $$ > "$1"; sleep 600' sh "$1/long" &\nwhile ! [ -s "$1/long" ]; do sleep 0.05; done\n`,
+      0o755,
+    );
+    const cluster = await agent.submit(`executable = fork.sh\narguments = ${agent.work}\nqueue\n`);
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    const pid = Number(agent.read('long'));
+    expect(pid).toBeGreaterThan(1);
+    await until('the fork to be gone', () => !existsSync(`/proc/${pid}/cmdline`) || undefined);
+  }, 90_000);
 });

@@ -1,0 +1,188 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AttemptRequest } from '../../src/pool/attempts.ts';
+import { Desk } from '../../src/pool/desk.ts';
+import { compacted, type DeskEntry, recover } from '../../src/pool/desk-journal.ts';
+import type { AttemptKey } from '../../src/job/ids.ts';
+import type { FromDesk, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
+
+const SIZE = { cpus: 2, memoryMb: 1000, diskKb: 1e6, gpus: 0 };
+const AD = { Requirements: 'START && TARGET.RequestCpus <= MY.Cpus', START: 'true', Rank: '0' };
+
+function request(i: number): AttemptRequest {
+  return {
+    key: `a.1.${i}.1`,
+    owner: 'me',
+    ad: { Requirements: 'true', Rank: '0', RequestCpus: '1', Owner: '"me"' },
+    size: { cpus: 1, memoryMb: 100, diskKb: 0, gpus: 0 },
+    prio: 0,
+    lease: 2400,
+    spec: {
+      executable: { kind: 'there', path: '/bin/true' },
+      args: [],
+      env: {},
+      stdin: undefined,
+      inputs: [],
+      joinStderr: false,
+    },
+  };
+}
+
+/** A worker that keeps its promises on a disk that survives it; every start is counted. */
+class SimulatedWorker {
+  readonly name: string;
+  readonly disk = new Map<AttemptKey, HeldAttempt>();
+  connected = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** A desk with its journal, and the wires between: what is on a wire is lost when either end dies. */
+class World {
+  readonly workers = ['w0', 'w1'].map((name) => new SimulatedWorker(name));
+  readonly starts = new Map<AttemptKey, number>();
+  readonly results = new Map<AttemptKey, number>();
+  journal: DeskEntry[] = [];
+  toWorker: [string, FromDesk][] = [];
+  toDesk: [string, FromWorker][] = [];
+  desk = this.open();
+
+  open(): Desk {
+    const waiting: (() => void)[] = [];
+    return new Desk(
+      {
+        journal: {
+          add: (entry) => void this.journal.push(entry),
+          whenSaved: (call) => {
+            waiting.push(call);
+            for (const one of waiting.splice(0)) one();
+          },
+        },
+        toWorker: (worker, message) => void this.toWorker.push([worker, message]),
+        toClient: (_client, report) => {
+          if (report.is === 'ended') this.results.set(report.key, (this.results.get(report.key) ?? 0) + 1);
+        },
+        now: () => 1000,
+        log: () => undefined,
+      },
+      recover(this.journal),
+    );
+  }
+
+  /** The desk is killed, and another reads its journal; every connection is cut. */
+  killDesk(): void {
+    this.toWorker = [];
+    this.toDesk = [];
+    for (const worker of this.workers) worker.connected = false;
+    this.journal = [...compacted(recover(this.journal))];
+    this.desk = this.open();
+  }
+
+  cut(worker: SimulatedWorker): void {
+    if (!worker.connected) return;
+    worker.connected = false;
+    this.toWorker = this.toWorker.filter(([name]) => name !== worker.name);
+    this.toDesk = this.toDesk.filter(([name]) => name !== worker.name);
+    this.desk.leave(worker.name);
+  }
+
+  join(worker: SimulatedWorker): void {
+    if (worker.connected) return;
+    worker.connected = true;
+    const { name } = worker;
+    const about = { instance: name, token: 't', site: 's', boot: 'b', size: SIZE };
+    this.desk.join(this.desk.collector.make(about, AD, name, name), [...worker.disk.values()]);
+  }
+
+  /** The oldest message of a wire arrives. */
+  deliver(): boolean {
+    const down = this.toWorker.shift();
+    const worker = this.workers.find(({ name }) => name === down?.[0]);
+    if (down && worker?.connected) this.hear(worker, down[1]);
+    const up = this.toDesk.shift();
+    if (up) this.desk.hear(up[0], up[1], Buffer.alloc(0));
+    return down !== undefined || up !== undefined;
+  }
+
+  hear(worker: SimulatedWorker, message: FromDesk): void {
+    if (message.t === 'forget') for (const key of message.keys) worker.disk.delete(key);
+    if (message.t !== 'start' || worker.disk.has(message.key)) return;
+    this.starts.set(message.key, (this.starts.get(message.key) ?? 0) + 1);
+    worker.disk.set(message.key, { key: message.key, is: 'running', startedAt: 1 });
+    this.toDesk.push([worker.name, { t: 'started', key: message.key, at: 1 }]);
+  }
+
+  /** What runs longest at a worker ends. */
+  end(worker: SimulatedWorker): void {
+    const running = [...worker.disk.values()].find(({ is }) => is === 'running');
+    if (!running) return;
+    const ending = { how: { kind: 'exited', code: 0 }, startedAt: 1, endedAt: 2 } as const;
+    worker.disk.set(running.key, { ...running, is: 'ended', ending });
+    if (worker.connected) this.toDesk.push([worker.name, { t: 'ended', key: running.key, ending }]);
+  }
+}
+
+const turn = () => new Promise<void>((resume) => setImmediate(resume));
+
+const STEPS = ['deliver', 'end0', 'end1', 'cut0', 'cut1', 'join0', 'join1', 'kill-desk', 'turn'] as const;
+
+describe('the desk', () => {
+  it('has each attempt started once, whoever dies and whatever is lost on the way', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...STEPS), { maxLength: 80, size: 'max' }), async (steps) => {
+        const world = new World();
+        const keys = Array.from({ length: 6 }, (_, i) => request(i).key);
+        world.desk.prepare(
+          'me',
+          keys.map((_, i) => request(i)),
+        );
+        world.desk.commit(keys, () => undefined);
+        const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
+        const acts: Record<(typeof STEPS)[number], () => unknown> = {
+          deliver: () => world.deliver(),
+          end0: () => world.end(one),
+          end1: () => world.end(two),
+          cut0: () => world.cut(one),
+          cut1: () => world.cut(two),
+          join0: () => world.join(one),
+          join1: () => world.join(two),
+          'kill-desk': () => world.killDesk(),
+          turn,
+        };
+        for (const step of steps) {
+          acts[step]();
+          await turn();
+        }
+        // In the end everybody is well.
+        for (let round = 0; round < 40; round++) {
+          for (const worker of world.workers) world.join(worker);
+          await turn();
+          while (world.deliver()) await turn();
+          for (const worker of world.workers) world.end(worker);
+        }
+        expect(Object.fromEntries(world.starts)).toEqual(Object.fromEntries(keys.map((key) => [key, 1])));
+        expect([...world.results.keys()].sort()).toEqual([...keys].sort());
+        for (const key of keys) expect(world.desk.get(key)?.phase).toBe('ended');
+        await new Promise<void>((resume) => world.desk.forget(keys, resume));
+        while (world.deliver()) await turn();
+        expect(world.workers.flatMap(({ disk }) => [...disk.keys()])).toEqual([]);
+        expect(recover(world.journal).attempts.size).toBe(0);
+      }),
+      { numRuns: 60 },
+    );
+  }, 60_000);
+
+  it('withdraws what waits, and does not start it afterwards', async () => {
+    const world = new World();
+    world.desk.prepare('me', [request(0)]);
+    world.desk.commit(['a.1.0.1'], () => undefined);
+    world.desk.cancel(['a.1.0.1'], 'remove', 'no');
+    world.killDesk();
+    for (const worker of world.workers) world.join(worker);
+    await turn();
+    expect(world.deliver()).toBe(false);
+    expect(world.desk.get('a.1.0.1')?.phase).toBe('withdrawn');
+  });
+});
