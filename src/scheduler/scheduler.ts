@@ -13,7 +13,8 @@ import type { Listener } from './listener.ts';
 import type { SiteChooser } from '../enqueue/site-choice.ts';
 import { materializeAll } from './materialize.ts';
 import type { PoolKeeper } from './pool-keeper.ts';
-import { hasPeriodicPolicy, periodicChange } from './periodic.ts';
+import { periodicChange } from './periodic.ts';
+import { Policies } from './policies.ts';
 import type { TheOne } from './the-one.ts';
 
 export interface SchedulerOptions {
@@ -52,6 +53,7 @@ export class Scheduler {
   readonly #stop = new AbortController();
   readonly #ended: Ended;
   #lease: Lease | undefined;
+  readonly #policies: Policies;
   #busyAt = performance.now();
   #staffing: NodeJS.Timeout | undefined;
   #placing: Promise<void> | undefined;
@@ -59,6 +61,7 @@ export class Scheduler {
   constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#ended = new Ended(options.queue);
+    this.#policies = new Policies(options.queue);
   }
 
   /** Runs until `end()`; rejects with 'already-running' when another has the state directory. */
@@ -175,6 +178,7 @@ export class Scheduler {
   }
 
   async #afterwards(entries: readonly EventEntry[]): Promise<void> {
+    await this.#policies.hear(entries);
     await this.#ended.note(entries);
     if (entries.some(({ event }) => changesStaff(event))) {
       await this.#staff();
@@ -187,9 +191,7 @@ export class Scheduler {
 
   async #periodic(): Promise<void> {
     const { queue } = this.#options;
-    for (const { cluster } of await queue.clusters()) {
-      const shared = await queue.cluster(cluster);
-      if (!shared || !hasPeriodicPolicy(shared.attrs)) continue;
+    for (const cluster of await this.#policies.clusters()) {
       const changes = [];
       for await (const job of queue.query({ clusters: [cluster], states: LIVE })) {
         const change = periodicChange(job);

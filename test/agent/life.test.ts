@@ -32,6 +32,18 @@ describe('the life of jobs as a user sees it', () => {
     expect(ad).toMatchObject({ NumJobStarts: 3, NumJobCompletions: 3, ExitCode: 5 });
   });
 
+  it('looks at the policy that one job alone has, by a macro or by an edit', async () => {
+    const job = 'executable = /bin/sleep\narguments = 300\ntransfer_executable = false\nhold = true\n';
+    const macro = await agent.submit(`${job}periodic_remove = $(Process) == 1\nqueue 2\n`);
+    await agent.ok('wait', '--timeout', '30', `${macro}.1`);
+    const edited = await agent.submit(`${job}queue 2\n`);
+    await agent.ok('edit', `${edited}.1`, 'PeriodicRemove', 'JobStatus == 5');
+    await agent.ok('wait', '--timeout', '30', `${edited}.1`);
+    const left = JSON.parse(await agent.ok('q', '--json', '--attributes', 'ProcId', String(macro), String(edited)));
+    expect(left).toEqual([{ ProcId: 0 }, { ProcId: 0 }]);
+    await agent.ok('rm', String(macro), String(edited));
+  }, 90_000);
+
   it('says nothing of an eviction when the policy of the job itself ends its run, as HTCondor', async () => {
     const cluster = await agent.submit(
       [

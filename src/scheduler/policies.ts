@@ -1,0 +1,59 @@
+import type { EventEntry, Queue } from '../queue/api.ts';
+import { hasPeriodicPolicy } from './periodic.ts';
+
+/** In the queue, so that a later Scheduler knows it: clusters of which a single job was given a policy by an edit. */
+const EDITED = 'periodic';
+
+/** Which clusters have periodic policy: thousands that have none cost nothing at each look. */
+export class Policies {
+  readonly #queue: Pick<Queue, 'clusters' | 'query' | 'kv'>;
+  readonly #known = new Map<number, boolean>();
+  #edited: Set<number> | undefined;
+
+  constructor(queue: Pick<Queue, 'clusters' | 'query' | 'kv'>) {
+    this.#queue = queue;
+  }
+
+  async hear(entries: readonly EventEntry[]): Promise<void> {
+    for (const { event } of entries) {
+      if (event.type === 'cluster-edited') this.#known.delete(event.cluster);
+      if (event.type !== 'edited' || !Object.keys(event.set).some((name) => /^periodic/i.test(name))) continue;
+      const cluster = Number(event.job.split('.')[0]);
+      await this.#queue.kv.set(EDITED, String(cluster), '1');
+      (await this.#editedOnes()).add(cluster);
+    }
+  }
+
+  /** The clusters that have some, of those that are there. */
+  async clusters(): Promise<readonly number[]> {
+    const there = (await this.#queue.clusters()).map(({ cluster }) => cluster);
+    const edited = await this.#editedOnes();
+    const present = new Set(there);
+    for (const cluster of this.#known.keys()) if (!present.has(cluster)) this.#known.delete(cluster);
+    for (const cluster of edited) {
+      if (present.has(cluster)) continue;
+      edited.delete(cluster);
+      await this.#queue.kv.delete(EDITED, String(cluster));
+    }
+    const found: number[] = [];
+    for (const cluster of there) if (edited.has(cluster) || (await this.#ofAll(cluster))) found.push(cluster);
+    return found;
+  }
+
+  async #ofAll(cluster: number): Promise<boolean> {
+    const known = this.#known.get(cluster);
+    if (known !== undefined) return known;
+    // One job has what all share, and its own where a macro makes each one's expression.
+    for await (const job of this.#queue.query({ clusters: [cluster], limit: 1 })) {
+      const has = hasPeriodicPolicy(job.attrs);
+      this.#known.set(cluster, has);
+      return has;
+    }
+    return false;
+  }
+
+  async #editedOnes(): Promise<Set<number>> {
+    this.#edited ??= new Set((await this.#queue.kv.list(EDITED)).map(({ key }) => Number(key)));
+    return this.#edited;
+  }
+}
