@@ -32,10 +32,10 @@ const ended = (cluster: number, count = 1) =>
       const ads = await agent.ads(cluster);
       return ads.length === count && ads.every((ad) => ad['JobStatus'] === 4) ? ads : undefined;
     },
-    60_000,
+    100_000,
   );
 
-describe('a job without grid_resource', { timeout: 120_000 }, () => {
+describe('a job without grid_resource', { timeout: 240_000 }, () => {
   it('spreads over the sites as they fill, and its jobs run once each', async () => {
     const ran = agent.file('ran', '');
     const script = `echo "$1" >>'${ran}'; sleep 0.3`;
@@ -78,11 +78,11 @@ describe('a job without grid_resource', { timeout: 120_000 }, () => {
     const cluster = await agent.submit(description('true', wanted));
     const why = await until('surveys', async () => {
       const said = await agent.ok('why', String(cluster));
-      return said.includes('None of 4 sites') && said.includes('alone') ? said : undefined;
+      return said.includes('None of 3 sites') && said.includes('alone') ? said : undefined;
     });
     expect(why).toContain('TARGET.TotalCpus >= 64\n');
-    expect(why).toContain('turns away 4, 3 of them by this alone');
-    expect(why).toContain("Turned away by the job's Requirements: local, cheap, dear, pool.");
+    expect(why).toContain('turns away 3, 2 of them by this alone');
+    expect(why).toContain("Turned away by the job's Requirements: local, cheap, dear.");
     await agent.ok('rm', String(cluster));
   });
 
