@@ -34,7 +34,7 @@ function fish(line: string): string[] {
 
 describe('bash', () => {
   it.each([
-    [['gryphus', 'su'], ['submit']],
+    [['gryphus', 'sub'], ['submit']],
     [
       ['gryphus', 'site', 'l'],
       ['list', 'login'],
@@ -52,7 +52,7 @@ describe('bash', () => {
 
 describe('fish', () => {
   it.each([
-    ['gryphus su', ['submit']],
+    ['gryphus sub', ['submit']],
     ['gryphus site l', ['list', 'login']],
     ['gryphus site test cl', ['cluster1']],
     ['gryphus q --no', ['--nobatch']],
@@ -68,7 +68,7 @@ zpty z zsh -f -i
 print_until() { local out; while zpty -r z out; do print -rn -- "$out"; [[ "$out" == *"$1"* ]] && return; done }
 zpty -w z "PS1=; autoload -Uz compinit; compinit -u -d ${dir}/dump; source ${dir}/_gryphus; zstyle ':completion:*' list-prompt ''; setopt no_beep auto_list; LISTMAX=1000; print re''ady"
 print_until ready >/dev/null
-for line in 'gryphus su' 'gryphus site logi' 'gryphus site test cl' 'gryphus q --nob'; do
+for line in 'gryphus sub' 'gryphus site logi' 'gryphus site test cl' 'gryphus q --nob'; do
   zpty -w -n z "$line"$'\\t'
   zpty -w z " # e""nd"
   print_until '2004l'

@@ -27,6 +27,14 @@ describe('what becomes of a job that ended', () => {
     expect(decide(job(ended({ kind: 'signaled', signal: 9 })), 200).event).toBe('complete');
   });
 
+  it('runs again what was evicted in the pool, and nowhere else', () => {
+    const evicted = ended({ kind: 'by-site', cause: 'preempted', words: 'vacated' });
+    expect(decide({ ...job(evicted), site: 'pool' }, 200)).toMatchObject({ event: 'again' });
+    expect(decide(job(evicted), 200).event).toBe('stop');
+    const tooLarge = ended({ kind: 'by-site', cause: 'out-of-memory', words: '' });
+    expect(decide({ ...job(tooLarge), site: 'pool' }, 200).event).toBe('stop');
+  });
+
   it('follows max_retries as condor_submit writes it', () => {
     const retries = { JobMaxRetries: '2', OnExitRemove: 'NumJobCompletions > JobMaxRetries || ExitCode =?= 0' };
     const fails = ended({ kind: 'exited', code: 1 });
