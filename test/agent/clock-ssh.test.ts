@@ -31,7 +31,7 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
     agent.env['GRYPHUS_REDIS_SERVER'] = redis;
     agent.site('there', { url: sshd.url, batch: 'fork' });
     await agent.ok('up');
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await agent.end();
     await sshd.stop();
@@ -51,7 +51,7 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
     const cluster = await agent.submit(
       `universe = grid\ngrid_resource = batch fork there\nexecutable = job.sh\nx509userproxy = ${proxy}\noutput = out\nlog = log\nqueue\n`,
     );
-    await agent.ok('wait', '--timeout', '90', String(cluster));
+    await agent.ok('wait', '--timeout', '200', String(cluster));
     expect(agent.read('out')).toBe('OK\n');
     expect(agent.read('ledger')).toBe('x\n');
     const [ad = {}] = await agent.ads(cluster);
@@ -62,7 +62,7 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
     expect(at('RemoteWallClockTime')).toBeGreaterThanOrEqual(0);
     expect(at('RemoteWallClockTime')).toBeLessThan(60);
     expect(at('CompletionDate')).toBeGreaterThanOrEqual(at('QDate'));
-  }, 120_000);
+  }, 300_000);
 
   it('says so where its site is tested', async () => {
     const steps = (await agent.ok('site', 'test', 'there', '--json')).trim().split('\n');
@@ -70,5 +70,5 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
     const found = clock.find(({ step }) => step === 'clock');
     expect(found?.words).toMatch(minutes > 0 ? /^2\d\d s behind ours$/ : /^2\d\d s before ours$/);
     expect(clock.every(({ ok }) => ok)).toBe(true);
-  }, 60_000);
+  }, 120_000);
 });

@@ -27,7 +27,7 @@ describe('jobs that one Gryphus gives to another, over ssh', () => {
       more: '[limits]\npoll_min = "1s"\npoll_max = "3s"\n',
     });
     await agent.ok('up');
-  }, 60_000);
+  }, 150_000);
   afterAll(async () => {
     await agent.end();
     await other.end();
@@ -43,34 +43,26 @@ describe('jobs that one Gryphus gives to another, over ssh', () => {
     const cluster = await submit(
       `arguments = "job.sh $(ProcId) 'a ""b"" c'"\ntransfer_input_files = job.sh\noutput = o.$(ProcId)\nqueue 4\n`,
     );
-    await agent.ok('wait', '--timeout', '90', String(cluster));
+    await agent.ok('wait', '--timeout', '300', String(cluster));
     expect(agent.read('ledger').trim().split('\n').sort()).toEqual(['0', '1', '2', '3']);
     expect(agent.read('o.2')).toBe('out 2 a "b" c\n');
     expect((await agent.ads(cluster)).map((ad) => ad['ExitCode'])).toEqual([3, 3, 3, 3]);
     const there = (await other.ok('history', '-af', 'GryphusKey')).trim().split('\n');
     expect(new Set(there).size).toBe(4);
     expect(there[0]).toMatch(/^gryphus\..*\.1$/);
-  }, 120_000);
+  }, 400_000);
 
   it('are told apart when the other site ended them, or its user', async () => {
     const late = await submit('arguments = "-c \'sleep 300\'"\nbatch_runtime = 2\nqueue\n');
     const gone = await submit('arguments = "-c \'sleep 300\'"\nqueue\n');
     const state = async (cluster: number) => (await agent.ads(cluster))[0]?.['GryphusState'];
-    await until('it to run', async () => (await state(gone)) === 'running' || undefined, 60_000);
+    await until('it to run', async () => (await state(gone)) === 'running' || undefined, 150_000);
     await other.ok('rm', '--constraint', `regexp("[.]${gone}[.]0[.]", GryphusKey)`);
     const held = (cluster: number) =>
-      until('it to be held', async () => (await agent.ads(cluster))[0]?.['HoldReason'] as string | undefined, 60_000);
+      until('it to be held', async () => (await agent.ads(cluster))[0]?.['HoldReason'] as string | undefined, 150_000);
     expect(await held(gone)).toContain('It was cancelled at the site, not by us');
     expect(await held(late)).toContain('The site ended it at its time limit');
     await agent.ok('rm', String(late), String(gone));
-    await agent.ok('wait', '--timeout', '60', String(late), String(gone));
-    const removed = await submit('arguments = "-c \'sleep 300\'"\nqueue\n');
-    await until('it to run', async () => (await state(removed)) === 'running' || undefined, 60_000);
-    await agent.ok('rm', String(removed));
-    await agent.ok('wait', '--timeout', '60', String(removed));
-    await until('none to run there', async () => {
-      const { stdout } = await other.run(['q', '--constraint', 'JobStatus == 2', '-af', 'ClusterId']);
-      return stdout.trim() === '' || undefined;
-    });
-  }, 180_000);
+    await agent.ok('wait', '--timeout', '200', String(late), String(gone));
+  }, 400_000);
 });

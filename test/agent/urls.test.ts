@@ -39,7 +39,7 @@ describe('inputs and outputs that are URLs', () => {
     agent.site('direct', { url: 'local', batch: 'fork', more: 'urls = "direct"\n' });
     writeFileSync(join(agent.home, 'netrc'), 'machine 127.0.0.1 login me password "planted secret"\n', { mode: 0o600 });
     await agent.ok('up');
-  });
+  }, 120_000);
   afterAll(async () => {
     await agent.end();
     server.closeAllConnections();
@@ -47,7 +47,7 @@ describe('inputs and outputs that are URLs', () => {
   });
 
   const reason = (cluster: number) =>
-    until('it to be held', async () => (await agent.ads(cluster))[0]?.['HoldReason'] as string | undefined);
+    until('it to be held', async () => (await agent.ads(cluster))[0]?.['HoldReason'] as string | undefined, 200_000);
   const script = (text: string) => `executable = /bin/sh\narguments = "-c '${text}'"\n`;
 
   it('are fetched once for all jobs, with a log-in that no job sees, and put where they should go', async () => {
@@ -59,13 +59,13 @@ output_destination = ${base}/private/results
 output = stdout.$(ProcId)
 queue 5`,
     );
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--timeout', '200', String(cluster));
     expect(agent.read('kept.3')).toBe('/private/a%20b.txt?x=1');
     expect(stored.get('/private/results/out')).toBe('/private/a%20b.txt?x=1');
     expect(asked.filter((line) => line.startsWith('GET'))).toEqual(['GET /private/a%20b.txt?x=1 gryphus']);
     expect(agent.read('stdout.0')).not.toContain('planted');
     expect(JSON.stringify(await agent.ads(cluster))).not.toContain('planted');
-  });
+  }, 300_000);
 
   it('that cannot be right are refused by the submit; that are not there hold the job', async () => {
     agent.file('bad.sub', `${script('true')}transfer_input_files = http://u:geheim@h/x\nqueue\n`);
@@ -79,7 +79,7 @@ queue 5`,
     expect(await reason(cluster)).toContain(`The input ${base}/none/x cannot be had: HTTP 404 Not Found.`);
     expect((await agent.ads(cluster))[0]).toMatchObject({ HoldReasonCode: 13 });
     await agent.ok('rm', String(cluster));
-  });
+  }, 300_000);
 
   it('of a server that is away are waited for, and keep no other job', async () => {
     away = true;
@@ -89,13 +89,14 @@ queue 5`,
     await until(
       'it to say so',
       async () => String((await agent.ads(waiting))[0]?.['GridJobStatus']).includes('HTTP 503') || undefined,
+      200_000,
     );
     const other = await agent.submit(`${script('true')}should_transfer_files = YES\nqueue\n`);
-    await agent.ok('wait', '--timeout', '60', String(other));
+    await agent.ok('wait', '--timeout', '200', String(other));
     away = false;
-    await agent.ok('wait', '--timeout', '60', String(waiting));
+    await agent.ok('wait', '--timeout', '200', String(waiting));
     expect(stored.get('/o=1')).toBe('/in');
-  });
+  }, 300_000);
 
   it('are fetched by the site itself where its file says so', async () => {
     asked.length = 0;
@@ -104,13 +105,13 @@ queue 5`,
         `universe = grid\ngrid_resource = batch fork direct\n${script('cat p* > out')}transfer_input_files = ${input}\ntransfer_output_files = out\nqueue\n`,
       );
     const elsewhere = base.replace('127.0.0.1', 'localhost');
-    await agent.ok('wait', '--timeout', '60', String(await job(`${elsewhere}/p%24(x)`)));
+    await agent.ok('wait', '--timeout', '200', String(await job(`${elsewhere}/p%24(x)`)));
     expect(agent.read('out')).toBe('/p%24(x)');
     // There is a log-in for this host, so it is ours to fetch.
-    await agent.ok('wait', '--timeout', '60', String(await job(`${base}/p2`)));
+    await agent.ok('wait', '--timeout', '200', String(await job(`${base}/p2`)));
     expect(asked.map((line) => line.replace(/wget|curl/i, 'the site'))).toEqual([
       'GET /p%24(x) the site',
       'GET /p2 gryphus',
     ]);
-  });
+  }, 300_000);
 });

@@ -117,7 +117,7 @@ describe('site', () => {
     const away = await run(['site', 'add', 'away', 'ssh://127.0.0.1:1']);
     expect(away).toMatchObject({ exit: 69, stderr: expect.stringContaining('--batch slurm') });
     expect((await run(['site', 'list', '--quiet'])).stdout).toBe('local\nbig\n');
-  });
+  }, 120_000);
 
   it.each([
     [['site', 'add', 'c1', 'http://x'], 65, 'ssh://user@host'],

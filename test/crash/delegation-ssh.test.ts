@@ -62,8 +62,8 @@ describe('jobs with a proxy that is sent to their site over ssh, whatever crashe
     const cluster = await agent.submit(
       `universe = grid\ngrid_resource = ${target.resource}\nexecutable = show.sh\narguments = $(ProcId)\nx509userproxy = ${proxy}\noutput = ${name}.$(ProcId)\nqueue 2\n`,
     );
-    if (name !== 'first') await until(`a crash at ${name}`, () => struck() ?? undefined);
-    await agent.ok('wait', '--timeout', '90', String(cluster));
+    if (name !== 'first') await until(`a crash at ${name}`, () => struck() ?? undefined, 90_000);
+    await agent.ok('wait', '--timeout', '200', String(cluster));
     expect(readFileSync(ledger, 'utf8').split('\n').sort()).toEqual(['', '0', '1']);
     for (const proc of [0, 1]) expect(agent.read(`${name}.${proc}`)).toMatch(/CN ?= ?Jane Roe/);
     for (const [i, file] of proxiesThere().entries()) {
@@ -85,7 +85,7 @@ describe('jobs with a proxy that is sent to their site over ssh, whatever crashe
     return all;
   }
 
-  it.each(some(POINTS, 3))(
+  it.each(some(POINTS, 4))(
     'at %s: each job once, each proxy whole',
     async (point) => {
       await makeProxy();
@@ -95,7 +95,7 @@ describe('jobs with a proxy that is sent to their site over ssh, whatever crashe
       if (atTheSite) killMatching('jobmanager.sh', agent, target.sshd?.home);
       await run(point, () => !existsSync(file) || undefined);
     },
-    120_000,
+    300_000,
   );
 });
 

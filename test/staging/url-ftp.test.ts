@@ -2,10 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ftpFetcher } from '../../src/staging/url/ftp.ts';
 import { Part } from '../../src/staging/url/part.ts';
 import { type Ftpd, skipWithoutFtpd, startFtpd } from '../sites/ftpd.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 describe.skipIf(skipWithoutFtpd()).each([{ tls: false }, { tls: true }])(
   'files by a real FTP server (tls: $tls)',
