@@ -1,0 +1,121 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { archOf, glibcOf, nodeFor } from '../../src/glidein/node-package.ts';
+import { SLOW } from '../slow.ts';
+
+const PILOT = join(import.meta.dirname, '../../src/glidein/pilot.sh');
+
+describe('a pilot', () => {
+  let dir: string;
+  let bin: string;
+  beforeEach(() => {
+    dir = mkdtempSync("/tmp/gry-pilot it's-");
+    bin = join(dir, 'bin');
+    mkdirSync(bin);
+    mkdirSync(join(dir, 'work'));
+    writeFileSync(join(dir, 'work/worker.mjs'), '');
+    writeFileSync(join(dir, 'work/pilot-0.json'), '{"token":"t","endsAt":"@ENDS@"}', { mode: 0o600 });
+    // In place of Node: it says its version, and as a worker shows what it was given.
+    program(join(dir, 'work/node'), 'case $1 in --version) echo v20.0.0 ;; *) cat "$2" >seen; ls -ld "$2" >>seen ;; esac');
+  });
+  afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+  function program(path: string, text: string): void {
+    writeFileSync(path, `#!/bin/sh\n${text}\n`);
+    chmodSync(path, 0o755);
+  }
+  function fly(need: Readonly<Record<string, string | number>> = {}, env: NodeJS.ProcessEnv = {}) {
+    const all = { 'disk-kb': 1, 'memory-kb': 1, glibc: '2.17', arch: archHere(), made: 1, walltime: 3600, ...need };
+    const lines = Object.entries(all).map(([name, value]) => `${name} ${value}\n`);
+    writeFileSync(join(dir, 'work/need'), lines.join(''));
+    const { status, stderr } = spawnSync('sh', [PILOT, 'pilot-0.json'], {
+      cwd: join(dir, 'work'),
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${bin}:${process.env['PATH'] ?? ''}`, TMPDIR: '', ...env },
+    });
+    return { status, stderr };
+  }
+  const archHere = () => archOf(execFileSync('uname', ['-m'], { encoding: 'utf8' }).trim());
+
+  it('gives the worker the end of its allocation, in a file of its own, and cleans up', () => {
+    const { status, stderr } = fly();
+    expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringMatching(/^pilot: on \S+, node v20/) });
+    const seen = readFileSync(join(dir, 'work/seen'), 'utf8');
+    const ends = Number(/"endsAt":(\d+)/.exec(seen)?.[1]);
+    expect(Math.abs(ends - Date.now() / 1000 - 3600)).toBeLessThan(60);
+    expect(seen).toContain('-rw-------');
+    expect(existsSync(join(dir, 'work/pilot-0.json'))).toBe(false);
+    expect(readdirSync(join(dir, 'work')).filter((name) => name.startsWith('gryphus-worker'))).toEqual([]);
+  });
+
+  it("works in the node's own scratch where there is one, and says where it has no room", () => {
+    const scratch = join(dir, 'scratch "$(x)" of the node');
+    mkdirSync(scratch);
+    expect(fly({ scratch: '$TMPDIR' }, { TMPDIR: scratch }).stderr).toContain(`in ${scratch}/gryphus-worker.`);
+    expect(readdirSync(scratch)).toEqual([]);
+    expect(fly({ 'disk-kb': 1e15 })).toMatchObject({ status: 65, stderr: expect.stringContaining('no room to work') });
+  });
+
+  it.each([
+    ['its processor is', { arch: 'arm64' }, 'uname', 'case $1 in -m) echo x86_64 ;; -s) echo Linux ;; *) echo n ;; esac'],
+    ['its glibc is 2.12, and Node needs 2.28', { glibc: '2.28' }, 'getconf', 'echo glibc 2.12'],
+    ['it has no GNU C library', { glibc: '2.28' }, 'getconf', 'exit 1'],
+    ['it runs SunOS', {}, 'uname', 'echo SunOS'],
+    ['hours behind', { made: Math.floor(Date.now() / 1000) + 500_000 }, 'unused', ''],
+    ['KB of free memory', { 'memory-kb': 1e15 }, 'unused', ''],
+  ])('says why it cannot run: %s', (words, need, name, text) => {
+    program(join(bin, name), text);
+    const { status, stderr } = fly(need);
+    expect(status).toBe(65);
+    expect(stderr).toMatch(/^pilot: cannot run on .*\n$/);
+    expect(stderr).toContain(words);
+  });
+
+  it('says what Node says that does not run there', () => {
+    program(join(dir, 'work/node'), "echo './node: version GLIBC_2.28 not found' >&2; exit 1");
+    expect(fly()).toMatchObject({ status: 65, stderr: expect.stringContaining('GLIBC_2.28 not found') });
+  });
+
+  it('starts a worker again that was killed, and not one that ended', () => {
+    program(
+      join(dir, 'work/node'),
+      'case $1 in --version) echo v20 ;; *) echo x >>times; [ "$(wc -l <times)" -ge 3 ] || kill -KILL $$ ;; esac',
+    );
+    const { status, stderr } = fly();
+    expect(status).toBe(0);
+    expect(stderr.match(/is started again/g)).toHaveLength(2);
+    expect(readFileSync(join(dir, 'work/times'), 'utf8')).toBe('x\nx\nx\n');
+    writeFileSync(join(dir, 'work/pilot-0.json'), '{}', { mode: 0o600 });
+    program(join(dir, 'work/node'), 'case $1 in --version) echo v20 ;; *) exit 77 ;; esac');
+    expect(fly()).toMatchObject({ status: 77, stderr: expect.not.stringContaining('again') });
+  });
+});
+
+describe("the pilots' Node", () => {
+  it('is ours where that is wanted, and says what C library it needs', async () => {
+    const repository = mkdtempSync('/tmp/gry-repo-');
+    const arch = archOf(process.arch === 'x64' ? 'x86_64' : 'aarch64');
+    const node = await nodeFor(arch, { repository, from: 'own', log: () => undefined });
+    expect(execFileSync(node.path, ['--version'], { encoding: 'utf8' }).trim()).toBe(process.version);
+    expect(node.glibc).toMatch(/^2\.\d+$/);
+    expect(await nodeFor(arch, { repository, from: 'own', log: () => undefined })).toEqual(node);
+    rmSync(repository, { recursive: true });
+    expect(glibcOf(Buffer.from('..GLIBC_2.4\0GLIBC_2.28\0GLIBC_2.17\0'))).toBe('2.28');
+    expect(() => archOf('riscv64')).toThrow('There is no worker for the processor riscv64.');
+  });
+
+  it.skipIf(!SLOW)(
+    "is npm's package of the official one, whose checksum is known",
+    async () => {
+      const repository = mkdtempSync('/tmp/gry-repo-');
+      for (const arch of ['x64', 'arm64'] as const) {
+        const node = await nodeFor(arch, { repository, from: 'npm', log: () => undefined });
+        expect(node.glibc).toBe(arch === 'x64' ? '2.28' : '2.28');
+      }
+      rmSync(repository, { recursive: true });
+    },
+    300_000,
+  );
+});
