@@ -33,7 +33,7 @@ export class SimWorker {
     this.token = token;
     this.#ledger = ledger;
     this.#seconds = seconds;
-    const size = { cpus: 1, memoryMb: 1024, diskKb: 1_000_000, gpus: 0 };
+    const size = { cpus: 1, memoryMb: 1024, diskKb: 100_000_000, gpus: 0 };
     const instance = randomBytes(9).toString('base64url');
     const ad = machineAd(name, size, {
       GryphusSite: quoted(token.site),
@@ -46,8 +46,7 @@ export class SimWorker {
       instance,
       boot: instance,
       size,
-      dial: () =>
-        dialHome({ worker: token.id, key: token.secret, ways: [{ kind: 'socket', path: homeSocket }] }),
+      dial: () => dialHome({ worker: token.id, key: token.secret, ways: [{ kind: 'socket', path: homeSocket }] }),
       ad: () => ({ ...ad, ...changingAd(Date.now() / 1000, undefined) }),
       held: () => [...this.#held].map(([key, held]) => heldAttempt(key, held)),
       take: (message) => this.#take(message),

@@ -87,7 +87,7 @@ export async function simulate({ workers, jobs, seconds }: SimulationOptions): P
     agent.file('nothing.sh', '#!/bin/sh\n', 0o755);
     const began = performance.now();
     const cluster = await agent.submit(
-      `executable = nothing.sh\nshould_transfer_files = YES\nmax_retries = 50\nqueue ${jobs}\n`,
+      `executable = nothing.sh\nshould_transfer_files = YES\nmax_retries = 50\njob_lease_duration = 60\nqueue ${jobs}\n`,
     );
     for (let i = 0; i < workers; i++) hire(SITES[i % SITES.length] ?? 'wisc');
     const cpu = new Map<number, number>();
@@ -106,6 +106,7 @@ export async function simulate({ workers, jobs, seconds }: SimulationOptions): P
     while (ledger.ends.size < jobs) {
       measure();
       const done = ledger.ends.size / jobs;
+      process.stderr.write(`\r${ledger.ends.size} of ${jobs} jobs ended, ${deaths} workers died `);
       if (killed < 2 && done > (killed + 1) / 3) {
         killed++;
         for (const words of DAEMONS) killMatching(words, agent);

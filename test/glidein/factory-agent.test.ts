@@ -14,12 +14,17 @@ describe('the factory of an agent', () => {
     sshd = await startSshd();
     port = await freePort();
     agent = new GlideinAgent();
-    agent.configure('idle = "3s"', `listen = "127.0.0.1:${port}"`);
+    agent.configure('idle = "15s"', `listen = "127.0.0.1:${port}"`);
     agent.env['HOME'] = sshd.clientHome;
     const more = '[limits]\nrunning = 4\n[glidein]\nmax = 2\ncores = 2\nwalltime = "1h"\n';
     agent.site('good', { url: sshd.url, batch: 'fork', more });
     // Its nodes have no room.
-    agent.site('bad', { url: sshd.url, batch: 'fork', more: `${more}scratch = "/proc"\n`, prelude: 'df() { echo; echo a b c 1; }' });
+    agent.site('bad', {
+      url: sshd.url,
+      batch: 'fork',
+      more: `${more}scratch = "/proc"\n`,
+      prelude: 'df() { echo; echo a b c 1; }',
+    });
     await agent.ok('up');
   }, 60_000);
   afterAll(async () => {
@@ -39,15 +44,19 @@ describe('the factory of an agent', () => {
     await agent.untilOver();
   }, 180_000);
 
-  it.skipIf(!SLOW)('starts none for jobs that do not want one', async () => {
-    const cluster = await agent.submit(agent.jobs('alone', 1, 0, '+WantGlidein = false'));
-    const asked = () => agent.log('scheduler.log').split('for jobs that wait').length;
-    const before = asked();
-    // A later job that wants one is the proof that the factory has looked.
-    const other = await agent.submit(agent.jobs('other', 1, 0));
-    await until('pilots for the other', () => asked() > before || undefined, 60_000);
-    await agent.ok('wait', '--timeout', '60', String(other));
-    await agent.ok('rm', String(cluster)).catch(() => undefined);
-    await agent.untilOver();
-  }, 180_000);
+  it.skipIf(!SLOW)(
+    'starts none for jobs that do not want one',
+    async () => {
+      const cluster = await agent.submit(agent.jobs('alone', 1, 0, '+WantGlidein = false'));
+      const asked = () => agent.log('scheduler.log').split('for jobs that wait').length;
+      const before = asked();
+      // A later job that wants one is the proof that the factory has looked.
+      const other = await agent.submit(agent.jobs('other', 1, 0));
+      await until('pilots for the other', () => asked() > before || undefined, 60_000);
+      await agent.ok('wait', '--timeout', '60', String(other));
+      await agent.ok('rm', String(cluster)).catch(() => undefined);
+      await agent.untilOver();
+    },
+    180_000,
+  );
 });

