@@ -17,7 +17,7 @@ interface Held {
   is: 'running' | 'ended';
   readonly startedAt: number;
   message: FromWorker | undefined;
-  timer: NodeJS.Timeout | undefined;
+  timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 /** One worker with one core, whose jobs are waits. All that it says goes over the real link, in TLS, to the real desk. */
