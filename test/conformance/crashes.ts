@@ -13,7 +13,11 @@ export function crashTests(ground: () => Ground, every = 1): void {
       async (point) => {
         const at = ground();
         const keys = [freshKey(0), freshKey(1), freshKey(2)];
-        const jobs = keys.map((key) => ledgerJob(at, key, point.startsWith('jm.cancel') ? 'sleep 600' : 'exit 0'));
+        const asks = point.startsWith('jm.leave');
+        const more = asks ? { leaveWithin: 600 } : {};
+        const jobs = keys.map((key) =>
+          ledgerJob(at, key, point.startsWith('jm.cancel') ? 'sleep 600' : 'exit 0', more),
+        );
         // The JobManager reads the file when it starts.
         const site = await at.open();
         await site.describe();
@@ -24,6 +28,7 @@ export function crashTests(ground: () => Ground, every = 1): void {
         // GridManager's own way: the same work again after any failure.
         await insist(async () => await other.prepare(jobs));
         await insist(async () => await other.commit(keys));
+        if (asks) await insist(async () => (await other.leave?.(keys)) ?? new Map());
         if (point.startsWith('jm.cancel')) {
           await insist(async () => await other.cancel(keys));
           expect(keys.map((key) => starts(at, key)).every((count) => count <= 1)).toBe(true);
