@@ -32,7 +32,7 @@ describe('the configuration, changed while the daemons run', () => {
     rmSync(join(agent.home, 'sites/torn.toml'));
 
     agent.config('[scheduler]\nidle_exit = "1s"\n');
-    await until('the idle Scheduler to end', async () => !(await status()).running || undefined);
+    await until('the idle Scheduler to end', async () => !(await status()).running || undefined, 60_000);
     const next = await agent.submit(job);
     await agent.ok('wait', '--timeout', '60', String(next));
     expect(agent.log('scheduler.log')).toContain('idle_exit');

@@ -41,6 +41,7 @@ describe('a laptop that sleeps', () => {
     await until(
       'some to run at both',
       () => (lines().join().includes('far') && lines().join().includes('near')) || undefined,
+      60_000,
     );
 
     const all = processesOf('.', agent);
