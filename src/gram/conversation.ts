@@ -52,8 +52,14 @@ export class Conversation {
     return this.#say(record, 'status');
   }
 
-  async commit(record: GramRecord): Promise<Answer> {
-    return this.#say(record, 'signal 5 ');
+  /** To the job manager that was asked, and to no other; `gone`: that one is not there any more. */
+  async commit({ proxy, contact }: GramRecord): Promise<Answer> {
+    const { client, credentials } = this.#options;
+    if (contact === undefined) return GONE;
+    const message = await client.query(credentials.get(proxy), contact, 'signal 5 ');
+    if (message === undefined || isUnknown(message)) return GONE;
+    this.#living = originOf(contact);
+    return { is: 'answer', message };
   }
 
   async cancel(record: GramRecord): Promise<Answer> {
@@ -128,8 +134,8 @@ export class Conversation {
       reloaded: true,
       ...(elsewhere === '' ? {} : { origin: origin() }),
     });
-    // What was not committed before the crash is not committed by it.
-    const query = record.phase === 'asked' ? 'status' : 'signal 5 ';
+    // What may not have been committed before the crash is not committed by it.
+    const query = record.phase === 'committed' ? 'signal 5 ' : 'status';
     const message = await client.query(credential, restarted.contact, query);
     return message && !isUnknown(message) ? { is: 'answer', message } : GONE;
   }

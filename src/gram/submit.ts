@@ -4,12 +4,13 @@ import { blobsOf, unfit } from '../jobmanager/spec.ts';
 import type { AttemptSpec, Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Attempts } from './attempts.ts';
+import { cancel } from './cancel.ts';
 import type { Conversation } from './conversation.ts';
 import type { GramCredentials } from './credentials.ts';
 import { GRAM_ERROR } from './errors.ts';
 import { inParallel } from './in-parallel.ts';
-import { numberOf } from './protocol.ts';
-import type { GramStore } from './store.ts';
+import { numberOf, STATE } from './protocol.ts';
+import type { GramRecord, GramStore } from './store.ts';
 
 /** What the calls of a GRAM site work with. */
 export interface GramContext {
@@ -85,6 +86,11 @@ const GONE: Outcome = {
   refusal: { kind: 'gone', code: 'unknown-key', message: 'the site does not know the attempt (any more)' },
 };
 
+const BUSY: Outcome = {
+  ok: false,
+  refusal: { kind: 'later', code: 'site-busy', message: 'GRAM has not let go yet of a job that was not committed' },
+};
+
 /** The commit of GRAM's two phases: from now on each starts, once. */
 export async function commit(ctx: GramContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   crashPoint('jm.before-commit');
@@ -96,23 +102,40 @@ export async function commit(ctx: GramContext, keys: readonly AttemptKey[]): Pro
   return outcomes;
 }
 
-async function commitOne({ store, attempts, conversation, ready }: GramContext, key: AttemptKey): Promise<Outcome> {
+async function commitOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
+  const { store, attempts, conversation, ready } = ctx;
   const found = store.get(key);
   if (found?.contact === undefined || found.phase === 'new' || found.phase === 'lost') return GONE;
   const done: Outcome = { ok: true, batchId: found.contact };
   if (found.phase === 'committed') return done;
   await ready();
+  if (found.phase === 'committing' && (await hasBegun(ctx, found))) return done;
   const record = store.save({ ...found, phase: 'committing' });
   const answer = await conversation.commit(record);
   // It waited too long for this and was let go: nothing of it has started.
   const late = answer.is === 'answer' && numberOf(answer.message, 'job-failure-code') === GRAM_ERROR.commitTimedOut;
   if (answer.is === 'gone' || late) {
-    if (late) await conversation.end(record);
-    store.remove(key);
-    attempts.drop(key);
-    return GONE;
+    // A job manager that is started again before the commit forgets where the results go: the job is asked for anew,
+    // when this one is sure not to start.
+    store.save({ ...record, phase: 'asked' });
+    const withdrawn = (await cancel(ctx, [key], false)).get(key);
+    return withdrawn?.ok === true ? GONE : BUSY;
   }
   store.update(key, { phase: 'committed' });
   attempts.hear(key, answer.message);
   return done;
+}
+
+/** After a crash of ours: whether the commit that was begun then has arrived. */
+async function hasBegun({ store, attempts, conversation }: GramContext, found: GramRecord): Promise<boolean> {
+  const answer = await conversation.status(found);
+  if (answer.is === 'gone') return false;
+  const state = numberOf(answer.message, 'status');
+  if (state === STATE.unsubmitted || numberOf(answer.message, 'job-failure-code') === GRAM_ERROR.commitTimedOut)
+    return false;
+  const record = store.update(found.key, { phase: 'committed' });
+  // A job manager that was started again waits for a commit of that.
+  if (record && record.contact !== found.contact) await conversation.commit(record);
+  attempts.hear(found.key, answer.message);
+  return true;
 }
