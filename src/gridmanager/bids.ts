@@ -1,5 +1,6 @@
 import type { BidState } from '../job/bid-life.ts';
 import { type AttemptKey, formatJobId, type JobId, parseAttemptKey } from '../job/ids.ts';
+import type { State } from '../job/life.ts';
 import { quoted } from '../job/values.ts';
 import type { Bid, BidStep, Change, JobRecord } from '../queue/api.ts';
 import type { Report } from '../site/contract.ts';
@@ -41,7 +42,7 @@ export async function hearBids(ctx: SiteContext, reports: readonly Report[], all
   for (const report of reports) {
     const bid = bids.get(report.key);
     said.add(report.key);
-    if (bid?.state === 'prepared' && report.is !== 'prepared') early.push(report);
+    if (bid && isEarly(bid.state, report)) early.push(report);
     if (bid?.state !== 'waiting') continue;
     if (report.is === 'asking') asking.push({ bid, report });
     const step = stepOf(bid, report);
@@ -59,6 +60,15 @@ export async function hearBids(ctx: SiteContext, reports: readonly Report[], all
   if (steps.some(({ event }) => event === 'refused')) ctx.wake('cancel');
   await grant(ctx, asking);
   return { early, changed: asking.length > 0 || steps.some(({ event }) => event !== undefined) };
+}
+
+/**
+ * The promise that the report belongs to is being written down. A question is said once, so that of an attempt that was taken
+ * for lost and is on its way again is kept too.
+ */
+export function isEarly(state: State | BidState, report: Report): boolean {
+  if (state === 'preparing') return report.is === 'asking';
+  return state === 'prepared' && report.is !== 'prepared';
 }
 
 function stepOf(bid: Bid, report: Report): BidStep | undefined {

@@ -6,7 +6,7 @@ import type { Change, JobRecord } from '../queue/api.ts';
 import type { PollAnswer, Report } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { gridJobId } from './attempt-attrs.ts';
-import { giveLeave, hearBids } from './bids.ts';
+import { giveLeave, hearBids, isEarly } from './bids.ts';
 import { type Again, commitChanges, keyOf, type SiteContext } from './context.ts';
 import { endingAttributes } from './endings.ts';
 import { Followed } from './followed.ts';
@@ -98,7 +98,7 @@ async function record(
   for (const report of reports) {
     said.add(report.key);
     const job = jobs.get(report.key);
-    if (job?.state === 'prepared' && report.is !== 'prepared') early.push(report);
+    if (job && isEarly(job.state, report)) early.push(report);
     if (!job || LIFE[job.state].does !== 'watch') continue;
     heard.push(report);
     const change = changeOf(ctx, job, report);
