@@ -81,7 +81,7 @@ backend_queue() {
     if (part[1] !~ /E|^h?qw$/ || id in seen) next
     seen[id] = 1
     if (part[1] ~ /E/) error = error " " id; else wait = wait " " id }
-    END { n = split(error wait, id, " "); for (i = 1; i <= n && i <= 20; i++) print id[i] }' "$T/queue-lines")
+    END { n = split(error wait, all, " "); for (i = 1; i <= n && i <= 20; i++) print all[i] }' "$T/queue-lines")
   if [ $# -eq 0 ]; then
     cat "$T/queue-lines"
     return

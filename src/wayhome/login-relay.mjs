@@ -34,7 +34,7 @@ const server = createServer((from) => {
   from.setKeepAlive(true, 30_000);
 });
 
-server.listen(0, async () => {
+async function answer() {
   const addresses = Object.values(networkInterfaces())
     .flat()
     .filter(({ internal, family }) => !internal && family === 'IPv4')
@@ -47,7 +47,9 @@ server.listen(0, async () => {
       probes: await Promise.all(probes.map(test)),
     })}\n`,
   );
-});
+}
+
+server.listen(0, () => void answer());
 
 process.stdin.resume();
 for (const event of ['end', 'close', 'error']) process.stdin.once(event, () => process.exit(0));
