@@ -74,14 +74,19 @@ const START = {
 
 /** The attempts that a site holds anything of: empty once all was forgotten. */
 export function attemptsAt(target: Target): string[] {
-  const agents = list(target.siteDir);
-  return agents.flatMap((agent) => list(join(target.siteDir, agent, 'jobs')));
+  return agentDirs(target).flatMap((dir) => list(join(dir, 'jobs')));
 }
 
 /** The directory of the one agent there. */
 export function agentDir(target: Target): string | undefined {
-  const [agent] = list(target.siteDir);
-  return agent === undefined ? undefined : join(target.siteDir, agent);
+  return agentDirs(target)[0];
+}
+
+/** An agent's jobs lie in a directory of its own, those of a further identity in one below `+NAME`. */
+function agentDirs({ siteDir }: Target): string[] {
+  return list(siteDir).flatMap((name) =>
+    name.startsWith('+') ? list(join(siteDir, name)).map((agent) => join(siteDir, name, agent)) : [join(siteDir, name)],
+  );
 }
 
 function list(dir: string): string[] {
