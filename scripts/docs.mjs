@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../dist/commands/registry.js';
-import { configDocs } from '../dist/commands/show/config-docs.js';
+import { configDocs } from '../dist/config/docs.js';
 import { commandPage, overviewPage, pageName } from '../dist/commands/show/docs.js';
 import { root } from './setup.mjs';
 

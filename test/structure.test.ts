@@ -61,6 +61,18 @@ describe('the rooms', () => {
     expect(upwards).toEqual([]);
   });
 
+  it('leave the command line nothing but the API, and what has no state', () => {
+    const allowed = new Set(['commands', 'index', 'errors', 'job', 'classad', 'util']);
+    const around = files
+      .filter((file) => roomOf(file) === 'commands')
+      .flatMap((file) => imports(file).map((to) => ({ file, to })))
+      .filter(
+        ({ file, to }) => to.startsWith('.') && !allowed.has(roomOf(relative(SRC, resolve(SRC, dirname(file), to)))),
+      )
+      .map(({ file, to }) => `${file} → ${to}`);
+    expect(around).toEqual([]);
+  });
+
   it('keep what they own to themselves', () => {
     const strangers = files.flatMap((file) =>
       imports(file)

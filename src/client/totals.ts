@@ -1,7 +1,7 @@
 import { type JOB_STATUS, LIFE, type State } from '../job/life.ts';
 import type { ClusterSummary, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
-import { NO_JOBS, type Sums, sumOf } from './sum.ts';
+import { NO_JOBS, type Sums, sumOf } from '../job/totals.ts';
 import type { ClusterView, Selection, Totals } from './types.ts';
 
 /** JobUniverse of a DAG's manager: not a user's job, so that no total counts it (as in condor_q). */

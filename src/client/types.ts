@@ -1,7 +1,9 @@
 import type { JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
+import type { Totals } from '../job/totals.ts';
 import type { AdText } from '../enqueue/types.ts';
 
+export type { Totals } from '../job/totals.ts';
 export type { AdText, DryRun, Submitted, SubmitRequest, Warning } from '../enqueue/types.ts';
 
 /** Which jobs: HTCondor's ways to say it. All given conditions must hold; none given means all jobs of the user. */
@@ -33,18 +35,6 @@ export interface QueryRequest extends Selection {
   /** Only these attributes (faster). */
   readonly attributes?: readonly string[];
   readonly limit?: number;
-}
-
-export interface Totals {
-  readonly jobs: number;
-  readonly completed: number;
-  readonly removed: number;
-  readonly idle: number;
-  readonly running: number;
-  readonly held: number;
-  readonly suspended: number;
-  /** Procs that wait to be materialized. */
-  readonly unmaterialized: number;
 }
 
 /** The jobs of one submit, counted. */

@@ -1,7 +1,6 @@
 import { Args, Command, Flags } from '@oclif/core';
 
-import type { Paths } from '../config/paths.ts';
-import type { Gryphus, OpenOptions } from '../index.ts';
+import type { Configuration, Gryphus, OpenOptions } from '../index.ts';
 import type { Width } from './show/width.ts';
 
 /** What every command has: where Gryphus lives, how it is opened, how lines are written. */
@@ -23,9 +22,10 @@ export abstract class GryphusCommand extends Command {
     return flags.home === undefined ? {} : { home: flags.home };
   }
 
-  protected async paths(flags: { readonly home?: string | undefined }): Promise<Paths> {
-    const { loadPaths } = await import('../config/paths.ts');
-    return loadPaths(flags.home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: flags.home });
+  /** The configuration's files; starts nothing. */
+  protected async configuration(flags: { readonly home?: string | undefined }): Promise<Configuration> {
+    const { Configuration } = await import('../index.ts');
+    return new Configuration(this.openOptions(flags));
   }
 
   /** Runs `work` with an open Gryphus; the Scheduler is started if need be. */

@@ -28,37 +28,30 @@ into config.toml, which stays as you wrote it otherwise.`);
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ConfigCommand);
-    const { SETTINGS, loadSettings } = await import('../config/settings.ts');
-    const paths = await this.paths(flags);
-    if (flags.path) return void process.stdout.write(`${paths.configFile}\n`);
-    if (flags.docs) {
-      const { configDocs } = await import('./show/config-docs.ts');
-      return void process.stdout.write(configDocs());
-    }
-    if (args.key !== undefined && !(args.key in SETTINGS)) {
-      const near = didYouMean(args.key, Object.keys(SETTINGS));
+    const { Configuration } = await import('../index.ts');
+    const { keys } = Configuration;
+    const configuration = await this.configuration(flags);
+    const { configFile } = configuration.paths;
+    if (flags.path) return void process.stdout.write(`${configFile}\n`);
+    if (flags.docs) return void process.stdout.write(Configuration.docs());
+    if (args.key !== undefined && !keys.includes(args.key)) {
+      const near = didYouMean(args.key, keys);
       throw new GryphusError('usage', `There is no key '${args.key}'.`, {
         suggestions: [near ? `Did you mean '${near}'?` : 'See `gryphus config`.'],
       });
     }
     if (args.key !== undefined && (args.value !== undefined || flags.unset)) {
-      const { writeSetting } = await import('../config/edit.ts');
-      await writeSetting(paths, args.key, flags.unset ? undefined : args.value);
+      await configuration.set(args.key, flags.unset ? undefined : args.value);
       return;
     }
-    const settings: Readonly<Record<string, unknown>> = await loadSettings(paths);
+    const settings: Readonly<Record<string, unknown>> = await configuration.settings();
     if (flags.json) {
       const shown = args.key === undefined ? settings : (settings[args.key] ?? null);
       return void process.stdout.write(`${JSON.stringify(shown, undefined, 2)}\n`);
     }
     if (args.key !== undefined) return void process.stdout.write(`${show(settings[args.key])}\n`);
-    const { settingsInFile } = await import('../config/edit.ts');
-    const own = await settingsInFile(paths);
-    const rows = Object.keys(SETTINGS).map((key) => [
-      key,
-      show(settings[key]),
-      own.has(key) ? paths.configFile : 'default',
-    ]);
+    const own = await configuration.settingsInFile();
+    const rows = keys.map((key) => [key, show(settings[key]), own.has(key) ? configFile : 'default']);
     process.stdout.write(`${tableLines(['KEY', 'VALUE', 'FROM'], rows, terminalWidth()).join('\n')}\n`);
   }
 }

@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 
-import { sumOf } from '../client/sum.ts';
 import type { ClusterView, Gryphus, JobView, QueryRequest, Selection, Totals } from '../index.ts';
+import { sumOf } from '../job/totals.ts';
 import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, interruptible, prose, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';

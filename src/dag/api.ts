@@ -20,7 +20,7 @@ export type {
   SubmitOutcome,
   Told,
 } from './manager/world.ts';
-export { formatProblem, inOrder, type Problem, printable, refusal, whereOf } from './problem.ts';
+export { formatProblem, inOrder, type Problem, refusal } from './problem.ts';
 export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './rescue.ts';
 export { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
 export { claimSubmission, type SubmissionOptions, submissionFiles } from './submission.ts';
@@ -34,4 +34,4 @@ export { type DagOrder, orderWords, readOrder } from './words.ts';
 export { drawMermaid } from './draw/mermaid.ts';
 export { drawSvg } from './draw/svg.ts';
 export { type LintFiles, lintDag } from './lint.ts';
-export { type DagProgress, progressBar, progressOf } from './progress.ts';
+export { type DagProgress, progressOf } from './progress.ts';

@@ -1,4 +1,5 @@
 import { GryphusError } from '../errors.ts';
+import { printable } from '../util/plain-text.ts';
 
 /** Where something was said: the file as the user named it, and the line, from 1 (0: the file as a whole). */
 export interface Place {
@@ -26,16 +27,6 @@ export function formatProblem(problem: Problem): string {
 /** `x.dag:2`; `x.dag:0` where it is about the file as a whole, as condor_dag_checker says it. */
 export function whereOf({ file, line }: Place): string {
   return `${printable(file)}:${line}`;
-}
-
-const LONGEST = 400;
-
-/** What a file says, for a terminal: a DAG may be anything, a program that was named by mistake too. */
-export function printable(text: string): string {
-  const short = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
-  return short.replaceAll(/[\p{Cc}\p{Cf}]/gu, (c) =>
-    c === '\t' ? ' ' : `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  );
 }
 
 /** By file, in the order in which they were first named, and line. */

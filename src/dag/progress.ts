@@ -63,12 +63,6 @@ export function progressOf(core: Core): DagProgress {
   };
 }
 
-/** `[████████░░░░] 66 %`: `width` characters between the brackets. */
-export function progressBar(fraction: number, width: number): string {
-  const full = Math.round(Math.min(1, Math.max(0, fraction)) * width);
-  return `[${'█'.repeat(full)}${'░'.repeat(width - full)}] ${Math.floor(fraction * 100)} %`;
-}
-
 /** A node that is not done and can still run, or runs. */
 function isAhead(core: Core, node: number): boolean {
   const status = core.status[node];

@@ -1,6 +1,6 @@
+import { isFormat, printf } from '../util/printf.ts';
 import { integerOf, printed, realOf, stringOf } from './calculate.ts';
 import { filenameParts, splitSuffix } from './filename.ts';
-import { isFormat, printf } from './printf.ts';
 import { tokens, trim } from './text.ts';
 
 /** What a macro function may ask of the place that it stands in. */

@@ -34,3 +34,13 @@ export function timeText(seconds: number): string {
   if (Number.isNaN(date.getTime())) return `${seconds} s`;
   return `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
+
+const LONGEST = 400;
+
+/** What a file says, for a terminal: it may be anything, a program that was named by mistake too. */
+export function printable(text: string): string {
+  const short = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  return short.replaceAll(/[\p{Cc}\p{Cf}]/gu, (c) =>
+    c === '\t' ? ' ' : `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+}

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/registry.ts';
-import { configDocs } from '../../src/commands/show/config-docs.ts';
+import { configDocs } from '../../src/config/docs.ts';
 import { commandPage, overviewPage, pageName } from '../../src/commands/show/docs.ts';
 
 const DOCS = new URL('../../docs/', import.meta.url);

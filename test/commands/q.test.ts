@@ -11,7 +11,7 @@ import { type View, viewAttributes, viewLines, VIEWS } from '../../src/commands/
 import { parseFormats, printf } from '../../src/commands/show/printf.ts';
 import { countJobs, totalsLines, totalsText } from '../../src/commands/show/totals.ts';
 import { columns, cut } from '../../src/commands/show/width.ts';
-import { NO_JOBS, sumOf } from '../../src/client/sum.ts';
+import { NO_JOBS, sumOf } from '../../src/job/totals.ts';
 import type { ClusterView, JobView } from '../../src/index.ts';
 import { recorded, recordedJob, view } from './recordings.ts';
 

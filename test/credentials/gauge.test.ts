@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { gauges, gaugeText } from '../../src/credentials/gauge.ts';
+import { gaugeText } from '../../src/commands/show/gauge.ts';
+import { gauges } from '../../src/credentials/gauge.ts';
 import { DEFAULT_WATCH, type Watched, type WatchedJob } from '../../src/credentials/watch/model.ts';
 
 const NOW = 1_000_000;

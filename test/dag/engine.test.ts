@@ -1,12 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { progressBar } from '../../src/commands/show/dag.ts';
 import { Engine } from '../../src/dag/engine/engine.ts';
 import type { DagCommand, DagEvent } from '../../src/dag/engine/messages.ts';
 import { ReadyQueue } from '../../src/dag/engine/ready-queue.ts';
 import { STATUS } from '../../src/dag/engine/status.ts';
 import { nameOf } from '../../src/dag/graph.ts';
 import { loadDag } from '../../src/dag/language/load.ts';
-import { criticalPath, progressBar, progressOf } from '../../src/dag/progress.ts';
+import { criticalPath, progressOf } from '../../src/dag/progress.ts';
 import { applyRescue, rescueText } from '../../src/dag/rescue.ts';
 import type { Settings } from '../../src/dag/settings.ts';
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { filenameParts } from '../../src/submit/filename.ts';
-import { isFormat, printf } from '../../src/submit/printf.ts';
+import { isFormat, printf } from '../../src/util/printf.ts';
 import { sizeOf } from '../../src/submit/calculate.ts';
 
 /** What the shell's own printf says: C's. */

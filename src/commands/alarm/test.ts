@@ -12,8 +12,7 @@ export class AlarmTest extends GryphusCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(AlarmTest);
-    const { testAlarms } = await import('../../client/alarm.ts');
-    for await (const step of testAlarms(await this.paths(flags))) {
+    for await (const step of (await this.configuration(flags)).testAlarms()) {
       process.stdout.write(flags.json ? `${JSON.stringify(step)}\n` : stepText(step));
       if (!step.ok) process.exitCode = 1;
     }

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
 import { GryphusCommand, prose } from '../command.ts';
+import { gaugeText } from '../show/gauge.ts';
 
 export class CredList extends GryphusCommand {
   static override summary = 'Show every credential like a fuel gauge: time left, jobs, sites.';
@@ -14,7 +15,6 @@ one that jobs need cannot be used.`);
     const { flags } = await this.parse(CredList);
     await this.withGryphus(flags, async (gryphus) => {
       const all = await gryphus.credentials();
-      const { gaugeText } = await import('../../credentials/gauge.ts');
       process.stdout.write(flags.json ? `${JSON.stringify(all, undefined, 2)}\n` : gaugeText(all));
       if (all.some((one) => one.state !== 'good' && one.waiting + one.there + one.held > 0)) process.exitCode = 1;
     });

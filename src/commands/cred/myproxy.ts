@@ -40,9 +40,8 @@ MyProxyHost in the submit file.`);
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(CredMyproxy);
-    const { destroyInMyProxy, getFromMyProxy, listMyProxy, storeInMyProxy } = await import(
-      '../../client/cred-myproxy.ts'
-    );
+    const { myProxyTools } = await import('../../index.ts');
+    const { destroyInMyProxy, getFromMyProxy, listMyProxy, storeInMyProxy } = await myProxyTools();
     const { server, user, cert, key, out, renewers } = flags;
     const request = {
       server,

@@ -38,7 +38,8 @@ info ends with status 1 where the proxy has ended.`);
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(CredProxy);
-    const { destroyProxy, initProxy, proxyFacts } = await import('../../client/cred-proxy.ts');
+    const { proxyTools } = await import('../../index.ts');
+    const { destroyProxy, initProxy, proxyFacts } = await proxyTools();
     if (args.action === 'destroy') {
       const gone = destroyProxy(flags.out);
       if (gone === undefined) throw new GryphusError('not-found', 'There is no proxy to destroy.');

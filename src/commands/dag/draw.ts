@@ -33,18 +33,17 @@ export class DagDraw extends GryphusCommand {
     const { dag, status } = /^\d+$/.test(first)
       ? await this.#running(first, flags)
       : await this.#fromFiles(files, flags);
-    const { drawMermaid, drawSvg } = await import('../../dag/api.ts');
+    const { dagTools } = await import('../../index.ts');
+    const { drawMermaid, drawSvg } = await dagTools();
     const text = format === 'mermaid' ? drawMermaid(dag, status) : drawSvg(dag, files.join(' '), status);
     if (flags.output === undefined) process.stdout.write(text);
     else write(flags.output, text);
   }
 
   async #fromFiles(files: readonly string[], flags: { readonly usedagdir: boolean }) {
-    const { diskFiles, loadDag, refusal } = await import('../../dag/api.ts');
-    const { order } = requestOf(files, flags, []);
-    const { dag, problems } = loadDag(files, diskFiles(process.cwd()), order);
-    if (problems.some(({ severity }) => severity === 'error')) throw refusal(problems);
-    return { dag, status: undefined };
+    const { dagTools } = await import('../../index.ts');
+    const { dagOfFiles } = await dagTools();
+    return { dag: dagOfFiles(requestOf(files, flags, []).order, process.cwd()), status: undefined };
   }
 
   async #running(cluster: string, flags: { readonly home?: string | undefined }) {

@@ -21,13 +21,11 @@ export class DagLint extends GryphusCommand {
     const { argv, flags } = await this.parse(DagLint);
     const files = argv as string[];
     if (files.length === 0) throw new GryphusError('usage', 'Name a DAG file.');
-    const { checkDag } = await import('../../client/dag-submit.ts');
-    const { diskFiles } = await import('../../dag/local.ts');
-    const { order } = requestOf(files, flags, []);
-    const { loaded, problems } = checkDag(order, diskFiles(process.cwd()), process.cwd(), true);
+    const { dagTools } = await import('../../index.ts');
+    const { lintDagFiles } = await dagTools();
+    const { nodes, problems } = lintDagFiles(requestOf(files, flags, []).order, process.cwd());
     if (flags.json) process.stdout.write(`${JSON.stringify(problems, undefined, 2)}\n`);
-    else if (problems.length === 0)
-      process.stdout.write(`${files.join(' ')}: ${loaded.dag.size} nodes, nothing wrong.\n`);
+    else if (problems.length === 0) process.stdout.write(`${files.join(' ')}: ${nodes} nodes, nothing wrong.\n`);
     else process.stdout.write(`${problems.map(problemLine).join('\n')}\n`);
     if (problems.some(({ severity }) => severity === 'error')) process.exitCode = 1;
   }

@@ -1,6 +1,6 @@
 import { Flags } from '@oclif/core';
 import { GryphusCommand, interruptible, prose, terminalWidth, word } from '../command.ts';
-import { dagLines, dagTable } from '../show/dag.ts';
+import { dagLines, dagTable, progressBar } from '../show/dag.ts';
 
 export class DagStatusCommand extends GryphusCommand {
   static override summary = 'Show how DAGs stand.';
@@ -16,7 +16,6 @@ export class DagStatusCommand extends GryphusCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(DagStatusCommand);
-    const { progressBar } = await import('../../dag/progress.ts');
     const width = terminalWidth();
     const bar = (fraction: number): string => progressBar(fraction, Math.max(10, Math.min(60, (width ?? 80) - 10)));
     await this.withGryphus(flags, async (gryphus) => {

@@ -43,7 +43,8 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
   }
 
   async #writeOnly(request: DagSubmitRequest): Promise<void> {
-    const { readyDag } = await import('../../client/dag-submit.ts');
+    const { dagTools } = await import('../../index.ts');
+    const { readyDag } = await dagTools();
     const { file, warnings } = readyDag(request, process.cwd());
     for (const warning of warnings) process.stderr.write(`${problemLine(warning)}\n`);
     process.stdout.write(`${file} is written; submit it with: gryphus submit ${file}\n`);

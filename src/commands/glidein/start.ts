@@ -22,7 +22,8 @@ time is over. Nothing has to be installed at the site. What is not said here is 
 
   async run(): Promise<void> {
     const { flags } = await this.parse(GlideinStart);
-    const { duration, size } = await import('../../config/kinds.ts');
+    const { kinds } = await import('../../index.ts');
+    const { duration, size } = await kinds();
     const walltime = flags.walltime === undefined ? undefined : read('--walltime', flags.walltime, duration);
     const memory = flags.memory === undefined ? undefined : read('--memory', flags.memory, size);
     await this.withGryphus(flags, async (gryphus) => {

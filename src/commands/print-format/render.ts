@@ -1,5 +1,5 @@
 import type { AdText } from '../../index.ts';
-import { isFormat, printf } from '../../submit/printf.ts';
+import { isFormat, printf } from '../../util/printf.ts';
 import type { Evaluate } from '../show/autoformat.ts';
 import { columns as widthOf, cut, visible } from '../show/width.ts';
 import type { Column, PrintFormat } from './parse.ts';

@@ -1,5 +1,5 @@
-import { printable, whereOf } from '../../dag/problem.ts';
 import type { DagStatus } from '../../index.ts';
+import { printable } from '../../util/plain-text.ts';
 import { longDate, shortDate } from './dates.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
@@ -15,7 +15,7 @@ export function problemLine(problem: {
 }): string {
   const { file, line, severity, command, message, mend } = problem;
   const about = command === undefined ? '' : `${command}: `;
-  return `${whereOf({ file, line })}: ${severity}: ${about}${printable(message)}${mend === undefined ? '' : `\n  → ${mend}`}`;
+  return `${printable(file)}:${line}: ${severity}: ${about}${printable(message)}${mend === undefined ? '' : `\n  → ${mend}`}`;
 }
 
 /** All DAGs in the queue, a line each. */
@@ -79,4 +79,10 @@ export function dagLines(dag: DagStatus, bar: (fraction: number) => string, widt
   }
   if (p.failures.length > 0) lines.push('', 'Failed:', ...p.failures.map(({ node, error }) => `  ${node}: ${error}`));
   return lines;
+}
+
+/** `[████████░░░░] 66 %`: `width` characters between the brackets. */
+export function progressBar(fraction: number, width: number): string {
+  const full = Math.round(Math.min(1, Math.max(0, fraction)) * width);
+  return `[${'█'.repeat(full)}${'░'.repeat(width - full)}] ${Math.floor(fraction * 100)} %`;
 }

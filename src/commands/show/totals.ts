@@ -1,5 +1,5 @@
-import { NO_JOBS, type Sums } from '../../client/sum.ts';
 import type { JobView, Totals } from '../../index.ts';
+import { NO_JOBS, type Sums } from '../../job/totals.ts';
 import { numberOf } from './ad.ts';
 
 const SCHEDULER_UNIVERSE = 7;

@@ -1,6 +1,4 @@
 import { Flags } from '@oclif/core';
-import { GryphusError } from '../../errors.ts';
-import type { Paths } from '../../config/paths.ts';
 import { askAtTerminal } from '../ask.ts';
 import { foundLines } from '../show/sites.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
@@ -45,17 +43,8 @@ lists its keys.`);
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SiteAdd);
-    const { saveSite, siteFile } = await import('../../config/sites.ts');
-    const { parseSiteUrl } = await import('../../config/site-url.ts');
-    const { existsSync } = await import('node:fs');
-    const paths = await this.paths(flags);
-    const target = parseSiteUrl(args.url);
-    if (existsSync(siteFile(paths, args.name)) && !flags.force) {
-      throw new GryphusError('conflict', `There is a site '${args.name}' already.`, {
-        suggestions: [`Change it in ${siteFile(paths, args.name)}, or add --force to replace it.`],
-      });
-    }
-    const given = {
+    const configuration = await this.configuration(flags);
+    const keys = {
       url: args.url,
       batch: flags.batch,
       transport: flags.transport,
@@ -66,33 +55,17 @@ lists its keys.`);
       'limits.queued': flags.queued,
       'limits.running': flags.running,
     };
-    const keys = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-    if (target.kind === 'gram') keys['batch'] = 'gt2';
-    else if (flags.batch === undefined) keys['batch'] = await this.#found(paths, args.name, keys);
-    await saveSite(paths, args.name, keys);
-    process.stdout.write(`Site ${args.name} is written to ${siteFile(paths, args.name)}.\n`);
+    await configuration.addSite(args.name, keys, {
+      replace: flags.force,
+      ask: askAtTerminal,
+      found: (found) => process.stdout.write(`${foundLines(args.name, found).join('\n')}\n`),
+    });
+    process.stdout.write(`Site ${args.name} is written to ${configuration.siteFile(args.name).file}.\n`);
     if (flags.test)
       await this.config.runCommand('site:test', [
         args.name,
         ...(flags.home === undefined ? [] : ['--home', flags.home]),
       ]);
     else process.stdout.write(`Check it with: gryphus site test ${args.name}\n`);
-  }
-
-  /** Which batch system the site has; nothing is written where it cannot be asked. */
-  async #found(paths: Paths, name: string, keys: Readonly<Record<string, unknown>>): Promise<string> {
-    const { siteFrom } = await import('../../config/sites.ts');
-    const { findBatch } = await import('../../client/find-batch.ts');
-    const site = await siteFrom(paths, name, keys);
-    const found = await findBatch(site, paths, askAtTerminal).catch((thrown: unknown) => {
-      if (!(thrown instanceof GryphusError)) throw thrown;
-      const offline = 'To add it without asking it, name its batch system: --batch slurm, say (fork: plain processes).';
-      throw new GryphusError(thrown.code, thrown.message, {
-        cause: thrown,
-        suggestions: [...thrown.suggestions, offline],
-      });
-    });
-    for (const line of foundLines(name, found)) process.stdout.write(`${line}\n`);
-    return found[0]?.batch ?? 'fork';
   }
 }

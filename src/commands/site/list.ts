@@ -15,8 +15,7 @@ export class SiteList extends GryphusCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(SiteList);
     if (flags.quiet) {
-      const { loadSites } = await import('../../config/sites.ts');
-      const names = [...(await loadSites(await this.paths(flags))).keys()];
+      const names = [...(await (await this.configuration(flags)).sites()).keys()];
       process.stdout.write(names.map((name) => `${name}\n`).join(''));
       return;
     }

@@ -12,11 +12,10 @@ export class SiteRm extends GryphusCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SiteRm);
-    const { loadSite, removeSite } = await import('../../config/sites.ts');
-    const paths = await this.paths(flags);
-    await loadSite(paths, args.name);
+    const configuration = await this.configuration(flags);
+    await configuration.site(args.name);
     if (!flags.force) await this.#refuseInUse(args.name, flags);
-    if (!removeSite(paths, args.name)) {
+    if (!configuration.removeSite(args.name)) {
       throw new GryphusError('not-permitted', `Site '${args.name}' is built in and cannot be removed.`, {
         suggestions: [`Change it with: gryphus site add ${args.name} local`],
       });

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { Flags } from '@oclif/core';
 import type { SiteStatus, SiteWaysView } from '../../index.ts';
 import { GryphusCommand, needed } from '../command.ts';
@@ -12,19 +11,19 @@ export class SiteShow extends GryphusCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SiteShow);
-    const { loadSite, siteFile } = await import('../../config/sites.ts');
-    const paths = await this.paths(flags);
-    const site = await loadSite(paths, args.name);
+    const configuration = await this.configuration(flags);
+    const site = await configuration.site(args.name);
     if (flags.json) {
       process.stdout.write(`${JSON.stringify({ ...site, now: await this.#now(flags, site.name) }, undefined, 2)}\n`);
       return;
     }
+    const { file, there } = configuration.siteFile(args.name);
     const { target: _target, limits, glidein, ...plain } = site;
     const rows = [
       ...Object.entries(plain),
       ...Object.entries(limits).map(([key, value]) => [`limits.${key}`, value] as const),
       ...Object.entries(glidein).map(([key, value]) => [`glidein.${key}`, value] as const),
-      ['file', existsSync(siteFile(paths, args.name)) ? siteFile(paths, args.name) : 'built in'] as const,
+      ['file', there ? file : 'built in'] as const,
       ...mannersRows(await this.#now(flags, site.name)),
     ];
     const width = Math.max(...rows.map(([key]) => key.length));

@@ -1,7 +1,7 @@
-import { CREDENTIAL_KEYS } from '../../config/credentials.ts';
-import { SETTINGS } from '../../config/settings.ts';
-import { BATCH_LIMITS, SITE_KEYS } from '../../config/sites.ts';
-import type { Table } from '../../config/table.ts';
+import { CREDENTIAL_KEYS } from './credentials.ts';
+import { SETTINGS } from './settings.ts';
+import { BATCH_LIMITS, SITE_KEYS } from './sites.ts';
+import type { Table } from './table.ts';
 
 /** What every key of the configuration means, as Markdown; made from the tables that read it. */
 export function configDocs(): string {

@@ -1,4 +1,15 @@
-import type { ClusterView, Totals } from './types.ts';
+/** Jobs, counted by what a person is shown of them. */
+export interface Totals {
+  readonly jobs: number;
+  readonly completed: number;
+  readonly removed: number;
+  readonly idle: number;
+  readonly running: number;
+  readonly held: number;
+  readonly suspended: number;
+  /** Procs that wait to be materialized. */
+  readonly unmaterialized: number;
+}
 
 export const NO_JOBS: Totals = {
   jobs: 0,
@@ -15,7 +26,7 @@ export const NO_JOBS: Totals = {
 export type Sums = { -readonly [K in keyof Totals]: Totals[K] };
 
 /** Of all jobs in these clusters, DAG managers left out. */
-export function sumOf(clusters: Iterable<ClusterView>): Totals {
+export function sumOf(clusters: Iterable<{ readonly manager: boolean; readonly totals: Totals }>): Totals {
   const sums: Sums = { ...NO_JOBS };
   for (const { manager, totals } of clusters) {
     if (manager) continue;
