@@ -27,6 +27,7 @@ export function shellHalf(
   answers: Readonly<Record<string, string>>,
   call: string,
   more: Readonly<Record<string, string>> = {},
+  tools: { readonly awk?: readonly string[]; readonly sh?: readonly string[] } = {},
 ): string[] {
   const dir = mkdtempSync(join(tmpdir(), 'grc-'));
   try {
@@ -36,11 +37,17 @@ export function shellHalf(
       writeFileSync(join(dir, 'bin', command), `#!/bin/sh\ncat '${join(dir, 'bin', command)}.answer'\n`);
       chmodSync(join(dir, 'bin', command), 0o755);
     }
+    if (tools.awk !== undefined) {
+      writeFileSync(join(dir, 'bin/awk'), `#!/bin/sh\nexec ${tools.awk.join(' ')} "$@"\n`, { mode: 0o755 });
+    }
+    const [sh = 'sh', ...options] = tools.sh ?? [];
     const common = 'say() { printf "%s\\n" "$*"; }; bounded() { shift; "$@"; }; tick() { :; }';
     const script = `set -ufC\n${common}\nBIN=$1 T=$2 ROOT=$2 PREFIX=gryphus.a.\n. "$BIN/${backend}.sh"\n${call}\ntrue\n`;
     const path = more['PATH'] ?? process.env['PATH'] ?? '';
     const env = { ...process.env, ...more, PATH: `${join(dir, 'bin')}:${path}` };
-    return execFileSync('sh', ['-c', script, 'sh', BACKENDS, dir], { encoding: 'utf8', env }).trimEnd().split('\n');
+    return execFileSync(sh, [...options, '-c', script, 'sh', BACKENDS, dir], { encoding: 'utf8', env })
+      .trimEnd()
+      .split('\n');
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
