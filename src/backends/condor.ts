@@ -61,6 +61,9 @@ const LATER =
 /** There are as many jobs as it takes. */
 const FULL = /MAX_JOBS|exceed/i;
 const UNCLEAR = /timed? ?out|Failed to (commit|end) |lost connection|Error reading|transaction/i;
+/** A requirement of the pool was not met: the schedd took no job, and says why in the next line (SUBMIT_REQUIREMENT_NAMES). */
+const UNMET =
+  /Failed to commit job submission into the queue\.\s+ERROR: (?!.*(connect|timed? ?out|socket|errno))(\S.*)/is;
 
 /** condor_submit exits with 1 whatever it met. */
 export function condorRefusal(status: number, words: string): Refusal | 'unclear' {
@@ -68,7 +71,12 @@ export function condorRefusal(status: number, words: string): Refusal | 'unclear
   if (status === 127) {
     return { kind: 'never', code: 'site-refused', message: `condor_submit was not found at the site: ${message}` };
   }
-  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
+  if (status === 124 || status === 137) return 'unclear';
+  const unmet = UNMET.exec(words)?.[2];
+  if (unmet !== undefined && !LATER.test(unmet)) {
+    return { kind: 'never', code: 'site-refused', message: sentence(unmet) };
+  }
+  if (UNCLEAR.test(words)) return 'unclear';
   if (!/ERROR|not allowed/i.test(words)) return 'unclear';
   if (LATER.test(words)) return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
   return { kind: 'never', code: 'site-refused', message };

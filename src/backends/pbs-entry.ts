@@ -52,7 +52,8 @@ export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by'
   return { id, by: endOf(fields), words: endWords(fields), ...(key === undefined ? {} : { key }) };
 }
 
-function endWords({ exit, comment }: Fields): string {
-  const status = exit === '' ? 'it never ran' : `exit status ${exit}`;
+function endWords({ state, exit, comment }: Fields): string {
+  const never = state === 'X' ? 'it is over' : 'it never ran';
+  const status = exit === '' ? never : `exit status ${exit}`;
   return comment === '' ? status : `${comment} (${status})`;
 }

@@ -10,13 +10,27 @@ wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
 # Of `qstat -f` one line for each of our jobs, and for each element of an array: TAG ID STATE|SUBSTATE|EXIT|HOST|COMMENT.
+# An element that waits says nothing of a hold, and not always why: its array, which stands before it, does.
 jobs_of() { # $1 file, $2 prefix of the names
   LC_ALL=C awk -v "prefix=$2" '
     function done() {
       tag = f["Job_Name"]
-      if (match(id, /\[[0-9]+\]/)) tag = tag substr(id, RSTART, RLENGTH)
-      if (index(tag, prefix) == 1 && id !~ /\[\]/)
-        print tag " " id " " f["job_state"] "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["comment"]
+      state = f["job_state"]
+      if (id ~ /\[\]/) {
+        array = id
+        sub(/\[.*/, "", array)
+        array_state = state
+        array_comment = f["comment"]
+      } else if (index(tag, prefix) == 1) {
+        if (match(id, /\[[0-9]+\]/)) {
+          tag = tag substr(id, RSTART, RLENGTH)
+          if (state == "Q" && substr(id, 1, RSTART - 1) == array) {
+            if (array_state == "H") state = "H"
+            if (f["comment"] == "") f["comment"] = array_comment
+          }
+        }
+        print tag " " id " " state "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["comment"]
+      }
       split("", f)
       name = ""
     }

@@ -44,7 +44,7 @@ backend_queue() {
 
 # Where there is no history, the answer is empty. Ids that are unknown make the status 153 and leave the others' lines.
 backend_account() { # ids
-  bounded 60 qstat -x -t -f "$@" >|"$T/history" 2>/dev/null </dev/null
+  bounded 60 qstat -x -f "$@" >|"$T/history" 2>/dev/null </dev/null
   case $? in 0 | 153 | 35) ;; *) return 1 ;; esac
   jobs_of "$T/history" gryphus.
 }

@@ -45,22 +45,25 @@ function submitWords(spec: AttemptSpec): string[] {
  */
 const LATER = new Set([38, 173, 160, 162, 222]);
 const PASSING =
-  /Connection refused|cannot connect to server|Maximum number of jobs|Queue is not enabled|No space left/i;
+  /Connection refused|cannot connect to server|Maximum number of jobs|would exceed .*limit of jobs|Queue is not enabled|No space left/i;
 /** PBSE 38 and its words. */
-const FULL = /Maximum number of jobs/i;
-const ANSWERED =
-  /^qsub: (Unknown|Illegal|illegal|illegally|Job (violates|exceeds|name)|Bad [UG]ID|Unauthorized|No default|Cannot be used|script file|invalid option|Array job|"-lresource|usage)/m;
+const FULL = /Maximum number of jobs|would exceed .*limit of jobs/i;
+/** qsub asked, and lost the server or its answer. */
+const UNCLEAR =
+  /timed out|End of File|Premature end|errno=15031|protocol error|Connection reset|Broken pipe|Failed to (recv|send)/i;
 
-/** 255 is a server that cannot be reached, or one that went away in the middle: only its words tell. */
+/**
+ * What stands behind `qsub: ` is the server's answer, or qsub's own before it asked; a site's hooks refuse with words
+ * and statuses of their own. 255 is a server that cannot be reached, or one that went away in the middle.
+ */
 export function pbsRefusal(status: number, words: string): Refusal | 'unclear' {
   const message = sentence(words);
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
-  if (status === 124 || status === 137 || /timed out|End of File|Premature end|errno=15031/i.test(words))
-    return 'unclear';
+  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
   if (LATER.has(status) || PASSING.test(words))
     return { kind: 'later', code: FULL.test(words) || status === 38 ? 'site-full' : 'site-busy', message };
-  return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
+  return status !== 255 && /^qsub: \S/m.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
 function sentence(words: string): string {
@@ -76,13 +79,14 @@ function sentence(words: string): string {
  * Exit_status: 0 to 255 the script's, 256 + n its first process was ended by signal n, below zero PBS's own (JOB_EXEC_*
  * in pbs_error.h). Absent: it never ran. Substate 91: deleted.
  */
-function endOf({ exit, substate, comment }: ReturnType<typeof fieldsOf>): Account['by'] {
+function endOf({ state, exit, substate, comment }: ReturnType<typeof fieldsOf>): Account['by'] {
   if (/exceeded resource/.test(comment))
     return /exceeded resource mem|vmem/.test(comment) ? 'out-of-memory' : 'timeout';
   if (substate === '91') return 'cancelled';
-  if (!/^-?\d+$/.test(exit)) return substate === '92' ? 'itself' : 'cannot-start';
+  // A server without history knows no more of an array's element than that it is over.
+  if (!/^-?\d+$/.test(exit)) return substate === '92' || state === 'X' ? 'itself' : 'cannot-start';
   const status = Number(exit);
-  if (status > 256) return status === 271 || status === 265 ? 'cancelled' : 'vanished';
+  if (status > 256) return status === 271 ? 'cancelled' : 'vanished';
   return status >= 0 ? 'itself' : (ENDS[status] ?? 'cannot-start');
 }
 /** -4 is the start of a MoM that found it running; -24 and -25 kill for using more processors than asked for. */

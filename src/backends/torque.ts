@@ -42,7 +42,7 @@ const LATER =
 const FULL = /Maximum number of jobs|MaxSubmit|temporarily unable/i;
 const UNCLEAR = /timed out|End of File|Zero Bytes|Unexpected message|errno=15031/i;
 const ANSWERED =
-  /Batch job submission failed|Unable to open file|[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Ii]llegal|illegally|not valid|Unauthorized|exceeds|Job rejected|No default queue|script file|^Usage/m;
+  /Batch job submission failed|Unable to open file|[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Ii]llegal|illegally|not valid|Unauthorized|exceeds|Job rejected|No default queue|script file|submit error \(|^Usage/m;
 
 export function torqueRefusal(status: number, words: string): Refusal | 'unclear' {
   const message = sentence(words);

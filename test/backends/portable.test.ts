@@ -12,7 +12,7 @@ const SCRIPTS = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((
 const AWKS = ['mawk', 'gawk --posix', 'gawk', 'original-awk', 'busybox awk']
   .map((words) => words.split(' '))
   .filter(([command = '', ...args]) => spawnSync(command, [...args, 'BEGIN { exit }']).status === 0);
-const SHELLS = [['dash'], ['bash', '--posix'], ['bash'], ['busybox', 'sh'], ['mksh'], ['ksh']].filter(
+const SHELLS = [['dash'], ['bash', '--posix'], ['bash'], ['busybox', 'sh'], ['mksh']].filter(
   ([command = '', ...args]) => spawnSync(command, [...args, '-c', 'exit 0']).status === 0,
 );
 

@@ -72,6 +72,51 @@ describe('OpenPBS, recorded', () => {
     expect(account).toHaveLength(12);
   });
 
+  it('an element that waits is held with its array, and waits for its reason', () => {
+    const array = (id: number, state: string, comment: string, elements: string): string =>
+      `Job Id: ${id}[].pbshead\n    Job_Name = gryphus.a.${id}.0.1.1.a\n    job_state = ${state}\n${comment}\n${elements}`;
+    const element = (id: string, state: string, more = ''): string =>
+      `Job Id: ${id}.pbshead\n    Job_Name = gryphus.a.${id.split('[')[0]}.0.1.1.a\n    job_state = ${state}\n${more}\n`;
+    const never = '    comment = Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: \n\t8 T: 8)\n';
+    const listing = [
+      array(60, 'H', '', element('60[1]', 'Q') + element('60[2]', 'X', '    comment = Subjob finished\n')),
+      array(61, 'Q', never, element('61[1]', 'Q')),
+      array(62, 'B', '', element('62[1]', 'Q') + element('62[2]', 'R', '    exec_host = n1/0*8\n')),
+    ].join('');
+    const lines = shellHalf('pbs', { qstat: listing }, 'backend_queue').slice(1);
+    expect(lines.map((line) => line.split(' ')[0])).toEqual([
+      'gryphus.a.60.0.1.1.a[1]',
+      'gryphus.a.60.0.1.1.a[2]',
+      'gryphus.a.61.0.1.1.a[1]',
+      'gryphus.a.62.0.1.1.a[1]',
+      'gryphus.a.62.0.1.1.a[2]',
+    ]);
+    expect(lines.map((line) => pbs.queueEntry(line.split(' ').slice(2).join(' ')))).toMatchObject([
+      { is: 'held' },
+      { is: 'ended', by: 'itself' },
+      { is: 'held', words: 'Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 8 T: 8)' },
+      { is: 'waiting' },
+      { is: 'running', host: 'n1' },
+    ]);
+  });
+
+  it.each([
+    [1, 'qsub: Request rejected.  Reason: No active allocation found for project x', 'never'],
+    [44, 'qsub: job needs -l filesystems', 'never'],
+    [38, "qsub: would exceed queue generic's per-user limit of jobs in 'Q' state", 'later'],
+    [99, "qsub: Maximum number of jobs in 'Q' state for user u already in complex", 'later'],
+  ])('what a hook or a limit says, with status %i, is an answer: %s', (status, words, kind) => {
+    expect(pbsRefusal(status, words)).toMatchObject({ kind, message: words.slice(6) });
+  });
+  it.each([
+    [255, 'qsub: End of File'],
+    [183, 'qsub: Batch protocol error'],
+    [255, ''],
+    [1, 'Connection reset by peer'],
+  ])('what may have submitted, with status %i, is none: %s', (status, words) => {
+    expect(pbsRefusal(status, words)).toBe('unclear');
+  });
+
   it.each(refusals('pbs/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
     const later = [38, 160, 162, 173].includes(status);
     expect(pbsRefusal(status, words)).toMatchObject({ kind: later ? 'later' : 'never' });
@@ -112,6 +157,20 @@ describe('Grid Engine, recorded', () => {
       exit100: { is: 'held' },
       held: { is: 'held' },
       begin: { is: 'waiting' },
+    });
+  });
+
+  it('says why a job waits, and why one is in error', () => {
+    const job = (id: number, state: string): string =>
+      `<job_list state="pending">\n<JB_job_number>${id}</JB_job_number>\n<JB_name>gryphus.a.${id}.0.1.1</JB_name>\n<state>${state}</state>\n<queue_name></queue_name>\n</job_list>\n`;
+    const listing = `<job_info>\n${job(7, 'qw')}${job(8, 'Eqw')}${job(9, 'qw')}</job_info>\n`;
+    const reasons = `==============\njob_number:                 7\nscheduling info:            (-l none) cannot run in queue "b" because it is full\n                            queue instance "all.q@n1" dropped because it is full\n==============\njob_number:                 8\nerror reason    1:          can't get password entry\nscheduling info:            cannot run in queue\n==============\njob_number:                 9\nscheduling info:            cannot run in PE "smp" because it only offers 1 slots\n`;
+    const qstat = `qstat() { case $* in *-xml*) printf '%s' '${listing}' ;; *) printf '%s' "$REASONS" ;; esac; }`;
+    const [, ...lines] = shellHalf('sge', {}, `${qstat}; backend_queue`, { REASONS: reasons });
+    expect(entries(sge, lines)).toMatchObject({
+      '7.0.1.1': { is: 'waiting' },
+      '8.0.1.1': { is: 'held', words: "Eqw: can't get password entry" },
+      '9.0.1.1': { is: 'waiting', words: 'qw: cannot run in PE "smp" because it only offers 1 slots' },
     });
   });
 
@@ -174,6 +233,17 @@ describe('HTCondor, recorded', () => {
     expect(condorRefusal(status, words)).toMatchObject({
       kind: words.includes("Can't find address") ? 'later' : 'never',
     });
+  });
+
+  it('a requirement of the pool that is not met is a refusal, a lost connection is none', () => {
+    const commit = '\nERROR: Failed to commit job submission into the queue.\n';
+    expect(condorRefusal(1, `${commit}ERROR: This pool wants a project.\n`)).toEqual({
+      kind: 'never',
+      code: 'site-refused',
+      message: 'This pool wants a project.',
+    });
+    expect(condorRefusal(1, `${commit}ERROR: Failed to connect to schedd.\n`)).toBe('unclear');
+    expect(condorRefusal(1, commit)).toBe('unclear');
   });
 
   it('the first job of a terse answer is the id', () => {

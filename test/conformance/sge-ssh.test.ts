@@ -1,7 +1,9 @@
+import { expect, it } from 'vitest';
 import { type Sge, skipWithoutSge } from '../sites/sge.ts';
 import { arrayTests } from './arrays.ts';
 import { batchFaults } from './batch-faults.ts';
 import { type BatchGround, sshSge } from './batch-grounds.ts';
+import { freshKey, ledgerJob, run, Watch } from './kit.ts';
 import { testSite } from './suite.ts';
 
 const faults = batchFaults({
@@ -24,9 +26,20 @@ const arrays = arrayTests<BatchGround<Sge>>({
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('qdel', id),
 });
+/** The reason comes by a second question, of another form than the listing. */
+const reasons = (ground: () => BatchGround<Sge>): void =>
+  it('says why a job waits', async () => {
+    const site = await ground().open();
+    const key = freshKey();
+    await run(site, [ledgerJob(ground(), key, 'exit 0', { batch: { extraArgs: ['-l', 'mem_free=999999G'] } })]);
+    const waits = await new Watch(site).until(key, (r) => 'why' in r && /offers|cannot run/.test(r.why ?? ''), 60_000);
+    expect(waits.is).toBe('queued');
+    expect((await site.cancel([key])).get(key)).toEqual({ ok: true });
+    await site.close();
+  }, 90_000);
 testSite({
   name: 'Grid Engine over ssh',
   makeSite: sshSge,
   skip: skipWithoutSge(),
-  more: (ground) => [faults, arrays].forEach((tests) => tests(ground)),
+  more: (ground) => [faults, arrays, reasons].forEach((tests) => tests(ground)),
 });

@@ -84,8 +84,8 @@ parent() { # $1 the id of an array's first element
   echo "Job Id: ${VALUE%%\[*}[].pbshead"
   get "$JOBS/$1/name"
   attribute Job_Name "$VALUE"
-  attribute job_state B
-  attribute substate 70
+  get state
+  case $VALUE in held) attribute job_state H && attribute substate 20 ;; *) attribute job_state B && attribute substate 70 ;; esac
   attribute array True
   echo
 }
@@ -107,7 +107,7 @@ describe() { # $1 id
   get exit && [ -n "$VALUE" ] && exit=$VALUE
   case $state in
     queued) attribute job_state Q && substate=10 comment='Not Running: Not enough free nodes available' ;;
-    held) attribute job_state H && substate=20 comment="Job held by $(id -un) on Fri Nov 20 23:29:50 2026" ;;
+    held) attribute job_state "$(held_state "$full_id")" && substate=20 comment="Job held by $(id -un) on Fri Nov 20 23:29:50 2026" ;;
     running) attribute job_state R && substate=42 comment=$run && attribute exec_host pbshead/0 ;;
     ended)
       attribute job_state "$(ended_state "$full_id")"
@@ -135,6 +135,8 @@ describe() { # $1 id
   get args && attribute Submit_arguments "$VALUE"
   echo
 }
+# Elements of a held array are said to wait.
+held_state() { case $1 in *'['*) echo Q ;; *) echo H ;; esac; }
 # X: an element that is over while others of its array are not.
 ended_state() {
   case $1 in *'['*) ;; *) echo F && return ;; esac
@@ -176,6 +178,7 @@ qstat() {
     if [ -n "$history" ]; then each_job describe; else each_job live; fi
     exit
   fi
+  subjobs=1
   for word; do
     find_job "$word"
     id=$FOUND
