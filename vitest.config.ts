@@ -4,8 +4,8 @@ import { LongFirst } from './test/long-first.ts';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     disableConsoleIntercept: true,
     // Most of a test's time is waiting for a real daemon: three share two cores well.
     maxWorkers: 3,

@@ -125,7 +125,7 @@ export class TestAgent {
 export async function until<T>(
   what: string,
   look: () => T | undefined | Promise<T | undefined>,
-  ms = 30_000,
+  ms = 60_000,
 ): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {

@@ -35,10 +35,10 @@ describe('the life of jobs as a user sees it', () => {
   it('looks at the policy that one job alone has, by a macro or by an edit', async () => {
     const job = 'executable = /bin/sleep\narguments = 300\ntransfer_executable = false\nhold = true\n';
     const macro = await agent.submit(`${job}periodic_remove = $(Process) == 1\nqueue 2\n`);
-    await agent.ok('wait', '--timeout', '30', `${macro}.1`);
+    await agent.ok('wait', '--timeout', '120', `${macro}.1`);
     const edited = await agent.submit(`${job}queue 2\n`);
     await agent.ok('edit', `${edited}.1`, 'PeriodicRemove', 'JobStatus == 5');
-    await agent.ok('wait', '--timeout', '30', `${edited}.1`);
+    await agent.ok('wait', '--timeout', '120', `${edited}.1`);
     const left = JSON.parse(await agent.ok('q', '--json', '--attributes', 'ProcId', String(macro), String(edited)));
     expect(left).toEqual([{ ProcId: 0 }, { ProcId: 0 }]);
     await agent.ok('rm', String(macro), String(edited));
@@ -128,9 +128,9 @@ describe('the life of jobs as a user sees it', () => {
     await agent.ok('down');
     await agent.ok('up');
     const other = await agent.submit('executable = /bin/true\nqueue\n');
-    await agent.ok('wait', '--timeout', '30', String(other));
+    await agent.ok('wait', '--timeout', '120', String(other));
     expect(await agent.ok('why', String(lost))).toContain("There is no site 'gone'");
     expect(await agent.ok('rm', '--force', `${lost}.0`)).toContain('removed locally (remote state unknown)');
-    await agent.ok('wait', '--timeout', '30', String(lost));
+    await agent.ok('wait', '--timeout', '120', String(lost));
   });
 });
