@@ -2,18 +2,8 @@
 
 # Body 1: words `SHA:BYTES`. Body 2: their content, one after another. `stored SHA` or `bad SHA`.
 do_blobs() {
-  words=$(head -c "$1")
-  if [ -n "$EXACT" ]; then
-    for word in $words; do head -c "${word#*:}" >|"in/${word%:*}" || cat_away "${word#*:}" "in/${word%:*}"; done
-  else
-    head -c "$2" >|"$T/bundle"
-    offset=0
-    for word in $words; do
-      part "$offset" "${word#*:}" "$T/bundle" >|"in/${word%:*}"
-      offset=$((offset + ${word#*:}))
-    done
-    rm -f "$T/bundle"
-  fi
+  words=$(body "$1")
+  for word in $words; do body "${word#*:}" >|"in/${word%:*}" || cat_away "${word#*:}" "in/${word%:*}"; done
   names=
   for word in $words; do names="$names ${word%:*}"; done
   take_in "$names"
@@ -24,11 +14,9 @@ cat_away() {
   say "fatal the disk of the site is full (${written:-0} of $1 bytes)"
   exit 74
 }
-EXACT=
-[ "$(printf abcd | { head -c 2 >/dev/null && cat; })" = cd ] && EXACT=1
 
 # Body: words SHA, each of a file that was put into in/. `stored SHA` or `bad SHA WORDS`.
-do_admit() { take_in "$(head -c "$1")"; }
+do_admit() { take_in "$(body "$1")"; }
 
 take_in() { # $1 words SHA
   # shellcheck disable=SC2086 # hashes have no blanks
@@ -50,7 +38,7 @@ take_in() { # $1 words SHA
 # 512-byte blocks. Answers `missing KEY NAME`; `small NAME…` and `stream NONCE COUNT`, after which the files follow, each
 # ended by a newline, NONCE and a newline; `streamed STATUS`; `big NAME…`; `executable NAME…`. NAME here: under jobs/, %XX.
 do_fetch() {
-  words=$(head -c "$1") limit=$2
+  words=$(body "$1") limit=$2
   set --
   for word in $words; do
     key=${word#?:} name=''
@@ -96,7 +84,7 @@ do_fetch() {
 }
 # Body: words NAME under jobs/, odd bytes as \0ooo. `digest SHA256 NAME` for each that can be read.
 do_digest() {
-  for name in $(head -c "$1"); do
+  for name in $(body "$1"); do
     plain=$name
     case $name in *\\*) plain=$(printf '%b.' "$name") && plain=${plain%.} ;; esac
     digest=$($SHA 2>/dev/null <"jobs/$plain") && say "digest ${digest%% *} $name"

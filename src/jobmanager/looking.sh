@@ -9,7 +9,7 @@
 #   data KEY out|err OFFSET BYTES, then the bytes and a newline
 do_poll() {
   acked='' streams=''
-  for word in $(head -c "$1"); do
+  for word in $(body "$1"); do
     case $word in
       ack:*) acked="$acked events/${word#ack:}" ;;
       *) streams="$streams $word" ;;
@@ -26,7 +26,7 @@ do_poll() {
 
 # `capacity STATUS WORDS`: the backend's line about the site's cores, where it has one.
 do_capacity() {
-  head -c "$1" >/dev/null
+  body "$1" >/dev/null
   command -v backend_capacity >/dev/null || return 0
   words=$(backend_capacity 2>/dev/null </dev/null)
   say "capacity $? $(printf %s "$words" | encoded)"
@@ -141,7 +141,7 @@ follow() { # $1 words KEY:OUT:ERR, $2 most bytes
 # Body: words ID. What the accounting says of these ended jobs, raw, each line as `account LINE`; then `accounts STATUS WORDS`.
 do_account() {
   # shellcheck disable=SC2046 # ids have no blanks
-  answer=$(backend_account $(head -c "$1") 2>|"$T/why" </dev/null)
+  answer=$(backend_account $(body "$1") 2>|"$T/why" </dev/null)
   status=$?
   [ -z "$answer" ] || printf '%s\n' "$answer" | elements | sed 's/^/account /'
   say "accounts $status $(encoded <"$T/why")"

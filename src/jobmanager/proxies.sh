@@ -2,7 +2,7 @@
 
 # Body: a word NAME. `data NAME BYTES`: the certificate request of a key that stays here. Status 69: no openssl here.
 do_csr() {
-  name=$(head -c "$1")
+  name=$(body "$1")
   is_key "$name" || return 64
   mkdir -p "proxies/$name" || return 74
   gryphus_delegate_request "proxies/$name" >|"$T/csr" || return
@@ -14,9 +14,9 @@ do_csr() {
 
 # Body 1: a word NAME. Body 2: the signed proxy and its issuers. Status 65: it is not for the key here, ask anew.
 do_proxy() {
-  name=$(head -c "$1")
+  name=$(body "$1")
   if is_key "$name" && [ -d "proxies/$name" ]; then
-    head -c "$2" | (
+    body "$2" | (
       gryphus_delegate_install "proxies/$name"
       status=$?
       cat >/dev/null
@@ -24,7 +24,7 @@ do_proxy() {
     ) || return
     crash_point jm.proxy-in-place
   else
-    head -c "$2" >/dev/null
+    body "$2" >/dev/null
     return 65
   fi
 }

@@ -4,7 +4,7 @@
 # `ad LINE` and `machine LINE` of the files that the program finds, odd bytes as \0ooo.
 # Answers `missing SHA` and does nothing more, or for each key `ok KEY` or `failed KEY WORDS`.
 do_prepare() {
-  words=$(head -c "$1") missing='' touched='' new=''
+  words=$(body "$1") missing='' touched='' new=''
   for word in $words; do
     case $word in
       blob:*)
@@ -18,7 +18,7 @@ do_prepare() {
     esac
   done
   if [ -n "$missing" ] || [ -z "$new" ]; then
-    head -c "$2" >/dev/null
+    body "$2" >/dev/null
     for word in $missing; do say "missing $word"; done
     return 0
   fi
@@ -27,7 +27,7 @@ do_prepare() {
     [ -z "$touched" ] || touch -c $touched
     mkdir -p "$T/stage" && (cd "$T/stage" && mkdir $new $(for key in $new; do echo "$key/work"; done)) 2>|"$T/why"
   }
-  head -c "$2" | {
+  body "$2" | {
     LC_ALL=C awk -v "stage=$T/stage/" -v "keys=$new" -v "now=$(date +%s)" '
       function plain(text, out, at) {
         while ((at = index(text, "\\0")) > 0) {
@@ -74,7 +74,7 @@ do_prepare() {
 # Body: words KEY. They may start; the leave is on the disk before it is answered. `left KEY`, `gone KEY`, `withdrawn KEY`.
 do_leave() {
   given=
-  for key in $(head -c "$1"); do
+  for key in $(body "$1"); do
     is_key "$key" || continue
     if [ ! -f "jobs/$key/spec" ]; then
       say "gone $key"
@@ -94,7 +94,7 @@ do_leave() {
 
 # Body: words `KEY:N`. `buried KEY N`, or `taken KEY N` where a wrapper has the lock.
 do_bury() {
-  for word in $(head -c "$1"); do
+  for word in $(body "$1"); do
     is_key "${word%:*}" || continue
     if bury "${word%:*}" "${word##*:}" lost; then say "buried ${word%:*} ${word##*:}"; else say "taken ${word%:*} ${word##*:}"; fi
   done
@@ -102,7 +102,7 @@ do_bury() {
 
 # Body: words TAG. Copies that must not run, and would leave at once: they are taken out of the queue.
 do_prune() {
-  words=$(backend_cancel TERM "$(head -c "$1")" 2>&1 </dev/null)
+  words=$(backend_cancel TERM "$(body "$1")" 2>&1 </dev/null)
   say "cancel $? $(printf %s "$words" | encoded)"
 }
 
@@ -111,7 +111,7 @@ do_prune() {
 # Answers for each key `buried KEY N`, `taken KEY N`, `ended KEY N` or `none KEY`; then `cancel STATUS WORDS`.
 do_cancel() {
   tags=
-  for key in $(head -c "$1"); do
+  for key in $(body "$1"); do
     is_key "$key" || continue
     if [ ! -d "jobs/$key" ]; then
       say "none $key"
@@ -148,7 +148,7 @@ do_cancel() {
 # Body: words KEY. All that the site has of them is deleted; `forgot KEY` or `failed KEY`.
 do_forget() {
   bin=trash/$NONCE.$$
-  keys=$(head -c "$1") here=''
+  keys=$(body "$1") here=''
   for key in $keys; do is_key "$key" && [ -d "jobs/$key" ] && here="$here jobs/$key"; done
   if [ -n "$here" ]; then
     mkdir -p "$bin"

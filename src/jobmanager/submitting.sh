@@ -6,7 +6,7 @@
 # `gone KEY`, `withdrawn KEY`, `failed KEY`.
 do_commit() {
   todo=
-  for word in $(head -c "$1"); do
+  for word in $(body "$1"); do
     key=${word%:*} n=${word##*:}
     is_key "$key" || continue
     if [ ! -f "jobs/$key/spec" ]; then

@@ -4,7 +4,7 @@
 # content that may stay, or `-`.
 # Answers `swept KEY`; `uncached COUNT`.
 do_sweep() {
-  head -c "$1" >/dev/null
+  body "$1" >/dev/null
   set +f
   set -- "$2" "$3" "$4" trash/* tmp/*
   set -f
@@ -90,7 +90,7 @@ used_content() {
 
 # All that the site holds under our name: `job` lines as in a poll, `queued TAG ID REST`, `content COUNT KB`.
 do_audit() {
-  head -c "$1" >/dev/null
+  body "$1" >/dev/null
   list_jobs
   answer=$(backend_queue 2>|"$T/why" </dev/null)
   status=$?
@@ -106,7 +106,7 @@ do_audit() {
 
 # Steps of a check-up: `step NAME ok|bad WORDS`.
 do_probe() { # body: the queue of jobs that name none, or nothing
-  queue=$(head -c "$1")
+  queue=$(body "$1")
   check home "$([ -w jobs ] && : 2>/dev/null >|"$T/try" && echo "$ROOT can be written")"
   check disk "$(df -Pk . | LC_ALL=C awk 'NR == 2 && $4 > 10240 { print int($4 / 1024) " MB free" }')"
   check awk "$(printf 'a\n' | LC_ALL=C awk '{ print $1 " ok" }' | grep 'a ok' >/dev/null && echo works)"

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { createRequire } from 'node:module';
 import ssh2, { type Client, type ParsedKey } from 'ssh2';
 import { keyType } from './public-key.ts';
@@ -27,8 +28,7 @@ let lender: ParsedKey | undefined;
 
 /** A key that ssh2 takes for a private one, for its `publickey` method. */
 export function signerKey(signer: Signer): ParsedKey {
-  // ssh2 knows its own keys by their class: any private key lends it.
-  lender ??= privateKeyOf(ssh2.utils.generateKeyPairSync('ed25519').private);
+  lender ??= lentKey();
   return Object.create(lender, {
     type: { value: algorithmOf(signer.blob) },
     getPublicSSH: { value: () => signer.blob },
@@ -36,8 +36,14 @@ export function signerKey(signer: Signer): ParsedKey {
   }) as ParsedKey;
 }
 
-function privateKeyOf(text: string): ParsedKey {
-  const key = ssh2.utils.parseKey(text);
+/** ssh2 knows its own keys by their class: any private key lends it. Of those that ssh2 makes itself it cannot read 1 in 256. */
+export function lentKey(): ParsedKey {
+  const { privateKey } = generateKeyPairSync('ec', {
+    namedCurve: 'prime256v1',
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'sec1', format: 'pem' },
+  });
+  const key = ssh2.utils.parseKey(privateKey);
   if (key instanceof Error) throw key;
   return key;
 }

@@ -1,9 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { fork } from '../../src/backends/fork.ts';
 import { BACKENDS } from '../../src/backends/registry.ts';
+import { makeBundle } from '../../src/jobmanager/bundle.ts';
 import { DELEGATION_CRASH_POINTS, SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import { readExit } from '../../src/jobmanager/exit-record.ts';
 
@@ -56,6 +59,29 @@ describe('the shell programs', () => {
     const there = readdirSync(join(SRC, 'backends')).filter((name) => name.endsWith('.sh'));
     expect(there.filter((name) => !carried.has(name))).toEqual([]);
   });
+});
+
+describe.skipIf(!existsSync('/bin/busybox'))('the JobManager where busybox is all there is', () => {
+  it('takes each body to its end and not a byte of the next, of 0 bytes and of more than a block', async () => {
+    const tools = join(scratch, 'busybox');
+    mkdirSync(tools);
+    execFileSync('/bin/busybox', ['--install', '-s', tools]);
+    const { hash, installer } = await makeBundle(fork, `PATH=${tools}`);
+    const options = { env: { PATH: tools, HOME: scratch }, encoding: 'utf8' } as const;
+    execFileSync(join(tools, 'sh'), ['-s', join(scratch, 'bin')], { ...options, input: installer });
+    const blobs = [Buffer.from('one\n'), Buffer.alloc(0), randomBytes(150_001)];
+    const requests = blobs.map((blob, index) => {
+      const names = `${createHash('sha256').update(blob).digest('hex')}:${blob.length} `;
+      return Buffer.concat([Buffer.from(`${index + 1} blobs ${names.length} ${blob.length}\n${names}`), blob]);
+    });
+    const manager = spawnSync(
+      join(tools, 'sh'),
+      [join(scratch, 'bin', hash, 'jobmanager.sh'), join(scratch, 'site'), 'agent', 'nonce'],
+      { ...options, input: Buffer.concat(requests), timeout: 60_000 },
+    );
+    const answers = manager.stdout.split('\n').filter((line) => /^(stored|bad|end)/.test(line));
+    expect(answers.map((line) => line.split(' ')[0])).toEqual(['end', ...blobs.flatMap(() => ['stored', 'end'])]);
+  }, 70_000);
 });
 
 describe.each(SHELLS)('the wrapper under %s', (...words) => {
