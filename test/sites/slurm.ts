@@ -1,12 +1,22 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readPid } from '../../src/util/pid-file.ts';
 import { freePorts } from './ports.ts';
 import { slurmConf } from './slurm-conf.ts';
+import { startSlurmdbd } from './slurmdbd.ts';
 
 export interface SlurmOptions {
   readonly nodes?: number;
@@ -17,6 +27,8 @@ export interface SlurmOptions {
   readonly scheduler?: string;
   /** Lines put at the end of slurm.conf. */
   readonly config?: readonly string[];
+  /** With a database of its own, so that sacct answers (slurmdbd.ts). */
+  readonly accounting?: boolean;
 }
 
 /** A private Slurm on loopback (munged, slurmctld, slurmd for each node), of the user who runs the test. */
@@ -107,6 +119,10 @@ export async function startSlurm(options: SlurmOptions = {}): Promise<Slurm> {
 
   const munged = [`--key-file=${dir}/munge/key`, `--socket=${socket}`, `--pid-file=${dir}/run/munged.pid`];
   run('munged', ...munged, `--log-file=${dir}/log/munged.log`, `--seed-file=${dir}/munge/seed`, '--force');
+  const accounting = options.accounting
+    ? await startSlurmdbd({ dir, host, socket, user: userInfo().username })
+    : undefined;
+  if (accounting !== undefined) appendFileSync(conf, accounting.config);
   run('slurmctld');
   for (const node of range(nodes)) run('slurmd', '-N', `n${node}`);
   await answers();
@@ -136,6 +152,7 @@ export async function startSlurm(options: SlurmOptions = {}): Promise<Slurm> {
         kill(name);
         await gone(name);
       }
+      await accounting?.stop();
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
     },
   };

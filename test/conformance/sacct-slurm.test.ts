@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AttemptKey } from '../../src/job/ids.ts';
+import type { AttemptSpec } from '../../src/site/contract.ts';
+import { LocalTransport } from '../../src/transport/local.ts';
+import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
+import { skipWithoutSlurmdbd } from '../sites/slurmdbd.ts';
+import { SLOW } from '../slow.ts';
+import { ground } from './grounds.ts';
+import { freshKey, freshKeys, type Ground, ledgerJob, remove, run, scratchDir, starts, Watch } from './kit.ts';
+
+/** Slurm forgets an ended job after a few seconds here: only its accounting still knows. */
+describe.skipIf(!SLOW || skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queue is asked of sacct', () => {
+  let slurm: Slurm;
+  let place: Ground;
+  const home = scratchDir();
+
+  beforeAll(async () => {
+    slurm = await startSlurm({ nodes: 2, cpus: 4, minJobAge: 2, accounting: true });
+    const way = { transport: async () => new LocalTransport(home), stop: () => slurm.stop() };
+    const prelude = `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`;
+    place = await ground('slurm', 'slurm', home, way, 30_000, { scratch: join(home, '.gryphus'), prelude });
+  }, 180_000);
+  afterAll(async () => {
+    await place?.close();
+    remove(home);
+  }, 60_000);
+
+  /** Runs while nobody watches, until the queue has forgotten all that `end` ended. */
+  async function unwatched(
+    jobs: readonly AttemptSpec[],
+    end: (id: (key: AttemptKey) => string) => void,
+  ): Promise<Watch> {
+    const site = await place.open();
+    await run(site, jobs);
+    const watch = new Watch(site);
+    for (const { key } of jobs) await watch.until(key, (r) => r.is === 'running' && starts(place, key) === 1, 60_000);
+    const ids = new Map([...watch.reports].map(([key, r]) => [key, 'batchId' in r ? (r.batchId ?? '') : '']));
+    await place.closeSites();
+    end((key) => ids.get(key) ?? '');
+    await expect.poll(() => slurm.run('squeue', '-h', '-t', 'all', '-r'), { timeout: 120_000, interval: 500 }).toBe('');
+    return new Watch(await place.open());
+  }
+  const job = (key: AttemptKey, node: string): AttemptSpec =>
+    ledgerJob(place, key, 'sleep 600', { batch: { extraArgs: [`--nodelist=${node}`] } });
+
+  it('who ended a job, when nobody looked', async () => {
+    const [cancelled, late, failed] = [freshKey(), freshKey(), freshKey()];
+    const watch = await unwatched([job(cancelled, 'n1'), job(late, 'n1'), job(failed, 'n2')], (id) => {
+      slurm.run('scancel', id(cancelled));
+      slurm.scontrol('update', `JobId=${id(late)}`, 'EndTime=now+1');
+      slurm.scontrol('update', 'nodename=n2', 'state=down', 'reason=test');
+    });
+    expect((await watch.ended(cancelled, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'cancelled' });
+    expect((await watch.ended(late, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'timeout' });
+    expect((await watch.ended(failed, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'node-fail' });
+    await watch.site.forget([cancelled, late, failed]);
+  }, 300_000);
+
+  it("an array's elements, each by itself", async () => {
+    const keys = freshKeys(3);
+    const watch = await unwatched(
+      keys.map((key) => ledgerJob(place, key, 'sleep 600')),
+      (id) => {
+        expect(id(keys[0] ?? freshKey())).toMatch(/^\d+_1$/);
+        for (const key of keys) slurm.run('scancel', id(key));
+      },
+    );
+    for (const key of keys) {
+      const { how } = await watch.ended(key, 90_000);
+      expect(how).toMatchObject({
+        kind: 'by-site',
+        cause: 'cancelled',
+        words: expect.stringContaining('CANCELLED by'),
+      });
+    }
+    await watch.site.forget(keys);
+  }, 300_000);
+});
