@@ -104,8 +104,7 @@ export class Crew {
         if (job !== undefined && LIFE[job.state].shows === 'held') {
           await this.#world.queue.transition({ id: job.id, event: 'remove' });
         } else if (job === undefined || isEnd(job.state)) {
-          await this.#bury(token);
-          over.add(proc);
+          if (await this.#bury(token)) over.add(proc);
         }
       }
       const next: Batch = { ...batch, cluster, over: [...over] };
@@ -207,11 +206,14 @@ export class Crew {
     this.#batches.remove(batch.id);
   }
 
-  async #bury(token: string): Promise<void> {
+  /** False while the desk is away: it is told again, lest it wait for the lease of what ran there. */
+  async #bury(token: string): Promise<boolean> {
     this.#tokens.revoke(token);
     const words = 'the job of its pilot is over';
-    // A desk that is away hears it when the lease of what ran there is over.
-    await this.#desk.ask({ t: 'buried', token, words }, 'done').catch(() => undefined);
+    return this.#desk.ask({ t: 'buried', token, words }, 'done').then(
+      () => true,
+      () => false,
+    );
   }
 }
 

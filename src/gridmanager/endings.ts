@@ -43,7 +43,8 @@ export function endingAttributes(ending: Ending, before: Before, now: number): R
   };
 }
 
-function statusAttributes({ how, words }: Ending): Record<string, string | null> {
+/** How it ended. */
+export function statusAttributes({ how, words }: Ending): Record<string, string | null> {
   switch (how.kind) {
     case 'exited':
       return {

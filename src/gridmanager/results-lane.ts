@@ -11,6 +11,7 @@ import { quoted, readNumber, readString } from '../job/values.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
 import { decide } from './decide.ts';
+import { statusAttributes } from './endings.ts';
 import { destination, type JobFiles, jobFiles } from './files.ts';
 import { holdAttributes, holdByError } from './hold.ts';
 import { transferTimes } from './transfer-times.ts';
@@ -137,7 +138,9 @@ async function settle(
       await place({ from: file.path, to, executable: file.executable });
     }
     const times = files.sandbox ? transferTimes('Out', began, ctx.now()) : {};
-    return { ...change, event: 'fetched', set: { BytesRecvd: `${bytes}.0`, ...times, ...missing(ctx, job, outcome) } };
+    const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};
+    const set = { BytesRecvd: `${bytes}.0`, ...times, ...lost, ...missing(ctx, job, outcome) };
+    return { ...change, event: 'fetched', set };
   } catch (thrown) {
     if (!(thrown instanceof GryphusError)) throw thrown;
     if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;

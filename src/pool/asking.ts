@@ -7,11 +7,12 @@ type Answered = Extract<Answer, { ok: true }> & { readonly bytes: Buffer };
 
 /** The questions of one side of a connection that wait for their answers. */
 export class Asking {
-  readonly #send: (ask: Ask) => void;
+  readonly #send: (ask: Ask) => boolean;
   readonly #waiting = new Map<number, Deferred<Answered>>();
   #last = 0;
 
-  constructor(send: (ask: Ask) => void) {
+  /** `send` answers whether there is a connection: what is asked without one would wait for ever. */
+  constructor(send: (ask: Ask) => boolean) {
     this.#send = send;
   }
 
@@ -19,8 +20,8 @@ export class Asking {
   ask(question: Question): Promise<Answered> {
     const id = ++this.#last;
     const wait = deferred<Answered>();
-    this.#waiting.set(id, wait);
-    this.#send({ t: 'ask', id, ...question });
+    if (this.#send({ t: 'ask', id, ...question })) this.#waiting.set(id, wait);
+    else wait.reject(new GryphusError('site-unreachable', 'the connection ended'));
     return wait.promise;
   }
 

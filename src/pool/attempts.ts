@@ -45,12 +45,16 @@ export interface Attempt {
   /** Where it was granted to: the worker's instance, and that machine's boot. */
   worker?: string;
   boot?: string;
+  /** That let the worker in: it is known to be over by whoever issued it. */
+  token?: string;
   claim?: string;
   host?: string;
   startedAt?: number;
   ending?: Ending;
   files?: readonly OutputFile[];
   inline?: { readonly stdout: Buffer; readonly stderr: Buffer };
+  /** It ended, and its worker is no more: what is not home is lost. */
+  orphan?: boolean;
   cancelling?: 'remove' | 'vacate' | 'if-not-started';
   /** Why it waits, in the last refusal's words. */
   why?: string;

@@ -6,15 +6,13 @@ import { type Attempt, type AttemptRequest, jobOf, reportOf } from './attempts.t
 import type { FromClient, ToClient } from './client-wire.ts';
 import type { Desk } from './desk.ts';
 import type { DeskWorkers } from './desk-workers.ts';
+import { Fetching } from './fetching.ts';
 import { Channel } from './frames.ts';
-import { bringHome } from './shadow.ts';
 import { slotAds } from './slot-ads.ts';
 import { whyWaits } from './why.ts';
 
 /** A map's client that does not come back for so long is taken for gone, milliseconds. */
 const MAP_PATIENCE_MS = 60_000;
-/** So long a fetch waits for a worker that is away before it says "later", milliseconds. */
-const RETURN_MS = 20_000;
 /** So long a cancel waits for the worker's word before it says "later", milliseconds. */
 const CANCEL_MS = 15_000;
 
@@ -29,6 +27,7 @@ export interface DeskClientsOptions {
 export class DeskClients {
   readonly #desk: Desk;
   readonly #workers: DeskWorkers;
+  readonly #fetching: Fetching;
   readonly #open = new Map<string, { readonly channel: Client; readonly map: boolean }>();
   readonly #leaving = new Map<string, NodeJS.Timeout>();
   /** Reports that leave together. */
@@ -39,6 +38,7 @@ export class DeskClients {
   constructor({ desk, workers }: DeskClientsOptions) {
     this.#desk = desk;
     this.#workers = workers;
+    this.#fetching = new Fetching(desk, workers);
   }
 
   accept(stream: Duplex): void {
@@ -155,7 +155,7 @@ export class DeskClients {
       case 'follow':
         return desk.follow(message.key, message.stdout, message.stderr);
       case 'fetch':
-        return this.#fetch(channel, message);
+        return channel.send({ t: 'fetched', id: message.id, outcome: await this.#fetching.fetch(message.request) });
       case 'base':
         this.#bases.set(message.base, message);
         return desk.base(message.base, message.spec);
@@ -170,8 +170,8 @@ export class DeskClients {
       case 'steer':
         return channel.send({ t: 'steered', id: message.id, jobs: this.#steer(message.jobs, message.how) });
       case 'buried':
-        for (const worker of this.#workers.byToken(new Set([message.token]))) desk.bury(worker.instance, message.words);
-        return channel.send({ t: 'done', id: message.id, outcomes: [] });
+        desk.bury(message.token, message.words);
+        return desk.whenSaved(() => done(message.id)([]));
       case 'drain':
         for (const worker of this.#workers.byToken(new Set(message.tokens))) {
           worker.draining = true;
@@ -180,21 +180,6 @@ export class DeskClients {
         return channel.send({ t: 'done', id: message.id, outcomes: [] });
       case 'open':
     }
-  }
-
-  async #fetch(channel: Client, { id, request }: Extract<FromClient, { t: 'fetch' }>): Promise<void> {
-    const attempt = this.#desk.get(request.key);
-    if (!attempt) {
-      const message = `The pool has nothing of ${request.key}.`;
-      const refusal = { kind: 'gone', code: 'unknown-key', message } as const;
-      return channel.send({ t: 'fetched', id, outcome: { ok: false, refusal, missing: [] } });
-    }
-    // What was never placed in a sandbox, or ended with its worker, left nothing to fetch.
-    const lost = attempt.ending?.how.kind === 'by-site' && attempt.ending.how.cause === 'node-fail';
-    const outcome = lost
-      ? ({ ok: true, files: [] } as const)
-      : await bringHome(attempt, request, await this.#workers.whenBack(attempt.worker, RETURN_MS));
-    channel.send({ t: 'fetched', id, outcome });
   }
 
   /** Waits until each can run no more. */

@@ -17,11 +17,14 @@ export type DeskEntry =
       readonly worker: string;
       readonly boot: string;
       readonly claim: string;
+      readonly token: string;
       readonly client?: string;
     }
   /** The worker did not take it: it waits again. */
   | { readonly r: 'u'; readonly key: AttemptKey }
   | { readonly r: 'e'; readonly key: AttemptKey; readonly ending: Ending; readonly at?: number; readonly host?: string }
+  /** Its worker is no more. */
+  | { readonly r: 'b'; readonly key: AttemptKey }
   /** Withdrawn: it cannot run any more. */
   | { readonly r: 'w'; readonly key: AttemptKey }
   /** Forgotten. */
@@ -81,7 +84,10 @@ function apply(
   switch (entry.r) {
     case 'g':
       if (!attempt) grants.set(entry.key, entry);
-      else Object.assign(attempt, { phase: 'granted', worker: entry.worker, boot: entry.boot, claim: entry.claim });
+      else {
+        const { worker, boot, claim, token } = entry;
+        Object.assign(attempt, { phase: 'granted', worker, boot, claim, token });
+      }
       return;
     case 'u':
       grants.delete(entry.key);
@@ -94,6 +100,9 @@ function apply(
       if (entry.at !== undefined) attempt.startedAt = entry.at;
       if (entry.host !== undefined) attempt.host = entry.host;
       return;
+    case 'b':
+      if (attempt) attempt.orphan = true;
+      return;
     case 'w':
       if (attempt) attempt.phase = 'withdrawn';
   }
@@ -103,6 +112,7 @@ export function ungrant(attempt: Attempt): void {
   attempt.phase = 'idle';
   delete attempt.worker;
   delete attempt.boot;
+  delete attempt.token;
   delete attempt.claim;
   delete attempt.host;
   delete attempt.startedAt;
@@ -113,13 +123,14 @@ export function* compacted({ attempts, grants, standings }: Recovered): Generato
   if (standings.length > 0) yield { r: 'o', standings };
   yield* grants.values();
   for (const attempt of [...attempts.values()].sort((a, b) => a.order - b.order)) {
-    const { key, client, request, phase, worker, boot = '', claim = '' } = attempt;
+    const { key, client, request, phase, worker, boot = '', claim = '', token = '' } = attempt;
     if (!isKeptByClient(request.spec)) {
       yield { r: 'p', client, request };
       if (phase !== 'prepared') yield { r: 'c', keys: [key] };
     }
-    if (worker !== undefined) yield { r: 'g', key, worker, boot, claim, client };
+    if (worker !== undefined) yield { r: 'g', key, worker, boot, claim, token, client };
     if (phase === 'ended' && attempt.ending) yield endedEntry(attempt, attempt.ending);
+    if (attempt.orphan) yield { r: 'b', key };
     if (phase === 'withdrawn') yield { r: 'w', key };
   }
 }

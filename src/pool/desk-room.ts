@@ -71,6 +71,7 @@ export class DeskRoom {
     });
     this.#clients = new DeskClients({ desk: this.desk, workers: this.workers });
     this.#timer = setInterval(() => {
+      this.workers.tick();
       this.desk.tick();
       this.#compact();
     }, TICK_MS);

@@ -14,6 +14,9 @@ import { type FromDesk, type FromWorker, type RunSpec, WIRE_VERSION } from './wi
 const HANDSHAKE_MS = 30_000;
 /** Seconds between a worker's pings, and the lease of one that runs nothing. */
 const PING = 10;
+/** A connection on which so many pings are missing is dead, though nobody said so. */
+const SILENT = 6;
+const ANOTHER = 'it came back by another connection';
 
 export interface DeskWorkersOptions {
   readonly agent: string;
@@ -30,6 +33,8 @@ export interface DeskWorkersOptions {
 interface Connected {
   readonly channel: Channel<FromWorker, FromDesk>;
   readonly asking: Asking;
+  /** By the monotonic clock, milliseconds. */
+  heardAt: number;
 }
 
 /** The desk's ends of the workers' connections: lets in whoever shows a token's secret, and carries what is said. */
@@ -107,6 +112,12 @@ export class DeskWorkers {
     this.#connected.get(instance)?.channel.send(message);
   }
 
+  /** Closes connections on which nothing is heard any more: a node that lost its power says nothing. */
+  tick(now = performance.now()): void {
+    for (const { channel, heardAt } of this.#connected.values())
+      if (now - heardAt > SILENT * PING * 1000) channel.close('it does not say anything any more');
+  }
+
   close(): void {
     for (const { channel } of this.#connected.values()) channel.close('the agent ends');
   }
@@ -119,9 +130,13 @@ export class DeskWorkers {
   ): void {
     const { desk, agent, lease, log } = this.#options;
     const before = this.#connected.get(instance);
-    const asking = new Asking((ask) => channel.send(ask));
-    this.#connected.set(instance, { channel, asking });
-    before?.channel.close('it came back by another connection');
+    const asking = new Asking((ask) => {
+      channel.send(ask);
+      return !channel.closed;
+    });
+    this.#connected.set(instance, { channel, asking, heardAt: performance.now() });
+    before?.asking.end(ANOTHER);
+    before?.channel.close(ANOTHER);
     const source = { get: (name: string) => message.ad[name] ?? undefined };
     const name = (readString(source, 'Name') ?? instance).replace(/^slot1@/, '');
     const host = readString(source, 'Machine') ?? name;
@@ -140,9 +155,11 @@ export class DeskWorkers {
 
   #take(instance: string, channel: Channel<FromWorker, FromDesk>, message: FromWorker, bytes: Buffer): void {
     const { desk } = this.#options;
-    if (this.#connected.get(instance)?.channel !== channel) return;
+    const connected = this.#connected.get(instance);
+    if (connected?.channel !== channel) return;
+    connected.heardAt = performance.now();
     if (message.t === 'ping') channel.send({ t: 'pong', n: message.n });
-    else if (message.t === 'answer') this.#connected.get(instance)?.asking.take(message, bytes);
+    else if (message.t === 'answer') connected.asking.take(message, bytes);
     else if (message.t === 'ask') {
       if (message.what === 'blob') void this.#input(instance, channel, message);
     } else if (message.t === 'chunk') {

@@ -1,26 +1,17 @@
 import type { AttemptKey } from '../job/ids.ts';
-import type { Ending, Outcome, Report } from '../site/contract.ts';
+import type { Ending, Outcome } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Attempt, type AttemptRequest, reportOf, unknownKey } from './attempts.ts';
+import { Burials, BURIED, nodeFail } from './burials.ts';
 import { Collector, type Worker } from './collector.ts';
-import { type DeskEntry, endedEntry, isKeptByClient, type Recovered, ungrant } from './desk-journal.ts';
+import { endedEntry, isKeptByClient, type Recovered, ungrant } from './desk-journal.ts';
+import type { DeskPorts } from './desk-ports.ts';
 import { Granting } from './granting.ts';
 import { Kinds } from './kinds.ts';
 import { LEASE_OVER, overdue } from './leases.ts';
 import { Priorities } from './priorities.ts';
 import { findingOf } from './reconcile.ts';
 import type { FromDesk, FromWorker, HeldAttempt, RunSpec } from './wire.ts';
-
-/** What the desk does to the world. All of it happens in order, after what it promises is on disk. */
-export interface DeskPorts {
-  readonly journal: { add(entry: DeskEntry): void; whenSaved(call: () => void): void };
-  readonly toWorker: (worker: string, message: FromDesk) => void;
-  /** Its client hears what became of it. */
-  readonly toClient: (client: string, report: Report, attempt: Attempt) => void;
-  /** Unix milliseconds. */
-  readonly now: () => number;
-  readonly log: (words: string, facts?: object) => void;
-}
 
 /** A worker that refused a kind is not offered it again for so long, milliseconds. */
 const REFUSED_MS = 5_000;
@@ -37,6 +28,7 @@ export class Desk {
   readonly #kinds = new Kinds();
   readonly collector: Collector;
   readonly priorities: Priorities;
+  readonly burials: Burials;
   readonly #granting: Granting;
   #out: (() => void)[] = [];
   #settling = false;
@@ -47,6 +39,7 @@ export class Desk {
     this.#grants = recovered.grants;
     this.collector = new Collector(ports.now, this.#kinds.significance);
     this.priorities = new Priorities(() => ports.now() / 1000, recovered.standings);
+    this.burials = new Burials(ports, this.collector, this.priorities);
     this.#granting = new Granting({
       ports,
       kinds: this.#kinds,
@@ -107,10 +100,12 @@ export class Desk {
       const grant = this.#grants.get(request.key);
       if (grant) {
         this.#grants.delete(request.key);
-        Object.assign(attempt, { phase: 'granted', worker: grant.worker, boot: grant.boot, claim: grant.claim });
-        const worker = this.collector.get(grant.worker);
+        const { worker: instance, boot, claim, token } = grant;
+        Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
+        const worker = this.collector.get(instance);
         const held = worker?.held.get(request.key);
         if (worker?.connected) this.#reconcile(worker, attempt, held);
+        else if (token !== undefined && this.burials.has(token)) this.#end(attempt, { how: nodeFail(BURIED) });
       } else {
         attempt.phase = 'idle';
         this.#kinds.enqueue(attempt);
@@ -228,12 +223,10 @@ export class Desk {
     if (![...this.#attempts.values()].some((attempt) => attempt.worker === instance)) this.collector.remove(instance);
   }
 
-  /** The worker is no more, as somebody knows who watches it: what ran there has ended with it. */
-  bury(instance: string, words: string): void {
-    for (const attempt of this.#attempts.values())
-      if (attempt.worker === instance && attempt.phase !== 'ended' && attempt.phase !== 'withdrawn')
-        this.#end(attempt, { how: { kind: 'by-site', cause: 'node-fail', words } });
-    this.collector.remove(instance);
+  /** The workers that this token let in are no more, as somebody knows who watches them: what ran there ended with them. */
+  bury(token: string, words: string): void {
+    for (const attempt of this.burials.bury(token, this.#attempts.values()))
+      this.#end(attempt, { how: nodeFail(words) });
     this.settle();
   }
 
@@ -282,9 +275,8 @@ export class Desk {
 
   /** Looks for leases that have run out. */
   tick(): void {
-    const how = { kind: 'by-site', cause: 'node-fail', words: LEASE_OVER } as const;
     for (const attempt of overdue(this.#attempts.values(), this.collector, this.#ports.now()))
-      this.#end(attempt, { how });
+      this.#end(attempt, { how: nodeFail(LEASE_OVER) });
     this.#granting.wanting = true;
     this.settle();
   }

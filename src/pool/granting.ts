@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Attempt } from './attempts.ts';
 import type { Collector, Worker } from './collector.ts';
-import type { DeskPorts } from './desk.ts';
 import { isKeptByClient } from './desk-journal.ts';
+import type { DeskPorts } from './desk-ports.ts';
 import type { Kinds } from './kinds.ts';
 import { lastsFor, negotiate } from './negotiator.ts';
 import type { Priorities } from './priorities.ts';
@@ -83,20 +83,23 @@ export class Granting {
   #grant(attempt: Attempt, worker: Worker, claim: string): void {
     crashPoint('desk.before-grant');
     const { key, client, request } = attempt;
-    const { instance, boot } = worker;
-    Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim });
+    const { instance, boot, token } = worker;
+    Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
     delete attempt.why;
     const made = worker.claims.get(claim);
     if (made) made.key = key;
     const whose = isKeptByClient(request.spec) ? { client } : {};
-    this.#options.ports.journal.add({ r: 'g', key, worker: instance, boot, claim, ...whose });
-    this.#options.later(() => this.#start(attempt, worker));
+    this.#options.ports.journal.add({ r: 'g', key, worker: instance, boot, claim, token, ...whose });
+    this.#options.later(() => this.#start(attempt, worker, claim));
   }
 
-  #start(attempt: Attempt, worker: Worker): void {
-    const { key, request, kind, claim = '' } = attempt;
-    if (!kind) return;
-    const { toWorker } = this.#options.ports;
+  #start(attempt: Attempt, worker: Worker, claim: string): void {
+    const { key, request, kind } = attempt;
+    const { ports, collector } = this.#options;
+    const { toWorker } = ports;
+    // While the grant went to disk its worker may have come anew and said that it knows nothing of it.
+    const stands = attempt.claim === claim && attempt.worker === worker.instance && attempt.phase === 'granted';
+    if (!kind || !stands || collector.get(worker.instance) !== worker) return;
     crashPoint('desk.saved-grant');
     if (!worker.told.has(kind.id)) {
       worker.told.add(kind.id);

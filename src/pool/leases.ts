@@ -12,10 +12,19 @@ export function overdue(
   collector: Pick<Collector, 'get' | 'startedAt'>,
   now: number,
 ): Attempt[] {
-  return [...attempts].filter((attempt) => {
-    if (attempt.worker === undefined || attempt.phase === 'ended' || attempt.phase === 'withdrawn') return false;
-    const worker = collector.get(attempt.worker);
-    if (worker?.connected) return false;
-    return now - (worker?.since ?? collector.startedAt) > attempt.request.lease * 1000 + MARGIN_MS;
-  });
+  return [...attempts].filter(
+    (attempt) => attempt.phase !== 'ended' && attempt.phase !== 'withdrawn' && isOverdue(attempt, collector, now),
+  );
+}
+
+/** Its worker has been away for longer than its lease. */
+export function isOverdue(
+  { worker: instance, request }: Attempt,
+  collector: Pick<Collector, 'get' | 'startedAt'>,
+  now: number,
+): boolean {
+  if (instance === undefined) return false;
+  const worker = collector.get(instance);
+  if (worker?.connected) return false;
+  return now - (worker?.since ?? collector.startedAt) > request.lease * 1000 + MARGIN_MS;
 }

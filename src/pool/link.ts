@@ -47,7 +47,10 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
-    this.asking = new Asking((ask) => this.say(ask));
+    this.asking = new Asking((ask) => {
+      this.say(ask);
+      return this.#up;
+    });
   }
 
   /** Seconds since the desk surely knew of us. */

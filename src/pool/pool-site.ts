@@ -35,7 +35,10 @@ const LEASE_SECONDS = 2400;
 /** The pool as the life of a job knows it: one more site, whose news come unasked. */
 export function openPoolSite({ name, socket, client }: PoolSiteOptions): Site {
   let generation = 0;
+  let answers = 0;
   let reports = new Map<AttemptKey, Report>();
+  /** Of the last answer, until the next question shows that it was recorded. */
+  let told = new Map<AttemptKey, Report>();
   let chunks: Chunk[] = [];
   let wake: () => void = () => undefined;
   const followed = new Map<AttemptKey, { stdout: number; stderr: number }>();
@@ -95,21 +98,31 @@ export function openPoolSite({ name, socket, client }: PoolSiteOptions): Site {
     commit: (keys) => outcomes({ t: 'commit', keys }),
     async poll({ cursor, follow: wanted, waitMs = 0 }): Promise<PollAnswer> {
       await desk.open();
-      if (cursor !== String(generation)) {
+      const [of, answer] = (cursor ?? '').split('.');
+      if (of !== String(generation)) {
         const before = generation;
         reports = new Map();
+        told = new Map();
         chunks = [];
         followed.clear();
         const all = await desk.ask({ t: 'all' }, 'reports');
-        return { cursor: String(before), complete: true, reports: all.reports, chunks: [] };
+        return { cursor: `${before}.${answers}`, complete: true, reports: all.reports, chunks: [] };
+      }
+      if (answer !== String(answers)) {
+        // The last answer was lost on its way into the queue: what it said is said again.
+        reports = new Map([...told, ...reports]);
+        chunks = [];
+        followed.clear();
       }
       await follow(wanted);
       if (reports.size === 0 && chunks.length === 0 && waitMs > 0) await news(waitMs);
-      if (cursor !== String(generation)) throw new GryphusError('site-unreachable', "The pool's desk went away.");
-      const answer = { cursor, complete: false, reports: [...reports.values()], chunks };
+      if (of !== String(generation)) throw new GryphusError('site-unreachable', "The pool's desk went away.");
+      const fresh = { reports: [...reports.values()], chunks };
+      told = reports;
       reports = new Map();
       chunks = [];
-      return answer;
+      answers += 1;
+      return { cursor: `${generation}.${answers}`, complete: false, ...fresh };
     },
     cancel: (keys, options) =>
       outcomes({ t: 'cancel', keys, how: options?.onlyIfNotStarted === true ? 'if-not-started' : 'remove' }),

@@ -249,7 +249,12 @@ export interface FetchRequest {
 }
 
 export type FetchOutcome =
-  | { readonly ok: true; readonly files: readonly FetchedFile[] }
+  | {
+      readonly ok: true;
+      readonly files: readonly FetchedFile[];
+      /** The site lost the results after it had told of the end: that is what the end comes to. */
+      readonly lost?: Extract<Ending['how'], { kind: 'by-site' }>;
+    }
   | {
       readonly ok: false;
       readonly refusal: Refusal;

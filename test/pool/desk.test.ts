@@ -1,8 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AttemptRequest } from '../../src/pool/attempts.ts';
 import { Desk } from '../../src/pool/desk.ts';
 import { compacted, type DeskEntry, recover } from '../../src/pool/desk-journal.ts';
+import { DeskWorkers } from '../../src/pool/desk-workers.ts';
+import { Fetching } from '../../src/pool/fetching.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { FromDesk, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
 
@@ -45,22 +50,27 @@ class World {
   readonly starts = new Map<AttemptKey, number>();
   readonly results = new Map<AttemptKey, number>();
   journal: DeskEntry[] = [];
+  /** A slow disk has what was written only when it is told to. */
+  slow = false;
+  #saved = 0;
+  #unsaved: (() => void)[] = [];
   toWorker: [string, FromDesk][] = [];
   toDesk: [string, FromWorker][] = [];
   desk = this.open();
 
   open(): Desk {
-    const waiting: (() => void)[] = [];
     return new Desk(
       {
         journal: {
           add: (entry) => void this.journal.push(entry),
           whenSaved: (call) => {
-            waiting.push(call);
-            for (const one of waiting.splice(0)) one();
+            this.#unsaved.push(call);
+            if (!this.slow) this.save();
           },
         },
-        toWorker: (worker, message) => void this.toWorker.push([worker, message]),
+        toWorker: (name, message) => {
+          if (this.workers.find((worker) => worker.name === name)?.connected) this.toWorker.push([name, message]);
+        },
         toClient: (_client, report) => {
           if (report.is === 'ended') this.results.set(report.key, (this.results.get(report.key) ?? 0) + 1);
         },
@@ -71,12 +81,21 @@ class World {
     );
   }
 
+  /** What was written so far is on disk. */
+  save(): void {
+    this.#saved = this.journal.length;
+    for (const call of this.#unsaved.splice(0)) call();
+  }
+
   /** The desk is killed, and another reads its journal; every connection is cut. */
   killDesk(): void {
     this.toWorker = [];
     this.toDesk = [];
     for (const worker of this.workers) worker.connected = false;
-    this.journal = [...compacted(recover(this.journal))];
+    if (!this.slow) this.#saved = this.journal.length;
+    this.#unsaved = [];
+    this.journal = [...compacted(recover(this.journal.slice(0, this.#saved)))];
+    this.#saved = this.journal.length;
     this.desk = this.open();
   }
 
@@ -124,9 +143,30 @@ class World {
   }
 }
 
+const NO_WORKERS = {
+  agent: 'a',
+  findToken: () => undefined,
+  specOf: () => undefined,
+  lease: 2400,
+  onChunk: () => undefined,
+  log: () => undefined,
+};
+
 const turn = () => new Promise<void>((resume) => setImmediate(resume));
 
-const STEPS = ['deliver', 'end0', 'end1', 'cut0', 'cut1', 'join0', 'join1', 'kill-desk', 'turn'] as const;
+const STEPS = [
+  'deliver',
+  'end0',
+  'end1',
+  'cut0',
+  'cut1',
+  'join0',
+  'join1',
+  'kill-desk',
+  'turn',
+  'slow',
+  'save',
+] as const;
 
 describe('the desk', () => {
   it('has each attempt started once, whoever dies and whatever is lost on the way', async () => {
@@ -139,6 +179,7 @@ describe('the desk', () => {
           keys.map((_, i) => request(i)),
         );
         world.desk.commit(keys, () => undefined);
+        await turn();
         const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
         const acts: Record<(typeof STEPS)[number], () => unknown> = {
           deliver: () => world.deliver(),
@@ -150,12 +191,16 @@ describe('the desk', () => {
           join1: () => world.join(two),
           'kill-desk': () => world.killDesk(),
           turn,
+          slow: () => (world.slow = true),
+          save: () => world.save(),
         };
         for (const step of steps) {
           acts[step]();
           await turn();
         }
         // In the end everybody is well.
+        world.slow = false;
+        world.save();
         for (let round = 0; round < 40; round++) {
           for (const worker of world.workers) world.join(worker);
           await turn();
@@ -173,6 +218,58 @@ describe('the desk', () => {
       { numRuns: 60 },
     );
   }, 60_000);
+
+  it('says nothing of a grant that came to nothing while it was written down', async () => {
+    const world = new World();
+    const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
+    world.desk.prepare('me', [request(0)]);
+    world.desk.commit(['a.1.0.1'], () => undefined);
+    await turn();
+    world.slow = true;
+    world.join(one);
+    await turn();
+    world.cut(one);
+    // It comes back without the attempt, and is to take no more: another has it now.
+    world.join(one);
+    const worker = world.desk.collector.get(one.name);
+    if (worker) worker.draining = true;
+    world.join(two);
+    await turn();
+    world.save();
+    while (world.deliver()) await turn();
+    expect([one, two].map(({ disk }) => disk.size)).toEqual([0, 1]);
+  });
+
+  it('has run elsewhere what ended and was lost with its worker, also where only the next desk hears of that', async () => {
+    const world = new World();
+    const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
+    const keys = [request(0), request(1)].map(({ key }) => key);
+    world.desk.prepare('me', [request(0), request(1)]);
+    world.desk.commit(keys, () => undefined);
+    world.join(one);
+    await turn();
+    while (world.deliver()) await turn();
+    world.end(one);
+    while (world.deliver()) await turn();
+    expect(keys.map((key) => world.desk.get(key)?.phase)).toEqual(['ended', 'running']);
+    world.killDesk();
+    world.desk.bury('t', 'its pilot is over');
+    await turn();
+    world.killDesk();
+    const [ended, ran] = keys.map((key) => world.desk.get(key));
+    expect(ran).toMatchObject({ phase: 'ended', ending: { how: { cause: 'node-fail', words: 'its pilot is over' } } });
+    expect(ended).toMatchObject({ phase: 'ended', ending: { how: { kind: 'exited' } } });
+    const fetching = new Fetching(world.desk, new DeskWorkers({ desk: world.desk, ...NO_WORKERS }));
+    const wanted = { outputs: [], stdout: true, stderr: false, into: mkdtempSync(join(tmpdir(), 'gry-fetch-')) };
+    expect(await fetching.fetch({ ...wanted, key: keys[0] as AttemptKey })).toMatchObject({
+      ok: true,
+      lost: { cause: 'node-fail' },
+    });
+    world.join(two);
+    await turn();
+    expect(world.deliver()).toBe(false);
+    rmSync(wanted.into, { recursive: true });
+  });
 
   it('withdraws what waits, and does not start it afterwards', async () => {
     const world = new World();
