@@ -4,11 +4,12 @@ import { GryphusError } from '../errors.ts';
 import { HAS_PLACE } from '../gridmanager/lanes.ts';
 import { openSite } from '../gridmanager/open-site.ts';
 import { managerIdentity } from '../job/identity.ts';
-import { type Attempt, type AttemptKey, formatAttemptKey, parseAttemptKey } from '../job/ids.ts';
+import { type Attempt, type AttemptKey, formatAttemptKey, formatJobId, parseAttemptKey } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import type { JobManagerSite } from '../jobmanager/client.ts';
 import type { SiteAudit } from '../jobmanager/site-report.ts';
-import type { JobRecord, Queue } from '../queue/api.ts';
+import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
+import { adopt, type Orphan, unadoptable } from './adopt.ts';
 import type { AuditEntry } from './types.ts';
 
 const NOBODY = () => Promise.resolve(undefined);
@@ -38,7 +39,7 @@ async function eachPlace(
   paths: Paths,
   record: SiteRecord,
   owner: string,
-  look: (site: JobManagerSite) => Promise<void>,
+  look: (site: JobManagerSite, identity: string) => Promise<void>,
 ): Promise<void> {
   const identities = new Set([managerIdentity(owner, undefined), managerIdentity(owner, record.credential)]);
   for (const { key } of await queue.kv.list('site-status')) {
@@ -48,7 +49,7 @@ async function eachPlace(
   for (const identity of identities) {
     const site = await openSite(record, { agent: queue.agent, identity, prompt: NOBODY, paths });
     try {
-      await look(site);
+      await look(site, identity);
     } finally {
       await site.close();
     }
@@ -59,11 +60,7 @@ type Held = Pick<SiteAudit, 'records' | 'queued'>;
 
 async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<AuditEntry[]> {
   const keys = new Set(keysOf(there));
-  const entries: AuditEntry[] = [];
-  for (const key of keys) {
-    const entry = await strange(queue, key, there);
-    if (entry) entries.push(entry);
-  }
+  const entries: AuditEntry[] = (await strangers(queue, [...keys], there)).map(entryOf);
   for await (const job of queue.query({ site: record.name, states: PROMISED })) {
     const key = keyOf(queue, job);
     if (keys.has(key)) continue;
@@ -86,7 +83,7 @@ async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<A
   return entries;
 }
 
-/** `clean`: the site withdraws and forgets the attempt. `adopt`: the job in the queue takes this attempt for its own. */
+/** `clean`: the site withdraws and forgets the attempt. `adopt`: the job takes this attempt for its own again. */
 export async function settleOrphan(
   queue: Queue,
   paths: Paths,
@@ -108,23 +105,25 @@ export async function settleOrphan(
       `Attempt ${key} is a bid of job ${attempt.cluster}.${attempt.proc}, which is cared for.`,
     );
   }
-  if (how === 'adopt') {
-    throw new GryphusError(
-      'not-permitted',
-      `Attempt ${key} cannot be adopted: its job is no longer in the queue in that attempt.`,
-      {
-        suggestions: [`gryphus site audit ${record.name} --clean ${key}`],
-      },
-    );
-  }
-  await eachPlace(queue, paths, record, owner, async (site) => {
-    if (!keysOf(await site.audit()).includes(attemptKey(key))) return;
-    for (const act of [site.cancel.bind(site), site.forget.bind(site)]) {
-      const outcome = (await act([attemptKey(key)])).get(attemptKey(key));
-      if (outcome && !outcome.ok)
-        throw new GryphusError('site-refused', `Site ${record.name}: ${outcome.refusal.message}`);
-    }
+  let found = false;
+  await eachPlace(queue, paths, record, owner, async (site, identity) => {
+    const there = await site.audit();
+    if (!keysOf(there).includes(attemptKey(key))) return;
+    found = true;
+    if (how === 'clean') return clean(site, record, attemptKey(key));
+    const [orphan] = await strangers(queue, [attemptKey(key)], there);
+    if (!orphan) throw new GryphusError('conflict', `Attempt ${key} is cared for.`);
+    await adopt(queue, orphan, identity, record.name);
   });
+  if (!found) throw new GryphusError('not-found', `Site ${record.name} does not have attempt ${key} any more.`);
+}
+
+async function clean(site: JobManagerSite, record: SiteRecord, key: AttemptKey): Promise<void> {
+  for (const act of [site.cancel.bind(site), site.forget.bind(site)]) {
+    const outcome = (await act([key])).get(key);
+    if (outcome && !outcome.ok)
+      throw new GryphusError('site-refused', `Site ${record.name}: ${outcome.refusal.message}`);
+  }
 }
 
 /** The site must know of jobs in these states. */
@@ -134,32 +133,56 @@ function keysOf(there: Held): AttemptKey[] {
   return [...there.records.map(({ key }) => key), ...there.queued.flatMap(({ key }) => key ?? [])];
 }
 
-async function strange(queue: Queue, key: AttemptKey, there: Held): Promise<AuditEntry | undefined> {
-  const attempt = parseAttemptKey(key);
-  if (!attempt || attempt.agent !== queue.agent) return undefined;
-  if (await isBid(queue, attempt)) return undefined;
-  const [job] = await queue.get([attempt]);
-  const record = there.records.find((one) => one.key === key);
-  const state = record ? record.state : 'in its queue without a record';
-  if (!job)
-    return {
-      key,
-      where: 'site-only',
-      words: `${state} there; the queue has no job ${attempt.cluster}.${attempt.proc}`,
-      can: ['clean'],
-    };
-  if (job.attempt !== attempt.attempt) {
-    return {
-      key,
-      where: 'site-only',
-      words: `${state} there; the job is in attempt ${job.attempt} now`,
-      can: ['clean'],
-    };
+/** What nobody here cares for, of what the site holds. */
+async function strangers(queue: Queue, keys: readonly AttemptKey[], there: Held): Promise<Orphan[]> {
+  const records = new Map(there.records.map((record) => [record.key, record]));
+  const orphans: (Orphan & { readonly name: string })[] = [];
+  for (const key of new Set(keys)) {
+    const attempt = parseAttemptKey(key);
+    if (!attempt || attempt.agent !== queue.agent || (await isBid(queue, attempt))) continue;
+    const [job] = await queue.get([attempt]);
+    if (job?.attempt === attempt.attempt && !STRANDED(job)) continue;
+    orphans.push({ attempt, there: records.get(key), job, past: undefined, name: formatJobId(attempt) });
   }
-  if (isEnd(job.state) || job.state === 'held' || job.state === 'idle') {
-    return { key, where: 'site-only', words: `${state} there; the job is ${job.state} here`, can: ['clean'] };
+  const past = await gone(
+    queue,
+    orphans.filter(({ job }) => !job),
+  );
+  return orphans.map(({ name, ...orphan }) => ({ ...orphan, past: orphan.job ? undefined : past.get(name) }));
+}
+
+/** A job in one of these states has nothing at a site, as far as we know. */
+const STRANDED = ({ state }: JobRecord) => isEnd(state) || state === 'held' || state === 'idle';
+
+/** Jobs as they left the queue last. */
+async function gone(queue: Queue, orphans: readonly Orphan[]): Promise<ReadonlyMap<string, HistoryRecord>> {
+  const past = new Map<string, HistoryRecord>();
+  if (orphans.length === 0) return past;
+  for await (const record of queue.history.read({ ids: orphans.map(({ attempt }) => attempt) })) {
+    const name = formatJobId(record.id);
+    // The newest comes first.
+    if (!past.has(name)) past.set(name, record);
   }
-  return undefined;
+  return past;
+}
+
+function entryOf(orphan: Orphan): AuditEntry {
+  const { attempt, there, job, past } = orphan;
+  const why = unadoptable(orphan);
+  const here = job
+    ? job.attempt === attempt.attempt
+      ? `the job is ${job.state} here`
+      : `the job is in attempt ${job.attempt} now`
+    : past
+      ? `job ${formatJobId(attempt)} has left the queue, ${past.state}`
+      : `the queue has no job ${formatJobId(attempt)}`;
+  return {
+    key: formatAttemptKey(attempt),
+    where: 'site-only',
+    words: `${there?.state ?? 'in its queue without a record'} there; ${here}`,
+    can: why === undefined ? ['adopt', 'clean'] : ['clean'],
+    ...(why === undefined ? {} : { unadoptable: why }),
+  };
 }
 
 /** One of several attempts of a flooded job. */

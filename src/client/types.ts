@@ -133,6 +133,8 @@ export interface AuditEntry {
   readonly where: 'site-only' | 'queue-only';
   readonly words: string;
   readonly can: readonly ('adopt' | 'clean')[];
+  /** Why it cannot be adopted. */
+  readonly unadoptable?: string;
 }
 
 export interface DaemonStatus {

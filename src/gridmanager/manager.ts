@@ -299,6 +299,7 @@ export class GridManager {
     let gathering: NodeJS.Timeout | undefined;
     for await (const { event } of this.#options.queue.subscribe({ signal: this.#stop.signal })) {
       if (event.type === 'notice' && event.about === 'credential-renewed') await this.#renewed(event.site);
+      if (event.type === 'transition' && event.event === 'adopted') await this.#listAgain();
       if (!isFromOutside(event) || gathering) continue;
       gathering = setTimeout(() => {
         gathering = undefined;
@@ -313,6 +314,14 @@ export class GridManager {
     for (const name of this.#sites.names)
       if (site === undefined || name === site)
         await this.encourage(name).catch((thrown: unknown) => this.#fail(thrown));
+  }
+
+  /** What the sites said before of an attempt that is ours only now was passed over. */
+  async #listAgain(): Promise<void> {
+    for (const name of this.#sites.names)
+      await this.#sites
+        .use(name, async ({ agent }) => agent.listAgain())
+        .catch((thrown: unknown) => this.#fail(thrown));
   }
 
   async #renew(): Promise<void> {
@@ -365,7 +374,7 @@ export class GridManager {
   }
 }
 
-const OTHERS = new Set(['hold', 'release', 'remove', 'takeback']);
+const OTHERS = new Set(['hold', 'release', 'remove', 'takeback', 'adopted']);
 
 /** Jobs wait for the broker to choose their site. */
 function unrouted(places: readonly Place[]): boolean {

@@ -54,6 +54,11 @@ export class SiteAgent {
     this.#health.encourage();
   }
 
+  /** The next poll asks for everything. */
+  listAgain(): void {
+    this.#watch.afresh = true;
+  }
+
   /** One round of a lane; when it wants the next. Only what ends this process is thrown. */
   async round(lane: Lane): Promise<Again> {
     const wait = this.#health.waitMs(this.#ctx.now());

@@ -24,6 +24,7 @@ export type LifeEvent =
   | 'forgotten' // the site keeps nothing of the attempt
   | 'withdrawn' // the site has confirmed that the attempt will not run
   | 'takeback' // the agent wants it elsewhere, before it ran
+  | 'adopted' // an attempt that the site still has is the job's again, by a person's word
   | 'hold'
   | 'release'
   | 'remove';
@@ -86,7 +87,14 @@ export const LIFE: Readonly<Record<State, Room>> = {
   idle: {
     does: 'nothing',
     shows: 'idle',
-    on: { take: 'preparing', granted: 'committed', hold: 'held', remove: 'removed', refused: 'held' },
+    on: {
+      take: 'preparing',
+      granted: 'committed',
+      adopted: 'committed',
+      hold: 'held',
+      remove: 'removed',
+      refused: 'held',
+    },
   },
   preparing: {
     does: 'prepare',
@@ -133,7 +141,7 @@ export const LIFE: Readonly<Record<State, Room>> = {
     shows: 'idle',
     on: { withdrawn: 'idle', ended: 'finished', started: 'running', hold: 'holding', remove: 'removing' },
   },
-  held: { does: 'nothing', shows: 'held', on: { release: 'idle', remove: 'removed' } },
+  held: { does: 'nothing', shows: 'held', on: { release: 'idle', adopted: 'committed', remove: 'removed' } },
   /** Held with the results still at the site; a release fetches them again and does not run the program again. */
   kept: { does: 'nothing', shows: 'held', on: { release: 'finished', remove: 'removing' } },
   completed: { does: 'nothing', shows: 'completed', on: {} },

@@ -3,9 +3,11 @@ import type { Bids } from './bid-types.ts';
 import type { NoticeKind, QueueEvent, Json, JobName } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { LifeEvent, State } from '../job/life.ts';
+import type { RestoredJob } from './restore.ts';
 import type { Work } from './work-types.ts';
 
 export type * from './bid-types.ts';
+export type { RestoredJob } from './restore.ts';
 export type * from './work-types.ts';
 
 /** How the queue's Redis is reached. */
@@ -132,7 +134,7 @@ export interface Change {
   readonly from?: State | readonly State[];
   /** Attribute to expression text; `null` takes it away. */
   readonly set?: AttrTexts;
-  /** Give the job elsewhere with it; it must then be where nothing is done (idle, held). */
+  /** Give the job elsewhere with it; it must then be where nothing is done (idle, held), but for 'adopted'. */
   readonly route?: { readonly manager: string; readonly site: string };
   /** Goes into the event, not into the job. */
   readonly info?: Readonly<Record<string, Json>>;
@@ -140,6 +142,8 @@ export interface Change {
   readonly attempt?: number;
   /** Of 'granted', and of it alone: this attempt of the job's bids becomes its attempt, at that bid's site; the others are withdrawn. */
   readonly bid?: number;
+  /** Of 'adopted', and of it alone: the attempt that becomes the job's, at the site of `route`; refused where the job is in a later one. */
+  readonly adopt?: number;
 }
 
 export type ChangeResult =
@@ -303,6 +307,11 @@ export interface Queue {
     to: { readonly manager: string; readonly site: string },
     lease?: Lease,
   ): Promise<readonly ChangeResult[]>;
+  /**
+   * Puts a job that left the queue back into it under its old id, held; false where it is there already. The attributes are the
+   * whole ad, as the history has it.
+   */
+  restore(job: RestoredJob): Promise<boolean>;
   /** Changes what a cluster's jobs share; false where there is no such cluster. */
   editCluster(cluster: number, set: AttrTexts): Promise<boolean>;
 

@@ -12,6 +12,7 @@ import { openMeta } from './meta.ts';
 import { query } from './query.ts';
 import { clusterIds, clusterRecords, getJobs, nextJobs, totals } from './read.ts';
 import { Connection } from './redis.ts';
+import { restore } from './restore.ts';
 import { NameTable, type Room } from './room.ts';
 import { materialize, submit } from './submit.ts';
 import { summaries } from './summaries.ts';
@@ -47,6 +48,7 @@ function assemble(room: Room, agent: string, history: History): Queue {
     },
     transitionMany: (changes, lease) => transitionMany(room, changes, lease),
     route: (ids, to, lease) => transitionMany(room, route(ids, to), lease),
+    restore: (job) => restore(room, job),
     editCluster: (cluster, set) => editCluster(room, cluster, set),
     get: async (ids) => {
       const jobs: JobRecord[] = [];

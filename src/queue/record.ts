@@ -111,3 +111,8 @@ export function priorityOf(text: string | undefined): number {
   const value = /^[+-]?\d{1,10}$/.test(text ?? '0') ? Number(text ?? 0) : 0;
   return Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, value)) || 0;
 }
+
+/** A whole number as it is written, '' for anything else. */
+export function literal(text: string | undefined): string {
+  return /^\d{1,15}$/.test(text ?? '') ? (text ?? '') : '';
+}

@@ -16,6 +16,7 @@ export type ScriptName =
   | 'next'
   | 'next-bids'
   | 'publish'
+  | 'restore'
   | 'retire'
   | 'stage'
   | 'summaries'

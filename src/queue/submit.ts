@@ -3,7 +3,7 @@ import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { GryphusError } from '../errors.ts';
 import type { Lease, Materialized, ProcInput, SubmitInput, Submitted } from './api.ts';
 import { ProcBatch } from './proc-batch.ts';
-import { encodeJson, plainString } from './record.ts';
+import { encodeJson, literal, plainString } from './record.ts';
 import type { Room } from './room.ts';
 
 /** Procs in one write. */
@@ -105,11 +105,6 @@ function swept(): GryphusError {
       suggestions: ['Submit again.'],
     },
   );
-}
-
-/** A whole number as it is written, '' for anything else. */
-function literal(text: string | undefined): string {
-  return /^\d{1,15}$/.test(text ?? '') ? (text ?? '') : '';
 }
 
 /** In the cluster nothing lies below, so there is nothing that `null` could hide. */

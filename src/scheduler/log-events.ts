@@ -35,6 +35,7 @@ function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number 
   switch (step.event) {
     case 'committed':
     case 'granted':
+    case 'adopted':
       return isGrid(attrs)
         ? [{ type: 'grid-submit', resource: resource(attrs), gridJobId: text(step, attrs, 'GridJobId') }]
         : [];

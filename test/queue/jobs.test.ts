@@ -173,3 +173,60 @@ describe('two who materialize', () => {
     expect(await queue.unmaterialized()).toEqual([]);
   });
 });
+
+describe('a job that left the queue', () => {
+  it('comes back under its id, held, beside its cluster or with it, and takes the attempt that is adopted', async () => {
+    const { cluster } = await queue.submit({
+      clusterAd: { Owner: '"frida"', Cmd: '"/bin/true"', Args: '"shared"', JobBatchName: '"back"' },
+      procs: [{ attrs: { Args: '"0"', JobPrio: '4' } }, { attrs: {} }],
+      manager: 'frida',
+      site: 'hpc',
+    });
+    const ids = [0, 1].map((proc) => ({ cluster, proc }));
+    const remove = async (id: { cluster: number; proc: number }) => {
+      await queue.transition({ id, event: 'remove' });
+      expect(await queue.retire([id])).toBe(1);
+    };
+    const back = async (proc: number) => {
+      for await (const { attrs } of queue.history.read({ ids: [{ cluster, proc }] })) {
+        return queue.restore({
+          id: { cluster, proc },
+          attrs: attrs.toRecord(),
+          attempt: 3,
+          manager: 'gerda',
+          site: 'x',
+        });
+      }
+      throw new Error('not in the history');
+    };
+    await remove({ cluster, proc: 0 });
+    expect(await back(0)).toBe(true);
+    expect(await back(0)).toBe(false);
+    for (const id of ids) await remove(id);
+    expect(await queue.cluster(cluster)).toBe(undefined);
+    expect(await back(0)).toBe(true);
+    expect(await back(1)).toBe(true);
+    const jobs = await queue.get(ids);
+    expect(jobs.map(({ attrs, ...job }) => ({ ...job, args: attrs.get('Args'), owner: attrs.get('Owner') }))).toEqual([
+      expect.objectContaining({ state: 'held', attempt: 3, priority: 4, manager: 'gerda', site: 'x', args: '"0"' }),
+      expect.objectContaining({ state: 'held', attempt: 3, priority: 0, args: '"shared"', owner: '"frida"' }),
+    ]);
+    expect(await queue.summaries([cluster])).toMatchObject([
+      { owner: 'frida', batchName: 'back', counts: { held: 2 }, nextProc: 2, total: 2 },
+    ]);
+    const [id = { cluster, proc: 0 }] = ids;
+    const route = { manager: 'frida', site: 'hpc' };
+    expect(await queue.transition({ id, event: 'adopted', route })).toMatchObject({ ok: false, why: 'wrong-state' });
+    expect(await queue.transition({ id, event: 'release', adopt: 3 })).toMatchObject({ ok: false, why: 'wrong-state' });
+    expect(await queue.transition({ id, event: 'adopted', adopt: 2, route })).toMatchObject({
+      ok: false,
+      why: 'wrong-attempt',
+    });
+    expect(await queue.transition({ id, event: 'adopted', adopt: 5, route })).toEqual({
+      ok: true,
+      state: 'committed',
+      attempt: 5,
+    });
+    expect(await queue.get([id])).toMatchObject([{ state: 'committed', attempt: 5, manager: 'frida', site: 'hpc' }]);
+  });
+});

@@ -57,13 +57,15 @@ export class Model {
     if (stale) return { ok: false, why: 'stale-epoch' };
     const to = change.event ? next(job.state, change.event) : job.state;
     const from = typeof change.from === 'string' ? [change.from] : change.from;
-    const unroutable = change.route && to !== 'idle' && to !== 'held';
+    const unroutable = change.route && to !== 'idle' && to !== 'held' && change.event !== 'adopted';
     if (!to || (from && !from.includes(job.state)) || unroutable)
       return { ok: false, why: 'wrong-state', state: job.state };
     if (change.attempt !== undefined && change.attempt !== job.attempt)
       return { ok: false, why: 'wrong-attempt', state: job.state };
     // Only a bid is granted, and no job here has one.
-    if (change.event === 'granted') return { ok: false, why: 'wrong-state', state: job.state };
+    // Nor does any change here name an attempt to adopt.
+    if (change.event === 'granted' || change.event === 'adopted')
+      return { ok: false, why: 'wrong-state', state: job.state };
     if (LIFE[to].shows !== LIFE[job.state].shows) job.own['LastJobStatus'] = String(JOB_STATUS[LIFE[job.state].shows]);
     for (const [name, text] of Object.entries(change.set ?? {})) {
       job.own[name] = text;

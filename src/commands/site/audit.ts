@@ -1,12 +1,17 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
+import type { AuditEntry } from '../../index.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class SiteAudit extends GryphusCommand {
   static override summary = 'Compare what a site holds of yours with the queue.';
   static override description =
     prose(`Finds, by tag, attempts at the site that the queue does not know, and the reverse. --adopt and --clean settle one (by
-its key) or all of them. Exit status 1 where something is left unsettled.`);
+its key) or all of them. Exit status 1 where something is left unsettled.
+
+What is adopted is its job's again, and its results come home: a job that waits here, or one that was removed with rm --forcex
+while the site did not answer, which comes back into the queue under its id. Jobs that completed, that run elsewhere, or that nobody
+remembers cannot have it.`);
   static override examples = [
     '<%= config.bin %> site audit cluster1',
     '<%= config.bin %> site audit cluster1 --clean all',
@@ -14,7 +19,7 @@ its key) or all of them. Exit status 1 where something is left unsettled.`);
   ];
   static override args = { name: needed('the site') };
   static override flags = {
-    adopt: Flags.string({ helpValue: '<key|all>', summary: 'Take it into the queue again.', exclusive: ['clean'] }),
+    adopt: Flags.string({ helpValue: '<key|all>', summary: 'Let its job have it again.', exclusive: ['clean'] }),
     clean: Flags.string({ helpValue: '<key|all>', summary: 'Delete it at the site.' }),
     json: Flags.boolean({ summary: 'One JSON object a line.' }),
   };
@@ -31,12 +36,20 @@ its key) or all of them. Exit status 1 where something is left unsettled.`);
           suggestions: [`See: gryphus site audit ${args.name}`],
         });
       }
+      const refused = wanted === 'all' ? undefined : some.find((entry) => !entry.can.includes(how));
+      if (wanted !== undefined && refused) {
+        throw new GryphusError('not-permitted', `${wanted} cannot be ${PAST[how]}: ${whyNot(refused)}.`, {
+          suggestions: [`gryphus site audit ${args.name}${refused.can.includes('clean') ? ` --clean ${wanted}` : ''}`],
+        });
+      }
       for (const entry of entries) {
         const settle = some.includes(entry) && entry.can.includes(how);
         if (settle) await gryphus.settle(args.name, entry.key, how);
         else process.exitCode = 1;
         const place = entry.where === 'site-only' ? 'only at the site' : 'only in the queue';
-        const end = settle ? (how === 'adopt' ? 'adopted' : 'cleaned') : `can: ${entry.can.join(', ') || 'nothing'}`;
+        const end = settle
+          ? PAST[how]
+          : `can: ${entry.can.join(', ') || 'nothing'}${how === 'adopt' && some.includes(entry) ? `; ${whyNot(entry)}` : ''}`;
         process.stdout.write(
           flags.json
             ? `${JSON.stringify({ ...entry, settled: settle })}\n`
@@ -46,4 +59,10 @@ its key) or all of them. Exit status 1 where something is left unsettled.`);
       if (entries.length === 0 && !flags.json) process.stdout.write(`${args.name} and the queue agree.\n`);
     });
   }
+}
+
+const PAST = { adopt: 'adopted', clean: 'cleaned' } as const;
+
+function whyNot({ where, unadoptable }: AuditEntry): string {
+  return where === 'queue-only' ? 'the site does not have it' : (unadoptable ?? 'nobody knows it');
 }

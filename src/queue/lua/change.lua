@@ -1,5 +1,6 @@
 -- ARGV: now (ms), lease ('' for a user's action), epoch, JSON list of { i cluster, p proc, e event?, f {state = true}?,
--- s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the bid that is granted? }.
+-- s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the bid that is granted?,
+-- d the attempt that is adopted? }.
 -- Answers for each: 'ok|state|attempt', or a refusal: 'no-such-job', 'wrong-state|state', 'wrong-attempt|state', 'stale-epoch'.
 local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
 
@@ -22,7 +23,7 @@ local function change(wish)
   if refused then return 'stale-epoch' end
   local to = job.state
   if wish.e then to = LIFE[job.state] and LIFE[job.state][wish.e] end
-  if not to or (wish.f and not wish.f[job.state]) or (wish.r and not ROUTABLE[to]) then
+  if not to or (wish.f and not wish.f[job.state]) or (wish.r and not ROUTABLE[to] and wish.e ~= 'adopted') then
     return 'wrong-state|' .. job.state
   end
   if wish.a and wish.a ~= job.attempt then return 'wrong-attempt|' .. job.state end
@@ -31,6 +32,12 @@ local function change(wish)
   -- Only a job of the broker's has bids, and only until it goes anywhere.
   local bids = (from == 'idle' or wish.e == 'release') and bidsOf(job.cluster, job.proc) or nil
   if (wish.e == 'granted') ~= (wish.b ~= nil) then return 'wrong-state|' .. job.state end
+  if (wish.e == 'adopted') ~= (wish.d ~= nil) then return 'wrong-state|' .. job.state end
+  if wish.d then
+    -- A later attempt's key must not be given twice.
+    if tonumber(wish.d) < tonumber(job.attempt) then return 'wrong-attempt|' .. job.state end
+    job.attempt = wish.d
+  end
   if wish.b then
     local bid = bids and bids.open[wish.b]
     if site ~= '0' or not bid or not BIDS[bid.s].granted then return 'wrong-attempt|' .. job.state end

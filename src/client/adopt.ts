@@ -1,0 +1,69 @@
+import { holdAttributes, released } from '../gridmanager/hold.ts';
+import { GryphusError } from '../errors.ts';
+import { type Attempt, formatJobId } from '../job/ids.ts';
+import { LIFE } from '../job/life.ts';
+import { readNumber } from '../job/values.ts';
+import type { AuditRecord } from '../jobmanager/site-report.ts';
+import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
+
+/** What is known of an attempt that a site holds. */
+export interface Orphan {
+  readonly attempt: Attempt;
+  /** The site's record of it; `undefined`: its batch system has it, and its directory is gone. */
+  readonly there: AuditRecord | undefined;
+  /** Its job, where that is in the queue. */
+  readonly job: JobRecord | undefined;
+  /** Its job as it left the queue, where it did. */
+  readonly past: HistoryRecord | undefined;
+}
+
+/** Why the job cannot have this attempt for its own; `undefined` where it can. */
+export function unadoptable({ attempt, there, job, past }: Orphan): string | undefined {
+  if (there === undefined) return 'its directory there is gone, so that nothing of it could come home';
+  if (there.state === 'prepared') return 'it was never to run there';
+  if (there.state === 'cancelled' || there.state === 'buried') return 'it will not run there any more';
+  if (job) {
+    if (job.state !== 'idle' && job.state !== 'held') {
+      return LIFE[job.state].does === 'nothing'
+        ? `the job is ${job.state} here`
+        : `the job is cared for in attempt ${job.attempt}`;
+    }
+    return job.attempt > attempt.attempt ? `the job was given to a site again, in attempt ${job.attempt}` : undefined;
+  }
+  if (!past) return 'neither the queue nor the history knows the job';
+  if (past.state === 'completed') return 'the job has completed';
+  const last = readNumber(past.attrs, 'GryphusAttempt') ?? 0;
+  return last > attempt.attempt ? `the job was given to a site again, in attempt ${last}` : undefined;
+}
+
+/** What a hold, a removal and an earlier end said; the attempt will say it anew. */
+const SAID = ['HoldReason', 'HoldReasonCode', 'HoldReasonSubCode', 'RemoveReason'];
+
+/**
+ * The attempt is its job's again: a job that was removed comes back into the queue under its id. Cut off between, it is
+ * there, held, and can be adopted again. Throws 'not-permitted' or 'conflict' where it cannot be.
+ */
+export async function adopt(queue: Queue, orphan: Orphan, manager: string, site: string): Promise<void> {
+  const { attempt, job, past } = orphan;
+  const why = unadoptable(orphan);
+  const id = { cluster: attempt.cluster, proc: attempt.proc };
+  const refused = (words: string) => new GryphusError('not-permitted', `The attempt cannot be adopted: ${words}.`);
+  if (why !== undefined) throw refused(why);
+  if (!job && past) {
+    const { LeaveJobInQueue, ...ad } = past.attrs.toRecord();
+    for (const name of SAID) delete ad[name];
+    const stays = LeaveJobInQueue === undefined || LeaveJobInQueue === 'false' ? {} : { LeaveJobInQueue };
+    const hold = holdAttributes(`Taken out of the history; its attempt at ${site} is being adopted.`, 1);
+    await queue.restore({ id, attrs: { ...ad, ...stays, ...hold }, attempt: attempt.attempt, manager, site });
+  }
+  const [now] = await queue.get([id]);
+  if (!now) throw refused(`job ${formatJobId(id)} has left the queue`);
+  const answer = await queue.transition({
+    id,
+    event: 'adopted',
+    adopt: attempt.attempt,
+    route: { manager, site },
+    set: now.state === 'held' ? released(now) : {},
+  });
+  if (!answer.ok) throw new GryphusError('conflict', `The attempt cannot be adopted: ${answer.words}`);
+}

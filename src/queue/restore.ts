@@ -1,0 +1,50 @@
+import { Attrs, type AttrTexts } from '../job/attrs.ts';
+import type { JobId } from '../job/ids.ts';
+import { encodeJson, literal, ownAttrs, plainString, priorityOf } from './record.ts';
+import type { Room } from './room.ts';
+
+/** A job that comes back into the queue. */
+export interface RestoredJob {
+  readonly id: JobId;
+  readonly attrs: AttrTexts;
+  readonly attempt: number;
+  readonly manager: string;
+  readonly site: string;
+}
+
+/** Puts a job that left the queue back, held, in one step; its cluster too where that is gone. False where it is in the queue. */
+export async function restore(room: Room, { id, attrs, attempt, manager, site }: RestoredJob): Promise<boolean> {
+  const { prefix } = room.db;
+  const numbers = await room.names.numbers([manager, site]);
+  const whole = new Attrs(attrs);
+  for (;;) {
+    const ad = await room.db.run((redis) => redis.get(`${prefix}ad:${id.cluster}`));
+    const shared = new Attrs(ad === null ? ownAttrs(attrs, new Attrs({})) : (JSON.parse(ad) as AttrTexts));
+    const answer = await room.db.script('restore', [
+      room.now(),
+      id.cluster,
+      id.proc,
+      ad === null ? 0 : 1,
+      numbers.get(manager) ?? '0',
+      numbers.get(site) ?? '0',
+      priorityOf(whole.get('JobPrio')),
+      attempt,
+      encodeJson({ ...hiding(shared, whole), ...ownAttrs(attrs, shared) }),
+      encodeJson(shared.own),
+      plainString(whole.get('Owner')),
+      plainString(whole.get('JobBatchName')),
+      literal(whole.get('JobUniverse')),
+      literal(whole.get('DAGManJobId')),
+    ]);
+    if (answer !== 'again') return answer === 'ok';
+  }
+}
+
+/** What the cluster has and this job has not. */
+function hiding(shared: Attrs, whole: Attrs): AttrTexts {
+  return Object.fromEntries(
+    Object.keys(shared.own)
+      .filter((name) => !whole.has(name))
+      .map((name) => [name, null]),
+  );
+}

@@ -1,0 +1,87 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { TestAgent, until } from './agent.ts';
+import { killMatching, processesOf } from './kill.ts';
+
+describe('what a site still runs of removed jobs', () => {
+  const agent = new TestAgent();
+  afterAll(() => agent.end());
+
+  it('is adopted: the jobs are in the queue again, ran once, and their results come home', async () => {
+    agent.site('here', {
+      url: 'local',
+      batch: 'fork',
+      more: `scratch = ${JSON.stringify(join(agent.dir, "the re's"))}\nlimits.running = 8\n`,
+    });
+    const go = join(agent.dir, 'go');
+    const ledger = join(agent.dir, 'ledger');
+    const cluster = await agent.submit(
+      [
+        'universe = grid',
+        'grid_resource = batch fork here',
+        'executable = /bin/sh',
+        'transfer_executable = false',
+        `arguments = "-c 'echo $(Process) >>${ledger}; while [ ! -e ${go} ]; do sleep 0.2; done; echo out-$(Process)'"`,
+        'output = out.$(Process)',
+        'log = jobs.log',
+        'queue 3',
+      ].join('\n'),
+    );
+    await agent.ok('wait', '--until', 'start', '--timeout', '60', String(cluster));
+    const managers = processesOf('gridmanager/main.js', agent);
+    const [manager = 0] = managers;
+    expect(managers).toHaveLength(1);
+
+    // While nobody can tell the site, two jobs are let go of.
+    process.kill(manager, 'SIGSTOP');
+    await agent.ok('rm', '--forcex', `${cluster}.0`, `${cluster}.1`);
+    await until('the history to have them', async () => (await left(cluster)) === 2);
+    const audit = await agent.run(['site', 'audit', 'here', '--json']);
+    expect(audit.code).toBe(1);
+    const found = audit.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { key: string; can: string[] });
+    expect(found.map(({ can }) => can)).toEqual([
+      ['adopt', 'clean'],
+      ['adopt', 'clean'],
+    ]);
+    const keys = found.map(({ key }) => key).sort();
+    expect(keys.map((key) => key.split('.').slice(1))).toEqual([0, 1].map((proc) => [`${cluster}`, `${proc}`, '1']));
+
+    // One while its GridManager lives, which passed over what the site said of it; one that is found by a new one.
+    const adopted = await agent.run(['site', 'audit', 'here', '--adopt', keys[0] ?? '']);
+    expect(adopted.stdout).toMatch(/\(adopted\)$/m);
+    process.kill(manager, 'SIGCONT');
+    const states = async () =>
+      (JSON.parse(await agent.ok('q', '--json', String(cluster))) as Record<string, unknown>[]).map(
+        (ad) => ad['JobStatus'],
+      );
+    await until('the job to run here', async () => (await states()).join() === '2,2');
+    killMatching('gridmanager/main.js', agent);
+    const rest = await agent.run(['site', 'audit', 'here', '--adopt', 'all']);
+    expect(rest.stdout).toBe(
+      `${keys[1]}  only at the site: started there; job ${cluster}.1 has left the queue, removed (adopted)\n`,
+    );
+    await until('all to run here', async () => (await states()).join() === '2,2,2');
+    const again = await agent.run(['site', 'audit', 'here', '--adopt', keys[1] ?? '']);
+    expect(again.stderr).toContain(`does not name '${keys[1]}'`);
+
+    writeFileSync(go, '');
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    for (const proc of [0, 1, 2]) expect(agent.read(`out.${proc}`)).toBe(`out-${proc}\n`);
+    expect(readFileSync(ledger, 'utf8').trim().split('\n').sort()).toEqual(['0', '1', '2']);
+    expect(await agent.ok('site', 'audit', 'here')).toContain('agree');
+    const log = agent.read('jobs.log');
+    expect(log.match(/^005 /gm)).toHaveLength(3);
+    const ends = (JSON.parse(await agent.ok('history', '--json', String(cluster))) as Record<string, unknown>[]).map(
+      (ad) => ad['JobStatus'],
+    );
+    expect(ends.map(String).sort().join()).toBe('3,3,4,4,4');
+  }, 180_000);
+
+  async function left(cluster: number): Promise<number> {
+    return (JSON.parse(await agent.ok('history', '--json', String(cluster))) as unknown[]).length;
+  }
+});
