@@ -12,6 +12,8 @@ export interface Load {
   readonly meanWait: number | undefined;
   readonly meanRun: number | undefined;
   readonly failures: number;
+  /** One job may go there, to see whether it is well again. */
+  readonly outOfUse: boolean;
 }
 
 /** A job of whose run time nothing is known. */
@@ -42,7 +44,7 @@ export function expectedWait(load: Load, cpus: number): number {
  */
 export function roomFor(load: Load, cpus: number): number {
   const waiting = load.here + load.queued;
-  if (load.failures >= PROBATION) return Math.max(0, 1 - waiting - load.running);
+  if (isOnProbation(load)) return Math.max(0, 1 - waiting - load.running);
   const ahead = Math.max(2, Math.ceil((usable(load) / cpus) * (AHEAD_S / Math.max(1, load.meanRun ?? RUN_S))));
   const wanted = Math.floor(freeOf(load) / cpus) + ahead;
   return Math.max(0, Math.min(wanted, load.maxJobs - load.running) - waiting);
@@ -51,7 +53,11 @@ export function roomFor(load: Load, cpus: number): number {
 /** How many more bids of flooded jobs may lie in the site's queue: all that its limit lets in. */
 export function floodRoomFor(load: Load): number {
   const there = load.here + load.queued + load.running;
-  return Math.max(0, load.failures >= PROBATION ? 1 - there : load.maxJobs - there);
+  return Math.max(0, isOnProbation(load) ? 1 - there : load.maxJobs - there);
+}
+
+function isOnProbation({ failures, outOfUse }: Load): boolean {
+  return outOfUse || failures >= PROBATION;
 }
 
 function freeOf({ freeCpus, running }: Load): number {

@@ -32,8 +32,8 @@ export function siteAd(site: KnownSite, now: number): Record<string, string> {
     Cost: record.cost.toFixed(Number.isInteger(record.cost) ? 1 : 4),
     Credential: text(record.credential),
     MaxJobs: String(load.maxJobs),
-    InUse: String(manners.outOfUse === undefined),
-    OutOfUse: text(manners.outOfUse),
+    InUse: String(isInUse(site, now)),
+    OutOfUse: text(manners.outOfUse?.words),
     JobsHere: String(jobs.here),
     JobsQueued: String(jobs.queued),
     JobsRunning: String(jobs.running),
@@ -48,6 +48,11 @@ export function siteAd(site: KnownSite, now: number): Record<string, string> {
     Requirements: SITE_REQUIREMENTS,
   };
   return Object.fromEntries(Object.entries(ad).filter((one): one is [string, string] => one[1] !== undefined));
+}
+
+/** A site that is out of use is asked now and then, with one job, whether it is well again. `now`: Unix seconds. */
+export function isInUse({ manners: { outOfUse } }: Pick<KnownSite, 'manners'>, now: number): boolean {
+  return outOfUse === undefined || (!outOfUse.probing && outOfUse.probeAt <= now * 1000);
 }
 
 export function candidateOf(site: KnownSite, now: number): Candidate {
@@ -67,6 +72,7 @@ function loadOf({ record, survey, jobs, manners, measures }: KnownSite, now: num
     meanWait: measures.wait,
     meanRun: measures.run,
     failures: recentFailures(measures, now),
+    outOfUse: manners.outOfUse !== undefined,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Kv } from '../queue/api.ts';
 
 const VIEW = z.object({
   learned: z.object({ cap: z.number(), words: z.string(), at: z.number() }).optional(),
-  outOfUse: z.string().optional(),
+  outOfUse: z.object({ words: z.string(), probeAt: z.number(), probing: z.boolean() }).optional().catch(undefined),
 });
 
 /** What the GridManagers know of a site's limits, the tightest of them, and why it is out of use, by the site's name. */

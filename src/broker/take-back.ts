@@ -10,6 +10,8 @@ export interface Waiting<J> {
   readonly waited: number;
   /** So long it may wait at one site. */
   readonly patience: number;
+  /** The site is out of use, and this job is not the one that is to see whether it is well again. */
+  readonly abandoned: boolean;
 }
 
 export interface TakeBack<J> {
@@ -19,7 +21,7 @@ export interface TakeBack<J> {
 }
 
 /**
- * Which jobs have waited too long and are wanted back: those for which another site, where they have not been, has room
+ * Which jobs have waited too long, or at a site that is out of use, and are wanted back: those for which another site, where they have not been, has room
  * and would start them sooner than their patience ends again. Each site is tried once. `now`: Unix seconds.
  */
 export function takeBack<J>(
@@ -30,8 +32,8 @@ export function takeBack<J>(
   const matchmaker = new Matchmaker({ now });
   const tallies = new Tallies(sites);
   const back: TakeBack<J>[] = [];
-  for (const { job, ad, site, waited, patience } of waiting) {
-    if (waited < patience) continue;
+  for (const { job, ad, site, waited, patience, abandoned } of waiting) {
+    if (waited < patience && !abandoned) continue;
     const tried = [...takenBackFrom(ad).filter((name) => name !== site), site];
     const cpus = cpusOf(ad);
     const other = suitorsOf(ad, sites, matchmaker).find(

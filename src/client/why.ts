@@ -39,7 +39,7 @@ export async function whyOf(
   if (waits && manners?.learned)
     details.push(`Site ${job.site} took ${manners.learned.cap} of our jobs and no more: ${manners.learned.words}`);
   if (waits && manners?.outOfUse)
-    details.push(`Site ${job.site} is out of use, and tried now and then: ${manners.outOfUse}`);
+    details.push(`Site ${job.site} is out of use, and tried now and then: ${manners.outOfUse.words}`);
   details.push(...choice.details);
   if (job.site === POOL_SITE.name && job.state === 'committed') {
     const { whyInPool } = await import('./pool.ts');

@@ -5,6 +5,14 @@ const MOST_AT_ONCE = 3;
 const REST_MS = 60_000;
 const REST_MOST_MS = 1_800_000;
 
+export interface OutOfUse {
+  readonly words: string;
+  /** When the next job may go there to see; Unix milliseconds. */
+  readonly probeAt: number;
+  /** One is there, and nothing was heard of it yet. */
+  readonly probing: boolean;
+}
+
 /**
  * A circuit breaker. A site that fails jobs again and again (its nodes die, jobs vanish or are lost) is taken out of use;
  * after a while one job is sent to see, and one more after each further while, until a job ends there by itself. Pure;
@@ -18,9 +26,19 @@ export class Breaker {
   #probing = false;
   #words = '';
 
-  /** Why the site is out of use; undefined where it is not. */
-  get open(): string | undefined {
-    return this.#probeAt === undefined ? undefined : this.#words;
+  /** `known`: how an earlier process left it. */
+  constructor(known?: OutOfUse) {
+    if (known === undefined) return;
+    this.#failures = MOST;
+    this.#probeAt = known.probeAt;
+    this.#probing = known.probing;
+    this.#words = known.words;
+  }
+
+  /** Undefined where the site is in use. */
+  get open(): OutOfUse | undefined {
+    if (this.#probeAt === undefined) return undefined;
+    return { words: this.#words, probeAt: this.#probeAt, probing: this.#probing };
   }
 
   /** How many jobs may go there now. */

@@ -1,12 +1,12 @@
 import type { Report } from '../site/contract.ts';
-import { Breaker } from './breaker.ts';
+import { Breaker, type OutOfUse } from './breaker.ts';
 import { type Learned, LearnedLimit } from './learned-limit.ts';
 import { SITE_CAUSES } from './site-causes.ts';
 
 /** How we keep away from a site that is full or broken: in the queue under MANNERS by `<manager>/<site>`. */
 export interface MannersView {
   readonly learned?: Learned;
-  readonly outOfUse?: string;
+  readonly outOfUse?: OutOfUse;
 }
 
 export const MANNERS = 'site-manners';
@@ -17,13 +17,14 @@ const ITS_FAULT: ReadonlySet<string> = new Set(['node-fail', 'boot-fail', 'vanis
 /** How many jobs one site is given: what its refusals taught, and whether it is in use at all. */
 export class SiteManners {
   readonly #limit: LearnedLimit;
-  readonly #breaker = new Breaker();
+  readonly #breaker: Breaker;
   readonly #save: (view: MannersView) => Promise<void>;
   #saved: string;
 
   /** `known`: what an earlier process had learned; `save` is called when there is news. */
   constructor(known: MannersView | undefined, now: number, save: (view: MannersView) => Promise<void>) {
     this.#limit = new LearnedLimit(known?.learned, now);
+    this.#breaker = new Breaker(known?.outOfUse);
     this.#save = save;
     this.#saved = JSON.stringify(known ?? {});
   }

@@ -4,6 +4,7 @@ import { roomFor } from '../broker/load.ts';
 import { knownSites, measuresOf, saveMeasures } from '../broker/known-sites.ts';
 import { observe, type Sample } from '../broker/measures.ts';
 import { SampleTaker } from '../broker/samples.ts';
+import { type KnownManners, siteManners } from '../broker/site-manners.ts';
 import type { Candidate, KnownSite } from '../broker/sites.ts';
 import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
 import type { SiteRecord } from '../config/sites.ts';
@@ -165,6 +166,7 @@ export class Broker implements Listener {
     this.#lookedBackAt = this.#now();
     const now = Math.floor(this.#now() / 1000);
     const waiting: Waiting<JobRecord>[] = [];
+    const manners = await siteManners(queue.kv);
     const clusters = await queue.clusters();
     const live = new Set(clusters.map(({ cluster }) => cluster));
     for (const known of this.#ours.keys()) if (!live.has(known)) this.#ours.delete(known);
@@ -180,10 +182,11 @@ export class Broker implements Listener {
           site: job.site,
           waited: now - since,
           patience: readNumber(job.attrs, 'GryphusMaxWait') ?? patience(),
+          abandoned: isAbandoned(job, manners.get(job.site), this.#now()),
         });
       }
     }
-    const impatient = waiting.filter((one) => one.waited >= one.patience);
+    const impatient = waiting.filter((one) => one.waited >= one.patience || one.abandoned);
     if (impatient.length > 0) await queue.kv.set(BROKER, WANTED_UNTIL, String(this.#now() + 90_000));
     return impatient;
   }
@@ -211,6 +214,13 @@ export class Broker implements Listener {
   #now(): number {
     return (this.#options.now ?? Date.now)();
   }
+}
+
+/** At a site that is out of use; what is under way to see how it is there now stays. `now`: Unix milliseconds. */
+function isAbandoned({ state }: JobRecord, manners: KnownManners | undefined, now: number): boolean {
+  const outOfUse = manners?.outOfUse;
+  if (outOfUse === undefined) return false;
+  return state === 'idle' ? outOfUse.probing || now < outOfUse.probeAt : !outOfUse.probing;
 }
 
 function changeOf({ job, from }: TakeBack<JobRecord>): Change {

@@ -4,7 +4,7 @@ import { choose } from '../../src/broker/choose.ts';
 import { explainChoice } from '../../src/broker/explain.ts';
 import { expectedWait, type Load, roomFor } from '../../src/broker/load.ts';
 import { NOTHING_MEASURED, observe, recentFailures } from '../../src/broker/measures.ts';
-import { candidateOf, siteAd } from '../../src/broker/site-ad.ts';
+import { candidateOf, isInUse, siteAd } from '../../src/broker/site-ad.ts';
 import type { Candidate, KnownSite } from '../../src/broker/sites.ts';
 import { takeBack } from '../../src/broker/take-back.ts';
 import { ClassAd, parseOldAd } from '../../src/classad/api.ts';
@@ -144,6 +144,7 @@ describe('waits and room', () => {
     meanWait: undefined,
     meanRun: undefined,
     failures: 0,
+    outOfUse: false,
   };
 
   it('a core that is free means no wait; each job before us means one', () => {
@@ -171,15 +172,26 @@ describe('waits and room', () => {
     expect(roomFor({ ...idle, failures: 3 }, 1)).toBe(1);
     expect(roomFor({ ...idle, failures: 3, running: 1 }, 1)).toBe(0);
   });
+
+  it('has a site that is out of use for one job, when its time has come', () => {
+    expect(roomFor({ ...idle, outOfUse: true }, 1)).toBe(1);
+    expect(roomFor({ ...idle, outOfUse: true, queued: 1 }, 1)).toBe(0);
+    const site = (probing: boolean) => ({ manners: { outOfUse: { words: 'x', probeAt: NOW * 1000, probing } } });
+    expect(isInUse({ manners: {} }, NOW)).toBe(true);
+    expect(isInUse(site(false), NOW - 1)).toBe(false);
+    expect(isInUse(site(false), NOW)).toBe(true);
+    expect(isInUse(site(true), NOW + 60)).toBe(false);
+  });
 });
 
 describe('taking back', () => {
   const [slow, other] = [candidate('slow', { free: 0 }), candidate('other')];
-  const waiting = { job: 1, ad: job(), site: 'slow', waited: 700, patience: 600 };
+  const waiting = { job: 1, ad: job(), site: 'slow', waited: 700, patience: 600, abandoned: false };
 
   it('is for jobs out of patience, to a site with room where they have not been', () => {
     expect(takeBack([waiting], [slow, other], NOW)).toEqual([{ job: 1, from: ['slow'] }]);
     expect(takeBack([{ ...waiting, waited: 599 }], [slow, other], NOW)).toEqual([]);
+    expect(takeBack([{ ...waiting, waited: 1, abandoned: true }], [slow, other], NOW)).toHaveLength(1);
     expect(takeBack([waiting], [slow], NOW)).toEqual([]);
     expect(takeBack([{ ...waiting, ad: job('GryphusTakenBackFrom = "other"') }], [slow, other], NOW)).toEqual([]);
     expect(takeBack([{ ...waiting, ad: job('Requirements = TARGET.Name == "slow"') }], [slow, other], NOW)).toEqual([]);

@@ -18,6 +18,7 @@ const LOAD: Load = {
   meanWait: undefined,
   meanRun: undefined,
   failures: 0,
+  outOfUse: false,
 };
 
 function site(name: string, load: Partial<Load> = {}, cost = 0): Candidate {

@@ -93,7 +93,7 @@ describe('the circuit breaker', () => {
     for (let i = 0; i < 5; i++) expect(breaker.failed(1, 'its node failed', 0)).toBe(false);
     expect(breaker.room(0)).toBe(Number.POSITIVE_INFINITY);
     expect(breaker.failed(1, 'its node failed', 0)).toBe(true);
-    expect(breaker.open).toBe('its node failed');
+    expect(breaker.open).toEqual({ words: 'its node failed', probeAt: 60_000, probing: false });
     expect(breaker.room(59_000)).toBe(0);
     expect(breaker.room(60_000)).toBe(1);
     breaker.sent(60_000);
@@ -111,6 +111,18 @@ describe('the circuit breaker', () => {
       breaker.failed(5, 'x', i);
       breaker.succeeded();
     }
+    expect(breaker.open).toBeUndefined();
+  });
+
+  it('is as an earlier process left it', () => {
+    const breaker = new Breaker({ words: 'its node failed', probeAt: 60_000, probing: false });
+    expect(breaker.room(59_000)).toBe(0);
+    expect(breaker.room(60_000)).toBe(1);
+    breaker.sent(60_000);
+    expect(breaker.open).toMatchObject({ probing: true });
+    breaker.failed(1, 'again', 61_000);
+    expect(breaker.room(62_000)).toBe(0);
+    expect(breaker.succeeded()).toBe(true);
     expect(breaker.open).toBeUndefined();
   });
 
@@ -138,7 +150,8 @@ describe('manners', () => {
     expect(manners.room(0, 0)).toBe(Number.POSITIVE_INFINITY);
     for (let i = 0; i < 20; i++) await manners.heard([ended('node-fail')], 0);
     expect(manners.room(0, 0)).toBe(0);
-    expect(told).toEqual([{ outOfUse: 'The node that ran it failed (NODE_FAIL)' }]);
+    const words = 'The node that ran it failed (NODE_FAIL)';
+    expect(told).toEqual([{ outOfUse: { words, probeAt: 60_000, probing: false } }]);
     await manners.heard([good], 0);
     expect(manners.room(0, 0)).toBe(Number.POSITIVE_INFINITY);
     expect(told.at(-1)).toEqual({});
