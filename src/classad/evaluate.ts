@@ -2,7 +2,7 @@ import type { ClassAd } from './ad.ts';
 import { attrKey } from './bytes.ts';
 import { run } from './compile.ts';
 import { attrRef, type Expr } from './expr.ts';
-import { enterScope, MATCH_AD } from './scopes.ts';
+import { enterScope, MATCH_AD, withSides } from './scopes.ts';
 import { EvalFailed, type EvalOptions, EvalState } from './state.ts';
 import { asCondition, ERROR, type Value } from './values.ts';
 
@@ -25,7 +25,7 @@ function open(my: ClassAd | undefined, options: EvalOptions): EvalState {
 /** Runs to a value, or to FAILED where HTCondor's evaluation call itself fails (its tools print nothing then). */
 function attempt(state: EvalState, expr: Expr): Value | EvalFailed {
   try {
-    return run(state, expr);
+    return withSides(state, run(state, expr));
   } catch (thrown) {
     if (thrown instanceof EvalFailed) return thrown;
     // Calls nested deeper than this process can follow.

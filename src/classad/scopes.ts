@@ -1,6 +1,7 @@
 import { ClassAd } from './ad.ts';
 import { attrRef, type Expr, literal } from './expr.ts';
 import type { EvalState } from './state.ts';
+import type { Value } from './values.ts';
 
 /*
  * The ads around the two sides of a match, as the library builds them: [LEFT; RIGHT; …] at the top, and for each side a
@@ -39,8 +40,15 @@ function context(mine: string, others: string): ClassAd {
 
 const LEFT_CONTEXT = context('LEFT', 'RIGHT');
 const RIGHT_CONTEXT = context('RIGHT', 'LEFT');
-MATCH_AD.setExpr('lCtx', { ...literal(undefined), code: () => LEFT_CONTEXT });
-MATCH_AD.setExpr('rCtx', { ...literal(undefined), code: () => RIGHT_CONTEXT });
+MATCH_AD.setExpr('lCtx', literal(LEFT_CONTEXT)).setExpr('rCtx', literal(RIGHT_CONTEXT));
+
+/** A value to show: the ad around a match (`root`) with its two sides in it. */
+export function withSides(state: EvalState, value: Value): Value {
+  if (value !== MATCH_AD) return value;
+  const shown = new ClassAd();
+  for (const [name, expr] of MATCH_AD.entries()) shown.setExpr(name, expr);
+  return shown.setExpr('LEFT', literal(state.left)).setExpr('RIGHT', literal(state.right));
+}
 
 export function parentOf(state: EvalState, ad: ClassAd): ClassAd | undefined {
   if (ad === state.right) return RIGHT_CONTEXT;

@@ -1,3 +1,4 @@
+import { calendarTime } from './calendar.ts';
 import { truncToInt32 } from './int64.ts';
 import { formatGeneral } from './number-text.ts';
 import { AbsTime, RelTime } from './values.ts';
@@ -6,6 +7,20 @@ import { AbsTime, RelTime } from './values.ts';
 export function localOffset(secs: number): number {
   const minutes = new Date(secs * 1000).getTimezoneOffset();
   return Number.isNaN(minutes) ? 0 : -minutes * 60 + 0;
+}
+
+/** The local zone's name outside of summer time: C's tzname[0]. */
+export function localZone(): string {
+  const year = new Date().getUTCFullYear();
+  const [january, july] = [0, 6].map((month) => new Date(Date.UTC(year, month, 15)));
+  if (january === undefined || july === undefined) return '';
+  const standard = january.getTimezoneOffset() >= july.getTimezoneOffset() ? january : july;
+  // Each locale knows the short names of its own part of the world.
+  const names = ['en-US', 'en-GB', 'en-AU'].map((locale) => {
+    const parts = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' }).formatToParts(standard);
+    return parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
+  });
+  return names.find((name) => /^[A-Z]+$/.test(name)) ?? names[0] ?? '';
 }
 
 export function pad(value: number, width = 2, filler = '0'): string {
@@ -105,16 +120,17 @@ function matchFromEnd(
 
 /** `2020-01-01T00:00:00-00:00`; the zone UTC has the sign `-`. */
 export function absTimeText(time: AbsTime): string {
-  const date = new Date((time.secs + time.offset) * 1000);
-  const zone = Math.abs(time.offset);
-  const day = Number.isNaN(date.getTime())
-    ? '1970-01-01'
-    : `${date.getUTCFullYear()}-${pad(date.getUTCMonth() + 1)}-${pad(date.getUTCDate())}`;
-  const clock = Number.isNaN(date.getTime())
-    ? '00:00:00'
-    : `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}:${pad(date.getUTCSeconds())}`;
+  const at = calendarTime(time.secs + time.offset);
+  const day = at === undefined ? '1970-01-01' : `${at.year}-${pad(at.month)}-${pad(at.day)}`;
+  const clock = at === undefined ? '00:00:00' : `${pad(at.hours)}:${pad(at.minutes)}:${pad(at.seconds)}`;
   const sign = time.offset > 0 ? '+' : '-';
-  return `${day}T${clock}${sign}${pad(Math.trunc(zone / 3600))}:${pad(Math.trunc(zone / 60) % 60)}`;
+  return `${day}T${clock}${sign}${zoneText(time.offset)}`;
+}
+
+function zoneText(offset: number): string {
+  // The smallest int has no positive counterpart in C and stays negative.
+  const size = offset === -(2 ** 31) ? offset : Math.abs(offset);
+  return `${pad(Math.trunc(size / 3600))}:${pad(Math.trunc(size / 60) % 60)}`;
 }
 
 /** `[-][days+][hh:][mm:]ss`, with the fraction of a second as C's %02g prints it. More than an int holds comes out odd. */

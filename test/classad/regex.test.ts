@@ -76,6 +76,14 @@ test.each([
   ['{2', '{2', [0, 2]],
   ['(a*)*', 'b', [0, 0]],
   ['(a|b)*?c', 'abc', [0, 3]],
+  ['a{,2}', 'aa{,2}', [1, 6]],
+  ['a(?#comment)+', 'baa', [1, 3]],
+  ['(?|(a)|(b))\\1', 'abb', [1, 3]],
+  ['\\p{Lu}\\P{L}\\pL', 'xA1b', [1, 4]],
+  ['[\\p{Nd}x]+', 'a1x', [1, 3]],
+  ['a\\Xb', 'a\r\nb', [0, 4]],
+  ['[\\Q]-\\E]+', 'a]-', [1, 3]],
+  ['[\\d-]+', 'a1-', [1, 3]],
 ])('%s on %s', (source, text, wanted) => {
   expect(find(source, text)).toEqual(wanted);
 });
@@ -92,9 +100,18 @@ test.each([
   '\\2',
   '[b-a]',
   '(?R)',
-  '\\p{L}',
+  '\\p{Lx}',
   '(?<n>a)(?<n>b)',
   '[[:nope:]]',
+  '[:alpha:]',
+  '[\\w-.]',
+  '[a-\\d]',
+  '^*',
+  '\\b+',
+  '{1}a',
+  'a|{2}',
+  '(?i)*a',
+  'a{2}{3}',
   '((((a{999}){999}){999}){999})',
 ])('%s is refused: regexp() gives error', (source) => {
   expect(Regex.compile(source, PLAIN)).toBe(undefined);

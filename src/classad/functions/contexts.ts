@@ -4,7 +4,7 @@ import { type Expr, literal } from '../expr.ts';
 import { findTarget } from '../reference.ts';
 import { enterScope, parentOf } from '../scopes.ts';
 import { EvalFailed, type EvalState, FAILED } from '../state.ts';
-import { asCondition, ERROR, ListValue, type Value } from '../values.ts';
+import { asCondition, ERROR, ListValue, RelTime, type Value } from '../values.ts';
 import { type CallSite, type FunctionDefinition, type FunctionTable, item } from './definition.ts';
 
 /** Evaluates an expression in a nested ad, which for that time sees the other side of the match that its own side sees. */
@@ -66,6 +66,11 @@ function forEach({ exprs, args, above }: CallSite, missing: Value, use: (values:
   };
 }
 
+/** The library makes constants of the values, and an interval that is one has no fractions. */
+function inWholeSeconds(value: Value): Value {
+  return value instanceof RelTime ? new RelTime(Math.trunc(value.secs) + 0) : value;
+}
+
 function overContexts(missing: Value, use: (values: Value[]) => Value): FunctionDefinition {
   return { least: 2, most: 2, make: (site) => forEach(site, missing, use) };
 }
@@ -77,7 +82,7 @@ export const CONTEXTS: FunctionTable = [
       undefined,
       (values) =>
         new ListValue(
-          values.map((value): Expr => literal(value)),
+          values.map((value): Expr => literal(inWholeSeconds(value))),
           undefined,
           true,
         ),

@@ -49,8 +49,13 @@ function exp(value: bigint): bigint {
 
 /** `value * 2 ** exponent` rounded to the nearest float. */
 function toFloat(value: bigint, exponent: number): number {
-  const half = Math.trunc(exponent / 2);
-  return Number(value) * 2 ** half * 2 ** (exponent - half);
+  // More bits than a float's range are cut, the last one telling that there were some.
+  const spare = Math.max(0, value.toString(16).length * 4 - 4 * Number(BITS));
+  const cut = value >> BigInt(spare);
+  const sticky = spare > 0 && cut << BigInt(spare) !== value ? 1n : 0n;
+  const power = exponent + spare;
+  const half = Math.trunc(power / 2);
+  return Number(cut | sticky) * 2 ** half * 2 ** (power - half);
 }
 
 function positivePower(base: number, exponent: number): number {

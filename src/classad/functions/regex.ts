@@ -80,10 +80,10 @@ function regexp(state: EvalState, values: readonly Value[], options: Value | nul
 
 function regexpMember(state: EvalState, values: readonly Value[], options: Value | null, above: number): Value {
   const [pattern, list] = values;
-  const wrong = notStrings([pattern], options);
-  if (list === ERROR || wrong === ERROR) return ERROR;
+  if ([pattern, list, options].includes(ERROR)) return ERROR;
+  // An undefined pattern or list comes before a wrong type of the others.
   if (list === undefined || pattern === undefined || options === undefined) return undefined;
-  if (wrong !== null || !(list instanceof ListValue)) return ERROR;
+  if (notStrings([pattern], options) !== null || !(list instanceof ListValue)) return ERROR;
   let someUndefined = false;
   for (let at = 0; at < list.items.length; at += 1) {
     const subject = item(state, list, at, above);
@@ -129,7 +129,8 @@ function substitute(find: Search, subject: string, template: string, whole: bool
     out += (whole ? subject.slice(at, start) : '') + made;
     if (out.length > MAX_STRING) return ERROR;
     at = end;
-    empty = start === end;
+    // Once a match was empty, the library keeps asking for one that is not, until there is none.
+    empty ||= start === end;
     if (!all) break;
   }
   return fromBytes(whole ? out + subject.slice(at) : out);

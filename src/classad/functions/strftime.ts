@@ -1,4 +1,5 @@
-import { pad } from '../time-text.ts';
+import { instantOf } from '../calendar.ts';
+import { localOffset, localZone, pad } from '../time-text.ts';
 
 /** A broken-down time, as C's struct tm, with the month from 1 and the full year. */
 export interface Clock {
@@ -38,16 +39,25 @@ function fixedDay({ year, month, day }: Clock): number {
   return 365 * before + leaps + Math.trunc((367 * month - 362) / 12) + adjustment + day;
 }
 
+/** Days since the Monday of a year's first ISO week, which is the one with its fourth of January. */
+function isoDays(yearDay: number, weekDay: number): number {
+  return yearDay - ((yearDay - weekDay + 4 + 378) % 7) + 3;
+}
+
 function isoWeek(year: number, yearDay: number, weekDay: number): { week: number; year: number } {
-  const monday = (weekDay + 6) % 7;
-  const week = Math.floor((yearDay - monday + 10) / 7);
-  if (week < 1) {
-    const last = year - 1;
-    return isoWeek(last, yearDay + (isLeap(last) ? 366 : 365), weekDay);
+  const here = isoDays(yearDay, weekDay);
+  if (here < 0) {
+    const length = isLeap(year - 1) ? 366 : 365;
+    return { week: Math.trunc(isoDays(yearDay + length, weekDay) / 7) + 1, year: year - 1 };
   }
-  const length = isLeap(year) ? 366 : 365;
-  if (week === 53 && yearDay - monday + 3 >= length) return { week: 1, year: year + 1 };
-  return { week, year };
+  const next = isoDays(yearDay - (isLeap(year) ? 366 : 365), weekDay);
+  return next >= 0 ? { week: Math.trunc(next / 7) + 1, year: year + 1 } : { week: Math.trunc(here / 7) + 1, year };
+}
+
+/** mktime(3): the time is told in the local zone. */
+function epoch(clock: Clock): number {
+  const told = instantOf(clock);
+  return told - localOffset(told - localOffset(told));
 }
 
 /** strftime(3) in the C locale, glibc's extensions included (flags `_ - 0 ^ #`, a width). */
@@ -58,13 +68,16 @@ export function strftime(format: string, clock: Clock): string {
   return expand(format, clock, weekDay, yearDay);
 }
 
+/** The letters that glibc does not take after E and after O. */
+const NOT_AFTER: Readonly<Record<string, string>> = { E: 'abdeghjklmwABDFGHIMSUVW', O: 'acxADFXY' };
+
 function expand(format: string, clock: Clock, weekDay: number, yearDay: number): string {
   return format.replace(
-    /%([_\-0^#]*)([0-9]*)[EO]?([a-zA-Z%])/g,
-    (whole, flags: string, width: string, letter: string) => {
-      const field = fieldOf(letter, clock, weekDay, yearDay);
+    /%([_\-0^#]*)([0-9]*)([EO]?)([a-zA-Z%])/g,
+    (whole, flags: string, width: string, modifier: string, letter: string) => {
+      const field = NOT_AFTER[modifier]?.includes(letter) ? undefined : fieldOf(letter, clock, weekDay, yearDay);
       if (field === undefined) return whole;
-      return laidOut(field, flags, width === '' ? undefined : Number(width));
+      return cased(letter, laidOut(field, flags, width === '' ? undefined : Number(width)), flags);
     },
   );
 }
@@ -79,11 +92,15 @@ function laidOut(field: Field, flags: string, width: number | undefined): string
     if (flag === '0') filler = '0';
     if (flag === '-') filler = '';
   }
-  const least = filler === '' ? 0 : (width ?? (text ? 0 : field.width));
-  let out = text ? field.padStart(least, filler || ' ') : pad(field.number, least, filler || '0');
-  if (flags.includes('^')) out = out.toUpperCase();
-  if (flags.includes('#') && text) out = out === out.toUpperCase() ? out.toLowerCase() : out.toUpperCase();
-  return out;
+  const least = width ?? (text || filler === '' ? 0 : field.width);
+  return text ? field.padStart(least, filler || ' ') : pad(field.number, least, filler || ' ');
+}
+
+/** `^`: upper case. `#`: the other case, of names alone. */
+function cased(letter: string, text: string, flags: string): string {
+  if (flags.includes('#') && 'pZ'.includes(letter)) return text.toLowerCase();
+  const upper = flags.includes('^') ? letter !== 'P' : flags.includes('#') && 'aAbBh'.includes(letter);
+  return upper ? text.toUpperCase() : text;
 }
 
 function number(value: number, width = 2, filler = '0'): Field {
@@ -102,7 +119,7 @@ function fieldOf(letter: string, clock: Clock, weekDay: number, yearDay: number)
     h: () => (MONTHS[month - 1] ?? '?').slice(0, 3),
     B: () => MONTHS[month - 1] ?? '?',
     c: () => again('%a %b %e %H:%M:%S %Y'),
-    C: () => number(Math.floor(year / 100)),
+    C: () => number(Math.floor(year / 100), 1),
     d: () => number(day),
     D: () => again('%m/%d/%y'),
     e: () => number(day, 2, ' '),
@@ -121,21 +138,21 @@ function fieldOf(letter: string, clock: Clock, weekDay: number, yearDay: number)
     P: () => (hours > 11 ? 'pm' : 'am'),
     r: () => again('%I:%M:%S %p'),
     R: () => again('%H:%M'),
-    s: () => number(new Date(year, month - 1, day, hours, minutes, seconds).getTime() / 1000, 1),
+    s: () => number(epoch(clock), 1),
     S: () => number(seconds),
     t: () => '\t',
     T: () => again('%H:%M:%S'),
-    u: () => number(weekDay === 0 ? 7 : weekDay, 1),
-    U: () => number(Math.floor((yearDay + 7 - weekDay) / 7)),
+    u: () => number(((weekDay + 6) % 7) + 1, 1),
+    U: () => number(Math.trunc((yearDay + 7 - weekDay) / 7)),
     V: () => number(iso.week),
     w: () => number(weekDay, 1),
-    W: () => number(Math.floor((yearDay + 7 - ((weekDay + 6) % 7)) / 7)),
+    W: () => number(Math.trunc((yearDay + 7 - ((weekDay + 6) % 7)) / 7)),
     x: () => again('%m/%d/%y'),
     X: () => again('%H:%M:%S'),
     y: () => number(((year % 100) + 100) % 100),
     Y: () => number(year, 1),
     z: () => '+0000',
-    Z: () => '',
+    Z: () => localZone(),
     '%': () => '%',
   };
   return fields[letter]?.();

@@ -1,4 +1,5 @@
 import { ClassAd } from '../ad.ts';
+import { type CalendarTime, calendarTime } from '../calendar.ts';
 import { evaluateAttr } from '../evaluate.ts';
 import { toInt32, truncToInt32 } from '../int64.ts';
 import type { EvalState } from '../state.ts';
@@ -11,28 +12,29 @@ import { type Clock, strftime } from './strftime.ts';
 /** strftime's buffer in the library. */
 const LONGEST = 1022;
 
-function clockOf(secs: number): Clock & { readonly weekDay: number; readonly yearDay: number } {
-  const date = new Date(secs * 1000);
-  const start = Date.UTC(date.getUTCFullYear(), 0, 1);
-  return {
-    year: date.getUTCFullYear(),
-    month: date.getUTCMonth() + 1,
-    day: date.getUTCDate(),
-    hours: date.getUTCHours(),
-    minutes: date.getUTCMinutes(),
-    seconds: date.getUTCSeconds(),
-    weekDay: date.getUTCDay(),
-    yearDay: Math.floor((date.getTime() - start) / 86_400_000),
-  };
+const EPOCH: CalendarTime = {
+  year: 1970,
+  month: 1,
+  day: 1,
+  hours: 0,
+  minutes: 0,
+  seconds: 0,
+  weekDay: 4,
+  yearDay: 0,
+};
+
+/** Where C's clock ends, the library shows what its memory held; here it is the first second of 1970. */
+function clockOf(secs: number): CalendarTime {
+  return calendarTime(secs) ?? EPOCH;
 }
 
-function localClock(secs: number): ReturnType<typeof clockOf> {
+function localClock(secs: number): CalendarTime {
   return clockOf(secs + localOffset(secs));
 }
 
 /** getYear() and its kin: a field of an instant in the local zone, or a part of an interval. */
 function field(
-  ofInstant: ((clock: ReturnType<typeof clockOf>) => number) | undefined,
+  ofInstant: ((clock: CalendarTime) => number) | undefined,
   ofInterval: ((secs: number) => number) | undefined,
 ): FunctionDefinition {
   return pure(1, 1, (time) => {

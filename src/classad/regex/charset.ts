@@ -20,6 +20,7 @@ const space = (code: number): boolean => code === 32 || (code >= 9 && code <= 13
 const alnum = (code: number): boolean => digit(code) || lower(code) || upper(code);
 const graph = (code: number): boolean => code > 32 && code < 127;
 
+export const ANY = charSet(() => true);
 export const WORD = charSet((code) => alnum(code) || code === 95);
 const DIGITS = charSet(digit);
 const SPACES = charSet(space);
@@ -67,4 +68,34 @@ export function otherCase(code: number): number {
 /** The set with the other case of every letter in it. */
 export function bothCases(set: CharSet): CharSet {
   return charSet((code) => set[code] === 1 || set[otherCase(code)] === 1);
+}
+
+/**
+ * The bytes with a Unicode property (a category, a script, or one of PCRE's own), taken for the characters U+0000 to
+ * U+00FF. `undefined` when there is no such property.
+ */
+export function propertySet(name: string, caseless: boolean): CharSet | undefined {
+  const plain = name.replaceAll(/[\s_-]/g, '').toLowerCase();
+  const source = PCRE_PROPERTIES[caseless && /^l[ult]$/.test(plain) ? 'l&' : plain] ?? unicodeProperty(plain);
+  try {
+    const pattern = new RegExp(source, 'u');
+    return charSet((code) => pattern.test(String.fromCharCode(code)));
+  } catch {
+    return undefined;
+  }
+}
+
+const PCRE_PROPERTIES: Readonly<Record<string, string>> = {
+  any: '^',
+  'l&': '[\\p{Lu}\\p{Ll}\\p{Lt}]',
+  lc: '[\\p{Lu}\\p{Ll}\\p{Lt}]',
+  xan: '[\\p{L}\\p{N}]',
+  xsp: '[\\p{Z}\\t\\n\\v\\f\\r\\x85]',
+  xps: '[\\p{Z}\\t\\n\\v\\f\\r\\x85]',
+  xwd: '[\\p{L}\\p{N}_]',
+};
+
+function unicodeProperty(plain: string): string {
+  const name = plain.charAt(0).toUpperCase() + plain.slice(1);
+  return name.length <= 2 ? `\\p{gc=${name}}` : `\\p{scx=${name}}`;
 }

@@ -1,4 +1,14 @@
-import { bothCases, type CharSet, charSet, negated, otherCase, POSIX, SHORTHANDS } from './charset.ts';
+import {
+  ANY,
+  bothCases,
+  type CharSet,
+  charSet,
+  negated,
+  otherCase,
+  POSIX,
+  propertySet,
+  SHORTHANDS,
+} from './charset.ts';
 import { type Assertion, type Flags, type Pattern, RegexError } from './syntax.ts';
 
 const MAX_REPEAT = 65535;
@@ -12,6 +22,7 @@ const ASSERTIONS: Readonly<Record<string, Assertion>> = {
   Z: 'end',
   G: 'first',
 };
+const QUANTIFIER = /([*+?])|\{([0-9]+)(,)?([0-9]*)\}/y;
 const NEWLINE_SEQUENCE = charSet((code) => (code >= 10 && code <= 13) || code === 133);
 
 export interface ParsedRegex {
@@ -45,12 +56,15 @@ class RegexParser {
     return { pattern, groups: this.groups, names: this.names };
   }
 
-  private alternatives(): Pattern {
+  private alternatives(between?: () => void): Pattern {
     this.nesting += 1;
     if (this.nesting > MAX_NESTING) throw new RegexError('parentheses are too deeply nested');
     const before = this.flags;
     const options = [this.sequence()];
-    while (this.eat('|')) options.push(this.sequence());
+    while (this.eat('|')) {
+      between?.();
+      options.push(this.sequence());
+    }
     this.flags = before;
     this.nesting -= 1;
     return options.length === 1 && options[0] !== undefined ? options[0] : { kind: 'choice', options };
@@ -59,7 +73,7 @@ class RegexParser {
   private sequence(): Pattern {
     const items: Pattern[] = [];
     for (;;) {
-      this.skipExtended();
+      this.skipIgnored();
       const char = this.source[this.at];
       if (char === undefined || char === '|' || char === ')') break;
       if (this.source.startsWith('\\Q', this.at)) items.push(...this.verbatim());
@@ -72,9 +86,9 @@ class RegexParser {
     return { kind: 'sequence', items };
   }
 
-  private skipExtended(): void {
-    if (!this.flags.extended) return;
-    this.match(/(?:[ \t\n\v\f\r]+|#[^\n]*\n?)*/y);
+  /** Comments, and what does not count in an extended pattern. They may stand between an item and its quantifier. */
+  private skipIgnored(): void {
+    this.match(this.flags.extended ? /(?:\(\?#[^)]*\)|[ \t\n\v\f\r]+|#[^\n]*\n?)*/y : /(?:\(\?#[^)]*\))*/y);
   }
 
   /** `\Q…\E`. A quantifier after it belongs to its last character. */
@@ -102,23 +116,22 @@ class RegexParser {
   }
 
   private repeated(item: Pattern): Pattern {
-    let result = item;
-    for (;;) {
-      this.skipExtended();
-      const counted = this.match(/([*+?])|\{([0-9]+)(,)?([0-9]*)\}|\{,([0-9]+)\}/y);
-      if (counted === undefined) return result;
-      if (result.kind === 'assert' && result !== item) throw new RegexError('nothing to repeat');
-      const [, mark, least, comma, most, upTo] = counted;
-      const [low, high] = bounds(mark, least, comma, most, upTo);
-      if (low > MAX_REPEAT || (high > MAX_REPEAT && high !== Number.POSITIVE_INFINITY) || low > high)
-        throw new RegexError('numbers in {} are out of order or too big');
-      const possessive = this.eat('+');
-      const lazy = !possessive && this.eat('?');
-      result = { kind: 'repeat', item: result, least: low, most: high, lazy };
-      if (possessive) result = { kind: 'atomic', item: result };
-      if (/[*+?]/.test(this.source.charAt(this.at)))
-        throw new RegexError('quantifier does not follow a repeatable item');
-    }
+    this.skipIgnored();
+    const counted = this.match(QUANTIFIER);
+    if (counted === undefined) return item;
+    if (item.kind === 'assert' || item.kind === 'keep')
+      throw new RegexError('quantifier does not follow a repeatable item');
+    const [, mark, low, comma, high] = counted;
+    const [least, most] = bounds(mark, low, comma, high);
+    if (least > MAX_REPEAT || (most > MAX_REPEAT && most !== Number.POSITIVE_INFINITY) || least > most)
+      throw new RegexError('numbers in {} are out of order or too big');
+    this.skipIgnored();
+    const possessive = this.eat('+');
+    const lazy = !possessive && this.eat('?');
+    const result: Pattern = { kind: 'repeat', item, least, most, lazy };
+    this.skipIgnored();
+    if (this.match(QUANTIFIER) !== undefined) throw new RegexError('quantifier does not follow a repeatable item');
+    return possessive ? { kind: 'atomic', item: result } : result;
   }
 
   private literal(code: number): Pattern {
@@ -141,6 +154,8 @@ class RegexParser {
       case '$':
         return { kind: 'assert', assertion: this.flags.multiline ? 'line-end' : 'end' };
       case '[':
+        if (this.match(/([:.=])[^\]\\]*\1\]/y) !== undefined)
+          throw new RegexError('POSIX named classes are supported only within a class');
         return this.ofSet(this.bracket());
       case '(':
         return this.parenthesis();
@@ -150,6 +165,11 @@ class RegexParser {
       case '+':
       case '?':
         throw new RegexError('quantifier does not follow a repeatable item');
+      case '{':
+        this.at -= 1;
+        if (this.match(QUANTIFIER) !== undefined) throw new RegexError('quantifier does not follow a repeatable item');
+        this.at += 1;
+        return this.literal(char.charCodeAt(0));
       default:
         return this.literal(char.charCodeAt(0));
     }
@@ -161,13 +181,12 @@ class RegexParser {
   }
 
   private parenthesis(): Pattern | undefined {
-    if (this.match(/\?#[^)]*\)/y) !== undefined) return undefined;
     const inline = this.match(/\?([imsxnJU]*)(?:-([imsxnJU]*))?([:)])/y);
     if (inline !== undefined) return this.inlineFlags(inline);
     const named = this.match(/\?(?:P?<|')([A-Za-z_][A-Za-z0-9_]*)[>']/y);
     if (named !== undefined) return this.capture(named[1]);
     if (this.eat('?>')) return this.close({ kind: 'atomic', item: this.alternatives() });
-    if (this.eat('?|')) throw new RegexError('branch reset is not supported');
+    if (this.eat('?|')) return this.close(this.resetting());
     const look = this.match(/\?(<?)([=!])/y);
     if (look !== undefined) {
       const item = this.alternatives();
@@ -181,6 +200,18 @@ class RegexParser {
     if (this.source[this.at] === '?' || this.source[this.at] === '*')
       throw new RegexError('this kind of group is not supported');
     return this.capture(undefined);
+  }
+
+  /** `(?|(a)|(b))`: every alternative counts its groups from the same number. */
+  private resetting(): Pattern {
+    const before = this.groups;
+    let most = before;
+    const item = this.alternatives(() => {
+      most = Math.max(most, this.groups);
+      this.groups = before;
+    });
+    this.groups = Math.max(most, this.groups);
+    return item;
   }
 
   private capture(name: string | undefined): Pattern {
@@ -224,7 +255,11 @@ class RegexParser {
     if (shorthand !== undefined) return { kind: 'set', set: shorthand };
     if (assertion !== undefined) return { kind: 'assert', assertion };
     if (this.eat('K')) return { kind: 'keep' };
-    if (this.eat('R')) return newlineSequence();
+    if (this.eat('R')) return lineEnd(NEWLINE_SEQUENCE);
+    if (this.eat('X')) return lineEnd(ANY);
+    if (this.eat('C')) return { kind: 'set', set: ANY };
+    const property = this.property();
+    if (property !== undefined) return { kind: 'set', set: property };
     const back = this.match(/g\{?(-?[0-9]+)\}?|k(?:\{|<|')([A-Za-z_][A-Za-z0-9_]*)[}>']|([1-9][0-9]*)/y);
     if (back !== undefined) return this.backReference(back);
     return this.literal(this.charEscape());
@@ -265,21 +300,21 @@ class RegexParser {
     const add = (set: CharSet): void => set.forEach((flag, code) => flag === 1 && (flags[code] = 1));
     for (let first = true; first || this.source[this.at] !== ']'; first = false) {
       if (this.at >= this.source.length) throw new RegexError('missing ] for a character class');
-      const from = this.classItem();
-      if (typeof from !== 'number') add(from);
-      else {
-        const range = /^-[^\]]/.test(this.source.slice(this.at, this.at + 2));
-        if (range) this.at += 1;
-        const to = range ? this.classItem() : from;
-        if (typeof to !== 'number') {
-          add(to);
-          flags[45] = 1;
-          flags[from] = 1;
-        } else {
-          if (to < from) throw new RegexError('range out of order in a character class');
-          flags.fill(1, from, to + 1);
-        }
+      if (this.eat('\\E')) continue;
+      const verbatim = this.match(/\\Q(.*?)(?:\\E|$)/sy);
+      if (verbatim !== undefined) {
+        for (const each of verbatim[1] ?? '') flags[each.charCodeAt(0)] = 1;
+        continue;
       }
+      const from = this.classItem();
+      const range = /^-[^\]]/.test(this.source.slice(this.at, this.at + 2));
+      if (range) this.at += 1;
+      const to = range ? this.classItem() : from;
+      if (typeof from === 'number' && typeof to === 'number') {
+        if (to < from) throw new RegexError('range out of order in a character class');
+        flags.fill(1, from, to + 1);
+      } else if (range) throw new RegexError('invalid range in a character class');
+      else if (typeof from !== 'number') add(from);
     }
     this.at += 1;
     const set = this.flags.caseless ? bothCases(flags) : flags;
@@ -298,17 +333,29 @@ class RegexParser {
       return this.source.charCodeAt(this.at - 1);
     }
     if (this.eat('b')) return 8;
+    const property = this.property();
+    if (property !== undefined) return property;
     const shorthand = SHORTHANDS.get(this.source.charAt(this.at));
     if (shorthand === undefined) return this.charEscape();
     this.at += 1;
     return shorthand;
   }
+
+  /** `pL`, `p{Lu}`, `p{^Lu}`, `P{Latin}`, after the backslash. */
+  private property(): CharSet | undefined {
+    const found = this.match(/([pP])(?:([A-Z])|\{(\^?)([^}]*)\})/y);
+    if (found === undefined) return undefined;
+    const set = propertySet(found[2] ?? found[4] ?? '', this.flags.caseless);
+    if (set === undefined) throw new RegexError('unknown property name');
+    return (found[1] === 'P') !== (found[3] === '^') ? negated(set) : set;
+  }
 }
 
-function newlineSequence(): Pattern {
+/** CR and LF as one, or one byte of the set. */
+function lineEnd(other: CharSet): Pattern {
   const one = (code: number): Pattern => ({ kind: 'set', set: charSet((each) => each === code) });
   const both: Pattern = { kind: 'sequence', items: [one(13), one(10)] };
-  return { kind: 'atomic', item: { kind: 'choice', options: [both, { kind: 'set', set: NEWLINE_SEQUENCE }] } };
+  return { kind: 'atomic', item: { kind: 'choice', options: [both, { kind: 'set', set: other }] } };
 }
 
 function byte(code: number): number {
@@ -321,10 +368,8 @@ function bounds(
   least: string | undefined,
   comma: string | undefined,
   most: string | undefined,
-  upTo: string | undefined,
 ): [number, number] {
   if (mark !== undefined) return [mark === '+' ? 1 : 0, mark === '?' ? 1 : Number.POSITIVE_INFINITY];
-  if (upTo !== undefined) return [0, Number(upTo)];
   const low = Number(least);
   if (comma === undefined) return [low, low];
   return [low, most === '' || most === undefined ? Number.POSITIVE_INFINITY : Number(most)];
