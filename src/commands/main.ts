@@ -13,10 +13,13 @@ const root = resolve(here, '../..');
 /** The command line, from its words to the exit status. */
 export async function main(words: readonly string[]): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
-    // Whoever read us has gone: `gryphus q | head` is no failure.
-    stream.on('error', (error: NodeJS.ErrnoException) => {
+    // Before oclif's own listener, which throws.
+    stream.prependListener('error', (error: NodeJS.ErrnoException) => {
+      // Whoever read us has gone: `gryphus q | head` is no failure.
       if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
-      throw error;
+      if (stream === process.stdout)
+        process.stderr.write(`gryphus: standard output cannot be written: ${error.message}\n`);
+      process.exit(74);
     });
   }
   process.once('SIGINT', () => process.exit(130));
@@ -45,9 +48,11 @@ async function load(): Promise<Config> {
       bin: 'gryphus',
       commands: { strategy: 'explicit' as const, target, identifier: 'COMMANDS' },
       topicSeparator: ' ' as const,
+      helpClass: { target, identifier: 'GryphusHelp' },
       topics: {
         dag: { description: 'Workflows: DAG files.' },
         site: { description: 'Places that run jobs.' },
+        glidein: { description: 'Workers of your own, sent to sites as jobs.' },
         cred: { description: 'Credentials: what a site accepts, and when it ends.' },
         alarm: { description: 'How what needs you reaches you.' },
         classad: { description: 'The ClassAd language.' },

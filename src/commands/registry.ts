@@ -37,6 +37,8 @@ import { Up } from './up.ts';
 import { Wait } from './wait.ts';
 import { WhyCommand } from './why.ts';
 
+export { GryphusHelp } from './help.ts';
+
 /** Every command by its words, joined by colons. None imports at its top what only its work needs. */
 export const COMMANDS = {
   submit: Submit,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type ExitRecord, readExit } from '../jobmanager/exit-record.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest } from '../site/contract.ts';
-import { makeParents, unplaceable, within } from '../staging/place.ts';
+import { makeParents, partOf, unplaceable, within } from '../staging/place.ts';
 import { STREAM_FILES, type StreamName } from '../staging/streams.ts';
 import { readAt, type TarMember, tarMembers } from './tar.ts';
 
@@ -89,7 +89,7 @@ async function take(
   const path = within(request.into, to.at);
   await makeParents(request.into, path);
   const executable = to.kind === 'output' && (member.mode & 0o100) !== 0;
-  const waiting = `${path}.gryphus-part`;
+  const waiting = partOf(path);
   const end = member.offset + member.bytes - 1;
   const from = member.bytes === 0 ? [] : createReadStream(results.path, { start: member.offset, end });
   try {

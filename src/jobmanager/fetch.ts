@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest } from '../site/contract.ts';
-import { makeParents, within } from '../staging/place.ts';
+import { makeParents, partOf, within } from '../staging/place.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Answer } from './answer.ts';
 import { octalWord, percentDecode } from './escape.ts';
@@ -122,7 +122,7 @@ async function target(into: string, file: Place['file']): Promise<string> {
 
 async function save(into: string, file: Place['file'], bytes: Buffer, executable: boolean): Promise<FetchedFile> {
   const path = await target(into, file);
-  const waiting = `${path}.gryphus-part`;
+  const waiting = partOf(path);
   await writeFile(waiting, bytes, { mode: executable ? 0o700 : 0o600 }).catch(unwritable(path));
   await rename(waiting, path).catch(unwritable(path));
   return { ...file, path, bytes: bytes.length, executable };

@@ -82,7 +82,8 @@ const MENDS: Readonly<Record<string, string>> = {
   batch: 'Put the batch system\'s commands into the PATH: `prelude = "module load slurm"`, say, in the site\'s file.',
   'named-queue': "Name a queue that the site has: `queue` in the site's file.",
   clock: 'Let both clocks follow a time server: credentials have a beginning and an end.',
-  queue: 'See whether the batch system runs: its queue command gives no answer.',
+  queue:
+    'See whether the batch system runs: its queue command gives no answer. Plain processes need none: `batch = "fork"` in the site\'s file.',
 };
 
 /** Clocks that are further apart make proxies look expired, or not yet begun; seconds. */
@@ -94,8 +95,9 @@ export function readSteps(answer: Answer, noise: string, backend: Backend, now: 
     .filter((line) => line.kind === 'step')
     .map(({ rest }) => {
       const [name = '', verdict, encoded = ''] = rest.split(' ');
-      const found = verdict === 'ok' ? percentDecode(encoded).trim() : undefined;
-      const { ok, words } = READ[name]?.(found, backend, now) ?? { ok: found !== undefined, words: found ?? '' };
+      const said = percentDecode(encoded).trim();
+      const found = verdict === 'ok' ? said : undefined;
+      const { ok, words } = READ[name]?.(found, backend, now) ?? { ok: found !== undefined, words: said };
       const mend = MENDS[name];
       return { name, ok, words, ...(ok || mend === undefined ? {} : { mend }) };
     });

@@ -112,13 +112,13 @@ do_probe() { # body: the queue of jobs that name none, or nothing
   check awk "$(printf 'a\n' | LC_ALL=C awk '{ print $1 " ok" }' | grep 'a ok' >/dev/null && echo works)"
   check sha256 "$SHA"
   check bounded "${TIMEOUT:+commands that hang are ended}"
-  check batch "$(backend_version 2>&1 </dev/null)"
-  check queue "$(backend_queue 2>&1 </dev/null | LC_ALL=C awk -v "heading=$QUEUE_HEADING" 'NR == 1 && $1 != heading { bad = 1; exit } END { if (NR && !bad) print NR - 1 " jobs in it" }')"
+  if words=$(backend_version 2>&1 </dev/null); then check batch "$words"; else check batch '' "$words"; fi
+  check queue "$(backend_queue 2>|"$T/why" </dev/null | LC_ALL=C awk -v "heading=$QUEUE_HEADING" 'NR == 1 && $1 != heading { bad = 1; exit } END { if (NR && !bad) print NR - 1 " jobs in it" }')" "$(tail -n 3 "$T/why")"
   check clock "$(date +%s)"
   ! command -v backend_capacity >/dev/null || check cores "$(backend_capacity 2>/dev/null </dev/null)"
   ! command -v backend_accounting >/dev/null || check accounting "$(backend_accounting 2>/dev/null </dev/null)"
   [ -z "$queue" ] || ! command -v backend_has >/dev/null || check named-queue "$(backend_has "$queue" 2>/dev/null </dev/null)"
 }
-check() { # $1 name, $2 what was found, nothing where it fails
-  if [ -n "$2" ]; then say "step $1 ok $(printf %s "$2" | encoded)"; else say "step $1 bad -"; fi
+check() { # $1 name, $2 what was found, nothing where it fails, $3 what was said instead
+  if [ -n "$2" ]; then say "step $1 ok $(printf %s "$2" | encoded)"; else say "step $1 bad $(printf %s "${3-}" | encoded)"; fi
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, Refusal } from '../site/contract.ts';
-import { makeParents, within } from '../staging/place.ts';
+import { makeParents, partOf, within } from '../staging/place.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import type { Asking } from './asking.ts';
 import type { Attempt } from './attempts.ts';
@@ -104,7 +104,7 @@ async function bringStream(
 async function bringFile(attempt: Attempt, into: string, file: OutputFile, worker: Asking): Promise<FetchedFile> {
   const path = within(into, file.name);
   await makeParents(into, path);
-  const part = `${path}.gryphus-part`;
+  const part = partOf(path);
   const source = `work/${file.name}`;
   await pull(attempt, source, part, file.bytes > SMALL ? await sizeOf(part) : 0, worker);
   if (file.sha256 !== undefined && (await digestOf(part)) !== file.sha256) {

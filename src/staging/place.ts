@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join, normalize } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { GryphusError, asError } from '../errors.ts';
 
 export interface Placement {
@@ -18,10 +19,11 @@ const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
  * Puts a file where the user wants it: whole or absent, on disk before this resolves. Repeating it is harmless. The
- * source stays where it is when the target is on another file system; the caller removes the attempt's directory.
+ * source stays where it is when the target is on another file system; the caller removes the attempt's directory. Jobs
+ * that write one name at once do not meet before the rename: the last one's file is there, whole.
  */
 export async function place({ from, to, executable }: Placement): Promise<void> {
-  const waiting = join(dirname(to), `.${basename(to).slice(0, 200)}.gryphus-part`);
+  const waiting = partOf(to, from);
   try {
     if (await isSpecial(to)) {
       await pour(from, to);
@@ -40,6 +42,17 @@ export async function place({ from, to, executable }: Placement): Promise<void> 
     await rm(waiting, { force: true }).catch(() => undefined);
     throw unplaceable(to, thrown);
   }
+}
+
+/**
+ * Where a file that shall be at `path` grows until it is whole: beside it, under a name that is always the same for one
+ * `source`, as short where `path` has the longest name that there can be.
+ */
+export function partOf(path: string, source = path): string {
+  return join(
+    dirname(path),
+    `.gryphus-part-${createHash('sha256').update(`${path}\0${source}`).digest('hex').slice(0, 16)}`,
+  );
 }
 
 /** `/dev/null` and pipes are written to, never replaced. */

@@ -1,9 +1,20 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { printUserLog } from '../../src/job/user-log-text.ts';
-import { ended, gryphus, start } from './cli.ts';
+import { BIN, ended, gryphus, start } from './cli.ts';
 
 let home: string;
 beforeEach(() => {
@@ -44,6 +55,28 @@ describe('help', () => {
     expect(q.stdout).toContain('$ gryphus q [JOBS...]');
     expect(q.stdout.replaceAll(/\s+/g, ' ')).toContain('ST is I idle, R running');
     expect((await run(['--version'])).stdout).toMatch(/^gryphus\/\d/);
+  });
+
+  it('lists topics that are some, and long flags below each other', async () => {
+    const { stdout } = await run(['--help']);
+    const topics = stdout.slice(stdout.indexOf('TOPICS'), stdout.indexOf('COMMANDS'));
+    expect([...topics.matchAll(/^ {2}(\S+)/gm)].map((found) => found[1])).toEqual([
+      'alarm',
+      'classad',
+      'cred',
+      'dag',
+      'glidein',
+      'site',
+    ]);
+    expect((await run(['status', '--help'])).stdout).toContain('\n      --json ');
+  });
+
+  it('ends with one error where standard output is full', () => {
+    const full = openSync('/dev/full', 'w');
+    const { status, stderr } = spawnSync(process.execPath, [BIN, '--help'], { stdio: ['ignore', full, 'pipe'] });
+    closeSync(full);
+    expect(stderr.toString()).toMatch(/^gryphus: standard output cannot be written: ENOSPC.*\n$/);
+    expect(status).toBe(74);
   });
 });
 

@@ -63,6 +63,20 @@ describe('placing results', () => {
     expect((await readdir(dir)).sort()).toEqual(['from', 'to']);
   });
 
+  it('keeps apart the jobs that write one name at once, and takes the longest name', async () => {
+    const to = join(dir, 'ü'.repeat(127));
+    const texts = await Promise.all(
+      Array.from({ length: 20 }, async (_, job) => {
+        const text = String(job).repeat(100_000);
+        await writeFile(join(dir, `from ${job}`), text);
+        return text;
+      }),
+    );
+    await Promise.all(texts.map((_, job) => place({ from: join(dir, `from ${job}`), to, executable: false })));
+    expect(texts).toContain(await readFile(to, 'utf8'));
+    expect(await readdir(dir)).toHaveLength(texts.length + 1);
+  });
+
   it('says which output cannot be written and why, and what waits', async () => {
     await writeFile(join(dir, 'from'), 'x');
     const to = join(dir, 'nowhere/out');

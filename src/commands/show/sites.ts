@@ -78,7 +78,8 @@ export function foundLines(name: string, found: readonly Found[]): string[] {
   if (!first) return [`${name} has no batch system that is known: jobs will be plain processes there.`];
   const state = ({ answers }: Found) => (answers ? '' : ', which gives no answer now');
   return [
-    `${name} has ${first.batch} (${visible(first.words)})${state(first)}.`,
+    `${name} has ${first.batch}${state(first)} (${visible(first.words)}).`,
     ...others.map((other) => `It has ${other.batch}, too${state(other)}: --batch ${other.batch} would take that.`),
+    ...(first.answers ? [] : ['Its jobs can be plain processes instead: --batch fork --force.']),
   ];
 }
