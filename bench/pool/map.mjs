@@ -1,7 +1,7 @@
-// How many no-op tasks a second the pool runs on 8 slots, and what processor time each costs the agent; beside it GNU
-// parallel, task-spooler and xargs where they are installed. `node bench/pool/map.mjs [TASKS]`, after `npm run build`.
+// How many no-op tasks a second the pool runs on 8 slots, and what processor time each costs; beside it GNU parallel,
+// task-spooler and xargs where they are installed. `node bench/pool/map.mjs [TASKS]`, after `npm run build`.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -13,52 +13,78 @@ writeFileSync(join(home, 'g/config.toml'), '[pool]\ncpus = 8\n');
 const env = { ...process.env, GRYPHUS_HOME: join(home, 'g') };
 const inputs = `${Array.from({ length: TASKS }, (_, i) => i).join('\n')}\n`;
 
-/** Clock ticks of a hundredth of a second (Linux's USER_HZ), own and of ended children. */
-function processorSeconds(words) {
-  let seconds = { own: 0, children: 0 };
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
-      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      if (!command.includes(words) || !(environment.includes(home) || command.includes(home))) continue;
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-      const fields = stat
-        .slice(stat.lastIndexOf(')') + 2)
-        .split(' ')
-        .map(Number);
-      seconds = {
-        own: seconds.own + (fields[11] + fields[12]) / 100,
-        children: seconds.children + (fields[13] + fields[14]) / 100,
-      };
-    } catch {
-      // It ended meanwhile.
-    }
-  }
-  return seconds;
+/** Of our processes: what runs, and its clock ticks in seconds (Linux's USER_HZ is 100), own and of ended children. */
+function ours() {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+        const text = command + environment + readlinkSync(`/proc/${pid}/cwd`);
+        if (!text.includes(home)) return [];
+        const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+        const [utime, stime, childUtime, childStime] = stat
+          .slice(stat.lastIndexOf(')') + 2)
+          .split(' ')
+          .slice(11, 15)
+          .map(Number);
+        return [{ command, own: (utime + stime) / 100, children: (childUtime + childStime) / 100 }];
+      } catch {
+        // It ended meanwhile.
+        return [];
+      }
+    });
+}
+
+function processorSeconds() {
+  const all = ours();
+  const sum = (words, part) =>
+    all.filter(({ command }) => command.includes(words)).reduce((total, one) => total + one[part], 0);
+  return {
+    desk: sum('desk-main', 'own'),
+    worker: sum('worker.mjs', 'own'),
+    shells: sum('gryphus-starter', 'own'),
+    programs: sum('gryphus-starter', 'children'),
+  };
+}
+
+/** Processor seconds of children that have ended. */
+function childrenSeconds() {
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1].split(' ').map(Number);
+  return (fields[13] + fields[14]) / 100;
 }
 
 function timed(name, command, args, input = inputs) {
-  const begun = performance.now();
+  const [begun, before] = [performance.now(), childrenSeconds()];
   const { status, error } = spawnSync(command, args, { env, input, stdio: ['pipe', 'ignore', 'inherit'] });
   if (error?.code === 'ENOENT') return;
   const seconds = (performance.now() - begun) / 1000;
+  const each = ((childrenSeconds() - before) / TASKS) * 1000;
   console.log(
-    `${name}: ${TASKS} tasks in ${seconds.toFixed(2)} s, ${Math.round(TASKS / seconds)} a second (status ${status})`,
+    `${name}: ${TASKS} tasks in ${seconds.toFixed(2)} s, ${Math.round(TASKS / seconds)} a second, ` +
+      `${each.toFixed(2)} ms of processor time each (status ${status})`,
   );
 }
 
 try {
+  // Whatever is slow the first time is not measured.
   spawnSync(process.execPath, [cli, 'map', 'true', ':::', 'a', 'b', 'c', 'd'], { env, stdio: 'inherit' });
-  const before = { desk: processorSeconds('desk-main'), worker: processorSeconds('worker.mjs') };
+  const before = processorSeconds();
   timed('gryphus map', process.execPath, [cli, 'map', '--summary', 'true']);
-  for (const [name, words] of [
-    ['desk', 'desk-main'],
-    ['worker', 'worker.mjs'],
-  ]) {
-    const { own } = processorSeconds(words);
-    console.log(`  ${name}: ${(((own - before[name].own) / TASKS) * 1000).toFixed(2)} ms of processor time a task`);
-  }
+  const after = processorSeconds();
+  for (const part of Object.keys(before))
+    console.log(`  ${part}: ${(((after[part] - before[part]) / TASKS) * 1000).toFixed(2)} ms of processor time a task`);
   timed('GNU parallel -j8', 'parallel', ['-j8', 'true']);
+  const spooler = { ...env, TS_SOCKET: join(home, 'ts'), TMPDIR: home };
+  const script = `tsp -S 8; while read -r n; do tsp -n true "$n" >/dev/null; done; tsp -w; while tsp | grep -q -e queued -e running; do sleep 0.05; done; tsp -K`;
+  const few = Math.min(TASKS, 1000);
+  if (spawnSync('sh', ['-c', 'command -v tsp']).status === 0) {
+    const begun = performance.now();
+    spawnSync('sh', ['-c', script], { env: spooler, input: inputs.split('\n').slice(0, few).join('\n') });
+    const seconds = (performance.now() - begun) / 1000;
+    console.log(`task-spooler: ${few} tasks in ${seconds.toFixed(2)} s, ${Math.round(few / seconds)} a second`);
+  }
   timed('xargs -P8', 'xargs', ['-P8', '-n1', 'true']);
 } finally {
   spawnSync(process.execPath, [cli, 'down'], { env, stdio: 'ignore' });

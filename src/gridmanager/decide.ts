@@ -81,7 +81,11 @@ function bySite(job: JobRecord, cause: SiteCause): Decision {
   const says = SITE_CAUSES[cause].says;
   // Whoever chose the pool chose that its jobs move: an eviction runs it again, as HTCondor's vanilla universe does.
   const moves = job.site === POOL_SITE.name && (cause === 'preempted' || cause === 'node-fail');
-  if (moves || (retries !== undefined && starts <= retries)) {
+  if (moves) {
+    const reason = words === '' ? says : words;
+    return { event: 'again', set: { GryphusSiteCause: null }, info: { by: 'eviction', reason } };
+  }
+  if (retries !== undefined && starts <= retries) {
     return { event: 'again', set: { GryphusSiteCause: null }, info: { reason: `${says} (${words})` } };
   }
   const reason = `${says}${words === '' || words === says ? '' : ` (${words})`}. ${SITE_CAUSES[cause].mend}`;

@@ -1,43 +1,20 @@
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Ending } from '../site/contract.ts';
 import type { ProcessIdentity } from '../util/process-identity.ts';
-import type { RunSpec, Size } from './wire.ts';
-
-/** What a worker writes down of an attempt before it does anything for it. */
-export interface AttemptRecord {
-  readonly key: AttemptKey;
-  readonly claim: string;
-  readonly size: Size;
-  readonly spec: RunSpec;
-  /** Seconds. */
-  readonly lease: number;
-}
-
-/** How a program ended, as its starter wrote it down. */
-export interface ExitRecord {
-  readonly status: number;
-  readonly signaled: boolean;
-  /** Seconds that the starter's children took so far, in all. */
-  readonly userSeconds: number;
-  readonly systemSeconds: number;
-  /** Unix seconds. */
-  readonly endedAt: number;
-}
+import {
+  type AttemptPlace,
+  type AttemptRecord,
+  childTimes,
+  type ExitRecord,
+  readEnding,
+  secondsOf,
+  writeEnding,
+} from './attempt-place.ts';
 
 /** One attempt's directory at a worker: its record, its sandbox `work/`, its streams, its exit. */
-export class AttemptDir {
+export class AttemptDir implements AttemptPlace {
   readonly path: string;
 
   constructor(jobsDir: string, key: AttemptKey) {
@@ -46,6 +23,14 @@ export class AttemptDir {
 
   get work(): string {
     return join(this.path, 'work');
+  }
+
+  get stdin(): string {
+    return join(this.path, 'stdin');
+  }
+
+  stream(name: 'stdout' | 'stderr'): string {
+    return join(this.path, name);
   }
 
   /** Throws where the disk is full. */
@@ -80,7 +65,6 @@ export class AttemptDir {
     }
   }
 
-  /** Unix seconds; `undefined`: its program was not started. */
   startedAt(): number | undefined {
     return secondsOf(join(this.path, 'started'));
   }
@@ -98,28 +82,19 @@ export class AttemptDir {
     return {
       status: Number(found[3]),
       signaled: found[4] === '1',
-      userSeconds: minutes(found[1]),
-      systemSeconds: minutes(found[2]),
+      ...childTimes(found[1], found[2]),
       endedAt: secondsOf(path) ?? 0,
     };
   }
 
-  /** An ending that we made ourselves: it wins over what the program's exit looks like. */
   decide(ending: Ending): void {
-    const path = join(this.path, 'ending');
-    writeFileSync(`${path}.new`, JSON.stringify(ending), { mode: 0o600 });
-    renameSync(`${path}.new`, path);
+    writeEnding(join(this.path, 'ending'), ending);
   }
 
   decided(): Ending | undefined {
-    try {
-      return JSON.parse(readFileSync(join(this.path, 'ending'), 'utf8')) as Ending;
-    } catch {
-      return undefined;
-    }
+    return readEnding(join(this.path, 'ending'));
   }
 
-  /** What its shell said: why the program could not be started. */
   said(): string {
     try {
       return readFileSync(join(this.path, 'said'), 'utf8').trim().slice(0, 500);
@@ -150,15 +125,4 @@ export class AttemptDir {
 /** The attempts that have a directory. */
 export function attemptsIn(jobsDir: string): AttemptKey[] {
   return readdirSync(jobsDir) as AttemptKey[];
-}
-
-/** `0m1.250000` */
-function minutes(text = ''): number {
-  const [min = 0, seconds = 0] = text.split('m').map(Number);
-  return min * 60 + seconds;
-}
-
-function secondsOf(path: string): number | undefined {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found && Math.round(found.mtimeMs / 10) / 100;
 }

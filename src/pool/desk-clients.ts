@@ -225,7 +225,7 @@ export class DeskClients {
       found.push(job);
       keys.push(attempt.key);
     }
-    if (how === 'vacate') this.#desk.cancel(keys, 'vacate', 'it was vacated by its owner');
+    if (how === 'vacate') this.#desk.cancel(keys, 'vacate', 'Job vacated by schedd');
     else this.#desk.suspend(keys, how === 'suspend');
     return found;
   }

@@ -3,11 +3,11 @@ import { createReadStream, readdirSync, realpathSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { AttemptDir } from './attempt-dir.ts';
+import type { AttemptPlace } from './attempt-place.ts';
 import type { OutputFile } from './wire.ts';
 
 /** Files at the top of the sandbox that were not there at the start: HTCondor's default. */
-export function newFiles(dir: AttemptDir, names: readonly string[]): OutputFile[] {
+export function newFiles(dir: AttemptPlace, names: readonly string[]): OutputFile[] {
   const before = new Set([...names, 'condor_exec.exe']);
   const found: OutputFile[] = [];
   for (const entry of readdirSync(dir.work, { withFileTypes: true })) {
@@ -19,7 +19,7 @@ export function newFiles(dir: AttemptDir, names: readonly string[]): OutputFile[
 }
 
 /** Files and directories by name; a directory is given by the files in it. */
-export function namedFiles(dir: AttemptDir, names: readonly string[]): { files: OutputFile[]; missing: string[] } {
+export function namedFiles(dir: AttemptPlace, names: readonly string[]): { files: OutputFile[]; missing: string[] } {
   const files: OutputFile[] = [];
   const missing: string[] = [];
   for (const name of names) {
@@ -37,13 +37,13 @@ export function namedFiles(dir: AttemptDir, names: readonly string[]): { files: 
   return { files, missing };
 }
 
-function fileAt(dir: AttemptDir, name: string): OutputFile | undefined {
+function fileAt(dir: AttemptPlace, name: string): OutputFile | undefined {
   const found = statSync(join(dir.work, name), { throwIfNoEntry: false });
   if (!found?.isFile()) return undefined;
   return { name, bytes: found.size, executable: (found.mode & 0o100) !== 0 };
 }
 
-export async function withDigests(dir: AttemptDir, files: readonly OutputFile[]): Promise<OutputFile[]> {
+export async function withDigests(dir: AttemptPlace, files: readonly OutputFile[]): Promise<OutputFile[]> {
   const all: OutputFile[] = [];
   for (const file of files) {
     const hash = createHash('sha256');
@@ -54,8 +54,10 @@ export async function withDigests(dir: AttemptDir, files: readonly OutputFile[])
 }
 
 /** Bytes of `stdout`, `stderr` or `work/NAME`; fewer than asked: it ends there. Rejects where there is no such file. */
-export async function readPiece(dir: AttemptDir, path: string, offset: number, bytes: number): Promise<Buffer> {
-  const name = path.startsWith('work/') ? inside(dir.work, path.slice(5)) : STREAMS.has(path) && join(dir.path, path);
+export async function readPiece(dir: AttemptPlace, path: string, offset: number, bytes: number): Promise<Buffer> {
+  const name = path.startsWith('work/')
+    ? inside(dir.work, path.slice(5))
+    : STREAMS.has(path) && dir.stream(path as 'stdout' | 'stderr');
   if (!name) throw new Error(`${path} is not a result.`);
   const file = await open(name, 'r');
   try {

@@ -1,26 +1,28 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Ending } from '../site/contract.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
-import { AttemptDir, type AttemptRecord, attemptsIn, type ExitRecord } from './attempt-dir.ts';
+import { AttemptDir, attemptsIn } from './attempt-dir.ts';
+import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts';
+import { lanesIn } from './lane-slot.ts';
 import { signal } from './processes.ts';
-import type { Starter } from './starter.ts';
+import type { Runner } from './shell.ts';
 import type { HeldAttempt } from './wire.ts';
 
 /** Streams up to this size come home with the news of the end, bytes. */
 const INLINE = 32 << 10;
 const PIECE = 256 << 10;
+const HOST = hostname();
 
 /** One attempt that a worker holds, from the desk's word to start until its word to forget. */
 export class Run {
   readonly key: AttemptKey;
   readonly record: AttemptRecord;
-  readonly dir: AttemptDir;
+  readonly dir: AttemptPlace;
   phase: HeldAttempt['is'] = 'staging';
   /** Its shell, where this process started it; one of an earlier worker is known by its identity alone. */
-  starter: Starter | undefined;
+  starter: Runner | undefined;
   shell: ProcessIdentity | undefined;
   names: readonly string[] = [];
   startedAt: number | undefined;
@@ -35,7 +37,7 @@ export class Run {
   timers: NodeJS.Timeout[] = [];
   following: { stdout: number; stderr: number } | undefined;
 
-  constructor(record: AttemptRecord, dir: AttemptDir) {
+  constructor(record: AttemptRecord, dir: AttemptPlace) {
     this.key = record.key;
     this.record = record;
     this.dir = dir;
@@ -69,7 +71,7 @@ export class Run {
   endingOf(exit: ExitRecord | undefined, before: Pick<ExitRecord, 'userSeconds' | 'systemSeconds'>): Ending {
     const at = this.startedAt;
     const facts = {
-      host: hostname(),
+      host: HOST,
       ...(at === undefined ? {} : { startedAt: at }),
       endedAt: exit?.endedAt ?? Date.now() / 1000,
       usage: {
@@ -93,7 +95,8 @@ export class Run {
 
   /** Both streams, where they are small. */
   inline(): { readonly bytes: Buffer; readonly stdout: number; readonly stderr: number } | undefined {
-    const [stdout, stderr] = [this.dir.size('stdout'), this.dir.size('stderr')];
+    const { stdoutBytes: stdout = this.dir.size('stdout'), stderrBytes: stderr = this.dir.size('stderr') } =
+      this.ending ?? {};
     if (stdout + stderr > INLINE) return undefined;
     if (stdout + stderr === 0) return { bytes: Buffer.alloc(0), stdout: 0, stderr: 0 };
     const bytes = Buffer.concat([this.piece('stdout', 0), this.piece('stderr', 0)]);
@@ -105,7 +108,7 @@ export class Run {
     const there = Math.min(PIECE, this.dir.size(stream) - offset);
     if (there <= 0) return Buffer.alloc(0);
     const buffer = Buffer.allocUnsafe(there);
-    const fd = openSync(join(this.dir.path, stream), 'r');
+    const fd = openSync(this.dir.stream(stream), 'r');
     try {
       return buffer.subarray(0, readSync(fd, buffer, 0, there, offset));
     } finally {
@@ -115,23 +118,29 @@ export class Run {
 }
 
 /** What an earlier worker left in its directory; what it had only begun to write down never started, and is removed. */
-export function runsIn(jobsDir: string): Run[] {
-  return attemptsIn(jobsDir).flatMap((key) => {
+export function runsIn(jobsDir: string, lanesDir: string): Run[] {
+  const tasks = lanesIn(lanesDir).map(({ record, slot, shell }) => left(new Run(record, slot), shell));
+  const attempts = attemptsIn(jobsDir).flatMap((key) => {
     const dir = new AttemptDir(jobsDir, key);
     const record = dir.record();
     if (!record) {
       dir.remove();
       return [];
     }
-    const run = new Run(record, dir);
     const armed = dir.armed();
-    run.shell = armed?.starter;
+    const run = left(new Run(record, dir), armed?.starter);
     run.names = armed?.names ?? [];
-    run.decided = dir.decided();
-    run.startedAt = dir.startedAt();
-    run.phase = armed ? 'running' : 'ended';
     return [run];
   });
+  return [...tasks, ...attempts];
+}
+
+function left(run: Run, shell: ProcessIdentity | undefined): Run {
+  run.shell = shell;
+  run.decided = run.dir.decided();
+  run.startedAt = run.dir.startedAt();
+  run.phase = shell ? 'running' : 'ended';
+  return run;
 }
 
 function round(seconds: number): number {

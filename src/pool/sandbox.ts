@@ -19,7 +19,7 @@ import {
 import { dirname, join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import type { Blob, SiteFile } from '../site/contract.ts';
-import type { AttemptDir } from './attempt-dir.ts';
+import type { AttemptPlace } from './attempt-place.ts';
 import type { Placed } from './go.ts';
 import type { RunSpec } from './wire.ts';
 
@@ -132,7 +132,7 @@ export function blobsOf(spec: RunSpec): Blob[] {
  * Puts a run's files into its sandbox; every blob must be in the cache. Throws a GryphusError 'input-missing' or
  * 'output-missing' (the program cannot be run) that says what is wrong.
  */
-export function furnish(dir: AttemptDir, spec: RunSpec, cache: BlobCache): Placed {
+export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache): Placed {
   const { work } = dir;
   if (spec.shared !== undefined) {
     const { cwd, executable, stdin } = spec.shared;
@@ -145,8 +145,8 @@ export function furnish(dir: AttemptDir, spec: RunSpec, cache: BlobCache): Place
   }
   let stdin: string | undefined;
   if (spec.stdin !== undefined) {
-    stdin = spec.stdin.kind === 'there' ? spec.stdin.path : join(dir.path, 'stdin');
-    placeFile(spec.stdin, join(dir.path, 'stdin'), false, cache);
+    stdin = spec.stdin.kind === 'there' ? spec.stdin.path : dir.stdin;
+    placeFile(spec.stdin, dir.stdin, false, cache);
   }
   const place = { cwd: spec.cwd, stdin, scratch: work };
   if (spec.executable.kind === 'there') return { program: runnable(spec.executable.path, spec.cwd ?? work), ...place };

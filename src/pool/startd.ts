@@ -9,14 +9,16 @@ import { crashPoint } from '../util/crash-point.ts';
 import { isAlive } from '../util/process-identity.ts';
 import { adFrom } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
+import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
 import { goScript } from './go.ts';
+import { LaneSlot } from './lane-slot.ts';
 import { processesOf, signal } from './processes.ts';
 import { Run, runsIn } from './run.ts';
 import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
 import { BlobCache, blobsOf, furnish, type Pull } from './sandbox.ts';
-import type { Starter } from './starter.ts';
+import type { Runner } from './shell.ts';
 import { cancelled, evicted, killAll, outOfMemory, Sweeper, timeout } from './stopping.ts';
-import { WorkerClaims } from './worker-claims.ts';
+import { type Scripts, WorkerClaims } from './worker-claims.ts';
 import type { FromDesk, FromWorker, HeldAttempt, RunSpec, Size } from './wire.ts';
 
 export interface StartdOptions {
@@ -27,8 +29,7 @@ export interface StartdOptions {
   readonly ad: AttrTexts;
   /** What jobs see of the worker's environment. */
   readonly env: NodeJS.ProcessEnv;
-  /** starter.sh */
-  readonly script: string;
+  readonly scripts: Scripts;
   /** It reads home's files itself. */
   readonly sharesHome: boolean;
   /** A job whose processes hold more memory than its slot has is ended. */
@@ -69,10 +70,11 @@ export class Startd {
   constructor(options: StartdOptions) {
     this.#options = options;
     this.#jobsDir = join(options.dir, 'jobs');
-    mkdirSync(this.#jobsDir, { recursive: true, mode: 0o700 });
+    const lanesDir = join(options.dir, 'lanes');
+    for (const dir of [this.#jobsDir, lanesDir]) mkdirSync(dir, { recursive: true, mode: 0o700 });
     this.#cache = new BlobCache(join(options.dir, 'cache'));
-    this.#claims = new WorkerClaims({ ...options, jobsDir: this.#jobsDir });
-    this.#adopt();
+    this.#claims = new WorkerClaims({ ...options, jobsDir: this.#jobsDir, lanesDir });
+    this.#adopt(lanesDir);
     this.#timers = [
       setInterval(() => sendNews(this.#runs.values(), options.say), FOLLOW_MS),
       setInterval(() => this.#look(), LOOK_MS),
@@ -99,7 +101,7 @@ export class Startd {
     return this.#draining !== undefined;
   }
 
-  dirOf(key: AttemptKey): AttemptDir | undefined {
+  dirOf(key: AttemptKey): AttemptPlace | undefined {
     return this.#runs.get(key)?.dir;
   }
 
@@ -172,17 +174,17 @@ export class Startd {
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
     if (!base) return this.#gone(start.key, 'never-started', 'its description has not come');
     const spec = 'base' in start.spec ? { ...base, args: start.spec.args } : start.spec;
-    const dir = new AttemptDir(this.#jobsDir, start.key);
-    const shared = this.#options.sharesHome ? spec : { ...spec, shared: undefined };
-    const run = new Run({ ...start, spec: shared as RunSpec }, dir);
+    const { key, claim, size, lease } = start;
+    const record = { key, claim, size, lease, spec: this.#options.sharesHome ? spec : { ...spec, shared: undefined } };
+    let place: AttemptPlace;
     try {
       crashPoint('worker.before-record');
-      dir.create({ key: start.key, claim: start.claim, size: start.size, spec: run.record.spec, lease: start.lease });
+      place = this.#claims.place(record as AttemptRecord, 'base' in start.spec ? start.spec.base : undefined);
       crashPoint('worker.saved-record');
     } catch (thrown) {
-      dir.remove();
-      return this.#gone(start.key, 'claim', asError(thrown).message);
+      return this.#gone(key, 'claim', asError(thrown).message);
     }
+    const run = new Run(record as AttemptRecord, place);
     this.#runs.set(start.key, run);
     this.#claims.occupy(run);
     this.#stage(run);
@@ -212,10 +214,10 @@ export class Startd {
     try {
       const placed = furnish(dir, record.spec, this.#cache);
       run.names = run.sandboxed ? readdirSync(dir.work) : [];
-      run.starter = this.#claims.starter(record.claim);
+      run.starter = (dir instanceof LaneSlot ? dir.lane : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
-      dir.arm(run.starter.identity, goScript(run.key, record.spec, placed), run.names);
+      if (dir instanceof AttemptDir) dir.arm(run.shell, goScript(run.key, record.spec, placed), run.names);
     } catch (thrown) {
       return this.#unfit(run, thrown);
     }
@@ -236,7 +238,7 @@ export class Startd {
   }
 
   /** What each shell's children took before its present run. */
-  readonly #times = new Map<Starter, { userSeconds: number; systemSeconds: number }>();
+  readonly #times = new Map<Runner, { userSeconds: number; systemSeconds: number }>();
 
   /** The shell has said that it ended, or is no more. */
   #over(run: Run, before = { userSeconds: 0, systemSeconds: 0 }): void {
@@ -244,8 +246,8 @@ export class Startd {
     const exit = run.dir.exit();
     if (run.starter && exit) this.#times.set(run.starter, exit);
     else if (run.starter) this.#times.delete(run.starter);
-    run.startedAt = run.dir.startedAt() ?? (exit ? run.startedAt : undefined);
-    run.decided ??= run.dir.decided();
+    const began = run.dir.startedAt();
+    run.startedAt = began ?? (exit ? run.startedAt : undefined);
     if (run.startedAt === undefined && !exit) {
       if (run.decided?.how.kind === 'by-site' && run.decided.how.cause === 'cannot-start')
         return this.#finish(run, run.endingOf(undefined, before));
@@ -253,7 +255,7 @@ export class Startd {
       return this.#unstart(run, 'never-started', 'its shell ended before it could start it');
     }
     let ending = run.endingOf(exit, before);
-    if (exit && run.dir.startedAt() === undefined)
+    if (exit && began === undefined)
       ending = { ...ending, how: { kind: 'by-site', cause: 'cannot-start', words: run.dir.said() } };
     const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
     if (lasted > SWEEP_FIRST || run.decided) {
@@ -364,13 +366,14 @@ export class Startd {
   }
 
   #look(): void {
+    this.#claims.endSpareLanes();
     for (const { run, usedMb } of lookAtMemory(this.#runs.values()))
       if (this.#options.limitMemory) this.#stop(run, outOfMemory(usedMb, run.record.size.memoryMb));
   }
 
   /** What an earlier worker on this directory left: ended, running, or never started. */
-  #adopt(): void {
-    for (const run of runsIn(this.#jobsDir)) {
+  #adopt(lanesDir: string): void {
+    for (const run of runsIn(this.#jobsDir, lanesDir)) {
       this.#options.log(`found ${run.key}`);
       this.#runs.set(run.key, run);
       this.#claims.adopt(run);

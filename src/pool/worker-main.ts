@@ -1,4 +1,5 @@
 import { asError } from '../errors.ts';
+import lane from './lane.sh';
 import starter from './starter.sh';
 import { runWorker, WORKER_EXIT } from './worker.ts';
 import { readWorkerConfig } from './worker-config.ts';
@@ -14,7 +15,7 @@ const FOR_JOBS = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|LD_LIBRARY
 async function main(file: string): Promise<number> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => FOR_JOBS.test(name)));
   const log = (words: string) => process.stderr.write(`${new Date().toISOString()} ${words}\n`);
-  const { exit, words } = await runWorker(readWorkerConfig(file), { script: starter, env, log });
+  const { exit, words } = await runWorker(readWorkerConfig(file), { scripts: { starter, lane }, env, log });
   log(`ends: ${words}`);
   return exit;
 }

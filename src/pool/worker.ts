@@ -12,6 +12,7 @@ import { bootId, changingAd, freeDiskKb, machineAd, measure } from './machine.ts
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
 import { Startd } from './startd.ts';
 import type { FromWorker } from './wire.ts';
+import type { Scripts } from './worker-claims.ts';
 import type { WorkerConfig } from './worker-config.ts';
 
 /** What a worker's process ends with. */
@@ -25,7 +26,7 @@ const LAST_SECONDS = 60;
 /** One worker, from its start to its end: resolves with why it ended. */
 export async function runWorker(
   config: WorkerConfig,
-  options: { readonly script: string; readonly env: NodeJS.ProcessEnv; readonly log: (words: string) => void },
+  options: { readonly scripts: Scripts; readonly env: NodeJS.ProcessEnv; readonly log: (words: string) => void },
 ): Promise<{ readonly exit: number; readonly words: string }> {
   const { dir } = config;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -50,7 +51,7 @@ export async function runWorker(
       size,
       ad,
       env: options.env,
-      script: options.script,
+      scripts: options.scripts,
       sharesHome: config.sharesHome === true,
       limitMemory: config.limitMemory === true,
       pull: (key) => async (blob, offset, bytes) =>

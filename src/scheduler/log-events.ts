@@ -59,6 +59,7 @@ function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number 
     case 'complete':
       return [terminated(attrs)];
     case 'again':
+      if (step.info?.['by'] === 'eviction') return [moved(step, attrs)];
       return [{ type: 'requeued', ...spentOf(attrs), ...ending(attrs), ...reasonOf(step) }];
     case 'hold':
     case 'refused':
@@ -156,6 +157,12 @@ function evicted(step: Transitioned, attrs: Attrs, code: number): UserLogBody[] 
   if (step.info?.['by'] === 'policy') return [];
   const why = code === EVICTED.held ? number(attrs, 'HoldReasonCode') || EVICTED.held : code;
   return [{ type: 'evicted', ...spentOf(attrs), code: why, subcode: 0 }];
+}
+
+/** It was evicted, and goes on elsewhere. */
+function moved(step: Transitioned, attrs: Attrs): UserLogBody {
+  const code = { code: EVICTED.vacated, subcode: 0 };
+  return { type: 'evicted', ...spentOf(attrs), ...code, ...reasonOf(step), resources: resourcesOf(attrs) };
 }
 
 function held(step: Transitioned, attrs: Attrs): UserLogBody {

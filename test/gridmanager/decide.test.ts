@@ -29,7 +29,10 @@ describe('what becomes of a job that ended', () => {
 
   it('runs again what was evicted in the pool, and nowhere else', () => {
     const evicted = ended({ kind: 'by-site', cause: 'preempted', words: 'vacated' });
-    expect(decide({ ...job(evicted), site: 'pool' }, 200)).toMatchObject({ event: 'again' });
+    expect(decide({ ...job(evicted), site: 'pool' }, 200)).toMatchObject({
+      event: 'again',
+      info: { by: 'eviction', reason: 'vacated' },
+    });
     expect(decide(job(evicted), 200).event).toBe('stop');
     const tooLarge = ended({ kind: 'by-site', cause: 'out-of-memory', words: '' });
     expect(decide({ ...job(tooLarge), site: 'pool' }, 200).event).toBe('stop');

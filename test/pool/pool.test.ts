@@ -88,7 +88,13 @@ describe('the pool of a whole agent', () => {
     await until('the worker to forget', () => attempts().length === 0 || undefined);
   }
 
-  const attempts = () => readdirSync(join(agent.home, 'state/pool/worker/jobs'));
+  const attempts = () => [
+    ...readdirSync(join(agent.home, 'state/pool/worker/jobs')),
+    // Of maps' tasks, which have no directories of their own.
+    ...readdirSync(join(agent.home, 'state/pool/worker/lanes'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.out'),
+    ),
+  ];
 
   it('runs jobs, more than it has slots', async () => {
     await finish(await submit('0.1'));

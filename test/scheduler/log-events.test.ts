@@ -12,14 +12,24 @@ const recorded = (name: string) =>
   parseUserLog(readFileSync(new URL(`../fixtures/user-log/${name}.log`, import.meta.url), 'utf8')).events;
 
 /** What the steps of one job's life say, one second after another from 1000 on. */
-function said(ad: AttrTexts, steps: readonly (readonly [LifeEvent, AttrTexts?])[]) {
+function said(ad: AttrTexts, steps: readonly (readonly [LifeEvent, AttrTexts?, Readonly<Record<string, string>>?])[]) {
   const attrs: Record<string, string | null> = { ...ad };
   let state: State = 'idle';
-  return steps.flatMap(([event, set = {}], i) => {
+  return steps.flatMap(([event, set = {}, info], i) => {
     const from = state;
     state = next(from, event) ?? from;
     Object.assign(attrs, set);
-    const step = { type: 'transition', at: (1000 + i) * 1000, job: '51.0', event, from, to: state, attempt: 1, set };
+    const step = {
+      type: 'transition',
+      at: (1000 + i) * 1000,
+      job: '51.0',
+      event,
+      from,
+      to: state,
+      attempt: 1,
+      set,
+      info,
+    };
     return logEvents(ID, step as unknown as Transitioned, new Attrs(attrs));
   });
 }
@@ -64,4 +74,32 @@ it('a job that runs where its files are has no transfers, and no memory is told 
       life.map(([event, set]) => [event, set]),
     ).map(({ type }) => type),
   ).toEqual(['execute', 'terminated']);
+});
+
+describe('a job of the pool', () => {
+  const START = [['take'], ['prepared'], ['committed'], ['started']] as const;
+  const END = [['ended', { ExitCode: '0' }], ['fetched'], ['complete']] as const;
+
+  it('that is evicted says so as recorded, and starts again', () => {
+    const reason = 'Job vacated by schedd';
+    const again = [
+      ['ended', { ResidentSetSize: '1364' }],
+      ['fetched'],
+      ['again', {}, { by: 'eviction', reason }],
+    ] as const;
+    const events = said(VANILLA, [...START, ...again, ['forgotten'], ...START, ...END]);
+    const real = recorded('evicted').filter(({ type }) => type !== 'submit');
+    expect(events.map(({ type }) => type)).toEqual(real.map(({ type }) => type));
+    const [evicted, ours] = [real, events].map((all) => all.find(({ type }) => type === 'evicted'));
+    if (evicted?.type !== 'evicted') throw new Error('nothing was evicted');
+    expect(ours).toMatchObject({ code: evicted.code, subcode: evicted.subcode, reason: evicted.reason });
+    expect(ours).toHaveProperty('resources');
+  });
+
+  it('that is suspended and runs on says so as recorded', () => {
+    const events = said(VANILLA, [...START, ['suspended'], ['started'], ...END]);
+    const real = recorded('suspended').filter(({ type }) => type !== 'submit' && type !== 'image-size');
+    expect(events.map(({ type }) => type)).toEqual(real.map(({ type }) => type));
+    expect(events.find(({ type }) => type === 'suspended')).toMatchObject({ processes: 1 });
+  });
 });

@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ProcessIdentity } from '../util/process-identity.ts';
+import { shellQuote, shellWords } from '../util/shell-quote.ts';
+import { type AttemptRecord, childTimes } from './attempt-place.ts';
+import { LaneSlot } from './lane-slot.ts';
+import { type Runner, Shell } from './shell.ts';
+import type { RunSpec } from './wire.ts';
+
+/** A lane's shell is replaced after so many tasks: its files grow. */
+const TASKS = 5000;
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** A run that needs nothing but a directory of this machine: no sandbox, no files to carry, no input. */
+export function isLight(spec: RunSpec): spec is RunSpec & { readonly shared: NonNullable<RunSpec['shared']> } {
+  const { shared, env, joinStderr } = spec;
+  return (
+    shared !== undefined &&
+    shared.stdin === undefined &&
+    shared.executable.startsWith('/') &&
+    !joinStderr &&
+    Object.keys(env).every((name) => IDENTIFIER.test(name))
+  );
+}
+
+/** What a lane writes of a task before its shell hears of it; a line of the file `told`. */
+export interface ToldTask {
+  readonly n: number;
+  readonly key: AttemptRecord['key'];
+  readonly claim: string;
+  readonly size: AttemptRecord['size'];
+  readonly lease: number;
+  readonly args: readonly string[];
+}
+
+/** The first line of `told`. */
+export interface ToldLane {
+  readonly shell: ProcessIdentity;
+  readonly spec: RunSpec;
+}
+
+export interface LaneOptions {
+  /** lane.sh's text. */
+  readonly script: string;
+  /** Where lanes' directories are. */
+  readonly lanesDir: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** What all of its tasks have in common. */
+  readonly base: string;
+  readonly spec: RunSpec & { readonly shared: NonNullable<RunSpec['shared']> };
+}
+
+/**
+ * A shell that runs a map's tasks one after another, with one directory for all of them: a task costs one line in a
+ * file that is open already, and two files for its streams. What is told to the shell is on disk before.
+ */
+export class Lane implements Runner {
+  readonly base: string;
+  readonly dir: string;
+  readonly #shell: Shell;
+  readonly #told: number;
+  readonly #program: string;
+  readonly #slots = new Map<string, LaneSlot>();
+  #count = 0;
+  #running: { readonly slot: LaneSlot; readonly done: () => void } | undefined;
+  #text = '';
+  #closed = false;
+
+  /** Throws where the disk is full. */
+  constructor({ script, lanesDir, env, base, spec }: LaneOptions) {
+    this.base = base;
+    this.dir = join(lanesDir, randomBytes(6).toString('hex'));
+    this.#program = spec.shared.executable;
+    mkdirSync(join(this.dir, 'work'), { recursive: true, mode: 0o700 });
+    this.#told = openSync(join(this.dir, 'told'), 'a', 0o600);
+    this.#shell = new Shell({
+      args: ['-s', 'gryphus-starter', this.dir],
+      cwd: this.dir,
+      env,
+      onText: (text) => this.#hear(text),
+      onEnd: () => this.#ended(),
+    });
+    this.#write({ shell: this.identity, spec });
+    this.#shell.write(`${prologue(this.dir, spec)}${script}`);
+  }
+
+  get identity(): ProcessIdentity {
+    return this.#shell.identity;
+  }
+
+  get alive(): boolean {
+    return this.#shell.alive;
+  }
+
+  /** It should run no more. */
+  get tired(): boolean {
+    return this.#count >= TASKS;
+  }
+
+  /** Writes a task down: it is this lane's from now on. Throws where the disk is full. */
+  give({ key, claim, size, lease, spec }: AttemptRecord): LaneSlot {
+    const n = this.#count++;
+    this.#write({ n, key, claim, size, lease, args: spec.args } satisfies ToldTask);
+    const slot = new LaneSlot(this.dir, n, () => this.#removed(key));
+    this.#slots.set(key, slot);
+    slot.lane = this;
+    slot.words = shellWords([this.#program, ...spec.args]);
+    return slot;
+  }
+
+  run(key: string, done: () => void): void {
+    const slot = this.#slots.get(key);
+    if (!slot || !this.alive) return queueMicrotask(done);
+    this.#running = { slot, done };
+    slot.began = Math.round(Date.now() / 10) / 100;
+    this.tell(`{ gryphus_run ${slot.n} ${shellQuote(key)} ${slot.words}; }\n`);
+    slot.words = '';
+  }
+
+  /** A piece of the shell's input, as it is. */
+  tell(text: string): void {
+    this.#shell.write(text);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#shell.signal(name);
+  }
+
+  end(): void {
+    this.#shell.end();
+  }
+
+  #write(line: ToldLane | ToldTask): void {
+    writeSync(this.#told, `${JSON.stringify(line)}\n`);
+  }
+
+  /** Three lines for each task: the shell's own times, its children's, and `N STATUS SIGNALED`. */
+  #hear(text: string): void {
+    this.#text += text;
+    if (!this.#text.endsWith('\n')) return;
+    const found = /([\d.m]+)s ([\d.m]+)s\n(\d+) (\d+) ([01])\n$/.exec(this.#text);
+    if (!found) return;
+    this.#text = '';
+    const running = this.#running;
+    if (running?.slot.n !== Number(found[3])) return;
+    const [, user, system, , status, signaled] = found;
+    running.slot.ended = {
+      status: Number(status),
+      signaled: signaled === '1',
+      ...childTimes(user, system),
+      endedAt: Math.round(Date.now() / 10) / 100,
+    };
+    this.#running = undefined;
+    running.done();
+  }
+
+  #ended(): void {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.done();
+    this.#clear();
+  }
+
+  #removed(key: string): void {
+    this.#slots.delete(key);
+    this.#clear();
+  }
+
+  #clear(): void {
+    if (this.alive || this.#slots.size > 0) return;
+    if (this.#closed) return;
+    this.#closed = true;
+    closeSync(this.#told);
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+function prologue(dir: string, { env, shared }: LaneOptions['spec']): string {
+  const variables = { ...env, _CONDOR_SCRATCH_DIR: join(dir, 'work'), BATCH_SYSTEM: 'Gryphus' };
+  return [
+    `gryphus_d=${shellQuote(dir)}`,
+    `exec 2>>"$gryphus_d/said" 3>>"$gryphus_d/log"`,
+    `cd ${shellQuote(shared.cwd)} || exit 216`,
+    'umask 022',
+    ...Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}`),
+    '',
+  ].join('\n');
+}
