@@ -30,11 +30,13 @@ interface Entry {
 /** What is known of all attempts, and what of it is news. */
 export class Attempts {
   readonly #store: GramStore;
+  readonly #resultsMs: number;
   readonly #entries = new Map<AttemptKey, Entry>();
   #changes = 0;
 
-  constructor(store: GramStore) {
+  constructor(store: GramStore, resultsMs = RESULTS_MS) {
     this.#store = store;
+    this.#resultsMs = resultsMs;
   }
 
   get change(): number {
@@ -53,7 +55,9 @@ export class Attempts {
     const failure = numberOf(message, callback ? 'failure-code' : 'job-failure-code');
     const { seen } = this.#entry(key);
     const active = seen.active || state === STATE.active || state === STATE.stageOut;
-    this.note(key, { state, failure, active, gone: false });
+    const more = message.fields.get('gt3-failure-message');
+    const told = more === undefined ? seen.told : oneLine(more);
+    this.note(key, { state, failure, told, active, gone: false });
   }
 
   /** What was learnt of an attempt, together with what came home of it. */
@@ -61,7 +65,7 @@ export class Attempts {
     const entry = this.#entry(key);
     entry.seen = { ...entry.seen, ...change };
     entry.overAt = isOver(entry.seen.state) ? (entry.overAt ?? performance.now()) : undefined;
-    const waited = entry.overAt !== undefined && performance.now() - entry.overAt > RESULTS_MS;
+    const waited = entry.overAt !== undefined && performance.now() - entry.overAt > this.#resultsMs;
     entry.seen = { ...entry.seen, waited };
     if (entry.seen.owner === undefined) entry.seen = { ...entry.seen, ...this.#owner(key) };
     if ((isOver(entry.seen.state) || entry.seen.gone) && entry.seen.exit === undefined) {
@@ -165,4 +169,12 @@ export function attemptOf(message: Message, records: readonly GramRecord[]): Gra
   if (url === undefined || !URL.canParse(url)) return undefined;
   const { pathname } = new URL(url);
   return records.find(({ contact }) => contact !== undefined && new URL(contact).pathname === pathname);
+}
+
+/** An adapter's words as they stand in a sentence; it writes its line ends as two characters. */
+function oneLine(words: string): string {
+  return words
+    .replaceAll(/(\s|\\n)+/g, ' ')
+    .trim()
+    .slice(0, 500);
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import { GRAM_ERROR } from './errors.ts';
 import { inParallel } from './in-parallel.ts';
 import { isOver } from './judge.ts';
 import { numberOf, STATE } from './protocol.ts';
@@ -10,6 +11,8 @@ import type { GramContext } from './submit.ts';
 /** A job that GRAM cannot end within this time is asked for again in the next round, milliseconds. */
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 250;
+/** One that still stages out is left for the next round after so long, milliseconds. */
+const END_PATIENCE_MS = 15_000;
 
 /** Ends jobs and lets GRAM forget them, so that nothing of them is left at the site. */
 export async function cancel(
@@ -37,8 +40,7 @@ async function cancelOne(ctx: GramContext, key: AttemptKey, onlyIfNotStarted: bo
   const promised = record.phase === 'committing' || record.phase === 'committed';
   if (onlyIfNotStarted && promised) return notWithdrawn(state);
   if (!isOver(state) && !(await stopped(ctx, key))) {
-    const message = 'GRAM has not ended the job yet';
-    return { ok: false, refusal: { kind: 'later', code: 'site-busy', message } };
+    return later('GRAM has not ended the job yet');
   }
   return forgetOne(ctx, key);
 }
@@ -46,12 +48,8 @@ async function cancelOne(ctx: GramContext, key: AttemptKey, onlyIfNotStarted: bo
 /** GRAM has no cancel that spares what just starts: what waits there is left to run or to wait. */
 function notWithdrawn(state: number): Outcome {
   const waits = state === STATE.pending || state === STATE.unsubmitted || state === STATE.stageIn;
-  return {
-    ok: false,
-    refusal: waits
-      ? { kind: 'later', code: 'site-busy', message: 'GRAM cannot withdraw a job and be sure that it has not started' }
-      : { kind: 'never', code: 'already-started', message: 'it has started' },
-  };
+  if (waits) return later('GRAM cannot withdraw a job and be sure that it has not started');
+  return { ok: false, refusal: { kind: 'never', code: 'already-started', message: 'it has started' } };
 }
 
 async function stopped({ store, conversation, attempts }: GramContext, key: AttemptKey): Promise<boolean> {
@@ -84,11 +82,28 @@ export async function forget(ctx: GramContext, keys: readonly AttemptKey[]): Pro
 
 async function forgetOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   const record = ctx.store.get(key);
-  if (record?.contact !== undefined) {
-    await ctx.ready();
-    await ctx.conversation.end(record);
+  if (record?.contact === undefined) return forgetRecord(ctx, key);
+  await ctx.ready();
+  // What was never committed GRAM lets go by itself.
+  if ((await takesEnd(ctx, key)) || record.phase === 'asked') return forgetRecord(ctx, key);
+  return later('GRAM is not done with the job yet');
+}
+
+/** A job manager calls a job done while it still brings its last file, and takes no commit's end before it has. */
+async function takesEnd({ store, conversation }: GramContext, key: AttemptKey): Promise<boolean> {
+  const until = performance.now() + END_PATIENCE_MS;
+  for (;;) {
+    const record = store.get(key);
+    const answer = record && (await conversation.end(record));
+    if (answer === undefined || answer.is === 'gone') return true;
+    if (numberOf(answer.message, 'failure-code') !== GRAM_ERROR.queryDenied) return true;
+    if (performance.now() > until) return false;
+    await delay(LOOK_MS);
   }
-  return forgetRecord(ctx, key);
+}
+
+function later(message: string): Outcome {
+  return { ok: false, refusal: { kind: 'later', code: 'site-busy', message } };
 }
 
 function forgetRecord({ store, attempts }: GramContext, key: AttemptKey): Outcome {

@@ -2,6 +2,7 @@ import { GryphusError } from '../errors.ts';
 import type { GramClient, Requested } from './client.ts';
 import type { GramCredentials } from './credentials.ts';
 import { GRAM_ERROR } from './errors.ts';
+import { jobScript, sharedBlobs } from './package.ts';
 import { type Message, numberOf } from './protocol.ts';
 import { jobRsl, stdioRsl } from './rsl.ts';
 import type { GramRecord, GramStore } from './store.ts';
@@ -42,7 +43,11 @@ export class Conversation {
   async ask(record: GramRecord): Promise<Requested> {
     const { client, credentials } = this.#options;
     const { key, spec, proxy } = record;
-    const rsl = jobRsl({ base: this.baseOf(record), key, resources: spec.resources, batch: spec.batch });
+    const { resources, batch } = spec;
+    const shared = new Map(
+      sharedBlobs(record).map(({ sha256 }) => [sha256, `${this.#options.origin()}/shared/${sha256}`]),
+    );
+    const rsl = jobRsl({ base: this.baseOf(record), key, scriptBytes: jobScript().length, shared, resources, batch });
     const asked = await client.request(credentials.get(proxy), rsl, this.#callback);
     if (asked.ok) this.#living = originOf(asked.contact);
     return asked;

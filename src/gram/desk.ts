@@ -1,9 +1,10 @@
+import { createReadStream } from 'node:fs';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
-import { jobPackage, jobScript } from './package.ts';
+import { jobPackage, jobScript, sharedBlobs } from './package.ts';
 import type { GassDesk, Readable, Writable } from './gass-server.ts';
 import type { Message } from './protocol.ts';
 import type { GramRecord, GramStore } from './store.ts';
-import { tarBytes, tarStream } from './tar.ts';
+import { tarBytes, type TarEntry, tarStream } from './tar.ts';
 
 /** The names under which an attempt's files come home, in its directory. */
 export const HOME_FILES = { results: 'out', words: 'err', owner: 'live.owner' } as const;
@@ -19,8 +20,8 @@ export interface DeskOptions {
 }
 
 /**
- * What our GASS server gives and takes: under `/KEY/TOKEN/`, `job` and `in` are read, `out`, `err` and the streams of the
- * running job are written. No path names a file of ours.
+ * What our GASS server gives and takes: under `/KEY/TOKEN/`, `job` is read, `out`, `err` and the streams of the
+ * running job are written; content that jobs share is read under `/shared/`. No path names a file of ours.
  */
 export function gassDesk({ store, came, news }: DeskOptions): GassDesk {
   const find = (path: string): { readonly record: GramRecord; readonly name: string } | undefined => {
@@ -31,14 +32,13 @@ export function gassDesk({ store, came, news }: DeskOptions): GassDesk {
   };
   return {
     async read(path): Promise<Readable | undefined> {
+      const [, sha256] = /^\/+shared\/([0-9a-f]{64})$/.exec(path) ?? [];
+      if (sha256 !== undefined) return sharedContent(store, sha256);
       const found = find(path);
-      if (found?.name === 'job') {
-        const script = jobScript();
-        return { bytes: script.length, stream: () => [script] };
-      }
-      if (found?.name !== 'in') return undefined;
-      const entries = jobPackage(found.record, (sha256) => store.contentPath(sha256));
-      return { bytes: tarBytes(entries), stream: () => tarStream(entries) };
+      if (found?.name !== 'job') return undefined;
+      const script = jobScript();
+      const entries = jobPackage(found.record, (sha) => store.contentPath(sha));
+      return { bytes: script.length + tarBytes(entries), stream: () => withPackage(script, entries) };
     },
     write(path): Writable | undefined {
       const found = find(path);
@@ -54,4 +54,18 @@ export function gassDesk({ store, came, news }: DeskOptions): GassDesk {
     },
     news,
   };
+}
+
+/** Of what a job that is there was given, and of nothing else. */
+function sharedContent(store: GramStore, sha256: string): Readable | undefined {
+  for (const record of store.all()) {
+    const blob = sharedBlobs(record).find((one) => one.sha256 === sha256);
+    if (blob) return { bytes: blob.bytes, stream: () => createReadStream(store.contentPath(sha256)) };
+  }
+  return undefined;
+}
+
+async function* withPackage(script: Buffer, entries: readonly TarEntry[]): AsyncGenerator<Buffer> {
+  yield script;
+  yield* tarStream(entries);
 }

@@ -1,6 +1,7 @@
 /** GRAM's error numbers that we act on (`globus_gram_protocol_error_t`). */
 export const GRAM_ERROR = {
   userCancelled: 8,
+  queryDenied: 94,
   waitingForCommit: 110,
   commitTimedOut: 111,
   noStateFile: 121,

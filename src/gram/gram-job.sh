@@ -1,13 +1,16 @@
 #!/bin/sh
-# Gryphus: one attempt as a GRAM job. Its package comes on standard input (a tar archive: the attempt's record, its
-# content, wrapper.sh), its results leave on standard output (a tar archive, whole when its last file is `end`).
-#   gram-job.sh KEY
+# Gryphus: one attempt as a GRAM job. Its package follows this script in the same file (a tar archive: the attempt's
+# record, its content, wrapper.sh), its results leave on standard output (a tar archive, whole when its last file is `end`).
+#   gram-job.sh KEY BYTES [SHARED]       the length of this script; where content lies that other jobs may need, too
 # The working directory lies beside the job's proxy, in the directory that the job manager removes at the commit's end.
 set -u
 umask 077
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
 export PATH
 KEY=$1
+case $0 in /*) PACKAGE=$0 ;; *) PACKAGE=$(pwd)/$0 ;; esac
+OFFSET=$(($2 + 1))
+SHARED=${3-}
 HOME=${HOME:-$(cd && pwd)}
 case ${X509_USER_PROXY-} in
   /*) DIR=${X509_USER_PROXY%/*}/gryphus ;;
@@ -21,11 +24,16 @@ esac
 mkdir "$DIR" || exit 217
 cd "$DIR" || exit 216
 trap : TERM HUP INT QUIT USR1 USR2 XCPU
-tar -xf - || {
+unpack() {
+  tail -c "+$OFFSET" "$PACKAGE" | tar -xf - && [ -f wrapper.sh ] && mkdir -p events cache || return 1
+  [ -z "$SHARED" ] || for file in "$SHARED"/*; do # a copy: other jobs must not see what this one writes into it
+    cp "$file" "cache/${file##*/}" && chmod 400 "cache/${file##*/}" || return 1
+  done
+}
+unpack || {
   echo 'gryphus: the package could not be unpacked: is the disk of the site full?' >&2
   exit 216
 }
-mkdir -p events cache
 chmod 700 wrapper.sh
 JOB=$DIR/jobs/$KEY
 

@@ -10,6 +10,8 @@ export interface Seen {
   readonly state: number;
   /** Why the job failed, GRAM's number. */
   readonly failure: number;
+  /** What the site's adapter added to that. */
+  readonly told: string;
   /** The program was seen running. */
   readonly active: boolean;
   readonly owner: Owner | undefined;
@@ -28,6 +30,7 @@ export interface Seen {
 export const NOTHING_SEEN: Seen = {
   state: 0,
   failure: 0,
+  told: '',
   active: false,
   owner: undefined,
   exit: undefined,
@@ -107,7 +110,7 @@ function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Judg
 function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Judgement {
   const { failure } = seen;
   const { key } = record;
-  const words = gramWords(failure);
+  const words = seen.told === '' ? gramWords(failure) : `${gramWords(failure)}: ${seen.told}`;
   if (failure === GRAM_ERROR.managerStopped || failure === GRAM_ERROR.proxyExpired) {
     return { report: { key, is: 'unclear', words: `the job manager has stopped: ${words}` }, deed: 'revive' };
   }

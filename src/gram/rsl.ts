@@ -5,6 +5,10 @@ export interface RslFacts {
   /** Where this job's files are on our GASS server, without a slash at the end. */
   readonly base: string;
   readonly key: string;
+  /** The length of the script before the package, bytes. */
+  readonly scriptBytes: number;
+  /** Content that jobs share, by the last part of its path: where it is on our GASS server. */
+  readonly shared: ReadonlyMap<string, string>;
   readonly resources: AttemptSpec['resources'];
   readonly batch: AttemptSpec['batch'];
 }
@@ -21,14 +25,24 @@ function relation(name: string, value: string | number | undefined): string {
   return value === undefined ? '' : `(${name}=${typeof value === 'number' ? value : rslQuote(value)})`;
 }
 
+function stagedPair([name, url]: readonly [string, string]): string {
+  return `(${rslQuote(url)} $(SCRATCH_DIRECTORY)/${name})`;
+}
+
 /** GRAM's request for the job: two-phase commit, state kept, files from and to our GASS server. */
-export function jobRsl({ base, key, resources, batch }: RslFacts): string {
+export function jobRsl({ base, key, scriptBytes, shared, resources, batch }: RslFacts): string {
   const { cpus, memoryMb, walltimeSeconds } = resources;
   return [
     '&',
     relation('executable', `${base}/job`),
-    relation('arguments', key),
-    relation('stdin', `${base}/in`),
+    ...(shared.size === 0
+      ? [`(arguments=${rslQuote(key)} ${scriptBytes})`]
+      : [
+          // GRAM makes the directory in the user's home, and removes it at the end.
+          '(scratch_dir=".")',
+          `(arguments=${rslQuote(key)} ${scriptBytes} $(SCRATCH_DIRECTORY))`,
+          `(file_stage_in_shared=${[...shared].map(stagedPair).join('')})`,
+        ]),
     relation('stdout', `${base}/out`),
     relation('stderr', `${base}/err`),
     relation('remote_io_url', base),

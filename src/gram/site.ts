@@ -43,6 +43,10 @@ export interface GramSiteOptions {
   readonly visiting?: boolean;
   /** A job manager that says nothing by itself is asked after so long, milliseconds; default 15 s. */
   readonly askEveryMs?: number;
+  /** The service is taken for silent after so long, milliseconds; default 60 s. */
+  readonly timeoutMs?: number;
+  /** Results of a job that is over are waited for so long, milliseconds; default 30 s. */
+  readonly resultsMs?: number;
 }
 
 /** The site of a GRAM service, and what `gryphus site audit` and `site test` ask of it. */
@@ -77,9 +81,10 @@ class Gt2Site implements GramSite {
     this.name = options.name;
     this.#options = options;
     this.#store = new GramStore(options.dir);
-    this.#attempts = new Attempts(this.#store);
+    this.#attempts = new Attempts(this.#store, options.resultsMs);
     this.#credentials = new GramCredentials(join(options.dir, 'proxies'));
-    this.#client = new GramClient({ target: options.target, trust: options.trust, now: Date.now });
+    const { target, trust, timeoutMs } = options;
+    this.#client = new GramClient({ target, trust, now: Date.now, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     const desk = gassDesk({
       store: this.#store,
       came: (record) => this.#came(record),

@@ -2,62 +2,14 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
-import type { CrashPoint } from '../../src/util/crash-point.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
 import { skipWithoutSge } from '../sites/sge.ts';
 import { skipWithoutSlurm } from '../sites/slurm.ts';
 import { skipWithoutTorque } from '../sites/slurm-torque.ts';
 import { SLOW, some } from '../slow.ts';
+import { HERE } from './points.ts';
 import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sites.ts';
-
-/** Every crash point of our own processes; the type holds the list whole. */
-const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'>> = {
-  'gm.before-take': 'run',
-  'gm.saved-take': 'run',
-  'gm.before-prepare': 'run',
-  'jm.before-prepare': 'run',
-  'jm.after-prepare': 'run',
-  'gm.after-prepare': 'run',
-  'gm.saved-prepare': 'run',
-  'gm.before-commit': 'run',
-  'jm.before-commit': 'run',
-  'jm.after-commit': 'run',
-  'gm.after-commit': 'run',
-  'gm.saved-commit': 'run',
-  'jm.before-poll': 'run',
-  'jm.after-poll': 'run',
-  'gm.after-poll': 'run',
-  'gm.saved-poll': 'run',
-  'gm.before-fetch': 'run',
-  'jm.before-fetch': 'run',
-  'jm.after-fetch': 'run',
-  'gm.after-fetch': 'run',
-  'gm.saved-fetch': 'run',
-  'gm.before-decide': 'run',
-  'gm.saved-decide': 'run',
-  'gm.before-forget': 'run',
-  'jm.before-forget': 'run',
-  'jm.after-forget': 'run',
-  'gm.after-forget': 'run',
-  'gm.saved-forget': 'run',
-  'gm.before-cancel': 'remove',
-  'jm.before-cancel': 'remove',
-  'jm.after-cancel': 'remove',
-  'gm.after-cancel': 'remove',
-  'gm.saved-cancel': 'remove',
-};
-/** Steps that have no such side (the type of a crash point is the product of sides and steps), those of flooded jobs (flood.test.ts), and of proxies (delegation-ssh.test.ts). */
-type Unused =
-  // The pool has a walk of its own (test/pool).
-  | `worker.${string}`
-  | `desk.${string}`
-  | 'gm.after-take'
-  | `gm.${'before' | 'saved' | 'after'}-grant`
-  | 'gm.before-poll'
-  | 'gm.after-decide'
-  | `gm.${'before' | 'after' | 'saved'}-${'reconcile' | 'delegate'}`
-  | `jm.${'before' | 'after'}-${'take' | 'decide' | 'reconcile' | 'delegate'}`;
 
 const JOBS = 3;
 /** An ordinary run walks all points over ssh, every n-th of them elsewhere, and at two kinds none. */

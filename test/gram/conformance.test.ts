@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { vi } from 'vitest';
 import { AGENT, type Ground } from '../conformance/kit.ts';
 import { testSite } from '../conformance/suite.ts';
 import { missingPrograms } from '../sites/gatekeeper.ts';
@@ -12,7 +13,7 @@ async function ground(): Promise<Ground> {
     name: 'GRAM',
     root: join(grid.dir, AGENT),
     scratch: grid.dir,
-    patience: 40_000,
+    patience: 90_000,
     async open() {
       site ??= await grid.open({ askEveryMs: 2000 });
       return site;
@@ -24,6 +25,9 @@ async function ground(): Promise<Ground> {
     close: () => grid.stop(),
   };
 }
+
+// Each job costs the service some processes, and a busy machine has little room for them.
+vi.setConfig({ testTimeout: 120_000 });
 
 testSite({
   name: 'a GRAM service',

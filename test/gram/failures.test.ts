@@ -5,14 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { GramSite } from '../../src/gram/site.ts';
 import { freshKey, shellJob, texts, Watch } from '../conformance/kit.ts';
-import { missingPrograms } from '../sites/gatekeeper.ts';
+import { missingPrograms, POLLING } from '../sites/gatekeeper.ts';
 import { ended, waitUntil } from '../sites/ports.ts';
 import { delegate, type Grid, proxyFor, seconds, startGrid } from './kit.ts';
 
 const MISSING = missingPrograms();
 let grid: Grid;
 beforeAll(async () => {
-  if (MISSING.length === 0) grid = await startGrid();
+  if (MISSING.length === 0) grid = await startGrid(POLLING);
 }, 60_000);
 afterAll(() => grid?.stop(), 60_000);
 
@@ -50,6 +50,21 @@ async function concludes(site: GramSite, key: AttemptKey, at = grid): Promise<vo
   await expect.poll(left, { timeout: PATIENCE }).toEqual([]);
 }
 
+/** Asks again as a GridManager does, until it is so; a job that the site let go is asked for anew. */
+async function insist(site: GramSite, key: AttemptKey): Promise<void> {
+  await waitUntil(
+    'the commit',
+    async () => {
+      try {
+        return good(await site.prepare([waiting(key)])) && good(await site.commit([key]));
+      } catch {
+        return false;
+      }
+    },
+    PATIENCE,
+  );
+}
+
 describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothing when', () => {
   it('the job manager is killed before the commit, and again while the job runs', async () => {
     const site = await open('killed');
@@ -67,6 +82,28 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
     leave(key);
     await concludes(site, key);
   }, 150_000);
+
+  it('the gatekeeper is killed before the commit, alone and with the job manager, and the job manager after it', async () => {
+    const site = await open('gate');
+    const [alone, both] = [freshKey(), freshKey()];
+    expect(good(await site.prepare([waiting(alone)]))).toBe(true);
+    await grid.gate.kill();
+    // The job manager has no need of it; a new job has.
+    expect(good(await site.commit([alone]))).toBe(true);
+    await expect(site.prepare([waiting(both)])).rejects.toMatchObject({ code: 'site-unreachable' });
+    await grid.gate.start();
+    expect(good(await site.prepare([waiting(both)]))).toBe(true);
+    await grid.gate.kill();
+    await killJobManagers();
+    await expect(site.commit([both])).rejects.toMatchObject({ code: 'site-unreachable' });
+    expect(starts(both)).toBe(0);
+    await grid.gate.start();
+    await insist(site, both);
+    // Between the commit and the start: it stages what it needs.
+    await killJobManagers();
+    for (const key of [alone, both]) leave(key);
+    for (const key of [alone, both]) await concludes(site, key);
+  }, 250_000);
 
   it('we die after a commit that we did not note, and are away when the results are due', async () => {
     const before = await open('away');
@@ -113,7 +150,7 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
 
   it('the proxy ends: the job manager that stopped is started again with a fresh one', async () => {
     // One job manager serves all of a user's jobs, with the proxy that lives longest, and stops ten minutes before its end.
-    const own = await startGrid();
+    const own = await startGrid(POLLING);
     try {
       const site = await own.open({ askEveryMs: 1500, credential: await proxyFor(own.jane, { lifetime: 620 }) });
       const key = freshKey();

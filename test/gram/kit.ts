@@ -8,6 +8,7 @@ import { openCaDirectory } from '../../src/credentials/x509/ca-directory.ts';
 import type { ProxyOptions } from '../../src/credentials/x509/proxy-certificate.ts';
 import type { Credential } from '../../src/credentials/x509/proxy-file.ts';
 import { type GramSite, type GramSiteOptions, openGramSite } from '../../src/gram/site.ts';
+import { eventGenerator } from '../sites/event-generator.ts';
 import { type Gatekeeper, type GatekeeperOptions, startGatekeeper } from '../sites/gatekeeper.ts';
 import { type GridCa, makeGridCa, type Person } from '../sites/grid-ca.ts';
 
@@ -33,10 +34,12 @@ export async function proxyFor(person: Person, options: Partial<ProxyOptions> = 
   return makeProxy(await loadUser(person.cert, person.key), { now: seconds(), lifetime: 12 * 3600, ...options });
 }
 
+/** Where it can be had, with the event generator: a job's end is known after a second and not after ten. */
 export async function startGrid(options?: GatekeeperOptions): Promise<Grid> {
+  const events = options === undefined ? eventGenerator() : undefined;
   const ca = makeGridCa();
   const jane = ca.person('Jane User');
-  const gate = await startGatekeeper(ca, [jane], options);
+  const gate = await startGatekeeper(ca, [jane], options ?? events?.gatekeeper);
   const dir = mkdtempSync(join(tmpdir(), 'gram-'));
   const proxy = await proxyFor(jane);
   const proxyFile = join(dir, 'proxy.pem');
@@ -66,6 +69,7 @@ export async function startGrid(options?: GatekeeperOptions): Promise<Grid> {
       for (const site of opened) await site.close();
       await gate.stop();
       ca.stop();
+      events?.stop();
       rmSync(dir, { recursive: true, force: true });
     },
   };

@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -12,6 +12,7 @@ import {
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { Cable } from './cable.ts';
 import { type GridCa, gridEnv, type Person } from './grid-ca.ts';
 import { answers, ended, freePort, waitUntil } from './ports.ts';
 
@@ -28,11 +29,27 @@ export interface GatekeeperOptions {
   /** Lines of `services/NAME`, what follows `-conf FILE`; default: `jobmanager-fork` alone. */
   readonly services?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** What lies at these places for the gatekeeper and all that it starts, and for nobody else: path, directory that is there instead. */
+  readonly mounts?: Readonly<Record<string, string>>;
+  /** It and all that it starts run at the other end of this. */
+  readonly cable?: Cable;
+  /** Beside them, told the gatekeeper's environment: programs that run in the same view, until it stops. */
+  readonly beside?: readonly (readonly string[])[];
 }
+
+/** Whether this account may give processes a view of their own; told once, where it may not. */
+export function mayMount(): boolean {
+  const may = spawnSync('unshare', ['-m', 'true']).status === 0;
+  if (!may) process.stderr.write('skipped: this account can make no mount namespace\n');
+  return may;
+}
+
+/** The fork service as it is without an event generator: the job manager looks every ten seconds. */
+export const POLLING: GatekeeperOptions = { services: { 'jobmanager-fork': '-type fork' } };
 
 export interface Gatekeeper {
   readonly port: number;
-  /** `localhost:PORT` */
+  /** `localhost:PORT`, or where its cable leads. */
   readonly address: string;
   readonly host: Person;
   readonly dir: string;
@@ -85,25 +102,29 @@ export async function startGatekeeper(
       '',
     ].join('\n'),
   );
-  for (const [name, type] of Object.entries(options.services ?? { 'jobmanager-fork': '-type fork' })) {
+  for (const [name, type] of Object.entries(options.services ?? POLLING.services ?? {})) {
     const line = `stderr_log,local_cred - /usr/sbin/globus-job-manager globus-job-manager -conf ${conf} ${type}\n`;
     writeFileSync(join(services, name), line);
   }
   symlinkSync('jobmanager-fork', join(services, 'jobmanager'));
-  const env = gridEnv(ca, { GLOBUS_HOSTNAME: 'localhost', HOME: userInfo().homedir, ...options.env });
+  const reached = options.cable?.there ?? 'localhost';
+  const env = gridEnv(ca, { GLOBUS_HOSTNAME: reached, HOME: userInfo().homedir, ...options.env });
   const trust = ['-x509_cert_dir', ca.trust, '-x509_user_cert', host.cert, '-x509_user_key', host.key];
   const words = ['-f', '-p', String(port), '-l', join(log, 'gatekeeper.log')];
   const files = ['-grid_services', services, '-gridmap', join(dir, 'grid-mapfile')];
+  const viewed = (words: readonly string[]): ChildProcess => {
+    const command = options.cable?.within(words) ?? words;
+    const mounts = Object.entries(options.mounts ?? {}).map(([at, from]) => `mount --bind '${from}' '${at}' && `);
+    const [program = '', ...rest] =
+      mounts.length === 0 ? command : ['unshare', '-m', 'sh', '-c', `${mounts.join('')}exec "$0" "$@"`, ...command];
+    const child = spawn(program, rest, { env, stdio: 'ignore', detached: true });
+    child.unref();
+    return child;
+  };
   let pid: number | undefined;
   const start = async (): Promise<void> => {
-    const child = spawn('/usr/sbin/globus-gatekeeper', [...words, ...files, ...trust], {
-      env,
-      stdio: 'ignore',
-      detached: true,
-    });
-    child.unref();
-    pid = child.pid;
-    await waitUntil('the gatekeeper', () => answers(port));
+    ({ pid } = viewed(['/usr/sbin/globus-gatekeeper', ...words, ...files, ...trust]));
+    await waitUntil('the gatekeeper', () => answers(port, options.cable?.there));
   };
   const kill = async (): Promise<void> => {
     if (pid === undefined) return;
@@ -113,10 +134,11 @@ export async function startGatekeeper(
     await waitUntil('the end of the gatekeeper', () => ended(gone));
   };
   const jobManagers = () => processesWith('globus-job-manager', conf);
+  const beside = (options.beside ?? []).map(viewed);
   await start();
   return {
     port,
-    address: `localhost:${port}`,
+    address: `${reached}:${port}`,
     host,
     dir,
     stateFiles: () => filesBelow(state),
@@ -129,6 +151,7 @@ export async function startGatekeeper(
         .join('\n'),
     async stop() {
       await kill();
+      for (const one of beside) one.kill('SIGKILL');
       for (const one of jobManagers()) {
         process.kill(one, 'SIGKILL');
         await waitUntil('the end of a job manager', () => ended(one));

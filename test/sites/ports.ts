@@ -27,9 +27,9 @@ function isFree(port: number): Promise<boolean> {
 }
 
 /** Somebody listens there. */
-export function answers(port: number): Promise<boolean> {
+export function answers(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(port, host);
     socket.once('connect', () => {
       socket.destroy();
       resolve(true);
