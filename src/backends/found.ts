@@ -12,6 +12,7 @@ export interface Found {
  * between two lines of ours that log-in scripts do not print. Needs nothing but a POSIX shell.
  */
 export const LOOK = `
+PATH=$PATH:/opt/pbs/bin:/opt/slurm/bin:/usr/local/slurm/bin:/opt/torque/bin
 bounded() { if command -v timeout >/dev/null 2>&1; then timeout "$@"; else shift && "$@"; fi; }
 look() { # $1 name, $2 words, then a question to its controller
   name=$1 words=$(printf %s "$2" | head -n 1)

@@ -45,7 +45,7 @@ export const SITE_KEYS = {
   urls: entry(
     oneOf(['agent', 'direct']),
     'agent',
-    'Who fetches inputs that are URLs: we, once for all jobs, or each job there by curl or wget, where the URL needs no log-in.',
+    'Who fetches inputs that are URLs, and puts results at them: we (inputs once for all jobs), or the site by its curl or wget, inputs only where the URL needs no log-in.',
   ),
   cost: entry(real(0), 0, 'What a core hour costs there; a cheaper site is taken first.'),
   credential: entry(text, undefined, 'The credential that it wants, by name; without it, your ssh keys alone.'),

@@ -15,6 +15,7 @@ import { statusAttributes } from './endings.ts';
 import { destination, type JobFiles, jobFiles } from './files.ts';
 import { holdAttributes, holdByError } from './hold.ts';
 import { transferTimes } from './transfer-times.ts';
+import { notPutThere } from './url-direct.ts';
 
 /** A site that could not give some results yet is asked again after so long, milliseconds. */
 const LATER_MS = 15_000;
@@ -74,7 +75,12 @@ interface Fetched {
 /** Where our own disk has no room for all of a batch, each half is tried by itself: what fits comes home. */
 async function fetchFitting(ctx: SiteContext, work: Coming): Promise<Fetched> {
   try {
-    const requests = await Promise.all([...work].map(([key, { job, files }]) => request(ctx, key, job, files)));
+    const requests = await Promise.all(
+      [...work].map(async ([key, { job, files }]): Promise<FetchRequest> => {
+        const wanted = await request(ctx, key, job, files);
+        return { ...wanted, outputs: await notPutThere(ctx, key, files, wanted.outputs) };
+      }),
+    );
     return { outcomes: await ctx.site.fetch(requests), noRoom: new Map() };
   } catch (thrown) {
     if (!(thrown instanceof GryphusError) || !OUR_DISK.has(thrown.code)) throw thrown;

@@ -12,6 +12,7 @@ import type {
   PollRequest,
   Site,
   SiteFacts,
+  Upload,
 } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
@@ -28,6 +29,7 @@ import { prepare } from './prepare.ts';
 import { Session } from './session.ts';
 import { type SiteAudit, readAudit, readSteps, type SiteStep } from './site-report.ts';
 import { checkComplete, type SiteContext, wordsOf } from './site-context.ts';
+import { upload } from './upload.ts';
 import { View } from './view.ts';
 
 export interface JobManagerOptions {
@@ -188,6 +190,10 @@ class ShellSite implements JobManagerSite {
 
   fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {
     return fetch(this.#site, requests);
+  }
+
+  upload(key: AttemptKey, files: readonly Upload[]): Promise<readonly string[]> {
+    return upload(this.#site, key, files);
   }
 
   async forget(keys: readonly AttemptKey[]): Promise<Outcomes> {

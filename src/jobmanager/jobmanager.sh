@@ -22,7 +22,8 @@
 #   exit           how the program ended
 # Submission N + 1 is made only after N was buried, so the program starts at most once, whatever the queue does.
 umask 077
-PATH=$PATH:/usr/local/bin:/usr/bin:/bin
+# Where batch systems are installed by default: a shell that nobody logs in to has not read what would say so.
+PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/opt/pbs/bin:/opt/slurm/bin:/usr/local/slurm/bin:/opt/torque/bin
 BIN=$(dirname "$0")
 # shellcheck source=/dev/null # the site's own lines, which may expect an ordinary shell
 . "$BIN/prelude.sh" </dev/null >&2

@@ -32,6 +32,11 @@ export interface Site {
   /** Brings results home: whole, verified files into each request's directory. */
   fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>>;
   /**
+   * Puts results of an ended attempt at URLs, from the site itself. Names those that are whole there; why others are not is
+   * not said, for they can be fetched. A site that has no such way has no such method.
+   */
+  upload?(key: AttemptKey, files: readonly Upload[]): Promise<readonly string[]>;
+  /**
    * Puts an X.509 proxy at the site, or a fresh one over the old, for all attempts whose `proxy` is `name` (letters,
    * digits, dots, dashes). The key is made there and stays there; `sign` answers its request (both PEM). A site that
    * takes no proxies has no such method.
@@ -42,6 +47,13 @@ export interface Site {
   /** The site's cores, as its batch system says it now; a site that cannot tell has no such method or answers without them. */
   capacity?(): Promise<Capacity>;
   close(): Promise<void>;
+}
+
+export interface Upload {
+  /** In the attempt's own directory. */
+  readonly name: string;
+  readonly url: string;
+  readonly login?: { readonly user: string; readonly password: string };
 }
 
 export interface Capacity {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -113,5 +114,37 @@ queue 5`,
       'GET /p%24(x) the site',
       'GET /p2 gryphus',
     ]);
+  }, 300_000);
+
+  it('are put there by the site itself, with a log-in that no job sees; what it cannot put, by us', async () => {
+    asked.length = 0;
+    const name = 'an "odd" [name] ü';
+    const cluster = await agent.submit(
+      [
+        'universe = grid',
+        'grid_resource = batch fork direct',
+        'executable = /bin/sh',
+        `arguments = "-c 'printf all >out; printf odd >""$1""; env; printf refused >home' sh 'an ""odd"" [name] ü'"`,
+        `transfer_output_files = out, ${name}, home`,
+        `transfer_output_remaps = "home=home.txt"`,
+        `output_destination = ${base}/private/direct`,
+        'output = env',
+        'queue',
+      ].join('\n'),
+    );
+    await agent.ok('wait', '--timeout', '200', String(cluster));
+    expect(stored.get('/private/direct/out')).toBe('all');
+    expect(stored.get(`/private/direct/${encodeURIComponent(name)}`)).toBe('odd');
+    expect(agent.read('home.txt')).toBe('refused');
+    expect(agent.read('env')).not.toContain('planted');
+    const puts = asked.filter((line) => line.startsWith('PUT')).map((line) => line.split(' ').at(-1));
+    const hasCurl = spawnSync('sh', ['-c', 'command -v curl']).status === 0;
+    expect(puts).toEqual(Array(2).fill(hasCurl ? 'curl' : 'gryphus'));
+
+    const none = await agent.submit(
+      `universe = grid\ngrid_resource = batch fork direct\n${script('echo x > out')}transfer_output_files = out\noutput_destination = ${base}/none\nqueue\n`,
+    );
+    expect(await reason(none)).toContain('404');
+    await agent.ok('rm', String(none));
   }, 300_000);
 });
