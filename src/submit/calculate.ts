@@ -9,6 +9,7 @@ import {
   toDouble,
   type Value,
 } from '../classad/api.ts';
+import { trim } from './text.ts';
 
 /** The expression, or `undefined` where the text is none. */
 export function expression(text: string): Expr | undefined {
@@ -50,13 +51,22 @@ export function integerOf(text: string): bigint | undefined {
   const value = valueOf(text);
   if (isInt(value)) return BigInt(value);
   if (typeof value === 'boolean') return value ? 1n : 0n;
-  return value instanceof Real && Number.isFinite(value.value) ? BigInt(Math.trunc(value.value)) : undefined;
+  if (!(value instanceof Real)) return undefined;
+  // What 64 bits cannot hold is the least integer, as the processor converts it.
+  return Math.abs(value.value) < 2 ** 63 ? BigInt(Math.trunc(value.value)) : -INT64;
 }
 
-const REAL = /^[ \t\n\v\f\r]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t\n\v\f\r]*$/;
+const REAL = /^([+-]?)(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)|0x([\da-f]+)|(inf(?:inity)?)|nan)$/i;
 
+/** A number as C's strtod reads it, which knows 0x1F, inf and nan too; else an expression by itself. */
 export function realOf(text: string): number | undefined {
-  if (REAL.test(text)) return Number(text);
+  const found = REAL.exec(trim(text));
+  if (found) {
+    const [, sign, decimal, hexadecimal, infinity] = found;
+    const size = decimal === undefined ? (hexadecimal === undefined ? undefined : `0x${hexadecimal}`) : decimal;
+    const value = size === undefined ? (infinity === undefined ? Number.NaN : Number.POSITIVE_INFINITY) : Number(size);
+    return sign === '-' ? -value : value;
+  }
   const value = valueOf(text);
   return isInt(value) || typeof value === 'boolean' || value instanceof Real ? toDouble(value) : undefined;
 }

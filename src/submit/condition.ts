@@ -1,3 +1,4 @@
+import { TEMPLATES } from './templates.ts';
 import { trim, trimEnd, trimStart } from './text.ts';
 
 /** HTCondor's version that `if version` compares with: the one whose answers this room was measured against. */
@@ -56,10 +57,18 @@ function definedTest(text: string, scope: ConditionScope): Verdict {
   const name = trimStart(text.slice('defined'.length));
   if (name === '') return { ok: true, value: false };
   if (NUMBER.test(name) || /^(true|false)$/i.test(name)) return { ok: true, value: true };
-  if (/^use\s/i.test(name)) return { ok: true, value: false };
+  if (/^use\s/i.test(name)) return templateTest(trim(name.slice('use'.length)));
   if (!IDENTIFIER.test(name)) return fails('defined argument must be param name, boolean, or number');
   const value = scope.lookup(name);
   return { ok: true, value: value === undefined ? word(name) !== undefined : value !== '' };
+}
+
+/** `defined use CATEGORY[:TEMPLATE]` is about the templates of HTCondor's configuration. */
+function templateTest(text: string): Verdict {
+  if (/\s/.test(text)) return fails('defined use meta argument with internal spaces will never match');
+  const [category = '', template = ''] = text.toLowerCase().split(/:(.*)/s);
+  const known = Object.hasOwn(TEMPLATES, category) ? TEMPLATES[category] : undefined;
+  return { ok: true, value: known !== undefined && (template === '' || known.includes(template)) };
 }
 
 function plainTest(text: string, scope: ConditionScope): Verdict {

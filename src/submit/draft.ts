@@ -91,7 +91,7 @@ export class Draft {
   /** The number that the attribute is written as; `undefined` where it is an expression or something else. */
   literalNumber(name: string): number | undefined {
     const attr = this.get(name);
-    return attr?.kind === 'int' || attr?.kind === 'real' ? Number(attr.value) : undefined;
+    return attr?.kind === 'int' || attr?.kind === 'real' || attr?.kind === 'bool' ? Number(attr.value) : undefined;
   }
 
   /** The value, evaluated in the ad as it is now. */

@@ -3,6 +3,11 @@ import type { SubmitWorld } from './world.ts';
 
 const MAGIC = /[*?[\]\\]/;
 
+/** Whether a shell pattern is more than a name. */
+export function hasMagic(pattern: string): boolean {
+  return MAGIC.test(pattern);
+}
+
 function literal(char: string): string {
   return char.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&');
 }

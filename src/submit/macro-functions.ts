@@ -194,7 +194,8 @@ function string(body: string, scope: FunctionScope): string {
 
 function evaluate(body: string, scope: FunctionScope): string {
   const text = valueOf(body, scope);
-  return stringOf(text) ?? printed(text) ?? (text === (scope.lookup(body) ?? body) ? '' : text);
+  // What has no value is kept as text only where there was something to expand in it.
+  return stringOf(text) ?? printed(text) ?? ((scope.lookup(body) ?? body).includes('$') ? text : '');
 }
 
 function basename(body: string, scope: FunctionScope): string {

@@ -71,7 +71,16 @@ function assign(text: string, macros: MacroTable): void {
 function appendedLines(request: SubmitRequest): string[] {
   const { batchName } = request;
   const quoted = batchName?.startsWith('"') ? batchName : `"${batchName?.replaceAll('"', '\\"')}"`;
-  return [...(request.appends ?? []), ...(batchName === undefined ? [] : [`MY.JobBatchName = ${quoted}`])];
+  const lines = (request.appends ?? []).filter((line) => queueArguments(line) === undefined);
+  return [...lines, ...(batchName === undefined ? [] : [`MY.JobBatchName = ${quoted}`])];
+}
+
+/** What was given after the word queue outside of the description: an appended queue statement is one (-append). */
+function givenQueue({ queueArgs, appends = [] }: SubmitRequest): string | undefined {
+  const statements = appends.flatMap((line) => queueArguments(line) ?? []);
+  const given = [...(queueArgs === undefined ? [] : [queueArgs]), ...statements];
+  if (given.length > 1) throw new GryphusError('usage', 'only one -queue command allowed');
+  return given[0];
 }
 
 /** Reads a description statement by statement, and makes the first job of each. */
@@ -87,10 +96,12 @@ class SubmitParser {
   #base: Attributes = new Map();
   #statements = 0;
   #total = 0;
+  readonly #given: string | undefined;
   #late: LateMaterialization | undefined;
 
   constructor(request: SubmitRequest) {
     this.#request = request;
+    this.#given = givenQueue(request);
     const { cwd, world, file, now } = request;
     const machine = { ...DEFAULT_MACHINE, ...request.machine };
     this.#macros = new MacroTable(defaultMacros(machine, now, file));
@@ -133,7 +144,7 @@ class SubmitParser {
   run(): Cluster {
     let line = this.#next();
     if (!line) this.#queue(this.#impliedLine());
-    else if (this.#request.queueArgs !== undefined) {
+    else if (this.#given !== undefined) {
       throw badInput(line.place, '-queue argument conflicts with queue statement in submit file', [
         'Leave one of them out.',
       ]);
@@ -156,7 +167,7 @@ class SubmitParser {
   }
 
   #impliedLine(): QueueLine {
-    const given = this.#request.queueArgs;
+    const given = this.#given;
     const text = given === undefined ? '' : (queueArguments(given) ?? given);
     const file = given === undefined ? this.#reader.reader.file : '<-queue>';
     return { text, place: { file, line: Math.max(this.#reader.reader.line, 1) } };

@@ -35,7 +35,9 @@ export interface PlanStep {
 export function planStep(plan: QueuePlan, n: number): PlanStep {
   const row = Math.floor(n / plan.count);
   const index = plan.items ? itemOf(plan, row) : row;
-  return { row, item: index === undefined || index < 0 ? (plan.slice?.start ?? 0) : index, step: n % plan.count };
+  const start = plan.slice?.start ?? 0;
+  const outside = start < 0 ? start + (plan.items?.length ?? 0) : start;
+  return { row, item: index === undefined || index < 0 ? outside : index, step: n % plan.count };
 }
 
 /** What the loop variables are in a row. An empty row has those of the row before it. */

@@ -1,7 +1,7 @@
-import { integerOf } from './calculate.ts';
+import { booleanOf, integerOf } from './calculate.ts';
 import { parseSlice } from './slice.ts';
 import type { Slice } from './slice.ts';
-import { CSV_DEFAULTS, TABLE_DEFAULTS } from './rows.ts';
+import { ANY_SEPARATOR, CSV_DEFAULTS, TABLE_DEFAULTS } from './rows.ts';
 import type { TableOptions } from './rows.ts';
 import { isSpace, tokens, trim, trimEnd, trimStart } from './text.ts';
 
@@ -71,7 +71,9 @@ function tableOptions(text: string): TableOptions {
     if (key.toLowerCase() === 'header' && value.toLowerCase() === 'none') options = { ...options, header: -1 };
     else if (key.toLowerCase() === 'header' && number !== undefined) options = { ...options, header: Number(number) };
     else if (key.toLowerCase() === 'skip' && number !== undefined) options = { ...options, skip: Number(number) };
-    else if (key.toLowerCase() === 'trim') options = { ...options, trim: /^(true|1)$/i.test(value) };
+    else if (key.toLowerCase() === 'trim') options = { ...options, trim: booleanOf(value) ?? options.trim };
+    else if (key.toLowerCase() === 'comma_sep')
+      options = { ...options, separator: booleanOf(value) === false ? ANY_SEPARATOR : ',' };
     else if (key.toLowerCase() === 'sep' && value !== '') options = { ...options, separator: value.charAt(0) };
   }
   return options;
@@ -118,7 +120,7 @@ function parseList(list: string, mode: string): Pick<QueueArgs, 'items' | 'more'
   const inner = oneLine ? list.slice(1, -1) : list;
   const split = (text: string): string[] => (mode === 'from' ? (text === '' ? [] : [text]) : tokens(text));
   if (inner.startsWith('(')) return { items: split(trimStart(inner.slice(1))), more: { kind: 'lines' } };
-  if (mode !== 'from') return { items: tokens(inner.replace(/^(.*\s)\((.*)\)$/s, '$1$2')), more: undefined };
+  if (mode !== 'from') return { items: tokens(inner), more: undefined };
   if (oneLine) return { items: [trimStart(inner)], more: undefined };
   const name = trim(inner);
   return { items: [], more: name === '' ? undefined : { kind: 'source', name } };

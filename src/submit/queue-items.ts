@@ -1,5 +1,5 @@
 import { badInput } from './fault.ts';
-import { glob } from './glob.ts';
+import { glob, hasMagic } from './glob.ts';
 import type { QueueArgs } from './queue-args.ts';
 import { parseQueueArgs, QueueError } from './queue-args.ts';
 import type { QueueLine, ReadScope } from './read.ts';
@@ -90,8 +90,10 @@ function matches(patterns: readonly string[], parsed: QueueArgs, line: QueueLine
   const found: string[] = [];
   const seen = new Map<string, number>();
   for (const pattern of patterns) {
+    // A name without wildcards is taken as it is: only what a wildcard finds is looked at.
+    const named = kind === 'dirs' && !hasMagic(pattern.slice(pattern.lastIndexOf('/') + 1));
     const names = glob(pattern, scope.cwd, scope.world).filter((name) => {
-      return kind === 'any' || name.endsWith('/') === (kind === 'dirs');
+      return kind === 'any' || named || name.endsWith('/') === (kind === 'dirs');
     });
     if (names.length === 0 && flag(scope, 'SubmitFailEmptyMatches', false)) {
       throw badInput(line.place, `no matches for pattern(s): '${pattern}'`);

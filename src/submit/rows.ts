@@ -10,6 +10,9 @@ export interface TableOptions {
 export const TABLE_DEFAULTS: TableOptions = { header: 0, skip: 0, trim: true, separator: ',' };
 export const CSV_DEFAULTS: TableOptions = { ...TABLE_DEFAULTS, header: -1 };
 
+/** Without other orders columns are parted by commas and blanks. */
+export const ANY_SEPARATOR = ', \t';
+
 /** The unit separator: where a row has it, it alone separates. */
 const UNIT = '\x1f';
 
@@ -28,7 +31,7 @@ function firstOf(text: string, separators: string): number {
  */
 export function splitRow(row: string, columns: number, table?: TableOptions): string[] {
   const unit = table === undefined && row.includes(UNIT);
-  const separators = unit ? UNIT : (table?.separator ?? ', \t');
+  const separators = unit ? UNIT : (table?.separator ?? ANY_SEPARATOR);
   const trims = table?.trim ?? true;
   const whole = trims ? trimmed(row.replace(/\r?\n?$/, '')) : row.replace(/\r?\n?$/, '');
   if (whole === '') return [];

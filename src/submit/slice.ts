@@ -7,7 +7,7 @@ export interface Slice {
 
 /** The slice that `text` begins with and the text after it; `undefined` where it is not one. */
 export function parseSlice(text: string): { readonly slice: Slice; readonly rest: string } | undefined {
-  const found = /^\[\s*([+-]?\d+)?(?:(:)\s*([+-]?\d+)?)?(?:(:)\s*([+-]?\d+)?)?\]/.exec(text);
+  const found = /^\[(?:\s*([+-]?\d+))?(?:(:)(?:\s*([+-]?\d+))?)?(?:(:)(?:\s*([+-]?\d+))?)?\]/.exec(text);
   if (!found) return undefined;
   const [all, start, , end, , step] = found;
   const slice = {

@@ -36,9 +36,19 @@ describe('an unknown command', () => {
   });
 });
 
+describe("an attribute of one's own", () => {
+  it('is not which cluster the job is in', () => expect(column('ClusterId', '+ClusterId = 7\nqueue')).toEqual(['1']));
+
+  it('that is true asks for no more than 1', () => {
+    const [requirements] = column('Requirements', '+RequestMemory = true\n+RequestCpus = true\nqueue');
+    expect(requirements).not.toMatch(/RequestMemory|RequestCpus/);
+  });
+});
+
 describe('a wrong value', () => {
   it.each([
     ['hold = yes', 'hold=yes is invalid, must eval to a boolean.'],
+    ['+ = 7', 'Unable to insert expression: = 7'],
     ['priority = high', 'priority=high is invalid, must eval to an integer.'],
     ['universe = vanila', "I don't know about the 'vanila' universe."],
     ['universe = standard', "'Standard' is not a supported universe."],

@@ -78,6 +78,8 @@ describe('conditions', () => {
     '! false',
     'version > 8.0.1',
     'version == 25.14',
+    'defined use feature',
+    'defined use Feature:GPUs',
   ])('%s holds', (condition) => expect(taken(condition, 'one = 1')).toBe(true));
 
   it.each([
@@ -92,6 +94,8 @@ describe('conditions', () => {
     '$(none)',
     'version < 25.14',
     'defined',
+    'defined use feature:none',
+    'defined use template',
   ])('%s does not hold', (condition) => expect(taken(condition, 'empty =')).toBe(false));
 
   it.each([
@@ -106,6 +110,7 @@ describe('conditions', () => {
     'version',
     'version>=8.1',
     '"x"',
+    'defined use feature : gpus',
   ])('%j is refused', (condition) =>
     expect(refusal(`if ${condition}\nendif\nqueue`).message).toContain('is not a valid if condition because'),
   );
@@ -171,7 +176,9 @@ describe('macros', () => {
     ['$REAL(r) $REAL(r,%.3f) $REAL(r,%e)', '0.125 0.125 1.250000e-01'],
     ['$CHOICE(2,a,b,c) $CHOICE(b2,list)', 'c z'],
     ['$SUBSTR(s,1,3) $SUBSTR(s,-2) $SUBSTR(s,1,-1)', 'bcd ef bcde'],
+    ['$REAL(0x1F) $REAL(-inf) $REAL(nan) $INT(1e400)', '31 -INF NAN -9223372036854775808'],
     ['$STRING(q) $EVAL(e) $EVAL(q)', 'in quotes 7 in quotes'],
+    ['$EVAL($(p)) $EVAL(none:$(b))', 'p none:3'],
     ['$BASENAME(f) $BASENAME(f,.gz) $DIRNAME(f)', 'c.tar.gz c.tar /a/b/'],
     ['$Fn(f) $Fx(f) $Fdb(f) $Fnx(/lit/x.y)', 'c.tar .gz b x.y'],
   ])('%s is %s', (text, value) => {

@@ -38,7 +38,27 @@ describe('queue', () => {
     expect(queued('X IN (\n a b # c\n# no\n\n d,e\n)')).toEqual(['a', 'b', '#', 'c', 'd', 'e']);
     expect(queued('in (a b)', '$(Item)')).toEqual(['a', 'b']);
     expect(queued('2 x in (a b)', '$(x)$(Step)')).toEqual(['a0', 'a1', 'b0', 'b1']);
-    expect(queued('in in (a b)', '$(Item)')).toEqual(['in', 'a', 'b']);
+    // Only a parenthesis at the front makes a list of many lines.
+    expect(queued('in in (a b)', '$(Item)')).toEqual(['in', '(a', 'b)']);
+  });
+
+  it.each(['[ :2]', '[1: ]', '[1 :2]', '[a]'])('refuses the slice %s', (slice) => {
+    expect(refusal(`queue x in ${slice} (a b c)`).message).toContain('Invalid [::] statement');
+  });
+
+  it('says which item a job is from, before the list too', () => {
+    expect(queued('x in [-3:-1] (a)', '$(x)|$(ItemIndex)')).toEqual(['|-2']);
+  });
+
+  it('takes a queue statement from the command line, once', () => {
+    expect(submit('executable = job.sh', { appends: ['queue 2'] }).total).toBe(2);
+    expect(refusal('queue', { appends: ['queue 2'] }).message).toContain('-queue argument conflicts');
+    expect(refusal('', { appends: ['queue 2', 'queue 3'] }).message).toContain('only one -queue command');
+  });
+
+  it('matches a name without wildcards as it is, also for dirs', () => {
+    const files = world({ 'a.dat': '', 'd/x': '' });
+    expect(queued('x matching dirs (a.dat d *.dat)', '$(x)', { world: files })).toEqual(['a.dat', 'd/']);
   });
 
   it('takes rows with columns; an empty row is the one before it', () => {
@@ -50,6 +70,8 @@ describe('queue', () => {
       '#|c',
       'd|',
     ]);
+    const options = 'x,y from table(header=none,comma_sep=false) (\n a b\n c,d\n)';
+    expect(queued(options, '$(x)|$(y)')).toEqual(['a|b', 'c|d']);
     const units = world({ 'rows.txt': 'a b\x1fc,d\x1fe\n' });
     expect(queued('x,y,z from rows.txt', '$(x)|$(y)|$(z)', { world: units })).toEqual(['a b|c,d|e']);
     expect(queued('x from say one two |')).toEqual(['one', 'two']);
@@ -70,6 +92,7 @@ describe('queue', () => {
     ['[5:]', []],
     ['[7:9]', ['']],
     ['[-9:]', ['']],
+    ['[ 1: 3]', ['b', 'c']],
   ])('%s of five items', (slice, items) => {
     expect(queued(`x in ${slice} (a b c d e)`)).toEqual(items);
   });

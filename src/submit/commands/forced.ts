@@ -3,6 +3,7 @@ import type { JobMaker, Step } from '../maker.ts';
 import { stripQuotes } from '../text.ts';
 
 function setOwn(job: JobMaker, command: string, attribute: string): void {
+  if (attribute === '') throw job.fault(command, `Unable to insert expression: = ${job.param(command) ?? 'undefined'}`);
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(attribute)) {
     const text = `'${attribute}' cannot be the name of an attribute`;
     if (!job.scope.policy.dryRun)
@@ -15,8 +16,9 @@ function setOwn(job: JobMaker, command: string, attribute: string): void {
 /** `+Attr = expr` and `MY.Attr = expr`: into the ad as they stand, over whatever commands have put there. */
 export function forcedSteps(macros: MacroTable): Step[] {
   return macros.all().flatMap(({ name }): Step[] => {
-    const attribute = /^MY\.(.+)$/is.exec(name)?.[1];
-    if (attribute === undefined) return [];
+    const attribute = /^MY\.(.*)$/is.exec(name)?.[1];
+    // Which cluster a job is in, the queue says.
+    if (attribute === undefined || attribute.toLowerCase() === 'clusterid') return [];
     return [{ name: name.toLowerCase(), run: (job) => setOwn(job, name, attribute) }];
   });
 }
