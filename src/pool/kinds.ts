@@ -8,6 +8,8 @@ import { folded, Significance } from './significance.ts';
 export class Kinds {
   readonly significance = new Significance();
   readonly #kinds = new Map<string, JobKind>();
+  /** Kinds that others have taken the place of. */
+  readonly #gone = new WeakSet<JobKind>();
   #version = 0;
   #count = 0;
 
@@ -16,7 +18,8 @@ export class Kinds {
 
   of(request: AttemptRequest): JobKind {
     const shared = this.#byAd.get(request.ad);
-    if (shared?.version === this.significance.version && !this.significance.dynamic) return shared.kind;
+    const { version, dynamic } = this.significance;
+    if (shared?.version === version && !dynamic && !this.#gone.has(shared.kind)) return shared.kind;
     const kind = this.#find(request);
     this.#byAd.set(request.ad, { version: this.significance.version, kind });
     return kind;
@@ -48,18 +51,18 @@ export class Kinds {
   /** A new significant attribute may tell apart what waits as one kind. */
   #regroup(): void {
     this.#version = this.significance.version;
-    const waiting = [...this.#kinds.values()].flatMap((kind) => kind.queue);
+    // Claims still name the old kinds: nothing may be taken from those any more.
+    const waiting = [...this.#kinds.values()].flatMap((kind) => kind.queue.splice(0));
+    for (const kind of this.#kinds.values()) this.#gone.add(kind);
     this.#kinds.clear();
     waiting.sort((a, b) => a.order - b.order);
-    for (const attempt of waiting) {
-      attempt.kind = this.of(attempt.request);
-      this.enqueue(attempt);
-    }
+    for (const attempt of waiting) this.enqueue(attempt);
   }
 
   enqueue(attempt: Attempt): void {
-    const kind = (attempt.kind ??= this.of(attempt.request));
-    const { queue } = kind;
+    // What was granted before may be of a kind that is no more.
+    attempt.kind = this.of(attempt.request);
+    const { queue } = attempt.kind;
     let at = queue.length;
     for (; at > 0; at--) {
       const before = queue[at - 1];
@@ -103,7 +106,7 @@ export class Kinds {
 
   #drop(signature: string, kind: JobKind): void {
     this.#kinds.delete(signature);
-    this.#byAd.delete(kind.texts);
+    this.#gone.add(kind);
   }
 
   /** One of the kind took so many seconds: the mean follows what its jobs take of late. */

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import type { Attempt } from '../../src/pool/attempts.ts';
+import { Kinds } from '../../src/pool/kinds.ts';
+import { folded } from '../../src/pool/significance.ts';
+
+const attempt = (i: number): Attempt => ({
+  key: `a.1.${i}.1`,
+  client: 'me',
+  request: {
+    key: `a.1.${i}.1`,
+    owner: 'me',
+    ad: { Requirements: 'true', Rank: '0', Colour: `"${i % 2 === 0 ? 'red' : 'blue'}"` },
+    size: { cpus: 1, memoryMb: 100, diskKb: 0, gpus: 0 },
+    prio: 0,
+    lease: 2400,
+    spec: {
+      executable: { kind: 'there', path: '/bin/true' },
+      args: [],
+      env: {},
+      stdin: undefined,
+      inputs: [],
+      joinStderr: false,
+    },
+  },
+  kind: undefined,
+  order: i,
+  phase: 'idle',
+});
+
+describe('kinds of jobs that a new machine tells apart', () => {
+  it('have each attempt once: a claim of an old kind takes nothing, what goes back is found', () => {
+    const kinds = new Kinds();
+    const all = [0, 1, 2, 3].map(attempt);
+    for (const one of all) kinds.enqueue(one);
+    const old = all[0]?.kind;
+    if (!old) throw new Error('no kind');
+    const granted = kinds.take(old);
+    expect(kinds.wanted().map(({ waiting }) => waiting)).toEqual([3]);
+    const ad = { Requirements: 'TARGET.Colour == "red"', START: 'true', Rank: '0' };
+    kinds.significance.learn('machine', ad, folded(ad));
+    kinds.enqueue(attempt(4));
+    expect(kinds.take(old)).toBeUndefined();
+    if (granted) kinds.enqueue(granted);
+    const waiting = kinds.wanted().map(({ kind }) => kind.queue.map(({ order }) => order));
+    expect(waiting).toEqual([
+      [1, 3],
+      [0, 2, 4],
+    ]);
+  });
+});
