@@ -13,7 +13,7 @@ import { managerIdentity } from '../job/identity.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import type { GlideinClient } from './glideins.ts';
 import type { UserLogEvent } from '../job/user-log.ts';
-import { openQueue, type Queue } from '../queue/api.ts';
+import { openQueue, type Queue, serverState } from '../queue/api.ts';
 import { act, edit } from './act.ts';
 import { runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
@@ -76,6 +76,16 @@ export class Gryphus {
     ensureStateDirs(paths);
     const settings = await loadSettings(paths);
     const start = options.start ?? true;
+    const open = () => Gryphus.#open(paths, settings, env, start);
+    return open().catch(async (thrown: unknown) => {
+      const away = start && thrown instanceof GryphusError && thrown.code === 'queue-unavailable';
+      // An idle Scheduler may have ended its Redis as we came in.
+      if (away && (await serverState(paths)) === 'absent') return open();
+      throw thrown;
+    });
+  }
+
+  static async #open(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv, start: boolean): Promise<Gryphus> {
     const queue = await openQueue({
       stateDir: paths.stateDir,
       socketDir: paths.socketDir,
@@ -83,9 +93,14 @@ export class Gryphus {
       server: settings['redis.server'],
       start: start ? 'if-needed' : 'never',
     });
-    const gryphus = new Gryphus(paths, settings, queue, env, start);
-    if (start) await gryphus.#ensureScheduler();
-    return gryphus;
+    try {
+      const gryphus = new Gryphus(paths, settings, queue, env, start);
+      if (start) await gryphus.#ensureScheduler();
+      return gryphus;
+    } catch (thrown) {
+      await queue.close();
+      throw thrown;
+    }
   }
 
   /** What a submit would do; needs no daemon and touches nothing. */

@@ -23,7 +23,7 @@ export const SETTINGS = {
   'scheduler.idle_exit': entry(
     duration,
     undefined,
-    'The Scheduler ends when there has been no job for so long; without it, it stays.',
+    'The Scheduler and its Redis end when there has been no job for so long, until the next command; without it, they stay.',
   ),
 
   'gridmanager.retry_min': entry(duration, '2s', 'The first wait after a site did not answer; doubled each time.'),
@@ -32,6 +32,11 @@ export const SETTINGS = {
     duration,
     '1m',
     'The longest wait before a GridManager that keeps dying is started again.',
+  ),
+  'gridmanager.hung_after': entry(
+    duration,
+    '90s',
+    'A GridManager that gives no sign of life for so long is killed, and another is started; its jobs run on.',
   ),
   'gridmanager.commit_timeout': entry(
     duration,

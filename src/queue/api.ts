@@ -3,10 +3,12 @@ import type { Bids } from './bid-types.ts';
 import type { NoticeKind, QueueEvent, Json, JobName } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { LifeEvent, State } from '../job/life.ts';
+import type { History } from './history-types.ts';
 import type { RestoredJob } from './restore.ts';
 import type { Work } from './work-types.ts';
 
 export type * from './bid-types.ts';
+export type * from './history-types.ts';
 export type { RestoredJob } from './restore.ts';
 export type * from './work-types.ts';
 
@@ -248,27 +250,6 @@ export interface Kv {
   delete(namespace: string, key: string): Promise<void>;
 }
 
-/** A job as the history keeps it. */
-export interface HistoryRecord {
-  readonly id: JobId;
-  readonly state: State;
-  /** Unix seconds of its retirement. */
-  readonly retired: number;
-  readonly attrs: Attrs;
-}
-
-export interface History {
-  /** Newest first. */
-  read(query?: {
-    readonly ids?: readonly JobId[];
-    readonly clusters?: readonly number[];
-    readonly where?: (job: HistoryRecord) => boolean;
-    readonly limit?: number;
-  }): AsyncIterable<HistoryRecord>;
-  /** Forgets the oldest jobs beyond the newest `jobs` (a file at a time, so a few more stay), and those that left the queue more than `seconds` ago. */
-  prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void>;
-}
-
 export type Materialized =
   | { readonly ok: true; readonly nextProc: number }
   | { readonly ok: false; readonly why: 'no-such-cluster' | 'conflict' | 'stale-epoch'; readonly nextProc?: number };
@@ -355,6 +336,8 @@ export interface Queue {
   /** False: it is another's now, stop. */
   renewLease(lease: Lease, ttlMs: number): Promise<boolean>;
   releaseLease(lease: Lease): Promise<void>;
+  /** Differs after every renewal; `undefined` where nobody has the lease. */
+  leaseMark(name: string): Promise<string | undefined>;
 
   /**
    * Moves ended jobs into the history file, on disk before they leave the queue. Jobs that have not ended, or that say
@@ -379,10 +362,12 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   return open(options);
 }
 
-/** Ends the private Redis of a state directory and waits until it is gone; false where none ran. */
-export async function stopRedis(options: Pick<QueueOptions, 'stateDir' | 'socketDir'>): Promise<boolean> {
-  const { stopServer } = await import('./redis-server.ts');
-  return stopServer(options);
+/** Ends the private Redis of a state directory and waits until it is gone; false where none ran, or (`unused`) somebody is connected. */
+export async function stopRedis(
+  options: Pick<QueueOptions, 'stateDir' | 'socketDir'> & { readonly unused?: boolean },
+): Promise<boolean> {
+  const { stopServer, stopUnusedServer } = await import('./redis-server.ts');
+  return options.unused ? stopUnusedServer(options) : stopServer(options);
 }
 
 /** Whether the private Redis of a state directory answers; `absent`: nobody is at its socket. */

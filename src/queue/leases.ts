@@ -19,3 +19,7 @@ export async function renewLease(room: Room, lease: Lease, ttlMs: number): Promi
 export async function releaseLease(room: Room, lease: Lease): Promise<void> {
   await room.db.script('lease', ['release', lease.name, room.now(), 0, lease.epoch]);
 }
+
+export async function leaseMark(room: Room, name: string): Promise<string | undefined> {
+  return (await room.db.run((redis) => redis.hget(`${room.db.prefix}leases`, name))) ?? undefined;
+}

@@ -7,7 +7,7 @@ import { dagDesk } from './dag-desk.ts';
 import { cursor, notice, readEvents, subscribe, trimEvents } from './events.ts';
 import { History } from './history.ts';
 import { openKv } from './kv.ts';
-import { acquireLease, releaseLease, renewLease } from './leases.ts';
+import { acquireLease, leaseMark, releaseLease, renewLease } from './leases.ts';
 import { openMeta } from './meta.ts';
 import { query } from './query.ts';
 import { clusterIds, clusterRecords, getJobs, nextJobs, totals } from './read.ts';
@@ -72,6 +72,7 @@ function assemble(room: Room, agent: string, history: History): Queue {
     acquireLease: (name, ttlMs, wish) => acquireLease(room, name, ttlMs, wish),
     renewLease: (lease, ttlMs) => renewLease(room, lease, ttlMs),
     releaseLease: (lease) => releaseLease(room, lease),
+    leaseMark: (name) => leaseMark(room, name),
     retire: (ids) => history.retire(ids),
     history,
     dag: (manager) => dagDesk(room, manager),

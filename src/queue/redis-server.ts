@@ -67,6 +67,22 @@ export async function stopServer(options: ServerOptions): Promise<boolean> {
   return true;
 }
 
+/** How long connections that were closed just now may still be counted, milliseconds. */
+const LEAVING_MS = 1000;
+
+/** As `stopServer`, unless somebody is connected to it; false where it runs on for that, or did not run. */
+export async function stopUnusedServer(options: ServerOptions): Promise<boolean> {
+  const { socket } = serverPlace(options);
+  for (const deadline = Date.now() + LEAVING_MS; ; ) {
+    const clients = await say(socket, 'INFO clients');
+    if (clients === undefined) return false;
+    // One is who asks.
+    if (/^connected_clients:1\r?$/m.test(clients)) return stopServer(options);
+    if (Date.now() > deadline) return false;
+    await sleep(50);
+  }
+}
+
 /** Runs until it answers ('ready') or ends (its exit status). */
 async function launch(program: string, place: ServerPlace, deadline: number): Promise<'ready' | number> {
   if (existsSync(place.log) && statSync(place.log).size > LOG_LIMIT) truncateSync(place.log);

@@ -16,6 +16,9 @@ export interface ChildrenOptions {
 interface Running extends Child {
   /** Asks it to end in order, and kills it where it does not; resolves when it is gone. */
   readonly end: (patienceMs: number) => Promise<void>;
+  readonly kill: () => void;
+  /** Why it was killed, if it was. */
+  killed?: string;
 }
 
 /** How often it is looked whether an adopted process still runs, milliseconds. */
@@ -53,13 +56,22 @@ export class Children {
     await Promise.all([...this.#running.values()].map((child) => child.end(patienceMs)));
   }
 
+  /** Kills one that hangs, if it is still the process that was looked at; another is started in its place. */
+  replace({ identity, pid }: Pick<Child, 'identity' | 'pid'>, why: string): void {
+    const child = this.#running.get(identity);
+    if (child?.pid !== pid) return;
+    child.killed = why;
+    child.kill();
+  }
+
   /** Takes over one that an earlier Scheduler started. */
   adopt(identity: string, daemon: ProcessIdentity & { readonly since: number }): void {
-    const child = {
+    const child: Running = {
       identity,
       pid: daemon.pid,
       startedAt: daemon.since,
       end: (patienceMs: number) => endAdopted(daemon, patienceMs),
+      kill: () => killAdopted(daemon),
     };
     this.#running.set(identity, child);
     const timer = setInterval(() => {
@@ -76,11 +88,12 @@ export class Children {
       env: this.#options.env,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const child = {
+    const child: Running = {
       identity,
       pid: process_.pid ?? 0,
       startedAt: this.#now(),
       end: (patienceMs: number) => endProcess(process_, patienceMs),
+      kill: () => void process_.kill('SIGKILL'),
     };
     let words = '';
     process_.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -95,8 +108,9 @@ export class Children {
     });
   }
 
-  #ended(child: Child, clean: boolean, words: string): void {
+  #ended(child: Running, clean: boolean, words: string): void {
     if (!this.#running.delete(child.identity)) return;
+    if (child.killed !== undefined) [clean, words] = [false, child.killed];
     const now = this.#now();
     const trouble = troubleAfter(this.#troubles.get(child.identity), clean, now - child.startedAt, now);
     if (trouble) this.#troubles.set(child.identity, trouble);
@@ -116,6 +130,15 @@ async function endProcess(child: ChildProcess, patienceMs: number): Promise<void
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   await gone;
   clearTimeout(timer);
+}
+
+function killAdopted(daemon: ProcessIdentity): void {
+  if (!isAlive(daemon)) return;
+  try {
+    process.kill(daemon.pid, 'SIGKILL');
+  } catch {
+    // It is gone.
+  }
 }
 
 async function endAdopted(daemon: ProcessIdentity, patienceMs: number): Promise<void> {

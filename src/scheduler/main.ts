@@ -6,7 +6,7 @@ import { ensureStateDirs, loadPaths } from '../config/paths.ts';
 import { SiteChooser } from '../enqueue/site-choice.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
-import { openQueue } from '../queue/api.ts';
+import { openQueue, stopRedis } from '../queue/api.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { Alarms } from './alarms.ts';
 import { Broker } from './broker.ts';
@@ -133,6 +133,7 @@ async function main(): Promise<void> {
       glideins,
     ],
     periodicMs: () => settings['scheduler.periodic_interval'] * 1000,
+    hungAfterMs: () => settings['gridmanager.hung_after'] * 1000,
     idleExitMs: () => (settings['scheduler.idle_exit'] ?? Number.POSITIVE_INFINITY) * 1000,
     keep: () => ({ jobs: settings['history.keep_jobs'], seconds: settings['history.keep_for'] }),
     one,
@@ -153,6 +154,9 @@ async function main(): Promise<void> {
     await one.giveBack().catch(() => undefined);
     forgetDaemon(paths, SCHEDULER);
     await queue.close();
+    const own = (process.env['REDIS_URL'] || settings['redis.url']) === undefined;
+    if (own && scheduler.endedIdle && !(await stopRedis({ ...paths, unused: true })))
+      log.info('Redis runs on: somebody is connected to it');
     log.info('ended');
   }
 }

@@ -15,6 +15,7 @@ import { materializeAll } from './materialize.ts';
 import type { PoolKeeper } from './pool-keeper.ts';
 import { periodicChange } from './periodic.ts';
 import { Policies } from './policies.ts';
+import { type Beat, Pulses } from './pulse.ts';
 import type { TheOne } from './the-one.ts';
 
 export interface SchedulerOptions {
@@ -30,6 +31,8 @@ export interface SchedulerOptions {
   /** Milliseconds, as it is set now. */
   readonly periodicMs: () => number;
   /** It ends when there has been no job for so long; infinite: never. */
+  /** A GridManager without a sign of life for so long hangs. */
+  readonly hungAfterMs: () => number;
   readonly idleExitMs: () => number;
   /** What the history keeps. */
   readonly keep: () => { readonly jobs: number; readonly seconds: number };
@@ -40,6 +43,8 @@ export interface SchedulerOptions {
 const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
 /** How often the history is looked at for what it need not keep, milliseconds. */
+/** Between two looks whether the GridManagers live, milliseconds; they renew their leases every 5 s. */
+const PULSE_MS = 2000;
 const PRUNE_MS = 600_000;
 const GLIDEINS_MS = 3000;
 
@@ -57,6 +62,8 @@ export class Scheduler {
   #busyAt = performance.now();
   #staffing: NodeJS.Timeout | undefined;
   #placing: Promise<void> | undefined;
+  #endedIdle = false;
+  readonly #pulses = new Pulses();
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -87,6 +94,10 @@ export class Scheduler {
           () => 2000,
         ),
         this.#loop(
+          () => this.#pulse(),
+          () => PULSE_MS,
+        ),
+        this.#loop(
           () => this.#place(),
           () => 2000,
         ),
@@ -115,6 +126,11 @@ export class Scheduler {
     this.#stop.abort();
   }
 
+  /** It ended for want of jobs. */
+  get endedIdle(): boolean {
+    return this.#endedIdle;
+  }
+
   /** A GridManager ended: who has work gets another. */
   staffSoon(ms = 0): void {
     if (this.#stop.signal.aborted || this.#staffing) return;
@@ -141,12 +157,25 @@ export class Scheduler {
     else if (performance.now() - this.#busyAt >= this.#options.idleExitMs()) await this.#endIdle();
   }
 
+  /** A GridManager that hangs would hold up its jobs for ever: it is replaced. */
+  async #pulse(): Promise<void> {
+    const { queue, children, hungAfterMs, log } = this.#options;
+    const beats: Beat[] = [];
+    for (const { identity, pid } of children.running)
+      beats.push({ identity, pid, beat: (await queue.leaseMark(`gm:${identity}`)) ?? '' });
+    for (const hung of this.#pulses.look(beats, hungAfterMs())) {
+      log('a GridManager hangs', { identity: hung.identity, manager: hung.pid });
+      children.replace(hung, 'it gave no sign of life any more, and was killed');
+    }
+  }
+
   /** Whoever submits looks for a Scheduler afterwards: either we see the job now, or that command starts another one. */
   async #endIdle(): Promise<void> {
     const { one, queue, log } = this.#options;
     await one.giveBack();
     if ((await queue.totals()).jobs > 0) return one.claim();
     log('there was no job for so long that the Scheduler ends (scheduler.idle_exit)');
+    this.#endedIdle = true;
     this.end();
   }
 

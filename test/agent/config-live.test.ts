@@ -6,7 +6,8 @@ import { TestAgent, until } from './agent.ts';
 describe('the configuration, changed while the daemons run', () => {
   const agent = new TestAgent();
   afterAll(() => agent.end());
-  const status = async () => JSON.parse((await agent.run(['status', '--json'])).stdout) as { running: boolean };
+  const status = async () =>
+    JSON.parse((await agent.run(['status', '--json'])).stdout) as { running: boolean; redis: string };
   const job = 'executable = /bin/true\ntransfer_executable = false\nqueue\n';
 
   it('is in force at once: a site mended, a torn one beside it, what jobs ask for, the end of an idle Scheduler', async () => {
@@ -33,6 +34,7 @@ describe('the configuration, changed while the daemons run', () => {
 
     agent.config('[scheduler]\nidle_exit = "1s"\n');
     await until('the idle Scheduler to end', async () => !(await status()).running || undefined, 60_000);
+    await until('its Redis to end', async () => (await status()).redis === 'down' || undefined, 60_000);
     const next = await agent.submit(job);
     await agent.ok('wait', '--timeout', '60', String(next));
     expect(agent.log('scheduler.log')).toContain('idle_exit');

@@ -104,13 +104,28 @@ describe('a log-in', () => {
     await agent.ok('wait', '--timeout', '60', String(cluster));
     expect(await managers()).toEqual(before);
     expect(server.asked()).toBe(1);
-    // An adopted one is ended with the rest.
+
+    // It hangs: another takes its place, and nobody else's process is touched.
+    agent.config('[gridmanager]\nhung_after = "10s"\n');
+    const [hung = 0] = before;
+    const [scheduler] = schedulers(agent);
+    process.kill(hung, 'SIGSTOP');
+    const next = await agent.submit(
+      'universe = grid\ngrid_resource = batch fork local\nexecutable = /bin/true\ntransfer_executable = false\nqueue\n',
+    );
+    await agent.ok('wait', '--timeout', '120', String(next));
+    expect(processesOf('gridmanager/main.js', agent)).not.toContain(hung);
+    expect(schedulers(agent)).toEqual([scheduler]);
+    expect(agent.log('scheduler.log')).toContain('no sign of life');
+    // One that is adopted is ended with the rest.
+    for (const pid of schedulers(agent)) kill(pid);
+    await agent.ok('up');
     await agent.ok('down');
     await until(
       'the GridManager to be gone',
       () => processesOf('gridmanager/main.js', agent).length === 0 || undefined,
     );
-  }, 120_000);
+  }, 240_000);
 });
 
 /** As `gryphus site login` at a terminal. */

@@ -121,6 +121,17 @@ describe('the private Redis', () => {
     rmSync(stateDir, { recursive: true });
   });
 
+  it('is ended where it is not used, and stays while somebody is connected', async () => {
+    const stateDir = mkdtempSync('/tmp/gq-');
+    const queue = await openQueue({ stateDir });
+    expect(await stopRedis({ stateDir, unused: true })).toBe(false);
+    expect(await count(queue)).toBe(0);
+    await queue.close();
+    expect(await stopRedis({ stateDir, unused: true })).toBe(true);
+    expect(await stopRedis({ stateDir, unused: true })).toBe(false);
+    rmSync(stateDir, { recursive: true });
+  });
+
   it('takes the place of a stale socket', async () => {
     const stateDir = mkdtempSync('/tmp/gq-');
     mkdirSync(join(stateDir, 'run'), { mode: 0o700 });
