@@ -48,6 +48,7 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
     const [job, bid] = [jobs.get(key), bids.get(key)];
     if (bid) steps.push({ id: bid.id, attempt: bid.attempt, event: 'withdrawn' });
     if (job) {
+      if (job.state === 'removing') await ctx.spool.checkpoints.remove(job.id);
       const more = job.state === 'withdrawing' ? backToTheBroker(job) : { set: brokenOff(job) };
       changes.push({ ...of(job), event: 'withdrawn', ...more });
     }

@@ -4,6 +4,7 @@ import { USAGE_ATTRIBUTES } from '../job/log-usage.ts';
 import { quoted, readNumber, readString, truthOf } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { SiteCause } from '../site/contract.ts';
+import { isCheckpoint } from './files.ts';
 import { holdAttributes } from './hold.ts';
 import { SITE_CAUSES } from './site-causes.ts';
 
@@ -29,6 +30,10 @@ export function decide(job: JobRecord, now: number): Decision {
   const completions = (readNumber(job.attrs, 'NumJobCompletions') ?? 0) + 1;
   const done = { NumJobCompletions: String(completions), JobCurrentFinishTransferOutputDate: String(now) };
   if (job.attrs.has('GryphusMissingOutput')) return { event: 'stop', set: { ...done, GryphusMissingOutput: null } };
+  if (isCheckpoint(job.attrs)) {
+    const count = (readNumber(job.attrs, 'NumCkpts') ?? 0) + 1;
+    return { event: 'again', set: { NumCkpts: String(count), LastCkptTime: String(now) }, info: { by: 'checkpoint' } };
+  }
   const hold = truthOf(job.attrs, 'OnExitHold', done);
   if (hold === true) {
     return { event: 'stop', set: { ...done, ...policyHold(job, 'OnExitHold') } };

@@ -40,7 +40,7 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const outputs = readString(ad, 'TransferOutput');
   const to = readString(ad, 'OutputDestination');
   const outputDestination = to !== undefined && isUrl(to) ? to.replace(/\/+$/, '') : undefined;
-  const namesFiles = inputs.length > 0 || outputs !== undefined || outputDestination !== undefined;
+  const namesFiles = savesItself(ad) || inputs.length > 0 || outputs !== undefined || outputDestination !== undefined;
   const sandbox = needsSandbox(ad, siteIsHere, namesFiles);
   const stream = (name: string) => {
     const path = readString(ad, name);
@@ -59,6 +59,23 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
     remaps: parseRemaps(readString(ad, 'TransferOutputRemaps') ?? ''),
     outputDestination,
   };
+}
+
+/** Its program saves its work now and then, and ends with a code that says so (`checkpoint_exit_code`). */
+function savesItself(ad: Attrs): boolean {
+  return readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla && ad.has('SuccessCheckpointExitCode');
+}
+
+/** Its program has just ended so: it goes on from what it saved. */
+export function isCheckpoint(ad: Attrs): boolean {
+  if (!savesItself(ad) || ad.has('GryphusSiteCause')) return false;
+  return readNumber(ad, 'ExitCode') === readNumber(ad, 'SuccessCheckpointExitCode');
+}
+
+/** Names in the job's directory that make a checkpoint; without any named, its results. */
+export function checkpointFiles(ad: Attrs, files: Pick<JobFiles, 'outputs'>): readonly string[] | 'new' {
+  const named = readString(ad, 'TransferCheckpoint');
+  return named === undefined ? files.outputs : transferList(named);
 }
 
 function needsSandbox(ad: Attrs, siteIsHere: boolean, namesFiles: boolean): boolean {

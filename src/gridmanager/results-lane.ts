@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { sharesHome } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
-import type { AttemptKey } from '../job/ids.ts';
+import { type AttemptKey, formatJobId } from '../job/ids.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 import type { FetchOutcome, FetchRequest } from '../site/contract.ts';
 import { makeParents, place } from '../staging/place.ts';
@@ -12,7 +12,7 @@ import { crashPoint } from '../util/crash-point.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
 import { decide } from './decide.ts';
 import { statusAttributes } from './endings.ts';
-import { destination, type JobFiles, jobFiles } from './files.ts';
+import { checkpointFiles, destination, isCheckpoint, type JobFiles, jobFiles } from './files.ts';
 import { holdAttributes, holdByError } from './hold.ts';
 import { transferTimes } from './transfer-times.ts';
 import { notPutThere } from './url-direct.ts';
@@ -24,6 +24,7 @@ const LATER_MS = 15_000;
 export async function resultsRound(ctx: SiteContext): Promise<Again> {
   const finished = await jobsIn(ctx, 'finished');
   const home = await bringHome(ctx, finished);
+  if (finished.some(({ attrs }) => isCheckpoint(attrs))) await dropOldCheckpoints(ctx);
   const fetched = await jobsIn(ctx, 'fetched');
   await decideAll(ctx, fetched);
   const over = (
@@ -102,7 +103,7 @@ const OUR_DISK: ReadonlySet<string> = new Set(['disk-full', 'output-unwritable']
 async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files: JobFiles): Promise<FetchRequest> {
   return {
     key,
-    outputs: wantsOutputs(job) ? files.outputs : [],
+    outputs: isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [],
     stdout: files.stdout !== undefined,
     stderr: files.stderr !== undefined && files.stderr !== files.stdout,
     into: await ctx.spool.prepare(key),
@@ -130,18 +131,23 @@ async function settle(
     const reason = `Site ${ctx.record.name}: ${outcome.refusal.message}`;
     return { ...change, event: outcome.refusal.kind === 'gone' ? 'lost' : 'keep', set: holdAttributes(reason, 12) };
   }
+  const { checkpoints } = ctx.spool;
+  const saved = outcome.ok && isCheckpoint(job.attrs);
   try {
     let bytes = 0;
+    if (saved) await checkpoints.keep(job.id, job.attempt, outcome.files);
     for (const file of outcome.files ?? []) {
-      const to = target(files, file.kind, file.name);
-      if (to === undefined) continue;
       bytes += file.bytes;
+      const to = saved ? undefined : target(files, file.kind, file.name);
+      if (to === undefined) continue;
       if (isUrl(to)) {
         await ctx.urls.outputs.store(keyOf(ctx, job), file.path, to, readString(job.attrs, 'x509userproxy'));
         continue;
       }
       if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to);
-      await place({ from: file.path, to, executable: file.executable });
+      const from =
+        file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
+      await place({ from, to, executable: file.executable });
     }
     const times = files.sandbox ? transferTimes('Out', began, ctx.now()) : {};
     const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};
@@ -152,6 +158,13 @@ async function settle(
     if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;
     return { ...change, event: 'keep', set: holdByError(thrown) };
   }
+}
+
+/** What was saved by jobs that were removed while they waited. */
+async function dropOldCheckpoints({ queue, spool }: SiteContext): Promise<void> {
+  const saved = await spool.checkpoints.jobs();
+  const there = new Set((await queue.get(saved)).map(({ id }) => formatJobId(id)));
+  for (const id of saved) if (!there.has(formatJobId(id))) await spool.checkpoints.remove(id);
 }
 
 /** A named output that the job did not make: the decision holds the job for it (HTCondor: hold code 12). */
@@ -192,6 +205,7 @@ async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
     const job = byKey.get(key);
     if (!job || !outcome.ok) continue;
     await ctx.spool.remove(key);
+    if (job.state === 'completing') await ctx.spool.checkpoints.remove(job.id);
     ctx.urls.outputs.drop(key);
     changes.push({ id: job.id, from: job.state, attempt: job.attempt, event: 'forgotten' });
   }

@@ -14,7 +14,7 @@ import { jobFiles } from './files.ts';
 
 /** What a site needs to know of a job for one attempt. Rejects with 'input-missing' where a file at home is not there. */
 export async function attemptSpec(
-  ctx: Pick<SiteContext, 'record' | 'blobs'>,
+  ctx: Pick<SiteContext, 'record' | 'blobs' | 'spool'>,
   key: AttemptKey,
   job: JobRecord,
   proxy?: string,
@@ -22,6 +22,8 @@ export async function attemptSpec(
 ): Promise<AttemptSpec> {
   const ad = job.attrs;
   const files = jobFiles(ad, sharesHome(ctx.record));
+  const saved = await ctx.spool.checkpoints.filesFor(job.id, job.attempt);
+
   const blob = async (path: string): Promise<SiteFile> => ({ kind: 'blob', blob: await ctx.blobs.blobOf(path) });
   const there = (path: string): SiteFile => ({ kind: 'there', path });
   return {
@@ -32,7 +34,7 @@ export async function attemptSpec(
     env: jobEnvironment(ad),
     ...(proxy === undefined ? {} : { proxy }),
     stdin: files.stdin === undefined ? undefined : files.sandbox ? await blob(files.stdin) : there(files.stdin),
-    inputs: await inputs(files.inputs, ctx, fetched),
+    inputs: await inputs(files.inputs, saved, ctx, fetched),
     outputs: files.outputs,
     ...(files.sandbox ? {} : { cwd: files.iwd }),
     ...(ctx.record.batch === 'pool' ? forThePool(ad) : {}),
@@ -51,9 +53,10 @@ function forThePool(ad: Attrs): Pick<AttemptSpec, 'ad' | 'shared'> {
   return { ad: others, shared: { cwd: iwd, executable, ...(stdin === undefined ? {} : { stdin }) } };
 }
 
-/** What lies at home, and what was fetched for the URLs among the names; the later of two with one name counts. */
+/** What lies at home, what was fetched for the URLs among the names, and what the job saved: the later of one name counts. */
 async function inputs(
   names: readonly string[],
+  saved: string | undefined,
   { blobs }: Pick<SiteContext, 'blobs'>,
   fetched: ReadonlyMap<string, InputFile>,
 ): Promise<InputFile[]> {
@@ -63,6 +66,8 @@ async function inputs(
     const these = url ? [url] : isUrl(name) ? [] : await resolveInputs([name], blobs);
     for (const input of these) found.set(input.name, input);
   }
+  const own = saved === undefined ? [] : await resolveInputs([`${saved}/`], blobs);
+  for (const input of own) found.set(input.name, input.kind === 'file' ? { ...input, restored: true } : input);
   return [...found.values()];
 }
 

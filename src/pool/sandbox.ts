@@ -156,6 +156,12 @@ export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache): Pla
   return { program: spec.cwd === undefined ? './condor_exec.exe' : program, ...place };
 }
 
+/** Names at the top of the sandbox that are not the job's own work. */
+export function foreignNames(work: string, { inputs }: RunSpec): string[] {
+  const own = new Set(inputs.flatMap((input) => (input.kind === 'file' && input.restored ? [input.name] : [])));
+  return readdirSync(work).filter((name) => !own.has(name));
+}
+
 function placeFile(file: SiteFile, to: string, executable: boolean, cache: BlobCache): void {
   if (file.kind === 'there') {
     if (!existsSync(file.path)) throw new GryphusError('input-missing', `The input ${file.path} is not there.`);

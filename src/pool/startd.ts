@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClassAd } from '../classad/api.ts';
 import { asError, GryphusError } from '../errors.ts';
@@ -15,7 +15,7 @@ import { LaneSlot } from './lane-slot.ts';
 import { processesOf, signal } from './processes.ts';
 import { Run, runsIn } from './run.ts';
 import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
-import { BlobCache, blobsOf, furnish, type Pull } from './sandbox.ts';
+import { BlobCache, blobsOf, foreignNames, furnish, type Pull } from './sandbox.ts';
 import type { Runner } from './shell.ts';
 import { cancelled, evicted, killAll, outOfMemory, Sweeper, timeout } from './stopping.ts';
 import { type Scripts, WorkerClaims } from './worker-claims.ts';
@@ -213,7 +213,7 @@ export class Startd {
     const { dir, record } = run;
     try {
       const placed = furnish(dir, record.spec, this.#cache);
-      run.names = run.sandboxed ? readdirSync(dir.work) : [];
+      run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
       run.starter = (dir instanceof LaneSlot ? dir.lane : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');

@@ -59,6 +59,7 @@ function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number 
     case 'complete':
       return [terminated(attrs)];
     case 'again':
+      if (step.info?.['by'] === 'checkpoint') return [];
       if (step.info?.['by'] === 'eviction') return [moved(step, attrs)];
       return [{ type: 'requeued', ...spentOf(attrs), ...ending(attrs), ...reasonOf(step) }];
     case 'hold':

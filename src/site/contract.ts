@@ -151,7 +151,14 @@ export interface Blob {
 }
 
 export type InputFile =
-  | { readonly kind: 'file'; readonly name: string; readonly file: SiteFile; readonly executable: boolean }
+  | {
+      readonly kind: 'file';
+      readonly name: string;
+      readonly file: SiteFile;
+      readonly executable: boolean;
+      /** The job made it itself, in an earlier attempt: it is one of its results. */
+      readonly restored?: true;
+    }
   | { readonly kind: 'directory'; readonly name: string };
 
 export interface Resources {

@@ -1,5 +1,6 @@
 import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Checkpoints } from './checkpoints.ts';
 import { unplaceable } from './place.ts';
 import type { AttemptKey } from '../job/ids.ts';
 
@@ -13,9 +14,12 @@ export type StreamName = keyof typeof STREAM_FILES;
  */
 export class AttemptSpool {
   readonly #root: string;
+  /** What jobs saved of their work by themselves. */
+  readonly checkpoints: Checkpoints;
 
   constructor(root: string) {
     this.#root = root;
+    this.checkpoints = new Checkpoints(join(root, '.checkpoints'));
   }
 
   directory(key: AttemptKey): string {

@@ -49,6 +49,18 @@ describe('what becomes of a job that ended', () => {
     expect(decide(job({ ...retries, ...ended({ kind: 'exited', code: 0 }) }), 200).event).toBe('complete');
   });
 
+  it('goes on after a checkpoint, whatever its policy of ends says', () => {
+    const attrs = { JobUniverse: '5', SuccessCheckpointExitCode: '85', OnExitHold: 'true', NumCkpts: '1' };
+    expect(decide(job({ ...attrs, ...ended({ kind: 'exited', code: 85 }) }), 200)).toEqual({
+      event: 'again',
+      set: { NumCkpts: '2', LastCkptTime: '200' },
+      info: { by: 'checkpoint' },
+    });
+    expect(decide(job({ ...attrs, ...ended({ kind: 'exited', code: 0 }) }), 200).event).toBe('stop');
+    const evicted = ended({ kind: 'by-site', cause: 'preempted', words: '' });
+    expect(decide({ ...job({ ...attrs, ...evicted }), site: 'pool' }, 200).info).toMatchObject({ by: 'eviction' });
+  });
+
   it('holds by on_exit_hold, with its reason and subcode', () => {
     const held = decide(
       job({

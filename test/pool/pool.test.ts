@@ -180,6 +180,47 @@ describe('the pool of a whole agent', () => {
     expect((await agent.ok('status', '--compact')).split('\n')[0]).toContain('FreCpu');
   }, 90_000);
 
+  it('goes on elsewhere from what a job saved of its work by itself', async () => {
+    agent.file(
+      'save.sh',
+      `#!/bin/sh
+n=$(cat state || echo 0)
+echo "run $n"
+echo "$n" >> "$1"
+[ "$n" -lt 2 ] || while ! [ -e "$1.go" ]; do sleep 0.05; done
+echo $((n + 1)) > state
+[ "$n" -ge 2 ] || exit 85
+`,
+      0o755,
+    );
+    const ledger = join(agent.work, 'ledger save');
+    const cluster = await agent.submit(
+      `executable = save.sh
+arguments = "'${ledger}'"
+output = save.out
+log = save.log
+checkpoint_exit_code = 85
+transfer_checkpoint_files = state
+queue
+`,
+    );
+    await until('the third run', () => lines(ledger).length === 3 || undefined).catch(async (thrown: unknown) => {
+      throw new Error(await story(cluster), { cause: thrown });
+    });
+    await until('it to be known to run', async () => (await agent.ads(cluster))[0]?.['JobStatus'] === 2 || undefined);
+    await agent.ok('vacate', `${cluster}.0`);
+    await until('it to go on', () => lines(ledger).length === 4 || undefined);
+    writeFileSync(`${ledger}.go`, '');
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    expect(lines(ledger)).toEqual(['0', '1', '2', '2']);
+    expect([agent.read('save.out'), agent.read('state')]).toEqual(['run 0\nrun 1\nrun 2\n', '3\n']);
+    const log = agent.read('save.log');
+    expect(log.match(/^004 .*$/gm)?.map((line) => line.replace(/^.*(?=Job was)/, ''))).toEqual([
+      'Job was evicted. Code 1022 Subcode 0',
+    ]);
+    expect(readdirSync(join(agent.home, 'state/spool/.checkpoints'))).toEqual([]);
+  }, 90_000);
+
   it('says why a job waits', async () => {
     const cluster = await agent.submit('executable = job.sh\nrequest_cpus = 64\nqueue\n');
     const why = await until('an answer', async () => {

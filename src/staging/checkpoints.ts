@@ -1,0 +1,91 @@
+import { constants } from 'node:fs';
+import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
+import type { FetchedFile } from '../site/contract.ts';
+import { makeParents, unplaceable, within } from './place.ts';
+
+type Stream = 'stdout' | 'stderr';
+
+/**
+ * What jobs that checkpoint themselves saved last: `<root>/<cluster>.<proc>/<attempt>/` with the files under `files/`, and
+ * all that the job wrote to its streams until then. A checkpoint is there whole or not at all.
+ */
+export class Checkpoints {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** The directory of the files that an attempt goes on from; `undefined`: it begins anew. */
+  async filesFor(id: JobId, attempt: number): Promise<string | undefined> {
+    const last = await this.#before(id, attempt);
+    return last === undefined ? undefined : join(last, 'files');
+  }
+
+  /** Keeps what an attempt saved, instead of what was saved before. Rejects with 'disk-full' or 'output-unwritable'. */
+  async keep(id: JobId, attempt: number, files: readonly FetchedFile[]): Promise<void> {
+    const to = join(this.#of(id), String(attempt));
+    // A repetition, after a crash.
+    if (await there(to)) return;
+    const fresh = `${to}.new`;
+    try {
+      await rm(fresh, { recursive: true, force: true });
+      const saved = join(fresh, 'files');
+      await mkdir(saved, { recursive: true, mode: 0o700 });
+      for (const { kind, name, path } of files) {
+        if (kind !== 'output') continue;
+        const place = within(saved, name);
+        await makeParents(saved, place);
+        await copyFile(path, place, constants.COPYFILE_FICLONE);
+      }
+      for (const stream of ['stdout', 'stderr'] as const) {
+        const written = files.find(({ kind }) => kind === stream);
+        if (written) await copyFile(await this.joined(id, attempt, stream, written.path), join(fresh, stream));
+      }
+      const before = await this.#before(id, attempt);
+      await rename(fresh, to);
+      if (before !== undefined) await rm(before, { recursive: true, force: true });
+    } catch (thrown) {
+      throw unplaceable(to, thrown);
+    }
+  }
+
+  /** A file with what the job wrote to a stream until its last checkpoint, and what this attempt wrote, which is at `path`. */
+  async joined(id: JobId, attempt: number, stream: Stream, path: string): Promise<string> {
+    const last = await this.#before(id, attempt);
+    const earlier = last === undefined ? undefined : join(last, stream);
+    if (earlier === undefined || !(await there(earlier))) return path;
+    const whole = `${path}.whole`;
+    await copyFile(earlier, whole);
+    await appendFile(whole, await readFile(path).catch(() => Buffer.alloc(0)));
+    return whole;
+  }
+
+  /** The jobs that have one. */
+  async jobs(): Promise<JobId[]> {
+    const names = await readdir(this.#root).catch(() => []);
+    return names.flatMap((name) => parseJobId(name) ?? []);
+  }
+
+  async remove(id: JobId): Promise<void> {
+    await rm(this.#of(id), { recursive: true, force: true });
+  }
+
+  #of(id: JobId): string {
+    return join(this.#root, formatJobId(id));
+  }
+
+  /** The last whole one of an earlier attempt. */
+  async #before(id: JobId, attempt: number): Promise<string | undefined> {
+    const names = await readdir(this.#of(id)).catch(() => []);
+    const numbers = names.filter((name) => /^\d+$/.test(name)).map(Number);
+    const last = Math.max(...numbers.filter((number) => number < attempt));
+    return Number.isFinite(last) ? join(this.#of(id), String(last)) : undefined;
+  }
+}
+
+async function there(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
