@@ -60,9 +60,12 @@ function warningFor(macro: Macro): Warning {
       message: `the Queue variable '${macro.name}' was unused by gryphus submit. Is it a typo?`,
     };
   }
+  const line = `the line '${macro.name} = ${macro.value}' was unused by gryphus submit.`;
   const meant = nearestCommand(macro.name);
   const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`;
-  const text = `the line '${macro.name} = ${macro.value}' was unused by gryphus submit. Is it a typo?${hint}`;
+  const text = isSubmitCommand(macro.name)
+    ? `${line} It means nothing for such a job.`
+    : `${line} Is it a typo?${hint}`;
   return { message: text, ...(macro.origin === 'file' ? { line: macro.place.line } : {}) };
 }
 

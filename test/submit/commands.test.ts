@@ -29,6 +29,12 @@ describe('an unknown command', () => {
     ]);
   });
 
+  it('is not what a command is that means nothing for such a job', () => {
+    expect(warningsOf('batch_queue = q').map(({ message }) => message)).toEqual([
+      "the line 'batch_queue = q' was unused by gryphus submit. It means nothing for such a job.",
+    ]);
+  });
+
   it('that is nearly one is told apart', () => {
     expect(warningsOf('request_cpu = 2').map(({ message }) => message)).toContain(
       'request_cpu is not a valid submit keyword, did you mean request_cpus?',
@@ -36,10 +42,18 @@ describe('an unknown command', () => {
   });
 });
 
-describe("an attribute of one's own", () => {
-  it('is not which cluster the job is in', () => expect(column('ClusterId', '+ClusterId = 7\nqueue')).toEqual(['1']));
+describe('an attribute', () => {
+  it("of one's own is not which cluster the job is in", () =>
+    expect(column('ClusterId', '+ClusterId = 7\nqueue')).toEqual(['1']));
 
-  it('that is true asks for no more than 1', () => {
+  it.each([
+    ['JobUniverse', 'universe = mpi\nmachine_count = 2', '8'],
+    ['Out', 'universe = mpi\nmachine_count = 2\noutput = o.$(Node)', '"o.#MpInOdE#"'],
+    ['PublicInputFiles', 'public_input_files = a, ,b/', '"a,b/"'],
+    ['PublicInputFiles', 'public_input_files = a\nshould_transfer_files = no', undefined],
+  ])('%s of %j', (attribute, lines, value) => expect(column(attribute, `${lines}\nqueue`)).toEqual([value]));
+
+  it("of one's own that is true asks for no more than 1", () => {
     const [requirements] = column('Requirements', '+RequestMemory = true\n+RequestCpus = true\nqueue');
     expect(requirements).not.toMatch(/RequestMemory|RequestCpus/);
   });

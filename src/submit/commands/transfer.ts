@@ -210,6 +210,8 @@ export const transfer: Step = {
     if (should === 'NO') refuseExecutable(job);
     else {
       if (inputs.given) job.setString('TransferInput', inputs.names.join(','));
+      const shared = tokens(job.param('public_input_files', 'PublicInputFiles') ?? '', ',');
+      if (shared.length > 0) job.setString('PublicInputFiles', shared.join(','));
       if (outputs) job.setString('TransferOutput', outputs.join(','));
     }
     setRemaps(job);

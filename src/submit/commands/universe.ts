@@ -44,7 +44,6 @@ function universeNumber(text: string): number | undefined {
   if (leading !== 0) return leading;
   const word = text.toLowerCase();
   if (word === 'docker' || word === 'container') return UNIVERSE.vanilla;
-  if (word === 'mpi') return UNIVERSE.parallel;
   const at = NAMES.findIndex((name) => name.toLowerCase() === word);
   return at < 0 ? undefined : at + 1;
 }
