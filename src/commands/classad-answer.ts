@@ -21,21 +21,23 @@ export interface Question {
   readonly kind: 'eval' | 'unparse' | 'match';
 }
 
-const MATCHES: Readonly<Record<string, typeof symmetricMatch>> = { symmetricMatch, leftMatchesRight, rightMatchesLeft };
+const MATCHES = new Map(Object.entries({ symmetricMatch, leftMatchesRight, rightMatchesLeft }));
 
 /** The answer, or PARSE_ERROR, or EVAL_FAILED where the evaluation itself failed. */
 export function answer({ expr, ad, target, kind }: Question, mode: 'old' | 'new'): string {
   try {
     const my = ad === null ? new ClassAd() : parseAd(ad, mode);
     const other = target === null ? undefined : parseAd(target, mode);
-    const match = kind === 'match' ? MATCHES[expr] : undefined;
-    if (match) return String(match(my, other ?? new ClassAd(), { mode }));
+    const match = kind === 'match' ? MATCHES.get(expr) : undefined;
+    if (match !== undefined) return String(match(my, other ?? new ClassAd(), { mode }));
     const tree = parseExpr(expr, mode);
     if (kind === 'unparse') return printExpr(tree, mode);
     const value = tryEvaluate(tree, { my, target: other, mode });
     return value instanceof EvalFailed ? 'EVAL_FAILED' : printValue(value, mode);
   } catch (thrown) {
     if (thrown instanceof ClassAdSyntaxError) return 'PARSE_ERROR';
+    // An answer deeper than this process can follow, or a text longer than it can hold.
+    if (thrown instanceof RangeError) return 'EVAL_FAILED';
     throw thrown;
   }
 }
@@ -48,7 +50,7 @@ export function readQuestion(text: string, line: number): Question {
     });
   let raw: unknown;
   try {
-    raw = JSON.parse(text);
+    raw = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
     throw wrong('not JSON');
   }

@@ -23,6 +23,12 @@ test.each<[string, string, string?]>([
   ['formatTime([Year=-5;Month=0;Day=-3],"%u %U")', '"2 -3"'],
   ['replaceall("[.]*?(?<!a)","o.ba","-")', '"-o--b-a"'],
   ['regexp("[a-c]{,2}","abc")', 'false'],
+  // random() of a negative number is an evaluation that fails; these functions alone do not pass that on.
+  ['stringListsIntersect("a",random(-5))', 'error'],
+  ['userHome("a",random(-5))', 'undefined'],
+  ['evalInEachContext("a",{random(-5)})', '{ error }'],
+  ['regexpMember("a",{"b",random(-5)})', 'error'],
+  ['strcat("a",random(-5))', 'EVAL_FAILED'],
 ])('%s', (expr, old, strict = old) => {
   const question = { expr, ad: null, target: null, kind: 'eval' } as const;
   expect([evaluate(question, 'old'), evaluate(question, 'new')]).toEqual([old, strict]);

@@ -34,6 +34,23 @@ describe('classad eval --jsonl', () => {
   });
 });
 
+describe('classad eval --jsonl, of lines that are no records', () => {
+  it('answers all the others, and tells the first bad one', async () => {
+    const lines = ['{"expr":"1+1"}', 'oops', '{"expr":2}', '{"expr":"constructor","kind":"match"}', '{"expr":"2"}'];
+    const { stdout, stderr, exit } = await run(['classad', 'eval', '--jsonl'], `${lines.join('\n')}\n`);
+    const told = stdout.trimEnd().split('\n');
+    expect(told.map((line) => Object.keys(JSON.parse(line) as object)[0])).toEqual([
+      'result',
+      'error',
+      'error',
+      'result',
+      'result',
+    ]);
+    expect(stderr).toContain('line 2: not JSON');
+    expect(exit).toBe(65);
+  });
+});
+
 describe('an expression that does not parse', () => {
   it.each([
     ['1 +', 'line 1, column 4: expected a value, a name or a bracket, found the end'],

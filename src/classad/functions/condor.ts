@@ -3,7 +3,7 @@ import { type Expr, literal } from '../expr.ts';
 import { toInt32 } from '../int64.ts';
 import type { EvalState } from '../state.ts';
 import { ERROR, isInt, ListValue, type Value } from '../values.ts';
-import { type Each, type FunctionDefinition, type FunctionTable, overLists, pure } from './definition.ts';
+import { caught, type Each, type FunctionDefinition, type FunctionTable, overLists, pure } from './definition.ts';
 import { type Environment, joinWords, printV2, readV1, setEntry, splitWords } from './shell-words.ts';
 import { tokens } from './string-lists.ts';
 
@@ -138,5 +138,16 @@ export const CONDOR: FunctionTable = [
           ),
     },
   ],
-  ['userHome', { ...pure(1, 2, userHome), failsOnCount: true }],
+  [
+    'userHome',
+    {
+      least: 1,
+      most: 2,
+      failsOnCount: true,
+      make:
+        ({ args }) =>
+        (state) =>
+          userHome(...args.map((arg) => caught(state, () => arg(state)))),
+    },
+  ],
 ];

@@ -3,14 +3,13 @@ import { run } from '../compile.ts';
 import { type Expr, literal } from '../expr.ts';
 import { findTarget } from '../reference.ts';
 import { enterScope, parentOf } from '../scopes.ts';
-import { EvalFailed, type EvalState, FAILED } from '../state.ts';
+import { type EvalState, FAILED } from '../state.ts';
 import { asCondition, ERROR, ListValue, RelTime, type Value } from '../values.ts';
-import { type CallSite, type FunctionDefinition, type FunctionTable, item } from './definition.ts';
+import { type CallSite, caught, type FunctionDefinition, type FunctionTable, item } from './definition.ts';
 
 /** Evaluates an expression in a nested ad, which for that time sees the other side of the match that its own side sees. */
 function inContext(state: EvalState, expr: Expr, ad: ClassAd, room: number): Value {
-  const { current, root, lexical, depth, guest, guestOther, active } = state;
-  const { length } = active;
+  const { current, root, lexical, depth, guest, guestOther } = state;
   const side = sideOf(state, ad);
   if (side !== undefined) {
     state.guest = ad;
@@ -18,16 +17,10 @@ function inContext(state: EvalState, expr: Expr, ad: ClassAd, room: number): Val
   }
   enterScope(state, ad);
   state.depth = room;
-  let value: Value;
-  try {
+  const value = caught(state, () => {
     if (room <= 0 || --state.steps < 0) throw FAILED;
-    value = run(state, expr);
-  } catch (thrown) {
-    if (!(thrown instanceof EvalFailed)) throw thrown;
-    active.length = length;
-    state.activeAds.length = length;
-    value = ERROR;
-  }
+    return run(state, expr);
+  });
   Object.assign(state, { current, root, lexical, depth, guest, guestOther });
   return value;
 }
@@ -53,12 +46,12 @@ function forEach({ exprs, args, above }: CallSite, missing: Value, use: (values:
     // A name stands for the expression behind it, when there is one.
     const found = named.kind === 'ref' ? findTarget(state, named) : undefined;
     const expr = found === undefined ? named : (found.expr ?? literal(found.ad));
-    const list = contexts(state);
+    const list = caught(state, () => contexts(state));
     if (list === undefined) return missing;
     if (!(list instanceof ListValue)) return ERROR;
     return use(
       list.items.map((_item, at) => {
-        const ad = item(state, list, at, above);
+        const ad = caught(state, () => item(state, list, at, above));
         if (ad instanceof ClassAd) return inContext(state, expr, ad, state.depth - above - 1);
         return ad === undefined ? undefined : ERROR;
       }),

@@ -1,7 +1,7 @@
 import { run } from '../compile.ts';
 import type { Expr } from '../expr.ts';
-import { type Code, type EvalState, FAILED } from '../state.ts';
-import type { ListValue, Value } from '../values.ts';
+import { type Code, EvalFailed, type EvalState, FAILED } from '../state.ts';
+import { ERROR, type ListValue, type Value } from '../values.ts';
 
 export interface CallSite {
   readonly name: string;
@@ -80,4 +80,19 @@ export function runItem(state: EvalState, expr: Expr, list: ListValue, above: nu
   state.depth = depth;
   state.lexical = lexical;
   return value;
+}
+
+/** Evaluates what may fail: its failure is then the value ERROR, as in the few functions that do not pass it on. */
+export function caught(state: EvalState, evaluate: () => Value): Value {
+  const { current, root, lexical, depth, guest, guestOther, active } = state;
+  const { length } = active;
+  try {
+    return evaluate();
+  } catch (thrown) {
+    if (!(thrown instanceof EvalFailed)) throw thrown;
+    active.length = length;
+    state.activeAds.length = length;
+    Object.assign(state, { current, root, lexical, depth, guest, guestOther });
+    return ERROR;
+  }
 }

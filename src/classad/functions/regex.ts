@@ -4,7 +4,7 @@ import { Regex } from '../regex/regex.ts';
 import type { Flags } from '../regex/syntax.ts';
 import { type EvalState, MAX_STRING } from '../state.ts';
 import { ERROR, ListValue, type Value } from '../values.ts';
-import { type FunctionDefinition, type FunctionTable, item } from './definition.ts';
+import { caught, type FunctionDefinition, type FunctionTable, item } from './definition.ts';
 import { tokens } from './string-lists.ts';
 
 /** What one match may cost at most; PCRE's own limit is 10,000,000 calls of its matcher. */
@@ -86,7 +86,7 @@ function regexpMember(state: EvalState, values: readonly Value[], options: Value
   if (notStrings([pattern], options) !== null || !(list instanceof ListValue)) return ERROR;
   let someUndefined = false;
   for (let at = 0; at < list.items.length; at += 1) {
-    const subject = item(state, list, at, above);
+    const subject = caught(state, () => item(state, list, at, above));
     if (subject === undefined) someUndefined = true;
     else if (typeof subject !== 'string') return ERROR;
     else if (regexp(state, [pattern, subject], options) === true) return true;

@@ -2,7 +2,7 @@ import { fold, isSpace } from '../bytes.ts';
 import { truncToInt64 } from '../int64.ts';
 import { readDouble } from '../number-text.ts';
 import { ERROR, Real, type Value } from '../values.ts';
-import { type FunctionDefinition, type FunctionTable, pure } from './definition.ts';
+import { caught, type FunctionDefinition, type FunctionTable } from './definition.ts';
 
 const FLT_MAX = 3.4028234663852886e38;
 const FLT_MIN = 1.1754943508222875e-38;
@@ -138,5 +138,16 @@ export const STRING_LISTS: FunctionTable = [
   ['stringListIMember', member(fold)],
   ['stringListSubsetMatch', subset(same)],
   ['stringListISubsetMatch', subset(fold)],
-  ['stringListsIntersect', pure(2, 3, (...values) => intersect(values))],
+  [
+    'stringListsIntersect',
+    {
+      least: 2,
+      most: 3,
+      pure: true,
+      make:
+        ({ args }) =>
+        (state) =>
+          intersect(args.map((arg) => caught(state, () => arg(state)))),
+    },
+  ],
 ];

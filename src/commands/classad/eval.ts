@@ -12,7 +12,8 @@ export class ClassadEval extends GryphusCommand {
 [ A = 1; B = A + 1 ] or lines Name = expression, as \`q --long\` prints them.
 
 With --jsonl, records {"expr", "ad", "target", "kind"} are read from standard input, and one line with "result" (as
-HTCondor's tools evaluate) and "result_new" (the strict language) is written for each; kind is eval, unparse or match.`);
+HTCondor's tools evaluate) and "result_new" (the strict language) is written for each; kind is eval, unparse or match. A line that is no such record is answered
+with "error", and the status is then 65.`);
   static override examples = [
     `<%= config.bin %> classad eval 'strcat("a", 1 + 2)'`,
     '<%= config.bin %> q 12.3 -l >job.ad; <%= config.bin %> classad eval --old --ad job.ad Requirements',
@@ -49,14 +50,22 @@ HTCondor's tools evaluate) and "result_new" (the strict language) is written for
     const { answer, readQuestion } = await import('../classad-answer.ts');
     const out = new Out();
     let line = 0;
+    let bad: unknown;
     for await (const text of createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
       line++;
       if (text.trim() === '') continue;
-      const question = readQuestion(text, line);
-      out.line(JSON.stringify({ result: answer(question, 'old'), result_new: answer(question, 'new') }));
+      try {
+        const question = readQuestion(text, line);
+        out.line(JSON.stringify({ result: answer(question, 'old'), result_new: answer(question, 'new') }));
+      } catch (thrown) {
+        // One line out for each in: what is no question does not cost the others their answers.
+        out.line(JSON.stringify({ error: asError(thrown).message }));
+        bad ??= thrown;
+      }
       await out.breathe();
     }
     await out.flush();
+    if (bad !== undefined) throw bad;
   }
 }
 
