@@ -1,4 +1,4 @@
-import type { AttemptSpec, Refusal } from '../site/contract.ts';
+import type { AttemptSpec, Refusal, SiteCause } from '../site/contract.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
 import { coresOf } from './cores.ts';
 
@@ -90,6 +90,9 @@ function sentence(words: string): string {
   return lines.length === 0 ? 'condor_submit failed without a word' : [...new Set(lines)].slice(0, 3).join('; ');
 }
 
+/** Values of HoldReasonCode with which a pool stops what ran (manual, "Job ClassAd Attributes"). */
+const HOLDS: Readonly<Record<string, SiteCause>> = { 34: 'out-of-memory', 46: 'timeout', 47: 'timeout' };
+
 /** `STATUS STARTS HOLDCODE HOST WORDS`; STATUS is the number JobStatus (manual, "Job ClassAd Attributes"). */
 function queueEntry(rest: string): QueueEntry {
   const [status = '', starts = '', code = '', host = '', ...more] = rest.split(' ');
@@ -109,7 +112,7 @@ function queueEntry(rest: string): QueueEntry {
     case '4':
       return { is: 'ended', by: 'itself', words: 'completed' };
     case '5':
-      return { is: 'held', words: `${words('held')} (code ${code})` };
+      return { is: 'held', words: `${words('held')} (code ${code})`, ...(HOLDS[code] && { by: HOLDS[code] }) };
     case '7':
       return { is: 'suspended', words: words('suspended') };
     default:

@@ -55,7 +55,9 @@ export interface Patience {
 }
 
 export type QueueEntry =
-  | { readonly is: 'waiting' | 'held' | 'suspended'; readonly words: string }
+  | { readonly is: 'waiting' | 'suspended'; readonly words: string }
+  /** `by`: what stopped it, where it had started and the site says so. */
+  | { readonly is: 'held'; readonly words: string; readonly by?: SiteCause }
   | { readonly is: 'running'; readonly host?: string }
   | ({ readonly is: 'ended' } & Verdict)
   | { readonly is: 'unclear'; readonly words: string };

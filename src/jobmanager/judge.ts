@@ -103,6 +103,8 @@ function judgeStarted(
       if (lookedAt - Math.max(line.since, entry.ownerSeenAt) < RECORD_MS) {
         return { ...running(entry, line), deed: 'look', restless: true };
       }
+      if (state.is === 'held' && state.by !== undefined)
+        return { ...bySite(entry, state.by, state.words), deed: 'prune' };
       return { ...bySite(entry, 'preempted', requeued(line).words), deed: 'prune' };
     case 'suspended':
       return { report: { key: entry.key, is: 'suspended', batchId: line.batchId, why: state.words } };
@@ -178,6 +180,7 @@ function secondOfSameJob(entry: Entry): Judgement | undefined {
 
 function requeued(line: QueueLine): Verdict {
   const words = 'words' in line.entry ? line.entry.words : '';
+  if (line.entry.is === 'held' && line.entry.by !== undefined) return { by: line.entry.by, words };
   const by = /node|NODE/.test(words) ? 'node-fail' : 'preempted';
   return { by, words: `the site put it back into its queue (${words})` };
 }

@@ -209,6 +209,11 @@ describe('HTCondor, recorded', () => {
       { is: 'held', words: 'via condor_hold (by user htcuser) (code 1)' },
     ],
     ['3 1 undefined slot1_1@node1.htc.example undefined', { is: 'running' }],
+    [
+      '5 1 34 undefined Error from slot1_1@node1: Job has gone over cgroup memory limit of 128 megabytes.',
+      { is: 'held', by: 'out-of-memory' },
+    ],
+    ['5 1 46 undefined The job exceeded allowed execute duration of 0+00:01:00', { is: 'held', by: 'timeout' }],
     ['9 1 undefined undefined undefined', { is: 'unclear' }],
   ])('a job: %s', (rest, entry) => {
     expect(condor.queueEntry(rest)).toMatchObject(entry);

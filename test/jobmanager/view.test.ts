@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { condor } from '../../src/backends/condor.ts';
+import type { Backend } from '../../src/backends/contract.ts';
 import { slurm } from '../../src/backends/slurm.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { Answer, AnswerLine } from '../../src/jobmanager/answer.ts';
@@ -22,8 +24,8 @@ function answer(...lines: string[]): Answer {
 }
 
 /** A view and a clock; `say` takes an answer in, and judges. */
-function scene() {
-  const view = new View(slurm);
+function scene(backend: Backend = slurm) {
+  const view = new View(backend);
   let now = 1_000_000;
   return {
     view,
@@ -72,6 +74,30 @@ describe('what a site says of an attempt', () => {
       stdoutBytes: 3,
       stderrBytes: 4,
     });
+  });
+
+  it.each([
+    ['and nothing of it ended by itself', []],
+    ['after its program was killed', [`event ${KEY}.1.x ${exit('signaled:9')}`]],
+  ])('knows why a pool held what ran: %s', (_, more) => {
+    const s = scene(condor);
+    s.committed(1, '4.0');
+    s.say(...queue(line('2 1 undefined slot1@n1 undefined', 1, '4.0')));
+    s.say(`event ${KEY}.1.s ${OWNER.replace('id=12', 'id=4.0')}`);
+    expect(s.is).toMatchObject({ is: 'running' });
+    s.pass(10_000);
+    s.say(...more);
+    s.pass(1);
+    s.say(
+      ...queue(`- gryphus.${KEY}.1 4.0`, line('5 1 34 undefined Job has gone over cgroup memory limit', 1, '4.0')),
+    );
+    s.pass(4000);
+    s.say(...queue());
+    expect(s.is).toMatchObject({
+      is: 'ended',
+      how: { kind: 'by-site', cause: 'out-of-memory', words: 'Job has gone over cgroup memory limit (code 34)' },
+    });
+    expect(s.view.get(KEY)).toBeDefined();
   });
 
   it('is never lost without two good answers, a grace and the lock', () => {
