@@ -6,7 +6,7 @@ PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
 LSF_USER=$(id -un)
 
 backend_start() { :; }
-backend_version() { bounded 20 bsub -V 2>&1 </dev/null | head -n 1; }
+backend_version() { command -v bsub >/dev/null && bounded 20 bsub -V 2>&1 </dev/null | head -n 1; }
 wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 

@@ -5,7 +5,7 @@ SGE_USER=$(id -un)
 
 backend_start() { :; }
 # `qstat -help` begins with the version; it needs no qmaster.
-backend_version() { bounded 20 qstat -help 2>&1 | head -n 1; }
+backend_version() { command -v qstat >/dev/null && bounded 20 qstat -help 2>&1 | head -n 1; }
 wait_for_event() { tick; }
 
 backend_submit_all() {

@@ -181,6 +181,11 @@ tick() { # often for a while after something happened
   fi
 }
 
+batch_version() { # a line, nothing where the batch system's commands are not there
+  version=$(backend_version 2>&1 </dev/null) || return
+  printf '%s\n' "$version" | head -n 1
+}
+
 say_hello() {
   say "gryphus-jobmanager 1 $NONCE"
   say "fact host $HOST"
@@ -192,7 +197,7 @@ say_hello() {
   say "fact boot $BOOT"
   say "fact tools timeout=${TIMEOUT:-0} tick=$TICK sha=$(printf %s "$SHA" | encoded)"
   [ -w jobs ] && say 'fact writable 1'
-  say "fact batch $(backend_version 2>&1 </dev/null | encoded)"
+  say "fact batch $(batch_version | encoded)"
   say 'end 0 0'
 }
 

@@ -88,9 +88,7 @@ describe('what a site says of an attempt', () => {
     s.pass(10_000);
     s.say(...more);
     s.pass(1);
-    s.say(
-      ...queue(`- gryphus.${KEY}.1 4.0`, line('5 1 34 undefined Job has gone over cgroup memory limit', 1, '4.0')),
-    );
+    s.say(...queue(`- gryphus.${KEY}.1 4.0`, line('5 1 34 undefined Job has gone over cgroup memory limit', 1, '4.0')));
     s.pass(4000);
     s.say(...queue());
     expect(s.is).toMatchObject({
