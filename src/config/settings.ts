@@ -65,6 +65,11 @@ export const SETTINGS = {
     'A ClassAd expression: which jobs the worker of this machine takes (START). Without it, all.',
   ),
   'pool.rank': entry(text, undefined, 'A ClassAd expression: which jobs the worker of this machine prefers (RANK).'),
+  'pool.retirement': entry(
+    text,
+    undefined,
+    'A ClassAd expression: seconds that a job may run on before it makes room for one that `pool.rank` prefers (MaxJobRetirementTime; a job may ask for less). Without it, 0.',
+  ),
   'pool.limit_memory': entry(
     flag,
     false,

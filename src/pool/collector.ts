@@ -17,6 +17,8 @@ export interface HeldClaim {
   readonly since: number;
   /** What runs under it. */
   key: AttemptKey | undefined;
+  /** What runs under it makes room for one of this kind. */
+  promised?: JobKind;
 }
 
 /** One worker, as it described itself, and as we know it. */

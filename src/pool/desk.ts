@@ -45,6 +45,7 @@ export class Desk {
       kinds: this.#kinds,
       collector: this.collector,
       priorities: this.priorities,
+      attemptOf: (key) => this.#attempts.get(key),
       later: (call) => this.#out.push(call),
     });
     for (const attempt of recovered.attempts.values()) {

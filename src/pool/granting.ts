@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import type { Attempt } from './attempts.ts';
+import type { Attempt, JobKind } from './attempts.ts';
 import type { Collector, Worker } from './collector.ts';
 import { isKeptByClient } from './desk-journal.ts';
 import type { DeskPorts } from './desk-ports.ts';
 import type { Kinds } from './kinds.ts';
 import { lastsFor, negotiate } from './negotiator.ts';
+import { preemptions } from './preempting.ts';
 import type { Priorities } from './priorities.ts';
+import { fits } from './slots.ts';
 import type { RunSpec } from './wire.ts';
 
 /** A claim that is older goes back when others wait, milliseconds (HTCondor's CLAIM_WORKLIFE is 20 minutes). */
@@ -17,6 +20,7 @@ export interface GrantingOptions {
   readonly kinds: Kinds;
   readonly collector: Collector;
   readonly priorities: Priorities;
+  readonly attemptOf: (key: AttemptKey) => Attempt | undefined;
   /** To be done when what was promised is on disk. */
   readonly later: (call: () => void) => void;
 }
@@ -40,15 +44,33 @@ export class Granting {
     const wanted = kinds.wanted();
     if (wanted.length === 0) return;
     const now = ports.now();
-    const { grants } = negotiate(wanted, collector.offers(), priorities, Math.floor(now / 1000));
+    const { grants, unserved } = negotiate(wanted, collector.offers(), priorities, Math.floor(now / 1000));
     for (const { kind, worker } of grants) {
       const attempt = kinds.take(kind);
-      if (!attempt) continue;
-      const id = randomBytes(6).toString('base64url');
-      collector.claim(worker, { id, kind, size: kind.size, since: now, key: undefined });
-      priorities.use(kind.owner, kind.size.cpus);
-      this.#grant(attempt, worker, id);
+      if (attempt) this.#claim(attempt, kind, worker);
     }
+    if (unserved.length > 0) this.#preempt(new Set(unserved));
+  }
+
+  /** Asks runs to make room for jobs that their machines prefer. */
+  #preempt(unserved: ReadonlySet<JobKind>): void {
+    const { kinds, collector, ports, attemptOf, later } = this.#options;
+    const wanted = kinds.wanted().filter(({ kind }) => unserved.has(kind));
+    const now = Math.floor(ports.now() / 1000);
+    for (const { worker, claim, attempt, by } of preemptions(wanted, { workers: collector.all(), attemptOf, now })) {
+      claim.promised = by;
+      attempt.cancelling = 'vacate';
+      const words = 'its machine prefers another job';
+      later(() => ports.toWorker(worker.instance, { t: 'cancel', key: attempt.key, how: 'vacate', words }));
+    }
+  }
+
+  #claim(attempt: Attempt, kind: JobKind, worker: Worker): void {
+    const { collector, priorities, ports } = this.#options;
+    const id = randomBytes(6).toString('base64url');
+    collector.claim(worker, { id, kind, size: kind.size, since: ports.now(), key: undefined });
+    priorities.use(kind.owner, kind.size.cpus);
+    this.#grant(attempt, worker, id);
   }
 
   /** What ran under a claim has ended: it takes the next of the same kind, or goes back. */
@@ -60,13 +82,16 @@ export class Granting {
     claim.key = undefined;
     const tired = ports.now() - claim.since > CLAIM_LIFE_MS && kinds.othersWait(claim.kind);
     const lasts = lastsFor({ expected: kinds.expected(claim.kind) }, collector.timeOf(worker));
-    const usable = worker.connected && !worker.draining && !tired && lasts;
-    const next = usable ? kinds.take(claim.kind) : undefined;
+    const here = worker.connected && !worker.draining;
+    const next = here && !tired && lasts && !claim.promised ? kinds.take(claim.kind) : undefined;
     if (next) return this.#grant(next, worker, claim.id);
     collector.release(worker, claim.id);
     priorities.use(claim.kind.owner, -claim.size.cpus);
     if (worker.connected) later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
     this.wanting = true;
+    const heir = claim.promised;
+    const first = heir && here && fits(heir.size, worker.free) ? kinds.take(heir) : undefined;
+    if (heir && first) this.#claim(first, heir, worker);
   }
 
   /** The worker did not take it: the claim is no more. */

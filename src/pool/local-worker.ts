@@ -101,6 +101,9 @@ export class LocalWorker {
       ...(settings['pool.cpus'] === undefined ? {} : { cpus: settings['pool.cpus'] }),
       ...(settings['pool.memory'] === undefined ? {} : { memoryMb: Math.floor(settings['pool.memory'] / 2 ** 20) }),
       ...(settings['pool.start'] === undefined ? {} : { start: settings['pool.start'] }),
+      ...(settings['pool.retirement'] === undefined
+        ? {}
+        : { attributes: { MaxJobRetirementTime: settings['pool.retirement'] } }),
       ...(settings['pool.rank'] === undefined ? {} : { rank: settings['pool.rank'] }),
     };
   }

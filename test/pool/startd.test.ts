@@ -1,0 +1,87 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { AttemptKey } from '../../src/job/ids.ts';
+import { Startd } from '../../src/pool/startd.ts';
+import type { FromWorker, RunSpec } from '../../src/pool/wire.ts';
+import { until } from '../agent/agent.ts';
+
+const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
+const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src/pool', name), 'utf8');
+
+describe("a worker's runs", () => {
+  let dir: string;
+  let startd: Startd;
+  let said: FromWorker[];
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'gryphus startd '));
+    said = [];
+    startd = new Startd({
+      dir,
+      size: SIZE,
+      ad: { Requirements: 'true' },
+      env: { PATH: process.env['PATH'] },
+      scripts: { starter: text('starter.sh'), lane: text('lane.sh') },
+      sharesHome: true,
+      limitMemory: true,
+      pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
+      say: (message) => said.push(message),
+      log: () => undefined,
+    });
+    startd.take({ t: 'kind', id: 'k', ad: { Requirements: 'true' } });
+  });
+  afterEach(() => {
+    startd.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  /** Under a claim of its own, with 50 MB and a lease of a minute. */
+  function start(key: AttemptKey, executable: string, args: readonly string[]): void {
+    const spec: RunSpec = {
+      executable: { kind: 'there', path: executable },
+      args,
+      env: {},
+      stdin: undefined,
+      inputs: [],
+      joinStderr: false,
+      shared: { cwd: dir, executable },
+      vacateSeconds: 1,
+    };
+    const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
+    startd.take({ t: 'start', key, claim: key, kind: 'k', size, spec, lease: 60 });
+  }
+
+  const end = (key: AttemptKey) =>
+    until(`the end of ${key}`, () => {
+      const ended = said.find((message) => message.t === 'ended' && message.key === key);
+      return ended?.t === 'ended' ? ended.ending : undefined;
+    });
+  const started = (path: string) => until(path, () => (existsSync(join(dir, path)) ? true : undefined));
+
+  it('that hold more memory than their slot has are ended, and nothing else is', async () => {
+    const hold = (mb: number) => `const held = Buffer.alloc(${mb} << 20, 1); setTimeout(() => held, 600_000)`;
+    start('a.1.0.1', '/bin/sleep', ['600']);
+    start('a.2.0.1', process.execPath, ['-e', hold(300)]);
+    const { how } = await end('a.2.0.1');
+    expect(how).toMatchObject({ kind: 'by-site', cause: 'out-of-memory' });
+    expect(how.kind === 'by-site' && how.words).toMatch(/^it used \d{3} MB of 50$/);
+    expect(said.some((message) => message.t === 'ended' && message.key === 'a.1.0.1')).toBe(false);
+    startd.take({ t: 'cancel', key: 'a.1.0.1', how: 'remove', words: 'over' });
+    await end('a.1.0.1');
+  }, 60_000);
+
+  it('end with their lease, to the last process, though some forked away and pass over what asks them to end', async () => {
+    const script = `trap '' TERM; setsid sh -c 'trap "" TERM; echo $$ > away; sleep 600' & while ! [ -s away ]; do :; done; : > up; sleep 600`;
+    start('a.3.0.1', '/bin/sh', ['-c', script]);
+    await started('up');
+    startd.endLeases(59);
+    startd.endLeases(61);
+    const { how } = await end('a.3.0.1');
+    expect(how).toMatchObject({ kind: 'by-site', cause: 'preempted' });
+    const away = Number(readFileSync(join(dir, 'away'), 'utf8'));
+    expect(away).toBeGreaterThan(1);
+    // One that nobody has waited for yet has no command line any more.
+    expect(existsSync(`/proc/${away}/cmdline`) && readFileSync(`/proc/${away}/cmdline`, 'utf8')).toBeFalsy();
+  }, 60_000);
+});
