@@ -165,7 +165,7 @@ describe('scripts', () => {
     const bench = new Bench(text, { DAGMAN_REMOVE_JOB_LIST_ON_FAILURE: false });
     bench.submit('A', 4);
     for (const [proc, code] of [3, 0, 5, 0].entries()) bench.end('A', code, proc);
-    expect(bench.taken('script')).toEqual(['POST q 11.0 3 0,3,5 0:2,3:1,5:1 3,0,5,0 4 False x$JOB "$JOB"']);
+    expect(bench.taken('script')).toEqual(['POST q 11.3 3 0,3,5 0:2,3:1,5:1 3,0,5,0 4 False x$JOB "$JOB"']);
   });
 
   it('with a macro that means nothing end the DAG, unless it is not to be strict', () => {

@@ -119,9 +119,12 @@ function noteOutcome(core: Core, node: number, jobs: JobSet, proc: number, end: 
   const success = end !== undefined && 'code' in end && end.code === 0;
   jobs.exit[proc] = end === undefined ? undefined : 'code' in end ? end.code : -1;
   if (success) {
-    if (core.status[node] === STATUS.error) return;
-    core.returned[node] = 0;
-    core.postReturn.set(node, 0);
+    if (core.status[node] === STATUS.error)
+      say(core, `Node ${name} job proc ${id} completed successfully, but status is STATUS_ERROR`);
+    else {
+      core.returned[node] = 0;
+      core.postReturn.set(node, 0);
+    }
     say(core, `Node ${name} job proc ${id} completed successfully.`);
     return;
   }

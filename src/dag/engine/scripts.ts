@@ -124,7 +124,8 @@ function jobMacro(core: Core, node: number, macro: string): string | undefined {
   const jobs = core.jobs.get(node);
   switch (macro) {
     case 'JOBID':
-      return jobIdOf(core, node);
+      // Of a node's jobs DAGMan remembers the one that was submitted last.
+      return jobs === undefined || isNoop(core.dag, node) ? jobIdOf(core, node) : `${jobs.cluster}.${jobs.procs - 1}`;
     case 'CLUSTERID':
       return String(jobs?.cluster ?? -1);
     case 'JOB_COUNT':
