@@ -20,8 +20,15 @@ export function isSubmitCommand(name: string): boolean {
   return COMMANDS.includes(name.toLowerCase());
 }
 
-/** Set by DAGs and templates, and used or not. */
-const NEVER_NAMED = new Set(['dag_status', 'failed_count', 'job', 'retry']);
+/** Set by DAGs and templates, or meant for interactive jobs: used or not. */
+const NEVER_NAMED = new Set([
+  'dag_status',
+  'failed_count',
+  'interactive_args',
+  'interactive_executable',
+  'job',
+  'retry',
+]);
 
 /** How many letters to insert, delete, change or swap (Damerau–Levenshtein, restricted). */
 export function editDistance(a: string, b: string): number {

@@ -19,7 +19,11 @@ describe('an unknown command', () => {
   });
 
   it('is none where a macro uses it, or it has a dot', () => {
-    expect(warningsOf('a = 1\nb = $(a)\narguments = $(b)\nBar.baz = 2\n+Own = 1\nuse strict : true')).toEqual([]);
+    expect(
+      warningsOf(
+        'a = 1\nb = $(a)\narguments = $(b)\nBar.baz = 2\n+Own = 1\nuse strict : true\nallow_environment_v1 = true\ninteractive_args = x',
+      ),
+    ).toEqual([]);
   });
 
   it('is said of a loop variable, too', () => {

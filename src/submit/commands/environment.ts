@@ -28,7 +28,8 @@ export const environment: Step = {
   run(job) {
     const first = job.param('environment', 'env');
     const second = job.param('environment2');
-    if (first !== undefined && second !== undefined && !(job.boolParam('allow_environment_v1') ?? false)) {
+    const both = job.boolParam('allow_environment_v1') ?? false;
+    if (first !== undefined && second !== undefined && !both) {
       throw job.fault(
         'environment2',
         "If you wish to specify both 'environment' and 'environment2' for maximal compatibility with different versions of " +
