@@ -7,6 +7,7 @@ import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
+import { Gathered } from '../util/gathered.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import type { HealthView } from './health.ts';
@@ -296,17 +297,13 @@ export class GridManager {
 
   /** Reacts to what others did: submits, routes and users' actions; our own transitions wake their lanes themselves. */
   async #follow(): Promise<void> {
-    let gathering: NodeJS.Timeout | undefined;
+    const lookAround = new Gathered(() => void this.#guard(this.#lookAround()), GATHER_MS);
     for await (const { event } of this.#options.queue.subscribe({ signal: this.#stop.signal })) {
       if (event.type === 'notice' && event.about === 'credential-renewed') await this.#renewed(event.site);
       if (event.type === 'transition' && event.event === 'adopted') await this.#listAgain();
-      if (!isFromOutside(event) || gathering) continue;
-      gathering = setTimeout(() => {
-        gathering = undefined;
-        void this.#guard(this.#lookAround());
-      }, GATHER_MS);
+      if (isFromOutside(event)) lookAround.want();
     }
-    clearTimeout(gathering);
+    lookAround.end();
   }
 
   /** A credential is fresh: who was refused tries at once, and the copies at the sites are made anew. */
