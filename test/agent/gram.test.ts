@@ -130,6 +130,31 @@ log = log
     await is(cluster, 3);
   }, 60_000);
 
+  it('are where `site test` and `site audit` look for them', async () => {
+    await agent.ok('site', 'add', 'ce', `gt2://${grid.gate.address}/jobmanager-fork`);
+    const tested = await agent.ok('site', 'test', 'ce');
+    expect(tested).toMatch(/job manager.*jobmanager-fork/);
+    expect(tested).toMatch(/GASS server.*https:/);
+    expect(await agent.ok('site', 'audit', 'ce')).toContain('ce and the queue agree');
+    const words = 'executable = /bin/sleep\narguments = 600\ntransfer_executable = false';
+    const cluster = await agent.submit(description(words).replace(resource(), 'gt2 ce'));
+    await is(cluster, 2);
+    // Beside the GridManager whose job it is.
+    expect(await agent.ok('site', 'audit', 'ce')).toContain('ce and the queue agree');
+    // It leaves the queue while the site cannot be told.
+    await grid.gate.kill();
+    for (const pid of grid.gate.jobManagers()) process.kill(pid, 'SIGKILL');
+    expect((await agent.run(['site', 'test', 'ce'])).code).toBe(1);
+    await agent.ok('rm', '--forcex', String(cluster));
+    await grid.gate.start();
+    const { stdout } = await agent.run(['site', 'audit', 'ce']);
+    expect(stdout).toContain('only at the site');
+    expect(await agent.ok('site', 'audit', 'ce', '--clean', 'all')).toContain('cleaned');
+    expect(await agent.ok('site', 'audit', 'ce')).toContain('ce and the queue agree');
+    await until('nothing kept here', () => kept().length === 0 || undefined);
+    await until('nothing kept there', () => leftThere().length === 0 || undefined);
+  }, 180_000);
+
   it('are held with one sentence where the site will not have them', async () => {
     const nowhere = await agent.submit(
       description('executable = /bin/true\ntransfer_executable = false').replace(

@@ -31,6 +31,8 @@ export interface GatekeeperOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What lies at these places for the gatekeeper and all that it starts, and for nobody else: path, directory that is there instead. */
   readonly mounts?: Readonly<Record<string, string>>;
+  /** By which it is reached where that is not `localhost`; job managers take no bare address. */
+  readonly name?: string;
   /** It and all that it starts run at the other end of this. */
   readonly cable?: Cable;
   /** Beside them, told the gatekeeper's environment: programs that run in the same view, until it stops. */
@@ -49,7 +51,7 @@ export const POLLING: GatekeeperOptions = { services: { 'jobmanager-fork': '-typ
 
 export interface Gatekeeper {
   readonly port: number;
-  /** `localhost:PORT`, or where its cable leads. */
+  /** `localhost:PORT`, or its name's. */
   readonly address: string;
   readonly host: Person;
   readonly dir: string;
@@ -107,7 +109,7 @@ export async function startGatekeeper(
     writeFileSync(join(services, name), line);
   }
   symlinkSync('jobmanager-fork', join(services, 'jobmanager'));
-  const reached = options.cable?.there ?? 'localhost';
+  const reached = options.name ?? 'localhost';
   const env = gridEnv(ca, { GLOBUS_HOSTNAME: reached, HOME: userInfo().homedir, ...options.env });
   const trust = ['-x509_cert_dir', ca.trust, '-x509_user_cert', host.cert, '-x509_user_key', host.key];
   const words = ['-f', '-p', String(port), '-l', join(log, 'gatekeeper.log')];
