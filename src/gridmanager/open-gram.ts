@@ -12,6 +12,8 @@ import { type GramSite, openGramSite } from '../gram/site.ts';
 export interface OpenGramOptions {
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
   readonly manager?: string;
+  /** Of a command: whose GridManager's jobs it looks at; without it, those of any. */
+  readonly identity?: string;
 }
 
 /**
@@ -19,15 +21,16 @@ export interface OpenGramOptions {
  * command works in the same place, with the user's present proxy.
  */
 export async function openGram(record: SiteRecord, target: GramTarget, options: OpenGramOptions): Promise<GramSite> {
-  const { paths, manager } = options;
+  const { paths, manager, identity } = options;
   const root = join(paths.stateDir, 'gram', encodeURIComponent(record.name));
   mkdirSync(root, { recursive: true, mode: 0o700 });
-  const [only = 'visitor'] = readdirSync(root);
+  const there = readdirSync(root);
+  const looked = there.find((name) => identity !== undefined && name === encodeURIComponent(identity));
   const visiting = manager === undefined;
   const site = openGramSite({
     name: record.name,
     target,
-    dir: join(root, visiting ? only : encodeURIComponent(manager)),
+    dir: join(root, visiting ? (looked ?? there[0] ?? 'visitor') : encodeURIComponent(manager)),
     trust: () => openCaDirectory(defaultFiles().trust),
     visiting,
   });

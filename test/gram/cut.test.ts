@@ -26,8 +26,9 @@ beforeAll(async () => {
   grid = await startGrid({ ...POLLING, cable, name: NAME, mounts: { '/etc/hosts': hosts } });
   // What a line in our own hosts file would do.
   const lookup = dns.lookup.bind(dns) as (...words: unknown[]) => void;
-  vi.spyOn(dns, 'lookup').mockImplementation(((name: string, ...more: unknown[]) =>
-    lookup(name === NAME ? cable.there : name, ...more)) as typeof dns.lookup);
+  vi.spyOn(dns, 'lookup').mockImplementation((name: string, ...more: unknown[]) =>
+    lookup(name === NAME ? cable.there : name, ...more),
+  );
 }, 60_000);
 afterAll(async () => {
   await grid?.stop();
@@ -40,7 +41,8 @@ const ledger = (key: AttemptKey) => join(grid.dir, `ledger.${key}`);
 const starts = (key: AttemptKey) =>
   existsSync(ledger(key)) ? readFileSync(ledger(key), 'utf8').split('\n').length - 1 : 0;
 /** What of its results has begun to come. */
-const partsOf = (key: AttemptKey) => readdirSync(join(grid.dir, 'state/jobs', key)).filter((name) => /^out\./.test(name));
+const partsOf = (key: AttemptKey) =>
+  readdirSync(join(grid.dir, 'state/jobs', key)).filter((name) => name.startsWith('out.'));
 
 describe.skipIf(cable === undefined)('the network to a GRAM service is cut', () => {
   it('before the commit, while the job runs, and while its results are on their way: it ran once, and all came', async () => {

@@ -7,6 +7,7 @@ import type { GramSite } from '../../src/gram/site.ts';
 import { freshKey, shellJob, texts, Watch } from '../conformance/kit.ts';
 import { missingPrograms, POLLING } from '../sites/gatekeeper.ts';
 import { ended, waitUntil } from '../sites/ports.ts';
+import { SLOW } from '../slow.ts';
 import { delegate, type Grid, proxyFor, seconds, startGrid } from './kit.ts';
 
 const MISSING = missingPrograms();
@@ -122,31 +123,35 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
     await concludes(after, key);
   }, 150_000);
 
-  it('our port is taken when we come back', async () => {
-    const before = await open('moved');
-    const [told, untold] = [freshKey(), freshKey()];
-    const jobs = [waiting(told), waiting(untold)];
-    expect(good(await before.prepare(jobs))).toBe(true);
-    expect(good(await before.commit([told, untold]))).toBe(true);
-    await waitUntil('the starts', () => starts(told) === 1 && starts(untold) === 1, PATIENCE);
-    await before.close();
-    const place = JSON.parse(readFileSync(join(grid.dir, 'moved/gass.json'), 'utf8')) as { port: number };
-    const squatter = await squat(place.port);
-    const after = await open('moved');
-    await after.poll({ cursor: undefined, follow: [] });
-    const moved = JSON.parse(readFileSync(join(grid.dir, 'moved/gass.json'), 'utf8')) as { port: number };
-    expect(moved.port).not.toBe(place.port);
-    leave(told);
-    const watch = new Watch(after);
-    await watch.ended(told, PATIENCE);
-    // This one's job manager is started again, and would lose what it was told.
-    await killJobManagers();
-    leave(untold);
-    expect(await watch.ended(untold, 120_000)).toMatchObject({ how: { kind: 'exited', code: 0 } });
-    expect(good(await after.forget([told]))).toBe(true);
-    squatter.close();
-    await concludes(after, untold);
-  }, 250_000);
+  it.runIf(SLOW)(
+    'our port is taken when we come back',
+    async () => {
+      const before = await open('moved');
+      const [told, untold] = [freshKey(), freshKey()];
+      const jobs = [waiting(told), waiting(untold)];
+      expect(good(await before.prepare(jobs))).toBe(true);
+      expect(good(await before.commit([told, untold]))).toBe(true);
+      await waitUntil('the starts', () => starts(told) === 1 && starts(untold) === 1, PATIENCE);
+      await before.close();
+      const place = JSON.parse(readFileSync(join(grid.dir, 'moved/gass.json'), 'utf8')) as { port: number };
+      const squatter = await squat(place.port);
+      const after = await open('moved');
+      await after.poll({ cursor: undefined, follow: [] });
+      const moved = JSON.parse(readFileSync(join(grid.dir, 'moved/gass.json'), 'utf8')) as { port: number };
+      expect(moved.port).not.toBe(place.port);
+      leave(told);
+      const watch = new Watch(after);
+      await watch.ended(told, PATIENCE);
+      // This one's job manager is started again, and would lose what it was told.
+      await killJobManagers();
+      leave(untold);
+      expect(await watch.ended(untold, 120_000)).toMatchObject({ how: { kind: 'exited', code: 0 } });
+      expect(good(await after.forget([told]))).toBe(true);
+      squatter.close();
+      await concludes(after, untold);
+    },
+    250_000,
+  );
 
   it('the proxy ends: the job manager that stopped is started again with a fresh one', async () => {
     // One job manager serves all of a user's jobs, with the proxy that lives longest, and stops ten minutes before its end.

@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -10,7 +19,7 @@ import { proxyFor, seconds } from '../gram/kit.ts';
 import { missingPrograms } from '../sites/gatekeeper.ts';
 import { type GridCa, makeGridCa, type Person } from '../sites/grid-ca.ts';
 import { type GridFtp, GRIDFTP_PROGRAMS, startGridFtp } from '../sites/gridftp.ts';
-import { freePort } from '../sites/ports.ts';
+import { freePort, waitUntil } from '../sites/ports.ts';
 
 const MISSING = missingPrograms(GRIDFTP_PROGRAMS);
 const dir = mkdtempSync(join(tmpdir(), 'gsiftp-'));
@@ -80,6 +89,36 @@ describe.skipIf(MISSING.length > 0)('files by gsiftp URLs', () => {
     expect(readFileSync(join(dir, 'spoilt')).equals(data)).toBe(true);
   });
 
+  it('wait for a fresh proxy where theirs ends on the way, and go on at the byte where they were', async () => {
+    const data = randomBytes(30_000_000);
+    const path = join(dir, 'long');
+    writeFileSync(path, data);
+    const brief = join(dir, 'brief.pem');
+    const end = seconds() + 8;
+    saveProxy(brief, await proxyFor(jane, { lifetime: end - seconds() }));
+    const part = new Part(join(dir, 'waits'));
+    const here = () => (existsSync(part.path) ? statSync(part.path).size : 0);
+    // The connection goes when some of it has come.
+    const cut = new AbortController();
+    const watch = setInterval(() => here() > 0 && cut.abort(), 1);
+    const broken = await failure(fetch(path, 'waits', { proxyFile: brief, signal: cut.signal }));
+    clearInterval(watch);
+    expect(broken).toMatchObject({ code: 'url-unreachable' });
+    const came = here();
+    expect(came).toBeGreaterThan(0);
+    expect(came).toBeLessThan(data.length);
+    await waitUntil('the end of the proxy', () => seconds() > end);
+    expect(await failure(fetch(path, 'waits', { proxyFile: brief }))).toMatchObject({
+      code: 'input-missing',
+      message: expect.stringContaining(`the proxy ${brief} ended at`),
+    });
+    expect(here()).toBe(came);
+    saveProxy(brief, await proxyFor(jane));
+    await fetch(path, 'waits', { proxyFile: brief });
+    expect(readFileSync(join(dir, 'waits')).equals(data)).toBe(true);
+    await expect.poll(() => server.log()).toMatch(new RegExp(`REST ${came}[^]*NBYTES=${data.length - came}`));
+  });
+
   it('are put there under their name when they are whole', async () => {
     const data = randomBytes(2_000_000);
     const from = join(dir, 'result');
@@ -105,7 +144,7 @@ describe.skipIf(MISSING.length > 0)('files by gsiftp URLs', () => {
     writeFileSync(join(dir, 'there'), 'x');
     const by = (file: string) => failure(fetch(join(dir, 'there'), 'never', { proxyFile: file }));
     expect(await by(eve)).toMatchObject({ code: 'input-missing', message: expect.stringContaining('let us in') });
-    expect(await by(ended)).toMatchObject({ code: 'input-missing' });
+    expect(await by(ended)).toMatchObject({ code: 'input-missing', message: expect.stringContaining('ended at') });
     expect(await by(stranger)).toMatchObject({ code: 'input-missing' });
     expect(await by(join(dir, 'no such proxy'))).toMatchObject({ code: 'input-missing' });
     expect(await failure(fetch(there('no such file'), 'never'))).toMatchObject({ code: 'input-missing' });

@@ -13,7 +13,7 @@ import { unplaceable } from '../place.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf } from './file-url.ts';
 import { Part } from './part.ts';
-import { type Direction, ofConnection, refused, unreachable } from './trouble.ts';
+import { type Direction, ofConnection, proxyEnded, refused, unreachable } from './trouble.ts';
 
 const IDLE_MS = 60_000;
 /** IANA: gsiftp. */
@@ -113,14 +113,17 @@ async function session<T>(
 ): Promise<T> {
   const client = new Client(IDLE_MS);
   const stop = () => client.close();
+  const file = proxyFile ?? defaultFiles().proxy;
+  let end: number | undefined;
   signal?.addEventListener('abort', stop);
   try {
-    const files = defaultFiles();
+    const credential = loadProxy(file);
+    end = Math.min(...credential.chain.map(({ notAfter }) => notAfter));
     const channel = await GsiFtpChannel.open({
       host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: url.port === '' ? PORT : Number(url.port),
-      credential: loadProxy(proxyFile ?? files.proxy),
-      trust: openCaDirectory(files.trust),
+      credential,
+      trust: openCaDirectory(defaultFiles().trust),
       idleMs: IDLE_MS,
     });
     // All that the client uses of a socket, the channel has.
@@ -132,7 +135,10 @@ async function session<T>(
     await client.send('PROT C');
     return await work(client);
   } catch (thrown) {
-    throw meaning(url, direction, thrown);
+    const error = meaning(url, direction, thrown);
+    // Whatever a server then says of it, and also of one that ended on the way.
+    if (error.code === 'disk-full' || end === undefined || end * 1000 > Date.now()) throw error;
+    throw proxyEnded(url, direction, file, end);
   } finally {
     signal?.removeEventListener('abort', stop);
     client.close();

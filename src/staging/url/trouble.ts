@@ -33,6 +33,15 @@ export function needsLogin(url: URL, direction: Direction, had: boolean, words: 
   });
 }
 
+/** A proxy that is over; what has come or gone by then is kept. `end`: Unix seconds. */
+export function proxyEnded(url: URL, direction: Direction, file: string, end: number): GryphusError {
+  const at = new Date(end * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+  const error = refused(url, direction, `the proxy ${file} ended at ${at}`);
+  return new GryphusError(error.code, error.message, {
+    suggestions: ['Renew it (`gryphus cred proxy init`), then `gryphus release` the job: it goes on where it was.'],
+  });
+}
+
 const NEVER: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
