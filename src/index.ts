@@ -5,6 +5,8 @@ export type { Found } from './backends/found.ts';
 export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';
 export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/glideins.ts';
+export type { ShellRequest } from './client/shell.ts';
+export type { TopRow } from './client/top.ts';
 export type { SiteWaysView } from './client/site-ways.ts';
 export type { MapRequest, MapResult, MapTask } from './client/pool.ts';
 export type * from './client/types.ts';

@@ -20,9 +20,11 @@ import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons, statusWithoutQueue } from './daemon-status.ts';
 import type { MapRequest, MapResult, MapTask } from './pool.ts';
 import { queryOf, selectJobs, viewOf } from './select.ts';
+import type { ShellRequest } from './shell.ts';
 import type { SiteWaysView } from './site-ways.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
+import type { TopRow } from './top.ts';
 import { clusterViews, totalsOf } from './totals.ts';
 import type {
   Action,
@@ -276,6 +278,18 @@ export class Gryphus {
     const ids = [];
     for await (const { id } of selectJobs(this.#queue, selection)) ids.push(id);
     return steerInPool(this.#paths, this.#queue.agent, how, ids);
+  }
+
+  /** A shell beside a running job, or one command there; the exit status. */
+  async shell(request: ShellRequest): Promise<number> {
+    const { shellBeside } = await import('./shell.ts');
+    return shellBeside(this.#queue, this.#paths, request);
+  }
+
+  /** What running jobs take now. */
+  async top(selections: readonly Selection[]): Promise<readonly TopRow[]> {
+    const { topOf } = await import('./top.ts');
+    return topOf(this.#queue, this.#paths, selections);
   }
 
   /** Goes through a site step by step, and says what to mend. */

@@ -32,7 +32,9 @@ import { SiteTest } from './site/test.ts';
 import { Status } from './status.ts';
 import { Continue, Suspend, Vacate } from './steer.ts';
 import { Submit } from './submit.ts';
+import { Ssh } from './ssh.ts';
 import { Tail } from './tail.ts';
+import { Top } from './top.ts';
 import { Up } from './up.ts';
 import { Wait } from './wait.ts';
 import { WhyCommand } from './why.ts';
@@ -53,6 +55,8 @@ export const COMMANDS = {
   log: Log,
   why: WhyCommand,
   map: MapCommand,
+  ssh: Ssh,
+  top: Top,
   vacate: Vacate,
   suspend: Suspend,
   continue: Continue,

@@ -6,7 +6,19 @@ import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Capacity, Ending, FetchOutcome, FetchRequest, Outcome, Report } from '../site/contract.ts';
 import type { AttemptRequest } from './attempts.ts';
-import type { RunSpec, Size } from './wire.ts';
+import type { Terminal } from './shell-text.ts';
+import type { RunUsage } from './usage.ts';
+import type { FromDesk, FromWorker, RunSpec, Size } from './wire.ts';
+
+/** A running attempt; without `usage` where its worker does not answer now. */
+export interface RunningNow {
+  readonly job: string;
+  readonly is: 'running' | 'suspended';
+  readonly host?: string;
+  /** Unix seconds. */
+  readonly startedAt?: number;
+  readonly usage?: RunUsage;
+}
 
 export type FromClient =
   /** `client`: a GridManager's identity, or a map's session. From now on its attempts' reports come here. */
@@ -46,6 +58,18 @@ export type FromClient =
   | { readonly t: 'slots'; readonly id: number }
   /** What keeps an attempt waiting. */
   | { readonly t: 'why'; readonly id: number; readonly job: string }
+  /** A shell beside a job that runs; `shell`: a name that only whoever opens it knows. */
+  | {
+      readonly t: 'shell';
+      readonly shell: string;
+      /** As in `steer`. */
+      readonly job: string;
+      readonly command?: string;
+      readonly tty?: Terminal;
+    }
+  | Extract<FromDesk, { readonly t: 'shell-in' | 'shell-close' }>
+  /** What runs now, of all clients, and what it takes. */
+  | { readonly t: 'top'; readonly id: number }
   /** `jobs`: keys without the attempt, `<agent>.<cluster>.<proc>`. */
   | {
       readonly t: 'steer';
@@ -74,4 +98,6 @@ export type ToClient =
       readonly ending: Ending;
       readonly inline?: { readonly stdout: number; readonly stderr: number };
     }
+  | Extract<FromWorker, { readonly t: 'shell-out' | 'shell-over' }>
+  | { readonly t: 'tops'; readonly id: number; readonly runs: readonly RunningNow[] }
   | { readonly t: 'failed'; readonly id: number; readonly words: string };

@@ -43,8 +43,8 @@ export class DeskClient {
     throw new GryphusError('site-busy', `The pool's desk: ${words}`);
   }
 
-  async say(message: FromClient): Promise<void> {
-    (await this.open()).send(message);
+  async say(message: FromClient, bytes?: Uint8Array): Promise<void> {
+    (await this.open()).send(message, bytes);
   }
 
   open(): Promise<Channel<ToClient, FromClient>> {

@@ -6,8 +6,10 @@ import { type Attempt, type AttemptRequest, jobOf, reportOf } from './attempts.t
 import type { FromClient, ToClient } from './client-wire.ts';
 import type { Desk } from './desk.ts';
 import type { DeskWorkers } from './desk-workers.ts';
+import type { DeskShells } from './desk-shells.ts';
 import { Fetching } from './fetching.ts';
 import { Channel } from './frames.ts';
+import { runningNow } from './running-now.ts';
 import { slotAds } from './slot-ads.ts';
 import { whyWaits } from './why.ts';
 
@@ -21,6 +23,7 @@ type Client = Channel<FromClient, ToClient>;
 export interface DeskClientsOptions {
   readonly desk: Desk;
   readonly workers: DeskWorkers;
+  readonly shells: DeskShells;
 }
 
 /** The desk's ends of its clients' connections. */
@@ -28,6 +31,7 @@ export class DeskClients {
   readonly #desk: Desk;
   readonly #workers: DeskWorkers;
   readonly #fetching: Fetching;
+  readonly #shells: DeskShells;
   readonly #open = new Map<string, { readonly channel: Client; readonly map: boolean }>();
   readonly #leaving = new Map<string, NodeJS.Timeout>();
   /** Reports that leave together. */
@@ -35,7 +39,8 @@ export class DeskClients {
   readonly #bases = new Map<string, Extract<FromClient, { t: 'base' }>>();
   readonly #cancels = new Set<(attempt: Attempt) => void>();
 
-  constructor({ desk, workers }: DeskClientsOptions) {
+  constructor({ desk, workers, shells }: DeskClientsOptions) {
+    this.#shells = shells;
     this.#desk = desk;
     this.#workers = workers;
     this.#fetching = new Fetching(desk, workers);
@@ -45,16 +50,19 @@ export class DeskClients {
     const channel: Client = new Channel(stream);
     let client: string | undefined;
     channel.open(
-      (message) => {
+      (message, bytes) => {
         if (message.t === 'open') {
           client = message.client;
           this.#came(client, channel, message.map);
-        } else
+        } else if (message.t === 'shell') this.#shells.open(channel, message);
+        else if (message.t === 'shell-in' || message.t === 'shell-close') this.#shells.pass(channel, message, bytes);
+        else
           this.#take(channel, client, message).catch((thrown: unknown) => {
             if ('id' in message) channel.send({ t: 'failed', id: message.id, words: asError(thrown).message });
           });
       },
       () => {
+        this.#shells.leave(channel);
         if (client !== undefined) this.#left(client, channel);
       },
     );
@@ -136,7 +144,11 @@ export class DeskClients {
     this.#desk.forget(keys, () => undefined);
   }
 
-  async #take(channel: Client, client: string | undefined, message: FromClient): Promise<void> {
+  async #take(
+    channel: Client,
+    client: string | undefined,
+    message: Exclude<FromClient, { readonly shell: string }>,
+  ): Promise<void> {
     const desk = this.#desk;
     const done = (id: number) => (outcomes: [AttemptKey, Outcome][]) => channel.send({ t: 'done', id, outcomes });
     switch (message.t) {
@@ -167,6 +179,8 @@ export class DeskClients {
         return channel.send({ t: 'slots', id: message.id, ads: slotAds(desk) });
       case 'why':
         return channel.send({ t: 'why', id: message.id, lines: whyWaits(desk, message.job) });
+      case 'top':
+        return channel.send({ t: 'tops', id: message.id, runs: await runningNow(desk, this.#workers) });
       case 'steer':
         return channel.send({ t: 'steered', id: message.id, jobs: this.#steer(message.jobs, message.how) });
       case 'buried':

@@ -6,6 +6,7 @@ import { writeWhole } from '../util/private-file.ts';
 import { isAlive, processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
 import { Desk } from './desk.ts';
 import { DeskClients } from './desk-clients.ts';
+import { DeskShells } from './desk-shells.ts';
 import { compacted, type DeskEntry, recover } from './desk-journal.ts';
 import { DeskWorkers } from './desk-workers.ts';
 import { Journal } from './journal.ts';
@@ -60,7 +61,13 @@ export class DeskRoom {
       },
       recovered,
     );
+    const shells = new DeskShells({
+      desk: this.desk,
+      toWorker: (instance, message, bytes) => this.workers.send(instance, message, bytes),
+      isHere: (instance) => this.workers.askingOf(instance) !== undefined,
+    });
     this.workers = new DeskWorkers({
+      shells,
       agent,
       desk: this.desk,
       findToken: (id) => tokens.find(id, Date.now() / 1000),
@@ -69,7 +76,7 @@ export class DeskRoom {
       onChunk: (attempt, stream, offset, bytes) => this.#clients.chunk(attempt, stream, offset, bytes),
       log,
     });
-    this.#clients = new DeskClients({ desk: this.desk, workers: this.workers });
+    this.#clients = new DeskClients({ desk: this.desk, workers: this.workers, shells });
     this.#timer = setInterval(() => {
       this.workers.tick();
       this.desk.tick();

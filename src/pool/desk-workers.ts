@@ -6,6 +6,7 @@ import { isProof, nonce, proof } from './auth.ts';
 import type { Attempt } from './attempts.ts';
 import type { Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
+import type { DeskShells } from './desk-shells.ts';
 import { Channel } from './frames.ts';
 import { inputPiece } from './shadow.ts';
 import type { IssuedToken } from './tokens.ts';
@@ -27,6 +28,7 @@ export interface DeskWorkersOptions {
   readonly lease: number;
   /** Bytes of a followed stream, of an attempt that was granted to whoever sent them. */
   readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
+  readonly shells: Pick<DeskShells, 'hear' | 'away'>;
   readonly log: (words: string, facts?: object) => void;
 }
 
@@ -108,8 +110,8 @@ export class DeskWorkers {
     });
   }
 
-  send(instance: string, message: FromDesk): void {
-    this.#connected.get(instance)?.channel.send(message);
+  send(instance: string, message: FromDesk, bytes?: Uint8Array): void {
+    this.#connected.get(instance)?.channel.send(message, bytes);
   }
 
   /** Closes connections on which nothing is heard any more: a node that lost its power says nothing. */
@@ -136,6 +138,7 @@ export class DeskWorkers {
     });
     this.#connected.set(instance, { channel, asking, heardAt: performance.now() });
     before?.asking.end(ANOTHER);
+    if (before) this.#options.shells.away(instance);
     before?.channel.close(ANOTHER);
     const source = { get: (name: string) => message.ad[name] ?? undefined };
     const name = (readString(source, 'Name') ?? instance).replace(/^slot1@/, '');
@@ -165,7 +168,9 @@ export class DeskWorkers {
     } else if (message.t === 'chunk') {
       const attempt = desk.get(message.key);
       if (attempt?.worker === instance) this.#options.onChunk(attempt, message.stream, message.offset, bytes);
-    } else desk.hear(instance, message, bytes);
+    } else if (message.t === 'shell-out' || message.t === 'shell-over')
+      this.#options.shells.hear(instance, message, bytes);
+    else desk.hear(instance, message, bytes);
   }
 
   /** An input, only of what was granted to this worker. */
@@ -189,6 +194,7 @@ export class DeskWorkers {
     if (connected?.channel !== channel) return;
     this.#connected.delete(instance);
     connected.asking.end(words);
+    this.#options.shells.away(instance);
     this.#options.log('a worker is away', { instance, words });
     this.#options.desk.leave(instance);
   }

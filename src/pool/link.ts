@@ -58,6 +58,11 @@ export class Link {
     return (performance.now() - this.#heardAt) / 1000;
   }
 
+  /** Bytes that wait to leave. */
+  get backlog(): number {
+    return this.#channel?.backlog ?? 0;
+  }
+
   get up(): boolean {
     return this.#up;
   }

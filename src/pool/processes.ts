@@ -5,6 +5,8 @@ export interface ProcessFacts {
   readonly pid: number;
   readonly session: number;
   readonly rssKb: number;
+  /** User and system time, its own and of the children that it waited for. */
+  readonly cpuTicks: number;
 }
 
 /** Pages are of 4 KiB where this runs (x86_64, aarch64 with the usual kernels). */
@@ -15,7 +17,8 @@ export function processes(): ProcessFacts[] {
   return pids().flatMap((pid) => {
     const fields = statFields(pid);
     if (fields === undefined || fields[0] === 'Z') return [];
-    return [{ pid, session: Number(fields[3]), rssKb: Number(fields[21]) * PAGE_KB }];
+    const cpuTicks = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
+    return [{ pid, session: Number(fields[3]), rssKb: Number(fields[21]) * PAGE_KB, cpuTicks }];
   });
 }
 

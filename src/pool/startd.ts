@@ -101,12 +101,8 @@ export class Startd {
     return this.#draining !== undefined;
   }
 
-  dirOf(key: AttemptKey): AttemptPlace | undefined {
-    return this.#runs.get(key)?.dir;
-  }
-
-  namesOf(key: AttemptKey): readonly string[] {
-    return this.#runs.get(key)?.names ?? [];
+  find(key: AttemptKey): Run | undefined {
+    return this.#runs.get(key);
   }
 
   take(message: FromDesk): void {
@@ -142,6 +138,9 @@ export class Startd {
       case 'pong':
       case 'ask':
       case 'answer':
+      case 'shell':
+      case 'shell-in':
+      case 'shell-close':
         return;
     }
   }

@@ -15,6 +15,8 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { AttemptSpec, Ending } from '../site/contract.ts';
+import type { Terminal } from './shell-text.ts';
+import type { RunUsage } from './usage.ts';
 
 export const WIRE_VERSION = 1;
 
@@ -108,6 +110,9 @@ export type FromWorker =
     }
   /** Bytes of a stream from `offset` on. */
   | { readonly t: 'chunk'; readonly key: AttemptKey; readonly stream: 'stdout' | 'stderr'; readonly offset: number }
+  /** What a shell beside a job writes, and how it ended (ssh's words: 255 where it never was). */
+  | { readonly t: 'shell-out'; readonly shell: string; readonly stream: 'stdout' | 'stderr' }
+  | { readonly t: 'shell-over'; readonly shell: string; readonly status: number; readonly words?: string }
   | Ask
   | Answer
   /** Answered by `pong` with the same number: only then the worker knows that the desk heard it. */
@@ -156,6 +161,17 @@ export type FromDesk =
   | { readonly t: 'forget'; readonly keys: readonly AttemptKey[] }
   /** From now on, send what is written to its streams, from these bytes on. */
   | { readonly t: 'follow'; readonly key: AttemptKey; readonly stdout: number; readonly stderr: number }
+  /** A shell beside a running job, with a command or to be typed into, until one of the two ends. */
+  | {
+      readonly t: 'shell';
+      readonly shell: string;
+      readonly key: AttemptKey;
+      readonly command?: string;
+      readonly tty?: Terminal;
+    }
+  /** Bytes for it; `end`: no more will come. */
+  | { readonly t: 'shell-in'; readonly shell: string; readonly end: boolean }
+  | { readonly t: 'shell-close'; readonly shell: string }
   | Ask
   | Answer
   | { readonly t: 'pong'; readonly n: number }
@@ -165,7 +181,7 @@ export type FromDesk =
 /**
  * A question with one answer. `blob`: bytes of an input, worker to desk, only of what was granted to it. `files`: an ended
  * attempt's results (`new`: what was not there at the start). `read`: bytes of one of them, `stdout`, `stderr` or a name
- * under `work/`. `shell`: a command line in the sandbox of a running job.
+ * under `work/`. `usage`: what running attempts take.
  */
 export type Ask =
   | {
@@ -194,7 +210,8 @@ export type Ask =
       readonly path: string;
       readonly offset: number;
       readonly bytes: number;
-    };
+    }
+  | { readonly t: 'ask'; readonly id: number; readonly what: 'usage'; readonly keys: readonly AttemptKey[] };
 
 /** The answer's bytes are the content that was asked for; fewer than asked: it ends there. */
 export type Answer =
@@ -204,5 +221,6 @@ export type Answer =
       readonly ok: true;
       readonly files?: readonly OutputFile[];
       readonly missing?: readonly string[];
+      readonly usage?: readonly RunUsage[];
     }
   | { readonly t: 'answer'; readonly id: number; readonly ok: false; readonly words: string };

@@ -10,7 +10,9 @@ import { dialHome } from '../wayhome/dial.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd, freeDiskKb, machineAd, measure } from './machine.ts';
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
+import { Shells } from './shells.ts';
 import { Startd } from './startd.ts';
+import { usageOf } from './usage.ts';
 import type { FromWorker } from './wire.ts';
 import type { Scripts } from './worker-claims.ts';
 import type { WorkerConfig } from './worker-config.ts';
@@ -67,13 +69,22 @@ export async function runWorker(
       dial: () => dial(config),
       ad: () => ({ ...ad, ...changingAd(now(), config.endsAt) }),
       held: () => startd.held(),
-      take: (message) => {
+      take: (message, bytes) => {
         if (message.t === 'ask') void answer(startd, message, say);
-        else startd.take(message);
+        else if (!shells.take(message, bytes)) startd.take(message);
       },
       onUp: (site) => options.log(`the agent let it in, as of ${site}`),
-      onDown: (words) => options.log(`the agent is away: ${words}`),
+      onDown: (words) => {
+        options.log(`the agent is away: ${words}`);
+        shells.close();
+      },
       onDenied: (words) => end(WORKER_EXIT.denied, words),
+    });
+    const shells = new Shells({
+      find: (key) => startd.find(key),
+      env: options.env,
+      say,
+      backlog: () => link.backlog,
     });
     const timers = [
       setInterval(() => {
@@ -105,6 +116,7 @@ export async function runWorker(
       for (const timer of timers) clearInterval(timer);
       process.off('SIGTERM', stop);
       process.off('SIGINT', stop);
+      shells.close();
       startd.close();
       link.end(words);
       resolve({ exit, words });
@@ -128,16 +140,19 @@ async function answer(
   ask: Extract<Parameters<Startd['take']>[0], { t: 'ask' }>,
   say: (message: FromWorker, bytes?: Uint8Array) => void,
 ): Promise<void> {
-  const dir = startd.dirOf(ask.key);
+  if (ask.what === 'usage') {
+    const usage = usageOf(ask.keys.flatMap((key) => startd.find(key) ?? []));
+    return say({ t: 'answer', id: ask.id, ok: true, usage });
+  }
+  const run = startd.find(ask.key);
+  const dir = run?.dir;
   try {
     if (!dir) throw new Error(`there is nothing of ${ask.key} here`);
     if (ask.what === 'read')
       return say({ t: 'answer', id: ask.id, ok: true }, await readPiece(dir, ask.path, ask.offset, ask.bytes));
     if (ask.what !== 'files') throw new Error(`'${ask.what}' cannot be asked here`);
     const { files, missing } =
-      ask.outputs === 'new'
-        ? { files: newFiles(dir, startd.namesOf(ask.key)), missing: [] }
-        : namedFiles(dir, ask.outputs);
+      ask.outputs === 'new' ? { files: newFiles(dir, run.names), missing: [] } : namedFiles(dir, ask.outputs);
     say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, missing });
   } catch (thrown) {
     say({ t: 'answer', id: ask.id, ok: false, words: asError(thrown).message });

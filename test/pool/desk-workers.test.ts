@@ -23,6 +23,7 @@ function deskWorkers(): DeskWorkers {
     specOf: () => undefined,
     lease: 2400,
     onChunk: () => undefined,
+    shells: { hear: () => undefined, away: () => undefined },
     log: () => undefined,
   });
 }

@@ -149,6 +149,7 @@ const NO_WORKERS = {
   specOf: () => undefined,
   lease: 2400,
   onChunk: () => undefined,
+  shells: { hear: () => undefined, away: () => undefined },
   log: () => undefined,
 };
 

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import type { Readable, Writable } from 'node:stream';
+import type { Paths } from '../config/paths.ts';
+import { loadSite, POOL_SITE } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import { openSite, transportTo } from '../gridmanager/open-site.ts';
+import { formatAttemptKey, formatJobId, type JobId } from '../job/ids.ts';
+import { JOB_STATUS, LIFE } from '../job/life.ts';
+import { DeskClient } from '../pool/desk-client.ts';
+import { poolPlaces } from '../pool/places.ts';
+import { shellText, type Terminal } from '../pool/shell-text.ts';
+import type { JobRecord, Queue } from '../queue/api.ts';
+import type { Site } from '../site/contract.ts';
+import { deferred } from '../util/deferred.ts';
+import { shellQuote } from '../util/shell-quote.ts';
+import { promptOf } from './prompt.ts';
+import type { AskUser } from './types.ts';
+
+export interface ShellRequest {
+  readonly id: JobId;
+  /** A line of the shell; without it, a shell that reads `stdin`. */
+  readonly command?: string;
+  /** The far side has a terminal of this kind. */
+  readonly tty?: Terminal;
+  readonly stdin: Readable;
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+  /** Answers a site that asks for something at log-in. */
+  readonly ask?: AskUser;
+}
+
+/** Runs a shell beside a running job, in its sandbox; resolves with the exit status. 'conflict' where that cannot be. */
+export async function shellBeside(queue: Queue, paths: Paths, request: ShellRequest): Promise<number> {
+  const [job] = await queue.get([request.id]);
+  const name = formatJobId(request.id);
+  if (!job) throw new GryphusError('not-found', `There is no job ${name} in the queue.`);
+  const shows = JOB_STATUS[LIFE[job.state].shows];
+  if (shows !== JOB_STATUS.running && shows !== JOB_STATUS.suspended)
+    throw new GryphusError('conflict', `Job ${name} does not run now.`, { suggestions: [`See gryphus why ${name}.`] });
+  return job.site === POOL_SITE.name ? inPool(queue.agent, paths, request) : atSite(queue.agent, paths, job, request);
+}
+
+async function inPool(agent: string, paths: Paths, request: ShellRequest): Promise<number> {
+  const { id, command, tty, stdin, stdout, stderr } = request;
+  const shell = randomBytes(9).toString('base64url');
+  const { promise: over, resolve, reject } = deferred<number>();
+  const desk = new DeskClient({
+    socket: poolPlaces(paths).clientSocket,
+    client: `shell-${shell}`,
+    map: false,
+    take: (message, bytes) => {
+      if (message.t === 'shell-out') (message.stream === 'stdout' ? stdout : stderr).write(bytes);
+      if (message.t !== 'shell-over') return;
+      if (message.words !== undefined) stderr.write(`gryphus: ${message.words}\n`);
+      resolve(message.status);
+    },
+    onLost: () => reject(new GryphusError('site-unreachable', "The pool's desk went away.")),
+  });
+  const job = `${agent}.${formatJobId(id)}`;
+  await desk.say({ t: 'shell', shell, job, ...(command === undefined ? {} : { command }), ...(tty && { tty }) });
+  const feed = (bytes: Buffer) => void desk.say({ t: 'shell-in', shell, end: false }, bytes).catch(reject);
+  const end = () => void desk.say({ t: 'shell-in', shell, end: true }).catch(reject);
+  stdin.on('data', feed).once('end', end);
+  try {
+    return await over;
+  } finally {
+    stdin.off('data', feed).off('end', end).pause();
+    await desk.close();
+  }
+}
+
+async function homeOf(site: Pick<Site, 'describe' | 'close'>): Promise<string> {
+  try {
+    return (await site.describe()).home;
+  } finally {
+    await site.close().catch(() => undefined);
+  }
+}
+
+/** Where the site's login host itself runs its jobs, a shell there is beside the job. */
+async function atSite(agent: string, paths: Paths, job: JobRecord, request: ShellRequest): Promise<number> {
+  const record = await loadSite(paths, job.site);
+  const name = formatJobId(job.id);
+  if (record.target.kind === 'gram' || record.batch !== 'fork') {
+    const host = job.attrs.get('RemoteHost')?.replaceAll('"', '') ?? 'a node';
+    throw new GryphusError(
+      'conflict',
+      `Job ${name} runs at ${host}, which only ${record.name}'s ${record.batch} reaches: a shell beside it is for jobs of the pool.`,
+      { suggestions: ['Let it run in a glidein: gryphus glidein start, and no grid_resource in its description.'] },
+    );
+  }
+  const access = { agent, prompt: promptOf(request.ask), paths, identity: job.manager };
+  const site = await openSite(record, access);
+  const home = await homeOf(site);
+  const key = formatAttemptKey({ agent, ...job.id, attempt: job.attempt });
+  const transport = await transportTo(record, access);
+  try {
+    const work = shellQuote(`${home}/jobs/${key}/work`);
+    const channel = await transport.open(
+      `cd ${work} || exit 255; exec /bin/sh -c ${shellQuote(shellText(request.command, request.tty))}`,
+    );
+    channel.stdout.pipe(request.stdout, { end: false });
+    channel.stderr.pipe(request.stderr, { end: false });
+    request.stdin.pipe(channel.stdin);
+    const closed = await channel.closed;
+    request.stdin.unpipe(channel.stdin).pause();
+    if (closed.kind === 'lost') throw new GryphusError('site-unreachable', closed.reason.message);
+    return closed.kind === 'exited' ? closed.code : 255;
+  } finally {
+    await transport.close();
+  }
+}

@@ -1,0 +1,71 @@
+import type { Paths } from '../config/paths.ts';
+import { POOL_SITE } from '../config/sites.ts';
+import { formatJobId, type JobId } from '../job/ids.ts';
+import { JOB_STATUS, LIFE } from '../job/life.ts';
+import { readNumber, readString } from '../job/values.ts';
+import { DeskClient } from '../pool/desk-client.ts';
+import { poolPlaces } from '../pool/places.ts';
+import type { Queue } from '../queue/api.ts';
+import { selectJobs } from './select.ts';
+import type { Selection } from './types.ts';
+
+/** A running job and what it takes, as far as anybody can say: of jobs outside of the pool only the time. */
+export interface TopRow {
+  readonly id: JobId;
+  readonly owner: string;
+  readonly command: string;
+  readonly site: string;
+  readonly host: string;
+  readonly suspended: boolean;
+  /** Seconds since it was started. */
+  readonly elapsed: number | undefined;
+  readonly cpuSeconds: number | undefined;
+  readonly memoryKb: number | undefined;
+  readonly processes: number | undefined;
+}
+
+/** What these jobs take now: those that do not run are left out. */
+export async function topOf(queue: Queue, paths: Paths, selections: readonly Selection[]): Promise<TopRow[]> {
+  const now = await running(paths);
+  const rows: TopRow[] = [];
+  for (const selection of selections) {
+    for await (const { id, state, site, attrs } of selectJobs(queue, selection)) {
+      const shows = JOB_STATUS[LIFE[state].shows];
+      if (shows !== JOB_STATUS.running && shows !== JOB_STATUS.suspended) continue;
+      const seen = site === POOL_SITE.name ? now.get(`${queue.agent}.${formatJobId(id)}`) : undefined;
+      const started = seen?.startedAt ?? readNumber(attrs, 'JobCurrentStartDate');
+      rows.push({
+        id,
+        owner: readString(attrs, 'Owner') ?? '',
+        command: readString(attrs, 'Cmd') ?? '',
+        site,
+        host: seen?.host ?? readString(attrs, 'RemoteHost') ?? '',
+        suspended: seen ? seen.is === 'suspended' : shows === JOB_STATUS.suspended,
+        elapsed: started === undefined ? undefined : Math.max(0, Date.now() / 1000 - started),
+        cpuSeconds: seen?.usage?.cpuSeconds,
+        memoryKb: seen?.usage?.rssKb,
+        processes: seen?.usage?.processes,
+      });
+    }
+  }
+  return rows;
+}
+
+/** What the pool runs, by job; nothing where no desk runs. */
+async function running(paths: Paths) {
+  const desk = new DeskClient({
+    socket: poolPlaces(paths).clientSocket,
+    client: `top-${process.pid}`,
+    map: false,
+    take: () => undefined,
+    onLost: () => undefined,
+  });
+  try {
+    const { runs } = await desk.ask({ t: 'top' }, 'tops');
+    return new Map(runs.map((run) => [run.job, run]));
+  } catch {
+    return new Map<string, never>();
+  } finally {
+    await desk.close();
+  }
+}

@@ -1,0 +1,48 @@
+import { GryphusError } from '../errors.ts';
+import { parseJobId } from '../job/ids.ts';
+import { shellWords } from '../util/shell-quote.ts';
+import { askAtTerminal } from './ask.ts';
+import { GryphusCommand, needed, prose } from './command.ts';
+
+export class Ssh extends GryphusCommand {
+  static override strict = false;
+  static override summary = 'A shell beside a running job, in its directory; or one command there.';
+  static override description =
+    prose(`Over the same way home that the job's worker has, whatever lies between. One word after \`--\` is a command line of
+the shell, several are a program and its arguments as they are. The exit status is the command's; 255 where it could not
+be started. Everything in it ends with the job. Jobs of the pool, and of sites that run them on their login host.`);
+  static override examples = [
+    '<%= config.bin %> ssh 12.3',
+    "<%= config.bin %> ssh 12.3 -- 'tail -f *.log'",
+    '<%= config.bin %> ssh 12.3 -- gdb -p 4711',
+  ];
+  static override args = { job: needed('a job (12.3); 12 is 12.0') };
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(Ssh);
+    const [job = '', ...words] = argv as string[];
+    const id = parseJobId(job) ?? parseJobId(`${job}.0`);
+    if (!id)
+      throw new GryphusError('usage', `'${job}' is not a job.`, { suggestions: ['Write a job id, such as 12.3.'] });
+    const command = words.length > 1 ? shellWords(words) : words[0];
+    const { stdin, stdout, stderr, env } = process;
+    const typed = stdin.isTTY && stdout.isTTY;
+    const tty = { rows: stdout.rows, cols: stdout.columns, term: env['TERM'] ?? 'dumb' };
+    await this.withGryphus(flags, async (gryphus) => {
+      if (typed) stdin.setRawMode(true);
+      try {
+        process.exitCode = await gryphus.shell({
+          id,
+          ...(command === undefined ? {} : { command }),
+          ...(typed ? { tty } : {}),
+          stdin,
+          stdout,
+          stderr,
+          ask: askAtTerminal,
+        });
+      } finally {
+        if (typed) stdin.setRawMode(false);
+      }
+    });
+  }
+}

@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import type { AttemptKey } from '../job/ids.ts';
+import { KEY_VARIABLE, signal } from './processes.ts';
+import type { Run } from './run.ts';
+import { shellText } from './shell-text.ts';
+import type { FromDesk, FromWorker } from './wire.ts';
+
+export interface ShellsOptions {
+  readonly find: (key: AttemptKey) => Run | undefined;
+  /** What jobs see of the worker's environment. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly say: (message: FromWorker, bytes?: Uint8Array) => void;
+  /** Bytes that wait to leave. */
+  readonly backlog: () => number;
+}
+
+const MOST_BACKLOG = 4 << 20;
+const LOOK_MS = 50;
+const GRACE_MS = 2000;
+/** As ssh's own failures. */
+const FAILED = 255;
+
+/**
+ * People's shells beside running jobs: in the job's directory, with its environment, and gone when the job ends, because they
+ * carry its key as everything that it started does.
+ */
+export class Shells {
+  readonly #options: ShellsOptions;
+  readonly #open = new Map<string, ChildProcess>();
+
+  constructor(options: ShellsOptions) {
+    this.#options = options;
+  }
+
+  /** False for what is no message of shells. */
+  take(message: FromDesk, bytes: Buffer): boolean {
+    if (message.t === 'shell') this.#start(message);
+    else if (message.t === 'shell-close') this.#end(message.shell);
+    else if (message.t === 'shell-in') {
+      const stdin = this.#open.get(message.shell)?.stdin;
+      if (bytes.length > 0) stdin?.write(Buffer.from(bytes));
+      if (message.end) stdin?.end();
+    } else return false;
+    return true;
+  }
+
+  /** Nobody is there any more to read what they write. */
+  close(): void {
+    for (const shell of this.#open.keys()) this.#end(shell);
+  }
+
+  #start({ shell, key, command, tty }: Extract<FromDesk, { t: 'shell' }>): void {
+    const { find, env, say } = this.#options;
+    const run = find(key);
+    if (!run || (run.phase !== 'running' && run.phase !== 'suspended'))
+      return say({ t: 'shell-over', shell, status: FAILED, words: 'The job does not run here now.' });
+    const { spec } = run.record;
+    const cwd = spec.shared?.cwd ?? spec.cwd ?? run.dir.work;
+    const own = { [KEY_VARIABLE]: key, _CONDOR_SCRATCH_DIR: run.dir.work, ...(tty && { TERM: tty.term }) };
+    const child = spawn('/bin/sh', ['-c', shellText(command, tty)], {
+      cwd,
+      env: { ...env, ...spec.env, ...own },
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.#open.set(shell, child);
+    child.stdin.on('error', () => undefined);
+    this.#pump(shell, 'stdout', child.stdout);
+    this.#pump(shell, 'stderr', child.stderr);
+    child.once('error', (error) => this.#over(shell, FAILED, `It could not be started: ${error.message}.`));
+    child.once('close', (code, name) => {
+      const words = name === null ? undefined : `It was ended by ${name}.`;
+      this.#over(shell, code ?? FAILED, words);
+    });
+  }
+
+  #over(shell: string, status: number, words?: string): void {
+    if (!this.#open.delete(shell)) return;
+    this.#options.say({ t: 'shell-over', shell, status, ...(words === undefined ? {} : { words }) });
+  }
+
+  #pump(shell: string, stream: 'stdout' | 'stderr', from: Readable): void {
+    from.on('error', () => undefined);
+    from.on('data', (bytes: Buffer) => {
+      if (!this.#open.has(shell)) return;
+      this.#options.say({ t: 'shell-out', shell, stream }, bytes);
+      if (this.#options.backlog() > MOST_BACKLOG) this.#wait(from);
+    });
+  }
+
+  #wait(from: Readable): void {
+    from.pause();
+    const timer = setInterval(() => {
+      if (this.#options.backlog() > MOST_BACKLOG) return;
+      clearInterval(timer);
+      from.resume();
+    }, LOOK_MS);
+    timer.unref();
+  }
+
+  #end(shell: string): void {
+    const child = this.#open.get(shell);
+    this.#open.delete(shell);
+    if (child?.pid === undefined) return;
+    const { pid } = child;
+    child.stdin?.end();
+    signal(-pid, 'SIGHUP');
+    const timer = setTimeout(() => {
+      if (child.exitCode === null && child.signalCode === null) signal(-pid, 'SIGKILL');
+    }, GRACE_MS);
+    timer.unref();
+  }
+}

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { shellWords } from '../../src/util/shell-quote.ts';
+import { CLI, TestAgent, until } from '../agent/agent.ts';
+import { killMatching } from '../agent/kill.ts';
+
+describe('beside a running job', () => {
+  let agent: TestAgent;
+  let job: string;
+
+  beforeAll(async () => {
+    agent = new TestAgent();
+    agent.config('[submit]\ndefault_site = "pool"\n[pool]\ncpus = 2\n');
+    agent.site('here', { url: 'local', batch: 'fork' });
+    agent.file('busy.sh', '#!/bin/sh\necho kept > "a file"\nwhile [ ! -e done ]; do :; done\necho over\n', 0o755);
+    job = `${await agent.submit('executable = busy.sh\nenvironment = "COLOUR=red"\noutput = out\nqueue\n')}.0`;
+    await until(
+      'the job to run',
+      async () => (await agent.ok('q', '--json', job)).includes('"JobStatus": 2') || undefined,
+    );
+  }, 120_000);
+  afterAll(async () => {
+    killMatching('worker.mjs', agent);
+    await agent.end();
+  });
+
+  it('a command sees what the job sees, and its streams and status come back', async () => {
+    const seen = await agent.run(['ssh', job, '--', 'cat "a file" -; echo "$COLOUR" >&2; exit 7'], {
+      input: 'typed\n',
+    });
+    expect(seen).toEqual({ code: 7, stdout: 'kept\ntyped\n', stderr: 'red\n' });
+    const words = ['printf', '%s|', 'a b', '$(x)', "o'clock", 'naïve\n'];
+    expect((await agent.run(['ssh', job, '--', ...words])).stdout).toBe("a b|$(x)|o'clock|naïve\n|");
+    const much = await agent.run(['ssh', job, '--', 'head -c 9000000 /dev/zero | tr "\\0" x']);
+    expect(much.stdout.length).toBe(9_000_000);
+  }, 60_000);
+
+  it('who types at a terminal has one there', async () => {
+    const command = shellWords([process.execPath, CLI, 'ssh', job]);
+    const typing = spawn('script', ['-qec', `stty rows 33 cols 99; ${command}`, '/dev/null'], {
+      env: { ...agent.env, SHELL: '/bin/sh' },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    let said = '';
+    typing.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const ended = new Promise<number | null>((resolve) => typing.once('close', resolve));
+    typing.stdin.write('stty size; test -t 0 && echo "with $((40 + 2))"\n');
+    await until('an answer', () => said.includes('with 42') || undefined);
+    expect(said).toContain('33 99');
+    typing.stdin.write('exit 3\n');
+    expect(await ended).toBe(3);
+  }, 60_000);
+
+  it('top says what it takes', async () => {
+    const [row] = JSON.parse(await agent.ok('top', job, '--json')) as { cpuSeconds: number; memoryKb: number }[];
+    expect(row?.cpuSeconds).toBeGreaterThan(0);
+    expect(row?.memoryKb).toBeGreaterThan(100);
+    expect(await agent.ok('top', '--all', '--once')).toMatch(/^JOB .*CPU%.*\n1\.0 +\S+ +\d+ +\d+:\d\d +\d+ MB /);
+    expect((await agent.run(['top'])).code).toBe(2);
+  }, 60_000);
+
+  it('a site that runs jobs on its login host lets people in, too; no other batch system does', async () => {
+    const text = 'universe = grid\nexecutable = busy.sh\ntransfer_output_files = ""\nshould_transfer_files = YES\n';
+    const cluster = await agent.submit(`${text}grid_resource = batch fork here\nqueue\n`);
+    const running = async () =>
+      (await agent.ok('q', '--json', String(cluster))).includes('"JobStatus": 2') || undefined;
+    await until('it to run', running, 60_000);
+    const left = await until('its file', async () => {
+      const { stdout } = await agent.run(['ssh', String(cluster), '--', 'cat "a file" && touch done']);
+      return stdout === '' ? undefined : stdout;
+    });
+    expect(left).toBe('kept\n');
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    const after = await agent.run(['ssh', String(cluster)]);
+    expect(after.code).toBe(1);
+    expect(after.stderr).toContain('There is no job');
+  }, 120_000);
+
+  it('what was started there ends with the job', async () => {
+    const shell = agent.start(['ssh', job, '--', 'echo here; sleep 600 & echo $! > shell.pid; wait']);
+    let said = '';
+    shell.stdout?.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const ended = new Promise<number | null>((resolve) => shell.once('close', resolve));
+    await until('the shell', () => said.includes('here') || undefined);
+    await agent.ok('rm', job);
+    expect(await ended).toBe(255);
+    await agent.ok('wait', '--timeout', '60', job);
+    const pid = Number(agent.read('shell.pid'));
+    expect(pid).toBeGreaterThan(1);
+    await until('the sleep to be gone', () => !existsSync(`/proc/${pid}/cmdline`) || undefined);
+  }, 90_000);
+});
