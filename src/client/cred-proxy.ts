@@ -1,10 +1,22 @@
+import { existsSync, statSync } from 'node:fs';
 import { makeProxy } from '../credentials/delegation.ts';
 import { type ProxyInfo, proxyInfo, proxyText } from '../credentials/proxy-info.ts';
-import { defaultFiles, destroyFile, loadProxy, loadUser, saveProxy, type UserFiles } from '../credentials/store.ts';
+import {
+  defaultFiles,
+  destroyFile,
+  loadProxy,
+  loadUser,
+  readPublic,
+  saveProxy,
+  type UserFiles,
+} from '../credentials/store.ts';
 import { openCaDirectory } from '../credentials/x509/ca-directory.ts';
-import type { Credential } from '../credentials/x509/proxy-file.ts';
+import { kindOf } from '../credentials/x509/certificate.ts';
+import { type Credential, readChain } from '../credentials/x509/proxy-file.ts';
 import { verifyChain } from '../credentials/x509/verify.ts';
 import { GryphusError } from '../errors.ts';
+import { wipe } from '../util/secret-file.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 import type { AskUser } from './types.ts';
 
 export interface ProxyRequest {
@@ -34,6 +46,12 @@ export interface ProxyFacts extends ProxyInfo {
 export async function initProxy(request: ProxyRequest, ask?: AskUser): Promise<ProxyFacts> {
   const files = defaultFiles();
   const out = request.out ?? files.proxy;
+  for (const source of [request.cert ?? files.cert, request.key ?? files.key]) {
+    if (sameFile(source, out))
+      throw new GryphusError('usage', `The proxy would be written over ${source}, of which it is made.`, {
+        suggestions: ['Name another file with --out.'],
+      });
+  }
   const user = await userCredential(request, files, ask);
   const now = Math.floor(Date.now() / 1000);
   const proxy = await makeProxy(user, {
@@ -48,15 +66,39 @@ export async function initProxy(request: ProxyRequest, ask?: AskUser): Promise<P
   return proxyFacts(out);
 }
 
+function sameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
+}
+
 /** `grid-proxy-info`; default file as X509_USER_PROXY says. */
 export function proxyFacts(file = defaultFiles().proxy): ProxyFacts {
   const info = proxyInfo(loadProxy(file).chain);
   return { ...info, file, text: proxyText(info, file, Math.floor(Date.now() / 1000)) };
 }
 
-/** `grid-proxy-destroy`: overwritten, then removed; the file, where there was one. */
+/** `grid-proxy-destroy`: overwritten, then removed; the file, where there was one. What is no proxy is left alone. */
 export function destroyProxy(file = defaultFiles().proxy): string | undefined {
+  if (existsSync(file) && !holdsProxy(file)) {
+    throw new GryphusError('not-permitted', `${file} is no proxy, so it is left alone.`, {
+      suggestions: [`If it shall go all the same: rm ${shellQuote(file)}`],
+    });
+  }
   return destroyFile(file) ? file : undefined;
+}
+
+/** A proxy and its key. A damaged file counts: what is left of it is to go, too. */
+function holdsProxy(file: string): boolean {
+  const content = readPublic(file, 'proxy');
+  try {
+    const text = content.toString('latin1');
+    if (!/-BEGIN [A-Z0-9 ]*CERTIFICATE-/.test(text) || !/-BEGIN [A-Z0-9 ]*PRIVATE KEY-/.test(text)) return false;
+    return kindOf(readChain(content, file)[0]).endsWith('proxy');
+  } catch {
+    return true;
+  } finally {
+    wipe(content);
+  }
 }
 
 /** The user's certificate and key; the passphrase of an encrypted one is asked for. */

@@ -54,6 +54,8 @@ describe('gryphus cred proxy', () => {
     ['no proxy to show', ['info'], 1, 'There is no proxy'],
     ['no proxy to destroy', ['destroy'], 1, 'There is no proxy'],
     ['hours that are none', ['init', '--hours', 'soon'], 2, "'soon' is no number of hours"],
+    ['what is no proxy to destroy', ['destroy', '--out', 'CERT'], 77, 'is no proxy, so it is left alone'],
+    ['a proxy over its certificate', ['init', '--cert', 'CERT', '--out', 'CERT'], 2, 'would be written over'],
     ['another action', ['renew'], 2, 'init, info, destroy'],
   ])('says what is wrong with %s', async (_, args, code, words) => {
     const ran = await agent.run(['cred', 'proxy', ...args.map((one) => (one === 'CERT' ? jane.cert : one))]);
