@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Grid, startGrid } from '../gram/kit.ts';
-import { missingPrograms } from '../sites/gatekeeper.ts';
+import { missingPrograms, POLLING } from '../sites/gatekeeper.ts';
 import { ended, waitUntil } from '../sites/ports.ts';
 import { TestAgent, until } from './agent.ts';
 
@@ -12,7 +12,7 @@ let agent: TestAgent;
 
 beforeAll(async () => {
   if (MISSING.length > 0) return;
-  grid = await startGrid();
+  grid = await startGrid(POLLING);
   agent = new TestAgent({ X509_CERT_DIR: grid.ca.trust, X509_USER_PROXY: grid.proxyFile });
 }, 60_000);
 afterAll(async () => {
@@ -27,7 +27,7 @@ ${more}
 queue
 `;
 const one = async (cluster: number) => (await agent.ads(cluster))[0] ?? {};
-const is = (cluster: number, status: number, ms = 60_000) =>
+const is = (cluster: number, status: number, ms = 120_000) =>
   until(
     `job ${cluster} to be ${status}`,
     async () => ((await one(cluster))['JobStatus'] === status ? true : undefined),
@@ -81,7 +81,7 @@ log = log
     expect(agent.read('log')).toMatch(/^000 [^]*^001 [^]*^005 /m);
     await until('nothing kept here', () => kept().length === 0 || undefined);
     await until('nothing kept there', () => leftThere().length === 0 || undefined);
-  }, 120_000);
+  }, 240_000);
 
   it('each run once when GridManager, job manager and gatekeeper are killed', async () => {
     agent.file(
@@ -107,16 +107,16 @@ log = log
     await waitUntil('the job manager to be gone', () => ended(manager));
     agent.file('go1', '');
     await grid.gate.start();
-    await is(clusters[1] ?? 0, 4, 120_000);
+    await is(clusters[1] ?? 0, 4);
     // All of it, while the results are on their way.
     agent.file('go2', '');
     for (const pid of gridManagers()) process.kill(pid, 'SIGKILL');
     for (const pid of grid.gate.jobManagers()) process.kill(pid, 'SIGKILL');
-    await is(clusters[2] ?? 0, 4, 120_000);
+    await is(clusters[2] ?? 0, 4);
     expect(agent.read('ledger').split('\n').sort()).toEqual(['', '0', '1', '2']);
     expect([0, 1, 2].map((n) => agent.read(`once${n}.out`))).toEqual(['done 0\n', 'done 1\n', 'done 2\n']);
     await until('nothing kept here', () => kept().length === 0 || undefined);
-  }, 280_000);
+  }, 400_000);
 
   it('are withdrawn, and leave nothing', async () => {
     const cluster = await agent.submit(
