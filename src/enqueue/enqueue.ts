@@ -62,7 +62,7 @@ export async function enqueue(
   more: AttrTexts = {},
   dag?: NonNullable<SubmitInput['dag']>,
 ): Promise<Submitted> {
-  const clusterAd = { ...cluster.clusterAd, ...more };
+  const clusterAd = { ...cluster.clusterAd, ...limitsOf(cluster), ...more };
   const placement = new Placement(chooser, owner, clusterAd);
   const first = firstCount(cluster);
   const logs = new LogDirectories();
@@ -122,6 +122,14 @@ export function parseRequest(
     ...(request.queue === undefined ? {} : { queueArgs: request.queue }),
     ...(request.batchName === undefined ? {} : { batchName: request.batchName }),
   });
+}
+
+/** What the Scheduler keeps to when it makes the others, as HTCondor's schedd has it in the cluster's ad. */
+function limitsOf({ late }: Cluster): AttrTexts {
+  return {
+    ...(late?.maxMaterialize === undefined ? {} : { JobMaterializeLimit: String(late.maxMaterialize) }),
+    ...(late?.maxIdle === undefined ? {} : { JobMaterializeMaxIdle: String(late.maxIdle) }),
+  };
 }
 
 /** With late materialization as many as its limits let in now; the Scheduler makes the others. */

@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, it } from 'vitest';
+import { TestAgent, until } from './agent.ts';
+
+describe('a million jobs of which a thousand are made', () => {
+  const agent = new TestAgent();
+  afterAll(() => agent.end());
+
+  it('cost the memory of a thousand, and others are made as some leave', async () => {
+    // Nobody is at home there: the jobs wait.
+    agent.site('away', { url: 'ssh://127.0.0.1:1', batch: 'fork' });
+    await agent.ok('up');
+    const redis = new Redis(join(agent.home, 'state/run/redis.sock'));
+    const memory = async () => Number(/^used_memory_dataset:(\d+)/m.exec(await redis.info('memory'))?.[1]);
+    const job = (queue: string) =>
+      `universe = grid\ngrid_resource = batch fork away\nexecutable = /bin/true\ntransfer_executable = false\narguments = $(Process)\n${queue}\n`;
+    const empty = await memory();
+    await agent.submit(job('queue 1000'));
+    const thousand = (await memory()) - empty;
+
+    const before = await memory();
+    const cluster = await agent.submit(job('max_materialize = 1000\nqueue 1000000'));
+    await agent.ok('rm', `${cluster}.7`, `${cluster}.9`);
+    const last = async () => (await agent.run(['q', '-af', 'ProcId', '--constraint', 'ProcId >= 1000'])).stdout;
+    // The Scheduler has looked then, more than once: it makes these two, and no more.
+    await until('two more to be made', async () => (await last()) === '1000\n1001\n' || undefined);
+    await agent.ok('rm', `${cluster}.11`);
+    await until('another', async () => (await last()) === '1000\n1001\n1002\n' || undefined);
+    expect(await agent.ok('q', '--totals')).toMatch(/^Total for query: 2000 jobs; .* 2000 idle/m);
+    expect((await memory()) - before).toBeLessThan(3 * thousand + 2 ** 20);
+    redis.disconnect();
+    await agent.ok('rm', String(cluster));
+    await until(
+      'all to be gone',
+      async () => /^Total for query: 1000 jobs/m.test(await agent.ok('q', '--totals')) || undefined,
+    );
+  }, 120_000);
+});
