@@ -1,5 +1,5 @@
 // Compiles src/ to dist/ and carries along what is not TypeScript: the site's shell programs and the queue's Lua. The
-// command line is bundled into dist/cli/, because loading hundreds of small modules takes longer than most commands. The
+// command line is bundled into dist/cli/, because loading hundreds of small modules takes longer than most commands do. The
 // new dist/ takes the old one's place only when it is whole.
 import { spawnSync } from 'node:child_process';
 import {
@@ -7,12 +7,14 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -50,22 +52,14 @@ async function make() {
 
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(fresh, dist);
+  warmUp(dist);
   return 0;
 }
 
-/** dist/cli/: the executable, the commands, and what they load later, in pieces that are loaded when they are used. */
-async function bundle() {
-  await build({
-    entryPoints: [
-      { in: join(fresh, 'bin/gryphus.js'), out: 'gryphus' },
-      { in: join(fresh, 'commands/registry.js'), out: 'registry' },
-      // One process for each DAG and sub-DAG: its start counts.
-      { in: join(fresh, 'dag/main.js'), out: 'dag-manager' },
-    ],
-    outdir: join(fresh, 'cli'),
+/** What the bundles of the command line and the DAG manager have in common. */
+function common() {
+  return {
     bundle: true,
-    splitting: true,
-    format: 'esm',
     platform: 'node',
     target: 'node20',
     minifySyntax: true,
@@ -74,14 +68,67 @@ async function bundle() {
     logLevel: 'warning',
     // Native, optional, or of use to the daemons alone.
     external: ['ssh2', 'cpu-features', 'bullmq', 'nodemailer', 'basic-ftp', 'pino', '*.node'],
+    plugins: [{ name: 'own-places', setup: keepOwnPlaces }],
+  };
+}
+
+/** dist/cli/: the commands and all that they load, in one file that is run out of a code cache; dist/dag-cli/: the DAG manager. */
+async function bundle() {
+  const cli = join(fresh, 'cli');
+  await build({
+    ...common(),
+    stdin: {
+      contents: "export { main } from './commands/main.js'; export * from './commands/registry.js';",
+      resolveDir: fresh,
+    },
+    outfile: join(cli, 'bundle.js'),
+    format: 'cjs',
+    // A script out of the code cache has no import() of its own.
+    supported: { 'dynamic-import': false },
+    define: { 'import.meta.url': 'ownUrl' },
+    banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
+  });
+  // In bytes that are characters it is read faster.
+  const text = readFileSync(join(cli, 'bundle.js'), 'utf8');
+  const ascii = text.replaceAll(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  writeFileSync(join(cli, 'bundle.js'), ascii);
+  // One process for each DAG and sub-DAG: its start counts.
+  await build({
+    ...common(),
+    entryPoints: [{ in: join(fresh, 'dag/main.js'), out: 'dag-manager' }],
+    outdir: join(fresh, 'dag-cli'),
+    splitting: true,
+    format: 'esm',
     banner: {
       js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
     },
-    plugins: [{ name: 'own-places', setup: keepOwnPlaces }],
   });
+  copyFileSync(join(root, 'scripts/cli-loader.cjs'), join(cli, 'load.js'));
+  writeFileSync(join(cli, 'registry.js'), "module.exports = require('./load.js');\n");
+  for (const dir of ['cli', 'bin']) writeFileSync(join(fresh, dir, 'package.json'), '{ "type": "commonjs" }\n');
   const bin = join(fresh, 'bin/gryphus.js');
-  writeFileSync(bin, "#!/usr/bin/env node\nimport '../cli/gryphus.js';\n");
+  writeFileSync(bin, "#!/usr/bin/env node\n'use strict';\nrequire('../cli/load.js').main(process.argv.slice(2));\n");
   chmodSync(bin, 0o755);
+}
+
+/** The code cache of the command line, after commands that load what most commands load. They start no daemon. */
+function warmUp(built) {
+  const home = mkdtempSync(join(tmpdir(), 'gryphus-build-'));
+  const commands = [
+    ['status', '--json'],
+    ['q', '--help'],
+    ['submit', '--dry-run', '-'],
+  ];
+  const text = `const { main, keep } = require(${JSON.stringify(join(built, 'cli/load.js'))});
+(async () => { for (const words of ${JSON.stringify(commands)}) await main(words); keep(); process.exit(0); })();`;
+  const { status, stderr } = spawnSync(process.execPath, ['-e', text], {
+    env: { PATH: process.env.PATH, HOME: home, GRYPHUS_HOME: home },
+    input: 'executable = /bin/true\ntransfer_executable = false\nqueue\n',
+    encoding: 'utf8',
+  });
+  rmSync(home, { recursive: true, force: true });
+  // Without it the command line starts as well, and slower.
+  if (status !== 0) process.stderr.write(`The command line has no code cache: ${stderr}\n`);
 }
 
 /** dist/worker.mjs: the pool's worker in one file that needs nothing but Node, to be carried to any site. */

@@ -5,13 +5,19 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
 const PLAIN = /^[ -~]*$/;
-const SEGMENTS = new Intl.Segmenter();
+let segmenter: Intl.Segmenter | undefined;
+
+/** What a reader takes for one character. The segmenter takes milliseconds to make: only what is not plain has one. */
+function segmentsOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter();
+  return segmenter.segment(text);
+}
 
 /** Columns that a text takes; what a terminal would obey (control characters) is shown as `?`. */
 export function columns(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let sum = 0;
-  for (const { segment } of SEGMENTS.segment(text)) sum += WIDE.test(segment) ? 2 : 1;
+  for (const { segment } of segmentsOf(text)) sum += WIDE.test(segment) ? 2 : 1;
   return sum;
 }
 
@@ -22,7 +28,7 @@ export function cut(text: string, width: Width): string {
   if (width === undefined || line.length <= width / 2) return line;
   let sum = 0;
   let kept = '';
-  for (const { segment } of SEGMENTS.segment(line)) {
+  for (const { segment } of segmentsOf(line)) {
     sum += WIDE.test(segment) ? 2 : 1;
     if (sum > width) return kept;
     kept += segment;
