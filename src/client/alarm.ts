@@ -17,9 +17,9 @@ export async function* testAlarms(paths: Paths): AsyncGenerator<CheckStep> {
   if (to === undefined && others.length === 0) {
     throw new GryphusError('bad-config', 'No way is set for alarms to reach you.', {
       suggestions: [
-        'gryphus config set notify.email jane@example.org',
-        "gryphus config set alarms.hook 'COMMAND'   # the text is on its standard input",
-        'gryphus config set alarms.desktop true',
+        'gryphus config notify.email jane@example.org',
+        "gryphus config alarms.hook 'COMMAND'   # the text is on its standard input",
+        'gryphus config alarms.desktop true',
       ],
     });
   }

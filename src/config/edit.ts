@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { GryphusError } from '../errors.ts';
-import { writeWhole } from '../util/private-file.ts';
+import { makePrivateDirs, writeWhole } from '../util/private-file.ts';
 import type { Paths } from './paths.ts';
 import { SETTINGS } from './settings.ts';
 import { leavesOf, lineOf, readTable } from './table.ts';
@@ -30,7 +30,7 @@ export async function writeSetting(paths: Paths, key: string, value: string | un
       if (isValueProblem(error)) problem = error;
       continue;
     }
-    mkdirSync(paths.configDir, { recursive: true, mode: 0o700 });
+    makePrivateDirs(paths.configDir);
     writeWhole(source.file, source.text);
     return;
   }

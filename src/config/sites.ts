@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
-import { writeWhole } from '../util/private-file.ts';
+import { makePrivateDirs, writeWhole } from '../util/private-file.ts';
 import { duration, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
 import { formatGramContact, gramSiteTarget } from './gram-resource.ts';
 import type { Paths } from './paths.ts';
@@ -197,7 +197,7 @@ export async function saveSite(
   keys: Readonly<Record<string, unknown>>,
 ): Promise<SiteRecord> {
   const { site, source } = await writtenSite(paths, name, keys);
-  mkdirSync(paths.sitesDir, { recursive: true, mode: 0o700 });
+  makePrivateDirs(paths.sitesDir);
   writeWhole(source.file, source.text);
   return site;
 }

@@ -54,8 +54,19 @@ do_fetch() {
       o:*) file=jobs/$key/stdout ;;
       e:*) file=jobs/$key/stderr ;;
       n:*)
-        new_files "$key"
-        while [ -n "$NEW" ]; do set -- "$@" "jobs/$key/work/${NEW%%/*}" && NEW=${NEW#*/}; done
+        names_there "$key"
+        set +f
+        for file in "jobs/$key/work"/* "jobs/$key/work"/.[!.]* "jobs/$key/work"/..?*; do
+          [ -f "$file" ] || continue
+          case $THERE in *"/${file##*/}/"*) continue ;; esac
+          # A list that grows by one is copied each time: it stays short.
+          [ $# -lt 500 ] || {
+            send_files "$limit" "$@"
+            set --
+          }
+          set -- "$@" "$file"
+        done
+        set -f
         continue
         ;;
       *)
@@ -66,7 +77,11 @@ do_fetch() {
     esac
     if [ -e "$file" ]; then set -- "$@" "$file"; else say "missing $key ${name:-${file##*/}}"; fi
   done
-  [ $# -gt 0 ] || return 0
+  [ $# -eq 0 ] || send_files "$limit" "$@"
+}
+send_files() { # $1 the limit, then files
+  limit=$1
+  shift
   printf '\n%s\n' "$NONCE" >|"$T/mark"
   # shellcheck disable=SC2016 # for the inner shell
   LC_ALL=C find -L "$@" -type f ! -size "+$limit" -exec sh -c '
@@ -96,19 +111,11 @@ list_files() { # $1 kind, then what find takes
   LC_ALL=C find -L "$@" -exec awk "$ENCODE"' BEGIN { for (i = 2; i < ARGC; i++) print ARGV[1] " " encode(substr(ARGV[i], 6)); exit }' "$kind" {} + 2>/dev/null
 }
 
-# Sets NEW: the files at the top of the working directory that were not put there, each with a / after it.
-new_files() { # $1 key
-  NEW='' there=/
-  if [ -f "jobs/$1/names" ]; then
-    there=
-    while IFS= read -r line; do there=$there$line$NL; done <"jobs/$1/names"
-    there=$there$line
-  fi
-  set +f
-  for file in "jobs/$1/work"/* "jobs/$1/work"/.[!.]* "jobs/$1/work"/..?*; do
-    [ -f "$file" ] || continue
-    file=${file##*/}
-    case $there in *"/$file/"*) ;; *) NEW=$NEW$file/ ;; esac
-  done
-  set -f
+# Sets THERE: the names at the top of the working directory that were put there, a / before and after each.
+names_there() { # $1 key
+  THERE=/
+  [ -f "jobs/$1/names" ] || return 0
+  THERE=
+  while IFS= read -r line; do THERE=$THERE$line$NL; done <"jobs/$1/names"
+  THERE=$THERE$line
 }

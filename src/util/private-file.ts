@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, lstatSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { GryphusError } from '../errors.ts';
+import { asError, GryphusError } from '../errors.ts';
 
 /** Writes a whole file or nothing: temporary name beside it, on disk, then renamed over. Mode 0600 unless told. */
 export function writeWhole(path: string, content: string | Uint8Array, mode = 0o600): void {
@@ -29,9 +29,34 @@ export function writeWhole(path: string, content: string | Uint8Array, mode = 0o
   }
 }
 
+/** Makes a directory and its parents, closed to others; 'not-permitted' where that cannot be. */
+export function makePrivateDirs(path: string): void {
+  try {
+    makeDirs(path);
+  } catch (thrown) {
+    const cause = asError(thrown);
+    throw new GryphusError('not-permitted', `The directory ${path} cannot be made: ${cause.message}.`, {
+      cause,
+      suggestions: ['Set GRYPHUS_HOME to a place where you may write.'],
+    });
+  }
+}
+
+/** As mkdir -p; node's own (20.20) never returns where a file system says ENOENT for a directory that is there, as /proc. */
+function makeDirs(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
+  makeDirs(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (thrown) {
+    // Another process was quicker.
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) throw thrown;
+  }
+}
+
 /** Makes a directory (and its parents) that only we can enter; one that is there must be ours and closed to others. */
 export function ensurePrivateDir(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makePrivateDirs(path);
   const found = lstatSync(path);
   const uid = process.getuid?.();
   if (!found.isDirectory() || (uid !== undefined && found.uid !== uid)) {

@@ -165,7 +165,7 @@ describe('gryphus alarm test', () => {
   it('says how to be reached where no way is set', async () => {
     const ran = await agent.run(['alarm', 'test']);
     expect(ran.code).toBe(78);
-    expect(ran.stderr).toContain('gryphus config set notify.email');
+    expect(ran.stderr).toContain('gryphus config notify.email');
   });
 
   it('tries every way that is set, and says which fails', async () => {

@@ -45,6 +45,13 @@ describe('words that mean nothing', () => {
   });
 });
 
+it.each(['/proc/nowhere', '/dev/null/x'])('a home that cannot be made, %s: one error that says so', async (place) => {
+  const { stderr, exit } = await run(['q', '--home', place]);
+  expect(stderr).toMatch(new RegExp(`^gryphus: The directory ${place}.* cannot be made: E`));
+  expect(stderr).toContain('GRYPHUS_HOME');
+  expect(exit).toBe(77);
+});
+
 describe('help', () => {
   it('is there for every command, and says what it is', async () => {
     const { stdout, exit } = await run(['--help']);
