@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await agent?.end();
   await grid?.stop();
-}, 60_000);
+}, 120_000);
 
 /** Jobs that write a line to a ledger when they start. */
 async function submit(seconds: number): Promise<{ cluster: number; ledger: string }> {
@@ -56,12 +56,12 @@ const kept = () =>
     /\/jobs\/[^/]+$/.test(name),
   );
 async function nothingLeft(): Promise<void> {
-  await until('nothing kept here', () => kept().length === 0 || undefined, 60_000);
-  await until('nothing kept there', () => leftThere().length === 0 || undefined, 60_000);
+  await until('nothing kept here', () => kept().length === 0 || undefined, 120_000);
+  await until('nothing kept there', () => leftThere().length === 0 || undefined, 120_000);
 }
 
 async function finish({ cluster, ledger }: { cluster: number; ledger: string }): Promise<void> {
-  await agent.ok('wait', '--timeout', '120', String(cluster));
+  await agent.ok('wait', '--timeout', '200', String(cluster));
   expect(lines(ledger).sort()).toEqual(['0', '1']);
   for (let proc = 0; proc < JOBS; proc++) {
     for (const [name, text] of [
@@ -89,24 +89,24 @@ describe.skipIf(SKIP)('every job once at a GRAM service, whatever crashes', () =
     async (point) => {
       writeFileSync(crashFile, point);
       const jobs = await submit(0);
-      await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined, 60_000);
+      await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined, 120_000);
       await finish(jobs);
     },
-    240_000,
+    400_000,
   );
 
   it.each(points('remove'))(
     'the GridManager dies at %s while jobs are removed',
     async (point) => {
       const { cluster, ledger } = await submit(600);
-      await until('the jobs to run', () => lines(ledger).length === JOBS || undefined, 60_000);
+      await until('the jobs to run', () => lines(ledger).length === JOBS || undefined, 120_000);
       writeFileSync(crashFile, point);
       await agent.ok('rm', String(cluster));
-      await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined, 60_000);
-      await agent.ok('wait', '--timeout', '120', String(cluster));
+      await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined, 120_000);
+      await agent.ok('wait', '--timeout', '200', String(cluster));
       expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([3, 3]);
       await nothingLeft();
     },
-    240_000,
+    400_000,
   );
 });

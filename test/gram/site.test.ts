@@ -52,7 +52,7 @@ describe.skipIf(MISSING.length > 0)('a GRAM service as a site', () => {
     expect([...(await site.prepare([job]))]).toEqual([[key, { ok: true }]]);
     expect([...(await site.prepare([job]))]).toEqual([[key, { ok: true }]]);
     expect([...(await site.commit([key])).values()]).toMatchObject([{ ok: true }]);
-    expect(await watch.ended(key, 30_000)).toMatchObject({ how: { kind: 'exited', code: 3 }, stdoutBytes: 21 });
+    expect(await watch.ended(key, 90_000)).toMatchObject({ how: { kind: 'exited', code: 3 }, stdoutBytes: 21 });
     const into = join(grid.dir, 'home', key);
     const outcome = (
       await site.fetch([{ key, outputs: ['out', 'd', 'no such'], stdout: true, stderr: true, into }])
@@ -69,5 +69,5 @@ describe.skipIf(MISSING.length > 0)('a GRAM service as a site', () => {
     expect([...(await site.forget([key]))]).toEqual([[key, { ok: true }]]);
     expect((await site.audit()).records).toEqual([]);
     await expect.poll(() => leftOf(contact), { timeout: 30_000 }).toEqual([]);
-  }, 60_000);
+  }, 150_000);
 });
