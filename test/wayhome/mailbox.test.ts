@@ -50,7 +50,7 @@ describe('mailboxes', () => {
     return room;
   }
   async function openWorker(): Promise<Duplex> {
-    const worker = await mailboxDuplex(root, 'p1', QUICK);
+    const worker = await mailboxDuplex(root, '-p1', QUICK);
     workers.push(worker);
     return worker;
   }
@@ -68,12 +68,12 @@ describe('mailboxes', () => {
     const down = randomBytes(3_000_000);
     const worker = await openWorker();
     worker.end(up);
-    const agent = await linkOf('p1');
+    const agent = await linkOf('-p1');
     agent.end(down);
     const [atAgent, atWorker] = await Promise.all([everything(agent), everything(worker)]);
     expect(atAgent.equals(up)).toBe(true);
     expect(atWorker.equals(down)).toBe(true);
-    expect(statSync(join(root, 'p1')).mode & 0o777).toBe(0o700);
+    expect(statSync(join(root, '-p1')).mode & 0o777).toBe(0o700);
   });
 
   it('lose and double nothing where rounds fail before, after and in the middle', async () => {
@@ -88,7 +88,7 @@ describe('mailboxes', () => {
     });
     const worker = await openWorker();
     worker.write('0;');
-    const agent = await linkOf('p1');
+    const agent = await linkOf('-p1');
     const lines = Array.from({ length: 300 }, (_, i) => `${i + 1};`);
     for (const line of lines) {
       worker.write(line);
@@ -109,7 +109,7 @@ describe('mailboxes', () => {
       worker.once('error', (error) => resolve(error.message));
     });
     worker.write('hello');
-    expect((await bytes(await linkOf('p1'), 5)).toString()).toBe('hello');
+    expect((await bytes(await linkOf('-p1'), 5)).toString()).toBe('hello');
     // SIGKILL: nothing is said any more.
     first.close();
     openRoom();
@@ -117,14 +117,14 @@ describe('mailboxes', () => {
     expect(await ended).toBe('the agent knows nothing of this link');
     const again = await openWorker();
     again.write('hello again');
-    expect((await bytes(await linkOf('p1', 1), 11)).toString()).toBe('hello again');
+    expect((await bytes(await linkOf('-p1', 1), 11)).toString()).toBe('hello again');
   });
 
   it('carry the secure link, and forget a worker that is no more', async () => {
     const room = openRoom();
     const key = randomBytes(32);
-    const greeting = openWorker().then((raw) => greetHome(raw, { worker: 'p1', key }));
-    const guest = await acceptHome(await linkOf('p1'), { keyOf: () => key });
+    const greeting = openWorker().then((raw) => greetHome(raw, { worker: '-p1', key }));
+    const guest = await acceptHome(await linkOf('-p1'), { keyOf: () => key });
     const link = await greeting;
     link.on('error', () => undefined);
     guest.link.on('error', () => undefined);
@@ -133,9 +133,10 @@ describe('mailboxes', () => {
     const closed = new Promise((resolve) => link.once('close', resolve));
     guest.link.destroy();
     await closed;
-    room.drop('p1');
+    room.drop('-p1');
     const deadline = Date.now() + 10_000;
-    while (readdirSync(root).includes('p1') && Date.now() < deadline) await new Promise((done) => setTimeout(done, 10));
+    while (readdirSync(root).includes('-p1') && Date.now() < deadline)
+      await new Promise((done) => setTimeout(done, 10));
     expect(readdirSync(root)).toEqual([]);
   });
 
@@ -143,7 +144,7 @@ describe('mailboxes', () => {
     openRoom();
     const worker = await openWorker();
     worker.write('x');
-    const agent = await linkOf('p1');
+    const agent = await linkOf('-p1');
     const closed = new Promise((resolve) => agent.once('close', resolve));
     worker.destroy();
     await closed;

@@ -18,28 +18,29 @@ verb='' worker='' name='' size=''
 while read -r verb worker name size; do
   case $verb in
     put)
-      [ -d "$worker" ] || mkdir "$worker" || exit 74
-      head -c "$size" >"$worker/$name.new" || exit 74
-      [ "$(wc -c <"$worker/$name.new")" -eq "$size" ] || exit 74
-      mv -f "$worker/$name.new" "$worker/$name" || exit 74
+      [ -d "./$worker" ] || mkdir "./$worker" || exit 74
+      head -c "$size" >"./$worker/$name.new" || exit 74
+      [ "$(wc -c <"./$worker/$name.new")" -eq "$size" ] || exit 74
+      mv -f "./$worker/$name.new" "./$worker/$name" || exit 74
       ;;
-    del) rm -f "$worker/$name" ;;
-    drop) rm -rf "${worker:?}" ;;
+    del) rm -f "./$worker/$name" ;;
+    drop) rm -rf "./${worker:?}" ;;
     take | survey) break ;;
   esac
 done
 marks=
 case $verb in
   take) ;;
-  survey) marks='*/taken.*' ;;
+  survey) marks='./*/taken.*' ;;
   *) exit 65 ;;
 esac
+# Names of workers may begin with a dash.
 # shellcheck disable=SC2086 # the marks are a pattern
-for file in */up.* */gone.* $marks; do
+for file in ./*/up.* ./*/gone.* $marks; do
   case $file in *.new | *'*'*) continue ;; esac
   [ "$LEFT" -gt 0 ] || break
   size=$(wc -c <"$file" 2>/dev/null) || continue
-  printf 'letter %s %d\n' "$file" "$size"
+  printf 'letter %s %d\n' "${file#./}" "$size"
   cat "$file"
   LEFT=$((LEFT - size - 100))
 done
