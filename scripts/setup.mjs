@@ -56,7 +56,9 @@ function buildIsFresh() {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).map((name) =>
     join(root, 'src', name),
   );
-  const others = ['package.json', 'tsconfig.json', 'scripts/build.mjs'].map((name) => join(root, name));
+  const others = ['package.json', 'tsconfig.json', 'scripts/build.mjs', 'scripts/cli-loader.cjs'].map((name) =>
+    join(root, name),
+  );
   return [...sources, ...others].every((file) => statSync(file).mtimeMs <= built);
 }
 
