@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
 import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
@@ -358,7 +358,9 @@ export class Gryphus {
 }
 
 function environment({ home }: Pick<OpenOptions, 'home'>): NodeJS.ProcessEnv {
-  return home === undefined ? process.env : { ...process.env, GRYPHUS_HOME: home };
+  const own = home ?? process.env['GRYPHUS_HOME'];
+  // The daemons work in directories of their own, where a relative name means another place.
+  return own === undefined ? process.env : { ...process.env, GRYPHUS_HOME: own && resolve(own) };
 }
 
 /** What a job in the history no longer has. */

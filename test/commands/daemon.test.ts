@@ -35,7 +35,8 @@ log = three.log
 batch_name = three of them
 queue in (a b c)
 `;
-    const submitted = await run('submit', text);
+    // By a relative name too the daemons that it starts are those of the absolute one.
+    const submitted = await gryphus(['submit', '--home', '.'], { home, stdin: text });
     expect(submitted).toMatchObject({
       exit: 0,
       stdout: 'Submitting job(s)...\n3 job(s) submitted to cluster 1.\n',
