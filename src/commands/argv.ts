@@ -5,13 +5,14 @@ export interface Flagged {
 
 /**
  * HTCondor's habits in the words of this command line: single-dash long options (`-nobatch`, also shortened, as
- * `-const`), `-af:jh A B`, `-dry-run -`, `-wait 60`. What is not one of them is left as it is.
+ * `-const`), `-af:jh A B`, `-dry-run -`, `-wait 60`; and `help COMMAND`, as git has it. What is not one of them is left as it is.
  */
 export function condorHabits(words: readonly string[], commands: Readonly<Record<string, Flagged>>): string[] {
   const at = words.findIndex((word) => !word.startsWith('-'));
   const topic = words[at];
   if (topic === undefined)
     return words.map((word) => (word === '-help' ? '--help' : word === '-version' ? '--version' : word));
+  if (topic === 'help' && at === 0) return condorHabits([...words.slice(1), '--help'], commands);
   const two = `${topic}:${words[at + 1] ?? ''}`;
   const [id, from] = two in commands ? [two, at + 2] : [topic, at + 1];
   const flags = commands[id]?.flags ?? {};

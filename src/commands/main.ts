@@ -66,7 +66,7 @@ async function load(): Promise<Config> {
 /** One clear word about a command that is not there, before anything else is looked at. */
 function checkCommand(argv: readonly string[], known: readonly string[]): void {
   const first = argv.find((word) => !word.startsWith('-'));
-  if (first === undefined || first === 'help' || argv[0]?.startsWith('-')) return;
+  if (first === undefined || argv[0]?.startsWith('-')) return;
   const topics = new Set(known.map((id) => id.split(':')[0] ?? id));
   if (!topics.has(first)) throw unknown(first, [...topics]);
   const second = argv[argv.indexOf(first) + 1];

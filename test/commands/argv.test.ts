@@ -6,6 +6,8 @@ import { selections, targets } from '../../src/commands/select.ts';
 
 describe("HTCondor's habits", () => {
   it.each([
+    ['help', '--help'],
+    ['help site add', 'site add --help'],
     ['q -nobatch', 'q --nobatch'],
     ['q -nob 12 13.1', 'q --nobatch 12 13.1'],
     ['q -const JobStatus==5 -tot', 'q --constraint JobStatus==5 --totals'],
