@@ -55,6 +55,11 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
   const { paths, settings, queue, owner, now } = world;
   const { site, count } = order;
   if (site.batch === 'pool') throw new GryphusError('bad-input', 'The pool itself is no site for glideins.');
+  if (site.target.kind === 'gram') {
+    throw new GryphusError('bad-input', `${site.name} is a GRAM service, from which no worker finds its way home.`, {
+      suggestions: ['Send glideins over ssh, where the site has that: gryphus site add.'],
+    });
+  }
   if (count < 1 || count > MOST_AT_ONCE) {
     throw new GryphusError('bad-input', `${count} glideins at once: from 1 to ${MOST_AT_ONCE} can be asked for.`);
   }
