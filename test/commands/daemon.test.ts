@@ -35,8 +35,9 @@ log = three.log
 batch_name = three of them
 queue in (a b c)
 `;
-    // By a relative name too the daemons that it starts are those of the absolute one.
+    // By a relative name too the daemons that it starts are those of the absolute one, and no others.
     const submitted = await gryphus(['submit', '--home', '.'], { home, stdin: text });
+    expect(existsSync(join(home, 'state/state'))).toBe(false);
     expect(submitted).toMatchObject({
       exit: 0,
       stdout: 'Submitting job(s)...\n3 job(s) submitted to cluster 1.\n',
