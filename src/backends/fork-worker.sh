@@ -39,8 +39,9 @@ run_one() { # $1 name: SEQ-KEY:N
 watch_slot() {
   # shellcheck source=/dev/null
   . "$BIN/memory.sh"
-  looks=0
-  while sleep "$((looks < 5 ? 1 : 5))" && kill -0 "$$"; do
+  looks=0 worker=$PSTART
+  # Its number may be another's by now.
+  while sleep "$((looks < 5 ? 1 : 5))" && start_of "$$" && [ "$PSTART" = "$worker" ]; do
     looks=$((looks + 1))
     for claim in fork/running/*@"$SLOT"; do
       read -r pid _ <"$claim" || continue
