@@ -6,6 +6,7 @@ import { GRAM_ERROR } from './errors.ts';
 import { inParallel } from './in-parallel.ts';
 import { isOver } from './judge.ts';
 import { numberOf, STATE } from './protocol.ts';
+import { isPromised } from './store.ts';
 import type { GramContext } from './submit.ts';
 
 /** A job that GRAM cannot end within this time is asked for again in the next round, milliseconds. */
@@ -13,6 +14,8 @@ const PATIENCE_MS = 60_000;
 const LOOK_MS = 250;
 /** One that still stages out is left for the next round after so long, milliseconds. */
 const END_PATIENCE_MS = 15_000;
+/** One that was never committed gets nothing to run, whatever its job manager does with it: it is left sooner. */
+const UNCOMMITTED_PATIENCE_MS = 3000;
 
 /** Ends jobs and lets GRAM forget them, so that nothing of them is left at the site. */
 export async function cancel(
@@ -37,7 +40,7 @@ async function cancelOne(ctx: GramContext, key: AttemptKey, onlyIfNotStarted: bo
   if (before.is === 'gone') return forgetRecord(ctx, key);
   const state = numberOf(before.message, 'status');
   ctx.attempts.hear(key, before.message);
-  const promised = record.phase === 'committing' || record.phase === 'committed';
+  const promised = isPromised(record);
   if (onlyIfNotStarted && promised) return notWithdrawn(state);
   if (!isOver(state) && !(await stopped(ctx, key))) {
     return later('GRAM has not ended the job yet');
@@ -85,13 +88,15 @@ async function forgetOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   if (record?.contact === undefined) return forgetRecord(ctx, key);
   await ctx.ready();
   // What was never committed GRAM lets go by itself.
-  if ((await takesEnd(ctx, key)) || record.phase === 'asked') return forgetRecord(ctx, key);
+  const uncommitted = record.phase === 'asked';
+  const ended = await takesEnd(ctx, key, uncommitted ? UNCOMMITTED_PATIENCE_MS : END_PATIENCE_MS);
+  if (ended || uncommitted) return forgetRecord(ctx, key);
   return later('GRAM is not done with the job yet');
 }
 
 /** A job manager calls a job done while it still brings its last file, and takes no commit's end before it has. */
-async function takesEnd({ store, conversation }: GramContext, key: AttemptKey): Promise<boolean> {
-  const until = performance.now() + END_PATIENCE_MS;
+async function takesEnd({ store, conversation }: GramContext, key: AttemptKey, patience: number): Promise<boolean> {
+  const until = performance.now() + patience;
   for (;;) {
     const record = store.get(key);
     const answer = record && (await conversation.end(record));

@@ -3,7 +3,7 @@ import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import { jobPackage, jobScript, sharedBlobs } from './package.ts';
 import type { GassDesk, Readable, Writable } from './gass-server.ts';
 import type { Message } from './protocol.ts';
-import type { GramRecord, GramStore } from './store.ts';
+import { type GramRecord, type GramStore, isPromised } from './store.ts';
 import { tarBytes, type TarEntry, tarStream } from './tar.ts';
 
 /** The names under which an attempt's files come home, in its directory. */
@@ -22,6 +22,9 @@ export interface DeskOptions {
 /**
  * What our GASS server gives and takes: under `/KEY/TOKEN/`, `job` is read, `out`, `err` and the streams of the
  * running job are written; content that jobs share is read under `/shared/`. No path names a file of ours.
+ *
+ * A job manager that is started again for another job runs also what was never committed (seen in its version 15.8): the
+ * program of such an attempt is not given, so nothing of it starts.
  */
 export function gassDesk({ store, came, news }: DeskOptions): GassDesk {
   const find = (path: string): { readonly record: GramRecord; readonly name: string } | undefined => {
@@ -35,7 +38,8 @@ export function gassDesk({ store, came, news }: DeskOptions): GassDesk {
       const [, sha256] = /^\/+shared\/([0-9a-f]{64})$/.exec(path) ?? [];
       if (sha256 !== undefined) return sharedContent(store, sha256);
       const found = find(path);
-      if (found?.name !== 'job') return undefined;
+      if (found?.name !== 'job' || !isPromised(found.record)) return undefined;
+      if (!found.record.taken) store.update(found.record.key, { taken: true });
       const script = jobScript();
       const entries = jobPackage(found.record, (sha) => store.contentPath(sha));
       return { bytes: script.length + tarBytes(entries), stream: () => withPackage(script, entries) };

@@ -29,7 +29,7 @@ import { inParallel } from './in-parallel.ts';
 import { isOver } from './judge.ts';
 import type { Message } from './protocol.ts';
 import { readResults, unpack, unpackStreams } from './results.ts';
-import { type GramRecord, GramStore } from './store.ts';
+import { type GramRecord, GramStore, isPromised } from './store.ts';
 import { commit, type GramContext, prepare } from './submit.ts';
 
 export interface GramSiteOptions {
@@ -189,7 +189,7 @@ class Gt2Site implements GramSite {
   async audit(): Promise<SiteAudit> {
     const records = this.#store.all().map(({ key, phase, contact }) => {
       const seen = this.#attempts.seen(key);
-      const promised = phase === 'committing' || phase === 'committed';
+      const promised = isPromised({ phase });
       const state = isOver(seen.state) ? 'ended' : seen.active ? 'started' : promised ? 'submitted' : 'prepared';
       return { key, submission: promised ? 1 : 0, batchId: contact, state } as const;
     });

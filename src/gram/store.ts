@@ -38,12 +38,19 @@ const RECORD = z.object({
   contact: z.string().optional(),
   /** The job manager was started anew since: what it is told of other outputs, it loses. */
   reloaded: z.boolean(),
+  /** Its program was given away: it may start, whatever is heard of it. */
+  taken: z.boolean(),
   /** How often the site could not even begin with it. */
   losses: z.number(),
   spec: z.custom<AttemptSpec>((value) => typeof value === 'object' && value !== null),
 });
 type Stored = z.infer<typeof RECORD>;
 export type GramRecord = Omit<Stored, 'key'> & { readonly key: AttemptKey };
+
+/** The agent wants it to start: this stands on disk before GRAM hears of it. */
+export function isPromised({ phase }: Pick<GramRecord, 'phase'>): boolean {
+  return phase === 'committing' || phase === 'committed';
+}
 
 /**
  * What must survive us of the attempts at one GRAM service: a directory for each, with its record and what came home,
@@ -92,7 +99,17 @@ export class GramStore {
   begin(spec: AttemptSpec, proxy: string, losses: number): GramRecord {
     rmSync(this.path(spec.key), { recursive: true, force: true });
     const token = randomBytes(16).toString('hex');
-    return this.save({ key: spec.key, phase: 'new', token, proxy, origin: '', reloaded: false, losses, spec });
+    return this.save({
+      key: spec.key,
+      phase: 'new',
+      token,
+      proxy,
+      origin: '',
+      reloaded: false,
+      taken: false,
+      losses,
+      spec,
+    });
   }
 
   remove(key: AttemptKey): void {

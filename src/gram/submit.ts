@@ -115,9 +115,14 @@ async function commitOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   // It waited too long for this and was let go: nothing of it has started.
   const late = answer.is === 'answer' && numberOf(answer.message, 'job-failure-code') === GRAM_ERROR.commitTimedOut;
   if (answer.is === 'gone' || late) {
+    // One that was started again read the job's state file, and the job has what it needs.
+    if (store.get(key)?.taken === true) {
+      store.update(key, { phase: 'committed' });
+      return done;
+    }
     // A job manager that is started again before the commit forgets where the results go: the job is asked for anew,
     // when this one is sure not to start.
-    store.save({ ...record, phase: 'asked' });
+    store.update(key, { phase: 'asked' });
     const withdrawn = (await cancel(ctx, [key], false)).get(key);
     return withdrawn?.ok === true ? GONE : BUSY;
   }

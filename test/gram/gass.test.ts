@@ -8,6 +8,7 @@ import { tlsCredential } from '../../src/credentials/gsi/connect.ts';
 import { saveProxy } from '../../src/credentials/store.ts';
 import { openCaDirectory } from '../../src/credentials/x509/ca-directory.ts';
 import type { Credential } from '../../src/credentials/x509/proxy-file.ts';
+import type { AttemptKey } from '../../src/job/ids.ts';
 import { freshKey, shellJob } from '../conformance/kit.ts';
 import { globus, missingPrograms } from '../sites/gatekeeper.ts';
 import { type Grid, proxyFor, startGrid } from './kit.ts';
@@ -18,28 +19,35 @@ const PROGRAMS = ['/usr/sbin/globus-gatekeeper', '/usr/bin/globusrun', '/usr/bin
 const MISSING = missingPrograms(PROGRAMS);
 let grid: Grid;
 let site: GramSite;
-/** Of a job that waits for its commit. */
+/** Of a job that waits for its commit, and of one that runs. */
 let base: string;
+let sent: string;
 let contact: string;
-const key = freshKey();
+const [key, running] = [freshKey(), freshKey()];
 
 beforeAll(async () => {
   if (MISSING.length > 0) return;
   grid = await startGrid();
   site = await grid.open();
-  await site.prepare([shellJob(key, 'sleep 600')]);
-  const record = JSON.parse(readFileSync(join(grid.dir, 'state/jobs', key, 'record.json'), 'utf8')) as {
+  await site.prepare([shellJob(key, 'sleep 600'), shellJob(running, 'sleep 600')]);
+  await site.commit([running]);
+  [base, contact] = urlOf(key);
+  [sent] = urlOf(running);
+}, 60_000);
+afterAll(async () => {
+  await site?.cancel([key, running]);
+  await grid?.stop();
+}, 60_000);
+
+/** Where the attempt's files are, and its job contact. */
+function urlOf(one: AttemptKey): [base: string, contact: string] {
+  const record = JSON.parse(readFileSync(join(grid.dir, 'state/jobs', one, 'record.json'), 'utf8')) as {
     origin: string;
     token: string;
     contact: string;
   };
-  base = `${record.origin}/${key}/${record.token}`;
-  contact = record.contact;
-}, 60_000);
-afterAll(async () => {
-  await site?.cancel([key]);
-  await grid?.stop();
-}, 60_000);
+  return [`${record.origin}/${one}/${record.token}`, record.contact];
+}
 
 const copy = (proxy: string, from: string, to: string) => globus(grid.ca, proxy, '/usr/bin/globus-url-copy', from, to);
 const home = (name: string) => join(grid.dir, 'state/jobs', key, name);
@@ -70,20 +78,22 @@ function ask(credential: Credential | undefined, method: string, url: string, bo
 
 describe.skipIf(MISSING.length > 0)('the GASS server, asked by others,', () => {
   it('gives a job what it was given, to the user alone', async () => {
-    await copy(grid.proxyFile, `${base}/job`, `file://${grid.dir}/job`);
+    await copy(grid.proxyFile, `${sent}/job`, `file://${grid.dir}/job`);
     expect(readFileSync(join(grid.dir, 'job'), 'utf8')).toContain('#!/bin/sh');
     const eve = join(grid.dir, 'eve.pem');
     const eves = await proxyFor(grid.ca.person('Eve Other'));
     saveProxy(eve, eves);
-    await expect(copy(eve, `${base}/job`, `file://${grid.dir}/stolen`)).rejects.toThrow(/DENIED|denied|Bad Request/i);
-    expect((await ask(eves, 'GET', `${base}/job`)).status).toBe(400);
-    expect((await ask(undefined, 'GET', `${base}/job`)).status).toBe(400);
+    await expect(copy(eve, `${sent}/job`, `file://${grid.dir}/stolen`)).rejects.toThrow(/DENIED|denied|Bad Request/i);
+    expect((await ask(eves, 'GET', `${sent}/job`)).status).toBe(400);
+    expect((await ask(undefined, 'GET', `${sent}/job`)).status).toBe(400);
     // Job managers come with what was delegated to them.
-    expect((await ask(await proxyFor(grid.jane, { rights: 'limited' }), 'GET', `${base}/job`)).status).toBe(200);
+    expect((await ask(await proxyFor(grid.jane, { rights: 'limited' }), 'GET', `${sent}/job`)).status).toBe(200);
   });
 
   it('gives nothing else, and takes nothing but the outputs', async () => {
-    const other = base.replace(/[0-9a-f]{32}$/, '0'.repeat(32));
+    // Not even its program to one that is not committed: it must not start.
+    expect((await ask(grid.proxy, 'GET', `${base}/job`)).status).toBe(404);
+    const other = sent.replace(/[0-9a-f]{32}$/, '0'.repeat(32));
     const statuses = await Promise.all(
       [`${other}/job`, `${base}/record.json`, `${base}/../../../gass.json`, `${base}/`, `${base}/err`].map((url) =>
         ask(grid.proxy, 'GET', url).then(({ status }) => status),
@@ -116,7 +126,7 @@ describe.skipIf(MISSING.length > 0)('the GASS server, asked by others,', () => {
   });
 
   it('lets no session be resumed, for that would have no chain', async () => {
-    const said = [await ask(grid.proxy, 'GET', `${base}/job`), await ask(grid.proxy, 'GET', `${base}/job`)];
+    const said = [await ask(grid.proxy, 'GET', `${sent}/job`), await ask(grid.proxy, 'GET', `${sent}/job`)];
     expect(said).toEqual([
       { status: 200, reused: false },
       { status: 200, reused: false },
