@@ -30,8 +30,11 @@ try {
   ended = !stopped.signal.aborted;
   process.exitCode = well ? 0 : stopped.signal.aborted ? 130 : 1;
 } finally {
-  if (!ended && cluster !== undefined)
+  if (!ended && cluster !== undefined) {
+    console.error('\nThe sweep was interrupted; its jobs are removed.');
     await gryphus.act('remove', { clusters: [cluster], reason: 'the sweep was interrupted' });
+    await gryphus.wait({ clusters: [cluster], timeoutMs: 20_000 });
+  }
   await gryphus.close();
   await Gryphus.down({ home });
 }

@@ -28,12 +28,16 @@ const BEFORE: readonly string[] = ['name', 'connection', 'host key', 'log-in'];
 /** How long the trial job may wait in the site's queue, milliseconds. */
 const TRIAL_MS = 120_000;
 
-/** Goes through a site step by step: name, connection, host key, log-in, home, disk, batch system, a job that runs. */
+/**
+ * Goes through a site step by step: name, connection, host key, log-in, home, disk, batch system, a job that runs. Ended by
+ * `signal` it takes its job back and rejects with 'interrupted'.
+ */
 export async function* checkSite(
   record: SiteRecord,
   agent: string,
   paths: Paths,
   ask?: AskUser,
+  signal?: AbortSignal,
 ): AsyncGenerator<CheckStep> {
   let site: JobManagerSite;
   try {
@@ -43,18 +47,28 @@ export async function* checkSite(
     return;
   }
   try {
-    const connected = await connect(site);
+    const connected = await until(signal, connect(site));
     yield* connected.steps;
     if (!connected.ok) return;
     let well = true;
-    for (const { name, ok, words, mend } of await site.test()) {
+    for (const { name, ok, words, mend } of await until(signal, site.test())) {
       well &&= ok;
       yield { step: name, ok, words, ...(mend === undefined ? {} : { mend }) };
     }
-    if (well) yield await trial(site, agent);
+    if (well) yield await trial(site, agent, signal);
   } finally {
     await site.close().catch(() => undefined);
   }
+}
+
+/** What `work` comes to, unless the signal is first. */
+async function until<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = () => reject(new GryphusError('interrupted', 'The test was ended; nothing of it stays at the site.'));
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+  return Promise.race([work, stopped]);
 }
 
 async function connect(site: JobManagerSite): Promise<{ readonly ok: boolean; readonly steps: CheckStep[] }> {
@@ -77,12 +91,13 @@ function failed(step: string, thrown: unknown): CheckStep {
 }
 
 /** A job that says hello, from prepare to forget: outside of the queue, under a key of cluster 0, which no job has. */
-async function trial(site: JobManagerSite, agent: string): Promise<CheckStep> {
+async function trial(site: JobManagerSite, agent: string, signal: AbortSignal | undefined): Promise<CheckStep> {
   const key = formatAttemptKey({ agent, cluster: 0, proc: process.pid, attempt: Math.floor(Date.now() / 1000) });
   const dir = await mkdtemp(join(tmpdir(), 'gryphus-test-'));
   try {
-    return await runTrial(site, key, dir);
+    return await until(signal, runTrial(site, key, dir));
   } catch (thrown) {
+    if (signal?.aborted) throw thrown;
     return failed('a job', thrown);
   } finally {
     await withdraw(site, key);

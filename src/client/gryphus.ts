@@ -292,10 +292,10 @@ export class Gryphus {
     return topOf(this.#queue, this.#paths, selections);
   }
 
-  /** Goes through a site step by step, and says what to mend. */
-  async *testSite(name: string, ask?: AskUser): AsyncGenerator<CheckStep> {
+  /** Goes through a site step by step, and says what to mend. A signal ends it, and takes its job back. */
+  async *testSite(name: string, ask?: AskUser, signal?: AbortSignal): AsyncGenerator<CheckStep> {
     const { checkSite } = await import('./check-site.ts');
-    yield* checkSite(await loadSite(this.#paths, name), this.#queue.agent, this.#paths, ask);
+    yield* checkSite(await loadSite(this.#paths, name), this.#queue.agent, this.#paths, ask, signal);
   }
 
   /** Opens the connection that the GridManager keeps, asking for what the site asks for. */

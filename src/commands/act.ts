@@ -1,7 +1,8 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
-import type { Action } from '../index.ts';
+import type { Action, ActionResult } from '../index.ts';
 import { GryphusCommand, prose, word } from './command.ts';
+import { actFlag, actJson } from './json-list.ts';
 import { targets } from './select.ts';
 import { actionLines } from './show/act.ts';
 
@@ -13,6 +14,7 @@ const FLAGS = {
   }),
   all: Flags.boolean({ aliases: ['a'], summary: 'All jobs.' }),
   reason: Flags.string({ helpValue: '<text>', summary: 'Why; kept with the job and shown.' }),
+  json: actFlag,
 };
 const ARGS = { jobs: word('clusters (12), jobs (12.3) or users') };
 
@@ -27,6 +29,7 @@ abstract class Act extends GryphusCommand {
       constraint?: string | undefined;
       all: boolean;
       reason?: string | undefined;
+      json: boolean;
       force?: boolean;
     },
   ): Promise<void> {
@@ -36,6 +39,7 @@ abstract class Act extends GryphusCommand {
         suggestions: ['Name clusters, jobs or users; or use --constraint or --all.'],
       });
     }
+    const all: ActionResult[] = [];
     await this.withGryphus(flags, async (gryphus) => {
       for (const target of named) {
         const results = await gryphus.act(this.action, {
@@ -44,11 +48,13 @@ abstract class Act extends GryphusCommand {
           ...(flags.force === true ? { force: true } : {}),
         });
         for (const { ok, line } of actionLines(this.action, target, results)) {
-          (ok ? process.stdout : process.stderr).write(`${line}\n`);
+          if (!flags.json) (ok ? process.stdout : process.stderr).write(`${line}\n`);
           if (!ok) process.exitCode = 1;
         }
+        all.push(...results);
       }
     });
+    if (flags.json) process.stdout.write(actJson(all));
   }
 }
 

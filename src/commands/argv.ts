@@ -19,7 +19,12 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
   const out = words.slice(0, from);
   for (let i = from; i < words.length; i++) {
     const word = words[i] ?? '';
-    if (word === '--') return [...out, ...words.slice(i)];
+    // What follows is another program's, or data.
+    if (word === '--' || (id === 'map' && /^:::{1,2}$/.test(word))) return [...out, ...words.slice(i)];
+    if (word === '-0' && 'null' in flags) {
+      out.push('--null');
+      continue;
+    }
     const found = /^-{1,2}([a-z][a-z_-]*)(?::(.*))?$/i.exec(word);
     const name =
       found?.[1] === undefined || word.includes('=') ? undefined : longName(found[1], flags, word.startsWith('--'));

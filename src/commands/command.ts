@@ -87,17 +87,30 @@ export class Out {
   }
 }
 
-/** The columns of the terminal; `undefined` where stdout is none. */
+/** The columns of the terminal, or $COLUMNS of them; `undefined` where stdout is none, or nobody knows. */
 export function terminalWidth(): Width {
-  return process.stdout.isTTY ? process.stdout.columns : undefined;
+  if (!process.stdout.isTTY) return undefined;
+  const told = process.env['COLUMNS'] ?? '';
+  const width = /^[1-9]\d{0,5}$/.test(told) ? Number(told) : process.stdout.columns;
+  return width > 0 ? width : undefined;
 }
 
-/** Aborted by the first Ctrl-C, which then ends the command in its own way with status 130. */
-export function interruptible(): AbortController {
+/** What Ctrl-C says from now on, before it ends the command: what goes on without it. */
+export function goesOn(words: string): void {
+  process.removeAllListeners('SIGINT');
+  process.once('SIGINT', () => {
+    process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}gryphus: ${words}\n`);
+    process.exit(130);
+  });
+}
+
+/** Aborted by the first Ctrl-C, which then ends the command in its own way with status 130; `words`: what goes on. */
+export function interruptible(words?: string): AbortController {
   const stop = new AbortController();
   process.removeAllListeners('SIGINT');
   process.once('SIGINT', () => {
     process.exitCode = 130;
+    if (words !== undefined) process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}gryphus: ${words}\n`);
     stop.abort();
     // A second one does not wait.
     process.once('SIGINT', () => process.exit(130));

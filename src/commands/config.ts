@@ -52,7 +52,9 @@ into config.toml, which stays as you wrote it otherwise.`);
     if (args.key !== undefined) return void process.stdout.write(`${show(settings[args.key])}\n`);
     const own = await configuration.settingsInFile();
     const rows = keys.map((key) => [key, show(settings[key]), own.has(key) ? configFile : 'default']);
-    process.stdout.write(`${tableLines(['KEY', 'VALUE', 'FROM'], rows, terminalWidth()).join('\n')}\n`);
+    process.stdout.write(
+      `${tableLines(['KEY', 'VALUE', 'FROM'], rows, terminalWidth(), { gives: ['FROM', 'VALUE'] }).join('\n')}\n`,
+    );
   }
 }
 

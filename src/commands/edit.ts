@@ -2,6 +2,7 @@ import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { formatJobId } from '../job/ids.ts';
 import { GryphusCommand, prose, word } from './command.ts';
+import { actFlag, actJson } from './json-list.ts';
 import { targets } from './select.ts';
 
 export class Edit extends GryphusCommand {
@@ -24,6 +25,7 @@ export class Edit extends GryphusCommand {
       helpValue: '<expression>',
       summary: 'All jobs for which this ClassAd expression is true, instead of a job.',
     }),
+    json: actFlag,
   };
 
   async run(): Promise<void> {
@@ -42,6 +44,8 @@ export class Edit extends GryphusCommand {
     await this.withGryphus(flags, async (gryphus) => {
       const results = await gryphus.edit(target, set);
       const done = results.filter((one) => one.result === 'done').length;
+      if (done === 0 || done < results.length) process.exitCode = 1;
+      if (flags.json) return void process.stdout.write(actJson(results));
       for (const { id, result, words: why } of results) {
         if (result !== 'done') process.stderr.write(`Job ${formatJobId(id)} ${why}\n`);
       }
@@ -49,7 +53,6 @@ export class Edit extends GryphusCommand {
         if (done > 0) process.stdout.write(`Set attribute "${name}" for ${done} matching jobs.\n`);
         else process.stderr.write(`Failed to set attribute "${name}": no job matches.\n`);
       }
-      if (done === 0 || done < results.length) process.exitCode = 1;
     });
   }
 }

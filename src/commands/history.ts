@@ -6,7 +6,7 @@ import { GryphusCommand, Out, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { selections } from './select.ts';
 import { cut } from './show/width.ts';
-import { HISTORY_ATTRIBUTES, HISTORY_HEAD, historyLine } from './show/history.ts';
+import { HISTORY_ATTRIBUTES, historyHead, historyLine } from './show/history.ts';
 
 export class History extends GryphusCommand {
   static override strict = false;
@@ -45,7 +45,7 @@ export class History extends GryphusCommand {
         await out.flush();
         return;
       }
-      out.line(HISTORY_HEAD);
+      out.line(historyHead(width));
       for await (const job of past(gryphus, selected, flags.limit, HISTORY_ATTRIBUTES)) {
         out.line(historyLine(job, width));
         await out.breathe();

@@ -5,6 +5,7 @@ import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
 import type { JobView, UserLogEvent } from '../index.ts';
 import { GryphusCommand, Out, interruptible, needed, prose } from './command.ts';
+import { JsonList } from './json-list.ts';
 import { stringOf } from './show/ad.ts';
 import type { Wanted } from './show/log-progress.ts';
 
@@ -24,11 +25,13 @@ its last run, and how it ended or why it is held.`);
     '<%= config.bin %> log 12.3',
     '<%= config.bin %> log 12 --json',
     '<%= config.bin %> log -f results/pi.log',
+    '<%= config.bin %> log -f 12 --jsonl',
   ];
   static override args = { job: needed('a cluster, a job, or a log file') };
   static override flags = {
     follow: Flags.boolean({ char: 'f', summary: 'Go on as events come, until Ctrl-C or the last job has ended.' }),
-    json: Flags.boolean({ summary: 'ClassAds of the events as JSON.', exclusive: ['xml'] }),
+    json: Flags.boolean({ summary: 'ClassAds of the events as a JSON array.', exclusive: ['xml', 'jsonl'] }),
+    jsonl: Flags.boolean({ summary: 'ClassAds of the events as JSON, one a line.', exclusive: ['xml'] }),
     xml: Flags.boolean({ summary: 'ClassAds of the events as XML.' }),
     legacy: Flags.boolean({ summary: 'Dates as 11/20 23:39:02.' }),
     utc: Flags.boolean({ summary: 'Times in UTC.' }),
@@ -40,19 +43,22 @@ its last run, and how it ended or why it is held.`);
     const { followLog } = await import('./follow-log.ts');
     const { LogProgress } = await import('./show/log-progress.ts');
     const { printUserLog } = await import('../job/user-log-text.ts');
-    const { userLogJson, userLogXml } = await import('../job/user-log-ad.ts');
+    const { userLogJson, userLogJsonLine, userLogXml } = await import('../job/user-log-ad.ts');
     const style = { legacy: flags.legacy, utc: flags.utc };
-    const print = flags.json ? userLogJson : flags.xml ? userLogXml : printUserLog;
+    const print = flags.xml ? userLogXml : printUserLog;
     const { signal } = interruptible();
     const progress = new LogProgress(wanted);
     const out = new Out();
+    const list = flags.json || flags.jsonl ? new JsonList(out, flags.jsonl) : undefined;
     const events = remembered ?? followLog(file, flags.follow, signal, () => progress.allDone);
     for await (const event of events) {
       if (!progress.concerns(event)) continue;
       progress.take(event);
-      out.text(print(event, style));
+      if (list) list.add(flags.json ? userLogJson(event, style).trimEnd() : userLogJsonLine(event, style));
+      else out.text(print(event, style));
       await (flags.follow ? out.flush() : out.breathe());
     }
+    list?.end();
     await out.flush();
   }
 

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import type { MapTask } from '../index.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
+import { inputsOf, inputWords } from './map-inputs.ts';
 
 /** Exit status where more tasks failed than this (GNU parallel's). */
 const MANY = 101;
@@ -13,12 +13,14 @@ const MANY = 101;
 export class MapCommand extends GryphusCommand {
   static override summary = 'Run one command over many inputs in the pool, a task for each.';
   static override description =
-    prose(`Inputs follow \`:::\`, or come as lines of standard input. \`{}\` in the command is the input, as one
-word of the shell; without any it is added at the end. What tasks write comes out whole, in the order of completion. The
-exit status is the number of tasks that failed, at most 101.`);
+    prose(`Inputs follow \`:::\`, or are the lines of the files that follow \`::::\` (- is standard input), or of standard
+input. \`{}\` in the command is the input, as one word of the shell; without any it is added at the end. What tasks write
+comes out whole, in the order of completion. The exit status is the number of tasks that failed, at most 101.`);
   static override examples = [
     "<%= config.bin %> map 'gzip -9 {}' ::: *.log",
     "seq 1000 | <%= config.bin %> map --retries 2 './simulate --seed {} > out.{}'",
+    "find . -name '*.log' -print0 | <%= config.bin %> map -0 'gzip -9 {}'",
+    '<%= config.bin %> map --keep-order ./measure :::: inputs.txt',
   ];
   static override args = { command: needed('a command line of the shell') };
   static override flags = {
@@ -37,13 +39,14 @@ exit status is the number of tasks that failed, at most 101.`);
       helpValue: '<file>',
       summary: 'A file that each task finds in a directory of its own.',
     }),
+    null: Flags.boolean({ summary: 'Also -0. Inputs that are read end with a NUL byte each, not with the line.' }),
     'keep-order': Flags.boolean({ char: 'k', summary: 'Write results in the order of the inputs.' }),
     summary: Flags.boolean({ summary: 'Say at the end how many tasks were run in what time.' }),
   };
 
   async run(): Promise<void> {
-    const at = this.argv.indexOf(':::');
-    const given = at < 0 ? undefined : this.argv.splice(at).slice(1);
+    const given = inputWords(this.argv);
+    this.argv.splice(given.at);
     const { args, flags } = await this.parse(MapCommand);
     const { signal } = interruptible();
     const how = plan(args.command);
@@ -55,7 +58,7 @@ exit status is the number of tasks that failed, at most 101.`);
       process.stderr.write(one.stderr);
     });
     await this.withGryphus(flags, async (gryphus) => {
-      const results = gryphus.map(made(given ?? lines(), how.words), {
+      const results = gryphus.map(made(inputsOf(given, flags.null), how.words), {
         executable: how.executable,
         retries: flags.retries,
         signal,
@@ -109,11 +112,6 @@ class InOrder {
       this.#write(next);
     }
   }
-}
-
-/** Standard input is opened when it is first read: lines that come before would be lost. */
-async function* lines(): AsyncGenerator<string> {
-  yield* createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
 }
 
 async function* made(

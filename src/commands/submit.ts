@@ -3,7 +3,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { Flags } from '@oclif/core';
 import { asError, GryphusError } from '../errors.ts';
 import type { SubmitRequest, Submitted } from '../index.ts';
-import { GryphusCommand, Out, prose, word } from './command.ts';
+import { GryphusCommand, Out, goesOn, prose, word } from './command.ts';
 import { jsonAds, longAd } from './show/ads.ts';
 import { submittedText, terseText, warningText } from './show/submit.ts';
 
@@ -62,7 +62,9 @@ Words like NAME=VALUE set a macro before the file is read.`);
     };
     if (flags['dry-run']) return this.#dryRun(request, flags);
     await this.withGryphus(flags, async (gryphus) => {
+      goesOn('Interrupted: the jobs were submitted all or not at all; `gryphus q` shows them.');
       const submitted = await gryphus.submit(request);
+      goesOn(`The jobs go on; \`gryphus wait ${submitted.cluster}\` waits for them again.`);
       this.#say(submitted, file, flags);
       if (flags.wait) await this.#wait(submitted, gryphus);
     });

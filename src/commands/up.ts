@@ -7,10 +7,12 @@ import { systemdUnit } from './show/systemd.ts';
 export class Up extends GryphusCommand {
   static override summary = 'Start the Scheduler and its Redis, or find them running.';
   static override description =
-    prose(`Every command that needs them does the same. --systemd prints a user unit that starts them when you log in:
-
-  gryphus up --systemd >~/.config/systemd/user/gryphus.service
-  systemctl --user enable --now gryphus`);
+    prose(`Every command that needs them does the same. --systemd prints a user unit that starts them when you log in;
+\`systemctl --user enable --now gryphus\` turns it on.`);
+  static override examples = [
+    '<%= config.bin %> up',
+    'mkdir -p ~/.config/systemd/user && <%= config.bin %> up --systemd >~/.config/systemd/user/gryphus.service',
+  ];
   static override flags = {
     systemd: Flags.boolean({ summary: 'Print a systemd user unit; start nothing.' }),
     json: Flags.boolean({ summary: 'A JSON object.' }),

@@ -44,8 +44,8 @@ Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first
         suggestions: ['gryphus wait 12.3', 'gryphus wait sweep.log'],
       });
     }
-    const { signal } = interruptible();
     const isLog = words[0] !== undefined && !/^\d+(\.\d+)?$/.test(words[0]);
+    const { signal } = interruptible(isLog ? undefined : 'The jobs go on.');
     const ended = isLog
       ? await this.#log(words, flags, signal)
       : await this.withGryphus(flags, async (gryphus) => {

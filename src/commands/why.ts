@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { GryphusCommand, Out, prose, word } from './command.ts';
+import { JsonList, listFlags } from './json-list.ts';
 import { selections } from './select.ts';
 import { whyText } from './show/why.ts';
 
@@ -18,24 +19,26 @@ export class WhyCommand extends GryphusCommand {
       helpValue: '<expression>',
       summary: 'Jobs for which this ClassAd expression is true.',
     }),
-    json: Flags.boolean({ summary: 'One JSON object a line.' }),
+    ...listFlags,
   };
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(WhyCommand);
     const words = argv as string[];
     const out = new Out();
+    const list = flags.json || flags.jsonl ? new JsonList(out, flags.jsonl) : undefined;
     let found = 0;
     await this.withGryphus(flags, async (gryphus) => {
       for (const one of selections({ words, constraint: flags.constraint })) {
         for await (const why of gryphus.why(one)) {
           found++;
-          if (flags.json) out.line(JSON.stringify(why));
+          if (list) list.add(JSON.stringify(why));
           else out.text(whyText(why));
           await out.breathe();
         }
       }
     });
+    list?.end();
     await out.flush();
     if (found === 0 && words.length > 0) {
       throw new GryphusError('not-found', `There is no such job in the queue: ${words.join(' ')}.`, {

@@ -73,12 +73,19 @@ export function userLogJson(event: UserLogEvent, style: DateStyle = {}): string 
   return `${jsonAd(userLogAd(event, style), '')}\n`;
 }
 
-function jsonAd(ad: EventAd, indent: string): string {
-  const lines = ad.map(([name, value]) => `${indent}  ${JSON.stringify(name)}: ${jsonValue(value, `${indent}  `)}`);
-  return `{\n${lines.join(',\n')}\n${indent}}`;
+/** The same on one line, without its end. */
+export function userLogJsonLine(event: UserLogEvent, style: DateStyle = {}): string {
+  return jsonAd(userLogAd(event, style), undefined);
 }
 
-function jsonValue(value: AdValue, indent: string): string {
+/** `indent`: before each line; on one line without it. */
+function jsonAd(ad: EventAd, indent: string | undefined): string {
+  const inner = indent === undefined ? undefined : `${indent}  `;
+  const cells = ad.map(([name, value]) => `${inner ?? ''}${JSON.stringify(name)}: ${jsonValue(value, inner)}`);
+  return indent === undefined ? `{${cells.join(', ')}}` : `{\n${cells.join(',\n')}\n${indent}}`;
+}
+
+function jsonValue(value: AdValue, indent: string | undefined): string {
   if (typeof value !== 'object') return JSON.stringify(value);
   if ('ad' in value) return jsonAd(value.ad, indent);
   if ('real' in value) return realText(value.real);

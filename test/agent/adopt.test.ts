@@ -39,10 +39,7 @@ describe('what a site still runs of removed jobs', () => {
     await until('the history to have them', async () => (await left(cluster)) === 2);
     const audit = await agent.run(['site', 'audit', 'here', '--json']);
     expect(audit.code).toBe(1);
-    const found = audit.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { key: string; can: string[] });
+    const found = JSON.parse(audit.stdout) as { key: string; can: string[] }[];
     expect(found.map(({ can }) => can)).toEqual([
       ['adopt', 'clean'],
       ['adopt', 'clean'],

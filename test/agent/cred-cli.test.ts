@@ -174,12 +174,7 @@ describe('gryphus alarm test', () => {
     );
     const good = await agent.run(['alarm', 'test', '--json']);
     expect(good.code).toBe(0);
-    expect(
-      good.stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as object),
-    ).toMatchObject([
+    expect(JSON.parse(good.stdout)).toMatchObject([
       { step: 'mail', ok: true },
       { step: 'hook', ok: true },
     ]);

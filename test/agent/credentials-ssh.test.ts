@@ -147,7 +147,7 @@ describe('jobs at a site whose SSH certificate ends', () => {
     certify(1);
     expect(await agent.ok('cred', 'renew', 'cluster-key')).toContain("The SSH certificate 'cluster-key' is fresh");
     expect(await agent.ok('cred', 'list')).toMatch(/cluster-key +SSH certificate +\[#/);
-    const steps = (await agent.ok('site', 'test', 'cluster', '--json')).trim().split('\n');
+    const steps = (await agent.ok('site', 'test', 'cluster', '--jsonl')).trim().split('\n');
     expect(steps.map((line) => (JSON.parse(line) as { ok: boolean }).ok)).not.toContain(false);
   }, 60_000);
 

@@ -245,7 +245,11 @@ describe('a user log', () => {
     expect((await run(['log', log, '--legacy'])).stdout).toContain(
       '009 (007.000.000) 11/20 00:00:00 Job was aborted.\n\tenough\n...\n',
     );
-    expect((await run(['log', log, '--json'])).stdout).toContain('"MyType": "JobAbortedEvent"');
+    const submitted = { MyType: 'SubmitEvent', Cluster: 7 };
+    const removed = { MyType: 'JobAbortedEvent', Reason: 'enough' };
+    expect(JSON.parse((await run(['log', log, '--json'])).stdout)).toMatchObject([submitted, removed]);
+    const lines = (await run(['log', log, '--jsonl'])).stdout.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([submitted, removed]);
   });
 
   it('is left by Ctrl-C with status 130 and no word', async () => {

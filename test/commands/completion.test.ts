@@ -47,6 +47,19 @@ describe('bash', () => {
     ],
     [['gryphus', 'site', 'add', '--pre'], ['--prelude']],
     [['gryphus', 'submit', 'my'], ['']],
+    [
+      ['gryphus', 'site', 'test', '--js'],
+      ['--json', '--jsonl'],
+    ],
+    [['gryphus', 'glidein', 'start', '--site', 'cl'], ['cluster1']],
+    [
+      ['gryphus', 'cred', 'proxy', 'in'],
+      ['init', 'info'],
+    ],
+    [['gryphus', 'dag', 'draw', '--format', 'm'], ['mermaid']],
+    [['gryphus', 'q', '--format', 'm'], ['']],
+    [['gryphus', 'completion', 'f'], ['fish']],
+    [['gryphus', 'nosuch', 'x'], ['']],
   ])('%j', (words, want) => expect(bash(words)).toEqual(want));
 });
 
@@ -57,6 +70,8 @@ describe('fish', () => {
     ['gryphus site test cl', ['cluster1']],
     ['gryphus q --no', ['--nobatch']],
     ['gryphus site add --batch sl', ['slurm']],
+    ['gryphus glidein start --site cl', ['cluster1']],
+    ['gryphus cred proxy in', ['info', 'init']],
   ])('%s', (line, want) => expect(fish(line)).toEqual(want));
 });
 
@@ -68,7 +83,7 @@ zpty z zsh -f -i
 print_until() { local out; while zpty -r z out; do print -rn -- "$out"; [[ "$out" == *"$1"* ]] && return; done }
 zpty -w z "PS1=; autoload -Uz compinit; compinit -u -d ${dir}/dump; source ${dir}/_gryphus; zstyle ':completion:*' list-prompt ''; setopt no_beep auto_list; LISTMAX=1000; print re''ady"
 print_until ready >/dev/null
-for line in 'gryphus sub' 'gryphus site logi' 'gryphus site test cl' 'gryphus q --nob'; do
+for line in 'gryphus sub' 'gryphus site logi' 'gryphus site test cl' 'gryphus q --nob' 'gryphus glidein start --site cl' 'gryphus completion fi'; do
   zpty -w -n z "$line"$'\\t'
   zpty -w z " # e""nd"
   print_until '2004l'
@@ -78,6 +93,14 @@ zpty -d z
     writeFileSync(join(dir, '_gryphus'), completionScript('zsh', COMMANDS));
     writeFileSync(join(dir, 'try.zsh'), script);
     const seen = shell('zsh', ['-f', join(dir, 'try.zsh')], '').join('\n');
-    for (const word of ['submit', 'site login', 'site test cluster1', 'q --nobatch']) expect(seen).toContain(word);
+    for (const word of [
+      'submit',
+      'site login',
+      'site test cluster1',
+      'q --nobatch',
+      '--site cluster1',
+      'completion fish',
+    ])
+      expect(seen).toContain(word);
   }, 60_000);
 });

@@ -5,7 +5,7 @@ import { parseFormat, autoformat } from '../../src/commands/show/autoformat.ts';
 import { jsonAds, longAd, XML_HEAD, XML_TAIL, xmlAd } from '../../src/commands/show/ads.ts';
 import { unquote } from '../../src/commands/show/ad.ts';
 import { expressions } from '../../src/commands/show/expressions.ts';
-import { historyLine, HISTORY_HEAD } from '../../src/commands/show/history.ts';
+import { historyHead, historyLine } from '../../src/commands/show/history.ts';
 import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from '../../src/commands/show/q-batch.ts';
 import { type View, viewAttributes, viewLines, VIEWS } from '../../src/commands/show/q-rows.ts';
 import { parseFormats, printf } from '../../src/commands/show/printf.ts';
@@ -143,7 +143,9 @@ describe('history reads like condor_history', () => {
 
   it('one job a line', () => {
     const lines = recorded('history.txt', 'condor_history -limit 3').stdout.split('\n');
-    expect([HISTORY_HEAD, historyLine(GONE, undefined), historyLine(DONE, undefined)]).toEqual(lines.slice(0, 3));
+    expect([historyHead(undefined), historyLine(GONE, undefined), historyLine(DONE, undefined)]).toEqual(
+      lines.slice(0, 3),
+    );
   });
 
   it('as JSON lines', () => {

@@ -2,13 +2,17 @@ import { describe, expect, it } from 'vitest';
 import { errorText } from '../../src/commands/show/error.ts';
 import { LogProgress } from '../../src/commands/show/log-progress.ts';
 import { batchLines } from '../../src/commands/show/q-batch.ts';
+import { dagTable } from '../../src/commands/show/dag.ts';
+import { gaugeText } from '../../src/commands/show/gauge.ts';
+import { pilotLines } from '../../src/commands/show/glideins.ts';
 import { siteLines, siteNotes, stepText } from '../../src/commands/show/sites.ts';
 import { statusLines } from '../../src/commands/show/status.ts';
 import { systemdUnit } from '../../src/commands/show/systemd.ts';
 import { tableLines } from '../../src/commands/show/table.ts';
+import { columns, wrapped } from '../../src/commands/show/width.ts';
 import { whyText } from '../../src/commands/show/why.ts';
 import { GryphusError } from '../../src/errors.ts';
-import type { SiteStatus } from '../../src/index.ts';
+import type { DagStatus, Gauge, Pilot, SiteStatus } from '../../src/index.ts';
 
 const site: SiteStatus = {
   name: 'c1',
@@ -127,6 +131,62 @@ it('a log is done when every job that it speaks of has ended, and a job may begi
   expect([progress.allDone, progress.ended]).toEqual([false, 0]);
 });
 
+describe('narrow terminals', () => {
+  const fits = (lines: readonly string[], width: number) =>
+    expect(lines.filter((line) => columns(line) > width)).toEqual([]);
+  const words = 'asks for a code, which nobody is there to give; it will be asked again';
+  const sites = [site, { ...site, name: 'a-long-name', connection: 'needs-login' as const, words }];
+  const gauge: Gauge = {
+    name: '/home/jane/.globus/a-very-long-name.pem',
+    what: 'X.509 proxy',
+    state: 'ended',
+    left: 0,
+    end: 0,
+    level: 0,
+    renews: false,
+    waiting: 12,
+    there: 3,
+    held: 4,
+    sites: ['alpha', 'beta', 'gamma'],
+    type: ['type this'],
+    problem: `The X.509 proxy ended at 1970-01-12 13:46 UTC. ${words}`,
+  };
+  const pilot = { job: '12.0', site: 'cluster1', is: 'home', cores: 8, busy: 3, age: 4000, left: 7200, by: 'factory' };
+  const dag: DagStatus = {
+    cluster: 123,
+    files: ['x.dag'],
+    directory: '/d',
+    batchName: 'n'.repeat(40),
+    manager: 'running',
+    submitted: 0,
+  };
+
+  it.each([60, 80, 200])('%d columns are enough for the state of things', (width) => {
+    fits(siteLines(sites, width), width);
+    fits(gaugeText([gauge], width).split('\n'), width);
+    fits(pilotLines([{ ...pilot, host: 'node17.cluster.example.org' } as Pilot], width), width);
+    fits(dagTable([dag], width), width);
+    // Nothing that matters is lost.
+    expect(siteLines(sites, width).join(' ').replaceAll(/\s+/g, ' ')).toContain(words);
+    for (const head of ['CONNECTION', 'HERE', 'QUEUED', 'RUNNING', 'UNKNOWN'])
+      expect(siteLines(sites, width)[0]).toContain(head);
+    for (const head of ['NAME', 'FUEL', 'LEFT', 'JOBS']) expect(gaugeText([gauge], width)).toContain(head);
+    for (const head of ['DONE', 'RUN', 'FAIL', 'TOTAL', 'STATE']) expect(dagTable([dag], width)[0]).toContain(head);
+    expect(dagTable([dag], width)[1]).toMatch(/running$/);
+  });
+
+  it('a pipe has it all', () => {
+    expect(siteLines(sites, undefined)[2]).toMatch(/ ssh:\/\/me@login .* it will be asked again$/);
+    expect(gaugeText([gauge], undefined)).toContain('alpha beta gamma');
+  });
+
+  it('is told in words over several lines, none of which is lost', () => {
+    expect(wrapped('  ! one two three', 10)).toEqual(['  ! one', '    two', '    three']);
+    expect(wrapped('  ! one two three', undefined)).toEqual(['  ! one two three']);
+    expect(wrapped('averylongword', 5)).toEqual(['averylongword']);
+  });
+});
+
 describe('a table in 80 columns', () => {
   const heads = ['ID', 'NAME', ' DONE', ' TOTAL', 'STATE'];
   const rows = [
@@ -135,15 +195,15 @@ describe('a table in 80 columns', () => {
   ];
 
   it('keeps its numbers, and cuts the name', () => {
-    const lines = tableLines(heads, rows, 40, 1);
+    const lines = tableLines(heads, rows, 40, { gives: ['NAME'] });
     expect(lines.map((line) => line.length <= 40)).toEqual([true, true, true]);
     expect(lines[0]).toMatch(/^ID NAME +DONE +TOTAL STATE$/);
     expect(lines[1]).toMatch(/^1 {2}x+… +1 +2 running$/);
-    expect(tableLines(heads, rows.slice(1), 40, 1)[1]).toBe('12  short     10      20  held');
+    expect(tableLines(heads, rows.slice(1), 40, { gives: ['NAME'] })[1]).toBe('12  short     10      20  held');
   });
 
   it('cuts nothing where there is no terminal', () => {
-    expect(tableLines(heads, rows, undefined, 1)[1]).toContain('x'.repeat(90));
+    expect(tableLines(heads, rows, undefined, { gives: ['NAME'] })[1]).toContain('x'.repeat(90));
   });
 
   it('is what q shows of a batch with a long name', () => {

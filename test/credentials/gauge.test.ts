@@ -36,7 +36,7 @@ describe('the list of credentials', () => {
   });
 
   it('is a fuel gauge for people', () => {
-    expect(gaugeText(gauges(credentials, jobs, NOW, DEFAULT_WATCH))).toBe(
+    expect(gaugeText(gauges(credentials, jobs, NOW, DEFAULT_WATCH), undefined)).toBe(
       [
         'NAME      KIND         FUEL          LEFT                 JOBS                   SITES',
         'old       SSH key      [----------]  ended                1 held                 alpha',
@@ -50,6 +50,6 @@ describe('the list of credentials', () => {
         '',
       ].join('\n'),
     );
-    expect(gaugeText([])).toBe('No credentials are configured.\n');
+    expect(gaugeText([], undefined)).toBe('No credentials are configured.\n');
   });
 });

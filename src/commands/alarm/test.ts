@@ -1,6 +1,6 @@
-import { Flags } from '@oclif/core';
 import { GryphusCommand, prose } from '../command.ts';
-import { stepText } from '../show/sites.ts';
+import { listFlags } from '../json-list.ts';
+import { printSteps } from '../print-steps.ts';
 
 export class AlarmTest extends GryphusCommand {
   static override summary = 'Send a test by every way that alarms take: mail, hook, desktop.';
@@ -8,13 +8,10 @@ export class AlarmTest extends GryphusCommand {
     'Needs no daemon. Exit status 1 where one of the ways fails; the ways are keys of config.toml (notify.*, alarms.*).',
   );
   static override examples = ['<%= config.bin %> alarm test', '<%= config.bin %> alarm test --json'];
-  static override flags = { json: Flags.boolean({ summary: 'One JSON object a line.' }) };
+  static override flags = listFlags;
 
   async run(): Promise<void> {
     const { flags } = await this.parse(AlarmTest);
-    for await (const step of (await this.configuration(flags)).testAlarms()) {
-      process.stdout.write(flags.json ? `${JSON.stringify(step)}\n` : stepText(step));
-      if (!step.ok) process.exitCode = 1;
-    }
+    await printSteps((await this.configuration(flags)).testAlarms(), flags);
   }
 }

@@ -1,5 +1,5 @@
 import { Flags } from '@oclif/core';
-import { GryphusCommand, prose } from '../command.ts';
+import { GryphusCommand, prose, terminalWidth } from '../command.ts';
 import { gaugeText } from '../show/gauge.ts';
 
 export class CredList extends GryphusCommand {
@@ -15,7 +15,7 @@ one that jobs need cannot be used.`);
     const { flags } = await this.parse(CredList);
     await this.withGryphus(flags, async (gryphus) => {
       const all = await gryphus.credentials();
-      process.stdout.write(flags.json ? `${JSON.stringify(all, undefined, 2)}\n` : gaugeText(all));
+      process.stdout.write(flags.json ? `${JSON.stringify(all, undefined, 2)}\n` : gaugeText(all, terminalWidth()));
       if (all.some((one) => one.state !== 'good' && one.waiting + one.there + one.held > 0)) process.exitCode = 1;
     });
   }

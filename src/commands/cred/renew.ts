@@ -7,7 +7,7 @@ export class CredRenew extends GryphusCommand {
   static override description =
     prose(`Runs its renew_command, or gets a proxy from its MyProxy server. Jobs that were held for it are released. What a
 renew_command prints is never shown: it may be a secret; run it by hand to see why it fails.`);
-  static override examples = ['<%= config.bin %> cred renew cluster-key'];
+  static override examples = ['<%= config.bin %> cred renew cluster-key', '<%= config.bin %> cred renew grid --json'];
   static override args = { name: needed('the credential, as `cred list` shows it') };
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
 

@@ -10,6 +10,11 @@ export class DagLint extends GryphusCommand {
   static override description = prose(
     'All findings, each with file and line: what the language refuses, cycles with their nodes, unknown parents, submit files and directories that are missing, scripts that cannot be executed, VARS that nothing uses. Exit status 1 with an error, 0 with warnings only. `dag submit` refuses what has errors.',
   );
+  static override examples = [
+    '<%= config.bin %> dag lint diamond.dag',
+    '<%= config.bin %> dag lint --usedagdir one/one.dag two/two.dag',
+    '<%= config.bin %> dag lint diamond.dag --json',
+  ];
   static override args = { files: word('DAG files, as for `dag submit`') };
   static override flags = {
     usedagdir: ORDER_FLAGS.usedagdir,

@@ -7,7 +7,11 @@ export class DagStatusCommand extends GryphusCommand {
   static override description = prose(
     'Without a name all DAGs in the queue; of one DAG, by its cluster or its file, also a progress bar, the longest chain that is left and what it waits for, and what failed.',
   );
-  static override examples = ['<%= config.bin %> dag status', '<%= config.bin %> dag status diamond.dag --watch'];
+  static override examples = [
+    '<%= config.bin %> dag status',
+    '<%= config.bin %> dag status diamond.dag --watch',
+    '<%= config.bin %> dag status 12 --json',
+  ];
   static override args = { dag: word('a cluster or a DAG file') };
   static override flags = {
     json: Flags.boolean({ summary: 'A JSON array.' }),

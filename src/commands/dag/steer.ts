@@ -1,24 +1,28 @@
+import { Flags } from '@oclif/core';
 import type { DagClient, DagStatus } from '../../index.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 const args = { dag: needed('a cluster or a DAG file') };
+const flags = { json: Flags.boolean({ summary: 'A JSON object: how the DAG stood when it was told.' }) };
 
 abstract class Steer extends GryphusCommand {
   protected async steer(does: (dags: DagClient, name: string) => Promise<DagStatus>, said: string): Promise<void> {
     const { args, flags } = await this.parse(this.constructor as typeof DagHalt);
     await this.withGryphus(flags, async (gryphus) => {
-      const { cluster } = await does(await gryphus.dags(), args.dag);
-      process.stdout.write(`DAG ${cluster} ${said}.\n`);
+      const dag = await does(await gryphus.dags(), args.dag);
+      process.stdout.write(flags.json ? `${JSON.stringify(dag, undefined, 2)}\n` : `DAG ${dag.cluster} ${said}.\n`);
     });
   }
 }
 
 export class DagHalt extends Steer {
   static override args = args;
+  static override flags = flags;
   static override summary = 'Halt a DAG.';
   static override description = prose(
     'Its jobs and scripts run to their end, and no node begins until the DAG is resumed. As in DAGMan a file NAME.dag.halt says so; a DAG of which nothing runs any more ends, and its rescue file goes on.',
   );
+  static override examples = ['<%= config.bin %> dag halt 12', '<%= config.bin %> dag halt diamond.dag'];
 
   run(): Promise<void> {
     return this.steer((dags, name) => dags.halt(name), 'is halted');
@@ -27,7 +31,10 @@ export class DagHalt extends Steer {
 
 export class DagResume extends Steer {
   static override args = args;
+  static override flags = flags;
   static override summary = 'Resume a halted DAG.';
+  static override description = prose('What is ready begins at once; the file NAME.dag.halt is taken away.');
+  static override examples = ['<%= config.bin %> dag resume 12', '<%= config.bin %> dag resume diamond.dag'];
 
   run(): Promise<void> {
     return this.steer((dags, name) => dags.resume(name), 'goes on');
@@ -36,10 +43,12 @@ export class DagResume extends Steer {
 
 export class DagRm extends Steer {
   static override args = args;
+  static override flags = flags;
   static override summary = 'Remove a DAG.';
   static override description = prose(
-    "Its manager writes a rescue file, removes the nodes' jobs and runs the final node, if there is one.",
+    "Its manager writes a rescue file, removes the nodes' jobs and runs the final node, if there is one. The same DAG file, submitted again, goes on from the rescue file.",
   );
+  static override examples = ['<%= config.bin %> dag rm 12', '<%= config.bin %> dag rm diamond.dag'];
 
   run(): Promise<void> {
     return this.steer((dags, name) => dags.remove(name), 'is marked for removal');

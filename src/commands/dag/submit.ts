@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
 import type { DagSubmitted, DagSubmitRequest } from '../../index.ts';
-import { GryphusCommand, prose, word } from '../command.ts';
+import { goesOn, GryphusCommand, prose, word } from '../command.ts';
 import { problemLine } from '../show/dag.ts';
 import { ORDER_FLAGS, requestOf } from './order.ts';
 
@@ -38,6 +38,7 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
       const dags = await gryphus.dags();
       const submitted = await dags.submit(request);
       this.#say(submitted, files, flags.json);
+      goesOn(`The DAG goes on; \`gryphus dag status ${submitted.cluster}\` says how it stands.`);
       if (flags.wait) process.exitCode = await dags.wait(submitted.cluster);
     });
   }

@@ -1,3 +1,4 @@
+import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 import { ORDER_FLAGS, requestOf } from './order.ts';
@@ -5,7 +6,11 @@ import { ORDER_FLAGS, requestOf } from './order.ts';
 export class DagThrottle extends GryphusCommand {
   static override summary = 'Change the limits of a running DAG.';
   static override description = prose('What is in the queue stays there; 0 is no limit.');
-  static override examples = ['<%= config.bin %> dag throttle diamond.dag --maxjobs 20'];
+  static override examples = [
+    '<%= config.bin %> dag throttle diamond.dag --maxjobs 20',
+    '<%= config.bin %> dag throttle 12 --maxidle 100 --maxpost 2',
+    '<%= config.bin %> dag throttle 12 --maxjobs 0',
+  ];
   static override args = { dag: needed('a cluster or a DAG file') };
   static override flags = {
     maxjobs: ORDER_FLAGS.maxjobs,
@@ -13,6 +18,7 @@ export class DagThrottle extends GryphusCommand {
     maxpre: ORDER_FLAGS.maxpre,
     maxpost: ORDER_FLAGS.maxpost,
     maxhold: ORDER_FLAGS.maxhold,
+    json: Flags.boolean({ summary: 'A JSON object: how the DAG stood when it was told.' }),
   };
 
   async run(): Promise<void> {
@@ -22,8 +28,10 @@ export class DagThrottle extends GryphusCommand {
       throw new GryphusError('usage', 'Say which limit: --maxjobs, --maxidle, --maxpre, --maxpost or --maxhold.');
     }
     await this.withGryphus(flags, async (gryphus) => {
-      const { cluster } = await (await gryphus.dags()).throttle(args.dag, limits);
-      process.stdout.write(`DAG ${cluster} has new limits.\n`);
+      const dag = await (await gryphus.dags()).throttle(args.dag, limits);
+      process.stdout.write(
+        flags.json ? `${JSON.stringify(dag, undefined, 2)}\n` : `DAG ${dag.cluster} has new limits.\n`,
+      );
     });
   }
 }

@@ -18,6 +18,7 @@ time is over. Nothing has to be installed at the site. What is not said here is 
     walltime: Flags.string({ helpValue: '<time>', summary: 'The time limit of each, as 4h or 1h30m.' }),
     cores: Flags.integer({ min: 1, summary: 'Cores of each.' }),
     memory: Flags.string({ helpValue: '<size>', summary: 'Memory of each, as 16G.' }),
+    json: Flags.boolean({ summary: 'A JSON object.' }),
   };
 
   async run(): Promise<void> {
@@ -35,7 +36,9 @@ time is over. Nothing has to be installed at the site. What is not said here is 
         ...(walltime === undefined ? {} : { walltime }),
       });
       process.stdout.write(
-        `${flags.number} ${flags.number === 1 ? 'glidein' : 'glideins'} asked for at ${flags.site}: cluster ${cluster}.\n`,
+        flags.json
+          ? `${JSON.stringify({ cluster, site: flags.site, glideins: flags.number })}\n`
+          : `${flags.number} ${flags.number === 1 ? 'glidein' : 'glideins'} asked for at ${flags.site}: cluster ${cluster}.\n`,
       );
     });
   }

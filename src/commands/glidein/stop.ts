@@ -18,6 +18,7 @@ a site's queue are taken back in both cases.`);
     site: Flags.string({ helpValue: '<name>', summary: 'Those of this site.' }),
     all: Flags.boolean({ char: 'a', summary: 'All of them.' }),
     drain: Flags.boolean({ summary: 'Let what runs there end first.' }),
+    json: Flags.boolean({ summary: 'A JSON array: the jobs of those that were told.' }),
   };
 
   async run(): Promise<void> {
@@ -36,8 +37,9 @@ a site's queue are taken back in both cases.`);
         flags.drain,
       );
       const what = flags.drain ? 'told to end when nothing runs there any more' : 'removed';
-      process.stdout.write(`${told.length} ${told.length === 1 ? 'glidein' : 'glideins'} ${what}.\n`);
       if (told.length === 0) process.exitCode = 1;
+      if (flags.json) return void process.stdout.write(`${JSON.stringify(told.map(({ job }) => job))}\n`);
+      process.stdout.write(`${told.length} ${told.length === 1 ? 'glidein' : 'glideins'} ${what}.\n`);
     });
   }
 }

@@ -1,6 +1,7 @@
 /** What completion needs to know of a command. */
 export interface Described {
   readonly summary?: string | undefined;
+  readonly args?: Readonly<Record<string, { readonly options?: readonly string[] }>>;
   readonly flags?: Readonly<
     Record<
       string,
@@ -42,6 +43,15 @@ function optionsOf(command: Described | undefined): Option[] {
   return [...options, { words: ['--help'], summary: 'Show help.', takesValue: false, choices: [] }];
 }
 
+/** What prints the names of the sites. */
+const SITES = 'gryphus site list --quiet 2>/dev/null';
+
+/** What the first word of a command may be: words, names of sites, or anything. */
+function firstOf(id: string, { args = {} }: Described): 'site' | readonly string[] {
+  if (id.startsWith('site:') && id !== 'site:add') return 'site';
+  return Object.values(args)[0]?.options ?? [];
+}
+
 const topicsOf = (commands: Commands) => [...new Set(Object.keys(commands).map((id) => id.split(':')[0] ?? id))].sort();
 const inTopic = (commands: Commands, topic: string) =>
   Object.keys(commands)
@@ -54,57 +64,46 @@ function quote(text: string): string {
 }
 
 function bash(commands: Commands): string {
-  const cases = (inTopics: boolean) =>
-    Object.entries(commands)
-      .filter(([id]) => id.includes(':') === inTopics)
-      .map(([id, command]) => {
-        const words = optionsOf(command).flatMap((option) => option.words);
-        return `    ${quote(id.replace(':', ' '))}) words=${quote(words.join(' '))} ;;`;
-      })
-      .join('\n');
-  const topics = topicsOf(commands)
-    .filter((topic) => inTopic(commands, topic).length > 0)
-    .map((topic) => `    ${topic}) words=${quote(inTopic(commands, topic).join(' '))} ;;`);
-  const choices = Object.values(commands).flatMap((command) =>
-    optionsOf(command).filter((option) => option.choices.length > 0),
+  const topics = topicsOf(commands).filter((topic) => inTopic(commands, topic).length > 0);
+  const name = (id: string) => quote(id.replace(':', ' '));
+  const subs = topics.map((topic) => `    ${topic}) at=3 words=${quote(inTopic(commands, topic).join(' '))} ;;`);
+  const values = Object.entries(commands).flatMap(([id, command]) =>
+    optionsOf(command).flatMap(({ words, choices }) => {
+      const patterns = words.map((word) => quote(`${id.replace(':', ' ')} ${word}`)).join('|');
+      return choices.length > 0 ? [`    ${patterns}) words=${quote(choices.join(' '))} value=1 ;;`] : [];
+    }),
   );
-  const choiceCases = [...new Map(choices.map((option) => [option.words[0] ?? '', option])).values()].map(
-    (option) =>
-      `    ${option.words.join('|')}) COMPREPLY=($(compgen -W ${quote(option.choices.join(' '))} -- "$word")); return ;;`,
-  );
+  const cases = Object.entries(commands).map(([id, command]) => {
+    const options = quote(
+      optionsOf(command)
+        .flatMap(({ words }) => words)
+        .join(' '),
+    );
+    const first = firstOf(id, command);
+    const args = first === 'site' ? `"$(${SITES})"` : quote(first.join(' '));
+    return `    ${name(id)}) case "$word" in -*) words=${options} ;; *) [ "$COMP_CWORD" -ne "$at" ] || words=${args} ;; esac ;;`;
+  });
   return `# bash completion for gryphus
 _gryphus() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" one="\${COMP_WORDS[1]-}" two="\${COMP_WORDS[2]-}" words=
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" cmd="\${COMP_WORDS[1]-}" at=2 words= value=
   COMPREPLY=()
+  case "$cmd" in
+${subs.join('\n')}
+  esac
   if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W ${quote(`${topicsOf(commands).join(' ')} --help --version`)} -- "$word"))
-    return
-  fi
-  case "$before" in
-${choiceCases.join('\n')}
-  esac
-  if [ "$COMP_CWORD" -eq 2 ]; then
-    case "$one" in
-${topics.join('\n')}
+    words=${quote(`${topicsOf(commands).join(' ')} help --help --version`)}
+  elif [ "$COMP_CWORD" -ge "$at" ]; then
+    words=
+    [ "$at" -eq 2 ] || cmd="$cmd \${COMP_WORDS[2]-}"
+    case "$cmd $before" in
+${values.join('\n')}
+    *' --site') words="$(${SITES})" value=1 ;;
     esac
-    if [ -n "$words" ]; then
-      COMPREPLY=($(compgen -W "$words" -- "$word"))
-      return
-    fi
+    [ -n "$value" ] || case "$cmd" in
+${cases.join('\n')}
+    esac
   fi
-  if [ "$one" = site ] && [ "$COMP_CWORD" -eq 3 ] && [ "$two" != add ]; then
-    COMPREPLY=($(compgen -W "$(gryphus site list --quiet 2>/dev/null)" -- "$word"))
-    return
-  fi
-  case "$one $two" in
-${cases(true)}
-    *) case "$one" in
-${cases(false)}
-    esac ;;
-  esac
-  case "$word" in
-    -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
-  esac
+  [ -z "$words" ] || COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
 complete -o default -F _gryphus gryphus
 `;
@@ -117,17 +116,17 @@ function zsh(commands: Commands): string {
     optionsOf(command)
       .flatMap(({ words, summary, takesValue, choices }) =>
         words.map((word) => {
-          const value = choices.length > 0 ? `:value:(${choices.join(' ')})` : takesValue ? ':value:_default' : '';
+          const some = word === '--site' ? `$(${SITES})` : choices.join(' ');
+          const value = some === '' ? (takesValue ? ':value:_default' : '') : `:value:(${some})`;
           return `      ${quote(`${word}[${describe(summary)}]${value}`)} \\\n`;
         }),
       )
       .join('');
   const bodies = Object.entries(commands).map(([id, command]) => {
-    const files =
-      id.startsWith('site:') && id !== 'site:add'
-        ? `'1:site:($(gryphus site list --quiet 2>/dev/null))'`
-        : `'*:file:_files'`;
-    return `    ${quote(id.replace(':', ' '))})\n      _arguments \\\n${argumentsOf(command)}      ${files} ;;`;
+    const first = firstOf(id, command);
+    const words = first === 'site' ? `$(${SITES})` : first.join(' ');
+    const args = words === '' ? `'*:file:_files'` : quote(`1:word:(${words})`);
+    return `    ${quote(id.replace(':', ' '))})\n      _arguments \\\n${argumentsOf(command)}      ${args} ;;`;
   });
   const topics = topicsOf(commands).map((topic) => pair(topic, commands[topic]?.summary ?? `${topic} commands`));
   const subs = topicsOf(commands)
@@ -171,13 +170,16 @@ function fish(commands: Commands): string {
       lines.push(
         `complete -c gryphus -n ${fishQuote(`${seen}; and not __fish_seen_subcommand_from ${others}`)} -a ${name} -d ${fishQuote(command.summary ?? '')}`,
       );
-      if (topic === 'site' && name !== 'add')
-        lines.push(`complete -c gryphus -n ${fishQuote(here)} -a '(gryphus site list --quiet 2>/dev/null)'`);
-    } else lines.push(`complete -c gryphus -n ${fishQuote(here)} -F`);
+    }
+    const first = firstOf(id, command);
+    const words = first === 'site' ? `(${SITES})` : first.join(' ');
+    if (words !== '') lines.push(`complete -c gryphus -n ${fishQuote(here)} -a ${fishQuote(words)}`);
+    else if (Object.keys(command.args ?? {}).length > 0) lines.push(`complete -c gryphus -n ${fishQuote(here)} -F`);
     for (const { words, summary, takesValue, choices } of optionsOf(command)) {
       const long = words[0]?.slice(2) ?? '';
       const short = words[1] === undefined ? '' : ` -s ${words[1].slice(1)}`;
-      const value = choices.length > 0 ? ` -x -a ${fishQuote(choices.join(' '))}` : takesValue ? ' -r' : '';
+      const some = long === 'site' ? `(${SITES})` : choices.join(' ');
+      const value = some === '' ? (takesValue ? ' -r' : '') : ` -x -a ${fishQuote(some)}`;
       lines.push(`complete -c gryphus -n ${fishQuote(here)} -l ${long}${short}${value} -d ${fishQuote(summary)}`);
     }
   }

@@ -42,7 +42,7 @@ export function dagTable(dags: readonly DagStatus[], width: Width): string[] {
     ...countsOf(dag),
     stateOf(dag),
   ]);
-  return tableLines(heads, rows, width, heads.indexOf('BATCH_NAME'));
+  return tableLines(heads, rows, width, { gives: ['BATCH_NAME'], drops: ['SUBMITTED', 'PRE', 'POST', 'READY'] });
 }
 
 function countsOf({ progress: p }: DagStatus): string[] {

@@ -91,8 +91,9 @@ may be written as there: \`-nobatch\`, \`-const 'JobStatus == 5'\`, \`-af:jh Own
   (\`~/.config/gryphus\`, \`~/.local/state/gryphus\`).
 - \`--help\`: the command's help. \`gryphus --version\`: the version.
 
-Tables are cut to the terminal; into a pipe or a file they are whole. \`--json\` is for programs, and stays the same between
-versions but for additions.
+Tables are cut to the terminal (to \`$COLUMNS\`, where that is set); into a pipe or a file they are whole. \`--json\` is for
+programs: one JSON document, an array where there may be many. \`--jsonl\`, where what is told comes bit by bit, is one object a
+line, as it comes. Both stay the same between versions but for additions.
 
 ## Errors and exit statuses
 

@@ -1,10 +1,12 @@
 import type { Gauge } from '../../index.ts';
 import { oneLine, spanText } from '../../util/plain-text.ts';
+import { tableLines } from './table.ts';
+import { type Width, wrapped } from './width.ts';
 
 const WIDTH = 10;
 
 /** Plain text for a terminal: a bar that empties, the time left, the jobs; below it what is wrong and what to type. */
-export function gaugeText(all: readonly Gauge[]): string {
+export function gaugeText(all: readonly Gauge[], width: Width): string {
   if (all.length === 0) return 'No credentials are configured.\n';
   const rows = all.map((one) => [
     oneLine(one.name),
@@ -14,26 +16,18 @@ export function gaugeText(all: readonly Gauge[]): string {
     jobsText(one),
     one.sites.map(oneLine).join(' '),
   ]);
-  const head = ['NAME', 'KIND', 'FUEL', 'LEFT', 'JOBS', 'SITES'];
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => width(row[i] ?? ''))));
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, i) => cell + ' '.repeat((widths[i] ?? 0) - width(cell)))
-      .join('  ')
-      .trimEnd();
+  const [head = '', ...table] = tableLines(['NAME', 'KIND', 'FUEL', 'LEFT', 'JOBS', 'SITES'], rows, width, {
+    gives: ['SITES', 'NAME'],
+    drops: ['KIND', 'SITES'],
+  });
   const lines = all.flatMap((one, i) => {
     const notes =
       one.problem === undefined
         ? []
-        : [`  ! ${oneLine(one.problem)}`, ...one.type.map((what) => `    ${oneLine(what)}`)];
-    return [line(rows[i] ?? []), ...notes];
+        : [...wrapped(`  ! ${oneLine(one.problem)}`, width), ...one.type.map((what) => `    ${oneLine(what)}`)];
+    return [table[i] ?? '', ...notes];
   });
-  return `${[line(head), ...lines].join('\n')}\n`;
-}
-
-/** In characters, as a terminal counts them (but for double-width ones). */
-function width(cell: string): number {
-  return Array.from(cell).length;
+  return `${[head, ...lines].join('\n')}\n`;
 }
 
 function bar({ level, state }: Gauge): string {

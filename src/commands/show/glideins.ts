@@ -21,7 +21,10 @@ export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
   const busy = pilots.reduce((sum, pilot) => sum + pilot.busy, 0);
   const cores = pilots.filter((pilot) => pilot.is === 'home').reduce((sum, pilot) => sum + pilot.cores, 0);
   return [
-    ...tableLines(['JOB', 'SITE', 'IS', ' CORES', ' BUSY', ' AGE', ' LEFT', 'BY', 'HOST'], rows, width),
+    ...tableLines(['JOB', 'SITE', 'IS', ' CORES', ' BUSY', ' AGE', ' LEFT', 'BY', 'HOST'], rows, width, {
+      gives: ['HOST', 'SITE'],
+      drops: ['BY', 'AGE'],
+    }),
     '',
     `${[...counts].map(([is, count]) => `${count} ${is}`).join(', ')}; ${busy} of ${cores} cores busy`,
   ];

@@ -110,9 +110,11 @@ export function batchLines(rows: readonly Batch[], width: Width): string[] {
   const ownerWidth = Math.max(5, ...rows.map((row) => columns(visible(row.owner))));
   const longest = rows.length === 0 ? 12 : Math.max(10, ...rows.map((row) => columns(visible(row.name))));
   // The counts are worth more than the end of a name.
-  const others = ownerWidth + 15 + 7 * (hold ? 5 : 4) + Math.max(7, ...rows.map((row) => range(row).length));
+  const counted = ownerWidth + 2 + 7 * (hold ? 5 : 4) + Math.max(7, ...rows.map((row) => range(row).length));
+  const dated = width === undefined || width >= counted + 13 + Math.min(longest, 10);
+  const others = counted + (dated ? 13 : 0);
   const nameWidth = width === undefined ? longest : Math.max(10, Math.min(longest, width - others));
-  const head = `${'OWNER'.padEnd(ownerWidth)} ${'BATCH_NAME'.padEnd(nameWidth)}    SUBMITTED   DONE   RUN    IDLE${hold ? '   HOLD' : ''}  TOTAL JOB_IDS`;
+  const head = `${'OWNER'.padEnd(ownerWidth)} ${'BATCH_NAME'.padEnd(nameWidth)}${dated ? '    SUBMITTED' : ''}   DONE   RUN    IDLE${hold ? '   HOLD' : ''}  TOTAL JOB_IDS`;
   return [
     cut(head, width),
     ...rows.map((row) => {
@@ -120,7 +122,8 @@ export function batchLines(rows: readonly Batch[], width: Width): string[] {
       const counts = [total - row.present + row.completed, row.running, row.idle, ...(hold ? [row.held] : []), total];
       const cells = counts.map((n) => (n > 0 ? String(n) : '_').padStart(7)).join('');
       const names = `${padEnd(visible(row.owner), ownerWidth)} ${padEnd(shortened(visible(row.name), nameWidth), nameWidth)}`;
-      return cut(`${names}  ${shortDate(row.submitted)}${cells} ${range(row)}`, width);
+      const date = dated ? `  ${shortDate(row.submitted)}` : '';
+      return cut(`${names}${date}${cells} ${range(row)}`, width);
     }),
   ];
 }

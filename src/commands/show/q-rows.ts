@@ -6,7 +6,8 @@ import { cut, padEnd, type Width } from './width.ts';
 /** One way of listing jobs, one a line. */
 export interface View {
   readonly head: string;
-  row(job: JobView, now: number): string;
+  /** `who`: with the owner. */
+  row(job: JobView, now: number, who: boolean): string;
   /** Attributes that it reads, beyond those of the id and the owner. */
   readonly reads: readonly string[];
   /** Which jobs it lists; all without it. */
@@ -15,6 +16,12 @@ export interface View {
   readonly bare?: boolean;
 }
 
+/** Columns of the id, which every view begins with, and of the owner after it. */
+const START = 9;
+const OWNER = 15;
+/** A terminal of less columns has no room for the owner. */
+export const NARROW = 78;
+
 const SHARED = ['ClusterId', 'ProcId', 'Owner', 'JobStatus', 'JobUniverse'] as const;
 const RUN_TIME = ['QDate', 'RemoteWallClockTime', 'JobCurrentStartDate', 'ServerTime'] as const;
 const COMMAND = ['Cmd', 'Args', 'Arguments'] as const;
@@ -22,34 +29,34 @@ const COMMAND = ['Cmd', 'Args', 'Arguments'] as const;
 export const VIEWS = {
   nobatch: {
     head: ' ID      OWNER            SUBMITTED     RUN_TIME ST PRI SIZE CMD',
-    row: ({ id, state, ad }, now) =>
-      `${start(id, ad)}${submitted(ad)} ${runTime(ad, now).padStart(12)} ${letter(state, ad).padEnd(2)} ${String(numberOf(ad, 'JobPrio') ?? 0).padEnd(3)} ${size(ad).padStart(4)} ${command(ad)}`,
+    row: ({ id, state, ad }, now, who) =>
+      `${start(id, ad, who)}${submitted(ad)} ${runTime(ad, now).padStart(12)} ${letter(state, ad).padEnd(2)} ${String(numberOf(ad, 'JobPrio') ?? 0).padEnd(3)} ${size(ad).padStart(4)} ${command(ad)}`,
     reads: [...RUN_TIME, ...COMMAND, 'JobPrio', 'ImageSize', 'MemoryUsage', 'ResidentSetSize'],
   },
   hold: {
     head: ' ID      OWNER          HELD_SINCE  CODE/SUB HOLD_REASON',
-    row: ({ id, ad }) => {
+    row: ({ id, ad }, _now, who) => {
       const subcode = numberOf(ad, 'HoldReasonSubCode');
       const code = String(numberOf(ad, 'HoldReasonCode') ?? '').padStart(4);
       const since = shortDate(numberOf(ad, 'EnteredCurrentStatus') ?? 0);
-      return `${start(id, ad)}${since} ${code}${subcode === undefined ? '    ' : `/${String(subcode).padEnd(3)}`} ${stringOf(ad, 'HoldReason') ?? ''}`;
+      return `${start(id, ad, who)}${since} ${code}${subcode === undefined ? '    ' : `/${String(subcode).padEnd(3)}`} ${stringOf(ad, 'HoldReason') ?? ''}`;
     },
     reads: ['EnteredCurrentStatus', 'HoldReason', 'HoldReasonCode', 'HoldReasonSubCode'],
     only: (ad) => numberOf(ad, 'JobStatus') === 5,
   },
   run: {
     head: ' ID      OWNER            SUBMITTED     RUN_TIME HOST(S)',
-    row: ({ id, ad }, now) =>
-      `${start(id, ad)}${submitted(ad)} ${runTime(ad, now).padStart(12)} ${stringOf(ad, 'RemoteHost') ?? stringOf(ad, 'GridResource') ?? '[????????????????]'}`,
+    row: ({ id, ad }, now, who) =>
+      `${start(id, ad, who)}${submitted(ad)} ${runTime(ad, now).padStart(12)} ${stringOf(ad, 'RemoteHost') ?? stringOf(ad, 'GridResource') ?? '[????????????????]'}`,
     reads: [...RUN_TIME, 'RemoteHost', 'GridResource'],
     only: (ad) => [2, 6, 7].includes(numberOf(ad, 'JobStatus') ?? 0),
     bare: true,
   },
   idle: {
     head: ' ID      OWNER          UNIVERSE  CPUS MEMORY STARTS LAST_HOST',
-    row: ({ id, ad }) => {
+    row: ({ id, ad }, _now, who) => {
       const cell = (name: string, width: number) => String(numberOf(ad, name) ?? 0).padStart(width);
-      return `${start(id, ad)}${(UNIVERSES[numberOf(ad, 'JobUniverse') ?? 5] ?? '?').padEnd(8)} ${cell('RequestCpus', 5)} ${cell('RequestMemory', 6)} ${cell('NumJobStarts', 6)} ${stringOf(ad, 'LastRemoteHost') ?? 'undefined'}`;
+      return `${start(id, ad, who)}${(UNIVERSES[numberOf(ad, 'JobUniverse') ?? 5] ?? '?').padEnd(8)} ${cell('RequestCpus', 5)} ${cell('RequestMemory', 6)} ${cell('NumJobStarts', 6)} ${stringOf(ad, 'LastRemoteHost') ?? 'undefined'}`;
     },
     reads: ['RequestCpus', 'RequestMemory', 'NumJobStarts', 'LastRemoteHost'],
     only: (ad) => numberOf(ad, 'JobStatus') === 1,
@@ -57,13 +64,13 @@ export const VIEWS = {
   },
   grid: {
     head: ' ID      OWNER          STATUS     GRID->MANAGER    HOST       GRID_JOB_ID',
-    row: ({ id, ad }) => {
+    row: ({ id, ad }, _now, who) => {
       const resource = (stringOf(ad, 'GridResource') ?? '').split(' ');
       const status = unquote(ad['GridJobStatus'] ?? '') ?? '';
       const [type = '', manager = '?', host = '?'] =
         resource[0] === 'batch' ? resource : [resource[0], '?', resource[1]];
       const remote = (stringOf(ad, 'GridJobId') ?? '').split(' ').at(-1) ?? '';
-      return `${start(id, ad)}${status.padEnd(10)} ${`${type}->${manager}`.padEnd(16)} ${host.padEnd(10)} ${remote}`.trimEnd();
+      return `${start(id, ad, who)}${status.padEnd(10)} ${`${type}->${manager}`.padEnd(16)} ${host.padEnd(10)} ${remote}`.trimEnd();
     },
     reads: ['GridResource', 'GridJobStatus', 'GridJobId'],
     only: (ad) => stringOf(ad, 'GridResource') !== undefined,
@@ -75,8 +82,10 @@ const UNIVERSES: Readonly<Record<number, string>> = { 5: 'Vanilla', 7: 'Schedule
 
 /** The lines of a view, from the column heads on. `now`: Unix seconds. */
 export function viewLines(view: View, jobs: Iterable<JobView>, now: number, width: Width): string[] {
-  const lines = [cut(view.head, width)];
-  for (const job of jobs) if (!view.only || view.only(job.ad)) lines.push(cut(view.row(job, now), width));
+  // Where there is little room, the end of a line is worth more than the owner, who is most often the reader.
+  const who = width === undefined || width >= NARROW;
+  const lines = [cut(who ? view.head : view.head.slice(0, START) + view.head.slice(START + OWNER), width)];
+  for (const job of jobs) if (!view.only || view.only(job.ad)) lines.push(cut(view.row(job, now, who), width));
   return lines;
 }
 
@@ -84,8 +93,9 @@ export function viewAttributes(view: View): string[] {
   return [...SHARED, ...view.reads];
 }
 
-function start(id: JobView['id'], ad: AdText): string {
-  return `${String(id.cluster).padStart(4)}.${String(id.proc).padEnd(3)} ${padEnd(stringOf(ad, 'Owner') ?? '?', 14)} `;
+function start(id: JobView['id'], ad: AdText, who: boolean): string {
+  const job = `${String(id.cluster).padStart(4)}.${String(id.proc).padEnd(3)} `;
+  return who ? `${job}${padEnd(stringOf(ad, 'Owner') ?? '?', OWNER - 1)} ` : job;
 }
 
 function submitted(ad: AdText): string {

@@ -34,6 +34,7 @@ export function siteAdLines(ads: readonly AdText[], width: Width): string[] {
     COLUMNS.map(([head]) => head),
     rows,
     width,
+    { gives: ['Name'], drops: ['OpSys', 'Arch', 'Failed', 'Cost', 'Here', 'Wait'] },
   );
 }
 

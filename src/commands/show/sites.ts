@@ -1,6 +1,6 @@
 import type { CheckStep, Found, SiteStatus } from '../../index.ts';
 import { tableLines } from './table.ts';
-import { visible, type Width } from './width.ts';
+import { columns, visible, type Width, wrapped } from './width.ts';
 
 const CONNECTION: Readonly<Record<SiteStatus['connection'], string>> = {
   unused: 'not used yet',
@@ -19,11 +19,14 @@ export function siteLines(sites: readonly SiteStatus[], width: Width): string[] 
     ...[site.idle, site.queuedThere, site.running, site.unknown].map(String),
     noteOf(site),
   ]);
-  return tableLines(
-    ['NAME', 'BATCH', 'URL', 'CONNECTION', ' HERE', ' QUEUED', ' RUNNING', ' UNKNOWN', 'NOTE'],
-    rows,
-    width,
-  );
+  const heads = ['NAME', 'BATCH', 'URL', 'CONNECTION', ' HERE', ' QUEUED', ' RUNNING', ' UNKNOWN'];
+  const yielding = { gives: ['URL', 'NAME'], drops: ['URL', 'BATCH', 'UNKNOWN'] };
+  const whole = tableLines([...heads, 'NOTE'], rows, undefined);
+  if (width === undefined || whole.every((line) => columns(line) <= width)) return whole;
+  // A note says what is wrong: it has a line of its own before it is cut.
+  const [head = '', ...lines] = tableLines(heads, rows, width, yielding);
+  const notes = rows.map((row) => row.at(-1) ?? '').map((note) => (note === '' ? [] : wrapped(`  ! ${note}`, width)));
+  return [head, ...lines.flatMap((line, i) => [line, ...(notes[i] ?? [])])];
 }
 
 function noteOf({ words, outOfUse, learned }: SiteStatus): string {
@@ -36,7 +39,7 @@ function noteOf({ words, outOfUse, learned }: SiteStatus): string {
 export function mannersRows(site: SiteStatus | undefined): readonly (readonly [string, string])[] {
   if (site === undefined) return [];
   return [
-    ['connection', CONNECTION[site.connection]],
+    ['connection', `${CONNECTION[site.connection]}${site.words === undefined ? '' : `: ${visible(site.words)}`}`],
     ['jobs', `${site.idle} here, ${site.queuedThere} queued, ${site.running} running, ${site.unknown} unknown`],
     ...(site.learned === undefined
       ? []

@@ -3,6 +3,11 @@ import { lookup, unquote } from './ad.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
 
+const YIELDING = {
+  gives: ['Name', 'Machine', 'Site'],
+  drops: ['OpSys', 'Arch', 'Platform', 'LoadAv', 'Load', 'Gpus'],
+};
+
 /** `condor_status`: a line for each slot, then totals by platform. `now`: Unix seconds. */
 export function slotLines(ads: readonly AdText[], now: number, width: Width): string[] {
   if (ads.length === 0) return [];
@@ -18,7 +23,7 @@ export function slotLines(ads: readonly AdText[], now: number, width: Width): st
     text(ad, 'GryphusSite'),
   ]);
   const heads = ['Name', 'OpSys', 'Arch', 'State', 'Activity', ' LoadAv', ' Mem', ' ActvtyTime', 'Site'];
-  return [...tableLines(heads, rows, width), '', ...totalLines(ads, width)];
+  return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
 }
 
 const STATES = ['Claimed', 'Unclaimed', 'Drained', 'Unknown'] as const;
@@ -53,7 +58,7 @@ export function machineLines(ads: readonly AdText[], width: Width): string[] {
     text(ad, 'GryphusSite'),
   ]);
   const heads = ['Machine', 'Platform', ' Slots', ' Cpus', ' Gpus', ' TotalGb', ' FreCpu', ' FreeGb', ' Load', 'Site'];
-  return machines.length === 0 ? [] : tableLines(heads, rows, width);
+  return machines.length === 0 ? [] : tableLines(heads, rows, width, YIELDING);
 }
 
 function text(ad: AdText, name: string): string {

@@ -3,33 +3,59 @@ import { columns, cut, padEnd, visible, type Width } from './width.ts';
 /** A name that must give way is never cut below so many columns. */
 const LEAST = 8;
 
+/** What a table gives up where the terminal is narrow; columns by their heads. */
+export interface Yielding {
+  /** Cut, the first one first: a name, say. The numbers after it are worth more. */
+  readonly gives?: readonly string[];
+  /** Left out where that is not enough, the first one first. */
+  readonly drops?: readonly string[];
+}
+
 /**
  * Lines of a table: left-aligned columns (right-aligned where the head begins with a blank), two blanks apart. Where that
- * is too wide, they come closer, and then the column `gives` (a name, say) is cut: the numbers after it are worth more.
+ * is too wide, they come closer, then what `gives` is cut, then what `drops` is left out, and then lines are cut.
  */
 export function tableLines(
   heads: readonly string[],
   rows: readonly (readonly string[])[],
   width: Width,
-  gives?: number,
+  { gives = [], drops = [] }: Yielding = {},
 ): string[] {
   const all = [heads, ...rows].map((row) => row.map(visible));
-  const widths = heads.map((_, i) => Math.max(...all.map((row) => columns(row[i] ?? ''))));
-  const needs = widths.reduce((sum, one) => sum + one, 0);
-  const gaps = heads.length - 1;
-  const gap = width === undefined || needs + 2 * gaps <= width ? '  ' : ' ';
-  if (width !== undefined && gives !== undefined) {
-    const over = needs + gap.length * gaps - width;
-    if (over > 0) widths[gives] = Math.max(Math.min(LEAST, widths[gives] ?? 0), (widths[gives] ?? 0) - over);
+  const natural = heads.map((_, i) => Math.max(...all.map((row) => columns(row[i] ?? ''))));
+  const at = (name: string) => heads.findIndex((head) => head.trim() === name);
+  const shown = new Set(heads.keys());
+  let fitted = fit(natural, shown, width, gives.map(at));
+  for (const name of drops) {
+    if (fitted.fits) break;
+    shown.delete(at(name));
+    fitted = fit(natural, shown, width, gives.map(at));
   }
+  const { widths, gap } = fitted;
   return all.map((row) => {
-    const cells = row.map((cell, i) => {
+    const cells = [...shown].map((i) => {
       const room = widths[i] ?? 0;
-      const text = i === gives ? shortened(cell, room) : cell;
+      const text = shortened(row[i] ?? '', room);
       return heads[i]?.startsWith(' ') ? ' '.repeat(Math.max(0, room - columns(text))) + text : padEnd(text, room);
     });
     return cut(cells.join(gap).trimEnd(), width);
   });
+}
+
+/** The widths of the columns that are shown. */
+function fit(natural: readonly number[], shown: ReadonlySet<number>, width: Width, gives: readonly number[]) {
+  const widths = [...natural];
+  const needs = [...shown].reduce((sum, i) => sum + (natural[i] ?? 0), 0);
+  const gaps = shown.size - 1;
+  if (width === undefined || needs + 2 * gaps <= width) return { widths, gap: '  ', fits: true };
+  let over = needs + gaps - width;
+  for (const i of gives) {
+    const room = widths[i] ?? 0;
+    if (over <= 0 || !shown.has(i)) continue;
+    widths[i] = Math.max(Math.min(LEAST, room), room - over);
+    over -= room - widths[i];
+  }
+  return { widths, gap: ' ', fits: over <= 0 };
 }
 
 /** At most so many columns; a mark at the end says that there was more. */

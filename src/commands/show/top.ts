@@ -21,7 +21,7 @@ export function topLines(rows: readonly TopRow[], before: readonly TopRow[], wid
       basename(row.command),
     ]),
     width,
-    7,
+    { gives: ['COMMAND', 'HOST'], drops: ['OWNER'] },
   );
 }
 

@@ -36,6 +36,23 @@ export function cut(text: string, width: Width): string {
   return line;
 }
 
+/** A text as lines of at most `width` columns, broken between words; what follows the first is indented as it is. */
+export function wrapped(text: string, width: Width): string[] {
+  const line = visible(text);
+  if (width === undefined || columns(line) <= width) return [line];
+  const indent = ' '.repeat(/^[ !→]*/.exec(line)?.[0].length ?? 0);
+  const lines: string[] = [];
+  let now = '';
+  for (const word of line.slice(indent.length).split(' ')) {
+    const more = now === '' ? word : `${now} ${word}`;
+    if (now !== '' && columns(more) > width - indent.length) {
+      lines.push(now);
+      now = word;
+    } else now = more;
+  }
+  return [...lines, now].map((one, i) => `${i === 0 ? line.slice(0, indent.length) : indent}${one}`);
+}
+
 /** Names and reasons come from anywhere: none may move the cursor. */
 export function visible(text: string): string {
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, (c) => (c === '\n' || c === '\t' ? ' ' : '?'));

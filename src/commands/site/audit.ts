@@ -1,7 +1,8 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
 import type { AuditEntry } from '../../index.ts';
-import { GryphusCommand, needed, prose } from '../command.ts';
+import { GryphusCommand, needed, Out, prose } from '../command.ts';
+import { JsonList, listFlags } from '../json-list.ts';
 
 export class SiteAudit extends GryphusCommand {
   static override summary = 'Compare what a site holds of yours with the queue.';
@@ -21,7 +22,7 @@ remembers cannot have it.`);
   static override flags = {
     adopt: Flags.string({ helpValue: '<key|all>', summary: 'Let its job have it again.', exclusive: ['clean'] }),
     clean: Flags.string({ helpValue: '<key|all>', summary: 'Delete it at the site.' }),
-    json: Flags.boolean({ summary: 'One JSON object a line.' }),
+    ...listFlags,
   };
 
   async run(): Promise<void> {
@@ -42,6 +43,8 @@ remembers cannot have it.`);
           suggestions: [`gryphus site audit ${args.name}${refused.can.includes('clean') ? ` --clean ${wanted}` : ''}`],
         });
       }
+      const out = new Out();
+      const list = flags.json || flags.jsonl ? new JsonList(out, flags.jsonl) : undefined;
       for (const entry of entries) {
         const settle = some.includes(entry) && entry.can.includes(how);
         if (settle) await gryphus.settle(args.name, entry.key, how);
@@ -50,13 +53,13 @@ remembers cannot have it.`);
         const end = settle
           ? PAST[how]
           : `can: ${entry.can.join(', ') || 'nothing'}${how === 'adopt' && some.includes(entry) ? `; ${whyNot(entry)}` : ''}`;
-        process.stdout.write(
-          flags.json
-            ? `${JSON.stringify({ ...entry, settled: settle })}\n`
-            : `${entry.key}  ${place}: ${entry.words} (${end})\n`,
-        );
+        if (list) list.add(JSON.stringify({ ...entry, settled: settle }));
+        else out.line(`${entry.key}  ${place}: ${entry.words} (${end})`);
+        await out.flush();
       }
-      if (entries.length === 0 && !flags.json) process.stdout.write(`${args.name} and the queue agree.\n`);
+      if (entries.length === 0 && !list) out.line(`${args.name} and the queue agree.`);
+      list?.end();
+      await out.flush();
     });
   }
 }

@@ -7,6 +7,7 @@ export class SiteList extends GryphusCommand {
   static override description = prose(
     'HERE: jobs that wait at home for the site; QUEUED, RUNNING, UNKNOWN: jobs that it has.',
   );
+  static override examples = ['<%= config.bin %> site list', '<%= config.bin %> site list --json'];
   static override flags = {
     json: Flags.boolean({ summary: 'A JSON array.' }),
     quiet: Flags.boolean({ char: 'q', summary: 'Only the names; starts nothing.' }),

@@ -7,7 +7,10 @@ export class SiteLogin extends GryphusCommand {
     `Asked once: the connection is kept while there are jobs, and for 8 hours without. When it is lost, jobs wait until
 you log in again.`,
   );
-  static override examples = ['<%= config.bin %> site login cluster1'];
+  static override examples = [
+    '<%= config.bin %> site login cluster1',
+    '<%= config.bin %> site login cluster1 && <%= config.bin %> submit sweep.sub',
+  ];
   static override args = { name: needed('the site') };
 
   async run(): Promise<void> {

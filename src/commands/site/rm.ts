@@ -7,6 +7,7 @@ export class SiteRm extends GryphusCommand {
   static override description = prose(
     'Refused while jobs are at the site, unless --force is given: they could not be brought home any more.',
   );
+  static override examples = ['<%= config.bin %> site rm cluster1', '<%= config.bin %> site rm cluster1 --force'];
   static override args = { name: needed('the site') };
   static override flags = { force: Flags.boolean({ summary: 'Also with jobs there.' }) };
 

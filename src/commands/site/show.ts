@@ -6,6 +6,7 @@ import { visible } from '../show/width.ts';
 
 export class SiteShow extends GryphusCommand {
   static override summary = 'Show everything that is set for a site, defaults too, and what was learned of its limits.';
+  static override examples = ['<%= config.bin %> site show cluster1', '<%= config.bin %> site show cluster1 --json'];
   static override args = { name: needed('the site') };
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
 
@@ -29,7 +30,7 @@ export class SiteShow extends GryphusCommand {
     const width = Math.max(...rows.map(([key]) => key.length));
     for (const [key, value] of rows) {
       const text = value === undefined ? '-' : Array.isArray(value) ? value.join(' ') || '-' : String(value);
-      process.stdout.write(`${key.padEnd(width)}  ${text}\n`);
+      process.stdout.write(`${key.padEnd(width)}  ${visible(text)}\n`);
     }
     const ways = await this.#ways(flags, args.name);
     if (ways === undefined) return;

@@ -1,0 +1,43 @@
+import { Flags } from '@oclif/core';
+import type { ActionResult } from '../index.ts';
+import { formatJobId } from '../job/ids.ts';
+import type { Out } from './command.ts';
+
+/** How a command prints a list of which each part is known by itself: one JSON document, or JSON Lines. */
+export const listFlags = {
+  json: Flags.boolean({ summary: 'A JSON array.', exclusive: ['jsonl'] }),
+  jsonl: Flags.boolean({ summary: 'One JSON object a line, as they come.' }),
+};
+
+export const actFlag = Flags.boolean({ summary: 'A JSON array: each job, and what became of the order.' });
+
+/** What became of an order to jobs. */
+export function actJson(results: readonly ActionResult[]): string {
+  const rows = results.map(({ id, result, words }) => ({ job: formatJobId(id), result, words }));
+  return `${JSON.stringify(rows, undefined, 2)}\n`;
+}
+
+/** An array whose parts are written as they come. It is whole after `end`. */
+export class JsonList {
+  readonly #out: Out;
+  readonly #lines: boolean;
+  #first = true;
+
+  /** `lines`: JSON Lines instead of an array. */
+  constructor(out: Out, lines: boolean) {
+    this.#out = out;
+    this.#lines = lines;
+    if (!lines) out.line('[');
+  }
+
+  /** `text`: JSON, for JSON Lines on one line. */
+  add(text: string): void {
+    if (this.#lines) return this.#out.line(text);
+    this.#out.text(this.#first ? text : `,\n${text}`);
+    this.#first = false;
+  }
+
+  end(): void {
+    if (!this.#lines) this.#out.text(this.#first ? ']\n' : '\n]\n');
+  }
+}
