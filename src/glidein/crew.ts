@@ -68,7 +68,7 @@ export class Crew {
 
   /** Every pilot that is not over. */
   async pilots(): Promise<Pilot[]> {
-    const slots = await this.#slots();
+    const slots = await this.#slotsAtDesk().catch(() => new Map<string, AttrTexts[]>());
     const pilots: Pilot[] = [];
     for (const batch of this.#batches.all()) {
       if (batch.cluster === undefined) continue;
@@ -115,9 +115,15 @@ export class Crew {
     return failures;
   }
 
-  /** Pilots that are home take no more jobs and end; those that are not are taken back. Which ones it was. */
+  /**
+   * Pilots that are home take no more jobs and end; those that never were are taken back.
+   *
+   * @throws while the desk is away, if one of them runs at its site: it may be home, and a job in it.
+   */
   async drain(pilots: readonly Pilot[]): Promise<void> {
-    const home = pilots.filter((pilot) => pilot.is === 'home' || pilot.is === 'draining');
+    const begun = pilots.filter((pilot) => pilot.is !== 'waiting' && pilot.is !== 'held');
+    const known = begun.length > 0 ? await this.#slotsAtDesk() : new Map<string, unknown>();
+    const home = begun.filter((pilot) => known.has(pilot.token));
     if (home.length > 0) {
       await this.#desk.ask({ t: 'drain', tokens: home.map((pilot) => pilot.token), now: false }, 'done');
     }
@@ -157,11 +163,10 @@ export class Crew {
     };
   }
 
-  /** Slots by the token that let their worker in; none while the desk is away. */
-  async #slots(): Promise<ReadonlyMap<string, readonly AttrTexts[]>> {
+  /** Slots by the token that let their worker in. */
+  async #slotsAtDesk(): Promise<ReadonlyMap<string, readonly AttrTexts[]>> {
     const byToken = new Map<string, AttrTexts[]>();
-    const answer = await this.#desk.ask({ t: 'slots' }, 'slots').catch(() => undefined);
-    for (const ad of answer?.ads ?? []) {
+    for (const ad of (await this.#desk.ask({ t: 'slots' }, 'slots')).ads) {
       const token = readString(textSource(ad), 'GryphusPilot');
       if (token !== undefined) byToken.set(token, [...(byToken.get(token) ?? []), ad]);
     }

@@ -53,7 +53,7 @@ describe.each(KINDS)('glideins through %s', (kind) => {
     await agent.ok('glidein', 'start', '--site', site, '-n', '2', '--walltime', '20m', '--cores', '1');
     await agent.untilHome();
     const cluster = await agent.submit(agent.jobs('drained', 2, 3));
-    await until('a job to run', async () => (await agent.pilots()).some((one) => one.busy > 0) || undefined, 60_000);
+    await until('a job to begin', () => agent.begun('drained') > 0 || undefined, 60_000);
     expect(await agent.ok('glidein', 'stop', '--all', '--drain')).toMatch(
       /^\d+ glideins told to end when nothing runs/,
     );

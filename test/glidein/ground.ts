@@ -7,7 +7,6 @@ export interface Shown {
   readonly is: string;
   readonly site: string;
   readonly by: string;
-  readonly busy: number;
   readonly host?: string;
   readonly left?: number;
 }
@@ -47,9 +46,14 @@ export class GlideinAgent extends TestAgent {
     return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').sort() : [];
   }
 
+  /** How many jobs of `jobs(name, …)` have begun. */
+  begun(name: string): number {
+    return this.ledger(`${name}.begun`).length;
+  }
+
   /** A description of jobs that each take `seconds` and then write their number into the ledger, once they are done. */
   jobs(name: string, count: number, seconds: number, more = ''): string {
-    const text = `#!/bin/sh\nsleep ${seconds}\necho "$1" >>'${this.work}/${name}'\necho "job $1"\n`;
+    const text = `#!/bin/sh\necho "$1" >>'${this.work}/${name}.begun'\nsleep ${seconds}\necho "$1" >>'${this.work}/${name}'\necho "job $1"\n`;
     this.file(`${name}.sh`, text, 0o755);
     return [
       `executable = ${name}.sh`,
