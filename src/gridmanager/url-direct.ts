@@ -22,9 +22,14 @@ export async function notPutThere(
   if (ctx.record.urls !== 'direct' || ctx.site.upload === undefined || outputs === 'new') return outputs;
   const { access } = ctx.urls;
   const uploads: Upload[] = [];
+  const there = new Set<string>();
   for (const name of outputs) {
     const to = destination(files, name);
     if (!isUrl(to)) continue;
+    if (ctx.urls.outputs.has(key, to)) {
+      there.add(name);
+      continue;
+    }
     try {
       const url = parseFileUrl(to, access.schemes);
       if (!SCHEMES.includes(schemeOf(url))) continue;
@@ -34,7 +39,10 @@ export async function notPutThere(
       if (!(thrown instanceof GryphusError)) throw thrown;
     }
   }
-  if (uploads.length === 0) return outputs;
-  const there = new Set(await ctx.site.upload(key, uploads));
+  const put = uploads.length === 0 ? [] : await ctx.site.upload(key, uploads);
+  for (const name of put) {
+    there.add(name);
+    ctx.urls.outputs.note(key, destination(files, name));
+  }
   return outputs.filter((name) => !there.has(name));
 }

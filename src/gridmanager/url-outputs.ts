@@ -25,8 +25,7 @@ export class UrlOutputs {
 
   /** Rejects with 'output-unwritable' (and 'bad-input') or 'url-unreachable', each with one sentence. */
   async store(key: AttemptKey, from: string, text: string, proxyFile: string | undefined): Promise<void> {
-    const stored = this.#stored.get(key) ?? new Set();
-    if (stored.has(text)) return;
+    if (this.has(key, text)) return;
     const url = parseFileUrl(text, this.#access.schemes);
     const fetcher = fetcherOf(url, this.#access.fetchers);
     if (!fetcher?.store) throw new GryphusError('output-unwritable', `Nothing can be written to ${text}.`);
@@ -38,8 +37,17 @@ export class UrlOutputs {
       this.#running -= 1;
       this.#waiting.shift()?.();
     }
-    this.#stored.set(key, stored.add(text));
+    this.note(key, text);
     this.#failingSince.delete(key);
+  }
+
+  has(key: AttemptKey, text: string): boolean {
+    return this.#stored.get(key)?.has(text) === true;
+  }
+
+  /** It is there: we put it, or the site did. */
+  note(key: AttemptKey, text: string): void {
+    this.#stored.set(key, (this.#stored.get(key) ?? new Set()).add(text));
   }
 
   /** A server that may be back soon is tried again for a while before the job is held for it. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Upload } from '../site/contract.ts';
 import type { RunResult } from '../transport/contract.ts';
@@ -9,6 +10,13 @@ import type { SiteContext } from './site-context.ts';
 const AT_ONCE = 3;
 /** A server from which nothing moves for so long is given up, seconds. */
 const IDLE_S = 60;
+/**
+ * Exit statuses of curl that speak of the way there and not of what was asked. HTTP knows no way to go on with a PUT, so
+ * it begins anew; milliseconds between.
+ */
+const PASSING: ReadonlySet<number> = new Set([5, 6, 7, 18, 28, 35, 52, 55, 56, 92]);
+const TRIES = 3;
+const PAUSE_MS = 2000;
 /** Exit status of the shell where the job made no such plain file. */
 const NO_FILE = 66;
 
@@ -35,7 +43,12 @@ async function putOne(site: SiteContext, dir: string, file: Upload): Promise<boo
   if (file.name.split('/').includes('..')) return false;
   const name = shellQuote(`./${file.name}`);
   const begin = `cd ${shellQuote(dir)} && [ -f ${name} ] && wc -c <${name} || exit ${NO_FILE}`;
-  const put = await curl(site, begin, file, [`upload-file = ${quoted(`./${file.name}`)}`, 'output = "/dev/null"']);
+  const send = () => curl(site, begin, file, [`upload-file = ${quoted(`./${file.name}`)}`, 'output = "/dev/null"']);
+  let put = await send();
+  for (let turn = 2; turn <= TRIES && PASSING.has(put.code ?? 0); turn++) {
+    await delay(PAUSE_MS);
+    put = await send();
+  }
   if (put.code !== 0) return false;
   const bytes = Number(put.stdout.toString('utf8').trim());
   const seen = await curl(site, ':', file, ['head']);

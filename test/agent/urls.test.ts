@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startSshd, type Sshd } from '../sites/sshd.ts';
 import { TestAgent, until } from './agent.ts';
 
 describe('inputs and outputs that are URLs', () => {
@@ -14,6 +15,9 @@ describe('inputs and outputs that are URLs', () => {
   const stored = new Map<string, string>();
   /** Answers with 503 while set. */
   let away = false;
+  /** Their first PUT is cut in the middle. */
+  const cut = new Set<string>();
+  let sshd: Sshd;
 
   beforeAll(async () => {
     server = createServer((request, response) => {
@@ -24,7 +28,10 @@ describe('inputs and outputs that are URLs', () => {
       else if (request.method === 'HEAD') response.writeHead(200, { 'content-length': stored.get(path)?.length }).end();
       else if (path.startsWith('/private/') && request.headers.authorization !== login) response.writeHead(401).end();
       else if (path.startsWith('/none/')) response.writeHead(404).end();
-      else if (request.method === 'PUT') {
+      else if (request.method === 'PUT' && path.endsWith('/cut') && !cut.has(path)) {
+        cut.add(path);
+        request.once('data', () => request.socket.destroy());
+      } else if (request.method === 'PUT') {
         let text = '';
         request.setEncoding('utf8').on('data', (part: string) => (text += part));
         request.on('end', () => {
@@ -37,12 +44,15 @@ describe('inputs and outputs that are URLs', () => {
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     agent = new TestAgent();
     agent.site('local', { url: 'local', batch: 'fork', more: '[limits]\nrunning = 8\n' });
-    agent.site('direct', { url: 'local', batch: 'fork', more: 'urls = "direct"\n' });
+    sshd = await startSshd();
+    agent.env['HOME'] = sshd.clientHome;
+    agent.site('direct', { url: sshd.url, batch: 'fork', more: 'urls = "direct"\n' });
     writeFileSync(join(agent.home, 'netrc'), 'machine 127.0.0.1 login me password "planted secret"\n', { mode: 0o600 });
     await agent.ok('up');
   }, 120_000);
   afterAll(async () => {
     await agent.end();
+    await sshd.stop();
     server.closeAllConnections();
     await new Promise((done) => server.close(done));
   });
@@ -124,8 +134,8 @@ queue 5`,
         'universe = grid',
         'grid_resource = batch fork direct',
         'executable = /bin/sh',
-        `arguments = "-c 'printf all >out; printf odd >""$1""; env; printf refused >home' sh 'an ""odd"" [name] ü'"`,
-        `transfer_output_files = out, ${name}, home`,
+        `arguments = "-c 'printf all >out; printf odd >""$1""; printf cut >cut; env; printf refused >home' sh 'an ""odd"" [name] ü'"`,
+        `transfer_output_files = out, ${name}, cut, home`,
         `transfer_output_remaps = "home=home.txt"`,
         `output_destination = ${base}/private/direct`,
         'output = env',
@@ -135,11 +145,12 @@ queue 5`,
     await agent.ok('wait', '--timeout', '200', String(cluster));
     expect(stored.get('/private/direct/out')).toBe('all');
     expect(stored.get(`/private/direct/${encodeURIComponent(name)}`)).toBe('odd');
+    expect(stored.get('/private/direct/cut')).toBe('cut');
     expect(agent.read('home.txt')).toBe('refused');
     expect(agent.read('env')).not.toContain('planted');
     const puts = asked.filter((line) => line.startsWith('PUT')).map((line) => line.split(' ').at(-1));
     const hasCurl = spawnSync('sh', ['-c', 'command -v curl']).status === 0;
-    expect(puts).toEqual(Array(2).fill(hasCurl ? 'curl' : 'gryphus'));
+    expect(puts).toEqual(Array(4).fill(hasCurl ? 'curl' : 'gryphus'));
 
     const none = await agent.submit(
       `universe = grid\ngrid_resource = batch fork direct\n${script('echo x > out')}transfer_output_files = out\noutput_destination = ${base}/none\nqueue\n`,
