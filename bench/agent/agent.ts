@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { loadPaths } from '../../src/config/paths.ts';
+import type { openQueue, Queue } from '../../src/queue/api.ts';
 import { TestAgent, until } from '../../test/agent/agent.ts';
 import { startTarget, type Target } from '../../test/crash/sites.ts';
 
@@ -14,18 +16,24 @@ interface Row {
   readonly ratio?: number;
 }
 
-const BENCHES: Readonly<Record<string, () => Promise<Row[]>>> = {
+/** Of the built program, to look into a queue without a command's start-up. */
+interface Program {
+  readonly loadPaths: typeof loadPaths;
+  readonly openQueue: typeof openQueue;
+}
+
+const BENCHES: Readonly<Record<string, (program: Program) => Promise<Row[]>>> = {
   submit: benchSubmit,
   slurm: benchSlurm,
   latency: benchLatency,
   idle: benchIdle,
 };
 
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], program: Program): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, only: { type: 'string' } } });
   const rows: Row[] = [];
   for (const [name, bench] of Object.entries(BENCHES)) {
-    if (values.only === undefined || values.only === name) rows.push(...(await bench()));
+    if (values.only === undefined || values.only === name) rows.push(...(await bench(program)));
   }
   if (values.json) process.stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
   else process.stdout.write(table(rows));
@@ -53,12 +61,15 @@ async function benchSubmit(): Promise<Row[]> {
 }
 
 /** Through a real Slurm over ssh, against a loop of sbatch at the site, and against Slurm alone to the end. */
-async function benchSlurm(): Promise<Row[]> {
+async function benchSlurm(program: Program): Promise<Row[]> {
   const agent = new TestAgent();
   const target = await startTarget('slurm, ssh', agent);
   const rows: Row[] = [];
+  let queue: Queue | undefined;
   try {
     await agent.ok('up');
+    queue = await queueOf(program, agent);
+    const opened = queue;
     await warmUp(agent, target);
     for (const jobs of [200, 1000]) {
       const loop = sbatchLoop(target, jobs);
@@ -66,7 +77,7 @@ async function benchSlurm(): Promise<Row[]> {
       const cpuBefore = daemonCpu(agent);
       const began = Date.now();
       const cluster = await agent.submit(jobFile(target, jobs, 'true'));
-      await until('all to be submitted', () => areSubmitted(agent), 300_000);
+      await until('all to be submitted', () => areSubmitted(opened), 300_000);
       const submitted = (Date.now() - began) / 1000;
       await agent.ok('wait', '--timeout', '900', String(cluster));
       const home = (Date.now() - began) / 1000;
@@ -85,6 +96,7 @@ async function benchSlurm(): Promise<Row[]> {
     }
     return rows;
   } finally {
+    await queue?.close();
     await agent.end();
     await target.stop();
   }
@@ -125,7 +137,7 @@ async function benchLatency(): Promise<Row[]> {
 }
 
 /** The agent's CPU while 10,000 jobs idle at a site: a fork site whose one slot is taken. */
-async function benchIdle(): Promise<Row[]> {
+async function benchIdle(program: Program): Promise<Row[]> {
   const agent = new TestAgent();
   const target = await startTarget('fork, ssh', agent);
   agent.site('there', { url: target.sshd?.url ?? '', batch: 'fork', more: '[limits]\nrunning = 1\n' });
@@ -136,7 +148,9 @@ async function benchIdle(): Promise<Row[]> {
       `universe = grid\ngrid_resource = ${target.resource}\nexecutable = /bin/sleep\narguments = 3600\ntransfer_executable = false\nqueue 10000\n`,
     );
     await agent.ok('submit', '--terse', 'idle.sub');
-    await until('all to be at the site', () => areSubmitted(agent), 600_000);
+    const queue = await queueOf(program, agent);
+    await until('all to be at the site', () => areSubmitted(queue), 600_000);
+    await queue.close();
     await new Promise((done) => setTimeout(done, 30_000));
     const before = daemonCpu(agent);
     await new Promise((done) => setTimeout(done, 60_000));
@@ -190,10 +204,15 @@ async function drained(target: Target): Promise<number> {
   return (Date.now() - began) / 1000;
 }
 
+function queueOf({ loadPaths: paths, openQueue: open }: Program, agent: TestAgent): Promise<Queue> {
+  const { stateDir, socketDir } = paths(agent.env);
+  return open({ stateDir, socketDir, start: 'never' });
+}
+
 /** No job waits here any more. */
-async function areSubmitted(agent: TestAgent): Promise<true | undefined> {
-  const states = (await agent.ok('q', '-af', 'GryphusState')).split('\n');
-  return states.some((state) => ['idle', 'preparing', 'prepared'].includes(state.trim())) ? undefined : true;
+async function areSubmitted(queue: Queue): Promise<true | undefined> {
+  const { states } = await queue.totals();
+  return states.idle + states.preparing + states.prepared > 0 ? undefined : true;
 }
 
 async function stampOf(file: string): Promise<number> {

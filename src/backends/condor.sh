@@ -35,8 +35,8 @@ $(sed '$d' "$ROOT/groups/$1/map")
   submit_file "$file" '$(GryphusOf)' '$(GryphusN)' "$rows" "$@"
 }
 find_array_limit() { ARRAY_LIMIT=10000; }
-backend_element() { # $1 the answer, $2 index
-  case $1 in [0-9]*.0' - '*) ELEMENT="${1%%.*}.$(($2 - 1)) - ${1%%.*}.$(($2 - 1))" ;; esac
+backend_elements() { # $1 the answer
+  case $1 in [0-9]*.0' - '*) BEFORE=${1%%.*}. FIRST=0 ;; esac
 }
 submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then words of ours
   file=$1 key=$2 n=$3 rows=$4
@@ -77,11 +77,16 @@ backend_account() { # ids
     LastJobStatus ExitBySignal ExitSignal ExitCode "$REMOVED_FOR" </dev/null
 }
 
-# TERM and, after job_max_vacate_time, KILL are the pool's own. A job that is gone by now is no error.
+# TERM and, after job_max_vacate_time, KILL are the pool's own. A job that is gone by now is no error; -forcex forgets one that
+# was removed, and whose host does not say that it ended.
 backend_cancel() { # $1 how, $2 tags
   # shellcheck disable=SC2086 # tags have no blanks
   list=$(printf '%s,' $2)
-  words=$(bounded 60 $REMOVE -constraint "stringListMember(GryphusKey, \"${list%,}\")" 2>&1 </dev/null) && return
+  list="stringListMember(GryphusKey, \"${list%,}\")"
+  # shellcheck disable=SC2086 # a command and its first word
+  [ "$1" != FORCE ] || bounded 60 $REMOVE -forcex -constraint "$list" >/dev/null 2>&1 </dev/null
+  # shellcheck disable=SC2086
+  words=$(bounded 60 $REMOVE -constraint "$list" 2>&1 </dev/null) && return
   case $words in *"Couldn't find/remove all jobs matching"*) return 0 ;; esac
   say "$words" >&2
   return 1

@@ -13,8 +13,8 @@ export const condor: Backend = {
   arrays: true,
   accounts: true,
   submitWords,
-  // `-terse`: the first and the last job.
-  idOf: (answer) => /^(\d+\.\d+) - \d+\.\d+$/.exec(answer)?.[1],
+  // `-terse`: the first and the last job. Of one among many: its own.
+  idOf: (answer) => /^(\d+\.\d+)( - \d+\.\d+)?$/.exec(answer)?.[1],
   refusalOf: condorRefusal,
   queueEntry,
   accountOf,

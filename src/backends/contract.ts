@@ -11,10 +11,11 @@ import type { AttemptSpec, Capacity, Refusal, SiteCause } from '../site/contract
  *   words on standard error where the command failed; TAG is to be put where backend_queue finds it);
  * - if it has arrays (with PARALLEL_SUBMITS): backend_submit_array TAG COUNT WORDS…, as backend_submit, whose elements, by
  *   index from 1, run the wrapper with TAG and their index; find_array_limit (sets ARRAY_LIMIT, the most elements of one);
- *   backend_element ANSWER INDEX (sets ELEMENT, what `idOf` reads an element's id from, where ANSWER is one). An element's
- *   lines have TAG[INDEX] in place of a tag, wherever one stands; `elements` turns it into the element's own;
+ *   backend_elements ANSWER (where it is one: sets BEFORE and AFTER, what stands around an element's index in what `idOf`
+ *   reads its id from, and FIRST, the first index there). An element's lines have TAG[INDEX] in place of a tag, wherever one stands; `elements` turns it into the element's own;
  * - backend_queue: the heading, then a line `TAG ID REST` for each job of this user, waiting, running or just ended;
- * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL TAGS: ends them, matching by tag;
+ * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL|FORCE TAGS: ends them, matching by tag;
+ *   FORCE: what was told to end long ago, and which the batch system is to forget where it can;
  * - backend_capacity, if the site can say how many cores it has and how many are free: one line;
  * - backend_accounting, if there are sites without one, and backend_has QUEUE: what they are, in words, nothing where there
  *   is none.

@@ -152,7 +152,8 @@ backend_capacity() { # SLOTS BUSY
   say "$GRYPHUS_SLOTS $busy"
 }
 
-backend_cancel() { # $1 TERM or KILL, $2 tags
+backend_cancel() { # $1 how, $2 tags
+  [ "$1" != FORCE ] || set -- KILL "$2"
   set +f
   for tag in $2; do
     word=${tag#gryphus.} && word=${word%.*}:${word##*.}

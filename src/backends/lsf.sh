@@ -30,8 +30,8 @@ find_array_limit() {
   ARRAY_LIMIT=$(bounded 20 bparams -a 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "MAX_JOB_ARRAY_SIZE" { print $3 }')
   ARRAY_LIMIT=${ARRAY_LIMIT:-1000}
 }
-backend_element() { # $1 the answer, $2 index
-  case $1 in 'Job <'[0-9]*'> is submitted'*) ELEMENT="${1%%>*}[$2]>${1#*>}" ;; esac
+backend_elements() { # $1 the answer
+  case $1 in 'Job <'[0-9]*'> is submitted'*) BEFORE="${1%%>*}[" FIRST=1 AFTER="]>${1#*>}" ;; esac
 }
 
 # With the heading; -a: the ended ones are there for a while (CLEAN_PERIOD). Without jobs there is no heading, but a word.
@@ -76,7 +76,8 @@ backend_account() { # ids
     END { take(text) }' "$T/bacct"
 }
 
-# bkill sends INT, TERM and KILL, some seconds apart. A job that is over by now is no error.
+# bkill sends INT, TERM and KILL, some seconds apart; with -r it forgets what does not end. A job that is over by now is no
+# error.
 backend_cancel() { # $1 how, $2 tags
   lsf_jobs 'job_name jobid stat' || return
   # shellcheck disable=SC2046 # ids have no blanks
@@ -86,7 +87,7 @@ backend_cancel() { # $1 how, $2 tags
   [ $# -gt 1 ] || return 0
   how=$1
   shift
-  if [ "$how" = KILL ]; then set -- -s KILL "$@"; fi
+  case $how in KILL) set -- -s KILL "$@" ;; FORCE) set -- -r "$@" ;; esac
   words=$(bounded 60 bkill "$@" 2>&1 </dev/null) && return
   case $words in *'already finished'* | *'No matching job found'*) return 0 ;; esac
   say "$words" >&2

@@ -41,12 +41,15 @@ jobs_of() { # $1 file, $2 prefix of the names
     END { done() }' "$1"
 }
 
-# qdel ends at the first id that it cannot find, and its last status counts: each is asked for by itself.
-delete_jobs() { # tags; the jobs' listing is in $T/qstat
-  failed=0
-  for id in $(jobs_of "$T/qstat" gryphus. | elements | LC_ALL=C awk -v "tags=$1" '
+# qdel ends at the first id that it cannot find, and its last status counts: each is asked for by itself. What is exiting is
+# left to do so; FORCE is for what does not, or whose node does not answer.
+delete_jobs() { # $1 how, $2 tags, then words with which qdel forgets a job; the jobs' listing is in $T/qstat
+  failed=0 how=$1 tags=$2
+  shift 2
+  for id in $(jobs_of "$T/qstat" gryphus. | elements | LC_ALL=C awk -v "tags=$tags" -v "how=$how" '
     BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
-    $1 in ours { split($3, part, "|"); if (part[1] !~ /[CFXE]/) print $2 }'); do
+    $1 in ours { split($3, part, "|"); if (part[1] !~ (how == "FORCE" ? "[CFX]" : "[CFXE]")) print $2 }'); do
+    [ "$how" != FORCE ] || ! bounded 60 qdel "$@" "$id" >/dev/null 2>&1 </dev/null || continue
     words=$(bounded 60 qdel "$id" 2>&1 </dev/null) || gone_or_going "$?" || {
       failed=1
       say "$words" >&2

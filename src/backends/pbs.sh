@@ -26,8 +26,8 @@ find_array_limit() {
   ARRAY_LIMIT=$(bounded 20 qstat -B -f 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "max_array_size" { print $3 }')
   ARRAY_LIMIT=${ARRAY_LIMIT:-1000}
 }
-backend_element() { # $1 the answer, $2 index
-  case $1 in *'[]'*) ELEMENT="${1%%\[*}[$2]${1##*\]}" ;; esac
+backend_elements() { # $1 the answer
+  case $1 in *'[]'*) BEFORE="${1%%\[*}[" FIRST=1 AFTER="]${1##*\]}" ;; esac
 }
 
 # Live jobs alone: with -x a server without history shows none. An empty answer counts when the server speaks, too.
@@ -52,7 +52,7 @@ backend_account() { # ids
 # TERM and, 10 s later, KILL are the server's own; what is left after that has lost its node, or its server's patience.
 backend_cancel() { # $1 how, $2 tags
   bounded 30 qstat -t -f >|"$T/qstat" </dev/null || return
-  delete_jobs "$2"
+  delete_jobs "$1" "$2" -W force
 }
 # 153 unknown, 35 finished, 168 exiting: PBSE numbers modulo 256.
 gone_or_going() { case $1 in 153 | 35 | 168) ;; *) return 1 ;; esac }

@@ -45,8 +45,8 @@ find_array_limit() {
   ARRAY_LIMIT=$(bounded 20 qconf -sconf 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "max_aj_tasks" { print $2 }')
   case $ARRAY_LIMIT in '') ARRAY_LIMIT=1000 ;; 0) ARRAY_LIMIT=75000 ;; esac
 }
-backend_element() { # $1 the answer, $2 index
-  case $1 in *[!0-9.:-]*) ;; *) ELEMENT=${1%%.*}.$2 ;; esac
+backend_elements() { # $1 the answer
+  case $1 in *[!0-9.:-]*) ;; *) BEFORE=${1%%.*}. FIRST=1 ;; esac
 }
 
 # Of the listing in $T/qstat the heading, and a line for each of our jobs; whole only with its last tag.
@@ -113,14 +113,17 @@ backend_account() { # ids
     END { done() }'
 }
 
-# It sends KILL, whichever way was asked for. One that is gone by now is no error, nor one that is in deletion.
+# It sends KILL, whichever way was asked for. One that is gone by now is no error, nor one that is in deletion. Whether users
+# may have it forget what its host does not end is the site's to say (ENABLE_FORCED_QDEL).
 backend_cancel() { # $1 how, $2 tags
   bounded 30 qstat -u "$SGE_USER" -s prs -g d -xml >|"$T/qstat" || return
+  how=$1
   # shellcheck disable=SC2046 # ids have no blanks
   set -- $(listed | elements | LC_ALL=C awk -v "tags=$2" '
     BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
     $1 in ours { print $2 }')
   [ $# -gt 0 ] || return 0
+  [ "$how" != FORCE ] || bounded 60 qdel -f "$@" >/dev/null 2>&1 </dev/null
   words=$(bounded 60 qdel "$@" 2>&1 </dev/null) && return
   case $words in *'does not exist'*) return 0 ;; esac
   say "$words" >&2

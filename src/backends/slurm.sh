@@ -29,8 +29,8 @@ find_array_limit() {
   ARRAY_LIMIT=$(bounded 20 scontrol show config 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "MaxArraySize" { print $3 - 1 }')
   ARRAY_LIMIT=${ARRAY_LIMIT:-1000}
 }
-backend_element() { # $1 the answer, $2 index
-  case ${1%%;*} in *[!0-9]*) ;; *) ELEMENT=${1%%;*}_$2 ;; esac
+backend_elements() { # $1 the answer
+  case ${1%%;*} in *[!0-9]*) ;; *) BEFORE=${1%%;*}_ FIRST=1 ;; esac
 }
 
 # With the heading, so that an empty answer is not taken for an empty queue. -t all: the ended ones are there for a while.

@@ -41,7 +41,7 @@ backend_account() { return 1; }
 
 backend_cancel() { # $1 how, $2 tags
   bounded 30 qstat -f >|"$T/qstat" </dev/null || [ ! -s "$T/qstat" ] || return
-  delete_jobs "$2"
+  delete_jobs "$1" "$2" -p
 }
 # 170: in a state in which it cannot be deleted; 1 without a word is Slurm's way to say that it is over.
 gone_or_going() { # $1 status

@@ -5,7 +5,7 @@ import { SiteHealth, type HealthView } from './health.ts';
 import type { Lane } from './lanes.ts';
 import { type RetryLimits, SubmitBudget } from './pacing.ts';
 import { resultsRound } from './results-lane.ts';
-import { submitRound } from './submit-lane.ts';
+import { submitRound, type SubmitState } from './submit-lane.ts';
 import { type SurveyState, surveyRound } from './survey.ts';
 import { freshWatch, type WatchState, watchRound } from './watch-lane.ts';
 import { markSilent } from './silence.ts';
@@ -31,7 +31,7 @@ export class SiteAgent {
   readonly #ctx: SiteContext;
   readonly #options: SiteAgentOptions;
   readonly #health: SiteHealth;
-  readonly #budget: SubmitBudget;
+  readonly #submit: SubmitState;
   #watch: WatchState;
   readonly #survey: SurveyState;
   #silent = false;
@@ -40,7 +40,8 @@ export class SiteAgent {
     this.#ctx = ctx;
     this.#options = options;
     this.#health = new SiteHealth(ctx.now(), options.retry);
-    this.#budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
+    const budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
+    this.#submit = { placed: options.placed, there: options.there, budget, committing: undefined };
     this.#watch = freshWatch(ctx);
     this.#survey = { at: 0, wanted: options.surveyWanted };
   }
@@ -76,7 +77,7 @@ export class SiteAgent {
   #run(lane: Lane): Promise<Again> {
     switch (lane) {
       case 'submit':
-        return submitRound(this.#ctx, { ...this.#options, budget: this.#budget });
+        return submitRound(this.#ctx, this.#submit);
       case 'watch':
         return watchRound(this.#ctx, this.#watch);
       case 'results':

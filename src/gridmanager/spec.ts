@@ -81,7 +81,6 @@ function adFiles(ad: Attrs, record: SiteContext['record']): NonNullable<AttemptS
     if (name !== 'JobStatus' && !NOT_FOR_JOBS.test(name)) job.push(`${name} = ${oneLine(text)}`);
   }
   job.push(`JobStatus = ${JOB_STATUS.running}`);
-  job.sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
   const machine = ['MyType = "Machine"', `GryphusSite = ${quoted(record.name)}`];
   for (const name of ['Cpus', 'Memory', 'Disk', 'GPUs']) {
     const value = readNumber(ad, `Request${name}`);

@@ -20,8 +20,13 @@ const LATER_MS = 15_000;
 /** Inputs that are being fetched wake this lane when they are here; at most so long later, milliseconds, it looks itself. */
 const COMING_MS = 2000;
 
+/** Jobs that one round takes: while they are committed, the next round prepares as many. */
+const PIECE = 500;
+
 export interface SubmitState {
   readonly budget: SubmitBudget;
+  /** What the last round left to the next to hear the end of. */
+  committing: Promise<Committed> | undefined;
   /** Jobs that have a place at the site now, in the states that its limit counts. */
   readonly placed: () => Promise<number>;
   /** Those of them that may be in its queue, which the site's own limits count. */
@@ -34,17 +39,36 @@ export async function submitRound(ctx: SiteContext, state: SubmitState): Promise
   const begun = (await jobsIn(ctx, 'preparing')).map((job) => sent(ctx, job));
   const bids = await bidsIn(ctx, 'preparing', Math.min(BATCH - begun.length, state.budget.available(ctx.now())));
   state.budget.spend(bids.length);
-  const room = BATCH - begun.length - bids.length;
+  const room = Math.min(PIECE, BATCH - begun.length - bids.length);
   const taken = (room > 0 ? await take(ctx, state, room) : []).map((job) => sent(ctx, job));
   const prepared = await prepare(ctx, [...begun, ...bids, ...taken]);
-  const ready = (await jobsIn(ctx, 'prepared')).map((job) => sent(ctx, job));
-  const committed = await commit(ctx, state, [...ready, ...(await bidsIn(ctx, 'prepared'))]);
-  if (committed.done > 0) ctx.wake('watch');
+  const before = await lastCommit(state);
+  const committing = before.laterMs === undefined ? commitPrepared(ctx, state) : Promise.resolve(before);
+  if (taken.length === PIECE && !prepared.later) {
+    state.committing = committing;
+    // The next round hears of it.
+    committing.catch(() => undefined);
+    return 0;
+  }
+  const committed = await committing;
   if (prepared.later) return LATER_MS;
   if (committed.laterMs !== undefined) return committed.laterMs;
   if (prepared.coming && prepared.done + committed.done === 0) return COMING_MS;
   if (begun.length + bids.length + taken.length > 0 || committed.done > 0) return 0;
   return waitFor(ctx, state);
+}
+
+async function lastCommit(state: SubmitState): Promise<Committed> {
+  const last = state.committing;
+  state.committing = undefined;
+  return (await last) ?? { done: 0, laterMs: undefined };
+}
+
+async function commitPrepared(ctx: SiteContext, state: SubmitState): Promise<Committed> {
+  const ready = (await jobsIn(ctx, 'prepared')).map((job) => sent(ctx, job));
+  const committed = await commit(ctx, state, [...ready, ...(await bidsIn(ctx, 'prepared'))]);
+  if (committed.done > 0) ctx.wake('watch');
+  return committed;
 }
 
 function sent(ctx: SiteContext, job: JobRecord): Sent {

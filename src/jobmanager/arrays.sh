@@ -63,17 +63,11 @@ submit_group() {
   crash_point jm.submit-after
   ID=${ID##*"$NL"}
   if [ "$status" -eq 0 ] && [ -n "$ID" ]; then
-    index=1
-    while [ $# -gt 1 ]; do
-      # What is no id is kept as it is.
-      ELEMENT=$ID
-      backend_element "$ID" "$index"
-      printf '%s\n' "$ELEMENT" >"jobs/$1/id.$2"
-      crash_point jm.submit-saved
-      say "sent $1 $2 $ELEMENT"
-      index=$((index + 1))
-      shift 2
-    done
+    # What is no id is kept as it is.
+    BEFORE=$ID AFTER='' FIRST=''
+    backend_elements "$ID"
+    element_ids "$TAG"
+    crash_point jm.submit-saved
     return 0
   fi
   # shellcheck disable=SC2031
@@ -86,6 +80,14 @@ submit_group() {
     shift 2
   done
 }
+
+# $1: the group. Its answer is said first: where the disk is full, the ids in the records are missed by nobody.
+element_ids() {
+  export BEFORE AFTER FIRST
+  LC_ALL=C awk 'NF == 2 { print "sent " $1 " " $2 " " id() }'"$ELEMENT_ID" "groups/$1/map"
+  LC_ALL=C awk 'NF == 2 { file = "jobs/" $1 "/id." $2; print id() > file; close(file) }'"$ELEMENT_ID" "groups/$1/map" 2>/dev/null
+}
+ELEMENT_ID='function id() { return ENVIRON["BEFORE"] (ENVIRON["FIRST"] == "" ? "" : NR - 1 + ENVIRON["FIRST"]) ENVIRON["AFTER"] }'
 
 # Standard input, where each TAG[INDEX] of a group has become its element's own tag. Slurm prints [N/A] after any other.
 elements() {

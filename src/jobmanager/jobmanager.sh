@@ -127,10 +127,11 @@ bury() {
 
 WORKER=0
 # Splits the words of $1 among background workers; each calls $3 for its words.
-in_parallel() { # $1 words, $2 workers, $3 function
+in_parallel() { # $1 words, $2 workers at most, $3 function
   index=0
   workers=
-  while [ "$index" -lt "$2" ]; do
+  for _ in $1; do
+    [ "$index" -lt "$2" ] || break
     (
       # shellcheck disable=SC2030 # each worker has its own
       WORKER=$index turn=0

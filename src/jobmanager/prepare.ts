@@ -1,12 +1,13 @@
+import type { Backend } from '../backends/contract.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { AttemptSpec, Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { batches, checkComplete, refuse, type SiteContext, unwritten, words, wordsOf } from './site-context.ts';
-import { blobsOf, specLines, unfit } from './spec.ts';
+import { adLines, blobsOf, specLines, unfit } from './spec.ts';
 import { sendBlobs } from './send-blobs.ts';
 
 /** Records in one request: a few hundred kilobytes. */
-const BATCH = 250;
+const BATCH = 500;
 /** Content that the site says it lacks is sent, and asked for again; a sweep between is possible, an endless one not. */
 const ROUNDS = 4;
 
@@ -32,8 +33,7 @@ async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], ou
   for (let round = 1; left.length > 0; round++) {
     const blobs = new Map(left.flatMap((spec) => blobsOf(spec).map((blob) => [blob.sha256, blob] as const)));
     const names = [...[...blobs.keys()].map((sha) => `blob:${sha}`), ...left.map((spec) => spec.key)];
-    const records = left.map((spec) => `= ${spec.key}\n${specLines(spec, site.backend).join('\n')}\n`).join('');
-    const answer = await site.session.exchange('prepare', [words(names), records]);
+    const answer = await site.session.exchange('prepare', [words(names), records(left, site.backend)]);
     for (const [key = ''] of wordsOf(answer, 'ok')) {
       outcomes.set(key as AttemptKey, { ok: true });
       site.view.prepared(key as AttemptKey);
@@ -58,4 +58,31 @@ async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], ou
     }
     left = left.filter((spec) => !outcomes.has(spec.key));
   }
+}
+
+/** What the programs' ads have in common crosses once. */
+function records(specs: readonly AttemptSpec[], backend: Backend): string {
+  const job = inCommon(specs.map(({ ads }) => ads?.job ?? []));
+  const machine = inCommon(specs.map(({ ads }) => ads?.machine ?? []));
+  const lines = adLines({ job: [...job], machine: [...machine] });
+  for (const spec of specs) {
+    const { ads } = spec;
+    const own = ads && {
+      job: ads.job.filter((line) => !job.has(line)),
+      machine: ads.machine.filter((line) => !machine.has(line)),
+    };
+    lines.push(`= ${spec.key}`, ...specLines(own === undefined ? spec : { ...spec, ads: own }, backend));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function inCommon(lists: readonly (readonly string[])[]): ReadonlySet<string> {
+  const [first = [], ...others] = lists;
+  const common = new Set(first);
+  for (const list of others) {
+    if (common.size === 0) break;
+    const here = new Set(list);
+    for (const line of common) if (!here.has(line)) common.delete(line);
+  }
+  return common;
 }

@@ -1,10 +1,10 @@
 # Gryphus: the attempts' records at the site. Part of jobmanager.sh.
 
 # Body 1: words `blob:SHA` (needed) and keys. Body 2: for each key a line `= KEY` and the lines of its spec, and lines
-# `ad LINE` and `machine LINE` of the files that the program finds, odd bytes as \0ooo.
+# `ad LINE` and `machine LINE` of the files that the program finds, odd bytes as \0ooo; before the first key, those of all.
 # Answers `missing SHA` and does nothing more, or for each key `ok KEY` or `failed KEY WORDS`.
 do_prepare() {
-  words=$(body "$1") missing='' touched='' new=''
+  words=$(body "$1") missing='' touched='' new='' there=''
   for word in $words; do
     case $word in
       blob:*)
@@ -13,10 +13,12 @@ do_prepare() {
         ;;
       *)
         is_key "$word" || continue
-        if [ -f "jobs/$word/spec" ]; then say "ok $word"; else new="$new $word"; fi
+        if [ -f "jobs/$word/spec" ]; then there="$there $word"; else new="$new $word"; fi
         ;;
     esac
   done
+  # shellcheck disable=SC2086 # keys have no blanks
+  [ -z "$there" ] || printf 'ok %s\n' $there
   if [ -n "$missing" ] || [ -z "$new" ]; then
     body "$2" >/dev/null
     for word in $missing; do say "missing $word"; done
@@ -39,12 +41,19 @@ do_prepare() {
       BEGIN { n = split(keys, list, " "); for (i = 1; i <= n; i++) want[list[i]] = 1 }
       /^= / {
         if (out) { close(out); close(job); close(machine) }
+        begun = 1
         out = ($2 in want) ? stage $2 "/spec" : ""
         job = stage $2 "/work/.job.ad"
         machine = stage $2 "/work/.machine.ad"
-        if (out) print "prepared " now > out
+        if (out) {
+          print "prepared " now > out
+          if (jobs != "") print jobs > job
+          if (machines != "") print machines > machine
+        }
         next
       }
+      !begun && /^ad / { jobs = jobs (jobs == "" ? "" : "\n") plain(substr($0, 4)) }
+      !begun && /^machine / { machines = machines (machines == "" ? "" : "\n") plain(substr($0, 9)) }
       !out { next }
       /^ad / { print plain(substr($0, 4)) > job; next }
       /^machine / { print plain(substr($0, 9)) > machine; next }
@@ -59,16 +68,16 @@ do_prepare() {
   # shellcheck disable=SC2086
   [ -z "$whole" ] || (cd "$T/stage" && mv $whole ../../../jobs/) 2>>"$T/why"
   crash_point jm.prepare-moved
-  why=
+  there='' failed=''
   for key in $new; do
-    if [ -f "jobs/$key/spec" ]; then
-      say "ok $key"
-    else
-      [ -n "$why" ] || why=$(encoded <"$T/why")
-      say "failed $key $why"
-    fi
+    if [ -f "jobs/$key/spec" ]; then there="$there $key"; else failed="$failed $key"; fi
   done
-  rm -rf "$T/stage" "$T/why"
+  # shellcheck disable=SC2086
+  [ -z "$there" ] || printf 'ok %s\n' $there
+  [ -n "$failed" ] || return 0
+  why=$(encoded <"$T/why")
+  for key in $failed; do say "failed $key $why"; done
+  rm -rf "$T/stage"
 }
 
 # Body: words KEY. They may start; the leave is on the disk before it is answered. `left KEY`, `gone KEY`, `withdrawn KEY`.
@@ -106,7 +115,7 @@ do_prune() {
   say "cancel $? $(printf %s "$words" | encoded)"
 }
 
-# Body: words KEY. $2: TERM or KILL. No submission of the key can start after this; what runs is told to end.
+# Body: words KEY. $2: TERM, KILL or FORCE. No submission of the key can start after this; what runs is told to end.
 # $2: WAITING. The same for what has not started; what has (`taken`) is left alone.
 # Answers for each key `buried KEY N`, `taken KEY N`, `ended KEY N` or `none KEY`; then `cancel STATUS WORDS`.
 do_cancel() {
@@ -158,11 +167,17 @@ do_forget() {
     rm -rf "$bin"
   fi 2>/dev/null
   crash_point jm.forget-deleted
-  gone=
+  gone='' patterns=''
   for key in $keys; do
     is_key "$key" || continue
-    if [ -d "jobs/$key" ]; then say "failed $key"; else say "forgot $key" && gone="$gone events/$key.*"; fi
+    if [ -d "jobs/$key" ]; then say "failed $key"; else gone="$gone $key" patterns="$patterns events/$key.*"; fi
   done
+  # shellcheck disable=SC2086 # keys have no blanks
+  [ -z "$gone" ] || printf 'forgot %s\n' $gone
+  set +f
+  set -- events/*
+  # Most often they were all acknowledged: a pattern reads the whole directory.
   # shellcheck disable=SC2086 # patterns of safe words
-  [ -z "$gone" ] || (set +f && rm -f $gone)
+  [ ! -e "$1" ] || [ -z "$patterns" ] || rm -f $patterns
+  set -f
 }

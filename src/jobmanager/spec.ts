@@ -17,10 +17,16 @@ export function specLines(spec: AttemptSpec, backend: Pick<Backend, 'submitWords
     ...fileLines(spec.executable, true),
     'program',
     ...spec.args.map((arg) => `arg ${octalEscape(arg)}`),
-    // These go into files of their own.
-    ...(spec.ads?.job ?? []).map((line) => `ad ${octalEscape(line)}`),
-    ...(spec.ads?.machine ?? []).map((line) => `machine ${octalEscape(line)}`),
+    ...adLines(spec.ads),
     'end',
+  ];
+}
+
+/** These go into files of their own. */
+export function adLines(ads: AttemptSpec['ads']): string[] {
+  return [
+    ...(ads?.job ?? []).map((line) => `ad ${octalEscape(line)}`),
+    ...(ads?.machine ?? []).map((line) => `machine ${octalEscape(line)}`),
   ];
 }
 

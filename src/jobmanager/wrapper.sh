@@ -217,18 +217,25 @@ esac
 [ -e "$file" ] || cannot "The program $file does not exist at the site."
 [ ! -d "$file" ] || cannot "The program $file is a directory."
 [ -x "$file" ] || cannot "The program $file may not be executed at the site."
-first=
-IFS= read -r first <"$file" 2>/dev/null
-case $first in '#!'*)
+# It could not even start: asked only where that may be so, for the first line of what is no text is long.
+check_interpreter() {
+  first=
+  IFS= read -r first <"$file" 2>/dev/null
+  case $first in '#!'*) ;; *) return ;; esac
   # shellcheck disable=SC2086 # the kernel splits at blanks, too
   interpreter=$(set -f && set -- ${first#??} && printf '%s' "${1-}")
   [ -x "$interpreter" ] || cannot "The interpreter '$interpreter' of $file does not exist at the site."
-  ;;
-esac
+}
 
-# A background command of a shell without job control ignores INT and QUIT; only a newer env gives them back.
+# A background command of a shell without job control ignores INT and QUIT; only a newer env gives them back. A host that
+# has one is asked once.
 if [ -z "$WATCHED" ]; then
-  env --default-signal=INT,QUIT true 2>/dev/null && RESET=--default-signal=INT,QUIT
+  if [ -e "$BIN/env.$HOST" ]; then
+    RESET=--default-signal=INT,QUIT
+  elif env --default-signal=INT,QUIT true; then
+    RESET=--default-signal=INT,QUIT
+    printf '' >"$BIN/env.$HOST"
+  fi 2>/dev/null
 fi
 
 launch() { # the variables, the program, its arguments; never returns
@@ -315,5 +322,6 @@ for sha in $LINKED; do
     [ -z "$(find "$file" -newer "run.lock.$N/owner" 2>/dev/null)" ] || is_still "$file" "$sha" || rm -f "$file"
   done
 done
+case $how in exited:126 | exited:127) check_interpreter ;; esac
 finish "$how"
 exit "$STATUS"

@@ -141,7 +141,7 @@ ${script}
         150_000,
       );
 
-      it.each(some(['jm.submit-after', 'jm.commit-intended', 'jm.submit-saved:2', 'jm.submit-before'], 2))(
+      it.each(some(['jm.submit-after', 'jm.commit-intended', 'jm.submit-saved', 'jm.submit-before'], 2))(
         'run once where the JobManager dies at %s',
         async (point) => {
           const keys = freshKeys(3);

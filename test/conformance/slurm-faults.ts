@@ -182,11 +182,11 @@ export function slurmFaults(ground: () => SlurmGround): void {
     const site = await ground().open();
     const watch = new Watch(site);
     const [cancelled, late, failed] = [freshKey(), freshKey(), freshKey()];
-    const node = { batch: { extraArgs: ['--nodelist=n2'] } };
+    const on = (node: string) => ({ batch: { extraArgs: [`--nodelist=${node}`] } });
     await run(site, [
       shellJob(cancelled, 'sleep 600'),
-      shellJob(late, 'sleep 600'),
-      shellJob(failed, 'sleep 600', node),
+      shellJob(late, 'sleep 600', on('n1')),
+      shellJob(failed, 'sleep 600', on('n2')),
     ]);
     const ids = new Map<AttemptKey, string>();
     for (const key of [cancelled, late, failed]) {
