@@ -6,15 +6,20 @@ import { percentDecode } from './escape.ts';
 import type { Looker } from './look.ts';
 import { batches, checkComplete, refuse, type SiteContext, words, wordsOf } from './site-context.ts';
 
-/** `WAITING`: only what has not started. */
-type How = 'TERM' | 'KILL' | 'WAITING';
+/** `WAITING`: only what has not started. `FORCE`: what the batch system does not get rid of. */
+type How = 'TERM' | 'KILL' | 'FORCE' | 'WAITING';
 
 export interface CancelPatience {
   /** Milliseconds from TERM to KILL. */
   readonly killAfter: number;
   /** Milliseconds after which the caller is told to ask again. */
   readonly giveUp: number;
+  /** Milliseconds from the first time that an attempt was to end to FORCE. */
+  readonly forceAfter: number;
 }
+
+/** Attempts that are to end, and since when. */
+export type Ending = Map<AttemptKey, number>;
 
 /**
  * The lock first: what has not started never will. Then the batch system, and what runs is waited for, until nothing
@@ -26,16 +31,30 @@ export async function cancel(
   keys: readonly AttemptKey[],
   first: 'TERM' | 'WAITING',
   patience: CancelPatience,
+  ending: Ending,
 ): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   crashPoint('jm.before-cancel');
   const begun = site.now();
+  const stubborn = new Set<AttemptKey>();
+  if (first === 'TERM') {
+    for (const key of keys) {
+      const since = ending.get(key) ?? begun;
+      ending.set(key, since);
+      if (begun - since >= patience.forceAfter) stubborn.add(key);
+    }
+  }
   let left: readonly AttemptKey[] = keys;
   let how: How = first;
   let ask = true;
   while (left.length > 0) {
     const over = new Set<AttemptKey>();
-    if (ask) for (const batch of batches(left, 200)) await send(site, batch, how, over, outcomes);
+    if (ask) {
+      const forced = left.filter((key) => stubborn.has(key));
+      const others = left.filter((key) => !stubborn.has(key));
+      for (const batch of batches(forced, 200)) await send(site, batch, 'FORCE', over, outcomes);
+      for (const batch of batches(others, 200)) await send(site, batch, how, over, outcomes);
+    }
     if (ask) looker.hurry();
     ask = false;
     // What ends with a record says so by itself.
@@ -58,6 +77,7 @@ export async function cancel(
       ask = true;
     } else if (left.length > 0) await delay(Math.min(100 + spent / 10, 2000));
   }
+  for (const [key, outcome] of outcomes) if (outcome.ok) ending.delete(key);
   crashPoint('jm.after-cancel');
   checkComplete(site.name, keys, outcomes);
   return outcomes;

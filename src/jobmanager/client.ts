@@ -17,7 +17,7 @@ import type {
 import type { Transport } from '../transport/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { makeBundle } from './bundle.ts';
-import { cancel, forget } from './cancel.ts';
+import { cancel, type Ending, forget } from './cancel.ts';
 import { commit } from './commit.ts';
 import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
@@ -59,6 +59,8 @@ export interface JobManagerOptions {
   readonly killAfter?: number;
   /** Milliseconds after which a cancel that is not confirmed is left for the next round, default 120,000. */
   readonly giveUp?: number;
+  /** Milliseconds after which what was to end, and has not, is to be forgotten by the batch system, default 600,000. */
+  readonly forceAfter?: number;
 }
 
 export interface JobManagerSiteConfig {
@@ -92,6 +94,7 @@ class ShellSite implements JobManagerSite {
   readonly #site: SiteContext;
   readonly #looker: Looker;
   readonly #options: JobManagerOptions;
+  readonly #ending: Ending = new Map();
   #sweptAt = Number.NEGATIVE_INFINITY;
   /** Cursors of other clients, and of this one before it was started again, mean nothing here. */
   readonly #origin = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
@@ -174,8 +177,9 @@ class ShellSite implements JobManagerSite {
   }
 
   cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false } = {}): Promise<Outcomes> {
-    const patience = { killAfter: this.#options.killAfter ?? 10_000, giveUp: this.#options.giveUp ?? 120_000 };
-    return cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience);
+    const { killAfter = 10_000, giveUp = 120_000, forceAfter = 600_000 } = this.#options;
+    const patience = { killAfter, giveUp, forceAfter };
+    return cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience, this.#ending);
   }
 
   leave(keys: readonly AttemptKey[]): Promise<Outcomes> {

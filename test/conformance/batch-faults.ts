@@ -7,6 +7,7 @@ import type { BatchGround } from './batch-grounds.ts';
 import { freshKey, ledgerJob, run, shellJob, starts, Watch } from './kit.ts';
 
 interface Running {
+  readonly dir?: string;
   readonly env: Readonly<Record<string, string>>;
   run(command: string, ...args: string[]): string;
 }
@@ -28,6 +29,15 @@ export interface Trouble {
   readonly clock?: boolean;
   /** Its queue does not show that a job is held, and who ended one. */
   readonly silent?: boolean;
+  /** Its host does not end what runs any more, until what is returned is called; users may have the job forgotten. */
+  readonly stuck?: (batch: Running) => () => void;
+}
+
+/** The fakes' host does not answer while this file is there. */
+export function unreachable({ dir = '' }: Running): () => void {
+  const file = join(dir, 'unreachable');
+  writeFileSync(file, '');
+  return () => rmSync(file);
 }
 
 /** What goes wrong between us and a batch system, made with commands that stand before its own. */
@@ -151,6 +161,28 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
         expect(existsSync(join(ground().root, 'jobs', key))).toBe(false);
       },
       90_000,
+    );
+
+    it.skipIf(trouble.stuck === undefined)(
+      'is told to forget what its host does not end',
+      async () => {
+        const site = await ground().open({ killAfter: 300, giveUp: 1000, forceAfter: 2500 });
+        const key = freshKey();
+        const go = join(ground().scratch, `go.${key}`);
+        await run(site, [ledgerJob(ground(), key, `trap '' TERM; while [ ! -e '${go}' ]; do sleep 0.1; done`)]);
+        await new Watch(site).until(key, (r) => r.is === 'running' && starts(ground(), key) === 1, 30_000);
+        const undo = trouble.stuck?.(ground().batch);
+        try {
+          expect((await site.cancel([key])).get(key)).toMatchObject({ ok: false, refusal: { kind: 'later' } });
+          const again = async (): Promise<boolean | undefined> => (await site.cancel([key])).get(key)?.ok;
+          await expect.poll(again, { timeout: 60_000, interval: 500 }).toBe(true);
+          expect(existsSync(join(ground().root, 'jobs', key))).toBe(false);
+        } finally {
+          undo?.();
+          writeFileSync(go, '');
+        }
+      },
+      120_000,
     );
 
     it('knows that the site removed a job, and ran it out of its time', async () => {

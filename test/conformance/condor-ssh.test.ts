@@ -1,6 +1,6 @@
 import type { FakeBatch } from '../sites/fake-batch.ts';
 import { arrayTests } from './arrays.ts';
-import { batchFaults } from './batch-faults.ts';
+import { batchFaults, unreachable } from './batch-faults.ts';
 import { type BatchGround, sshCondor } from './batch-grounds.ts';
 import { testSite } from './suite.ts';
 
@@ -11,6 +11,7 @@ const faults = batchFaults({
   down: { words: "\nERROR: Can't find address of local schedd", status: 1 },
   held: ['-append', 'hold = True'],
   clock: true,
+  stuck: unreachable,
 });
 const arrays = arrayTests<BatchGround<FakeBatch>>({
   submit: 'condor_submit',

@@ -1,6 +1,6 @@
 import type { FakeBatch } from '../sites/fake-batch.ts';
 import { arrayTests } from './arrays.ts';
-import { batchFaults } from './batch-faults.ts';
+import { batchFaults, unreachable } from './batch-faults.ts';
 import { type BatchGround, sshLsf } from './batch-grounds.ts';
 import { testSite } from './suite.ts';
 
@@ -12,6 +12,7 @@ const faults = batchFaults({
   held: ['-H'],
   noQueue: /No such queue/,
   clock: true,
+  stuck: unreachable,
 });
 const arrays = arrayTests<BatchGround<FakeBatch>>({
   submit: 'bsub',

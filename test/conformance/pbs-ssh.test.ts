@@ -1,6 +1,6 @@
 import type { FakeBatch } from '../sites/fake-batch.ts';
 import { arrayTests } from './arrays.ts';
-import { batchFaults } from './batch-faults.ts';
+import { batchFaults, unreachable } from './batch-faults.ts';
 import { type BatchGround, sshPbs } from './batch-grounds.ts';
 import { testSite } from './suite.ts';
 
@@ -16,6 +16,7 @@ const faults = batchFaults({
   held: ['-h'],
   noQueue: /Unknown queue/,
   clock: true,
+  stuck: unreachable,
 });
 const arrays = arrayTests<BatchGround<FakeBatch>>({
   submit: 'qsub',

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { readPid } from '../../src/util/pid-file.ts';
 import { type Sge, skipWithoutSge } from '../sites/sge.ts';
 import { arrayTests } from './arrays.ts';
 import { batchFaults } from './batch-faults.ts';
@@ -18,6 +20,11 @@ const faults = batchFaults({
   held: ['-h'],
   noQueue: /unknown queue/,
   clock: true,
+  stuck: ({ dir = '' }) => {
+    const execd = readPid(join(dir, 'default/spool/execd/localhost/execd.pid')) ?? 0;
+    process.kill(execd, 'SIGSTOP');
+    return () => process.kill(execd, 'SIGCONT');
+  },
 });
 const arrays = arrayTests<BatchGround<Sge>>({
   submit: 'qsub',

@@ -159,6 +159,8 @@ condor_history() {
 }
 
 condor_rm() {
+  force=
+  [ "$1" != -forcex ] || { force=1 && shift; }
   case $1 in
     -constraint)
       names=$(printf '%s' "$2" | sed 's/.*, "\(.*\)")/\1/')
@@ -166,7 +168,19 @@ condor_rm() {
       for id in $(ls "$JOBS"); do
         get "$JOBS/$id/name" && name=$VALUE
         get "$JOBS/$id/state"
-        case ",$names," in *",$name,"*) [ "$VALUE" = ended ] || { found=1 && remove_job "$id" "$(id -un)"; } ;; esac
+        case ",$names," in *",$name,"*) ;; *) continue ;; esac
+        [ "$VALUE" != ended ] || continue
+        get "$JOBS/$id/removed"
+        # Only what was removed before can be forgotten.
+        if [ -n "$force" ]; then
+          [ -z "$VALUE" ] || { found=1 && forget_job "$id" "$(id -un)"; }
+        elif out_of_reach "$id"; then
+          found=1
+          put "$JOBS/$id/removed" "$(id -un)"
+        else
+          found=1
+          remove_job "$id" "$(id -un)"
+        fi
       done
       [ -n "$found" ] || fail 1 "
 Couldn't find/remove all jobs matching constraint ($2)"

@@ -47,3 +47,15 @@ remove_job() { # $1 id, $2 by whom
     pkill -KILL -s "$VALUE"
   ) >/dev/null 2>&1 &
 }
+
+# The host answers nobody while the file `unreachable` is there: what runs cannot be ended, only forgotten.
+out_of_reach() { # $1 id
+  [ -e "$FAKE_BATCH/unreachable" ] || return 1
+  get "$JOBS/$1/state"
+  [ "$VALUE" = running ]
+}
+forget_job() { # $1 id, $2 by whom
+  put "$JOBS/$1/removed" "$2"
+  put "$JOBS/$1/exit" 9
+  put "$JOBS/$1/state" ended
+}

@@ -107,7 +107,8 @@ bjobs() {
 }
 
 bkill() {
-  [ "$1" != -s ] || shift 2
+  force=
+  case $1 in -s) shift 2 ;; -r) force=1 && shift ;; esac
   status=0
   for word; do
     find_job "$word"
@@ -119,7 +120,7 @@ bkill() {
       echo "Job <$word>: Job has already finished" >&2
       status=255
     else
-      remove_job "$id" "$(id -un)"
+      if ! out_of_reach "$id"; then remove_job "$id" "$(id -un)"; elif [ -n "$force" ]; then forget_job "$id" "$(id -un)"; fi
       echo "Job <$word> is being terminated"
     fi
   done

@@ -196,7 +196,13 @@ qstat() {
 }
 
 qdel() {
-  status=0
+  status=0 force=
+  case $1 in -W)
+    [ "$2" = force ] || fail 2 'usage: qdel [-W force|suppress_email=X] [-x] job_identifier...'
+    force=1
+    shift 2
+    ;;
+  esac
   for word; do
     find_job "$word"
     id=$FOUND
@@ -206,6 +212,13 @@ qdel() {
     elif get "$JOBS/$id/state" && [ "$VALUE" = ended ]; then
       echo "qdel: Job has finished $word" >&2
       status=35
+    elif out_of_reach "$id"; then
+      if [ -n "$force" ]; then
+        forget_job "$id" "$(id -un)"
+      else
+        echo "qdel: Server could not connect to MOM $word" >&2
+        status=222
+      fi
     else
       remove_job "$id" "$(id -un)"
     fi
