@@ -38,10 +38,11 @@ export interface SimulationOptions {
   readonly jobs: number;
   /** What a job takes here, seconds. */
   readonly seconds: number;
+  readonly progress?: (words: string) => void;
 }
 
 /** Runs it to its end: all jobs through workers that die, at sites that close, under an agent that is killed twice. */
-export async function simulate({ workers, jobs, seconds }: SimulationOptions): Promise<SimulationResult> {
+export async function simulate({ workers, jobs, seconds, progress }: SimulationOptions): Promise<SimulationResult> {
   const agent = new TestAgent();
   agent.config(
     '[scheduler]\nperiodic_interval = "1s"\n[pool]\nlocal_worker = false\n[submit]\ndefault_site = "pool"\n',
@@ -106,7 +107,7 @@ export async function simulate({ workers, jobs, seconds }: SimulationOptions): P
     while (ledger.ends.size < jobs) {
       measure();
       const done = ledger.ends.size / jobs;
-      process.stderr.write(`\r${ledger.ends.size} of ${jobs} jobs ended, ${deaths} workers died `);
+      progress?.(`${ledger.ends.size} of ${jobs} jobs ended, ${deaths} workers died`);
       if (killed < 2 && done > (killed + 1) / 3) {
         killed++;
         for (const words of DAEMONS) killMatching(words, agent);
@@ -170,6 +171,7 @@ export async function main(args: readonly string[]): Promise<void> {
     workers: Number(values.workers),
     jobs: Number(values.jobs),
     seconds: Number(values.seconds),
+    progress: (words) => process.stderr.write(`\r${words} `),
   });
   const lines = Object.entries(result).map(([name, value]) => `${name.padEnd(18)} ${String(value)}`);
   process.stdout.write(`${values.json ? JSON.stringify(result, undefined, 2) : lines.join('\n')}\n`);
