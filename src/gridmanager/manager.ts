@@ -229,7 +229,7 @@ export class GridManager {
   async #lookAround(): Promise<void> {
     const places = await this.#count();
     const wanted = this.#lanesWanted();
-    for (const [site, lanes] of wanted) for (const lane of lanes) await this.#wake(site, lane);
+    await Promise.all([...wanted].flatMap(([site, lanes]) => [...lanes].map((lane) => this.#wake(site, lane))));
     if (await this.#surveyWanted()) {
       for (const { name, batch } of (await this.#options.loadSites()).values())
         if (batch !== 'pool') await this.#wake(name, 'survey');
@@ -244,9 +244,9 @@ export class GridManager {
   }
 
   async #count(): Promise<readonly Place[]> {
-    const totals = await this.#options.queue.totals();
+    const { queue } = this.#options;
+    const [totals, bids] = await Promise.all([queue.totals(), queue.bids.places()]);
     this.#places = totals.places.filter((place) => place.manager === this.#options.identity);
-    const bids = await this.#options.queue.bids.places();
     this.#bids = bids.filter((place) => place.manager === this.#options.identity);
     this.#placesAt = this.#now();
     return this.#places;

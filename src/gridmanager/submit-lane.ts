@@ -83,7 +83,7 @@ async function waitFor(ctx: SiteContext, { budget, there }: SubmitState): Promis
 }
 
 async function take(ctx: SiteContext, { budget, placed, there }: SubmitState, most: number): Promise<JobRecord[]> {
-  const [begun, atSite] = [await placed(), await there()];
+  const [begun, atSite] = await Promise.all([placed(), there()]);
   // What is begun and not there yet goes first.
   const welcome = ctx.manners.room(atSite, ctx.now()) - Math.max(0, begun - atSite);
   const room = Math.min(most, ctx.record.limits.queued - begun, budget.available(ctx.now()), welcome);
