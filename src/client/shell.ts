@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
+import { WriteStream } from 'node:tty';
 import type { Paths } from '../config/paths.ts';
 import { loadSite, POOL_SITE } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
@@ -60,10 +61,16 @@ async function inPool(agent: string, paths: Paths, request: ShellRequest): Promi
   await desk.say({ t: 'shell', shell, job, ...(command === undefined ? {} : { command }), ...(tty && { tty }) });
   const feed = (bytes: Buffer) => void desk.say({ t: 'shell-in', shell, end: false }, bytes).catch(reject);
   const end = () => void desk.say({ t: 'shell-in', shell, end: true }).catch(reject);
+  const window = tty && stdout instanceof WriteStream ? stdout : undefined;
+  const resize = () => {
+    if (window) void desk.say({ t: 'shell-size', shell, rows: window.rows, cols: window.columns }).catch(reject);
+  };
   stdin.on('data', feed).once('end', end);
+  window?.on('resize', resize);
   try {
     return await over;
   } finally {
+    window?.off('resize', resize);
     stdin.off('data', feed).off('end', end).pause();
     await desk.close();
   }

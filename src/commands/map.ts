@@ -54,8 +54,8 @@ comes out whole, in the order of completion. The exit status is the number of ta
     let done = 0;
     const begun = performance.now();
     const order = new InOrder(flags['keep-order'], (one) => {
-      process.stdout.write(one.stdout);
-      process.stderr.write(one.stderr);
+      if (one.stdout.length > 0) process.stdout.write(one.stdout);
+      if (one.stderr.length > 0) process.stderr.write(one.stderr);
     });
     await this.withGryphus(flags, async (gryphus) => {
       const results = gryphus.map(made(inputsOf(given, flags.null), how.words), {

@@ -64,12 +64,12 @@ export function secondsOf(path: string): number | undefined {
   return found && Math.round(found.mtimeMs / 10) / 100;
 }
 
-/** What a shell's `times` says of its children: `0m1.250000s 0m0.010000s`. */
+/** What a shell's `times` says of its children: `0m1.250000s 0m0.010000s`, with its language's decimal point. */
 export function childTimes(user = '', system = ''): Pick<ExitRecord, 'userSeconds' | 'systemSeconds'> {
   return { userSeconds: minutes(user), systemSeconds: minutes(system) };
 }
 
 function minutes(text: string): number {
-  const [min = 0, seconds = 0] = text.split('m').map(Number);
+  const [min = 0, seconds = 0] = text.replace(',', '.').split('m').map(Number);
   return min * 60 + seconds;
 }

@@ -67,7 +67,7 @@ export type FromClient =
       readonly command?: string;
       readonly tty?: Terminal;
     }
-  | Extract<FromDesk, { readonly t: 'shell-in' | 'shell-close' }>
+  | Extract<FromDesk, { readonly t: 'shell-in' | 'shell-size' | 'shell-close' }>
   /** What runs now, of all clients, and what it takes. */
   | { readonly t: 'top'; readonly id: number }
   /** `jobs`: keys without the attempt, `<agent>.<cluster>.<proc>`. */

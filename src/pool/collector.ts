@@ -17,6 +17,8 @@ export interface HeldClaim {
   readonly since: number;
   /** What runs under it. */
   key: AttemptKey | undefined;
+  /** What was granted to run after it, one by one. */
+  readonly behind: Set<AttemptKey>;
   /** What runs under it makes room for one of this kind. */
   promised?: JobKind;
 }
@@ -156,7 +158,7 @@ export class Collector {
   keep(worker: Worker, attempt: Attempt): boolean {
     const { claim: id, kind, key } = attempt;
     if (id === undefined || !kind || worker.claims.has(id)) return false;
-    this.claim(worker, { id, kind, size: kind.size, since: this.#now(), key });
+    this.claim(worker, { id, kind, size: kind.size, since: this.#now(), key, behind: new Set() });
     return true;
   }
 

@@ -55,7 +55,8 @@ export class DeskClients {
           client = message.client;
           this.#came(client, channel, message.map);
         } else if (message.t === 'shell') this.#shells.open(channel, message);
-        else if (message.t === 'shell-in' || message.t === 'shell-close') this.#shells.pass(channel, message, bytes);
+        else if (message.t === 'shell-in' || message.t === 'shell-size' || message.t === 'shell-close')
+          this.#shells.pass(channel, message, bytes);
         else
           this.#take(channel, client, message).catch((thrown: unknown) => {
             if ('id' in message) channel.send({ t: 'failed', id: message.id, words: asError(thrown).message });
@@ -73,19 +74,8 @@ export class DeskClients {
     for (const cancel of this.#cancels) cancel(attempt);
     const open = this.#open.get(client);
     if (!open) return;
-    if (open.map && attempt.phase === 'ended' && attempt.ending) {
-      const { inline } = attempt;
-      open.channel.send(
-        {
-          t: 'result',
-          key: attempt.key,
-          ending: attempt.ending,
-          ...(inline && { inline: { stdout: inline.stdout.length, stderr: inline.stderr.length } }),
-        },
-        inline && Buffer.concat([inline.stdout, inline.stderr]),
-      );
-      return;
-    }
+    // Of a task nobody wants to know more than its end.
+    if (open.map) return sendResult(open.channel, report, attempt);
     const waiting = this.#reports.get(client);
     if (waiting) {
       waiting.push(report);
@@ -140,8 +130,8 @@ export class DeskClients {
     this.#leaving.delete(client);
     this.#bases.delete(client);
     const keys = this.#desk.all(client).map(({ key }) => key);
-    this.#desk.cancel(keys, 'remove', 'nobody waits for it any more');
-    this.#desk.forget(keys, () => undefined);
+    // Forgotten at once they would keep their claims.
+    void this.#cancel(keys, 'remove').then(() => this.#desk.forget(keys, () => undefined));
   }
 
   async #take(
@@ -243,6 +233,23 @@ export class DeskClients {
     else this.#desk.suspend(keys, how === 'suspend');
     return found;
   }
+}
+
+function sendResult(channel: Client, report: Report, { key, phase, ending, inline }: Attempt): void {
+  if (report.is === 'lost' && phase !== 'withdrawn') {
+    const how = { kind: 'by-site', cause: 'cannot-start', words: report.why } as const;
+    channel.send({ t: 'result', key, ending: { how }, inline: { stdout: 0, stderr: 0 } });
+  }
+  if (phase !== 'ended' || !ending) return;
+  channel.send(
+    {
+      t: 'result',
+      key,
+      ending,
+      ...(inline && { inline: { stdout: inline.stdout.length, stderr: inline.stderr.length } }),
+    },
+    inline && Buffer.concat([inline.stdout, inline.stderr]),
+  );
 }
 
 const LATER: Outcome = {

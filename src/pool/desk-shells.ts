@@ -44,7 +44,11 @@ export class DeskShells {
   }
 
   /** From whoever opened it. */
-  pass(client: Client, message: Extract<FromClient, { t: 'shell-in' | 'shell-close' }>, bytes: Buffer): void {
+  pass(
+    client: Client,
+    message: Extract<FromClient, { t: 'shell-in' | 'shell-size' | 'shell-close' }>,
+    bytes: Buffer,
+  ): void {
     const open = this.#open.get(message.shell);
     if (open?.client !== client) return;
     this.#options.toWorker(open.instance, message, bytes);

@@ -313,8 +313,9 @@ export class Desk {
 
   #gone(worker: Worker, attempt: Attempt, { why, words }: Extract<FromWorker, { t: 'gone' }>): void {
     if (attempt.phase === 'ended' || attempt.phase === 'withdrawn') return;
-    this.#ports.log(`${attempt.key}: not at ${worker.name}`, { why, words });
     const kind = attempt.kind;
+    if (why === 'behind' && kind) this.#kinds.mistook(kind);
+    else this.#ports.log(`${attempt.key}: not at ${worker.name}`, { why, words });
     this.#granting.drop(worker, attempt);
     if (attempt.cancelling === 'remove' || attempt.cancelling === 'if-not-started') return this.#withdraw(attempt);
     if (why === 'input') {

@@ -11,6 +11,8 @@ const MAX_JSON = 64 << 20;
 /** The bytes that go with it. */
 const MAX_BYTES = 16 << 20;
 const HEAD = 8;
+/** So long a message that is in no hurry waits for others, milliseconds. */
+const MOMENT_MS = 4;
 
 /**
  * One message as it travels: the lengths of its two parts (unsigned, 32 bits, big end first), the message as JSON, and
@@ -76,6 +78,7 @@ export class Channel<In extends Message, Out extends Message> {
   readonly #stream: Duplex;
   readonly #waiting: Buffer[] = [];
   #scheduled = false;
+  #moment: NodeJS.Timeout | undefined;
   #closed = false;
   #onClose: (words: string) => void = () => undefined;
 
@@ -111,10 +114,15 @@ export class Channel<In extends Message, Out extends Message> {
     return this.#stream.writableLength;
   }
 
-  send(message: Out, bytes?: Uint8Array): void {
+  /** `unhurried`: it may wait a moment, so that others leave with it. */
+  send(message: Out, bytes?: Uint8Array, unhurried = false): void {
     if (this.#closed) return;
     this.#waiting.push(...encodeFrame(message, bytes));
     if (this.#scheduled) return;
+    if (unhurried) {
+      this.#moment ??= setTimeout(() => this.#flush(), MOMENT_MS);
+      return;
+    }
     this.#scheduled = true;
     process.nextTick(() => this.#flush());
   }
@@ -130,6 +138,8 @@ export class Channel<In extends Message, Out extends Message> {
 
   #flush(): void {
     this.#scheduled = false;
+    clearTimeout(this.#moment);
+    this.#moment = undefined;
     if (this.#waiting.length === 0 || this.#stream.destroyed) return;
     this.#stream.write(this.#waiting.length === 1 ? this.#waiting[0] : Buffer.concat(this.#waiting));
     this.#waiting.length = 0;

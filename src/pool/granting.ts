@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Attempt, JobKind } from './attempts.ts';
-import type { Collector, Worker } from './collector.ts';
+import type { Collector, HeldClaim, Worker } from './collector.ts';
 import { isKeptByClient } from './desk-journal.ts';
 import type { DeskPorts } from './desk-ports.ts';
 import type { Kinds } from './kinds.ts';
@@ -14,6 +14,8 @@ import type { RunSpec } from './wire.ts';
 
 /** A claim that is older goes back when others wait, milliseconds (HTCondor's CLAIM_WORKLIFE is 20 minutes). */
 const CLAIM_LIFE_MS = 300_000;
+/** So many quick tasks wait at their worker behind the one that runs: it need not ask for each. */
+const BEHIND = 4;
 
 export interface GrantingOptions {
   readonly ports: Pick<DeskPorts, 'journal' | 'toWorker' | 'now'>;
@@ -68,9 +70,22 @@ export class Granting {
   #claim(attempt: Attempt, kind: JobKind, worker: Worker): void {
     const { collector, priorities, ports } = this.#options;
     const id = randomBytes(6).toString('base64url');
-    collector.claim(worker, { id, kind, size: kind.size, since: ports.now(), key: undefined });
+    const claim = { id, kind, size: kind.size, since: ports.now(), key: attempt.key, behind: new Set<AttemptKey>() };
+    collector.claim(worker, claim);
     priorities.use(kind.owner, kind.size.cpus);
     this.#grant(attempt, worker, id);
+    this.#fill(worker, claim);
+  }
+
+  /** Quick tasks of a map, of which many wait, are granted before their turn. */
+  #fill(worker: Worker, { id, kind, behind }: HeldClaim): void {
+    const { kinds } = this.#options;
+    while (behind.size < BEHIND && kinds.areQuick(kind)) {
+      const next = kinds.take(kind);
+      if (!next) return;
+      behind.add(next.key);
+      this.#grant(next, worker, id);
+    }
   }
 
   /** What ran under a claim has ended: it takes the next of the same kind, or goes back. */
@@ -78,13 +93,21 @@ export class Granting {
     const { kinds, collector, priorities, ports, later } = this.#options;
     const worker = attempt.worker === undefined ? undefined : collector.get(attempt.worker);
     const claim = attempt.claim === undefined ? undefined : worker?.claims.get(attempt.claim);
-    if (!worker || !claim || claim.key !== attempt.key) return;
-    claim.key = undefined;
+    if (!worker || !claim || claim.behind.delete(attempt.key) || claim.key !== attempt.key) return;
+    claim.key = firstOf(claim.behind);
     const tired = ports.now() - claim.since > CLAIM_LIFE_MS && kinds.othersWait(claim.kind);
     const lasts = lastsFor({ expected: kinds.expected(claim.kind) }, collector.timeOf(worker));
     const here = worker.connected && !worker.draining;
-    const next = here && !tired && lasts && !claim.promised ? kinds.take(claim.kind) : undefined;
-    if (next) return this.#grant(next, worker, claim.id);
+    const goesOn = here && !tired && lasts && !claim.promised;
+    if (claim.key === undefined && goesOn) {
+      const next = kinds.take(claim.kind);
+      claim.key = next?.key;
+      if (next) this.#grant(next, worker, claim.id);
+    }
+    if (claim.key !== undefined) {
+      if (goesOn) this.#fill(worker, claim);
+      return;
+    }
     collector.release(worker, claim.id);
     priorities.use(claim.kind.owner, -claim.size.cpus);
     if (worker.connected) later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
@@ -98,7 +121,9 @@ export class Granting {
   drop(worker: Worker, attempt: Attempt): void {
     const { collector, priorities, ports, later } = this.#options;
     const claim = attempt.claim === undefined ? undefined : worker.claims.get(attempt.claim);
-    if (!claim) return;
+    if (!claim || claim.behind.delete(attempt.key)) return;
+    claim.key = firstOf(claim.behind);
+    if (claim.key !== undefined) return;
     collector.release(worker, claim.id);
     priorities.use(claim.kind.owner, -claim.size.cpus);
     later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
@@ -111,8 +136,6 @@ export class Granting {
     const { instance, boot, token } = worker;
     Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
     delete attempt.why;
-    const made = worker.claims.get(claim);
-    if (made) made.key = key;
     const whose = isKeptByClient(request.spec) ? { client } : {};
     this.#options.ports.journal.add({ r: 'g', key, worker: instance, boot, claim, token, ...whose });
     this.#options.later(() => this.#start(attempt, worker, claim));
@@ -139,4 +162,11 @@ export class Granting {
     const { spec, lease } = request;
     toWorker(worker.instance, { t: 'start', key, claim, kind: kind.id, size, spec, lease });
   }
+}
+
+/** Takes the first out. */
+function firstOf(keys: Set<AttemptKey>): AttemptKey | undefined {
+  const [first] = keys;
+  if (first !== undefined) keys.delete(first);
+  return first;
 }

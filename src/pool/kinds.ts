@@ -1,8 +1,16 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { adFrom } from './ads.ts';
 import type { Attempt, AttemptRequest, JobKind } from './attempts.ts';
+import { isKeptByClient } from './desk-journal.ts';
 import type { Wanted } from './negotiator.ts';
 import { folded, Significance } from './significance.ts';
+
+/** Tasks that take less on the mean are quick, seconds. */
+const QUICK_SECONDS = 0.05;
+/** So many of a kind must have been seen before that is known. */
+const SEEN = 10;
+/** More than this must wait. */
+const MANY = 100;
 
 /** Sorts attempts into kinds that no match can tell apart (autoclusters), each with those that wait. */
 export class Kinds {
@@ -120,6 +128,23 @@ export class Kinds {
     const first = kind.queue[0]?.request.spec;
     if (first && 'walltimeSeconds' in first && first.walltimeSeconds !== undefined) return first.walltimeSeconds;
     return kind.seen === 0 ? undefined : kind.mean;
+  }
+
+  /** One of the kind takes longer than was thought, whatever those before it took. */
+  mistook(kind: JobKind): void {
+    kind.mean = Math.max(kind.mean, 2 * QUICK_SECONDS);
+  }
+
+  /** A map's tasks that end before word of it could come and go, of which so many wait that no other worker wants for one. */
+  areQuick(kind: JobKind): boolean {
+    const first = kind.queue[0];
+    return (
+      first !== undefined &&
+      isKeptByClient(first.request.spec) &&
+      kind.queue.length > MANY &&
+      kind.seen >= SEEN &&
+      kind.mean < QUICK_SECONDS
+    );
   }
 
   /** Jobs of other owners, or more urgent ones, wait. */

@@ -2,7 +2,8 @@
 # `{ gryphus_run N KEY PROGRAM ARGUMENT...; }`: a line that is cut is no command. The shell leads a session of its own,
 # stands where the tasks run, and outlives whoever started it by the task that it has. In the lane's directory:
 #   N.out, N.err   are there as soon as task N may have been started
-#   log            `N STATUS SIGNALED` when it has ended, before standard output says so (with the shell's times before)
+#   log            `N STATUS SIGNALED` when it has ended, before standard output says so: by the shell's times, with the same
+#                  line before them where the status is not 0
 export GRYPHUS_KEY
 trap : TERM HUP INT QUIT USR1 USR2 XCPU
 gryphus_run() {
@@ -21,6 +22,6 @@ gryphus_run() {
       ;;
   esac
   echo "$gryphus_n $gryphus_s $gryphus_g" >&3
+  [ "$gryphus_s" = 0 ] || echo "$gryphus_n $gryphus_s $gryphus_g"
   times
-  echo "$gryphus_n $gryphus_s $gryphus_g"
 }

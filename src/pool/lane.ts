@@ -135,16 +135,16 @@ export class Lane implements Runner {
     writeSync(this.#told, `${JSON.stringify(line)}\n`);
   }
 
-  /** Three lines for each task: the shell's own times, its children's, and `N STATUS SIGNALED`. */
+  /** Of each task, in order, the shell's own times and its children's; before them `N STATUS SIGNALED`, if it is not 0. */
   #hear(text: string): void {
     this.#text += text;
     if (!this.#text.endsWith('\n')) return;
-    const found = /([\d.m]+)s ([\d.m]+)s\n(\d+) (\d+) ([01])\n$/.exec(this.#text);
+    const found = /(?:(\d+) (\d+) ([01])\n)?[^ \n]+ [^ \n]+\n([\d.,m]+)s ([\d.,m]+)s\n$/.exec(this.#text);
     if (!found) return;
     this.#text = '';
+    const [, n, status = '0', signaled, user, system] = found;
     const running = this.#running;
-    if (running?.slot.n !== Number(found[3])) return;
-    const [, user, system, , status, signaled] = found;
+    if (!running || (n !== undefined && running.slot.n !== Number(n))) return;
     running.slot.ended = {
       status: Number(status),
       signaled: signaled === '1',

@@ -72,8 +72,8 @@ export class Link {
   }
 
   /** What is said while the connection is away is not kept: the next one begins with all that the worker holds. */
-  say(message: FromWorker, bytes?: Uint8Array): void {
-    if (this.#up) this.#channel?.send(message, bytes);
+  say(message: FromWorker, bytes?: Uint8Array, unhurried = false): void {
+    if (this.#up) this.#channel?.send(message, bytes, unhurried);
     else this.#untold?.push([message, bytes]);
   }
 

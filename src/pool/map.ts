@@ -54,6 +54,9 @@ interface Open<T> {
 }
 
 const WINDOW = 500;
+/** While the desk has more tasks than this, more of them, and what it may forget, are said together, milliseconds. */
+const PLENTY = 200;
+const TOGETHER_MS = 20;
 const AGAIN_MS = 200;
 /** A desk that does not come back for so long is given up, milliseconds. */
 const PATIENCE_MS = 120_000;
@@ -87,7 +90,8 @@ class MapRun<T> {
   readonly #done: MapResult<T>[] = [];
   #unsent: [AttemptKey, readonly string[]][] = [];
   #forgotten: AttemptKey[] = [];
-  #scheduled = false;
+  #soonest: NodeJS.Immediate | undefined;
+  #later: NodeJS.Timeout | undefined;
   #fed = false;
   #failure: unknown;
   #closed = false;
@@ -141,6 +145,8 @@ class MapRun<T> {
 
   async close(): Promise<void> {
     this.#closed = true;
+    clearImmediate(this.#soonest);
+    clearTimeout(this.#later);
     // What is open when nobody waits any more is withdrawn.
     const rest = [...this.#open.keys()];
     if (rest.length > 0)
@@ -158,17 +164,19 @@ class MapRun<T> {
     this.#soon();
   }
 
-  /** What comes together goes together. */
+  /** What comes together goes together; only a desk that soon has no tasks left is told of more at once. */
   #soon(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      void this.#send().catch(() => undefined);
-    });
+    const has = this.#open.size - this.#unsent.length;
+    const send = () => void this.#send().catch(() => undefined);
+    if (this.#unsent.length > 0 && has < PLENTY) this.#soonest ??= setImmediate(send);
+    else this.#later ??= setTimeout(send, TOGETHER_MS);
   }
 
   async #send(): Promise<void> {
+    clearImmediate(this.#soonest);
+    clearTimeout(this.#later);
+    this.#soonest = undefined;
+    this.#later = undefined;
     const tasks = this.#unsent;
     this.#unsent = [];
     if (tasks.length > 0) await this.#desk.say({ t: 'tasks', base: this.#session, tasks });

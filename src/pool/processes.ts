@@ -22,6 +22,10 @@ export function processes(): ProcessFacts[] {
   });
 }
 
+export function childrenOf(pid: number): number[] {
+  return pids().filter((child) => statFields(child)?.[1] === String(pid));
+}
+
 /** Processes whose environment says that they belong to one of these attempts, by attempt. */
 export function processesOf(keys: ReadonlySet<string>): { readonly pid: number; readonly key: string }[] {
   if (keys.size === 0) return [];

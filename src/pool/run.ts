@@ -62,6 +62,11 @@ export class Run {
     else if (this.shell && isAlive(this.shell)) signal(-this.shell.pid, name);
   }
 
+  /** From now on what is written to its streams is sent, from these bytes on. */
+  follow({ stdout, stderr }: { readonly stdout: number; readonly stderr: number }): void {
+    this.following = { stdout, stderr };
+  }
+
   clearTimers(): void {
     for (const timer of this.timers) clearTimeout(timer);
     this.timers = [];

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readlinkSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { AttemptKey } from '../job/ids.ts';
-import { KEY_VARIABLE, signal } from './processes.ts';
+import { childrenOf, KEY_VARIABLE, signal } from './processes.ts';
 import type { Run } from './run.ts';
 import { shellText } from './shell-text.ts';
 import type { FromDesk, FromWorker } from './wire.ts';
@@ -36,6 +37,7 @@ export class Shells {
   /** False for what is no message of shells. */
   take(message: FromDesk, bytes: Buffer): boolean {
     if (message.t === 'shell') this.#start(message);
+    else if (message.t === 'shell-size') this.#resize(message);
     else if (message.t === 'shell-close') this.#end(message.shell);
     else if (message.t === 'shell-in') {
       const stdin = this.#open.get(message.shell)?.stdin;
@@ -75,6 +77,14 @@ export class Shells {
     });
   }
 
+  /** The kernel tells the programs at the terminal. */
+  #resize({ shell, rows, cols }: Extract<FromDesk, { t: 'shell-size' }>): void {
+    const terminal = terminalUnder(this.#open.get(shell)?.pid);
+    if (terminal === undefined) return;
+    const size = ['rows', String(rows), 'cols', String(cols)];
+    spawn('stty', ['-F', terminal, ...size], { env: this.#options.env, stdio: 'ignore' }).on('error', () => undefined);
+  }
+
   #over(shell: string, status: number, words?: string): void {
     if (!this.#open.delete(shell)) return;
     this.#options.say({ t: 'shell-over', shell, status, ...(words === undefined ? {} : { words }) });
@@ -111,4 +121,17 @@ export class Shells {
     }, GRACE_MS);
     timer.unref();
   }
+}
+
+/** The terminal that script(1) made for what it runs. */
+function terminalUnder(pid: number | undefined): string | undefined {
+  for (const child of pid === undefined ? [] : childrenOf(pid)) {
+    try {
+      const terminal = readlinkSync(`/proc/${child}/fd/0`);
+      if (terminal.startsWith('/dev/pts/')) return terminal;
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return undefined;
 }

@@ -17,8 +17,8 @@ import { Run, runsIn } from './run.ts';
 import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
 import { BlobCache, blobsOf, foreignNames, furnish, type Pull } from './sandbox.ts';
 import type { Runner } from './shell.ts';
-import { cancelled, evicted, killAll, outOfMemory, Sweeper, timeout } from './stopping.ts';
-import { type Scripts, WorkerClaims } from './worker-claims.ts';
+import { cancelled, evicted, killAll, outOfMemory, stop, Sweeper, timeout } from './stopping.ts';
+import { type Scripts, type Start, WorkerClaims } from './worker-claims.ts';
 import type { FromDesk, FromWorker, HeldAttempt, RunSpec, Size } from './wire.ts';
 
 export interface StartdOptions {
@@ -34,22 +34,25 @@ export interface StartdOptions {
   readonly sharesHome: boolean;
   /** A job whose processes hold more memory than its slot has is ended. */
   readonly limitMemory: boolean;
+  /** What lasts for so long keeps nothing waiting behind it; default 100. */
+  readonly slowMs?: number;
   readonly pull: (key: AttemptKey) => Pull;
-  readonly say: (message: FromWorker, bytes?: Uint8Array) => void;
+  /** `unhurried`: a moment later is soon enough. */
+  readonly say: (message: FromWorker, bytes?: Uint8Array, unhurried?: boolean) => void;
   readonly log: (words: string) => void;
 }
 
-type Start = Extract<FromDesk, { t: 'start' }>;
 type Cancel = Extract<FromDesk, { t: 'cancel' }>;
 
-/** Short runs are reported as started only if they last for so long, milliseconds. */
+/** Short runs are reported as started only if they last for so long, milliseconds; those of lanes if they are slow. */
 const SETTLE_MS = 4;
+const SLOW_MS = 100;
 const FOLLOW_MS = 250;
 /** How often memory is looked at, milliseconds. */
 const LOOK_MS = 2000;
 /** A run that lasted so long is swept before its end is told, seconds. */
 const SWEEP_FIRST = 1;
-const GRACE_SECONDS = 10;
+const BEHIND = 'what was to run before it takes longer than was thought';
 
 /**
  * The worker's machine: its slots, the claims on them, and what runs. It keeps every promise on disk first, so that
@@ -83,8 +86,14 @@ export class Startd {
 
   /** All that it holds, for a desk that it has just reached: claims that nothing runs under are no more. */
   held(): HeldAttempt[] {
+    this.dropWaiting();
     this.#claims.releaseIdle();
     return [...this.#runs.values()].map((run) => run.view());
+  }
+
+  /** Forgets what waits behind others: whoever hears what is held here knows that it did not arrive. */
+  dropWaiting(): void {
+    this.#claims.dropWaiting();
   }
 
   /** Attempts whose programs may run. */
@@ -125,11 +134,8 @@ export class Startd {
       case 'forget':
         for (const key of message.keys) this.#forget(key);
         return;
-      case 'follow': {
-        const run = this.#runs.get(message.key);
-        if (run) run.following = { stdout: message.stdout, stderr: message.stderr };
-        return;
-      }
+      case 'follow':
+        return this.#runs.get(message.key)?.follow(message);
       case 'drain':
         return this.drain(message.now, message.words);
       case 'challenge':
@@ -140,6 +146,7 @@ export class Startd {
       case 'answer':
       case 'shell':
       case 'shell-in':
+      case 'shell-size':
       case 'shell-close':
         return;
     }
@@ -147,15 +154,16 @@ export class Startd {
 
   drain(now: boolean, words: string): void {
     this.#draining = words;
+    this.#giveBack(this.#claims.dropWaiting(), words);
     if (!now) return;
-    for (const run of this.#runs.values()) if (run.phase !== 'ended') this.#stop(run, evicted(words));
+    for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(words));
   }
 
   /** Ends what has been without the desk for longer than its lease. `seconds`: since the desk was last heard. */
   endLeases(seconds: number): void {
     for (const run of this.#runs.values()) {
       if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
-        this.#stop(run, evicted("its worker did not hear from the agent for the job's whole lease"));
+        stop(run, evicted("its worker did not hear from the agent for the job's whole lease"));
     }
   }
 
@@ -168,6 +176,9 @@ export class Startd {
   #start(start: Start): void {
     const known = this.#runs.get(start.key);
     if (known) return this.#tell(known);
+    const behind = this.#draining === undefined ? this.#claims.behind(start) : undefined;
+    if (behind === 'waits') return;
+    if (behind === 'slow') return this.#giveBack([start], BEHIND);
     const no = this.#draining ?? this.#claims.admit(start, this.#kinds.get(start.kind));
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
@@ -227,13 +238,14 @@ export class Startd {
     shell.run(run.key, () => this.#over(run, before.get(shell)));
     crashPoint('worker.after-start');
     const { walltimeSeconds } = record.spec;
-    run.timers.push(
-      setTimeout(() => {
-        if (run.phase === 'running') this.#options.say({ t: 'started', key: run.key, at: run.startedAt ?? 0 });
-      }, SETTLE_MS),
-    );
+    const settled = () => {
+      if (run.phase === 'running') this.#options.say({ t: 'started', key: run.key, at: run.startedAt ?? 0 });
+    };
+    const slow = () => this.#giveBack(this.#claims.slow(record.claim), BEHIND);
+    const { slowMs = SLOW_MS } = this.#options;
+    run.timers.push(setTimeout(settled, dir instanceof LaneSlot ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
     if (walltimeSeconds !== undefined)
-      run.timers.push(setTimeout(() => this.#stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
+      run.timers.push(setTimeout(() => stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
   }
 
   /** What each shell's children took before its present run. */
@@ -271,14 +283,26 @@ export class Startd {
     run.phase = 'ended';
     run.starter = undefined;
     this.#claims.leave(run);
-    this.#tell(run);
+    const next = this.#claims.next(run.record.claim);
+    // While there is more to do here, nobody waits for the news.
+    this.#tell(run, next !== undefined);
     crashPoint('worker.after-end');
+    this.#goOn(run.record.claim, next);
   }
 
   /** Says where it is now. */
-  #tell(run: Run): void {
+  #tell(run: Run, unhurried = false): void {
     const news = newsOf(run);
-    if (news) this.#options.say(news.message, news.bytes);
+    if (news) this.#options.say(news.message, news.bytes, unhurried);
+  }
+
+  /** What waits under a claim has its turn. */
+  #goOn(claim: string, first = this.#claims.next(claim)): void {
+    for (let next = first; next; next = this.#claims.next(claim)) this.#start(next);
+  }
+
+  #giveBack(starts: readonly Start[], words: string): void {
+    for (const { key } of starts) this.#gone(key, 'behind', words);
   }
 
   #unfit(run: Run, thrown: unknown): void {
@@ -304,6 +328,7 @@ export class Startd {
     this.#runs.delete(run.key);
     run.dir.remove();
     this.#gone(run.key, why, words);
+    this.#goOn(run.record.claim);
   }
 
   #gone(key: AttemptKey, why: Extract<FromWorker, { t: 'gone' }>['why'], words: string): void {
@@ -312,62 +337,42 @@ export class Startd {
 
   #cancel({ key, how, words }: Cancel): void {
     const run = this.#runs.get(key);
-    if (!run) return this.#gone(key, 'cancelled', words);
+    if (!run) {
+      this.#claims.unwait(key);
+      return this.#gone(key, 'cancelled', words);
+    }
     if (run.phase === 'ended') return this.#tell(run);
     if (run.phase === 'staging') {
       run.aborted = true;
       return;
     }
     if (how === 'if-not-started') return this.#tell(run);
-    this.#stop(run, how === 'vacate' ? evicted(words) : cancelled(words));
+    stop(run, how === 'vacate' ? evicted(words) : cancelled(words));
   }
 
-  /** Asks it to end, and makes it end where it does not; what it ends as is on disk before. */
-  #stop(run: Run, ending: Ending): void {
-    if (run.phase === 'staging') run.aborted = true;
-    if (run.phase === 'staging' || run.phase === 'ended' || run.stopping) return;
-    run.stopping = true;
-    run.decided ??= ending;
-    try {
-      run.dir.decide(run.decided);
-    } catch {
-      // A full disk must not keep it alive.
-    }
-    crashPoint('worker.before-stop');
-    run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
-    run.signal('SIGCONT');
-    const seconds = run.record.spec.vacateSeconds ?? GRACE_SECONDS;
-    run.timers.push(setTimeout(() => this.#kill(run), seconds * 1000));
-  }
-
-  #kill(run: Run): void {
-    run.signal('SIGKILL');
-    void killAll(new Set([run.key]));
-  }
-
-  #suspend(key: AttemptKey, stop: boolean): void {
+  #suspend(key: AttemptKey, halt: boolean): void {
     const run = this.#runs.get(key);
-    if (!run || run.phase !== (stop ? 'running' : 'suspended')) return;
-    for (const { pid } of processesOf(new Set([key]))) signal(pid, stop ? 'SIGSTOP' : 'SIGCONT');
-    run.phase = stop ? 'suspended' : 'running';
-    this.#options.say({ t: stop ? 'suspended' : 'resumed', key });
+    if (!run || run.phase !== (halt ? 'running' : 'suspended')) return;
+    for (const { pid } of processesOf(new Set([key]))) signal(pid, halt ? 'SIGSTOP' : 'SIGCONT');
+    run.phase = halt ? 'suspended' : 'running';
+    this.#options.say({ t: halt ? 'suspended' : 'resumed', key });
   }
 
   #forget(key: AttemptKey): void {
     const run = this.#runs.get(key);
-    if (!run) return;
+    if (!run) return this.#claims.unwait(key);
     if (run.phase === 'ended') {
       this.#runs.delete(key);
       run.dir.remove();
       return;
     }
-    this.#stop(run, cancelled('the agent does not know it'));
+    stop(run, cancelled('the agent does not know it'));
   }
 
   #look(): void {
     this.#claims.endSpareLanes();
     for (const { run, usedMb } of lookAtMemory(this.#runs.values()))
-      if (this.#options.limitMemory) this.#stop(run, outOfMemory(usedMb, run.record.size.memoryMb));
+      if (this.#options.limitMemory) stop(run, outOfMemory(usedMb, run.record.size.memoryMb));
   }
 
   /** What an earlier worker on this directory left: ended, running, or never started. */
@@ -389,6 +394,6 @@ export class Startd {
       else this.#over(run);
     };
     look();
-    if (run.decided) this.#stop(run, run.decided);
+    if (run.decided) stop(run, run.decided);
   }
 }

@@ -1,5 +1,30 @@
 import type { Ending } from '../site/contract.ts';
+import { crashPoint } from '../util/crash-point.ts';
 import { processesOf, signal } from './processes.ts';
+import type { Run } from './run.ts';
+
+const GRACE_SECONDS = 10;
+
+/** Asks a run to end, and makes it end where it does not; what it ends as is on disk before. */
+export function stop(run: Run, ending: Ending): void {
+  if (run.phase === 'staging') run.aborted = true;
+  if (run.phase === 'staging' || run.phase === 'ended' || run.stopping) return;
+  run.stopping = true;
+  run.decided ??= ending;
+  try {
+    run.dir.decide(run.decided);
+  } catch {
+    // A full disk must not keep it alive.
+  }
+  crashPoint('worker.before-stop');
+  run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
+  run.signal('SIGCONT');
+  const kill = () => {
+    run.signal('SIGKILL');
+    void killAll(new Set([run.key]));
+  };
+  run.timers.push(setTimeout(kill, (run.record.spec.vacateSeconds ?? GRACE_SECONDS) * 1000));
+}
 
 /** Kills every process of these attempts, until there is none. */
 export async function killAll(keys: ReadonlySet<string>): Promise<void> {

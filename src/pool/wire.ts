@@ -101,11 +101,14 @@ export type FromWorker =
       readonly inline?: { readonly stdout: number; readonly stderr: number };
       readonly files?: readonly OutputFile[];
     }
-  /** It never started here and never will. `claim`: the match itself was refused; `input`: what it needs is not there. */
+  /**
+   * It never started here and never will. `claim`: the match itself was refused; `input`: what it needs is not there;
+   * `behind`: what was to end before it takes long.
+   */
   | {
       readonly t: 'gone';
       readonly key: AttemptKey;
-      readonly why: 'claim' | 'input' | 'cancelled' | 'never-started';
+      readonly why: 'claim' | 'input' | 'cancelled' | 'never-started' | 'behind';
       readonly words: string;
     }
   /** Bytes of a stream from `offset` on. */
@@ -139,7 +142,10 @@ export type FromDesk =
   | {
       readonly t: 'start';
       readonly key: AttemptKey;
-      /** The claim that it runs under. The first start of a claim makes it: the worker checks the match again. */
+      /**
+       * The claim that it runs under. The first start of a claim makes it: the worker checks the match again. One that
+       * comes while another runs under it waits for that one's end.
+       */
       readonly claim: string;
       readonly kind: string;
       readonly size: Size;
@@ -171,6 +177,8 @@ export type FromDesk =
     }
   /** Bytes for it; `end`: no more will come. */
   | { readonly t: 'shell-in'; readonly shell: string; readonly end: boolean }
+  /** Its terminal's window has another size now. */
+  | { readonly t: 'shell-size'; readonly shell: string; readonly rows: number; readonly cols: number }
   | { readonly t: 'shell-close'; readonly shell: string }
   | Ask
   | Answer

@@ -1,5 +1,6 @@
 import { type ClassAd, Matchmaker } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
+import type { AttemptKey } from '../job/ids.ts';
 import { adFrom, offerAd } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
@@ -7,7 +8,7 @@ import { isLight, Lane, type LaneOptions } from './lane.ts';
 import type { Run } from './run.ts';
 import { minus, plus, shortOf } from './slots.ts';
 import { Starter } from './starter.ts';
-import type { Size } from './wire.ts';
+import type { FromDesk, Size } from './wire.ts';
 
 /** A lane that nobody uses ends after so long, milliseconds. */
 const SPARE_MS = 10_000;
@@ -15,9 +16,15 @@ const SPARE_MS = 10_000;
 interface Claim {
   readonly size: Size;
   run: Run | undefined;
+  /** What is to run after it; nothing of it is on disk. */
+  waiting: Start[];
+  /** What runs now takes long: nothing waits behind it. */
+  slow: boolean;
   starter: Starter | undefined;
   lane: Lane | undefined;
 }
+
+export type Start = Extract<FromDesk, { readonly t: 'start' }>;
 
 /** The texts of starter.sh and lane.sh. */
 export interface Scripts {
@@ -55,7 +62,6 @@ export class WorkerClaims {
    */
   admit(start: { readonly claim: string; readonly size: Size }, job: ClassAd | undefined): string | undefined {
     const held = this.#claims.get(start.claim);
-    if (held?.run && held.run.phase !== 'ended') return 'the claim is busy';
     if (!job) return 'its kind is not known';
     if (held) {
       const short = shortOf(start.size, held.size);
@@ -67,19 +73,53 @@ export class WorkerClaims {
     const machine = offerAd(this.#machine, this.#free);
     if (!matchmaker.accepts(machine, job)) return "the machine's START policy does not take it";
     if (!matchmaker.accepts(job, machine)) return "the job's requirements do not take this machine";
-    this.#claims.set(start.claim, { size: start.size, run: undefined, starter: undefined, lane: undefined });
+    this.#claims.set(start.claim, fresh(start.size, undefined));
     this.#free = minus(this.#free, start.size);
     return undefined;
   }
 
   occupy(run: Run): void {
     const claim = this.#claims.get(run.record.claim);
-    if (claim) claim.run = run;
+    if (!claim) return;
+    claim.run = run;
+    claim.slow = false;
+  }
+
+  /** Where something runs under its claim: it waits for that one's end, or `slow`, comes too late for that. */
+  behind(start: Start): 'waits' | 'slow' | undefined {
+    const claim = this.#claims.get(start.claim);
+    if (!claim || !isBusy(claim)) return undefined;
+    if (claim.slow) return 'slow';
+    if (!claim.waiting.some(({ key }) => key === start.key)) claim.waiting.push(start);
+    return 'waits';
+  }
+
+  /** What has its turn under a claim under which nothing runs. */
+  next(id: string): Start | undefined {
+    const claim = this.#claims.get(id);
+    return claim && !isBusy(claim) ? claim.waiting.shift() : undefined;
+  }
+
+  /** What runs under a claim takes long; whatever waited for it waits here no more. */
+  slow(id: string): readonly Start[] {
+    const claim = this.#claims.get(id);
+    if (!claim) return [];
+    claim.slow = true;
+    return claim.waiting.splice(0);
+  }
+
+  /** The same of all claims. */
+  dropWaiting(): readonly Start[] {
+    return [...this.#claims.values()].flatMap((claim) => claim.waiting.splice(0));
+  }
+
+  unwait(key: AttemptKey): void {
+    for (const claim of this.#claims.values()) claim.waiting = claim.waiting.filter((start) => start.key !== key);
   }
 
   /** What an earlier worker left under a claim. */
   adopt(run: Run): void {
-    this.#claims.set(run.record.claim, { size: run.record.size, run, starter: undefined, lane: undefined });
+    this.#claims.set(run.record.claim, fresh(run.record.size, run));
     this.#free = minus(this.#free, run.record.size);
   }
 
@@ -137,7 +177,7 @@ export class WorkerClaims {
   /** The desk gives it back; one under which something runs stays until the desk says so again. */
   release(id: string): void {
     const claim = this.#claims.get(id);
-    if (!claim || claim.run) return;
+    if (!claim || claim.run || claim.waiting.length > 0) return;
     this.#claims.delete(id);
     this.#free = plus(this.#free, claim.size);
     if (claim.starter?.alive) this.#spare.push(claim.starter);
@@ -156,4 +196,12 @@ export class WorkerClaims {
       lane?.end();
     }
   }
+}
+
+function fresh(size: Size, run: Run | undefined): Claim {
+  return { size, run, waiting: [], slow: false, starter: undefined, lane: undefined };
+}
+
+function isBusy({ run }: Claim): boolean {
+  return run !== undefined && run.phase !== 'ended';
 }

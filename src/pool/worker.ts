@@ -11,7 +11,7 @@ import { Link } from './link.ts';
 import { bootId, changingAd, freeDiskKb, machineAd, measure } from './machine.ts';
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
 import { Shells } from './shells.ts';
-import { Startd } from './startd.ts';
+import { Startd, type StartdOptions } from './startd.ts';
 import { usageOf } from './usage.ts';
 import type { FromWorker } from './wire.ts';
 import type { Scripts } from './worker-claims.ts';
@@ -47,7 +47,7 @@ export async function runWorker(
   const now = () => Date.now() / 1000;
   let idleSince = now();
   return new Promise((resolve) => {
-    const say = (message: FromWorker, bytes?: Uint8Array) => link.say(message, bytes);
+    const say: StartdOptions['say'] = (message, bytes, unhurried) => link.say(message, bytes, unhurried);
     const startd = new Startd({
       dir,
       size,
@@ -76,6 +76,7 @@ export async function runWorker(
       onUp: (site) => options.log(`the agent let it in, as of ${site}`),
       onDown: (words) => {
         options.log(`the agent is away: ${words}`);
+        startd.dropWaiting();
         shells.close();
       },
       onDenied: (words) => end(WORKER_EXIT.denied, words),

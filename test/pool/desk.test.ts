@@ -33,16 +33,29 @@ function request(i: number): AttemptRequest {
   };
 }
 
+function task(i: number): AttemptRequest {
+  return { ...request(i), spec: { base: 'b', args: [String(i)] } };
+}
+
 /** A worker that keeps its promises on a disk that survives it; every start is counted. */
 class SimulatedWorker {
   readonly name: string;
   readonly disk = new Map<AttemptKey, HeldAttempt>();
+  /** What each start said; in memory, as what waits behind others is. */
+  readonly claims = new Map<AttemptKey, string>();
+  waiting: Start[] = [];
   connected = false;
 
   constructor(name: string) {
     this.name = name;
   }
+
+  isBusy(claim: string): boolean {
+    return [...this.disk.values()].some(({ key, is }) => is === 'running' && this.claims.get(key) === claim);
+  }
 }
+
+type Start = Extract<FromDesk, { t: 'start' }>;
 
 /** A desk with its journal, and the wires between: what is on a wire is lost when either end dies. */
 class World {
@@ -52,6 +65,8 @@ class World {
   journal: DeskEntry[] = [];
   /** A slow disk has what was written only when it is told to. */
   slow = false;
+  /** What a run takes, seconds. */
+  lasts = 1;
   #saved = 0;
   #unsaved: (() => void)[] = [];
   toWorker: [string, FromDesk][] = [];
@@ -110,6 +125,7 @@ class World {
   join(worker: SimulatedWorker): void {
     if (worker.connected) return;
     worker.connected = true;
+    worker.waiting = [];
     const { name } = worker;
     const about = { instance: name, token: 't', site: 's', boot: 'b', size: SIZE };
     this.desk.join(this.desk.collector.make(about, AD, name, name), [...worker.disk.values()]);
@@ -128,6 +144,12 @@ class World {
   hear(worker: SimulatedWorker, message: FromDesk): void {
     if (message.t === 'forget') for (const key of message.keys) worker.disk.delete(key);
     if (message.t !== 'start' || worker.disk.has(message.key)) return;
+    if (worker.isBusy(message.claim)) worker.waiting.push(message);
+    else this.run(worker, message);
+  }
+
+  run(worker: SimulatedWorker, message: Start): void {
+    worker.claims.set(message.key, message.claim);
     this.starts.set(message.key, (this.starts.get(message.key) ?? 0) + 1);
     worker.disk.set(message.key, { key: message.key, is: 'running', startedAt: 1 });
     this.toDesk.push([worker.name, { t: 'started', key: message.key, at: 1 }]);
@@ -137,9 +159,18 @@ class World {
   end(worker: SimulatedWorker): void {
     const running = [...worker.disk.values()].find(({ is }) => is === 'running');
     if (!running) return;
-    const ending = { how: { kind: 'exited', code: 0 }, startedAt: 1, endedAt: 2 } as const;
+    const ending = { how: { kind: 'exited', code: 0 }, startedAt: 1, endedAt: 1 + this.lasts } as const;
     worker.disk.set(running.key, { ...running, is: 'ended', ending });
     if (worker.connected) this.toDesk.push([worker.name, { t: 'ended', key: running.key, ending }]);
+    const claim = worker.claims.get(running.key);
+    const next = worker.waiting.findIndex((start) => start.claim === claim);
+    for (const start of next < 0 ? [] : worker.waiting.splice(next, 1)) this.run(worker, start);
+  }
+
+  /** What runs there takes long: what waits behind it goes back. */
+  giveBack(worker: SimulatedWorker): void {
+    for (const { key } of worker.waiting.splice(0))
+      if (worker.connected) this.toDesk.push([worker.name, { t: 'gone', key, why: 'behind', words: 'it takes long' }]);
   }
 }
 
@@ -218,6 +249,66 @@ describe('the desk', () => {
       }),
       { numRuns: 60 },
     );
+  }, 60_000);
+
+  it('has each task of a map started once, though workers have tasks that wait behind others', async () => {
+    const steps = [...STEPS, 'back0', 'back1', 'work', 'work', 'work'] as const;
+    let most = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...steps), { maxLength: 60, size: 'max' }), async (chosen) => {
+        const world = new World();
+        world.lasts = 0.01;
+        const tasks = Array.from({ length: 150 }, (_, i) => task(i));
+        const open = () => tasks.filter(({ key }) => !world.results.has(key));
+        const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
+        const work = async (): Promise<void> => {
+          while (world.deliver()) await turn();
+          most = Math.max(most, one.waiting.length);
+          for (const worker of world.workers) for (let i = 0; i < 4; i++) world.end(worker);
+        };
+        const acts: Record<(typeof steps)[number], () => unknown> = {
+          deliver: () => world.deliver(),
+          end0: () => world.end(one),
+          end1: () => world.end(two),
+          cut0: () => world.cut(one),
+          cut1: () => world.cut(two),
+          join0: () => world.join(one),
+          join1: () => world.join(two),
+          back0: () => world.giveBack(one),
+          back1: () => world.giveBack(two),
+          work,
+          'kill-desk': () => {
+            world.killDesk();
+            world.desk.offer('map', open());
+          },
+          turn,
+          slow: () => (world.slow = true),
+          save: () => world.save(),
+        };
+        world.desk.offer('map', tasks);
+        for (const step of ['join0', 'turn', 'work', 'work', 'work', 'work', ...chosen] as const) {
+          await acts[step]();
+          await turn();
+        }
+        world.slow = false;
+        world.save();
+        for (let round = 0; open().length > 0 && round < 200; round++) {
+          for (const worker of world.workers) world.join(worker);
+          await turn();
+          await work();
+        }
+        expect(open()).toEqual([]);
+        expect(Object.fromEntries(world.starts)).toEqual(Object.fromEntries(tasks.map(({ key }) => [key, 1])));
+        const used = [...world.desk.collector.all()].map(({ claims, free }) => [claims.size, free]);
+        while (world.deliver()) await turn();
+        expect(used).toEqual([
+          [0, SIZE],
+          [0, SIZE],
+        ]);
+      }),
+      { numRuns: 40 },
+    );
+    expect(most).toBe(8);
   }, 60_000);
 
   it('says nothing of a grant that came to nothing while it was written down', async () => {

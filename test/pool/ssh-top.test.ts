@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shellWords } from '../../src/util/shell-quote.ts';
 import { CLI, TestAgent, until } from '../agent/agent.ts';
@@ -36,9 +37,10 @@ describe('beside a running job', () => {
     expect(much.stdout.length).toBe(9_000_000);
   }, 60_000);
 
-  it('who types at a terminal has one there', async () => {
+  it('who types at a terminal has one there, of the size that their window has', async () => {
+    const own = join(agent.work, 'terminal');
     const command = shellWords([process.execPath, CLI, 'ssh', job]);
-    const typing = spawn('script', ['-qec', `stty rows 33 cols 99; ${command}`, '/dev/null'], {
+    const typing = spawn('script', ['-qec', `tty > ${own}; stty rows 33 cols 99; ${command}`, '/dev/null'], {
       env: { ...agent.env, SHELL: '/bin/sh' },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
@@ -48,6 +50,9 @@ describe('beside a running job', () => {
     typing.stdin.write('stty size; test -t 0 && echo "with $((40 + 2))"\n');
     await until('an answer', () => said.includes('with 42') || undefined);
     expect(said).toContain('33 99');
+    execFileSync('stty', ['-F', readFileSync(own, 'utf8').trim(), 'rows', '44', 'cols', '111']);
+    typing.stdin.write('while [ "$(stty size)" != "44 111" ]; do sleep 0.1; done; echo "now $((50 + 5))"\n');
+    await until('the size to follow', () => said.includes('now 55') || undefined);
     typing.stdin.write('exit 3\n');
     expect(await ended).toBe(3);
   }, 60_000);

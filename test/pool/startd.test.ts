@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -16,6 +16,14 @@ describe("a worker's runs", () => {
   let said: FromWorker[];
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'gryphus startd '));
+    open(60_000);
+  });
+  afterEach(() => {
+    startd.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  function open(slowMs: number): void {
     said = [];
     startd = new Startd({
       dir,
@@ -25,19 +33,16 @@ describe("a worker's runs", () => {
       scripts: { starter: text('starter.sh'), lane: text('lane.sh') },
       sharesHome: true,
       limitMemory: true,
+      slowMs,
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
       say: (message) => said.push(message),
       log: () => undefined,
     });
     startd.take({ t: 'kind', id: 'k', ad: { Requirements: 'true' } });
-  });
-  afterEach(() => {
-    startd.close();
-    rmSync(dir, { recursive: true, force: true });
-  });
+  }
 
   /** Under a claim of its own, with 50 MB and a lease of a minute. */
-  function start(key: AttemptKey, executable: string, args: readonly string[]): void {
+  function start(key: AttemptKey, executable: string, args: readonly string[], claim: string = key): void {
     const spec: RunSpec = {
       executable: { kind: 'there', path: executable },
       args,
@@ -49,7 +54,7 @@ describe("a worker's runs", () => {
       vacateSeconds: 1,
     };
     const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
-    startd.take({ t: 'start', key, claim: key, kind: 'k', size, spec, lease: 60 });
+    startd.take({ t: 'start', key, claim, kind: 'k', size, spec, lease: 60 });
   }
 
   const end = (key: AttemptKey) =>
@@ -69,6 +74,46 @@ describe("a worker's runs", () => {
     expect(said.some((message) => message.t === 'ended' && message.key === 'a.1.0.1')).toBe(false);
     startd.take({ t: 'cancel', key: 'a.1.0.1', how: 'remove', words: 'over' });
     await end('a.1.0.1');
+  }, 60_000);
+
+  it('wait behind what runs under their claim, and are begun in their turn', async () => {
+    start('a.1.0.1', '/bin/sh', ['-c', 'while ! [ -e go ]; do :; done'], 'c');
+    for (const n of [2, 3, 4]) start(`a.${n}.0.1`, '/bin/sh', ['-c', `echo ${n} >> ledger`], 'c');
+    startd.take({ t: 'cancel', key: 'a.3.0.1', how: 'remove', words: 'no more' });
+    expect(said).toMatchObject([{ t: 'gone', key: 'a.3.0.1', why: 'cancelled' }]);
+    writeFileSync(join(dir, 'go'), '');
+    await end('a.4.0.1');
+    expect(readFileSync(join(dir, 'ledger'), 'utf8')).toBe('2\n4\n');
+    expect(said.flatMap((message) => (message.t === 'ended' ? message.key : []))).toEqual([
+      'a.1.0.1',
+      'a.2.0.1',
+      'a.4.0.1',
+    ]);
+  }, 60_000);
+
+  it('go back when what they wait for takes long', async () => {
+    startd.close();
+    open(100);
+    start('a.5.0.1', '/bin/sleep', ['600'], 'c');
+    start('a.6.0.1', '/bin/true', [], 'c');
+    const back = (key: AttemptKey) => said.some((message) => message.t === 'gone' && message.key === key) || undefined;
+    await until('it to go back', () => back('a.6.0.1'));
+    start('a.7.0.1', '/bin/true', [], 'c');
+    expect(said.at(-1)).toMatchObject({ t: 'gone', key: 'a.7.0.1', why: 'behind' });
+    startd.take({ t: 'cancel', key: 'a.5.0.1', how: 'remove', words: 'over' });
+    await end('a.5.0.1');
+    expect(startd.held().map(({ key }) => key)).toEqual(['a.5.0.1']);
+  }, 60_000);
+
+  it('that wait when the connection is cut are forgotten, since nobody hears of them any more', async () => {
+    start('a.1.0.1', '/bin/sh', ['-c', 'while ! [ -e go ]; do :; done'], 'c');
+    start('a.2.0.1', '/bin/sh', ['-c', ': > never'], 'c');
+    expect(startd.held().map(({ key }) => key)).toEqual(['a.1.0.1']);
+    writeFileSync(join(dir, 'go'), '');
+    await end('a.1.0.1');
+    start('a.3.0.1', '/bin/true', [], 'c');
+    await end('a.3.0.1');
+    expect(existsSync(join(dir, 'never'))).toBe(false);
   }, 60_000);
 
   it('end with their lease, to the last process, though some forked away and pass over what asks them to end', async () => {
