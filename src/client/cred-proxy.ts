@@ -89,7 +89,7 @@ export function destroyProxy(file = defaultFiles().proxy): string | undefined {
 
 /** A proxy and its key. A damaged file counts: what is left of it is to go, too. */
 function holdsProxy(file: string): boolean {
-  const content = readPublic(file, 'proxy');
+  const content = readPublic(file, 'proxy', ['gryphus cred proxy init']);
   try {
     const text = content.toString('latin1');
     if (!/-BEGIN [A-Z0-9 ]*CERTIFICATE-/.test(text) || !/-BEGIN [A-Z0-9 ]*PRIVATE KEY-/.test(text)) return false;

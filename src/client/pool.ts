@@ -80,7 +80,12 @@ export async function* mapOverPool<T>(
   const inputs = await resolveInputs(
     (request.inputs ?? []).map((name) => resolve(cwd, name)),
     new BlobIndex(),
-  );
+  ).catch((thrown: unknown) => {
+    // There is no job that could be released.
+    throw thrown instanceof GryphusError ? new GryphusError(thrown.code, thrown.message, { cause: thrown }) : thrown;
+  });
+  if (request.requirements !== undefined) compileConstraint(request.requirements, '--requirements');
+  if (request.rank !== undefined) compileConstraint(request.rank, 'rank');
   const cpus = request.cpus ?? 1;
   const memory = request.memory ?? 128;
   yield* mapTasks(tasks, {

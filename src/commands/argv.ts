@@ -34,7 +34,10 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
     }
     if (name === 'af') {
       if (found?.[2]) out.push(`--af-format=${found[2]}`);
+      const before = out.length;
       while (words[i + 1] !== undefined && !words[i + 1]?.startsWith('-')) out.push('--af', words[++i] ?? '');
+      // Without any it is what oclif says it is: a flag that lacks its value.
+      if (out.length === before) out.push('--af');
       continue;
     }
     if (name === 'format') {

@@ -1,9 +1,10 @@
 import { closeSync, fstatSync, openSync, readSync, statSync, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
-import { asError, GryphusError } from '../errors.ts';
+import { GryphusError } from '../errors.ts';
 import type { UserLogEvent } from '../job/user-log.ts';
 import { parseUserLog } from '../job/user-log-text.ts';
+import { reasonOf } from '../util/plain-text.ts';
 
 /** How long a change may go unseen where the file system does not tell (NFS), in milliseconds. */
 const LOOK_AGAIN = 2000;
@@ -75,9 +76,6 @@ function open(file: string): number {
   try {
     return openSync(file, 'r');
   } catch (cause) {
-    const why = asError(cause)
-      .message.replace(/^\w+: /, '')
-      .replace(/, open .*$/, '');
-    throw new GryphusError('input-missing', `Couldn't open ${file}: ${why}.`, { cause });
+    throw new GryphusError('input-missing', `Couldn't open ${file}: ${reasonOf(cause)}.`, { cause });
   }
 }

@@ -6,6 +6,7 @@ import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { condorHabits, type Flagged } from './argv.ts';
 import { errorText } from './show/error.ts';
+import { usageError } from './usage-error.ts';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -99,14 +100,4 @@ function report(error: unknown, flags: readonly string[]): void {
   const known = error instanceof Errors.CLIError ? usageError(error, flags) : error;
   process.stderr.write(errorText(known, process.env['GRYPHUS_DEBUG'] !== undefined));
   process.exitCode = known instanceof GryphusError ? known.exitCode : 70;
-}
-
-/** What oclif has against the words, as our own error, with the flag that was likely meant. */
-function usageError(error: Errors.CLIError, flags: readonly string[]): GryphusError {
-  const lines = error.message.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('See more help'));
-  const odd = 'flags' in error && Array.isArray(error.flags) ? String(error.flags[0]) : '';
-  const near = didYouMean(odd.replace(/^-+/, ''), flags);
-  return new GryphusError('usage', `${lines.map((line) => line.trim()).join('; ')}.`, {
-    suggestions: [...(near ? [`Did you mean --${near}?`] : []), 'See the command with --help.'],
-  });
 }

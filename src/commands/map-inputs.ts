@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
-import { asError, GryphusError } from '../errors.ts';
+import { GryphusError } from '../errors.ts';
+import { reasonOf } from '../util/plain-text.ts';
 
 /** Where the inputs of a map are: words, files of inputs, or standard input; `at`: where the command's own words end. */
 export interface InputWords {
@@ -60,10 +61,7 @@ async function* pieces(file: string, nul: boolean): AsyncGenerator<Buffer> {
       if (from < chunk.length) held.push(chunk.subarray(from));
     }
   } catch (cause) {
-    const why = asError(cause)
-      .message.replace(/^\w+: /, '')
-      .replace(/, \w+( .*)?$/, '');
-    throw new GryphusError('input-missing', `Cannot read ${name(file)}: ${why}.`, { cause });
+    throw new GryphusError('input-missing', `Cannot read ${name(file)}: ${reasonOf(cause)}.`, { cause });
   }
   if (held.length > 0) yield whole(Buffer.alloc(0));
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { text as readAll } from 'node:stream/consumers';
 import { Flags } from '@oclif/core';
-import { asError, GryphusError } from '../errors.ts';
+import { GryphusError } from '../errors.ts';
+import { reasonOf } from '../util/plain-text.ts';
 import type { SubmitRequest, Submitted } from '../index.ts';
 import { GryphusCommand, Out, goesOn, prose, word } from './command.ts';
 import { jsonAds, longAd } from './show/ads.ts';
@@ -127,7 +128,7 @@ function readSubmitFile(file: string): string {
   } catch (cause) {
     throw new GryphusError(
       'input-missing',
-      `Cannot read the submit file ${JSON.stringify(file)}: ${asError(cause).message}.`,
+      `Cannot read the submit file ${JSON.stringify(file)}: ${reasonOf(cause)}.`,
       {
         cause,
       },

@@ -1,9 +1,10 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
+import type { Gryphus } from '../index.ts';
 import type { UserLogEvent } from '../job/user-log.ts';
 import { GryphusCommand, interruptible, prose, word } from './command.ts';
-import { selections } from './select.ts';
+import { selections, targets } from './select.ts';
 
 export class Wait extends GryphusCommand {
   static override strict = false;
@@ -50,6 +51,7 @@ Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first
       ? await this.#log(words, flags, signal)
       : await this.withGryphus(flags, async (gryphus) => {
           const [selection = {}] = selections({ words, constraint: flags.constraint });
+          await this.#mustBe(gryphus, words);
           return gryphus.wait({
             ...selection,
             until: flags.until,
@@ -66,6 +68,19 @@ Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first
   }
 
   /** `undefined`: said already, or interrupted. */
+  /** A mistyped id would else be taken for a job that has ended. */
+  async #mustBe(gryphus: Gryphus, words: readonly string[]): Promise<void> {
+    for (const [i, target] of targets({ words }).entries()) {
+      const one = { ...target, limit: 1, attributes: [] };
+      const { done: away } = await gryphus.query(one).next();
+      if (!away || (await gryphus.clusters(target)).some((cluster) => target.clusters?.includes(cluster.cluster)))
+        continue;
+      const { done: never } = await gryphus.history(one).next();
+      if (never)
+        throw new GryphusError('not-found', `There is no job ${words[i]}, neither in the queue nor in the history.`);
+    }
+  }
+
   async #log(
     [file = '', job]: readonly string[],
     flags: { timeout?: number | undefined; num?: number | undefined; status: boolean; echo: boolean },

@@ -34,7 +34,16 @@ export async function writeSetting(paths: Paths, key: string, value: string | un
     writeWhole(source.file, source.text);
     return;
   }
-  throw problem;
+  throw of(problem, key);
+}
+
+/** What is wrong with a value that was to be written is no fault of a line that is there. */
+function of(problem: unknown, key: string): unknown {
+  if (!(problem instanceof GryphusError) || !problem.message.includes(`'${key}'`)) return problem;
+  return new GryphusError('bad-config', problem.message.replace(/^.*?, line \d+: (?=')/s, ''), {
+    cause: problem,
+    suggestions: ['Nothing was written.'],
+  });
 }
 
 function isValueProblem(error: unknown): boolean {

@@ -43,7 +43,7 @@ export async function loadUser(
   keyFile: string,
   askPassphrase?: () => Promise<Buffer | undefined>,
 ): Promise<Credential> {
-  const chain = readChain(readPublic(cert, 'certificate'), cert);
+  const chain = readChain(readPublic(cert, 'certificate', ['Name it with --cert, and its key with --key.']), cert);
   const secret = readSecretFile(keyFile, 'key');
   let passphrase: Buffer | undefined;
   try {
@@ -109,12 +109,13 @@ export function destroyFile(path: string): boolean {
 }
 
 /** What everybody may read. Error 'not-found'. */
-export function readPublic(path: string, what: string): Buffer {
+export function readPublic(path: string, what: string, mend: readonly string[] = []): Buffer {
   try {
     return readFileSync(path);
   } catch (thrown) {
     const cause = asError(thrown) as NodeJS.ErrnoException;
-    if (cause.code === 'ENOENT') throw new GryphusError('not-found', `There is no ${what} ${path}.`, { cause });
+    if (cause.code === 'ENOENT')
+      throw new GryphusError('not-found', `There is no ${what} ${path}.`, { cause, suggestions: mend });
     throw new GryphusError('not-permitted', `The ${what} ${path} cannot be read (${cause.code ?? cause.message}).`, {
       cause,
     });

@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readlink, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { GryphusError, asError } from '../errors.ts';
 import type { InputFile } from '../site/contract.ts';
@@ -14,18 +14,19 @@ export async function resolveInputs(paths: readonly string[], blobs: BlobIndex):
   for (const path of paths) {
     const contentsOnly = path.endsWith('/');
     const top = contentsOnly ? path.replace(/\/+$/, '') : path;
-    for (const input of await entry(top, contentsOnly ? '' : basename(top), blobs)) found.set(input.name, input);
+    for (const input of await entry(top, contentsOnly ? '' : basename(top), blobs, [])) found.set(input.name, input);
   }
   return [...found.values()];
 }
 
-async function entry(path: string, name: string, blobs: BlobIndex): Promise<InputFile[]> {
-  const seen = await stat(path).catch((thrown: unknown) => {
-    throw new GryphusError('input-missing', `The input ${path} does not exist or cannot be read.`, {
-      cause: asError(thrown),
-      suggestions: ['Put it there, then `gryphus release` the job.'],
-    });
-  });
+/** `above`: the directories that it is in, as `device:inode`. */
+async function entry(
+  path: string,
+  name: string,
+  blobs: BlobIndex,
+  above: readonly string[],
+): Promise<readonly InputFile[]> {
+  const seen = await stat(path).catch((thrown: unknown) => unreadable(path, thrown));
   if (seen.isFile()) {
     const blob = await blobs.blobOf(path);
     return [{ kind: 'file', name, file: { kind: 'blob', blob }, executable: (seen.mode & 0o111) !== 0 }];
@@ -33,9 +34,31 @@ async function entry(path: string, name: string, blobs: BlobIndex): Promise<Inpu
   if (!seen.isDirectory()) {
     throw new GryphusError('input-missing', `The input ${path} is neither a file nor a directory.`);
   }
+  const here = `${seen.dev}:${seen.ino}`;
+  if (above.includes(here)) {
+    throw new GryphusError('input-missing', `The input ${path} is a link to a directory that it is in.`, {
+      suggestions: ['Take the link away, then `gryphus release` the job.'],
+    });
+  }
   const files: InputFile[] = name === '' ? [] : [{ kind: 'directory', name }];
-  for (const inside of (await readdir(path)).sort()) {
-    files.push(...(await entry(join(path, inside), name === '' ? inside : `${name}/${inside}`, blobs)));
+  for (const inside of (await readdir(path).catch((thrown: unknown) => unreadable(path, thrown))).sort()) {
+    const inner = name === '' ? inside : `${name}/${inside}`;
+    files.push(...(await entry(join(path, inside), inner, blobs, [...above, here])));
   }
   return files;
+}
+
+async function unreadable(path: string, thrown: unknown): Promise<never> {
+  const link = await readlink(path).catch(() => undefined);
+  // What is not UTF-8 is read as this character.
+  const odd = path.includes('\uFFFD');
+  const why = odd
+    ? 'has a name that is not UTF-8'
+    : link === undefined
+      ? 'does not exist or cannot be read'
+      : `is a link to ${link}, which does not exist or cannot be read`;
+  throw new GryphusError('input-missing', `The input ${path} ${why}.`, {
+    cause: asError(thrown),
+    suggestions: [`${odd ? 'Rename it' : 'Put it there'}, then \`gryphus release\` the job.`],
+  });
 }

@@ -44,3 +44,9 @@ export function printable(text: string): string {
     c === '\t' ? ' ' : `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`,
   );
 }
+
+/** Why the system refused, without its own ornaments: `ENOENT: no such file or directory, open 'x'` is the middle of it. */
+export function reasonOf(thrown: unknown): string {
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  return text.replace(/^E[A-Z0-9]+: /, '').replace(/, [a-z]+( '.*)?$/s, '');
+}

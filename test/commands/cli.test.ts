@@ -31,7 +31,11 @@ describe('words that mean nothing', () => {
     ['q --nobath', 'Nonexistent flag: --nobath.', 'Did you mean --nobatch?'],
     ['config notify.emial', "There is no key 'notify.emial'.", "Did you mean 'notify.email'?"],
     ['rm', 'You did not specify any jobs.', '--constraint'],
-    ['tail', 'Missing 1 required arg', '--help'],
+    ['tail', 'gryphus: JOB is missing: a job (12.3); 12 is 12.0.', '--help'],
+    ['map', 'gryphus: COMMAND is missing: a command line of the shell.', '--help'],
+    ['glidein start', 'gryphus: Missing required flag --site.', '--help'],
+    ['glidein start --site x -n 0', '--number: expected an integer greater than or equal to 1', '--help'],
+    ['q --af', 'gryphus: Flag --af expects a value.', '--help'],
     ['edit 12.3 JobPrio', "'JobPrio' has no value.", 'NAME=VALUE'],
     ['tail x', "'x' is not a job.", '12.3'],
   ])('%s: one error, what to do, status 2', async (words, message, mend) => {
@@ -107,8 +111,14 @@ describe('config', () => {
   it('refuses a value that cannot be, and writes nothing', async () => {
     const { stderr, exit } = await run(['config', 'history.keep_jobs', 'many']);
     expect(stderr).toContain("'history.keep_jobs' must be a whole number of at least 0");
+    expect(stderr).not.toContain('line 1');
+    expect(stderr).toContain('Nothing was written.');
     expect(exit).toBe(78);
     expect((await run(['config', 'history.keep_jobs'])).stdout).toBe('100000\n');
+    expect(await run(['config', '--unset'])).toMatchObject({
+      exit: 2,
+      stderr: expect.stringContaining('Name the key'),
+    });
   });
 
   it('answers a broken file with its line', async () => {

@@ -127,6 +127,15 @@ queue 2
     expect(events.at(-1)).toMatchObject({ exitCode: 3 });
   });
 
+  it('does not take a mistyped id for a job that has ended', async () => {
+    expect(await run('wait 999')).toMatchObject({ exit: 1, stderr: expect.stringContaining('There is no job 999,') });
+    expect(await run('vacate 999.0')).toMatchObject({ exit: 1, stderr: 'There is no job 999.0 in the queue.\n' });
+    expect(await run('rm 999.0 --json')).toMatchObject({
+      exit: 1,
+      stdout: expect.stringMatching(/^\[\n +\{\n +"job": "999.0",\n +"result": "not-found",/),
+    });
+  });
+
   it('watches the queue until Ctrl-C', async () => {
     const watch = start(['q', '--watch'], { home });
     const whole = ended(watch);

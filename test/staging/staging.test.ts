@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { GryphusError } from '../../src/errors.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { BlobIndex } from '../../src/staging/blobs.ts';
 import { resolveInputs } from '../../src/staging/inputs.ts';
@@ -50,6 +51,30 @@ describe('transfer lists', () => {
     expect(await names(join(dir, 'd/'))).toEqual(['run', 'sub dir', 'sub dir/new\nline']);
     const [run] = await resolveInputs([join(dir, 'd/run')], new BlobIndex());
     expect(run).toMatchObject({ kind: 'file', name: 'run', executable: true });
+  });
+
+  it('follow links, and say which leads nowhere, or round and round', async () => {
+    const refusal = (path: string) =>
+      resolveInputs([path], new BlobIndex()).then(
+        () => 'none',
+        (thrown: unknown) => (thrown as GryphusError).message,
+      );
+    await mkdir(join(dir, 'round/in'), { recursive: true });
+    await writeFile(join(dir, 'round/in/x'), 'x');
+    await symlink('in', join(dir, 'round/also'));
+    const names = (await resolveInputs([join(dir, 'round')], new BlobIndex())).map(({ name }) => name);
+    expect(names).toEqual(['round', 'round/also', 'round/also/x', 'round/in', 'round/in/x']);
+    for (const name of ['one', 'two']) await symlink('..', join(dir, 'round/in', name));
+    expect(await refusal(join(dir, 'round'))).toBe(
+      `The input ${dir}/round/also/one is a link to a directory that it is in.`,
+    );
+    await symlink('nosuch', join(dir, 'dangling'));
+    expect(await refusal(join(dir, 'dangling'))).toBe(
+      `The input ${dir}/dangling is a link to nosuch, which does not exist or cannot be read.`,
+    );
+    await mkdir(join(dir, 'odd'));
+    await writeFile(Buffer.concat([Buffer.from(`${dir}/odd/b`), Buffer.from([0xe4]), Buffer.from('d')]), '');
+    expect(await refusal(join(dir, 'odd'))).toBe(`The input ${dir}/odd/b\uFFFDd has a name that is not UTF-8.`);
   });
 });
 

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import { Flags } from '@oclif/core';
 import type { ClassAd } from '../../classad/api.ts';
 import { asError, GryphusError } from '../../errors.ts';
+import { reasonOf } from '../../util/plain-text.ts';
 import { GryphusCommand, Out, prose, word } from '../command.ts';
 
 export class ClassadEval extends GryphusCommand {
@@ -75,7 +76,7 @@ async function readAd(file: string, mode: 'old' | 'new'): Promise<ClassAd> {
   try {
     text = readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (cause) {
-    throw new GryphusError('input-missing', `Cannot read the ad ${JSON.stringify(file)}: ${asError(cause).message}.`, {
+    throw new GryphusError('input-missing', `Cannot read the ad ${JSON.stringify(file)}: ${reasonOf(cause)}.`, {
       cause,
     });
   }

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
+import { reasonOf } from '../../util/plain-text.ts';
 import { GryphusCommand, prose, word } from '../command.ts';
 import { ORDER_FLAGS, requestOf } from './order.ts';
 
@@ -68,7 +69,7 @@ function write(file: string, text: string): void {
   try {
     writeFileSync(file, text);
   } catch (cause) {
-    throw new GryphusError('output-unwritable', `Cannot write ${JSON.stringify(file)}: ${(cause as Error).message}.`, {
+    throw new GryphusError('output-unwritable', `Cannot write ${JSON.stringify(file)}: ${reasonOf(cause)}.`, {
       cause,
     });
   }

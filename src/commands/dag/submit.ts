@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
+import { reasonOf } from '../../util/plain-text.ts';
 import type { DagSubmitted, DagSubmitRequest } from '../../index.ts';
 import { goesOn, GryphusCommand, prose, word } from '../command.ts';
 import { problemLine } from '../show/dag.ts';
@@ -39,7 +40,13 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
       const submitted = await dags.submit(request);
       this.#say(submitted, files, flags.json);
       goesOn(`The DAG goes on; \`gryphus dag status ${submitted.cluster}\` says how it stands.`);
-      if (flags.wait) process.exitCode = await dags.wait(submitted.cluster);
+      if (!flags.wait) return;
+      const status = await dags.wait(submitted.cluster);
+      if (status !== 0)
+        process.stderr.write(
+          `gryphus: DAG ${submitted.cluster} ended with ${status}.\n  → See \`gryphus dag status ${submitted.cluster}\`.\n`,
+        );
+      process.exitCode = status;
     });
   }
 
@@ -63,7 +70,7 @@ function linesOf(file: string): string[] {
   try {
     return readFileSync(file, 'utf8').split('\n');
   } catch (cause) {
-    throw new GryphusError('input-missing', `Cannot read ${JSON.stringify(file)}: ${(cause as Error).message}.`, {
+    throw new GryphusError('input-missing', `Cannot read ${JSON.stringify(file)}: ${reasonOf(cause)}.`, {
       cause,
     });
   }

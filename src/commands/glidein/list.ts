@@ -20,6 +20,8 @@ takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what
     await this.withGryphus(flags, async (gryphus) => {
       const all = await (await gryphus.glideins()).list();
       const pilots = all.filter((pilot) => flags.site === undefined || pilot.site === flags.site);
+      // A site of which nobody has heard is a mistake in the word.
+      if (pilots.length === 0 && flags.site !== undefined) await (await this.configuration(flags)).site(flags.site);
       const lines = flags.json
         ? [
             JSON.stringify(

@@ -37,6 +37,7 @@ a site's queue are taken back in both cases.`);
         flags.drain,
       );
       const what = flags.drain ? 'told to end when nothing runs there any more' : 'removed';
+      if (told.length === 0 && flags.site !== undefined) await (await this.configuration(flags)).site(flags.site);
       if (told.length === 0) process.exitCode = 1;
       if (flags.json) return void process.stdout.write(`${JSON.stringify(told.map(({ job }) => job))}\n`);
       process.stdout.write(`${told.length} ${told.length === 1 ? 'glidein' : 'glideins'} ${what}.\n`);
