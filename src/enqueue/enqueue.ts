@@ -13,6 +13,7 @@ import { localWorld } from '../submit/local-world.ts';
 import { proxyCheck } from './proxy-check.ts';
 import { Placement } from './placement.ts';
 import { SiteChooser } from './site-choice.ts';
+import { Unheard } from './unheard.ts';
 import { UrlCheck } from './url-check.ts';
 import type { DryRun, Submitted, SubmitRequest } from './types.ts';
 
@@ -67,6 +68,7 @@ export async function enqueue(
   const first = firstCount(cluster);
   const logs = new LogDirectories();
   const urls = new UrlCheck();
+  const unheard = new Unheard();
   let id = 0;
   const submitted = await queue.submit({
     clusterAd,
@@ -82,11 +84,13 @@ export async function enqueue(
       (attrs) => {
         logs.check(attrs, clusterAd);
         urls.check(attrs, clusterAd);
+        unheard.look(placement.siteOf(attrs), attrs, clusterAd);
         return placement.of(attrs);
       },
     ),
   });
-  return { cluster: submitted.cluster, queued: submitted.procs, total: cluster.total, warnings: cluster.warnings };
+  const warnings = [...cluster.warnings, ...unheard.warnings];
+  return { cluster: submitted.cluster, queued: submitted.procs, total: cluster.total, warnings };
 }
 
 /** What a submit would make; nothing is written, no daemon is needed. */

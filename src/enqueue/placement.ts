@@ -28,12 +28,14 @@ export class Placement {
 
   /** What one job differs in; empty where it goes with the others. */
   of(attrs: AttrTexts): Placed {
-    const elsewhere = ['GridResource', 'JobUniverse', 'WantFlood'].some((name) => name in attrs);
-    const another = PROXY_SUBJECT in attrs;
-    if (!elsewhere && !another) return {};
-    const site = elsewhere ? this.#chooser.siteFor(attrs, this.#shared) : this.known;
-    if (site.name === this.known.name && !another) return {};
+    const site = this.siteOf(attrs);
+    if (site.name === this.known.name && !(PROXY_SUBJECT in attrs)) return {};
     return { site: site.name, manager: this.#managerFor({ ...this.#shared, ...attrs }, site) };
+  }
+
+  siteOf(attrs: AttrTexts): Destination {
+    const elsewhere = ['GridResource', 'JobUniverse', 'WantFlood'].some((name) => name in attrs);
+    return elsewhere ? this.#chooser.siteFor(attrs, this.#shared) : this.known;
   }
 
   /** Jobs with a proxy have a manager for its subject: one user's trouble with one identity is not that of another. */

@@ -35,7 +35,7 @@ export async function cancel(
 async function cancelOne(ctx: GramContext, key: AttemptKey, onlyIfNotStarted: boolean): Promise<Outcome> {
   const record = ctx.store.get(key);
   if (record?.contact === undefined) return forgetRecord(ctx, key);
-  await ctx.ready();
+  await ctx.ready(record.proxy);
   const before = await ctx.conversation.status(record);
   if (before.is === 'gone') return forgetRecord(ctx, key);
   const state = numberOf(before.message, 'status');
@@ -86,7 +86,7 @@ export async function forget(ctx: GramContext, keys: readonly AttemptKey[]): Pro
 async function forgetOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   const record = ctx.store.get(key);
   if (record?.contact === undefined) return forgetRecord(ctx, key);
-  await ctx.ready();
+  await ctx.ready(record.proxy);
   // What was never committed GRAM lets go by itself.
   const uncommitted = record.phase === 'asked';
   const ended = await takesEnd(ctx, key, uncommitted ? UNCOMMITTED_PATIENCE_MS : END_PATIENCE_MS);
@@ -95,7 +95,11 @@ async function forgetOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
 }
 
 /** A job manager calls a job done while it still brings its last file, and takes no commit's end before it has. */
-async function takesEnd({ store, conversation }: GramContext, key: AttemptKey, patience: number): Promise<boolean> {
+export async function takesEnd(
+  { store, conversation }: GramContext,
+  key: AttemptKey,
+  patience: number,
+): Promise<boolean> {
   const until = performance.now() + patience;
   for (;;) {
     const record = store.get(key);

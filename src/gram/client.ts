@@ -9,7 +9,17 @@ import type { Trust } from '../credentials/x509/trust.ts';
 import { kindOf } from '../credentials/x509/certificate.ts';
 import { GryphusError } from '../errors.ts';
 import { GRAM_ERROR, gramWords } from './errors.ts';
-import { frame, jobQuery, jobRequest, type Message, numberOf, readFields, readHead, SIGNAL } from './protocol.ts';
+import {
+  frame,
+  jobQuery,
+  jobRequest,
+  type Message,
+  numberOf,
+  readFields,
+  readHead,
+  type Signal,
+  signalQuery,
+} from './protocol.ts';
 
 export interface GramClientOptions {
   readonly target: GramTarget;
@@ -61,8 +71,11 @@ export class GramClient {
   async request(credential: Credential, rsl: string, callbackUrl: string): Promise<Requested> {
     const answer = await this.#toService(credential, jobRequest(rsl, callbackUrl));
     const code = numberOf(answer, 'status');
-    const contact = answer.fields.get('job-manager-url');
-    if (contact !== undefined && (code === 0 || code === GRAM_ERROR.waitingForCommit)) return { ok: true, contact };
+    if (code === 0 || code === GRAM_ERROR.waitingForCommit) {
+      const contact = answer.fields.get('job-manager-url') ?? '';
+      if (URL.canParse(contact)) return { ok: true, contact };
+      throw new GryphusError('protocol-error', `${this.#label} took the job and gave no contact for it.`);
+    }
     const more = answer.fields.get('gt3-failure-message');
     return { ok: false, code, message: more === undefined ? gramWords(code) : `${gramWords(code)}: ${more}` };
   }
@@ -80,8 +93,8 @@ export class GramClient {
     });
   }
 
-  signal(credential: Credential, contact: string, signal: keyof typeof SIGNAL, argument = '') {
-    return this.query(credential, contact, `signal ${SIGNAL[signal]} ${argument}`);
+  signal(credential: Credential, contact: string, signal: Signal, argument = ''): Promise<Message | undefined> {
+    return this.query(credential, contact, signalQuery(signal, argument));
   }
 
   /** Gives the running job manager a fresh proxy; it writes it over the job's own, too. */
@@ -138,8 +151,7 @@ export class GramClient {
     contact: string,
     talk: (wire: Wire, path: string, host: string) => Promise<T>,
   ): Promise<T | undefined> {
-    const url = URL.canParse(contact) ? new URL(contact) : undefined;
-    if (url === undefined) throw new GryphusError('protocol-error', `${this.#label} gave the contact '${contact}'.`);
+    const url = new URL(contact);
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const expect = { is: 'subject', dn: identityOf(credential) } as const;
     const label = `The job manager ${url.host}`;

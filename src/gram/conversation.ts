@@ -1,9 +1,10 @@
+import type { RslWords } from '../config/gram-adapter.ts';
 import { GryphusError } from '../errors.ts';
 import type { GramClient, Requested } from './client.ts';
 import type { GramCredentials } from './credentials.ts';
 import { GRAM_ERROR } from './errors.ts';
 import { jobScript, sharedBlobs } from './package.ts';
-import { type Message, numberOf } from './protocol.ts';
+import { type Message, numberOf, signalQuery } from './protocol.ts';
 import { jobRsl, stdioRsl } from './rsl.ts';
 import type { GramRecord, GramStore } from './store.ts';
 
@@ -16,6 +17,8 @@ export interface ConversationOptions {
   readonly client: GramClient;
   readonly store: GramStore;
   readonly credentials: GramCredentials;
+  /** How the service's adapter says what a job asks for. */
+  readonly words: RslWords;
   /** `https://host:port` of our GASS server. */
   readonly origin: () => string;
 }
@@ -41,13 +44,13 @@ export class Conversation {
 
   /** Asks for the job of this attempt; it waits for its commit there. */
   async ask(record: GramRecord): Promise<Requested> {
-    const { client, credentials } = this.#options;
+    const { client, credentials, words } = this.#options;
     const { key, spec, proxy } = record;
-    const { resources, batch } = spec;
     const shared = new Map(
       sharedBlobs(record).map(({ sha256 }) => [sha256, `${this.#options.origin()}/shared/${sha256}`]),
     );
-    const rsl = jobRsl({ base: this.baseOf(record), key, scriptBytes: jobScript().length, shared, resources, batch });
+    const scriptBytes = jobScript().length;
+    const rsl = jobRsl({ ...spec, base: this.baseOf(record), key, scriptBytes, shared, words });
     const asked = await client.request(credentials.get(proxy), rsl, this.#callback);
     if (asked.ok) this.#living = originOf(asked.contact);
     return asked;
@@ -61,7 +64,7 @@ export class Conversation {
   async commit({ proxy, contact }: GramRecord): Promise<Answer> {
     const { client, credentials } = this.#options;
     if (contact === undefined) return GONE;
-    const message = await client.query(credentials.get(proxy), contact, 'signal 5 ');
+    const message = await client.signal(credentials.get(proxy), contact, 'commitRequest');
     if (message === undefined || isUnknown(message)) return GONE;
     this.#living = originOf(contact);
     return { is: 'answer', message };
@@ -73,7 +76,7 @@ export class Conversation {
 
   /** Lets the site forget the job. */
   async end(record: GramRecord): Promise<Answer> {
-    return this.#say(record, 'signal 10 ');
+    return this.#say(record, signalQuery('commitEnd'));
   }
 
   /** Gives the job manager of this attempt a fresh proxy; one that is not there gets it when it is started again. */
@@ -140,7 +143,7 @@ export class Conversation {
       ...(elsewhere === '' ? {} : { origin: origin() }),
     });
     // What may not have been committed before the crash is not committed by it.
-    const query = record.phase === 'committed' ? 'signal 5 ' : 'status';
+    const query = record.phase === 'committed' ? signalQuery('commitRequest') : 'status';
     const message = await client.query(credential, restarted.contact, query);
     return message && !isUnknown(message) ? { is: 'answer', message } : GONE;
   }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificatePem } from '../credentials/x509/pem.ts';
 import { type Credential, pair, readChain } from '../credentials/x509/proxy-file.ts';
@@ -16,7 +16,8 @@ export class GramCredentials {
   constructor(dir: string) {
     this.#dir = dir;
     ensurePrivateDir(dir);
-    for (const file of readdirSync(dir).filter((name) => name.endsWith('.pem'))) this.#load(file.slice(0, -4));
+    const names = readdirSync(dir).flatMap((file) => /^(.+)\.pem$/.exec(file)?.[1] ?? []);
+    for (const name of names) this.#known.set(name, loadProxy(this.#path(name)));
   }
 
   /** Takes a fresh proxy under this name. */
@@ -42,6 +43,11 @@ export class GramCredentials {
     });
   }
 
+  /** When the proxy of this name ends, Unix seconds; 0 where there is none. */
+  endOf(name: string): number {
+    return this.#known.get(name)?.chain[0].notAfter ?? 0;
+  }
+
   /** The one that lives longest. */
   newest(): Credential | undefined {
     return this.newestName === undefined ? undefined : this.#known.get(this.newestName);
@@ -53,9 +59,5 @@ export class GramCredentials {
 
   #path(name: string): string {
     return join(this.#dir, `${name}.pem`);
-  }
-
-  #load(name: string): void {
-    if (existsSync(this.#path(name))) this.#known.set(name, loadProxy(this.#path(name)));
   }
 }

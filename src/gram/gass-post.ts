@@ -87,7 +87,7 @@ export class GassPost {
   *#ports(): Generator<number> {
     const [, from, to] =
       /^\s*(\d{1,5})[\s,]+(\d{1,5})\s*$/.exec(this.#options.env['GLOBUS_TCP_PORT_RANGE'] ?? '') ?? [];
-    if (from === undefined) yield 0;
+    if (from === undefined) yield* quietPorts();
     else for (let port = Number(from); port <= Math.min(Number(to), 65_535); port++) yield port;
   }
 
@@ -103,6 +103,18 @@ export class GassPost {
   get #file(): string {
     return join(this.#options.dir, 'gass.json');
   }
+}
+
+const QUIET_FROM = 10_000;
+const QUIET_TO = 32_767;
+
+/** Ports that the system gives to no outgoing connection: ours is to be free when we come back. Where there are none, any. */
+function* quietPorts(): Generator<number> {
+  const range = '/proc/sys/net/ipv4/ip_local_port_range';
+  const first = existsSync(range) ? Number.parseInt(readFileSync(range, 'utf8'), 10) : QUIET_TO + 1;
+  const count = Math.min(first - 1, QUIET_TO) - QUIET_FROM;
+  if (count > 0) for (let n = 0; n < 20; n++) yield QUIET_FROM + Math.floor(Math.random() * count);
+  yield 0;
 }
 
 function inUse(thrown: unknown): undefined {

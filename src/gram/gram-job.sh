@@ -1,105 +1,112 @@
 #!/bin/sh
 # Gryphus: one attempt as a GRAM job. Its package follows this script in the same file (a tar archive: the attempt's
-# record, its content, wrapper.sh), its results leave on standard output (a tar archive, whole when its last file is `end`).
+# record, its content, wrapper.sh, and last `whole`), its results leave on standard output (a tar archive, whole when its last file is `end`).
 #   gram-job.sh KEY BYTES [SHARED]       the length of this script; where content lies that other jobs may need, too
+# A job manager runs also what it got a part of, when our end of the connection died: of that nothing may start, and the
+# agent hears it by the words on standard error. Their exit status is no failure, for then some adapters bring no words.
 # The working directory lies beside the job's proxy, in the directory that the job manager removes at the commit's end.
-set -u
-umask 077
-PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
-export PATH
-KEY=$1
-case $0 in /*) PACKAGE=$0 ;; *) PACKAGE=$(pwd)/$0 ;; esac
-OFFSET=$(($2 + 1))
-SHARED=${3-}
-HOME=${HOME:-$(cd && pwd)}
-case ${X509_USER_PROXY-} in
-  /*) DIR=${X509_USER_PROXY%/*}/gryphus ;;
-  *)
-    echo 'gryphus: the job manager has given this job no proxy' >&2
-    exit 216
-    ;;
-esac
+trap 'echo "gryphus: the program did not come whole" >&2; exit 0' EXIT
+main() {
+  trap - EXIT
+  set -u
+  umask 077
+  PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+  export PATH
+  KEY=$1
+  case $0 in /*) PACKAGE=$0 ;; *) PACKAGE=$(pwd)/$0 ;; esac
+  OFFSET=$(($2 + 1))
+  SHARED=${3-}
+  HOME=${HOME:-$(cd && pwd)}
+  case ${X509_USER_PROXY-} in
+    /*) DIR=${X509_USER_PROXY%/*}/gryphus ;;
+    *)
+      echo 'gryphus: the job manager has given this job no proxy' >&2
+      exit 0
+      ;;
+  esac
 
-# Another copy of this job, from any cause, finds the directory and leaves without running.
-mkdir "$DIR" || exit 217
-cd "$DIR" || exit 216
-trap : TERM HUP INT QUIT USR1 USR2 XCPU
-unpack() {
-  tail -c "+$OFFSET" "$PACKAGE" | tar -xf - && [ -f wrapper.sh ] && mkdir -p events cache || return 1
-  [ -z "$SHARED" ] || for file in "$SHARED"/*; do # a copy: other jobs must not see what this one writes into it
-    cp "$file" "cache/${file##*/}" && chmod 400 "cache/${file##*/}" || return 1
-  done
-}
-unpack || {
-  echo 'gryphus: the package could not be unpacked: is the disk of the site full?' >&2
-  exit 216
-}
-chmod 700 wrapper.sh
-JOB=$DIR/jobs/$KEY
+  # Another copy of this job, from any cause, finds the directory and leaves without running.
+  mkdir "$DIR" || exit 217
+  cd "$DIR" || exit 216
+  trap : TERM HUP INT QUIT USR1 USR2 XCPU
+  unpack() {
+    tail -c "+$OFFSET" "$PACKAGE" | tar -xf - && [ -f whole ] && mkdir -p events cache || return 1
+    while read -r bytes sha; do # a copy: other jobs must not see what this one writes into it
+      cp "$SHARED/$sha" "cache/$sha" && [ "$(wc -c <"cache/$sha")" -eq "$bytes" ] && chmod 400 "cache/$sha" || return 1
+    done <whole
+  }
+  unpack || {
+    echo 'gryphus: the package did not come whole, or could not be unpacked: is the disk of the site full?' >&2
+    exit 0
+  }
+  chmod 700 wrapper.sh
+  JOB=$DIR/jobs/$KEY
 
-# What the program writes goes home while it runs, by the URL that the job manager keeps up to date, where the site has
-# the program for it.
-COPY=$(command -v globus-url-copy) || COPY=${GLOBUS_LOCATION:-/usr}/bin/globus-url-copy
-send_home() { # $1 file, $2 name there
-  url=
-  IFS= read -r url <"$GLOBUS_REMOTE_IO_URL" || [ -n "$url" ] || return 1
-  "$COPY" "file://$1" "${url%/}/$2" </dev/null >/dev/null 2>&1
-}
-stream() { # $1 stdout or stderr, $2 bytes that are home; prints how many are then
-  size=$(wc -c <"$JOB/$1" 2>/dev/null) || size=0
-  size=$((size))
-  if [ "$size" -gt "$2" ]; then
-    tail -c "+$(($2 + 1))" "$JOB/$1" | head -c "$((size - $2))" >"live.$1"
-    send_home "$DIR/live.$1" "live/$1/$2" || size=$2
+  # What the program writes goes home while it runs, by the URL that the job manager keeps up to date, where the site has
+  # the program for it.
+  COPY=$(command -v globus-url-copy) || COPY=${GLOBUS_LOCATION:-/usr}/bin/globus-url-copy
+  send_home() { # $1 file, $2 name there
+    url=
+    IFS= read -r url <"$GLOBUS_REMOTE_IO_URL" || [ -n "$url" ] || return 1
+    "$COPY" "file://$1" "${url%/}/$2" </dev/null >/dev/null 2>&1
+  }
+  stream() { # $1 stdout or stderr, $2 bytes that are home; prints how many are then
+    size=$(wc -c <"$JOB/$1" 2>/dev/null) || size=0
+    size=$((size))
+    if [ "$size" -gt "$2" ]; then
+      tail -c "+$(($2 + 1))" "$JOB/$1" | head -c "$((size - $2))" >"live.$1"
+      send_home "$DIR/live.$1" "live/$1/$2" || size=$2
+    fi
+    echo "$size"
+  }
+  follow() {
+    out=0 err=0 told='' pause=1
+    while sleep "$pause"; do
+      [ -n "$told" ] || { [ -f "$JOB/run.lock.1/owner" ] && send_home "$JOB/run.lock.1/owner" live/owner && told=1; }
+      before=$out.$err
+      out=$(stream stdout "$out") err=$(stream stderr "$err")
+      if [ "$before" != "$out.$err" ]; then pause=1; elif [ "$pause" -lt 15 ]; then pause=$((pause + 1)); fi
+    done
+  }
+  FOLLOWER=
+  if [ -x "$COPY" ] && [ -r "${GLOBUS_REMOTE_IO_URL-}" ]; then
+    follow </dev/null >/dev/null 2>&1 &
+    FOLLOWER=$!
   fi
-  echo "$size"
-}
-follow() {
-  out=0 err=0 told='' pause=1
-  while sleep "$pause"; do
-    [ -n "$told" ] || { [ -f "$JOB/run.lock.1/owner" ] && send_home "$JOB/run.lock.1/owner" live/owner && told=1; }
-    before=$out.$err
-    out=$(stream stdout "$out") err=$(stream stderr "$err")
-    if [ "$before" != "$out.$err" ]; then pause=1; elif [ "$pause" -lt 15 ]; then pause=$((pause + 1)); fi
-  done
-}
-FOLLOWER=
-if [ -x "$COPY" ] && [ -r "${GLOBUS_REMOTE_IO_URL-}" ]; then
-  follow </dev/null >/dev/null 2>&1 &
-  FOLLOWER=$!
-fi
 
-./wrapper.sh "$DIR" "$KEY" 1 '' "${GLOBUS_GRAM_JOB_CONTACT:--}" </dev/null >/dev/null &
-WRAPPER=$!
-status=143
-while [ "$status" -gt 128 ] && kill -0 "$WRAPPER" 2>/dev/null; do # a signal ends the wait, not the wrapper
-  wait "$WRAPPER"
-  status=$?
-done
-[ -z "$FOLLOWER" ] || kill "$FOLLOWER" 2>/dev/null
-
-cd "$JOB" || exit 216
-: >end
-[ -e stdout ] || : >stdout
-[ -e stderr ] || : >stderr
-there=/
-[ -r names ] && there=$(cat names && echo .) && there=${there%.}
-set -- stdout stderr
-if [ -r outputs ]; then # what the job was told to give
-  while IFS= read -r line; do
-    case $line in *\\*) line=$(printf '%b.' "$line") && line=${line%.} ;; esac
-    [ -e "work/$line" ] && set -- "$@" "work/$line"
-  done <outputs
-else # what was not there before; with `top` no directories
-  for file in work/* work/.[!.]* work/..?*; do
-    [ -e "$file" ] || continue
-    [ -f "$file" ] || [ ! -e top ] || continue
-    case $there in *"/${file#work/}/"*) ;; *) set -- "$@" "$file" ;; esac
+  ./wrapper.sh "$DIR" "$KEY" 1 '' "${GLOBUS_GRAM_JOB_CONTACT:--}" </dev/null >/dev/null &
+  WRAPPER=$!
+  status=143
+  while [ "$status" -gt 128 ] && kill -0 "$WRAPPER" 2>/dev/null; do # a signal ends the wait, not the wrapper
+    wait "$WRAPPER"
+    status=$?
   done
-fi
-# Links are followed, as everywhere in the agent; a backslash in a name is one.
-PLAIN=
-tar --no-unquote -cf /dev/null end 2>/dev/null && PLAIN=--no-unquote
-tar ${PLAIN:+"$PLAIN"} -chf - "$@" exit end
-rm -rf "$DIR/cache" "$DIR/jobs/$KEY/work"
-exit 0
+  [ -z "$FOLLOWER" ] || kill "$FOLLOWER" 2>/dev/null
+
+  cd "$JOB" || exit 216
+  : >end
+  [ -e stdout ] || : >stdout
+  [ -e stderr ] || : >stderr
+  there=/
+  [ -r names ] && there=$(cat names && echo .) && there=${there%.}
+  set -- stdout stderr
+  if [ -r outputs ]; then # what the job was told to give
+    while IFS= read -r line; do
+      case $line in *\\*) line=$(printf '%b.' "$line") && line=${line%.} ;; esac
+      [ -e "work/$line" ] && set -- "$@" "work/$line"
+    done <outputs
+  else # what was not there before; with `top` no directories
+    for file in work/* work/.[!.]* work/..?*; do
+      [ -e "$file" ] || continue
+      [ -f "$file" ] || [ ! -e top ] || continue
+      case $there in *"/${file#work/}/"*) ;; *) set -- "$@" "$file" ;; esac
+    done
+  fi
+  # Links are followed, as everywhere in the agent; a backslash in a name is one.
+  PLAIN=
+  tar --no-unquote -cf /dev/null end 2>/dev/null && PLAIN=--no-unquote
+  tar ${PLAIN:+"$PLAIN"} -chf - "$@" exit end
+  rm -rf "$DIR/cache" "$DIR/jobs/$KEY/work"
+  exit 0
+}
+main "$@"

@@ -52,10 +52,12 @@ export interface Judgement {
   readonly deed?: Deed;
 }
 
+/** How gram-job.sh begins its words where it did not start the program. */
+const NOT_BEGUN = 'gryphus:';
 /** A site that could not begin with a job so often is at fault. */
 const MOST_LOSSES = 3;
-/** Results are asked for again so often before the job is given up. */
-const MOST_DELIVERIES = 20;
+/** Results are asked for again so often, at growing intervals, before the job is given up: for about an hour. */
+const MOST_DELIVERIES = 60;
 
 /** What GRAM says of an attempt. Pure and total. */
 export function judge(record: Pick<GramRecord, 'key' | 'phase' | 'losses'>, seen: Seen): Judgement {
@@ -99,18 +101,28 @@ function running({ key }: Pick<GramRecord, 'key'>, { owner }: Seen): Report {
 
 /** GRAM is done with it, and its results are not here. */
 function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Judgement {
-  if (STAGING_OUT.has(seen.failure) && seen.retried < MOST_DELIVERIES) {
+  if (seen.words.startsWith(NOT_BEGUN)) return notBegun(record, seen, seen.words);
+  if (seen.state === STATE.failed && seen.retried < MOST_DELIVERIES) {
     return { report: running(record, seen), deed: 'deliver' };
   }
   if (!seen.waited) return { report: running(record, seen), deed: 'wait' };
-  const words = seen.words === '' ? 'it ended without a record of how' : seen.words;
-  return { report: bySite(record, seen, seen.words.startsWith('gryphus:') ? 'cannot-start' : 'vanished', words) };
+  const words = STAGING_OUT.has(seen.failure)
+    ? `its results could not be brought to us: ${wordsOf(seen)}`
+    : seen.words || 'it ended without a record of how';
+  return { report: bySite(record, seen, 'vanished', words) };
+}
+
+/** It goes again, where this was not so a few times already. */
+function notBegun(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen, words: string): Judgement {
+  const { key, losses } = record;
+  if (losses >= MOST_LOSSES) return { report: bySite(record, seen, 'cannot-start', words) };
+  return { report: seen.active ? { key, is: 'unclear', words } : { key, is: 'queued', why: words }, deed: 'give-up' };
 }
 
 function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Judgement {
   const { failure } = seen;
   const { key } = record;
-  const words = seen.told === '' ? gramWords(failure) : `${gramWords(failure)}: ${seen.told}`;
+  const words = wordsOf(seen);
   if (failure === GRAM_ERROR.managerStopped || failure === GRAM_ERROR.proxyExpired) {
     return { report: { key, is: 'unclear', words: `the job manager has stopped: ${words}` }, deed: 'revive' };
   }
@@ -120,8 +132,12 @@ function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Judgeme
   if (seen.active)
     return { report: bySite(record, seen, 'vanished', failure === 0 ? 'the batch system ended it' : words) };
   const passing = STAGING_IN.has(failure) || failure === GRAM_ERROR.commitTimedOut;
-  if (passing && record.losses < MOST_LOSSES) return { report: { key, is: 'lost', why: words }, deed: 'give-up' };
+  if (passing) return notBegun(record, seen, words);
   return { report: bySite(record, seen, 'cannot-start', failure === 0 ? 'the batch system ended it' : words) };
+}
+
+function wordsOf({ failure, told }: Seen): string {
+  return told === '' ? gramWords(failure) : `${gramWords(failure)}: ${told}`;
 }
 
 type Cause = (Ending['how'] & { kind: 'by-site' })['cause'];

@@ -40,7 +40,14 @@ export function jobPackage(record: GramRecord, contentPath: (sha256: string) => 
       mode: 0o400,
       content: { path: contentPath(sha256), bytes },
     })),
+    wholeFile(record),
   ];
+}
+
+/** The last: without it, the package did not come whole. It says how long is what came by itself. */
+function wholeFile(record: GramRecord): TarEntry {
+  const lines = sharedBlobs(record).map(({ sha256, bytes }) => `${bytes} ${sha256}\n`);
+  return { name: 'whole', mode: 0o600, content: Buffer.from(lines.join('')) };
 }
 
 /** Which results leave the site: all that is new, new files at the top, or what is named. */

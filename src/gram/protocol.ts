@@ -12,15 +12,9 @@ export const STATE = {
   stageOut: 128,
 } as const;
 
-/** `globus_gram_protocol_job_signal_t`. */
-export const SIGNAL = {
-  commitRequest: 5,
-  commitExtend: 6,
-  stdioUpdate: 7,
-  stdioSize: 8,
-  stopManager: 9,
-  commitEnd: 10,
-} as const;
+/** Those signals that we send (`globus_gram_protocol_job_signal_t`). */
+const SIGNAL = { commitRequest: 5, stdioUpdate: 7, commitEnd: 10 } as const;
+export type Signal = keyof typeof SIGNAL;
 
 /** A reply or a callback: its HTTP status and its attributes. */
 export interface Message {
@@ -28,7 +22,8 @@ export interface Message {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-const NAMES_OF_ALL_STATES = 1_048_575;
+/** Callbacks are wanted for every state. */
+const ALL_STATES = 1_048_575;
 
 /** A value between quotes, as the protocol wants RSL and queries. */
 export function quote(value: string): string {
@@ -44,10 +39,15 @@ export function frame(path: string, host: string, body: string): Buffer {
 
 /** The body of a job request. */
 export function jobRequest(rsl: string, callbackUrl: string): string {
-  return `protocol-version: 2\r\njob-state-mask: ${NAMES_OF_ALL_STATES}\r\ncallback-url: ${callbackUrl === '' ? '""' : callbackUrl}\r\nrsl: ${quote(rsl)}\r\n\0`;
+  return `protocol-version: 2\r\njob-state-mask: ${ALL_STATES}\r\ncallback-url: ${callbackUrl === '' ? '""' : callbackUrl}\r\nrsl: ${quote(rsl)}\r\n\0`;
 }
 
-/** The body of a query to a job's contact: `status`, `cancel`, `signal 5 `, `register MASK URL`, … */
+/** The query that sends a signal; without an argument, too, a blank ends its number. */
+export function signalQuery(signal: Signal, argument = ''): string {
+  return `signal ${SIGNAL[signal]} ${argument}`;
+}
+
+/** The body of a query to a job's contact: `status`, `cancel`, `renew`, or a signal. */
 export function jobQuery(query: string): string {
   return `protocol-version: 2\r\n${quote(query)}\r\n\0`;
 }

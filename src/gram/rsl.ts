@@ -1,3 +1,4 @@
+import type { RslWords } from '../config/gram-adapter.ts';
 import type { AttemptSpec } from '../site/contract.ts';
 
 /** What of a job the job manager must know; all else travels in the package. */
@@ -11,6 +12,8 @@ export interface RslFacts {
   readonly shared: ReadonlyMap<string, string>;
   readonly resources: AttemptSpec['resources'];
   readonly batch: AttemptSpec['batch'];
+  /** What the service's adapter calls what the job asks for. */
+  readonly words: RslWords;
 }
 
 /** Seconds that a job waits for its commit before the job manager lets it go. */
@@ -21,8 +24,10 @@ export function rslQuote(value: string): string {
   return `"${value.replaceAll('"', '""')}"`;
 }
 
-function relation(name: string, value: string | number | undefined): string {
-  return value === undefined ? '' : `(${name}=${typeof value === 'number' ? value : rslQuote(value)})`;
+function relation(name: string | undefined, value: string | number | undefined): string {
+  return name === undefined || value === undefined
+    ? ''
+    : `(${name}=${typeof value === 'number' ? value : rslQuote(value)})`;
 }
 
 function stagedPair([name, url]: readonly [string, string]): string {
@@ -30,7 +35,7 @@ function stagedPair([name, url]: readonly [string, string]): string {
 }
 
 /** GRAM's request for the job: two-phase commit, state kept, files from and to our GASS server. */
-export function jobRsl({ base, key, scriptBytes, shared, resources, batch }: RslFacts): string {
+export function jobRsl({ base, key, scriptBytes, shared, resources, batch, words }: RslFacts): string {
   const { cpus, memoryMb, walltimeSeconds } = resources;
   return [
     '&',
@@ -47,11 +52,11 @@ export function jobRsl({ base, key, scriptBytes, shared, resources, batch }: Rsl
     relation('stderr', `${base}/err`),
     relation('remote_io_url', base),
     relation('job_type', 'single'),
-    relation('count', cpus > 1 ? cpus : undefined),
-    relation('max_memory', memoryMb),
-    relation('max_wall_time', walltimeSeconds === undefined ? undefined : Math.ceil(walltimeSeconds / 60)),
-    relation('queue', batch.queue),
-    relation('project', batch.project),
+    ...(cpus > 1 ? [relation(words.cpus, cpus), relation(words.hosts, 1)] : []),
+    relation(words.memory, memoryMb),
+    relation(words.walltime, walltimeSeconds === undefined ? undefined : Math.ceil(walltimeSeconds / 60)),
+    relation(words.queue, batch.queue),
+    relation(words.project, batch.project),
     relation('save_state', 'yes'),
     relation('two_phase', TWO_PHASE_SECONDS),
     batch.extraArgs.join(' '),

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { gramAdapter } from '../config/gram-adapter.ts';
 import type { GramTarget } from '../config/gram-resource.ts';
 import type { Trust } from '../credentials/x509/trust.ts';
 import { GryphusError } from '../errors.ts';
@@ -19,7 +19,7 @@ import type {
 import { crashPoint } from '../util/crash-point.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
 import { attemptOf, Attempts } from './attempts.ts';
-import { cancel, forget } from './cancel.ts';
+import { cancel, forget, takesEnd } from './cancel.ts';
 import { GramClient, identityOf } from './client.ts';
 import { Conversation } from './conversation.ts';
 import { GramCredentials } from './credentials.ts';
@@ -57,6 +57,11 @@ export interface GramSite extends Site {
 
 /** What is nearly known is asked for again soon, milliseconds. */
 const SOON_MS = 1000;
+/** What does not come although it is asked for again and again is asked for every so often, milliseconds. */
+const LONGEST_PAUSE_MS = 60_000;
+
+/** A proxy that lives so much longer than the one that running jobs have is sent to them, seconds. */
+const WORTH_SENDING_S = 60;
 
 /** GRAM2 as a site: what our own JobManager does elsewhere, the grid's does here. */
 export function openGramSite(options: GramSiteOptions): GramSite {
@@ -75,7 +80,10 @@ class Gt2Site implements GramSite {
   readonly #ctx: GramContext;
   readonly #origin = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
   #news: Deferred<void> = deferred();
-  #opening: Promise<string> | undefined;
+  /** Where our GASS server is open. */
+  #home: string | undefined;
+  readonly #opening = new Map<string, Promise<string>>();
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: GramSiteOptions) {
     this.name = options.name;
@@ -101,6 +109,7 @@ class Gt2Site implements GramSite {
       client: this.#client,
       store: this.#store,
       credentials: this.#credentials,
+      words: gramAdapter(target.service).words,
       origin: () => this.#gass.origin ?? '',
     });
     this.#ctx = {
@@ -108,7 +117,7 @@ class Gt2Site implements GramSite {
       attempts: this.#attempts,
       conversation: this.#conversation,
       credentials: this.#credentials,
-      ready: () => this.#ready(),
+      ready: (proxy) => this.#ready(proxy),
     };
   }
 
@@ -173,10 +182,15 @@ class Gt2Site implements GramSite {
     return forget(this.#ctx, keys);
   }
 
-  /** The key is made here, and the job managers of running jobs get a proxy below it at once. */
+  /**
+   * The key is made here, and the job managers of running jobs get a proxy below it at once: one that lives longer than
+   * what they have, for a GridManager's every start is a delegation.
+   */
   async delegate(name: string, sign: (requestPem: string) => Promise<string>): Promise<void> {
+    const before = this.#credentials.endOf(name);
     const fresh = await this.#credentials.take(name, sign);
     if (this.#credentials.newest() === fresh) this.#gass.use(fresh);
+    if (fresh.chain[0].notAfter - before < WORTH_SENDING_S) return;
     const running = this.#store
       .all()
       .filter(({ key, proxy }) => proxy === name && !isOver(this.#attempts.seen(key).state));
@@ -210,23 +224,29 @@ class Gt2Site implements GramSite {
     await this.#gass.close();
   }
 
-  /** Our GASS server is open; where it was, if the gatekeeper cannot say now by which road it sees us. */
-  #ready(): Promise<string> {
-    this.#opening ??= this.#open().catch((thrown: unknown) => {
-      this.#opening = undefined;
-      throw thrown;
-    });
-    return this.#opening;
+  /**
+   * Our GASS server is open; where it was, if the gatekeeper cannot say now by which road it sees us. It is asked with the
+   * proxy of who wants it: that another one of the user's is refused is no reason for this one.
+   */
+  #ready(proxy = ''): Promise<string> {
+    let mine = this.#opening.get(proxy);
+    if (mine === undefined) {
+      mine = this.#turn.then(() => this.#home ?? this.#open(proxy)).finally(() => this.#opening.delete(proxy));
+      this.#opening.set(proxy, mine);
+      this.#turn = mine.catch(() => undefined);
+    }
+    return mine;
   }
 
-  async #open(): Promise<string> {
-    const credential = this.#credentials.get('');
+  async #open(proxy: string): Promise<string> {
+    const credential = this.#credentials.get(proxy);
     const address = await this.#client.ping(credential).catch((thrown: unknown) => {
       const last = this.#gass.lastAddress;
       if (last === undefined || this.#store.all().length === 0) throw thrown;
       return last;
     });
     const origin = await this.#gass.open(credential, address);
+    this.#home = origin;
     if (this.#options.visiting) return origin;
     const moved = this.#store.all().filter((record) => record.origin !== '' && record.origin !== origin);
     await inParallel(moved, async (record) => {
@@ -270,12 +290,14 @@ class Gt2Site implements GramSite {
     const present = this.#store.get(key);
     if (present === undefined || deed === 'wait') return;
     if (deed === 'give-up') {
-      await this.#conversation.end(present);
+      if (!(await takesEnd(this.#ctx, key, SOON_MS))) return;
       this.#store.update(key, { phase: 'lost', losses: present.losses + 1 });
       this.#attempts.note(key, {});
       return;
     }
-    const retried = this.#attempts.seen(key).retried + (deed === 'deliver' ? 1 : 0);
+    const { retried: before } = this.#attempts.seen(key);
+    const retried = before + (deed === 'deliver' ? 1 : 0);
+    this.#attempts.askAt(key, performance.now() + Math.min(SOON_MS * 2 ** before, LONGEST_PAUSE_MS));
     const revived = await this.#conversation.revive(present);
     this.#attempts.note(key, { retried });
     if (revived.is === 'answer') this.#attempts.hear(key, revived.message);
@@ -299,12 +321,14 @@ class Gt2Site implements GramSite {
     const record = attemptOf(message, this.#store.all());
     if (record === undefined) return;
     this.#attempts.hear(record.key, message);
-    if (this.#attempts.judgement(record.key).deed !== undefined) this.#attempts.askAt(record.key, performance.now());
+    const { deed } = this.#attempts.judgement(record.key);
+    const again = deed === 'deliver' && this.#attempts.seen(record.key).retried > 0;
+    if (deed !== undefined && !again) this.#attempts.askAt(record.key, performance.now());
     this.#tell();
   }
 
   #came({ key }: GramRecord): void {
-    if (existsSync(this.#store.path(key, HOME_FILES.owner))) this.#attempts.note(key, {});
+    this.#attempts.note(key, {});
     this.#tell();
   }
 

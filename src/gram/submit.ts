@@ -18,8 +18,8 @@ export interface GramContext {
   readonly attempts: Attempts;
   readonly conversation: Conversation;
   readonly credentials: GramCredentials;
-  /** Our GASS server is open, and where. */
-  readonly ready: () => Promise<string>;
+  /** Our GASS server is open, and where; where it was not, the gatekeeper was asked with this proxy. */
+  readonly ready: (proxy: string) => Promise<string>;
 }
 
 const OK: Outcome = { ok: true };
@@ -44,7 +44,7 @@ async function prepareOne(ctx: GramContext, spec: AttemptSpec): Promise<Outcome>
   try {
     const proxy = spec.proxy ?? credentials.newestName ?? '';
     credentials.get(proxy);
-    const origin = await ctx.ready();
+    const origin = await ctx.ready(proxy);
     attempts.drop(spec.key);
     const record = store.begin(spec, proxy, found?.losses ?? 0);
     for (const blob of blobsOf(spec)) await store.keep(blob);
@@ -108,7 +108,7 @@ async function commitOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   if (found?.contact === undefined || found.phase === 'new' || found.phase === 'lost') return GONE;
   const done: Outcome = { ok: true, batchId: found.contact };
   if (found.phase === 'committed') return done;
-  await ready();
+  await ready(found.proxy);
   if (found.phase === 'committing' && (await hasBegun(ctx, found))) return done;
   const record = store.save({ ...found, phase: 'committing' });
   const answer = await conversation.commit(record);

@@ -120,9 +120,10 @@ function batchOptions(ad: Attrs, record: SiteContext['record']): BatchOptions {
   const queue = readString(ad, 'BatchQueue') ?? record.queue;
   const project = readString(ad, 'BatchProject') ?? record.project;
   const extra = (readString(ad, 'BatchExtraSubmitArgs') ?? '').split(/\s+/).filter((word) => word !== '');
+  const rsl = record.target.kind === 'gram' ? readString(ad, 'GlobusRSL') : undefined;
   return {
     ...(queue === undefined || queue === '' ? {} : { queue }),
     ...(project === undefined || project === '' ? {} : { project }),
-    extraArgs: [...record.extraArgs, ...extra],
+    extraArgs: [...record.extraArgs, ...extra, ...(rsl === undefined ? [] : [rsl])],
   };
 }

@@ -5,8 +5,8 @@ import type { Macro, MacroTable } from './macros.ts';
 /** Commands that are not put into the ad as they stand: what a misspelt one may have been meant to be. */
 const OTHERS = `accounting_group accounting_group_user arguments batch_extra_submit_args batch_project batch_queue
   batch_runtime concurrency_limits container_image cron_window deferral_prep_time deferral_time deferral_window disk_usage
-  docker_image environment error executable getenv gpus_maximum_capability gpus_minimum_capability gpus_minimum_memory
-  gpus_minimum_runtime grid_resource hold image_size initialdir input kill_sig leave_in_queue max_materialize max_retries
+  docker_image environment error executable getenv globus_rsl gpus_maximum_capability gpus_minimum_capability
+  gpus_minimum_memory gpus_minimum_runtime grid_resource hold image_size initialdir input kill_sig leave_in_queue max_materialize max_retries
   nice_user notification on_exit_hold on_exit_hold_reason on_exit_hold_subcode on_exit_remove output periodic_hold
   periodic_hold_reason periodic_hold_subcode periodic_release periodic_remove periodic_vacate rank request_cpus
   request_disk request_gpus request_memory require_gpus requirements retry_until shell should_transfer_files

@@ -25,7 +25,8 @@ let throws = false;
 /**
  * A no-op, unless the test run named this point: `GRYPHUS_CRASH_POINT=name` or `name:count` (the count-th pass). Then
  * the process kills itself with SIGKILL, as the machine's power failing would. With `GRYPHUS_CRASH_FILE=FILE` the file
- * names the point, while processes run, and whoever comes there first takes it away and dies.
+ * names the point, while processes run, and whoever comes there first takes it away and dies; with `!` before the name all
+ * die who come there.
  */
 export function crashPoint(name: CrashPoint): void {
   if (FILE !== undefined && isNamedIn(FILE, name)) process.kill(process.pid, 'SIGKILL');
@@ -45,9 +46,9 @@ export function armCrash(name: CrashPoint | undefined, count = 1): void {
 
 function isNamedIn(file: string, name: CrashPoint): boolean {
   try {
-    if (readFileSync(file, 'utf8').trim() !== name) return false;
-    rmSync(file);
-    return true;
+    const named = readFileSync(file, 'utf8').trim();
+    if (named === name) rmSync(file);
+    return named === name || named === `!${name}`;
   } catch {
     return false;
   }

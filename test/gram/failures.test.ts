@@ -118,9 +118,13 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
     leave(key);
     // The job manager finds nobody to give the results to.
     await waitUntil('the stage-out', () => /msg="stage_out|job_status=128|STAGE_OUT/i.test(grid.gate.log()), PATIENCE);
+    const renewals = () => grid.gate.log().split('event=gram.proxyrenew.start').length;
+    const renewed = renewals();
     const after = await open('away');
     expect(good(await after.commit([key]))).toBe(true);
     await concludes(after, key);
+    // The same proxy is not sent again to what runs.
+    expect(renewals()).toBe(renewed);
   }, 150_000);
 
   it.runIf(SLOW)(

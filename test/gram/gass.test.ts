@@ -9,7 +9,7 @@ import { saveProxy } from '../../src/credentials/store.ts';
 import { openCaDirectory } from '../../src/credentials/x509/ca-directory.ts';
 import type { Credential } from '../../src/credentials/x509/proxy-file.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import { freshKey, shellJob } from '../conformance/kit.ts';
+import { freshKey, shellJob, Watch } from '../conformance/kit.ts';
 import { globus, missingPrograms } from '../sites/gatekeeper.ts';
 import { type Grid, proxyFor, startGrid } from './kit.ts';
 import { GramClient } from '../../src/gram/client.ts';
@@ -23,6 +23,7 @@ let site: GramSite;
 let base: string;
 let sent: string;
 let contact: string;
+let sentContact: string;
 const [key, running] = [freshKey(), freshKey()];
 
 beforeAll(async () => {
@@ -32,7 +33,7 @@ beforeAll(async () => {
   await site.prepare([shellJob(key, 'sleep 600'), shellJob(running, 'sleep 600')]);
   await site.commit([running]);
   [base, contact] = urlOf(key);
-  [sent] = urlOf(running);
+  [sent, sentContact] = urlOf(running);
 }, 60_000);
 afterAll(async () => {
   await site?.cancel([key, running]);
@@ -152,5 +153,11 @@ describe.skipIf(MISSING.length > 0)('the GASS server, asked by others,', () => {
       .poll(async () => (await client.query(grid.proxy, theirs, 'status'))?.fields.get('status'), { timeout: 20_000 })
       .toBe('2');
     expect((await client.query(grid.proxy, theirs, 'cancel'))?.fields.get('failure-code')).toBe('0');
-  }, 60_000);
+    // What globusrun ends of ours was cancelled, and not by us.
+    await new Watch(site).until(running, ({ is }) => is === 'running', 20_000);
+    await globus(grid.ca, grid.proxyFile, '/usr/bin/globusrun', '-k', sentContact);
+    expect(await new Watch(site).ended(running, 60_000)).toMatchObject({
+      how: { kind: 'by-site', cause: 'cancelled' },
+    });
+  }, 120_000);
 });

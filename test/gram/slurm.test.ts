@@ -38,6 +38,10 @@ function adapterConfig({ dir, env }: Slurm): string {
   return etc;
 }
 
+/** What Slurm says of what a job was given. */
+const OF_SLURM =
+  '$SLURM_JOB_PARTITION: nodes $SLURM_JOB_NUM_NODES, cores $SLURM_CPUS_ON_NODE, memory $SLURM_MEM_PER_NODE';
+
 describe.skipIf(SKIP)('Slurm behind GRAM', () => {
   it('runs a job with its exit code, and says what Slurm refuses and ends', async () => {
     const target = parseGramContact(`${grid.gate.address}/jobmanager-slurm`);
@@ -45,7 +49,10 @@ describe.skipIf(SKIP)('Slurm behind GRAM', () => {
     const [runs, refused, dies] = [freshKey(), freshKey(), freshKey()];
     const resources = { cpus: 2, memoryMb: 10, diskKb: undefined, gpus: undefined, walltimeSeconds: 120 };
     const jobs = [
-      shellJob(runs, 'echo "in Slurm job $SLURM_JOB_ID"; cat; exit 3', { resources }),
+      shellJob(runs, `echo "in Slurm job $SLURM_JOB_ID, ${OF_SLURM}"; cat; exit 3`, {
+        resources,
+        batch: { extraArgs: [], queue: 'main', project: 'physics' },
+      }),
       shellJob(refused, 'sleep 600', { resources, batch: { extraArgs: [], queue: 'no-such-partition' } }),
       shellJob(dies, 'sleep 600', { resources }),
     ];
@@ -56,7 +63,7 @@ describe.skipIf(SKIP)('Slurm behind GRAM', () => {
     expect(await watch.ended(runs, 90_000)).toMatchObject({ how: { kind: 'exited', code: 3 } });
     const into = join(grid.dir, 'home', runs);
     const came = texts((await site.fetch([{ key: runs, outputs: 'new', stdout: true, stderr: true, into }])).get(runs));
-    expect(came['stdout']).toMatch(/^in Slurm job \d+\n$/);
+    expect(came['stdout']).toMatch(/^in Slurm job \d+, main: nodes 1, cores 2, memory 10\n$/);
     // A partition that there is none of is said by sbatch.
     const said = await watch.ended(refused, 90_000);
     expect(said).toMatchObject({ how: { kind: 'by-site', cause: 'cannot-start' } });

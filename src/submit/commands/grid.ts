@@ -10,6 +10,7 @@ const STRINGS: readonly (readonly [command: string, attribute: string])[] = [
   ['batch_extra_submit_args', 'BatchExtraSubmitArgs'],
   ['batch_project', 'BatchProject'],
   ['batch_queue', 'BatchQueue'],
+  ['globus_rsl', 'GlobusRSL'],
 ];
 
 function setResource(job: JobMaker): void {
