@@ -207,14 +207,21 @@ export class GridManager {
         random: this.#options.random ?? Math.random,
         retry: this.#options.retry,
         onHealth: (view, at) => this.#tell(at, view),
+        onWords: (view, at) => this.#note(at, view),
       },
     );
   }
 
-  /** A site that came or went: the state for all who ask, and a notice for those who listen. */
-  async #tell(site: string, view: HealthView): Promise<void> {
+  /** The state of a site for all who ask. */
+  async #note(site: string, view: HealthView): Promise<void> {
     const { queue, identity } = this.#options;
     await queue.kv.set('site-status', `${identity}/${site}`, JSON.stringify(view));
+  }
+
+  /** A site that came or went: its state, and a notice for those who listen. */
+  async #tell(site: string, view: HealthView): Promise<void> {
+    const { queue, identity } = this.#options;
+    await this.#note(site, view);
     const about =
       view.connection === 'up' ? 'site-up' : view.connection === 'needs-login' ? 'site-needs-login' : 'site-down';
     await queue.notice({

@@ -24,6 +24,8 @@ export interface SiteAgentOptions {
   readonly retry: () => RetryLimits;
   /** The site's health changed; told once for each change. */
   readonly onHealth: (view: HealthView, site: string) => Promise<void>;
+  /** It is as before, and says something else of why. */
+  readonly onWords: (view: HealthView, site: string) => Promise<void>;
 }
 
 /** Cares for one site of one manager: runs the lanes' rounds, and keeps account of how the site answers. */
@@ -98,8 +100,10 @@ export class SiteAgent {
 
   async #bad(error: GryphusError): Promise<Again> {
     const now = this.#ctx.now();
+    const { words } = this.#health.view;
     if (this.#health.bad(error, now, this.#options.random()))
       await this.#options.onHealth(this.#health.view, this.name);
+    else if (this.#health.view.words !== words) await this.#options.onWords(this.#health.view, this.name);
     if (!this.#silent && now - this.#health.view.since >= SILENT_AFTER_MS) {
       this.#silent = true;
       await markSilent(this.#ctx);

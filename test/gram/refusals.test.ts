@@ -1,11 +1,5 @@
-import { readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseGramContact } from '../../src/config/gram-resource.ts';
-import { takeProxy } from '../../src/credentials/gsi/delegate.ts';
-import { peerChain } from '../../src/credentials/gsi/peer.ts';
-import { Wire } from '../../src/credentials/gsi/wire.ts';
 import { openCaDirectory } from '../../src/credentials/x509/ca-directory.ts';
 import type { Credential } from '../../src/credentials/x509/proxy-file.ts';
 import { verifyChain } from '../../src/credentials/x509/verify.ts';
@@ -14,6 +8,7 @@ import { missingPrograms } from '../sites/gatekeeper.ts';
 import { makeGridCa } from '../sites/grid-ca.ts';
 import { freePort } from '../sites/ports.ts';
 import { freshKey, shellJob } from '../conformance/kit.ts';
+import { type Manner, openFrontDoor } from './front-door.ts';
 import { type Grid, proxyFor, seconds, startGrid } from './kit.ts';
 
 const MISSING = missingPrograms();
@@ -92,53 +87,22 @@ describe.skipIf(MISSING.length > 0)('the real gatekeeper refuses, in one sentenc
   }, 60_000);
 });
 
-type Manner = 'half' | 'nothing' | 'garbage' | 'silence' | 'endless';
-
-/** A gatekeeper with manners of its own; the proxies that were delegated to it. */
-async function oddGatekeeper(manner: Manner): Promise<{ address: string; taken: Credential[]; close(): void }> {
-  const taken: Credential[] = [];
-  const open = new Set<TLSSocket>();
-  const host = grid.gate.host;
-  const serve = async (socket: TLSSocket): Promise<void> => {
-    const wire = new Wire(socket, { label: 'the client', protocol: 'GSI' }, true);
-    const [first, ...rest] = peerChain(socket);
-    await wire.send(Buffer.from([0]));
-    if ((await wire.bytes(1)).toString() === 'D' && first) taken.push(await takeProxy(wire, [first, ...rest]));
-    await wire.upTo('\r\n\r\n', 10_000);
-    if (manner === 'half') await wire.send(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nprotocol-v'));
-    if (manner === 'garbage') await wire.send(Buffer.from(`${'\u00ff'.repeat(100)}\r\n\r\n`));
-    if (manner === 'endless') for (let n = 0; n < 3000; n++) await wire.send(Buffer.alloc(1000, 'x'));
-    if (manner !== 'silence') socket.end();
-  };
-  const server = createServer(
-    { cert: readFileSync(host.cert), key: readFileSync(host.key), requestCert: true, rejectUnauthorized: false },
-    (socket) => {
-      open.add(socket);
-      serve(socket).catch(() => undefined);
-    },
-  );
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const close = () => {
-    for (const socket of open) socket.destroy();
-    server.close();
-  };
-  return { address: `localhost:${(server.address() as AddressInfo).port}/jobmanager`, taken, close };
-}
-
 describe.skipIf(MISSING.length > 0)('a gatekeeper that answers', () => {
   it.each([
     ['half', 'protocol-error'],
     ['nothing', 'protocol-error'],
     ['garbage', 'protocol-error'],
     ['endless', 'protocol-error'],
+    ['another status', 'protocol-error'],
+    ['no attributes', 'protocol-error'],
+    ['no contact', 'protocol-error'],
+    ['no URL', 'protocol-error'],
     ['silence', 'timeout'],
   ] as const)('%s is asked again later', async (manner, code) => {
-    const odd = await oddGatekeeper(manner);
-    const error = await failure(client(odd.address, 3000).request(grid.proxy, '&(executable=/bin/true)', ''));
-    odd.close();
+    const { error, taken } = await ask(manner);
     expect(error).toMatchObject({ code, retry: 'later' });
     // What it was given is a limited proxy of ours, which any verifier takes.
-    const [given] = odd.taken;
+    const [given] = taken;
     if (!given) throw new Error('nothing was delegated');
     expect(verifyChain(given.chain, openCaDirectory(grid.ca.trust), { now: seconds() })).toMatchObject({
       ok: true,
@@ -146,4 +110,31 @@ describe.skipIf(MISSING.length > 0)('a gatekeeper that answers', () => {
       identity: identityOf(grid.proxy),
     });
   });
+
+  it.each([
+    ['leaves', 'site-unreachable'],
+    ['no TLS', 'protocol-error'],
+    ['leaves in TLS', 'site-unreachable'],
+    ['stalls', 'timeout'],
+  ] as const)('%s is asked again later, and is given nothing', async (manner, code) => {
+    const { error, taken } = await ask(manner);
+    expect(error).toMatchObject({ code, retry: 'later' });
+    expect(taken).toEqual([]);
+  });
+
+  it('with a request for a proxy that is none, is refused', async () => {
+    expect(await ask('bad request')).toMatchObject({
+      error: { code: 'credential-invalid', retry: 'never' },
+      taken: [],
+    });
+  });
+
+  async function ask(manner: Manner): Promise<{ error: unknown; taken: readonly Credential[] }> {
+    const door = await openFrontDoor(grid.gate, manner);
+    const error = await failure(
+      client(`${door.address}/jobmanager`, 3000).request(grid.proxy, '&(executable=/bin/true)', ''),
+    );
+    door.close();
+    return { error, taken: door.taken };
+  }
 });
