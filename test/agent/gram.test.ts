@@ -1,10 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Grid, startGrid } from '../gram/kit.ts';
+import { nothingLeft } from '../gram/left.ts';
 import { missingPrograms, POLLING } from '../sites/gatekeeper.ts';
 import { ended, waitUntil } from '../sites/ports.ts';
 import { TestAgent, until } from './agent.ts';
+import { processesOf } from './kill.ts';
 
 const MISSING = missingPrograms();
 let grid: Grid;
@@ -33,28 +33,7 @@ const is = (cluster: number, status: number, ms = 120_000) =>
     async () => ((await one(cluster))['JobStatus'] === status ? true : undefined),
     ms,
   );
-/** Jobs that the service has not forgotten. */
-const leftThere = () => grid.gate.stateFiles().filter((file) => /job\.\d/.test(file));
-/** What the agent keeps of jobs at the service. */
-const kept = () => {
-  const root = join(agent.home, 'state/gram');
-  return readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => /\/jobs\/[^/]+$/.test(name));
-};
-const gridManagers = () =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return (
-          readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('gridmanager/main.js') &&
-          readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`GRYPHUS_HOME=${agent.home}\0`)
-        );
-      } catch {
-        return false;
-      }
-    })
-    .map(Number)
-    .filter((pid) => pid > 1);
+const gridManagers = () => processesOf('gridmanager/main.js', agent);
 
 describe.skipIf(MISSING.length > 0)('jobs at a GRAM service', () => {
   it('go there and come home with their files and their exit code', async () => {
@@ -79,8 +58,7 @@ log = log
       'two words\n',
     ]);
     expect(agent.read('log')).toMatch(/^000 [^]*^001 [^]*^005 /m);
-    await until('nothing kept here', () => kept().length === 0 || undefined);
-    await until('nothing kept there', () => leftThere().length === 0 || undefined);
+    await nothingLeft(grid, agent);
   }, 240_000);
 
   it('each run once when GridManager, job manager and gatekeeper are killed', async () => {
@@ -115,7 +93,7 @@ log = log
     await is(clusters[2] ?? 0, 4);
     expect(agent.read('ledger').split('\n').sort()).toEqual(['', '0', '1', '2']);
     expect([0, 1, 2].map((n) => agent.read(`once${n}.out`))).toEqual(['done 0\n', 'done 1\n', 'done 2\n']);
-    await until('nothing kept here', () => kept().length === 0 || undefined);
+    await nothingLeft(grid, agent);
   }, 400_000);
 
   it('are withdrawn, and leave nothing', async () => {
@@ -125,8 +103,7 @@ log = log
     await is(cluster, 2);
     expect(await agent.ok('status')).toMatch(/gt2:localhost:\d+:jobmanager-fork/);
     await agent.ok('rm', String(cluster));
-    await until('nothing kept here', () => kept().length === 0 || undefined);
-    await until('nothing kept there', () => leftThere().length === 0 || undefined);
+    await nothingLeft(grid, agent);
     await is(cluster, 3);
   }, 60_000);
 
@@ -151,8 +128,7 @@ log = log
     expect(stdout).toContain('only at the site');
     expect(await agent.ok('site', 'audit', 'ce', '--clean', 'all')).toContain('cleaned');
     expect(await agent.ok('site', 'audit', 'ce')).toContain('ce and the queue agree');
-    await until('nothing kept here', () => kept().length === 0 || undefined);
-    await until('nothing kept there', () => leftThere().length === 0 || undefined);
+    await nothingLeft(grid, agent);
   }, 180_000);
 
   it('are held with one sentence where the site will not have them', async () => {

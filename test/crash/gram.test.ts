@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
 import { type Grid, startGrid } from '../gram/kit.ts';
+import { nothingLeft } from '../gram/left.ts';
 import { missingPrograms } from '../sites/gatekeeper.ts';
 import { some } from '../slow.ts';
 import { HERE } from './points.ts';
@@ -49,17 +50,6 @@ async function submit(seconds: number): Promise<{ cluster: number; ledger: strin
 
 const lines = (file: string): string[] =>
   existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
-/** Jobs that the service has not forgotten, and what the agent keeps of attempts there. */
-const leftThere = () => grid.gate.stateFiles().filter((file) => /job\.\d/.test(file));
-const kept = () =>
-  readdirSync(join(agent.home, 'state/gram'), { recursive: true, encoding: 'utf8' }).filter((name) =>
-    /\/jobs\/[^/]+$/.test(name),
-  );
-async function nothingLeft(): Promise<void> {
-  await until('nothing kept here', () => kept().length === 0 || undefined, 120_000);
-  await until('nothing kept there', () => leftThere().length === 0 || undefined, 120_000);
-}
-
 async function finish({ cluster, ledger }: { cluster: number; ledger: string }): Promise<void> {
   await agent.ok('wait', '--timeout', '200', String(cluster));
   expect(lines(ledger).sort()).toEqual(['0', '1']);
@@ -72,7 +62,7 @@ async function finish({ cluster, ledger }: { cluster: number; ledger: string }):
       rmSync(join(agent.work, name));
     }
   }
-  await nothingLeft();
+  await nothingLeft(grid, agent);
 }
 
 const points = (of: 'run' | 'remove') =>
@@ -105,7 +95,7 @@ describe.skipIf(SKIP)('every job once at a GRAM service, whatever crashes', () =
       await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined, 120_000);
       await agent.ok('wait', '--timeout', '200', String(cluster));
       expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([3, 3]);
-      await nothingLeft();
+      await nothingLeft(grid, agent);
     },
     400_000,
   );
