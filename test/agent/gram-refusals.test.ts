@@ -6,7 +6,7 @@ import { type FrontDoor, type Manner, openFrontDoor } from '../gram/front-door.t
 import { type Grid, proxyFor, seconds, startGrid } from '../gram/kit.ts';
 import { missingPrograms } from '../sites/gatekeeper.ts';
 import { type GridCa, makeGridCa, type Person } from '../sites/grid-ca.ts';
-import { SLOW } from '../slow.ts';
+import { SLOW, some } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 
 const MISSING = missingPrograms();
@@ -164,7 +164,7 @@ queue
     await hasRun(cluster);
   }, 300_000);
 
-  it.each(['no contact', 'no URL', 'half'] as const)(
+  it.each(some(['no contact', 'no URL', 'half'] as const, 3))(
     'and one whose request is answered with %s waits too',
     async (manner) => {
       // The way to the gatekeeper is open, and what it says of the job is not to be understood.
