@@ -64,7 +64,7 @@ async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], ou
 function records(specs: readonly AttemptSpec[], backend: Backend): string {
   const job = inCommon(specs.map(({ ads }) => ads?.job ?? []));
   const machine = inCommon(specs.map(({ ads }) => ads?.machine ?? []));
-  const lines = adLines({ job: [...job], machine: [...machine] });
+  const lines = adLines({ job: [...job].sort(), machine: [...machine] });
   for (const spec of specs) {
     const { ads } = spec;
     const own = ads && {
