@@ -1,7 +1,7 @@
 import { released } from '../gridmanager/hold.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
-import { quoted, readNumber } from '../job/values.ts';
+import { checkExpression, quoted, readNumber } from '../job/values.ts';
 import type { Change, ChangeResult, JobRecord, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
 import type { Action, ActionRequest, ActionResult, Selection } from './types.ts';
@@ -53,6 +53,7 @@ export async function edit(
   selection: Selection,
   set: Readonly<Record<string, string>>,
 ): Promise<ActionResult[]> {
+  for (const [name, text] of Object.entries(set)) checkExpression(text, name);
   const ids: JobId[] = [];
   for await (const job of selectJobs(queue, selection)) ids.push(job.id);
   const answers = ids.length === 0 ? [] : await queue.transitionMany(ids.map((id) => ({ id, set })));

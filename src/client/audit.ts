@@ -129,8 +129,10 @@ async function clean(site: JobManagerSite, record: SiteRecord, key: AttemptKey):
 /** The site must know of jobs in these states. */
 const PROMISED = HAS_PLACE.filter((state) => LIFE[state].does === 'watch');
 
+/** Batch systems go on showing a job for some minutes after its end: that is nothing which could be cared for. */
 function keysOf(there: Held): AttemptKey[] {
-  return [...there.records.map(({ key }) => key), ...there.queued.flatMap(({ key }) => key ?? [])];
+  const queued = there.queued.filter(({ entry }) => entry.is !== 'ended');
+  return [...there.records.map(({ key }) => key), ...queued.flatMap(({ key }) => key ?? [])];
 }
 
 /** What nobody here cares for, of what the site holds. */

@@ -107,7 +107,7 @@ export class Configuration {
     try {
       return await findBatch(await siteFrom(this.paths, name, keys), this.paths, ask);
     } catch (thrown) {
-      if (!(thrown instanceof GryphusError)) throw thrown;
+      if (!(thrown instanceof GryphusError) || thrown.code === 'bad-input') throw thrown;
       const offline = 'To add it without asking it, name its batch system: --batch slurm, say (fork: plain processes).';
       throw new GryphusError(thrown.code, thrown.message, {
         cause: thrown,

@@ -1,5 +1,5 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { type DagOrder, haltName, JournalPlace, readJournal, readOrder, replayDag, type Told } from '../dag/api.ts';
 import { GryphusError } from '../errors.ts';
@@ -180,7 +180,8 @@ function dagOf(cluster: number, manager: Found['manager'], attrs: Attrs): Found 
     order,
     files: order.files,
     directory: readString(attrs, 'Iwd') ?? dirname('/'),
-    batchName: readString(attrs, 'JobBatchName') ?? '',
+    // Until the manager has begun and writes it down.
+    batchName: readString(attrs, 'JobBatchName') ?? `${basename(order.files[0] ?? '')}+${cluster}`,
     submitted: Number(attrs.get('QDate') ?? 0),
   };
 }

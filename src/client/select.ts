@@ -1,3 +1,4 @@
+import { formatJobId } from '../job/ids.ts';
 import type { ClassAdPredicate } from '../job/values.ts';
 import { compileConstraint } from '../job/values.ts';
 import type { JobRecord, Query, Queue } from '../queue/api.ts';
@@ -17,7 +18,16 @@ export function queryOf(selection: Selection): Query {
 
 /** Ids and clusters together are alternatives, as HTCondor's commands take them. */
 export async function* selectJobs(queue: Queue, selection: Selection, limit?: number): AsyncIterable<JobRecord> {
+  for await (const jobs of selectChunks(queue, selection, limit)) yield* jobs;
+}
+
+export async function* selectChunks(
+  queue: Queue,
+  selection: Selection,
+  limit?: number,
+): AsyncIterable<readonly JobRecord[]> {
   let left = limit ?? Number.POSITIVE_INFINITY;
+  if (left <= 0) return;
   const { ids, clusters, ...rest } = selection;
   const parts: Selection[] = [];
   if (ids && ids.length > 0) parts.push({ ...rest, ids });
@@ -25,12 +35,13 @@ export async function* selectJobs(queue: Queue, selection: Selection, limit?: nu
   if (parts.length === 0) parts.push(rest);
   const seen = new Set<string>();
   for (const part of parts) {
-    for await (const job of queue.query(queryOf(part))) {
-      const name = `${job.id.cluster}.${job.id.proc}`;
-      if (parts.length > 1 && seen.has(name)) continue;
-      seen.add(name);
-      if (left-- <= 0) return;
-      yield job;
+    for await (const jobs of queue.queryChunks(queryOf(part))) {
+      const fresh = parts.length > 1 ? jobs.filter(({ id }) => !seen.has(formatJobId(id))) : jobs;
+      if (parts.length > 1) for (const { id } of fresh) seen.add(formatJobId(id));
+      const some = fresh.slice(0, left);
+      if (some.length > 0) yield some;
+      left -= some.length;
+      if (left <= 0) return;
     }
   }
 }

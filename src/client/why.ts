@@ -32,8 +32,13 @@ export async function whyOf(
   if (connection && connection.connection !== 'up' && connection.words !== '') {
     details.push(`Connection to ${job.site}: ${connection.words}`);
     if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
-    else suggestions.push(`gryphus site test ${job.site}`);
+    else if (sites.has(job.site)) suggestions.push(`gryphus site test ${job.site}`);
   }
+  if (
+    job.state === 'removing' &&
+    (!sites.has(job.site) || (connection !== undefined && connection.connection !== 'up'))
+  )
+    suggestions.push(`gryphus rm --force ${formatJobId(job.id)}   # forget it, whatever ${job.site} still does`);
   const manners = (await siteManners(queue.kv)).get(job.site);
   const waits = ['idle', 'preparing', 'prepared'].includes(job.state);
   if (waits && manners?.learned)

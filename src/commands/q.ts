@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 
 import type { ClusterView, Gryphus, JobView, QueryRequest, Selection, Totals } from '../index.ts';
-import { sumOf } from '../job/totals.ts';
+import { NO_JOBS, type Sums, sumOf } from '../job/totals.ts';
 import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, interruptible, prose, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { selections } from './select.ts';
 import { longDate } from './show/dates.ts';
 import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from './show/q-batch.ts';
-import { type View, viewAttributes, viewLines, VIEWS } from './show/q-rows.ts';
+import { type View, viewAttributes, viewHead, viewRows, VIEWS } from './show/q-rows.ts';
 import { siteNotes } from './show/sites.ts';
 import { countJobs, totalsLines } from './show/totals.ts';
 import { cut, type Width } from './show/width.ts';
@@ -59,7 +59,7 @@ export class Q extends GryphusCommand {
       const { owner } = gryphus;
       const selected = selections(named).map((one) => (mine ? { ...one, owner } : one));
       if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af || flags.format) {
-        await printAds(queryAll(gryphus, selected, { limit: flags.limit }), flags);
+        await printAds(eachOf(queryAll(gryphus, selected, { limit: flags.limit })), flags);
         return;
       }
       if (flags['print-format'] !== undefined) {
@@ -83,7 +83,7 @@ export class Q extends GryphusCommand {
     { wide, limit }: { readonly wide: boolean; readonly limit?: number | undefined },
   ): Promise<string> {
     const { formatted } = await import('./print-format/table.ts');
-    const { title, summary, lines, jobs } = await formatted(queryAll(gryphus, selected, { limit }), file);
+    const { title, summary, lines, jobs } = await formatted(eachOf(queryAll(gryphus, selected, { limit })), file);
     const out = title ? [`\n\n-- Schedd: ${hostname()} : <local?... @ ${longDate(Date.now())}`] : [];
     const width: Width = wide ? undefined : terminalWidth();
     out.push(...lines.map((line) => cut(line, width)));
@@ -113,11 +113,19 @@ export class Q extends GryphusCommand {
       if (!flags.totals) out.push(...batchLines(batchesOfClusters(counted), width));
     } else {
       const attributes = view ? viewAttributes(view) : BATCH_ATTRIBUTES;
-      const jobs: JobView[] = [];
-      for await (const job of queryAll(gryphus, selected, { attributes, limit: flags.limit })) jobs.push(job);
-      query = countJobs(view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs);
-      if (!flags.totals)
-        out.push(...(view ? viewLines(view, jobs, Date.now() / 1000, width) : batchLines(batchesOfJobs(jobs), width)));
+      const whole: JobView[] = [];
+      const sums: Sums = { ...NO_JOBS };
+      if (view && !flags.totals) out.push(viewHead(view, width));
+      const now = Date.now() / 1000;
+      for await (const jobs of queryAll(gryphus, selected, { attributes, limit: flags.limit })) {
+        const shown = view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs;
+        countJobs(shown, sums);
+        // What is a line already is kept no longer.
+        if (view && !flags.totals) for (const line of viewRows(view, shown, now, width)) out.push(line);
+        else if (!view) whole.push(...shown);
+      }
+      query = sums;
+      if (!view && !flags.totals) out.push(...batchLines(batchesOfJobs(whole), width));
       if (view?.bare) return `${out.join('\n')}\n`;
     }
     const ofOwner = () => all.filter((cluster) => cluster.owner === owner);
@@ -143,7 +151,7 @@ async function* queryAll(
   gryphus: Gryphus,
   selected: readonly Selection[],
   { attributes, limit }: { readonly attributes?: readonly string[]; readonly limit?: number | undefined },
-): AsyncGenerator<JobView> {
+): AsyncGenerator<readonly JobView[]> {
   let left = limit ?? Number.POSITIVE_INFINITY;
   for (const one of selected) {
     if (left <= 0) return;
@@ -152,11 +160,15 @@ async function* queryAll(
       ...(attributes ? { attributes } : {}),
       ...(Number.isFinite(left) ? { limit: left } : {}),
     };
-    for await (const job of gryphus.query(request)) {
-      yield job;
-      left--;
+    for await (const jobs of gryphus.queryChunks(request)) {
+      yield jobs;
+      left -= jobs.length;
     }
   }
+}
+
+async function* eachOf(chunks: AsyncIterable<readonly JobView[]>): AsyncGenerator<JobView> {
+  for await (const jobs of chunks) yield* jobs;
 }
 
 /** Draws again a moment after each change, at most once a second. */

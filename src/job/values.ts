@@ -76,16 +76,22 @@ export type ClassAdPredicate = (attrs: Attrs) => boolean;
 
 /** A constraint as a test of jobs; one that does not parse is 'bad-input', with `where` it stands, its column and what was expected. */
 export function compileConstraint(text: string, where: string): ClassAdPredicate {
-  let expr: Expr;
+  const expr = wholeExpr(text, where, `For example: --constraint 'JobStatus == 5 && Owner == "jane"'`);
+  return (attrs) => condition(evaluate(expr, { my: adOf(attrs) })) === true;
+}
+
+/** Throws 'bad-input' where the value of an attribute is no ClassAd expression. */
+export function checkExpression(text: string, name: string): void {
+  wholeExpr(text, `The value of ${name}`, 'It must be a ClassAd expression; a string stands in double quotes.');
+}
+
+function wholeExpr(text: string, where: string, mend: string): Expr {
   try {
-    expr = parseWholeExpr(text);
+    return parseWholeExpr(text);
   } catch (thrown) {
     if (!(thrown instanceof ClassAdSyntaxError)) throw thrown;
-    throw new GryphusError('bad-input', `${where}: ${thrown.message}`, {
-      suggestions: [`For example: --constraint 'JobStatus == 5 && Owner == "jane"'`],
-    });
+    throw new GryphusError('bad-input', `${where}: ${thrown.message}`, { suggestions: [mend] });
   }
-  return (attrs) => condition(evaluate(expr, { my: adOf(attrs) })) === true;
 }
 
 const shared = new WeakMap<Attrs, ClassAd>();

@@ -9,7 +9,7 @@ import { History } from './history.ts';
 import { openKv } from './kv.ts';
 import { acquireLease, leaseMark, releaseLease, renewLease } from './leases.ts';
 import { openMeta } from './meta.ts';
-import { query } from './query.ts';
+import { query, queryChunks } from './query.ts';
 import { clusterIds, clusterRecords, getJobs, nextJobs, totals } from './read.ts';
 import { Connection } from './redis.ts';
 import { restore } from './restore.ts';
@@ -58,6 +58,7 @@ function assemble(room: Room, agent: string, history: History): Queue {
       return jobs;
     },
     query: (wish = {}) => query(room, wish),
+    queryChunks: (wish = {}) => queryChunks(room, wish),
     nextJobs: (place) => nextJobs(room, place),
     bids: openBids(room),
     totals: () => totals(room),

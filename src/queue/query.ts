@@ -12,6 +12,10 @@ const BY_PLACE = 50_000;
 
 /** Jobs in the order of their ids, each once, read a chunk at a time: what changes meanwhile may be seen or not. */
 export async function* query(room: Room, wish: Query): AsyncIterable<JobRecord> {
+  for await (const jobs of queryChunks(room, wish)) yield* jobs;
+}
+
+export async function* queryChunks(room: Room, wish: Query): AsyncIterable<readonly JobRecord[]> {
   let left = wish.limit ?? Number.POSITIVE_INFINITY;
   if (left <= 0) return;
   const owners = new Map<number, string>();
@@ -20,12 +24,10 @@ export async function* query(room: Room, wish: Query): AsyncIterable<JobRecord> 
       const unknown = [...new Set(jobs.map(({ id }) => id.cluster))].filter((n) => !owners.has(n));
       for (const { cluster, owner } of await clusterRecords(room, unknown)) owners.set(cluster, owner);
     }
-    for (const job of jobs) {
-      if (!matches(job, wish, owners)) continue;
-      yield job;
-      left -= 1;
-      if (left <= 0) return;
-    }
+    const some = jobs.filter((job) => matches(job, wish, owners)).slice(0, left);
+    if (some.length > 0) yield some;
+    left -= some.length;
+    if (left <= 0) return;
   }
 }
 

@@ -129,6 +129,10 @@ queue 2
 
   it('does not take a mistyped id for a job that has ended', async () => {
     expect(await run('wait 999')).toMatchObject({ exit: 1, stderr: expect.stringContaining('There is no job 999,') });
+    expect(await run('edit 999 JobPrio 1+')).toMatchObject({
+      exit: 65,
+      stderr: expect.stringMatching(/^gryphus: The value of JobPrio: line 1, column \d+: expected a value/),
+    });
     expect(await run('vacate 999.0')).toMatchObject({ exit: 1, stderr: 'There is no job 999.0 in the queue.\n' });
     expect(await run('rm 999.0 --json')).toMatchObject({
       exit: 1,

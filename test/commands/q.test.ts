@@ -7,7 +7,7 @@ import { unquote } from '../../src/commands/show/ad.ts';
 import { expressions } from '../../src/commands/show/expressions.ts';
 import { historyHead, historyLine } from '../../src/commands/show/history.ts';
 import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from '../../src/commands/show/q-batch.ts';
-import { type View, viewAttributes, viewLines, VIEWS } from '../../src/commands/show/q-rows.ts';
+import { type View, viewAttributes, viewHead, viewRows, VIEWS } from '../../src/commands/show/q-rows.ts';
 import { parseFormats, printf } from '../../src/commands/show/printf.ts';
 import { countJobs, totalsLines, totalsText } from '../../src/commands/show/totals.ts';
 import { columns, cut } from '../../src/commands/show/width.ts';
@@ -48,6 +48,12 @@ function only(jobs: readonly JobView[], names: readonly string[]): JobView[] {
   }));
 }
 
+/** As `q` prints a view. */
+function viewLines(view: View, jobs: readonly JobView[], width?: number): string[] {
+  const shown = jobs.filter(({ ad }) => !view.only || view.only(ad));
+  return [viewHead(view, width), ...viewRows(view, shown, NOW, width)];
+}
+
 describe('q reads like condor_q', () => {
   it('in batches', () => {
     const jobs = only(JOBS, BATCH_ATTRIBUTES);
@@ -67,7 +73,7 @@ describe('q reads like condor_q', () => {
     ['idle', 'condor_q -idle'],
   ] as const)('one job a line: %s', (name, command) => {
     const v: View = VIEWS[name];
-    const lines = viewLines(v, only(JOBS, viewAttributes(v)), NOW, undefined);
+    const lines = viewLines(v, only(JOBS, viewAttributes(v)));
     expect(lines).toEqual(table(command).filter((line) => !line.startsWith('---') && line !== ''));
   });
 
@@ -77,7 +83,7 @@ describe('q reads like condor_q', () => {
     ['run', 'condor_q -run'],
   ] as const)('an empty queue: %s', (name, command) => {
     const lines = table(command, 'q-empty.txt').filter((line) => !line.startsWith('---'));
-    expect(viewLines(VIEWS[name], [], NOW, undefined)).toEqual(lines);
+    expect(viewLines(VIEWS[name], [])).toEqual(lines);
   });
 
   it('with totals', () => {
@@ -221,10 +227,7 @@ describe('batches', () => {
         (owner, name, width) => {
           const q = (text: string) => `"${text.replaceAll('"', '\\"')}"`;
           const jobs = [job(1, 0, { Owner: q(owner), JobBatchName: q(name), Cmd: q(name), Args: q(owner) })];
-          for (const line of [
-            ...batchLines(batchesOfJobs(jobs), width),
-            ...viewLines(VIEWS.nobatch, jobs, NOW, width),
-          ]) {
+          for (const line of [...batchLines(batchesOfJobs(jobs), width), ...viewLines(VIEWS.nobatch, jobs, width)]) {
             expect(columns(line)).toBeLessThanOrEqual(width);
             expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
           }

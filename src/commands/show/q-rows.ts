@@ -19,7 +19,7 @@ export interface View {
 /** Columns of the id, which every view begins with, and of the owner after it. */
 const START = 9;
 const OWNER = 15;
-/** A terminal of less columns has no room for the owner. */
+/** On a terminal of less columns the end of a line is worth more than the owner, who is most often the reader. */
 export const NARROW = 78;
 
 const SHARED = ['ClusterId', 'ProcId', 'Owner', 'JobStatus', 'JobUniverse'] as const;
@@ -80,13 +80,19 @@ export const VIEWS = {
 
 const UNIVERSES: Readonly<Record<number, string>> = { 5: 'Vanilla', 7: 'Scheduler', 9: 'Grid', 12: 'Local' };
 
-/** The lines of a view, from the column heads on. `now`: Unix seconds. */
-export function viewLines(view: View, jobs: Iterable<JobView>, now: number, width: Width): string[] {
-  // Where there is little room, the end of a line is worth more than the owner, who is most often the reader.
-  const who = width === undefined || width >= NARROW;
-  const lines = [cut(who ? view.head : view.head.slice(0, START) + view.head.slice(START + OWNER), width)];
-  for (const job of jobs) if (!view.only || view.only(job.ad)) lines.push(cut(view.row(job, now, who), width));
-  return lines;
+/** The column heads of a view. */
+export function viewHead(view: View, width: Width): string {
+  return cut(owned(width) ? view.head : view.head.slice(0, START) + view.head.slice(START + OWNER), width);
+}
+
+/** A line for each job. `now`: Unix seconds. */
+export function viewRows(view: View, jobs: readonly JobView[], now: number, width: Width): string[] {
+  const who = owned(width);
+  return jobs.map((job) => cut(view.row(job, now, who), width));
+}
+
+function owned(width: Width): boolean {
+  return width === undefined || width >= NARROW;
 }
 
 export function viewAttributes(view: View): string[] {

@@ -14,8 +14,7 @@ const COUNTED: Readonly<Record<number, keyof Totals>> = {
 };
 
 /** Counts by JobStatus; the jobs of the scheduler universe (DAG managers) are left out, as HTCondor does. */
-export function countJobs(jobs: Iterable<JobView>): Totals {
-  const sums: Sums = { ...NO_JOBS };
+export function countJobs(jobs: Iterable<JobView>, sums: Sums = { ...NO_JOBS }): Totals {
   for (const { ad } of jobs) {
     if (numberOf(ad, 'JobUniverse') === SCHEDULER_UNIVERSE) continue;
     sums.jobs++;

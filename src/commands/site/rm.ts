@@ -18,7 +18,7 @@ export class SiteRm extends GryphusCommand {
     if (!flags.force) await this.#refuseInUse(args.name, flags);
     if (!configuration.removeSite(args.name)) {
       throw new GryphusError('not-permitted', `Site '${args.name}' is built in and cannot be removed.`, {
-        suggestions: [`Change it with: gryphus site add ${args.name} local`],
+        suggestions: [`Change it with: gryphus site add ${args.name} local --batch fork`],
       });
     }
     process.stdout.write(`Site ${args.name} is removed.\n`);
@@ -29,8 +29,15 @@ export class SiteRm extends GryphusCommand {
       const site = (await gryphus.sites()).find((one) => one.name === name);
       const jobs = site ? site.queuedThere + site.running + site.unknown : 0;
       if (jobs > 0) {
-        throw new GryphusError('conflict', `Site '${name}' has ${jobs} jobs of yours.`, {
+        throw new GryphusError('conflict', `Site '${name}' has ${jobs === 1 ? 'a job' : `${jobs} jobs`} of yours.`, {
           suggestions: ['Wait for them or remove them; --force forgets them.'],
+        });
+      }
+      const constraint = `JobStatus == 3 && GryphusSite =?= ${JSON.stringify(name)}`;
+      const { done } = await gryphus.query({ constraint, limit: 1, attributes: [] }).next();
+      if (done !== true) {
+        throw new GryphusError('conflict', `Site '${name}' has yet to confirm that removed jobs of yours stopped.`, {
+          suggestions: [`gryphus rm --force --constraint '${constraint}'   # forgets them`],
         });
       }
     });
