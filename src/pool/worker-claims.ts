@@ -119,6 +119,12 @@ export class WorkerClaims {
 
   /** What an earlier worker left under a claim. */
   adopt(run: Run): void {
+    const known = this.#claims.get(run.record.claim);
+    if (known) {
+      // What ran under it before has ended and was not forgotten.
+      if (known.run?.dir.exit()) known.run = run;
+      return;
+    }
     this.#claims.set(run.record.claim, fresh(run.record.size, run));
     this.#free = minus(this.#free, run.record.size);
   }

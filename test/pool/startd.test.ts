@@ -24,7 +24,8 @@ describe("a worker's runs", () => {
   });
 
   function open(slowMs: number): void {
-    said = [];
+    const mine: FromWorker[] = [];
+    said = mine;
     startd = new Startd({
       dir,
       size: SIZE,
@@ -35,7 +36,7 @@ describe("a worker's runs", () => {
       limitMemory: true,
       slowMs,
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
-      say: (message) => said.push(message),
+      say: (message) => mine.push(message),
       log: () => undefined,
     });
     startd.take({ t: 'kind', id: 'k', ad: { Requirements: 'true' } });
@@ -114,6 +115,24 @@ describe("a worker's runs", () => {
     start('a.3.0.1', '/bin/true', [], 'c');
     await end('a.3.0.1');
     expect(existsSync(join(dir, 'never'))).toBe(false);
+  }, 60_000);
+
+  it('that another worker finds, of one claim, take its place once', async () => {
+    start('a.1.0.1', '/bin/true', [], 'c');
+    await end('a.1.0.1');
+    start('a.2.0.1', '/bin/sh', ['-c', 'while ! [ -e go ]; do :; done'], 'c');
+    startd.close();
+    open(60_000);
+    for (const n of [3, 4, 5]) start(`a.${n}.0.1`, '/bin/sleep', ['600']);
+    start('a.6.0.1', '/bin/true', []);
+    expect(said.flatMap((message) => (message.t === 'gone' ? message.key : []))).toEqual(['a.6.0.1']);
+    writeFileSync(join(dir, 'go'), '');
+    await end('a.2.0.1');
+    startd.take({ t: 'release', claim: 'c' });
+    start('a.7.0.1', '/bin/true', []);
+    await end('a.7.0.1');
+    for (const n of [3, 4, 5]) startd.take({ t: 'cancel', key: `a.${n}.0.1`, how: 'remove', words: 'over' });
+    for (const n of [3, 4, 5]) await end(`a.${n}.0.1`);
   }, 60_000);
 
   it('end with their lease, to the last process, though some forked away and pass over what asks them to end', async () => {
