@@ -5,7 +5,7 @@ import { mkdtempSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const TASKS = Number(process.argv[2] ?? 2000);
+const TASKS = Number(process.argv[2] ?? 5000);
 const cli = join(import.meta.dirname, '../../dist/bin/gryphus.js');
 const home = mkdtempSync(join(tmpdir(), 'gryphus-bench-'));
 mkdirSync(join(home, 'g'), { mode: 0o700 });

@@ -42,6 +42,8 @@ export interface AttemptPlace {
   /** What its shell said: why the program could not be started. */
   said(): string;
   remove(): void;
+  /** None of its processes is left. */
+  swept(): void;
 }
 
 /** Whole, or not at all. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, unlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ending } from '../site/contract.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
@@ -13,14 +13,36 @@ import {
 import type { Runner } from './shell.ts';
 import type { ToldLane, ToldTask } from './lane.ts';
 
+const ENDED = /^(\d+) (\d+) ([012])$/;
+const COULD_NOT = /^(\d+) \d+ 2$/;
 const SUFFIX = { stdout: 'out', stderr: 'err' } as const;
 
-/** A task's files in the directory of its lane. */
+export interface LaneSlotOptions {
+  readonly dir: string;
+  /** Its number in the lane. */
+  readonly n: number;
+  /** Which of the lane's files are its streams. */
+  readonly file: number;
+  /** When it was written down, Unix seconds. */
+  readonly at: number;
+  readonly onRemoved: () => void;
+  /** Its files may be another's. */
+  readonly onFree?: () => void;
+}
+
+/** A task's place in the directory of its lane. */
 export class LaneSlot implements AttemptPlace {
   readonly n: number;
+  readonly file: number;
+  readonly #options: LaneSlotOptions;
   readonly #dir: string;
-  readonly #onRemoved: () => void;
+  readonly #sizes: { stdout: number | undefined; stderr: number | undefined } = {
+    stdout: undefined,
+    stderr: undefined,
+  };
   #marked = false;
+  #removed = false;
+  #swept = false;
   /** What runs it; nothing here does where an earlier worker did. */
   lane: Runner | undefined;
   /** Its program and arguments as the shell reads them, until it is told. */
@@ -29,11 +51,14 @@ export class LaneSlot implements AttemptPlace {
   began: number | undefined;
   /** As the shell said it; of an earlier worker's shell it is read from the log. */
   ended: ExitRecord | undefined;
+  /** The shell said that it could not start it. */
+  failed = false;
 
-  constructor(dir: string, n: number, onRemoved: () => void) {
-    this.n = n;
-    this.#dir = dir;
-    this.#onRemoved = onRemoved;
+  constructor(options: LaneSlotOptions) {
+    this.n = options.n;
+    this.file = options.file;
+    this.#dir = options.dir;
+    this.#options = options;
   }
 
   get work(): string {
@@ -45,26 +70,32 @@ export class LaneSlot implements AttemptPlace {
   }
 
   stream(name: 'stdout' | 'stderr'): string {
-    return join(this.#dir, `${this.n}.${SUFFIX[name]}`);
+    return join(this.#dir, `${this.file}.${SUFFIX[name]}`);
   }
 
   size(stream: 'stdout' | 'stderr'): number {
-    return statSync(this.stream(stream), { throwIfNoEntry: false })?.size ?? 0;
+    const size = statSync(this.stream(stream), { throwIfNoEntry: false })?.size ?? 0;
+    this.#sizes[stream] = size;
+    return size;
   }
 
   startedAt(): number | undefined {
-    if (this.ended?.status === 0) return this.began;
-    const seen = secondsOf(this.stream('stdout'));
-    return seen === undefined ? undefined : (this.began ?? seen);
+    if (this.ended) return this.failed ? undefined : this.began;
+    const lines = this.#logged();
+    return lines.includes(String(this.n)) && !lines.some((line) => COULD_NOT.exec(line)?.[1] === String(this.n))
+      ? (this.began ?? this.#options.at)
+      : undefined;
   }
 
   exit(): ExitRecord | undefined {
     if (this.ended || this.began !== undefined) return this.ended;
-    const log = join(this.#dir, 'log');
-    const found = new RegExp(`^${this.n} (\\d+) ([01])$`, 'm').exec(readText(log));
-    if (!found) return undefined;
-    const endedAt = secondsOf(log) ?? 0;
-    return { status: Number(found[1]), signaled: found[2] === '1', userSeconds: 0, systemSeconds: 0, endedAt };
+    for (const line of this.#logged()) {
+      const found = ENDED.exec(line);
+      if (found?.[1] !== String(this.n)) continue;
+      const endedAt = secondsOf(join(this.#dir, 'log')) ?? 0;
+      return { status: Number(found[2]), signaled: found[3] === '1', userSeconds: 0, systemSeconds: 0, endedAt };
+    }
+    return undefined;
   }
 
   decide(ending: Ending): void {
@@ -81,15 +112,26 @@ export class LaneSlot implements AttemptPlace {
   }
 
   remove(): void {
-    for (const path of [this.stream('stdout'), this.stream('stderr')]) {
+    for (const name of ['stdout', 'stderr'] as const) {
       try {
-        unlinkSync(path);
+        if (this.#sizes[name] !== 0) truncateSync(this.stream(name));
       } catch {
         // Its program was not started.
       }
     }
     if (this.began === undefined || this.#marked) rmSync(this.#ending, { force: true });
-    this.#onRemoved();
+    this.#options.onRemoved();
+    this.#removed = true;
+    if (this.#swept) this.#options.onFree?.();
+  }
+
+  swept(): void {
+    this.#swept = true;
+    if (this.#removed) this.#options.onFree?.();
+  }
+
+  #logged(): string[] {
+    return readText(join(this.#dir, 'log')).split('\n');
   }
 
   get #ending(): string {
@@ -104,15 +146,9 @@ export function lanesIn(lanesDir: string): { record: AttemptRecord; slot: LaneSl
     const [lane, ...tasks] = readText(join(dir, 'told'))
       .split('\n')
       .flatMap((line) => parsed(line));
-    const ended = new Set(
-      readText(join(dir, 'log'))
-        .split('\n')
-        .map((line) => Number.parseInt(line, 10)),
-    );
-    const left = tasks.flatMap((task) => {
-      const there = 'n' in task && (!ended.has(task.n) || existsSync(join(dir, `${task.n}.out`)));
-      return there ? [task] : [];
-    });
+    const told = tasks.flatMap((task) => ('n' in task ? [task] : []));
+    const gone = new Set(told.flatMap((task) => task.gone));
+    const left = told.filter(({ n }) => !gone.has(n));
     const open = new Set(left.map(({ n }) => n));
     const removed = (n: number) => {
       open.delete(n);
@@ -123,9 +159,9 @@ export function lanesIn(lanesDir: string): { record: AttemptRecord; slot: LaneSl
       return [];
     }
     const { shell, spec } = lane;
-    return left.map(({ n, key, claim, size, lease, args }) => ({
+    return left.map(({ n, file, at, key, claim, size, lease, args }) => ({
       record: { key, claim, size, lease, spec: { ...spec, args } },
-      slot: new LaneSlot(dir, n, () => removed(n)),
+      slot: new LaneSlot({ dir, n, file, at, onRemoved: () => removed(n) }),
       shell,
     }));
   });

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, mkdirSync, openSync, realpathSync, rmSync, writeSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { ProcessIdentity } from '../util/process-identity.ts';
 import { shellQuote, shellWords } from '../util/shell-quote.ts';
 import { type AttemptRecord, childTimes } from './attempt-place.ts';
 import { LaneSlot } from './lane-slot.ts';
+import { firstLine } from './sandbox.ts';
 import { type Runner, Shell } from './shell.ts';
 import type { RunSpec } from './wire.ts';
 
@@ -32,6 +33,12 @@ export interface ToldTask {
   readonly size: AttemptRecord['size'];
   readonly lease: number;
   readonly args: readonly string[];
+  /** Which of the lane's files are its streams. */
+  readonly file: number;
+  /** When it was told, Unix seconds. */
+  readonly at: number;
+  /** Tasks that were forgotten since the line before. */
+  readonly gone: readonly number[];
 }
 
 /** The first line of `told`. */
@@ -53,7 +60,8 @@ export interface LaneOptions {
 
 /**
  * A shell that runs a map's tasks one after another, with one directory for all of them: a task costs one line in a
- * file that is open already, and two files for its streams. What is told to the shell is on disk before.
+ * file that is open already. The files of its streams are used again when it is forgotten, and nothing of it runs that could
+ * write to them: to make files and remove them costs more. What is told to the shell is on disk before.
  */
 export class Lane implements Runner {
   readonly base: string;
@@ -62,6 +70,10 @@ export class Lane implements Runner {
   readonly #told: number;
   readonly #program: string;
   readonly #slots = new Map<string, LaneSlot>();
+  /** Files that nobody has. */
+  readonly #files: number[] = [];
+  #gone: number[] = [];
+  #most = 0;
   #count = 0;
   #running: { readonly slot: LaneSlot; readonly done: () => void } | undefined;
   #text = '';
@@ -101,8 +113,19 @@ export class Lane implements Runner {
   /** Writes a task down: it is this lane's from now on. Throws where the disk is full. */
   give({ key, claim, size, lease, spec }: AttemptRecord): LaneSlot {
     const n = this.#count++;
-    this.#write({ n, key, claim, size, lease, args: spec.args } satisfies ToldTask);
-    const slot = new LaneSlot(this.dir, n, () => this.#removed(key));
+    const file = this.#files.pop() ?? this.#most++;
+    const gone = this.#gone;
+    this.#gone = [];
+    const at = Math.round(Date.now() / 10) / 100;
+    this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone } satisfies ToldTask);
+    const slot = new LaneSlot({
+      dir: this.dir,
+      n,
+      file,
+      at,
+      onRemoved: () => this.#removed(key, n),
+      onFree: () => this.#files.push(file),
+    });
     this.#slots.set(key, slot);
     slot.lane = this;
     slot.words = shellWords([this.#program, ...spec.args]);
@@ -114,7 +137,7 @@ export class Lane implements Runner {
     if (!slot || !this.alive) return queueMicrotask(done);
     this.#running = { slot, done };
     slot.began = Math.round(Date.now() / 10) / 100;
-    this.tell(`{ gryphus_run ${slot.n} ${shellQuote(key)} ${slot.words}; }\n`);
+    this.tell(`{ gryphus_run ${slot.n} ${slot.file} ${shellQuote(key)} ${slot.words}; }\n`);
     slot.words = '';
   }
 
@@ -135,22 +158,23 @@ export class Lane implements Runner {
     writeSync(this.#told, `${JSON.stringify(line)}\n`);
   }
 
-  /** Of each task, in order, the shell's own times and its children's; before them `N STATUS SIGNALED`, if it is not 0. */
+  /** Of each task, in order, the shell's own times and its children's; before them `N STATUS HOW`, if it is not 0. */
   #hear(text: string): void {
     this.#text += text;
     if (!this.#text.endsWith('\n')) return;
-    const found = /(?:(\d+) (\d+) ([01])\n)?[^ \n]+ [^ \n]+\n([\d.,m]+)s ([\d.,m]+)s\n$/.exec(this.#text);
+    const found = /(?:(\d+) (\d+) ([012])\n)?[^ \n]+ [^ \n]+\n([\d.,m]+)s ([\d.,m]+)s\n$/.exec(this.#text);
     if (!found) return;
     this.#text = '';
-    const [, n, status = '0', signaled, user, system] = found;
+    const [, n, status = '0', how, user, system] = found;
     const running = this.#running;
     if (!running || (n !== undefined && running.slot.n !== Number(n))) return;
     running.slot.ended = {
       status: Number(status),
-      signaled: signaled === '1',
+      signaled: how === '1',
       ...childTimes(user, system),
       endedAt: Math.round(Date.now() / 10) / 100,
     };
+    running.slot.failed = how === '2';
     this.#running = undefined;
     running.done();
   }
@@ -162,8 +186,9 @@ export class Lane implements Runner {
     this.#clear();
   }
 
-  #removed(key: string): void {
+  #removed(key: string, n: number): void {
     this.#slots.delete(key);
+    this.#gone.push(n);
     this.#clear();
   }
 
@@ -176,12 +201,24 @@ export class Lane implements Runner {
   }
 }
 
+/** A program of the machine's own, and no shell: those say of signals what the lane's shell says of them. */
+function isProgram(path: string): boolean {
+  try {
+    return firstLine(path).startsWith('\x7fELF') && !SHELLS.has(basename(realpathSync(path)));
+  } catch {
+    return false;
+  }
+}
+
+const SHELLS: ReadonlySet<string> = new Set(['sh', 'dash', 'bash', 'ash', 'busybox', 'ksh', 'ksh93', 'mksh', 'zsh']);
+
 function prologue(dir: string, { env, shared }: LaneOptions['spec']): string {
   const variables = { ...env, _CONDOR_SCRATCH_DIR: join(dir, 'work'), BATCH_SYSTEM: 'Gryphus' };
   return [
     `gryphus_d=${shellQuote(dir)}`,
     `exec 2>>"$gryphus_d/said" 3>>"$gryphus_d/log"`,
     `cd ${shellQuote(shared.cwd)} || exit 216`,
+    `gryphus_apart=${isProgram(shared.executable) ? '' : '1'}`,
     'umask 022',
     ...Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}`),
     '',

@@ -197,7 +197,8 @@ function runnable(program: string, cwd: string): string {
 /** Programs outside of sandboxes that were well a moment ago. */
 const KNOWN = new Map<string, number>();
 
-function firstLine(file: string): string {
+/** Its beginning, at most 256 bytes of it, as latin1. */
+export function firstLine(file: string): string {
   const buffer = Buffer.alloc(256);
   const fd = openSync(file, 'r');
   try {

@@ -17,7 +17,7 @@ import { Run, runsIn } from './run.ts';
 import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
 import { BlobCache, blobsOf, foreignNames, furnish, type Pull } from './sandbox.ts';
 import type { Runner } from './shell.ts';
-import { cancelled, evicted, killAll, outOfMemory, stop, Sweeper, timeout } from './stopping.ts';
+import { cancelled, evicted, outOfMemory, stop, sweep, Sweeper, timeout } from './stopping.ts';
 import { type Scripts, type Start, WorkerClaims } from './worker-claims.ts';
 import type { FromDesk, FromWorker, HeldAttempt, RunSpec, Size } from './wire.ts';
 
@@ -270,9 +270,9 @@ export class Startd {
       ending = { ...ending, how: { kind: 'by-site', cause: 'cannot-start', words: run.dir.said() } };
     const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
     if (lasted > SWEEP_FIRST || run.decided) {
-      void killAll(new Set([run.key])).then(() => this.#finish(run, ending));
+      void sweep(run).then(() => this.#finish(run, ending));
     } else {
-      this.#sweeper.add(run.key);
+      this.#sweeper.add(run);
       this.#finish(run, ending);
     }
   }

@@ -39,18 +39,26 @@ export async function killAll(keys: ReadonlySet<string>): Promise<void> {
 /** A look at all processes costs milliseconds: short runs share one, milliseconds. */
 const SWEEP_MS = 1000;
 
+/** Kills what forked away from a run that has ended. */
+export async function sweep(run: Run): Promise<void> {
+  await killAll(new Set([run.key]));
+  run.dir.swept();
+}
+
 /** Looks, soon after short runs ended, for what forked away from them, for many at once. */
 export class Sweeper {
-  #keys = new Set<string>();
+  #runs = new Map<string, Run>();
   #timer: NodeJS.Timeout | undefined;
 
-  add(key: string): void {
-    this.#keys.add(key);
+  add(run: Run): void {
+    this.#runs.set(run.key, run);
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      const keys = this.#keys;
-      this.#keys = new Set();
-      void killAll(keys);
+      const runs = this.#runs;
+      this.#runs = new Map();
+      void killAll(new Set(runs.keys())).then(() => {
+        for (const { dir } of runs.values()) dir.swept();
+      });
     }, SWEEP_MS);
   }
 

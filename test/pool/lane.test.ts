@@ -1,4 +1,5 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,11 +7,12 @@ import type { AttemptKey } from '../../src/job/ids.ts';
 import { isLight, Lane, type LaneOptions } from '../../src/pool/lane.ts';
 import { lanesIn, type LaneSlot } from '../../src/pool/lane-slot.ts';
 import { isAlive } from '../../src/util/process-identity.ts';
+import { shellWords } from '../../src/util/shell-quote.ts';
 import { until } from '../agent/agent.ts';
 
 const SIZE = { cpus: 1, memoryMb: 128, diskKb: 1024, gpus: 0 };
 const script = readFileSync(join(import.meta.dirname, '../../src/pool/lane.sh'), 'utf8');
-const LINE = '{ gryphus_run 0 k /bin/sh -c';
+const LINE = '{ gryphus_run 0 0 k /bin/sh -c';
 
 describe('a lane', () => {
   let dir: string;
@@ -55,7 +57,7 @@ describe('a lane', () => {
     expect(text(second, 'stdout')).toBe('a.1.0.2\n');
     expect(text(first, 'stdout')).not.toContain('a.1');
     first.remove();
-    expect(existsSync(first.stream('stdout'))).toBe(false);
+    expect(text(first, 'stdout')).toBe('');
     sh.end();
     await until('the shell to end', () => !isAlive(sh.identity) || undefined);
     second.remove();
@@ -85,6 +87,61 @@ describe('a lane', () => {
       [200, false],
     ]);
     sh.end();
+  });
+
+  it('tells them apart for programs that it starts without a shell of their own, and leaves their words as they are', async () => {
+    const node = lane(process.execPath);
+    const ends = [];
+    for (const [words, end] of [
+      ['', 'process.exit(0)'],
+      ['Killed\n', 'process.exit(7)'],
+      ['', 'process.exit(137)'],
+      ['some words', 'process.exit(137)'],
+      ['some words', 'process.kill(process.pid, "SIGKILL")'],
+      ['Killed\n', 'process.kill(process.pid, "SIGKILL")'],
+      ['', 'process.kill(process.pid, "SIGTERM")'],
+      ['', 'process.exit(147)'],
+      ['', 'process.kill(process.pid, "SIGINT")'],
+      ['', 'process.exit(200)'],
+      ['', 'process.exit(0)'],
+    ] as const) {
+      const text = `require("fs").writeSync(2, ${JSON.stringify(words)}); ${end}; setInterval(() => 0, 1000)`;
+      const slot = await ran(node, process.execPath, ['-e', text]);
+      const exit = slot.exit();
+      expect(readFileSync(slot.stream('stderr'), 'utf8')).toBe(words);
+      ends.push([exit?.status, exit?.signaled]);
+    }
+    expect(ends).toEqual([
+      [0, false],
+      [7, false],
+      [137, false],
+      [137, false],
+      [137, true],
+      [137, true],
+      [143, true],
+      [147, false],
+      [130, true],
+      [200, false],
+      [0, false],
+    ]);
+    node.end();
+  });
+
+  it.each([['dash'], ['bash'], ['busybox', 'sh']])('is told the same by %s', (shell, ...applet) => {
+    const tasks = ['process.kill(process.pid, "SIGKILL")', 'process.exit(137)', 'process.exit(3)', 'process.exit(0)'];
+    const lines = tasks.map((text, n) => {
+      const program = `require("fs").writeSync(2, "words"); ${text}; setInterval(() => 0, 1000)`;
+      return `{ gryphus_run ${n} ${n} k${n} ${shellWords([process.execPath, '-e', program])}; }\n`;
+    });
+    const unwritable = '{ gryphus_run 4 nowhere/4 k4 /bin/true; }\n{ gryphus_run 5 5 k5 /bin/true; }\n';
+    const begin = `gryphus_d=${shellWords([dir])}\nexec 2>>"$gryphus_d/said" 3>>"$gryphus_d/log"\ngryphus_apart=\n`;
+    const input = `${begin}${script}${lines.join('')}${unwritable}`;
+    const { stdout } = spawnSync(shell, [...applet, '-s', 'gryphus-starter'], { input, encoding: 'utf8' });
+    const ends = ['0 137 1', '1 137 0', '2 3 0', '3 0 0', expect.stringMatching(/^4 [12] 2$/), '5 0 0'];
+    const log = readFileSync(join(dir, 'log'), 'utf8').trim().split('\n');
+    expect(log.filter((_, i) => i % 2 === 1)).toEqual(ends);
+    expect(stdout.match(/^\d+ \d+ \d$/gm)).toEqual([...ends.slice(0, 3), ends[4]]);
+    for (const n of tasks.keys()) expect(readFileSync(join(dir, `${n}.err`), 'utf8')).toBe('words');
   });
 
   it('ends what it runs after its worker is gone, and another worker finds what became of it', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CrashPoint } from '../../src/util/crash-point.ts';
@@ -91,8 +91,8 @@ describe('the pool of a whole agent', () => {
   const attempts = () => [
     ...readdirSync(join(agent.home, 'state/pool/worker/jobs')),
     // Of maps' tasks, which have no directories of their own.
-    ...readdirSync(join(agent.home, 'state/pool/worker/lanes'), { recursive: true, encoding: 'utf8' }).filter((name) =>
-      name.endsWith('.out'),
+    ...readdirSync(join(agent.home, 'state/pool/worker/lanes'), { recursive: true, encoding: 'utf8' }).filter(
+      (name) => name.endsWith('.out') && statSync(join(agent.home, 'state/pool/worker/lanes', name)).size > 0,
     ),
   ];
 
