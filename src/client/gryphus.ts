@@ -19,7 +19,7 @@ import { runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons, statusWithoutQueue } from './daemon-status.ts';
 import type { MapRequest, MapResult, MapTask } from './pool.ts';
-import { queryOf, selectChunks, selectJobs, viewOf } from './select.ts';
+import { queryOf, selectChunks, selectJobs, viewOf, viewsOf } from './select.ts';
 import type { ShellRequest } from './shell.ts';
 import type { SiteWaysView } from './site-ways.ts';
 import { siteStatuses } from './site-status.ts';
@@ -152,8 +152,7 @@ export class Gryphus {
 
   /** The same, many at a time: for long lists. */
   async *queryChunks(request: QueryRequest = {}): AsyncGenerator<readonly JobView[]> {
-    for await (const jobs of selectChunks(this.#queue, request, request.limit))
-      yield jobs.map((job) => viewOf(job, request));
+    for await (const jobs of selectChunks(this.#queue, request, request.limit)) yield viewsOf(jobs, request);
   }
 
   /** Ended jobs, the newest first. */

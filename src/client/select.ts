@@ -1,4 +1,5 @@
 import { formatJobId } from '../job/ids.ts';
+import type { Attrs } from '../job/attrs.ts';
 import type { ClassAdPredicate } from '../job/values.ts';
 import { compileConstraint } from '../job/values.ts';
 import type { JobRecord, Query, Queue } from '../queue/api.ts';
@@ -51,11 +52,55 @@ export function viewOf(
   request: Pick<QueryRequest, 'attributes'> = {},
 ): JobView {
   const { attributes } = request;
-  if (!attributes) return { id: job.id, state: job.state, ad: job.attrs.toRecord() };
-  const ad: Record<string, string> = {};
+  return { id: job.id, state: job.state, ad: attributes ? picker(attributes)(job.attrs) : job.attrs.toRecord() };
+}
+
+/** The same of many jobs: what their clusters say is looked up once. */
+export function viewsOf(jobs: readonly JobRecord[], { attributes }: Pick<QueryRequest, 'attributes'>): JobView[] {
+  const pick = attributes ? picker(attributes) : (attrs: Attrs) => attrs.toRecord();
+  return jobs.map(({ id, state, attrs }) => ({ id, state, ad: pick(attrs) }));
+}
+
+/** Some attributes of a job, under the names that they were asked for by. */
+export function picker(attributes: readonly string[]): (attrs: Attrs) => Record<string, string> {
+  const wanted = new Map<string, string[]>();
   for (const name of attributes) {
-    const text = job.attrs.get(name);
-    if (text !== undefined) ad[name] = text;
+    const low = name.toLowerCase();
+    wanted.set(low, [...(wanted.get(low) ?? []), name]);
   }
-  return { id: job.id, state: job.state, ad };
+  /** By a job's own spelling of a name. */
+  const asked = new Map<string, readonly string[]>();
+  const askedFor = (own: string): readonly string[] => {
+    let names = asked.get(own);
+    if (!names) {
+      names = wanted.get(own.toLowerCase()) ?? [];
+      asked.set(own, names);
+    }
+    return names;
+  };
+  const shared = new Map<Attrs, Readonly<Record<string, string>>>();
+  const below = (parent: Attrs): Readonly<Record<string, string>> => {
+    let record = shared.get(parent);
+    if (!record) {
+      record = Object.fromEntries(
+        attributes.flatMap((name) => {
+          const text = parent.get(name);
+          return text === undefined ? [] : [[name, text]];
+        }),
+      );
+      shared.set(parent, record);
+    }
+    return record;
+  };
+  return ({ parent, own }) => {
+    const ad: Record<string, string> = parent ? { ...below(parent) } : {};
+    for (const name in own) {
+      const text = own[name];
+      for (const as of askedFor(name)) {
+        if (typeof text === 'string') ad[as] = text;
+        else delete ad[as];
+      }
+    }
+    return ad;
+  };
 }

@@ -1,0 +1,28 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { picker } from '../../src/client/select.ts';
+import { Attrs, type AttrTexts } from '../../src/job/attrs.ts';
+
+const NAMES = ['Cmd', 'cmd', 'CMD', 'JobPrio', 'jobprio', 'Owner', 'Other', 'toString'] as const;
+
+it('some attributes of jobs are those that each job says, whoever says it and however it is spelled', () => {
+  // One layer says each name once, in whatever case.
+  const layer = fc
+    .uniqueArray(fc.tuple(fc.constantFrom(...NAMES), fc.option(fc.constantFrom('1', '"a"'))), {
+      selector: ([name]) => name.toLowerCase(),
+    })
+    .map((pairs): AttrTexts => Object.fromEntries(pairs));
+  fc.assert(
+    fc.property(layer, fc.array(layer), fc.uniqueArray(fc.constantFrom(...NAMES)), (cluster, procs, asked) => {
+      const parent = new Attrs(cluster);
+      const pick = picker(asked);
+      for (const attrs of [new Attrs(cluster), ...procs.map((own) => new Attrs(own, parent))]) {
+        const each = asked.flatMap((name) => {
+          const text = attrs.get(name);
+          return text === undefined ? [] : [[name, text]];
+        });
+        expect(pick(attrs)).toEqual(Object.fromEntries(each));
+      }
+    }),
+  );
+});
