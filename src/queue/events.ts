@@ -43,6 +43,8 @@ export async function readStream(
   } else if (blockMs <= 0) {
     return [];
   }
+  // Who has left meanwhile waits for nothing.
+  if (signal?.aborted) return [];
   return entries(
     await room.db.blocking((redis) => redis.xread('COUNT', limit, 'BLOCK', blockMs, 'STREAMS', key, from), signal),
   );

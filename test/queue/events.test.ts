@@ -54,6 +54,18 @@ describe('a cursor', () => {
   });
 });
 
+describe("a DAG's stream", () => {
+  it('is not waited for by one who has left, before the call or while it began', async () => {
+    const began = Date.now();
+    expect(await queue.dag(7).read('0', { blockMs: 20_000 }, AbortSignal.abort())).toEqual([]);
+    const stop = new AbortController();
+    const reading = queue.dag(7).read('0', { blockMs: 20_000 }, stop.signal);
+    stop.abort();
+    expect(await reading.catch(() => [])).toEqual([]);
+    expect(Date.now() - began).toBeLessThan(10_000);
+  });
+});
+
 describe('a subscriber', () => {
   it('goes on where it was when Redis dies and comes back, and ends when told', async () => {
     const stop = new AbortController();
