@@ -1,5 +1,6 @@
-// 500 nodes, 50 chains of 10 as in DAGMan's measurement, through the command line, the queue and the fork site of a whole
-// agent in a scratch directory: NOOP nodes, and real /bin/true. Needs a build; GRYPHUS_DIST names another.
+// 500 nodes, 50 chains of 10 as in DAGMan's measurement, through the command line and the queue of a whole agent in a
+// scratch directory: NOOP nodes, and real /bin/true by fork and in the pool. Arguments choose among noop, fork and pool.
+// Needs a build; GRYPHUS_DIST names another.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,15 +39,19 @@ function chains(noop) {
 
 try {
   mkdirSync(env.GRYPHUS_HOME);
+  writeFileSync(join(env.GRYPHUS_HOME, 'config.toml'), '[submit]\ndefault_site = "pool"\n', { mode: 0o600 });
   gryphus(dir, 'up');
-  for (const [name, noop] of [
-    ['noop', true],
-    ['true', false],
+  const wanted = process.argv.slice(2);
+  for (const [name, universe] of [
+    ['noop', 'scheduler'],
+    ['fork', 'scheduler'],
+    ['pool', 'vanilla'],
   ]) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
     const work = join(dir, name);
     mkdirSync(work);
-    writeFileSync(join(work, 'x.dag'), chains(noop));
-    writeFileSync(join(work, 'node.sub'), 'universe = scheduler\nexecutable = /bin/true\nqueue\n');
+    writeFileSync(join(work, 'x.dag'), chains(name === 'noop'));
+    writeFileSync(join(work, 'node.sub'), `universe = ${universe}\nexecutable = /bin/true\nqueue\n`);
     const seconds = gryphus(work, 'dag', 'submit', '--wait', 'x.dag');
     const own = inManager(join(work, 'x.dag.dagman.out'));
     process.stdout.write(
