@@ -69,11 +69,7 @@ export function checkEnd(core: Core): void {
   }
   const { final } = core.dag;
   if (final !== undefined && core.finalStarted && (finalDone(core) || core.status[final] === STATUS.error)) {
-    say(
-      core,
-      `ERROR: DAGMan FINAL node has terminated but DAGMan thinks ${core.counts.submitted} job(s) are still running.`,
-    );
-    shutdown(core, EXIT.abort, core.dagStatus);
+    endWithFinal(core);
     return;
   }
   if (succeeded(core, false)) {
@@ -88,6 +84,20 @@ export function checkEnd(core: Core): void {
     return;
   }
   if (finishedRunning(core, false)) shutdown(core, EXIT.error, sayWhyNotDone(core));
+}
+
+/** The final node decides, also where jobs that an abort or a removal took are still leaving the queue. */
+function endWithFinal(core: Core): void {
+  say(core, `The jobs of ${core.counts.submitted} node(s) are removed and have not left the queue yet.`);
+  if (finalDone(core)) {
+    removeServices(core);
+    sayDeferrals(core);
+    finish(core, EXIT.ok);
+    return;
+  }
+  say(core, 'ERROR: the following job(s) failed:');
+  sayFailed(core);
+  shutdown(core, EXIT.error, core.dagStatus);
 }
 
 function sayWhyNotDone(core: Core): DagStatus {
