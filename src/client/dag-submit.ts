@@ -10,6 +10,7 @@ import {
   diskFiles,
   inOrder,
   lastRescue,
+  limitsOfDescription,
   lintDag,
   loadDag,
   type LoadedDag,
@@ -19,11 +20,12 @@ import {
   rescueName,
   type SubmissionOptions,
   submissionFiles,
+  withEnvironment,
 } from '../dag/api.ts';
 import { GryphusError } from '../errors.ts';
 import { submitCluster } from '../enqueue/enqueue.ts';
 import type { Queue } from '../queue/api.ts';
-import { isSubmitCommand } from '../submit/api.ts';
+import { isSubmitCommand, parseEnvQuotedOrV1 } from '../submit/api.ts';
 import type { DagSubmitRequest } from './dag-types.ts';
 
 /** What a submit of a DAG would submit: it has been read and found good, and its place is claimed. */
@@ -44,19 +46,32 @@ export function readyDag(request: DagSubmitRequest, cwd: string): ReadyDag {
   const options: SubmissionOptions = { force: request.force === true, updateSubmit: request.updateSubmit === true };
   const { loaded, problems } = checkDag(order, files, cwd, options.force === true);
   if (problems.some((problem) => problem.severity === 'error')) throw refusal(problems);
-  claimSubmission({ ...order, dagmanId: 0, version: '' }, options, files);
+  const most = loaded.settings.DAGMAN_MAX_RESCUE_NUM;
+  claimSubmission({ ...order, dagmanId: 0, version: '' }, options, files, most);
   const primary = order.files[0] ?? '';
+  const file = `${primary}.condor.sub`;
+  const kept = options.updateSubmit === true ? limitsOfDescription(files.read(file) ?? '') : {};
   for (const old of submissionFiles(primary)) files.remove(old);
-  const set = [...loaded.environment.set, ...(request.insertEnv ?? [])];
-  const text = dagDescription(order, {
+  const set = new Map([...insertedEnv(request.insertEnv ?? []), ...loaded.environment.set]);
+  const env = { set, get: [...(request.includeEnv ?? []), ...loaded.environment.get] };
+  const limits = { ...kept, ...order.limits };
+  const whole = withEnvironment({ ...order, limits, ...(options.force === true ? { force: true } : {}) }, env);
+  const text = dagDescription(whole, {
     ...managerProgram(),
-    env: { set, get: [...loaded.environment.get, ...(request.includeEnv ?? [])] },
+    env,
     attributes: loaded.attributes,
     append: request.append ?? [],
   });
-  const file = `${primary}.condor.sub`;
   files.write(file, text);
   return { file, text, warnings: problems };
+}
+
+function insertedEnv(lines: readonly string[]): readonly (readonly [string, string])[] {
+  return lines.flatMap((line) => {
+    const parsed = parseEnvQuotedOrV1(line.trim());
+    if (!parsed.ok) throw new GryphusError('usage', `--insert_env ${line}: ${parsed.reason}`);
+    return [...parsed.value].flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+  });
 }
 
 export async function enqueueDag(
@@ -110,6 +125,7 @@ function refuseUnreadable(path: string, file: string): void {
 function rescueOf(order: DagOrder, loaded: LoadedDag, files: DagFiles): string | undefined {
   const [primary = ''] = order.files;
   const multi = order.files.length > 1;
+  if (order.rescueFile !== undefined) return order.rescueFile;
   if (order.saveFile !== undefined || order.autoRescue === false) return undefined;
   const number =
     order.rescueFrom ??

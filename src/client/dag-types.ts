@@ -19,6 +19,8 @@ export interface DagSubmitted {
   readonly cluster: number;
   /** The submit description that was written. */
   readonly file: string;
+  /** The manager's log, `.dagman.out`. */
+  readonly log: string;
   readonly warnings: readonly Problem[];
 }
 

@@ -1,7 +1,16 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
-import { type DagOrder, haltName, JournalPlace, readJournal, readOrder, replayDag, type Told } from '../dag/api.ts';
+import {
+  type DagOrder,
+  haltName,
+  JournalPlace,
+  logOf,
+  readJournal,
+  readOrder,
+  replayDag,
+  type Told,
+} from '../dag/api.ts';
 import { GryphusError } from '../errors.ts';
 import { isEnd } from '../job/life.ts';
 import type { Attrs } from '../job/attrs.ts';
@@ -37,7 +46,7 @@ export class DagClient {
     await this.#refuseSecond(request, cwd);
     const ready = readyDag(request, cwd);
     const cluster = await enqueueDag(this.#queue, this.#paths, this.#owner, ready, cwd);
-    return { cluster, file: ready.file, warnings: ready.warnings };
+    return { cluster, file: ready.file, log: logOf(request.order), warnings: ready.warnings };
   }
 
   /** Two managers of one DAG would run each node twice. Only where there was a submit before, the queue is looked through. */

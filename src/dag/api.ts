@@ -6,7 +6,7 @@ export { DAG_STATUS, DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/sta
 export { type DagGraph, descriptionOf, nameOf, placeOf } from './graph.ts';
 export { type DagSource, type LoadedDag, type LoadOptions, loadDag } from './language/load.ts';
 export { type DagEnd, runDag } from './manager/run.ts';
-export type { DagRun } from './manager/prepare.ts';
+export { type DagRun, logOf } from './manager/prepare.ts';
 export type {
   DagFiles,
   DagWorld,
@@ -29,8 +29,8 @@ export { forgetOldRecords, JournalPlace } from './journal-place.ts';
 export { diskFiles, readJournal } from './local.ts';
 export { sweepDag } from './removal.ts';
 export { type ReplayedDag, replayDag } from './replay.ts';
-export { managerProgram } from './subdag.ts';
-export { type DagOrder, orderWords, readOrder } from './words.ts';
+export { managerProgram, withEnvironment } from './subdag.ts';
+export { type DagOrder, limitsOfDescription, orderWords, readOrder } from './words.ts';
 export { drawMermaid } from './draw/mermaid.ts';
 export { drawSvg } from './draw/svg.ts';
 export { type LintFiles, lintDag } from './lint.ts';

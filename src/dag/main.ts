@@ -11,8 +11,9 @@ import { quoted, readString } from '../job/values.ts';
 import { openQueue, type Queue } from '../queue/api.ts';
 import { JournalPlace } from './journal-place.ts';
 import { FileJournal } from './local.ts';
-import { primaryOf } from './manager/prepare.ts';
+import type { DagRun } from './manager/prepare.ts';
 import { runDag } from './manager/run.ts';
+import { fileNameOf } from './names.ts';
 import { patiently } from './queue-reader.ts';
 import { QueueWorld } from './queue-world.ts';
 import { subdagDescription } from './subdag.ts';
@@ -44,8 +45,10 @@ async function main(): Promise<number> {
   try {
     const known = place.ended();
     if (known !== undefined) return await leave(queue, attempt.cluster, known.exitCode);
-    const run = { ...order, dagmanId: attempt.cluster, version: '0.1.0' };
-    const batchName = await batchNameOf(queue, attempt.cluster, order);
+    const own = (await patiently(() => queue.cluster(attempt.cluster)))?.attrs;
+    const ownAttribute = (name: string): string | undefined => own?.get(name);
+    const run = { ...order, dagmanId: attempt.cluster, version: '0.1.0', ownAttribute };
+    const batch = await batchOf(queue, attempt.cluster, order, ownAttribute);
     const owner = settings.owner ?? userInfo().username;
     const root = process.cwd();
     const journal = new FileJournal(place.journal);
@@ -54,7 +57,7 @@ async function main(): Promise<number> {
     const world = new QueueWorld({
       enqueuer,
       dagmanId: attempt.cluster,
-      batchName,
+      batchName: batch.batchName,
       journal,
       nodes: {
         root,
@@ -65,7 +68,7 @@ async function main(): Promise<number> {
       env: process.env,
     });
     watch(queue, attempt.cluster, world, dirname(paths.stateDir));
-    const end = await runDag({ ...run, batchName }, world);
+    const end = await runDag({ ...run, ...batch }, world);
     await world.close();
     journal.close();
     if (end.is === 'stopped') return GOES_ON;
@@ -76,15 +79,26 @@ async function main(): Promise<number> {
   }
 }
 
-/** HTCondor's default, under which `q` shows a DAG and its nodes together. */
-async function batchNameOf(queue: Queue, cluster: number, order: DagOrder): Promise<string> {
-  if (order.batchName !== undefined) return order.batchName;
-  const own = await patiently(() => queue.cluster(cluster));
-  const given = own && readString(own.attrs, 'JobBatchName');
-  if (given !== undefined) return given;
-  const name = `${primaryOf({ ...order, dagmanId: cluster, version: '' })}+${cluster}`;
-  await patiently(() => queue.editCluster(cluster, { JobBatchName: quoted(name) }));
-  return name;
+/**
+ * Under which name `q` shows a DAG and its nodes together, and the id of the outermost DAG; what its job does not carry
+ * yet is HTCondor's default.
+ */
+async function batchOf(
+  queue: Queue,
+  cluster: number,
+  order: DagOrder,
+  own: NonNullable<DagRun['ownAttribute']>,
+): Promise<{ readonly batchName: string; readonly batchId: string }> {
+  const name = order.batchName ?? readString({ get: own }, 'JobBatchName');
+  const id = readString({ get: own }, 'JobBatchId');
+  const batchName = name ?? `${fileNameOf(order.files[0] ?? '')}+${cluster}`;
+  const batchId = id ?? `${cluster}.0`;
+  const missing = {
+    ...(name === undefined ? { JobBatchName: quoted(batchName) } : {}),
+    ...(id === undefined ? { JobBatchId: quoted(batchId) } : {}),
+  };
+  if (Object.keys(missing).length > 0) await patiently(() => queue.editCluster(cluster, missing));
+  return { batchName, batchId };
 }
 
 /** With its work done the job is to leave the queue, whatever ABORT-DAG-ON made of the exit status. */

@@ -45,6 +45,7 @@ export class QueueWorld implements DagWorld {
   readonly #stop = new AbortController();
   #following: Promise<void> | undefined;
   #failure: unknown;
+  #shown: Promise<unknown> = Promise.resolve();
   #journalled: string | undefined;
   #trimmedAt = 0;
 
@@ -129,6 +130,14 @@ export class QueueWorld implements DagWorld {
     await patiently(() => removeClusters(this.#options.enqueuer.queue, clusters, reason));
   }
 
+  show(attributes: Readonly<Record<string, string>>): void {
+    const { enqueuer, dagmanId } = this.#options;
+    const show = (): Promise<unknown> =>
+      enqueuer.queue.transition({ id: { cluster: dagmanId, proc: 0 }, set: attributes });
+    // It is for those who look; the next one says it all again.
+    this.#shown = this.#shown.then(show).then(undefined, () => undefined);
+  }
+
   logEvent(event: JobLogEvent): string {
     return nodesLogText(event, hostname(), this.#options.batchName);
   }
@@ -136,6 +145,7 @@ export class QueueWorld implements DagWorld {
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#following;
+    await this.#shown;
   }
 
   /** Whether a submit whose answer was lost went well is known by its name. */

@@ -13,6 +13,12 @@ export function rescueName(primary: string, multi: boolean, number: number): str
   return `${primary}${multi ? '_multi' : ''}.rescue${String(number).padStart(3, '0')}`;
 }
 
+/** The number in the name of a rescue file of this DAG; 0 where it is another file. */
+export function numberOfRescue(file: string, primary: string, multi: boolean): number {
+  const stem = rescueName(primary, multi, 0).slice(0, -3);
+  return file.startsWith(stem) ? Number.parseInt(file.slice(stem.length), 10) || 0 : 0;
+}
+
 export function haltName(primary: string): string {
   return `${primary}.halt`;
 }

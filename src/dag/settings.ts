@@ -16,6 +16,7 @@ const KNOBS = {
   DAGMAN_ALWAYS_RUN_POST: { type: 'boolean', default: false },
   DAGMAN_DEFAULT_APPEND_VARS: { type: 'boolean', default: false },
   DAGMAN_RETRY_NODE_FIRST: { type: 'boolean', default: false },
+  DAGMAN_RETRY_SUBMIT_FIRST: { type: 'boolean', default: true },
   DAGMAN_MAX_JOBS_IDLE: { type: 'integer', default: 1000 },
   DAGMAN_MAX_JOBS_SUBMITTED: { type: 'integer', default: 0 },
   DAGMAN_MAX_PRE_SCRIPTS: { type: 'integer', default: 20 },
@@ -34,6 +35,12 @@ const KNOBS = {
   DAGMAN_SUPPRESS_NOTIFICATION: { type: 'boolean', default: false },
   DAGMAN_SUPPRESS_JOB_LOGS: { type: 'boolean', default: false },
   DAGMAN_DEFAULT_PRIORITY: { type: 'integer', default: 0 },
+  DAGMAN_QUEUE_UPDATE_INTERVAL: { type: 'integer', default: 120 },
+  DAGMAN_REMOVE_JOBS_AFTER_LIMIT_CHANGE: { type: 'boolean', default: false },
+  DAGMAN_NODE_RECORD_INFO: { type: 'string', default: '' },
+  DAGMAN_RECORD_MACHINE_ATTRS: { type: 'string', default: '' },
+  DAGMAN_INHERIT_ATTRS: { type: 'string', default: '' },
+  DAGMAN_INHERIT_ATTRS_PREFIX: { type: 'string', default: '' },
   DAGMAN_DEFAULT_NODE_LOG: { type: 'string', default: '@(DAG_DIR)/@(DAG_FILE).nodes.log' },
   DAGMAN_METRICS_FILE_VERSION: { type: 'integer', default: 2 },
 } as const satisfies Record<string, Knob>;
@@ -57,7 +64,6 @@ const WITHOUT_MEANING = new Set([
   'DAGMAN_MAX_SUBMITS_PER_INTERVAL',
   'DAGMAN_SUBMIT_DELAY',
   'DAGMAN_VERBOSITY',
-  'DAGMAN_RETRY_SUBMIT_FIRST',
   'DAGMAN_WRITE_PARTIAL_RESCUE',
   'DAGMAN_USE_DIRECT_SUBMIT',
   'DAGMAN_GENERATE_SUBDAG_SUBMITS',
@@ -68,13 +74,11 @@ const WITHOUT_MEANING = new Set([
   'DAGMAN_PENDING_REPORT_INTERVAL',
   'DAGMAN_CHECK_QUEUE_INTERVAL',
   'DAGMAN_PRINT_JOB_TABLE_INTERVAL',
-  'DAGMAN_QUEUE_UPDATE_INTERVAL',
   'DAGMAN_LOG_ON_NFS_IS_ERROR',
   'DAGMAN_ABORT_DUPLICATES',
   'DAGMAN_ABORT_ON_SCARY_SUBMIT',
   'DAGMAN_PRODUCE_JOB_CREDENTIALS',
   'DAGMAN_REPORT_GRAPH_METRICS',
-  'DAGMAN_NODE_RECORD_INFO',
 ]);
 
 /** The text of a CONFIG file over `base`. What is wrong is reported, and the setting keeps its value. */

@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { GryphusError } from '../errors.ts';
 import { dagDescription, type DescriptionFacts } from './description.ts';
-import { loadDag } from './language/load.ts';
+import { loadDag, type ManagerEnvironment } from './language/load.ts';
 import { diskFiles } from './local.ts';
 import type { DagRun } from './manager/prepare.ts';
 import type { NodeSubmit } from './manager/world.ts';
 import { inDirectory } from './names.ts';
-import { haltName } from './rescue.ts';
+import { haltName, renameRescuesAfter } from './rescue.ts';
 import { submissionFiles } from './submission.ts';
-import type { DagOrder } from './words.ts';
+import { type DagOrder, limitsOfDescription } from './words.ts';
 
 /** The program of a DAG manager, and what it must be told of where its agent lives. */
 export function managerProgram(): Pick<DescriptionFacts, 'node' | 'main' | 'environment'> {
@@ -21,9 +21,33 @@ export function managerProgram(): Pick<DescriptionFacts, 'node' | 'main' | 'envi
   };
 }
 
+/** What of an outer DAG's order its sub-DAGs follow too (condor_submit_dag's deep options), and the node's priority. */
+function orderOfSubdag(outer: DagRun, file: string, priority: number, first: boolean): DagOrder {
+  const { useDagDir, suppressNotification, notification, outfileDir, importEnv, force } = outer;
+  return {
+    files: [file],
+    autoRescue: outer.autoRescue ?? true,
+    parentDagmanId: outer.dagmanId,
+    ...(priority === 0 ? {} : { priority }),
+    ...(useDagDir === true ? { useDagDir } : {}),
+    ...(suppressNotification === undefined ? {} : { suppressNotification }),
+    ...(notification === undefined ? {} : { notification }),
+    ...(outfileDir === undefined ? {} : { outfileDir }),
+    ...(importEnv === true ? { importEnv } : {}),
+    ...(force === true && first ? { force } : {}),
+  };
+}
+
+/** The order with the names of all variables that the DAG's manager is given: its sub-DAGs' managers get them too. */
+export function withEnvironment(order: DagOrder, env: ManagerEnvironment): DagOrder {
+  const includeEnv = [...new Set([...env.get, ...env.set.keys()])];
+  return includeEnv.length === 0 ? order : { ...order, includeEnv };
+}
+
 /**
  * The submit description of a SUBDAG's manager; its files are made as by a submit of the inner DAG. It goes on from the
- * inner DAG's last rescue file, so that a retry does only what is left.
+ * inner DAG's last rescue file, so that a retry does only what is left. Limits that a description of it gives already stay
+ * (`dag submit --no_submit --maxjobs 5 inner.dag` beforehand).
  */
 export function subdagDescription(outer: DagRun, file: string, directory: string, request: NodeSubmit): string {
   const files = diskFiles(directory);
@@ -33,16 +57,17 @@ export function subdagDescription(outer: DagRun, file: string, directory: string
       `The DAG file ${file} of node ${request.node} does not exist in ${directory}`,
     );
   }
-  const order: DagOrder = {
-    files: [file],
-    autoRescue: true,
-    parentDagmanId: outer.dagmanId,
-    ...(outer.useDagDir === true ? { useDagDir: true } : {}),
-  };
-  const { attributes, environment } = loadDag([file], files, order);
+  const first = request.retry === 0;
+  const order = orderOfSubdag(outer, file, request.priority, first);
+  const { attributes, environment, settings } = loadDag([file], files, order);
+  const submit = `${file}.condor.sub`;
+  const limits = order.force === true ? {} : limitsOfDescription(files.read(submit) ?? '');
   files.remove(haltName(file));
   for (const made of submissionFiles(file)) files.remove(made);
-  const text = dagDescription(order, { ...managerProgram(), env: environment, attributes, append: [] });
-  files.write(`${file}.condor.sub`, text);
+  if (order.force === true && first) renameRescuesAfter(files, file, false, 0, settings.DAGMAN_MAX_RESCUE_NUM);
+  const env = { set: environment.set, get: [...environment.get, ...(outer.includeEnv ?? [])] };
+  const whole = withEnvironment({ ...order, limits }, env);
+  const text = dagDescription(whole, { ...managerProgram(), env, attributes, append: [] });
+  files.write(submit, text);
   return text;
 }

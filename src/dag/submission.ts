@@ -43,6 +43,9 @@ export function claimSubmission(
       `-load_save ${run.saveFile}: there is no file ${savePointPath(primary, run.saveFile)}`,
     );
   }
+  if (run.rescueFile !== undefined && !files.exists(run.rescueFile)) {
+    throw new GryphusError('dag-refused', `-RescueFile ${run.rescueFile}: there is no such file`);
+  }
   files.remove(haltName(primary));
   if (options.force === true) {
     for (const file of submissionFiles(primary)) files.remove(file);
@@ -51,6 +54,7 @@ export function claimSubmission(
   const goesOn =
     (run.rescueFrom ?? 0) > 0 ||
     run.saveFile !== undefined ||
+    run.rescueFile !== undefined ||
     options.updateSubmit === true ||
     ((run.autoRescue ?? true) &&
       lastRescue(

@@ -1,8 +1,9 @@
+import { parseArgsV2Quoted } from '../submit/api.ts';
 import type { Limits } from './engine/messages.ts';
 import type { DagRun } from './manager/prepare.ts';
 
 /** What a DAG manager is told on its command line; its cluster is known when it runs. */
-export type DagOrder = Omit<DagRun, 'dagmanId' | 'version' | 'settings'>;
+export type DagOrder = Omit<DagRun, 'dagmanId' | 'version' | 'settings' | 'ownAttribute' | 'batchId'>;
 
 const LIMITS = {
   '-MaxJobs': 'maxJobs',
@@ -12,6 +13,33 @@ const LIMITS = {
   '-MaxHold': 'maxHold',
 } as const satisfies Record<string, keyof Limits>;
 
+/** Words that stand for themselves. */
+const SWITCHES = {
+  '-UseDagDir': ['useDagDir', true],
+  '-AlwaysRunPost': ['alwaysRunPost', true],
+  '-DontAlwaysRunPost': ['alwaysRunPost', false],
+  '-Suppress_Notification': ['suppressNotification', true],
+  '-Dont_Suppress_Notification': ['suppressNotification', false],
+  '-Force': ['force', true],
+  '-Import_Env': ['importEnv', true],
+} as const satisfies Record<string, readonly [keyof DagOrder, boolean]>;
+
+/** Words with one that follows. */
+const TEXTS = {
+  '-BatchName': 'batchName',
+  '-Load_Save': 'saveFile',
+  '-RescueFile': 'rescueFile',
+  '-Config': 'configFile',
+  '-Outfile_Dir': 'outfileDir',
+  '-Notification': 'notification',
+} as const satisfies Record<string, keyof DagOrder>;
+
+const NUMBERS = {
+  '-Priority': 'priority',
+  '-DoRescueFrom': 'rescueFrom',
+  '-Parent': 'parentDagmanId',
+} as const satisfies Record<string, keyof DagOrder>;
+
 /** The order as words in condor_dagman's manner. */
 export function orderWords(order: DagOrder): readonly string[] {
   const words: string[] = order.files.flatMap((file) => ['-Dag', file]);
@@ -19,26 +47,42 @@ export function orderWords(order: DagOrder): readonly string[] {
     const limit = order.limits?.[name];
     if (limit !== undefined) words.push(word, String(limit));
   }
-  if (order.useDagDir === true) words.push('-UseDagDir');
-  if (order.priority !== undefined) words.push('-Priority', String(order.priority));
-  if (order.batchName !== undefined) words.push('-BatchName', order.batchName);
-  if (order.saveFile !== undefined) words.push('-Load_Save', order.saveFile);
-  if (order.configFile !== undefined) words.push('-Config', order.configFile);
-  if (order.rescueFrom !== undefined) words.push('-DoRescueFrom', String(order.rescueFrom));
-  if (order.parentDagmanId !== undefined) words.push('-Parent', String(order.parentDagmanId));
+  for (const [word, [name, value]] of Object.entries(SWITCHES)) if (order[name] === value) words.push(word);
+  for (const [word, name] of [...Object.entries(TEXTS), ...Object.entries(NUMBERS)]) {
+    const value = order[name];
+    if (value !== undefined) words.push(word, String(value));
+  }
+  for (const name of order.includeEnv ?? []) words.push('-Include_Env', name);
   if (order.autoRescue !== undefined) words.push('-AutoRescue', order.autoRescue ? '1' : '0');
   return words;
+}
+
+/** The limits that the description of an earlier submit gives: a submit that only updates it keeps them. */
+export function limitsOfDescription(text: string): Partial<Limits> {
+  const quoted = /^[ \t]*arguments[ \t]*=[ \t]*(".*")[ \t]*$/im.exec(text)?.[1] ?? '""';
+  const words = parseArgsV2Quoted(quoted);
+  const limits: Partial<Record<keyof Limits, number>> = {};
+  if (!words.ok) return limits;
+  const known = new Map(Object.entries(LIMITS).map(([word, name]) => [word.toLowerCase(), name]));
+  for (const [i, word] of words.value.entries()) {
+    const name = known.get(word.toLowerCase());
+    const value = words.value[i + 1];
+    if (name !== undefined && value !== undefined && /^\d+$/.test(value)) limits[name] = Number(value);
+  }
+  return limits;
 }
 
 /** What `orderWords` wrote; `undefined` where it is something else. */
 export function readOrder(words: readonly string[]): DagOrder | undefined {
   const files: string[] = [];
   const limits: Partial<Record<keyof Limits, number>> = {};
-  let order: Omit<DagOrder, 'files' | 'limits'> = {};
+  const names: string[] = [];
+  let order: Omit<DagOrder, 'files' | 'limits' | 'includeEnv'> = {};
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? '';
-    if (word === '-UseDagDir') {
-      order = { ...order, useDagDir: true };
+    const sign = SWITCHES[word as keyof typeof SWITCHES];
+    if (sign !== undefined) {
+      order = { ...order, [sign[0]]: sign[1] };
       continue;
     }
     const value = words[++i];
@@ -46,14 +90,12 @@ export function readOrder(words: readonly string[]): DagOrder | undefined {
     const limit = LIMITS[word as keyof typeof LIMITS];
     if (limit !== undefined) limits[limit] = Number(value);
     else if (word === '-Dag') files.push(value);
-    else if (word === '-Priority') order = { ...order, priority: Number(value) };
-    else if (word === '-BatchName') order = { ...order, batchName: value };
-    else if (word === '-Load_Save') order = { ...order, saveFile: value };
-    else if (word === '-Config') order = { ...order, configFile: value };
-    else if (word === '-DoRescueFrom') order = { ...order, rescueFrom: Number(value) };
-    else if (word === '-Parent') order = { ...order, parentDagmanId: Number(value) };
+    else if (word === '-Include_Env') names.push(value);
+    else if (Object.hasOwn(TEXTS, word)) order = { ...order, [TEXTS[word as keyof typeof TEXTS]]: value };
+    else if (Object.hasOwn(NUMBERS, word)) order = { ...order, [NUMBERS[word as keyof typeof NUMBERS]]: Number(value) };
     else if (word === '-AutoRescue') order = { ...order, autoRescue: value !== '0' };
     else return undefined;
   }
-  return files.length === 0 ? undefined : { ...order, files, limits };
+  if (files.length === 0) return undefined;
+  return { ...order, files, limits, ...(names.length === 0 ? {} : { includeEnv: names }) };
 }

@@ -300,6 +300,66 @@ describe('special nodes', () => {
   });
 });
 
+describe('settings', () => {
+  it('DAGMAN_RETRY_SUBMIT_FIRST: a submit that failed goes before those that wait, or behind them', () => {
+    const next = (settings: Partial<Settings>): readonly string[] => {
+      const bench = new Bench('JOB A a\nJOB B a\nJOB C a\n', settings, { ...LIMITS, maxJobs: 1 });
+      bench.step({ is: 'submit-failed', node: bench.node('A'), reason: 'x', again: true });
+      bench.taken('submit');
+      // A rests for a second while B has the only place.
+      bench.submit('B');
+      bench.step({ is: 'tick' });
+      bench.end('B', 0);
+      return bench.taken('submit');
+    };
+    expect(next({})).toEqual(['A']);
+    expect(next({ DAGMAN_RETRY_SUBMIT_FIRST: false })).toEqual(['C']);
+  });
+
+  it('DAGMAN_REMOVE_JOBS_AFTER_LIMIT_CHANGE: nodes beyond a new -maxjobs are taken back, at no cost of a retry', () => {
+    const after = (remove: boolean): readonly unknown[] => {
+      const bench = new Bench('JOB A a\nJOB B a\n', { DAGMAN_REMOVE_JOBS_AFTER_LIMIT_CHANGE: remove });
+      for (const name of ['A', 'B']) bench.submit(name);
+      bench.step({ is: 'throttle', limits: { maxJobs: 1 } });
+      const removed = bench.taken('remove-node');
+      if (removed.length === 0) return removed;
+      bench.step(bench.job('B', { what: 'aborted' }));
+      return [...removed, bench.status('B') === STATUS.ready];
+    };
+    expect(after(false)).toEqual([]);
+    expect(after(true)).toEqual(['B', true]);
+  });
+
+  it('a POST script of a NOOP node is told of its job, which is none', () => {
+    const text = 'JOB A a NOOP\nSCRIPT POST A p $CLUSTERID $JOB_COUNT $EXIT_CODES $EXIT_CODE_COUNTS $EXIT_CODE_LIST\n';
+    expect(new Bench(text).taken('script')).toEqual(['POST p 0 0 0 0:1 0']);
+  });
+
+  it('a removed job has no code in $EXIT_CODE_LIST, but its place', () => {
+    const bench = new Bench('JOB A a\nSCRIPT POST A p $EXIT_CODE_LIST $JOB_ABORT_COUNT\nTOLERANCE A 9\n');
+    bench.submit('A', 3);
+    bench.end('A', 4, 0);
+    bench.step(bench.job('A', { what: 'aborted' }, 1));
+    bench.end('A', 0, 2);
+    expect(bench.taken('script')).toEqual(['POST p 4,,0 1']);
+  });
+});
+
+describe('a final node', () => {
+  it.each([
+    [0, '0'],
+    [1, '1'],
+  ])('decides with %i, also while jobs that were removed still leave the queue', (code, exit) => {
+    const bench = new Bench('JOB A a\nFINAL F f\n');
+    bench.submit('A');
+    bench.step({ is: 'remove' });
+    bench.submit('F');
+    expect(bench.taken('finish')).toEqual([]);
+    bench.end('F', code);
+    expect(bench.taken('finish')).toEqual([exit]);
+  });
+});
+
 describe('the cost of an event', () => {
   it('does not grow with the DAG', () => {
     const time = (nodes: number): number => {

@@ -18,7 +18,31 @@ export const ORDER_FLAGS = {
     helpValue: '<0|1>',
     summary: 'Go on from the last rescue file, if there is one; 1 unless told.',
   }),
-  load_save: Flags.string({ helpValue: '<file>', summary: 'Go on from a save point file.' }),
+  load_save: Flags.string({
+    helpValue: '<file>',
+    summary: 'Go on from a save point file.',
+    exclusive: ['dorescuefrom', 'rescuefile', 'dorecovery'],
+  }),
+  rescuefile: Flags.string({
+    helpValue: '<file>',
+    summary: 'Go on from this rescue file.',
+    exclusive: ['dorescuefrom'],
+  }),
+  alwaysrunpost: Flags.boolean({
+    summary: 'Run a POST script also after a PRE script that failed.',
+    exclusive: ['dontalwaysrunpost'],
+  }),
+  dontalwaysrunpost: Flags.boolean({ summary: 'Do not, whatever the settings say.' }),
+  outfile_dir: Flags.string({ helpValue: '<directory>', summary: 'Write the log, NAME.dag.dagman.out, there.' }),
+  notification: Flags.string({
+    helpValue: '<when>',
+    summary: "When mail is sent about the DAG's manager: always, complete, error or never.",
+  }),
+  suppress_notification: Flags.boolean({
+    summary: "No mail about the nodes' jobs.",
+    exclusive: ['dont_suppress_notification'],
+  }),
+  dont_suppress_notification: Flags.boolean({ summary: 'Mail about them, whatever the settings say.' }),
   usedagdir: Flags.boolean({ summary: 'Run each DAG in the directory of its file.' }),
   priority: Flags.integer({ helpValue: '<n>', summary: 'Added to the priority of every node.' }),
   config: Flags.string({ helpValue: '<file>', summary: 'Settings of the DAG manager.' }),
@@ -45,16 +69,17 @@ export const ORDER_FLAGS = {
     helpValue: '<name=value>',
     summary: 'Variables that the DAG manager and its scripts get.',
   }),
+  import_env: Flags.boolean({ summary: 'All of this environment.' }),
   // These mean nothing here, or are always so.
-  import_env: taken(),
-  verbose: taken(),
+  dorecovery: taken(),
+  verbose: Flags.boolean({ char: 'v', hidden: true }),
   no_recurse: taken(),
   do_recurse: taken(),
-  suppress_notification: taken(),
-  dont_suppress_notification: taken(),
   allowversionmismatch: taken(),
-  notification: Flags.string({ hidden: true }),
   debug: Flags.string({ hidden: true }),
+  dagman: Flags.string({ hidden: true }),
+  lockfile: Flags.string({ hidden: true }),
+  submitmethod: Flags.string({ hidden: true }),
 } as const;
 
 type Given = Readonly<
@@ -64,6 +89,14 @@ type Given = Readonly<
 > & {
   readonly autorescue?: number | undefined;
   readonly load_save?: string | undefined;
+  readonly rescuefile?: string | undefined;
+  readonly outfile_dir?: string | undefined;
+  readonly notification?: string | undefined;
+  readonly alwaysrunpost?: boolean;
+  readonly dontalwaysrunpost?: boolean;
+  readonly suppress_notification?: boolean;
+  readonly dont_suppress_notification?: boolean;
+  readonly import_env?: boolean;
   readonly config?: string | undefined;
   readonly 'batch-name'?: string | undefined;
   readonly usedagdir?: boolean;
@@ -76,6 +109,9 @@ type Given = Readonly<
 
 const some = <K extends string, V>(name: K, value: V | undefined) =>
   (value === undefined ? {} : { [name]: value }) as { [k in K]?: V };
+
+const either = (yes: boolean | undefined, no: boolean | undefined) =>
+  yes === true ? true : no === true ? false : undefined;
 
 /** What the options ask for; `inserted`: lines of -insert_sub_file. */
 export function requestOf(files: readonly string[], flags: Given, inserted: readonly string[]): DagSubmitRequest {
@@ -92,6 +128,12 @@ export function requestOf(files: readonly string[], flags: Given, inserted: read
       ...some('rescueFrom', flags.dorescuefrom),
       ...some('autoRescue', flags.autorescue === undefined ? undefined : flags.autorescue !== 0),
       ...some('saveFile', flags.load_save),
+      ...some('rescueFile', flags.rescuefile),
+      ...some('outfileDir', flags.outfile_dir),
+      ...some('notification', flags.notification),
+      ...some('alwaysRunPost', either(flags.alwaysrunpost, flags.dontalwaysrunpost)),
+      ...some('suppressNotification', either(flags.suppress_notification, flags.dont_suppress_notification)),
+      ...(flags.import_env === true ? { importEnv: true } : {}),
       ...some('priority', flags.priority),
       ...some('configFile', flags.config),
       ...some('batchName', flags['batch-name']),

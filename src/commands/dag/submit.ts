@@ -58,11 +58,11 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
     process.stdout.write(`${file} is written; submit it with: gryphus submit ${file}\n`);
   }
 
-  #say({ cluster, file, warnings }: DagSubmitted, files: readonly string[], json: boolean): void {
+  #say({ cluster, file, log, warnings }: DagSubmitted, files: readonly string[], json: boolean): void {
     for (const warning of warnings) process.stderr.write(`${problemLine(warning)}\n`);
     const [primary = ''] = files;
-    if (json) process.stdout.write(`${JSON.stringify({ cluster, file, log: `${primary}.dagman.out`, warnings })}\n`);
-    else process.stdout.write(`DAG ${primary} is submitted as cluster ${cluster}; its log is ${primary}.dagman.out.\n`);
+    if (json) process.stdout.write(`${JSON.stringify({ cluster, file, log, warnings })}\n`);
+    else process.stdout.write(`DAG ${primary} is submitted as cluster ${cluster}; its log is ${log}.\n`);
   }
 }
 

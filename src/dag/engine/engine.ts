@@ -3,11 +3,11 @@ import type { ScriptType } from '../language/commands.ts';
 import { type Core, type CoreOptions, canSubmit, forceStatus, jobstate, newCore, nodeName, say } from './core.ts';
 import { checkEnd, sayStatus, shutdown } from './ending.ts';
 import { jobChanged } from './jobs.ts';
-import type { DagCommand, DagEvent } from './messages.ts';
+import type { DagCommand, DagEvent, Limits } from './messages.ts';
 import { finishPreDone, startNode } from './nodes.ts';
 import { postEnded, preEnded } from './script-ends.ts';
 import { jobIdOf, nextScript, scriptArgv, wakeDeferred } from './scripts.ts';
-import { DAG_STATUS, EXIT } from './status.ts';
+import { DAG_STATUS, EXIT, STATUS } from './status.ts';
 import { submitFailed, submitReady, submitted, unsent } from './submits.ts';
 
 const SCRIPT_TYPES = ['PRE', 'POST', 'HOLD'] as const satisfies readonly ScriptType[];
@@ -94,10 +94,27 @@ export class Engine {
         shutdown(core, EXIT.abort, DAG_STATUS.removed);
         return;
       case 'throttle':
-        core.limits = { ...core.limits, ...event.limits };
+        this.throttle(event.limits);
         return;
       case 'tick':
         return;
+    }
+  }
+
+  /** Nodes beyond a new limit make room where the settings want it; the attempt that it costs them is given back. */
+  private throttle(limits: Partial<Limits>): void {
+    const { core } = this;
+    const before = core.limits.maxJobs;
+    core.limits = { ...core.limits, ...limits };
+    const { maxJobs } = core.limits;
+    if (!core.settings.DAGMAN_REMOVE_JOBS_AFTER_LIMIT_CHANGE || maxJobs === before || maxJobs <= 0) return;
+    let seen = 0;
+    for (const node of core.dag.order) {
+      const jobs = core.jobs.get(node);
+      if (core.status[node] !== STATUS.submitted || ++seen <= maxJobs || jobs === undefined) continue;
+      core.retryMax[node] = (core.retryMax[node] ?? 0) + 1;
+      const reason = 'DAG Limit: Max number of submitted nodes was reached.';
+      core.out.push({ do: 'remove-node', node, cluster: jobs.cluster, reason });
     }
   }
 

@@ -162,7 +162,7 @@ export function describeNode(core: Core, node: number, submitFile: string): read
   if (scripts?.POST !== undefined) lines.push(`    POST Script: ${scripts.POST.command}`);
   if (scripts?.HOLD !== undefined) lines.push(`    HOLD Script: ${scripts.HOLD.command}`);
   if ((core.retryMax[node] ?? 0) > 0) lines.push(`          Retry: ${core.retryMax[node]}`);
-  const id = jobs === undefined ? '[not yet submitted]' : `(${jobs.cluster}.0.0)`;
+  const id = jobs === undefined ? '[not yet submitted]' : `(${jobs.cluster}.${jobs.procs - 1}.0)`;
   lines.push(` HTCondor Job ID: ${id}`);
   const waits = (core.waiting[node] ?? 0) > 0 ? 1 : 0;
   lines.push(`PARENTS: ${names(parentsOf(dag, node))} WAITING: ${waits} CHILDREN: ${names(children)}`);

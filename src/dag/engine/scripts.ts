@@ -122,12 +122,14 @@ function dagMacro(core: Core, node: number, macro: string): string | undefined {
 
 function jobMacro(core: Core, node: number, macro: string): string | undefined {
   const jobs = core.jobs.get(node);
+  const noop = isNoop(core.dag, node);
+  const codes = noop ? [0] : (jobs?.exit ?? []);
   switch (macro) {
     case 'JOBID':
       // Of a node's jobs DAGMan remembers the one that was submitted last.
-      return jobs === undefined || isNoop(core.dag, node) ? jobIdOf(core, node) : `${jobs.cluster}.${jobs.procs - 1}`;
+      return jobs === undefined || noop ? jobIdOf(core, node) : `${jobs.cluster}.${jobs.procs - 1}`;
     case 'CLUSTERID':
-      return String(jobs?.cluster ?? -1);
+      return String(noop ? NOOP_ID.cluster : (jobs?.cluster ?? -1));
     case 'JOB_COUNT':
       return String(jobs?.procs ?? 0);
     case 'SUCCESS':
@@ -135,28 +137,33 @@ function jobMacro(core: Core, node: number, macro: string): string | undefined {
     case 'RETURN':
       return String(core.postReturn.get(node) ?? NO_RETURN.none);
     case 'EXIT_CODES':
-      return exitCodes(jobs)
+      return exitCodes(codes)
         .map(([code]) => code)
         .join(',');
     case 'EXIT_CODE_COUNTS':
-      return exitCodes(jobs)
+      return exitCodes(codes)
         .map(([code, count]) => `${code}:${count}`)
         .join(',');
     case 'EXIT_CODE_LIST':
-      return (jobs?.exit ?? []).filter((code) => code !== undefined).join(',');
+      return exitCodeList(codes);
     case 'PRE_SCRIPT_RETURN':
       return String(core.preReturn.get(node) ?? NO_RETURN.none);
     case 'JOB_ABORT_COUNT':
-      return String((jobs?.exit ?? []).filter((code) => code === undefined).length);
+      return String(codes.filter((code) => code === undefined).length);
     default:
       return undefined;
   }
 }
 
+/** Of each job in turn; a removed one has an empty place behind the first that has a code. */
+function exitCodeList(codes: JobSet['exit']): string {
+  return codes.reduce<string>((list, code) => `${list}${list === '' ? '' : ','}${code ?? ''}`, '');
+}
+
 /** Each exit code once, in order, with how many jobs had it. */
-function exitCodes(jobs: JobSet | undefined): readonly (readonly [number, number])[] {
+function exitCodes(codes: JobSet['exit']): readonly (readonly [number, number])[] {
   const counts = new Map<number, number>();
-  for (const code of jobs?.exit ?? []) if (code !== undefined) counts.set(code, (counts.get(code) ?? 0) + 1);
+  for (const code of codes) if (code !== undefined) counts.set(code, (counts.get(code) ?? 0) + 1);
   return [...counts].sort(([a], [b]) => a - b);
 }
 

@@ -44,4 +44,5 @@ export const NO_RETURN = { none: -1, submitFailed: -1001, jobAborted: -1002, job
 /** The job id that stands for the job of a NOOP node, and of one that PRE_SKIP skipped. */
 export const NOOP_ID = { cluster: 0, proc: 2_147_483_647 } as const;
 
-export const EXIT = { ok: 0, error: 1, abort: 2 } as const;
+/** `restart`: it is to go on. */
+export const EXIT = { ok: 0, error: 1, abort: 2, restart: 3 } as const;

@@ -2,6 +2,7 @@ import { isNoop } from '../graph.ts';
 import { type Core, canSubmit, isService, jobstate, MARK, nodeName, say, setMark, setStatus } from './core.ts';
 import { abortedBy } from './ending.ts';
 import { newJobSet, nodeLeftQueue, runPost } from './jobs.ts';
+import { logTime } from '../times.ts';
 import { jobstateOfJobs, nodeDone, nodeFailed } from './nodes.ts';
 import { ReadyQueue } from './ready-queue.ts';
 import { NO_RETURN, NOOP_ID, STATUS } from './status.ts';
@@ -101,7 +102,8 @@ export function submitFailed(core: Core, node: number, reason: string, again: bo
   core.counts.idle--;
   nodeLeftQueue(core, node);
   jobstate(core, node, 'SUBMIT_FAILURE', '-');
-  say(core, `submit error: ${reason}`);
+  const oneLine = reason.replaceAll('\n', ' ');
+  say(core, `Event: ULOG_SUBMIT_FAILURE for HTCondor Node ${name} (-1.-1.-1) {${logTime(core.now)}} ${oneLine}`);
   const most = core.settings.DAGMAN_MAX_SUBMIT_ATTEMPTS;
   if (again && tries < most && core.exitCode === undefined) {
     const seconds = 2 ** (tries - 1);
@@ -138,5 +140,9 @@ function wakeResting(core: Core): void {
   const due = core.resting.filter((r) => r.at <= core.now);
   if (due.length === 0) return;
   core.resting.splice(0, core.resting.length, ...core.resting.filter((r) => r.at > core.now));
-  for (const { node } of due) if (canSubmit(core, node)) core.ready.prepend(node);
+  for (const { node } of due) {
+    if (!canSubmit(core, node)) continue;
+    if (core.settings.DAGMAN_RETRY_SUBMIT_FIRST) core.ready.prepend(node);
+    else core.ready.append(node);
+  }
 }

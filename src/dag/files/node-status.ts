@@ -12,13 +12,18 @@ interface Verdict {
   readonly last: boolean;
 }
 
-function verdict(core: Core, removed: boolean): Verdict {
+/** What becomes of the manager while the file is written. */
+export type Fate = 'here' | 'held' | 'removed';
+
+function verdict(core: Core, fate: Fate): Verdict {
+  const removed = fate === 'removed';
   const hasFinal = core.dag.final !== undefined && !finishedRunning(core, true);
   if (succeeded(core, true)) return { status: STATUS.done, note: 'success', last: true };
   if (failed(core, true)) {
     return { status: STATUS.error, note: core.dagStatus === DAG_STATUS.abort ? 'aborted' : 'failed', last: true };
   }
   if (stuck(core, true)) return { status: STATUS.error, note: 'cycle', last: false };
+  if (fate === 'held') return { status: STATUS.submitted, note: 'held', last: false };
   if (removed || core.aborted) {
     const note = removed ? 'removed' : 'aborted';
     return hasFinal ? { status: STATUS.submitted, note, last: false } : { status: STATUS.error, note, last: true };
@@ -27,12 +32,13 @@ function verdict(core: Core, removed: boolean): Verdict {
 }
 
 /** The text of a NODE_STATUS_FILE (manual, "Capturing the status of nodes in a file"); `now` in Unix milliseconds. */
-export function nodeStatusText(core: Core, dagFiles: readonly string[], now: number, removed: boolean): string {
-  const v = verdict(core, removed);
+export function nodeStatusText(core: Core, dagFiles: readonly string[], now: number, fate: Fate): string {
+  const v = verdict(core, fate);
   const { counts } = core;
   const active = v.last ? 0 : 1;
   const gone = v.last ? counts.pre + counts.submitted + counts.post : 0;
-  const next = finishedRunning(core, true) || removed ? 0 : now + (core.dag.nodeStatus?.minUpdate ?? 0) * 1000;
+  const next =
+    finishedRunning(core, true) || fate === 'removed' ? 0 : now + (core.dag.nodeStatus?.minUpdate ?? 0) * 1000;
   const parts = [
     '[\n  Type = "DagStatus";\n',
     `  DagFiles = {\n${dagFiles.map((file) => `    ${classadString(file)}`).join(',\n')}\n  };\n`,

@@ -109,8 +109,8 @@ export function applyModifier(command: NodeModifier, context: ApplyContext): voi
       return;
     case 'done': {
       const node = findNode(context, command.node);
-      onlyJobs(context, node, 'can not be referenced by the DONE command');
-      table.setFlag(node, FLAG.finished);
+      if (table.isPlainJob(node)) table.setFlag(node, FLAG.finished);
+      else warn(1, `${kindWord(table, node)} node ${table.names[node]} can not be referenced by the DONE command`);
       return;
     }
     case 'save-point': {

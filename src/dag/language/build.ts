@@ -1,5 +1,5 @@
 import { type DagGraph, FLAG, KIND } from '../graph.ts';
-import { inDirectory } from '../names.ts';
+import { directoryOf, inDirectory } from '../names.ts';
 import { Complaint, type Place, type Problem } from '../problem.ts';
 import type { Settings } from '../settings.ts';
 import { type ApplyContext, applyModifier } from './apply.ts';
@@ -9,9 +9,14 @@ import type { DagSource } from './load.ts';
 import { NodeTable } from './node-table.ts';
 import { eachCommand } from './parse.ts';
 import { liftSplices, newScope, type Scope, throttleOf } from './scope.ts';
-import { DEFINITIONS, isAllNodes, MODIFIERS } from './syntax.ts';
+import { DEFINITIONS, FOR_THE_MANAGER, isAllNodes, mentionsTheManager, MODIFIERS } from './syntax.ts';
 
 const DAG_SUBMIT_SUFFIX = '.condor.sub';
+
+/** Of all nodes FINAL alone may be a DAG by the name of its submit file. */
+function isNestedFinal(command: NodeCommand): boolean {
+  return command.type === 'FINAL' && command.inline === undefined && command.submit.endsWith(DAG_SUBMIT_SUFFIX);
+}
 
 /** Which file is being read, where, and into what. */
 interface Reading {
@@ -58,7 +63,6 @@ export class Builder {
 
   finish(priority: number): DagGraph {
     const whole = this.whole ?? { file: '', line: 0 };
-    liftSplices(this.root, this.warner(whole, undefined));
     for (const throttle of this.root.throttles.values()) {
       const warn = this.warner(whole, undefined);
       if (throttle.nodes < 1) {
@@ -79,7 +83,11 @@ export class Builder {
       if (throttle.limit < 0) warn(2, `category ${throttle.name} has no throttle value set`);
     }
     const { table, root } = this;
-    if (priority !== 0) table.priority.forEach((own, node) => (table.priority[node] = own + priority));
+    if (priority !== 0) {
+      table.priority.forEach((own, node) => {
+        if (table.kind[node] !== KIND.service) table.priority[node] = own + priority;
+      });
+    }
     return {
       ...table.finish(),
       byName: root.names,
@@ -94,6 +102,7 @@ export class Builder {
     };
   }
 
+  /** Where the file ends, its splices' nodes join those of its scope: that is the order of all nodes. */
   private twice(text: string, reading: Reading): void {
     const { file } = reading;
     eachCommand(text, file, DEFINITIONS, this.report, (command, line) => {
@@ -127,6 +136,7 @@ export class Builder {
       },
       'skip',
     );
+    liftSplices(reading.scope, this.warner({ file, line: 0 }, undefined));
   }
 
   private complain(thrown: unknown, command: Command, place: Place): void {
@@ -146,7 +156,7 @@ export class Builder {
   private define(command: Command, reading: Reading, place: Place): void {
     const { scope } = reading;
     if (command.cmd === 'node') this.addNode(command, reading, place);
-    else if (command.cmd === 'splice') this.addSplice(command, reading, place);
+    else if (command.cmd === 'splice') this.addSplice(command, reading);
     else if (command.cmd === 'description') {
       if (scope.descriptions.has(command.name)) {
         const warn = this.warner(place, 'SUBMIT_DESCRIPTION');
@@ -207,15 +217,9 @@ export class Builder {
     else if (command.done)
       this.warner(place, command.type)(4, `${command.type} node ${name} can not be marked as DONE`);
     const submit = this.submitOf(command, reading, name);
-    const directory = inDirectory(reading.dir, command.dir ?? '');
-    const node = this.table.add(
-      scope.prefix + name,
-      command.type,
-      submit,
-      directory === '' ? reading.dir : directory,
-      flags,
-      place,
-    );
+    if (isNestedFinal(command)) flags |= FLAG.subdag;
+    const directory = command.dir === undefined ? reading.dir : inDirectory(reading.dir, command.dir);
+    const node = this.table.add(scope.prefix + name, command.type, submit, directory, flags, place);
     scope.names.set(name, node);
     if (this.table.kind[node] === KIND.service) scope.services.push(node);
     else scope.nodes.push(node);
@@ -230,6 +234,7 @@ export class Builder {
       reading.scope.descriptions.set(submit, command.inline);
       return submit;
     }
+    if (isNestedFinal(command)) return command.submit.slice(0, -DAG_SUBMIT_SUFFIX.length);
     if (command.type !== 'SUBDAG' && command.submit.endsWith(DAG_SUBMIT_SUFFIX)) {
       throw new Complaint(
         `The use of the ${command.type} keyword for nested DAGs is prohibited`,
@@ -239,16 +244,15 @@ export class Builder {
     return command.submit;
   }
 
-  private addSplice(command: Extract<Command, { readonly cmd: 'splice' }>, reading: Reading, place: Place): void {
+  private addSplice(command: Extract<Command, { readonly cmd: 'splice' }>, reading: Reading): void {
     const { scope, munge } = reading;
     const name = munge + command.name;
     if (scope.names.has(name) || scope.splices.has(name)) {
       throw new Complaint(`Splice name ${name} is already defined in the DAG`);
     }
     const inner = newScope(`${scope.prefix}${name}+`, `splice ${name}`);
-    const dir = inDirectory(reading.dir, command.dir ?? '') || reading.dir;
+    const dir = command.dir === undefined ? reading.dir : inDirectory(reading.dir, command.dir);
     this.readInto(command.file, { dir, scope: inner, munge }, 'Recursive splicing detected');
-    liftSplices(inner, this.warner(place, 'SPLICE'));
     inner.initial = inner.nodes.filter((node) => (this.table.parents[node] ?? 0) === 0);
     inner.terminal = inner.nodes.filter((node) => (this.table.children[node] ?? 0) === 0);
     scope.splices.set(name, inner);
@@ -262,8 +266,21 @@ export class Builder {
     const path = inDirectory(into.dir, file);
     const text = this.source.read(path);
     if (text === undefined) throw new Complaint(`Failed to open ${file}: Provided file path does not exist`);
-    const fresh = this.guarded(path, () => this.twice(text, { ...into, file: path }));
+    const dir = this.useDagDir ? directoryOf(path) : into.dir;
+    const fresh = this.guarded(path, () => this.twice(text, { ...into, dir, file: path }));
     if (!fresh) throw new Complaint(recursive);
+    this.warnOfTheManagers(text, path);
+  }
+
+  /** What governs the manager's job is read from the DAG's own files only. */
+  private warnOfTheManagers(text: string, file: string): void {
+    if (!mentionsTheManager(text)) return;
+    const drop = (): void => undefined;
+    const take = (command: Command, line: number): void => {
+      const warn = this.warner({ file, line }, undefined);
+      warn(4, `${wordOf(command) ?? ''} has no effect in a splice or an included file`);
+    };
+    eachCommand(text, file, FOR_THE_MANAGER, drop, take, 'skip');
   }
 
   /** False where the file is already being read. */

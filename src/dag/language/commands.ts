@@ -59,7 +59,8 @@ export type Command =
   | { readonly cmd: 'node-status'; readonly status: NodeStatusSpec }
   | { readonly cmd: 'jobstate'; readonly file: string }
   | { readonly cmd: 'set-attr'; readonly line: string }
-  | { readonly cmd: 'env'; readonly action: 'SET' | 'GET'; readonly variables: string }
+  | { readonly cmd: 'env'; readonly action: 'SET'; readonly set: readonly (readonly [name: string, value: string])[] }
+  | { readonly cmd: 'env'; readonly action: 'GET'; readonly names: readonly string[] }
   | { readonly cmd: 'reject' }
   | { readonly cmd: 'connect'; readonly from: string; readonly to: string }
   | { readonly cmd: 'pin'; readonly side: 'in' | 'out'; readonly node: string; readonly pin: number };
@@ -104,6 +105,9 @@ const WORD: Readonly<Partial<Record<Command['cmd'], string>>> = {
   'save-point': 'SAVE_POINT_FILE',
   reject: 'REJECT',
   connect: 'CONNECT',
+  config: 'CONFIG',
+  'set-attr': 'SET_JOB_ATTR',
+  env: 'ENV',
 };
 
 /** How a command is written, for messages about it. */

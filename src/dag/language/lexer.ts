@@ -39,9 +39,11 @@ export class Lexer {
 
   peek(): string {
     const was = this.at;
-    const word = this.next();
-    this.at = was;
-    return word;
+    try {
+      return this.next();
+    } finally {
+      this.at = was;
+    }
   }
 
   /** All that is left, without the blanks around it. */

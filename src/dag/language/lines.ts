@@ -38,6 +38,6 @@ export class LineReader {
     }
     if (line === undefined)
       throw new Complaint('The file ends in a line that is to be continued', 'Remove the last \\.');
-    return whole + line;
+    return (whole + line).trimStart();
   }
 }

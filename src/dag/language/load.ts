@@ -5,7 +5,7 @@ import { DEFAULT_SETTINGS, readSettings, type Settings } from '../settings.ts';
 import type { Command } from './commands.ts';
 import { Builder } from './build.ts';
 import { eachCommand } from './parse.ts';
-import { FOR_THE_MANAGER } from './syntax.ts';
+import { FOR_THE_MANAGER, mentionsTheManager } from './syntax.ts';
 
 /** Where DAG files are read from. Paths are as in the DAG, relative to the DAG manager's directory. */
 export interface DagSource {
@@ -22,8 +22,18 @@ export interface LoadOptions {
   readonly configFile?: string;
   /** Settings that win over those of the CONFIG file. */
   readonly settings?: Partial<Settings>;
-  /** Added to the priority of every node (`-priority`). */
+  /** Added to the priority of every node (`-priority`); 0 leaves it to the settings. */
   readonly priority?: number;
+  /** Whether a POST script runs after a PRE script that failed; default as DAGMAN_ALWAYS_RUN_POST. */
+  readonly alwaysRunPost?: boolean;
+  /** No mail about the DAG and its nodes' jobs; default as DAGMAN_SUPPRESS_NOTIFICATION. */
+  readonly suppressNotification?: boolean;
+}
+
+/** What a DAG manager's environment gets: variables, and names (or patterns) of variables of the user's. */
+export interface ManagerEnvironment {
+  readonly set: ReadonlyMap<string, string>;
+  readonly get: readonly string[];
 }
 
 export interface LoadedDag {
@@ -34,7 +44,7 @@ export interface LoadedDag {
   /** `name = value` lines of SET_JOB_ATTR: attributes of the DAG manager's own job. */
   readonly attributes: readonly string[];
   /** Of ENV: assignments to add to the DAG manager's environment, and names to take from the user's. */
-  readonly environment: { readonly set: readonly string[]; readonly get: readonly string[] };
+  readonly environment: ManagerEnvironment;
   readonly problems: readonly Problem[];
 }
 
@@ -58,25 +68,32 @@ export function loadDag(files: readonly string[], source: DagSource, options: Lo
   }
   const own = read.map((one) => forTheManager(one, report));
   const configFile = theConfig(read, own, options.configFile, report);
-  const settings = { ...settingsOf(configFile, source, report), ...options.settings };
+  const settings = { ...settingsOf(configFile, source, report), ...options.settings, ...settingsAsked(options) };
   const builder = new Builder(source, settings, report, options.useDagDir === true);
   const munge = files.length > 1 && settings.DAGMAN_MUNGE_NODE_NAMES;
   read.forEach(({ file, dir, text }, i) => builder.addFile(file, dir, text, munge ? `${i}.` : ''));
-  const dag = builder.finish(settings.DAGMAN_DEFAULT_PRIORITY + (options.priority ?? 0));
+  const dag = builder.finish(options.priority || settings.DAGMAN_DEFAULT_PRIORITY);
   const attributes = own.flatMap((commands) =>
     commands.flatMap(({ command: c }) => (c.cmd === 'set-attr' ? [c.line] : [])),
   );
-  const environment = (action: 'SET' | 'GET'): readonly string[] =>
-    own.flatMap((commands) =>
-      commands.flatMap(({ command: c }) => (c.cmd === 'env' && c.action === action ? [c.variables] : [])),
-    );
+  const environment = own.flat().flatMap(({ command: c }) => (c.cmd === 'env' ? [c] : []));
   return {
     dag,
     settings,
     configFile,
     attributes,
-    environment: { set: environment('SET'), get: environment('GET') },
+    environment: {
+      set: new Map(environment.flatMap((c) => (c.action === 'SET' ? c.set : []))),
+      get: environment.flatMap((c) => (c.action === 'GET' ? c.names : [])),
+    },
     problems,
+  };
+}
+
+function settingsAsked({ alwaysRunPost, suppressNotification }: LoadOptions): Partial<Settings> {
+  return {
+    ...(alwaysRunPost === undefined ? {} : { DAGMAN_ALWAYS_RUN_POST: alwaysRunPost }),
+    ...(suppressNotification === undefined ? {} : { DAGMAN_SUPPRESS_NOTIFICATION: suppressNotification }),
   };
 }
 
@@ -94,7 +111,7 @@ interface Placed {
 /** The commands of one DAG file that are about the manager's own job. */
 function forTheManager({ file, text }: DagText, report: (problem: Problem) => void): readonly Placed[] {
   const found: Placed[] = [];
-  if (!/^[ \t]*(CONFIG|ENV|SET[-_]JOB[-_]ATTR)\b/im.test(text)) return found;
+  if (!mentionsTheManager(text)) return found;
   eachCommand(text, file, FOR_THE_MANAGER, report, (command, line) => found.push({ command, line }), 'skip');
   return found;
 }

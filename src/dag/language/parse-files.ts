@@ -1,3 +1,4 @@
+import { parseEnvQuotedOrV1 } from '../../submit/api.ts';
 import { Complaint } from '../problem.ts';
 import type { Command } from './commands.ts';
 import type { Lexer } from './lexer.ts';
@@ -50,7 +51,14 @@ export function parseEnv(words: Lexer): Command {
   const action = required(words.next(), 'Missing action (SET or GET) and variables').toUpperCase();
   if (action !== 'SET' && action !== 'GET') throw unexpected(action);
   const variables = required(words.rest(), 'No environment variables provided');
-  return { cmd: 'env', action, variables: action === 'GET' ? variables.split(/[\s,]+/).join(',') : variables };
+  if (action === 'GET') return { cmd: 'env', action, names: variables.split(/[\s,]+/).filter((name) => name !== '') };
+  const set = parseEnvQuotedOrV1(variables);
+  if (!set.ok) throw new Complaint(set.reason, 'Write ENV SET NAME=value;NAME=value.');
+  return {
+    cmd: 'env',
+    action,
+    set: [...set.value].flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  };
 }
 
 /** `SET_JOB_ATTR name = value`, both sides of the sign required. */

@@ -16,12 +16,12 @@ export function parseDepend(words: Lexer, weak: boolean): Command {
   for (let word = words.next(); word !== ''; word = words.next()) {
     if (sameWord(word, 'CHILD')) {
       if (parents.length === 0) throw new Complaint('No parent node(s) specified');
+      if (words.peek() === '') throw new Complaint('No children node(s) specified');
       list = children;
     } else list.push(word);
   }
   if (parents.length === 0) throw new Complaint('No parent node(s) specified');
   if (list === parents) throw new Complaint('Missing CHILD specifier');
-  if (children.length === 0) throw new Complaint('No children node(s) specified');
   return { cmd: 'depend', parents, children, weak };
 }
 
@@ -38,9 +38,10 @@ export function parseScript(words: Lexer): Command {
       defer = { status, seconds };
     } else if (type === 'DEBUG') {
       const file = required(words.next(), 'DEBUG missing filename');
-      const stream = required(words.next(), 'DEBUG missing output stream type (STDOUT, STDERR, ALL)').toUpperCase();
+      const named = required(words.next(), 'DEBUG missing output stream type (STDOUT, STDERR, ALL)');
+      const stream = named.toUpperCase();
       if (stream !== 'STDOUT' && stream !== 'STDERR' && stream !== 'ALL') {
-        throw new Complaint(`Unknown DEBUG output stream type '${stream}'`);
+        throw new Complaint(`Unknown DEBUG output stream type '${named}'`);
       }
       debug = { file, stream };
     } else {
@@ -101,10 +102,10 @@ export function parseAbort(words: Lexer): Command {
 
 export function parseVars(words: Lexer): Command {
   const node = required(words.next(), NO_NODE);
-  const option = words.peek();
+  const option = placeWord(words);
   const place = sameWord(option, 'PREPEND') ? 'prepend' : sameWord(option, 'APPEND') ? 'append' : undefined;
   if (place !== undefined) words.next();
-  const pairs: { readonly key: string; readonly value: string }[] = [];
+  const pairs = new Map<string, string>();
   for (let pair = words.pair(); pair !== undefined; pair = words.pair()) {
     let { key } = pair;
     if (key === '+' || key === 'My.') {
@@ -114,10 +115,23 @@ export function parseVars(words: Lexer): Command {
     if (key.toLowerCase().startsWith('queue')) {
       throw new Complaint(`Illegal variable name '${key}': name can not begin with 'queue'`);
     }
-    pairs.push({ key, value: pair.value });
+    pairs.set(key, pair.value);
   }
-  if (pairs.length === 0) throw new Complaint('No key=value pairs specified');
-  return { cmd: 'vars', node, place, pairs };
+  if (pairs.size === 0) throw new Complaint('No key=value pairs specified');
+  // DAGMan sets the pairs of a line in the order of their names: of two that differ by case alone, that decides.
+  const sorted = [...pairs].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { cmd: 'vars', node, place, pairs: sorted.map(([key, value]) => ({ key, value })) };
+}
+
+/** The next word; where it cannot be read, what is wrong is said of the pair that it is part of. */
+function placeWord(words: Lexer): string {
+  try {
+    return words.peek();
+  } catch (thrown) {
+    if (!(thrown instanceof Complaint)) throw thrown;
+    while (words.pair() !== undefined);
+    throw thrown;
+  }
 }
 
 export function parsePriority(words: Lexer): Command {

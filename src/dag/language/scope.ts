@@ -20,6 +20,8 @@ export interface Scope {
   terminal: readonly number[];
   final: number | undefined;
   provisioner: number | undefined;
+  /** What it holds has been moved into the scope that it is a splice of. */
+  lifted: boolean;
 }
 
 export function newScope(prefix: string, label: string): Scope {
@@ -38,6 +40,7 @@ export function newScope(prefix: string, label: string): Scope {
     terminal: [],
     final: undefined,
     provisioner: undefined,
+    lifted: false,
   };
 }
 
@@ -51,12 +54,13 @@ export function throttleOf(scope: Scope, name: string): Throttle {
 }
 
 /**
- * Moves what the splices of `scope` hold into it, in the order of their names. `warn` gets what the scope's own
- * settings override.
+ * Moves what the splices of `scope` hold into it, in the order of their names; a splice goes on to be known by its name.
+ * `warn` gets what the scope's own settings override.
  */
 export function liftSplices(scope: Scope, warn: (strictness: number, message: string) => void): void {
-  const sorted = [...scope.splices].sort(([a], [b]) => (a < b ? -1 : 1));
-  for (const [name, splice] of sorted) {
+  const fresh = [...scope.splices].filter(([, splice]) => !splice.lifted);
+  for (const [name, splice] of fresh.sort(([a], [b]) => (a < b ? -1 : 1))) {
+    splice.lifted = true;
     for (const throttle of splice.throttles.values()) liftThrottle(scope, name, throttle, warn);
     for (const node of splice.nodes) scope.nodes.push(node);
     for (const service of splice.services) scope.services.push(service);
@@ -72,7 +76,6 @@ export function liftSplices(scope: Scope, warn: (strictness: number, message: st
       }
     }
   }
-  scope.splices.clear();
 }
 
 /** A category whose name begins with `+` is one for all splices; any other is the splice's own. */

@@ -65,6 +65,11 @@ export function isReserved(name: string): boolean {
 /** What governs the DAG manager's own job; only of a DAG's own files. */
 export const FOR_THE_MANAGER: ReadonlySet<Keyword> = new Set(['CONFIG', 'SET_JOB_ATTR', 'ENV']);
 
+/** A quick look, before a file is gone through for it. */
+export function mentionsTheManager(text: string): boolean {
+  return /^[ \t]*(CONFIG|ENV|SET[-_]JOB[-_]ATTR)\b/im.test(text);
+}
+
 /** What defines nodes and what belongs to the DAG as a whole: read first. */
 export const DEFINITIONS: ReadonlySet<Keyword> = new Set([
   'SUBMIT_DESCRIPTION',

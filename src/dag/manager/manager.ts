@@ -1,9 +1,11 @@
 import { Engine } from '../engine/engine.ts';
 import type { DagCommand, DagEvent } from '../engine/messages.ts';
+import { dagAd } from '../files/dag-ad.ts';
 import { type DagGraph, nameOf } from '../graph.ts';
+import { fileNameOf } from '../names.ts';
 import { haltName } from '../rescue.ts';
 import { headerLines, logJobs } from './batch-log.ts';
-import { nodeSubmit, type SubmitOptions } from './node-submit.ts';
+import { inheritedOf, nodeSubmit, type SubmitOptions } from './node-submit.ts';
 import { Outputs } from './outputs.ts';
 import { Pending } from './pending.ts';
 import { type DagRun, primaryOf } from './prepare.ts';
@@ -29,6 +31,8 @@ export class Manager {
   private readonly scripts: ScriptRuns;
   private wakeAt: number | undefined;
   private statusAt: number | undefined;
+  private adAt = 0;
+  private adOutdated = true;
   private cursor: string | undefined;
   private haltFile = false;
 
@@ -41,8 +45,10 @@ export class Manager {
     this.scripts = new ScriptRuns(world, engine.core.dag);
     this.submitOptions = {
       dagmanId: run.dagmanId,
-      batchName: run.batchName ?? `${primaryOf(run)}+${run.dagmanId}`,
+      batchName: run.batchName ?? `${fileNameOf(primaryOf(run))}+${run.dagmanId}`,
+      batchId: run.batchId ?? `${run.dagmanId}.0`,
       nodesLog,
+      inherited: inheritedOf(run, engine.core.settings),
     };
   }
 
@@ -75,6 +81,8 @@ export class Manager {
     this.world.resumeFrom(this.cursor);
     const at = this.world.now();
     this.outputs.say(at, 'Running in RECOVERY mode... >>>>>>>>>>>>>>>>>>>>>>>>>>>>>>');
+    this.outputs.internal(at, `DAGMAN_STARTED ${this.run.dagmanId}.0`);
+    this.outputs.internal(at, 'RECOVERY_STARTED');
     if (this.engine.core.exitCode === undefined) await this.resolveSubmits(pending);
     for (const command of removals) await this.remove(command);
     if (this.engine.core.exitCode === undefined) {
@@ -85,12 +93,14 @@ export class Manager {
       }
     }
     this.outputs.say(at, '...done with RECOVERY mode <<<<<<<<<<<<<<<<<<<<<<<<<<<<<<');
+    this.outputs.internal(at, 'RECOVERY_FINISHED');
     this.outputs.flush();
   }
 
   /** Runs until the DAG has ended: its exit code; or until it is told to stop. */
   async loop(): Promise<number | 'stopped'> {
     this.haltFile = this.engine.core.halted;
+    this.showAd(true);
     while (this.engine.core.exitCode === undefined) {
       const events: DagEvent[] = [];
       if (this.toSubmit.length > 0) events.push(...(await this.submitSome()));
@@ -98,9 +108,36 @@ export class Manager {
       const until = events.length > 0 || this.toSubmit.length > 0 ? now : this.until(now);
       const stopped = this.takeAll(await this.world.next(until), events);
       if (events.length > 0 || this.due()) await this.advance(events);
-      if (stopped && this.engine.core.exitCode === undefined) return 'stopped';
+      if (stopped && this.engine.core.exitCode === undefined) {
+        this.stop();
+        return 'stopped';
+      }
     }
+    this.showAd(true);
     return this.engine.core.exitCode;
+  }
+
+  /** The ad of the manager's own job says how the DAG stands, now and then (DAGMAN_QUEUE_UPDATE_INTERVAL). */
+  private showAd(atOnce: boolean): void {
+    const now = this.world.now();
+    if (!this.adOutdated || (!atOnce && now < this.adAt)) return;
+    const { core } = this.engine;
+    this.world.show(dagAd(core, now));
+    this.adAt = now + Math.max(1, core.settings.DAGMAN_QUEUE_UPDATE_INTERVAL) * 1000;
+    this.adOutdated = false;
+  }
+
+  /** What the files say of it stays where the manager goes on. */
+  private stop(): void {
+    const at = this.world.now();
+    const { cursor } = this;
+    this.outputs.stopped(at);
+    this.world.journal.append({
+      at,
+      events: [],
+      sizes: this.outputs.sizes(),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
   }
 
   private until(now: number): number {
@@ -108,11 +145,13 @@ export class Manager {
       now + HALT_LOOK,
       this.wakeAt ?? Number.POSITIVE_INFINITY,
       this.statusAt ?? Number.POSITIVE_INFINITY,
+      this.adOutdated ? this.adAt : Number.POSITIVE_INFINITY,
     );
   }
 
   private due(): boolean {
     const now = this.world.now();
+    this.showAd(false);
     if (this.statusAt !== undefined && now >= this.statusAt) this.statusAt = this.outputs.writeStatus(now, false);
     return this.wakeAt !== undefined && now >= this.wakeAt;
   }
@@ -146,6 +185,7 @@ export class Manager {
     this.world.journal.append({ at, events, sizes: this.outputs.sizes(), ...(cursor === undefined ? {} : { cursor }) });
     const commands = this.think({ at, events, sizes: [] }, false);
     this.writeFiles(commands, at, false);
+    this.adOutdated = true;
     await this.perform(commands);
   }
 

@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/engine.ts';
 import type { DagCommand } from '../engine/messages.ts';
+import { EXIT } from '../engine/status.ts';
 import { dotText } from '../files/dot.ts';
 import { internalLine, jobstateLine, jobTag } from '../files/jobstate.ts';
 import { type MetricsFacts, metricsText } from '../files/metrics.ts';
@@ -10,9 +11,14 @@ import { rescueName, rescueText, savePointPath, savePointText } from '../rescue.
 import { logTime } from '../times.ts';
 import type { DagFiles, JobLogEvent } from './world.ts';
 
+/** Seconds between two writes of an ALWAYS-UPDATE status file at least, as DAGMan looks at its log. */
+const LEAST_UPDATE = 5;
+
 export interface OutputPlan {
   readonly dagFiles: readonly string[];
   readonly primary: string;
+  /** `.dagman.out`. */
+  readonly log: string;
   readonly nodesLog: string;
   readonly logEvent: (event: JobLogEvent) => string;
   /** Number of the next rescue file. */
@@ -85,7 +91,7 @@ export class Outputs {
 
   flush(): void {
     const { jobstateLog } = this.engine.core.dag;
-    if (this.out !== '') this.files.append(`${this.plan.primary}.dagman.out`, this.out);
+    if (this.out !== '') this.files.append(this.plan.log, this.out);
     if (this.jobstate !== '' && jobstateLog !== undefined) this.files.append(jobstateLog, this.jobstate);
     if (this.nodes !== '') this.files.append(this.plan.nodesLog, this.nodes);
     this.out = '';
@@ -104,12 +110,24 @@ export class Outputs {
     const ended = core.exitCode !== undefined;
     if (!nodeStatus.alwaysUpdate && !this.statusOutdated && !ended) return undefined;
     const due = this.statusAt + nodeStatus.minUpdate * 1000;
-    if (!last && now < due) return this.statusOutdated ? due : undefined;
+    if (!last && now < due) return this.statusOutdated || nodeStatus.alwaysUpdate ? due : undefined;
     const removed = ended && core.dagStatus === 4;
-    this.files.write(nodeStatus.file, nodeStatusText(core, this.plan.dagFiles, now, removed));
+    this.files.write(nodeStatus.file, nodeStatusText(core, this.plan.dagFiles, now, removed ? 'removed' : 'here'));
     this.statusAt = now;
     this.statusOutdated = false;
-    return undefined;
+    return nodeStatus.alwaysUpdate && !ended ? now + Math.max(nodeStatus.minUpdate, LEAST_UPDATE) * 1000 : undefined;
+  }
+
+  /** The manager is to stop, and to go on later. */
+  stopped(now: number): void {
+    const { core } = this.engine;
+    const { nodeStatus } = core.dag;
+    if (nodeStatus !== undefined) {
+      this.files.write(nodeStatus.file, nodeStatusText(core, this.plan.dagFiles, now, 'held'));
+      this.statusOutdated = true;
+    }
+    this.internal(now, `DAGMAN_FINISHED ${EXIT.restart}`);
+    this.flush();
   }
 
   /** Writes the DOT file: once at the start, and with UPDATE whenever a count of nodes has changed. */
@@ -174,6 +192,6 @@ export class Outputs {
   }
 
   private growing(): readonly (string | undefined)[] {
-    return [`${this.plan.primary}.dagman.out`, this.engine.core.dag.jobstateLog, this.plan.nodesLog];
+    return [this.plan.log, this.engine.core.dag.jobstateLog, this.plan.nodesLog];
   }
 }

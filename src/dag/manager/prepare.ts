@@ -1,11 +1,12 @@
+import { readString } from '../../job/values.ts';
 import type { Limits } from '../engine/messages.ts';
 import { cycleProblems } from '../cycles.ts';
 import { lastSequence } from '../files/jobstate.ts';
 import { type DagGraph, nameOf } from '../graph.ts';
 import { type LoadedDag, type LoadOptions, loadDag } from '../language/load.ts';
-import { directoryOf, fileNameOf } from '../names.ts';
+import { directoryOf, fileNameOf, inDirectory } from '../names.ts';
 import type { Problem } from '../problem.ts';
-import { applyRescue, lastRescue, renameRescuesAfter, rescueName, savePointPath } from '../rescue.ts';
+import { applyRescue, lastRescue, numberOfRescue, renameRescuesAfter, rescueName, savePointPath } from '../rescue.ts';
 import type { Settings } from '../settings.ts';
 import type { DagFiles, JournalBegin } from './world.ts';
 
@@ -19,12 +20,27 @@ export interface DagRun extends LoadOptions {
   readonly parentDagmanId?: number;
   readonly limits?: Partial<Limits>;
   readonly batchName?: string;
+  /** `JobBatchId` of the manager's job: the outermost DAG's. */
+  readonly batchId?: string;
   /** Go on from the last rescue file, if there is one; default as DAGMAN_AUTO_RESCUE. */
   readonly autoRescue?: boolean;
   /** Go on from the rescue file of this number (`-DoRescueFrom`). */
   readonly rescueFrom?: number;
   /** Go on from a save file (`-load_save`). */
   readonly saveFile?: string;
+  /** Go on from this rescue file (`-RescueFile`). */
+  readonly rescueFile?: string;
+  /** It began afresh: so do its sub-DAGs (`-force`). */
+  readonly force?: boolean;
+  /** Where `.dagman.out` is written, if not beside the DAG (`-outfile_dir`). */
+  readonly outfileDir?: string;
+  /** Names of variables that the managers of sub-DAGs get too; all, where `importEnv` says so. */
+  readonly includeEnv?: readonly string[];
+  readonly importEnv?: boolean;
+  /** When mail is sent about the manager's job. */
+  readonly notification?: string;
+  /** The text of an attribute of the manager's own job. */
+  readonly ownAttribute?: (name: string) => string | undefined;
   /** What metrics call the version. */
   readonly version: string;
 }
@@ -52,7 +68,7 @@ export function prepare(run: DagRun, files: DagFiles, begun: JournalBegin | unde
     notes.push(
       ...(run.saveFile === undefined
         ? [
-            `Found rescue DAG number ${begin.rescueNumber}; running ${from} in combination with normal DAG file${run.files.length > 1 ? 's' : ''}`,
+            `${whichRescue(run, begin.rescueNumber)}; running ${from} in combination with normal DAG file${run.files.length > 1 ? 's' : ''}`,
             '~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~',
             `USING RESCUE DAG ${from}`,
           ]
@@ -72,21 +88,29 @@ export function prepare(run: DagRun, files: DagFiles, begun: JournalBegin | unde
   return { loaded: { ...loaded, problems }, begin, notes };
 }
 
+function whichRescue(run: DagRun, number: number): string {
+  if (run.rescueFile !== undefined) return 'Rescue DAG file specified';
+  return (run.rescueFrom ?? 0) > 0 ? `Rescue DAG number ${number} specified` : `Found rescue DAG number ${number}`;
+}
+
 function decide(run: DagRun, loaded: LoadedDag, files: DagFiles, note: (text: string) => void): JournalBegin {
   const primary = primaryOf(run);
   const multi = run.files.length > 1;
   const most = loaded.settings.DAGMAN_MAX_RESCUE_NUM;
   let rescueNumber = 0;
-  if (run.rescueFrom !== undefined && run.rescueFrom > 0) {
-    rescueNumber = run.rescueFrom;
+  const asked = run.rescueFile === undefined ? run.rescueFrom : numberOfRescue(run.rescueFile, primary, multi);
+  const named = run.rescueFile !== undefined || (asked ?? 0) > 0;
+  if (named) {
+    rescueNumber = asked ?? 0;
     renameRescuesAfter(files, primary, multi, rescueNumber, most);
   }
   const last = lastRescue((path) => files.exists(path), primary, multi, most, note);
-  if (rescueNumber === 0 && (run.autoRescue ?? loaded.settings.DAGMAN_AUTO_RESCUE)) rescueNumber = last;
+  if (!named && (run.autoRescue ?? loaded.settings.DAGMAN_AUTO_RESCUE)) rescueNumber = last;
+  const rescueFile = run.rescueFile ?? (rescueNumber > 0 ? rescueName(primary, multi, rescueNumber) : undefined);
   const { jobstateLog } = loaded.dag;
-  const old = rescueNumber > 0 && jobstateLog !== undefined ? files.read(jobstateLog) : undefined;
+  const old = rescueFile !== undefined && jobstateLog !== undefined ? files.read(jobstateLog) : undefined;
   return {
-    rescueFile: rescueNumber > 0 ? rescueName(primary, multi, rescueNumber) : undefined,
+    rescueFile,
     rescueNumber: run.saveFile === undefined ? rescueNumber : 0,
     lastRescue: last,
     firstSequence: old === undefined ? 1 : lastSequence(old) + 1,
@@ -98,12 +122,22 @@ export function primaryOf(run: DagRun): string {
   return run.files[0] ?? '';
 }
 
+/** The manager's log, `NAME.dag.dagman.out`. */
+export function logOf(run: Pick<DagRun, 'files' | 'outfileDir'>): string {
+  const primary = run.files[0] ?? '';
+  const log = run.outfileDir === undefined ? primary : inDirectory(run.outfileDir, fileNameOf(primary));
+  return `${log}.dagman.out`;
+}
+
 /** The node jobs' log, absolute (DAGMAN_DEFAULT_NODE_LOG). */
 export function nodesLogOf(run: DagRun, settings: Settings, files: DagFiles): string {
   const primary = primaryOf(run);
+  const own = (name: string): string => readString({ get: (n) => run.ownAttribute?.(n) }, name) ?? 'undef';
   const path = settings.DAGMAN_DEFAULT_NODE_LOG.replaceAll('@(DAG_DIR)', directoryOf(primary))
     .replaceAll('@(DAG_FILE)', fileNameOf(primary))
-    .replaceAll('@(CLUSTER)', String(run.dagmanId));
+    .replaceAll('@(CLUSTER)', String(run.dagmanId))
+    .replaceAll('@(OWNER)', own('Owner'))
+    .replaceAll('@(NODE_NAME)', own('DAGNodeName'));
   return files.absolute(path);
 }
 

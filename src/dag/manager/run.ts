@@ -4,7 +4,7 @@ import { type DagProgress, progressOf } from '../progress.ts';
 import { logTime } from '../times.ts';
 import { Manager } from './manager.ts';
 import { Outputs } from './outputs.ts';
-import { type DagRun, limitsOf, nodesLogOf, prepare, primaryOf } from './prepare.ts';
+import { type DagRun, limitsOf, logOf, nodesLogOf, prepare, primaryOf } from './prepare.ts';
 import type { DagWorld } from './world.ts';
 
 export type DagEnd =
@@ -27,7 +27,7 @@ export async function runDag(run: DagRun, world: DagWorld): Promise<DagEnd> {
   if (errors.length > 0) {
     const lines = [...errors.map((e) => `ERROR: ${formatProblem(e)}`), `Failed to parse ${primaryOf(run)}`];
     const out = lines.map((line) => `${logTime(world.now())} ${line}\n`).join('');
-    world.files.append(`${primaryOf(run)}.dagman.out`, out);
+    world.files.append(logOf(run), out);
     return { is: 'ended', exitCode: 1, problems: loaded.problems };
   }
   const engine = new Engine(loaded.dag, {
@@ -40,6 +40,7 @@ export async function runDag(run: DagRun, world: DagWorld): Promise<DagEnd> {
   const outputs = new Outputs(world.files, engine, {
     dagFiles: run.files,
     primary: primaryOf(run),
+    log: logOf(run),
     nodesLog,
     logEvent: (event) => world.logEvent(event),
     nextRescue: Math.min(begin.lastRescue + 1, Math.max(1, loaded.settings.DAGMAN_MAX_RESCUE_NUM)),

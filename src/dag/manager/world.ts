@@ -20,6 +20,8 @@ export interface NodeSubmit {
    * by the first, second and last of them after a crash.
    */
   readonly attributes: Readonly<Record<string, string | number>>;
+  /** The node's, the whole DAG's added: that of a sub-DAG. */
+  readonly priority: number;
   /** Refuse a description that makes more than one job (DAGMAN_PROHIBIT_MULTI_JOBS, and for a provisioner). */
   readonly oneJob: boolean;
 }
@@ -140,6 +142,8 @@ export interface DagWorld {
   removeCluster(cluster: number, reason: string): Promise<void>;
   /** All jobs of this DAG but those of the nodes named. Idempotent. */
   removeAll(reason: string, keep: readonly string[]): Promise<void>;
+  /** Shows these attributes in the ad of the manager's own job, as soon as the queue takes them. */
+  show(attributes: Readonly<Record<string, string>>): void;
   readonly files: DagFiles;
   readonly journal: Journal;
   /** The text of one event of the node jobs' user log (the user log's own writer makes it). */

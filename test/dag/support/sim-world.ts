@@ -104,6 +104,7 @@ export class SimWorld implements DagWorld {
   readonly scriptsRun: ScriptRun[] = [];
   private scriptsAlive: { run: ScriptRun; dueOrder: number }[] = [];
   readonly removedClusters: number[] = [];
+  readonly shown: Readonly<Record<string, string>>[] = [];
   /** What the user asked for: it stands in the queue, and every manager hears of it. */
   private readonly control: { readonly at: number; readonly happening: Happening }[] = [];
   calls = 0;
@@ -225,6 +226,10 @@ export class SimWorld implements DagWorld {
     for (const submit of this.submits) {
       if (submit.alive.size > 0 && !keep.includes(submit.node)) await this.removeCluster(submit.cluster);
     }
+  }
+
+  show(attributes: Readonly<Record<string, string>>): void {
+    this.shown.push(attributes);
   }
 
   logEvent(event: JobLogEvent): string {
