@@ -22,7 +22,7 @@ interface Program {
   readonly openQueue: typeof openQueue;
 }
 
-const BENCHES: Readonly<Record<string, (program: Program) => Promise<Row[]>>> = {
+const BENCHES: Readonly<Record<string, (program: Program, jobs: readonly number[]) => Promise<Row[]>>> = {
   submit: benchSubmit,
   slurm: benchSlurm,
   latency: benchLatency,
@@ -30,10 +30,14 @@ const BENCHES: Readonly<Record<string, (program: Program) => Promise<Row[]>>> = 
 };
 
 export async function main(args: readonly string[], program: Program): Promise<void> {
-  const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, only: { type: 'string' } } });
+  const { values } = parseArgs({
+    args: [...args],
+    options: { json: { type: 'boolean' }, only: { type: 'string' }, jobs: { type: 'string', default: '200,1000' } },
+  });
+  const jobs = values.jobs.split(',').map(Number);
   const rows: Row[] = [];
   for (const [name, bench] of Object.entries(BENCHES)) {
-    if (values.only === undefined || values.only === name) rows.push(...(await bench(program)));
+    if (values.only === undefined || values.only === name) rows.push(...(await bench(program, jobs)));
   }
   if (values.json) process.stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
   else process.stdout.write(table(rows));
@@ -61,7 +65,7 @@ async function benchSubmit(): Promise<Row[]> {
 }
 
 /** Through a real Slurm over ssh, against a loop of sbatch at the site, and against Slurm alone to the end. */
-async function benchSlurm(program: Program): Promise<Row[]> {
+async function benchSlurm(program: Program, counts: readonly number[]): Promise<Row[]> {
   const agent = new TestAgent();
   const target = await startTarget('slurm, ssh', agent);
   const rows: Row[] = [];
@@ -71,10 +75,10 @@ async function benchSlurm(program: Program): Promise<Row[]> {
     queue = await queueOf(program, agent);
     const opened = queue;
     await warmUp(agent, target);
-    for (const jobs of [200, 1000]) {
+    for (const jobs of counts) {
       const loop = sbatchLoop(target, jobs);
       const alone = loop.seconds + (await drained(target));
-      const cpuBefore = daemonCpu(agent);
+      const [cpuBefore, siteBefore] = [daemonCpu(agent), siteCpu(target)];
       const began = Date.now();
       const cluster = await agent.submit(jobFile(target, jobs, 'true'));
       await until('all to be submitted', () => areSubmitted(opened), 300_000);
@@ -82,6 +86,7 @@ async function benchSlurm(program: Program): Promise<Row[]> {
       await agent.ok('wait', '--timeout', '900', String(cluster));
       const home = (Date.now() - began) / 1000;
       const cpu = ((daemonCpu(agent) - cpuBefore) * 1000) / jobs;
+      const site = ((siteCpu(target) - siteBefore) * 1000) / jobs;
       rows.push(
         {
           what: `${jobs} jobs: submits a second`,
@@ -92,6 +97,7 @@ async function benchSlurm(program: Program): Promise<Row[]> {
         },
         { what: `${jobs} jobs: submit to result home`, ours: home, theirs: alone, unit: 's', ratio: home / alone },
         { what: `${jobs} jobs: the agent's CPU for each`, ours: cpu, theirs: 46, unit: 'ms', ratio: cpu / 46 },
+        { what: `${jobs} jobs: our CPU at the site for each, without its wrapper`, ours: site, unit: 'ms' },
       );
     }
     return rows;
@@ -228,15 +234,31 @@ async function stampOf(file: string): Promise<number> {
 
 /** CPU seconds of all of the agent's processes, user and system (proc(5)). */
 function daemonCpu(agent: TestAgent): number {
+  return cpuOf(
+    (pid) =>
+      readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`GRYPHUS_HOME=${agent.home}`) &&
+      /main\.js|redis-server/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')),
+  );
+}
+
+/** Of our shell at the site, and of what it has started and waited for. */
+function siteCpu({ siteDir }: Target): number {
+  const ours = (pid: string) => {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    return words.includes(siteDir) && words.includes('jobmanager.sh');
+  };
+  return cpuOf(ours, true);
+}
+
+function cpuOf(wanted: (pid: string) => boolean, children = false): number {
   let ticks = 0;
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
-      const isOurs = readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`GRYPHUS_HOME=${agent.home}`);
-      const isDaemon = /main\.js|redis-server/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
-      if (!isOurs || !isDaemon) continue;
+      if (!wanted(pid)) continue;
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       ticks += Number(fields[11]) + Number(fields[12]);
+      if (children) ticks += Number(fields[13]) + Number(fields[14]);
     } catch {
       // It ended meanwhile.
     }
