@@ -82,6 +82,10 @@ if ! mkdir "run.lock.$N" 2>/dev/null; then
   exit 217
 fi
 STARTED=$(now)
+# Seconds that this machine has been up: what has passed since is known without another process.
+up_for() { [ -r /proc/uptime ] && IFS=' .' read -r UP _ </proc/uptime && [ "$UP" -ge 0 ]; } 2>/dev/null
+BEGAN=
+up_for && BEGAN=$UP
 owner="1 host=$HOST pid=$$ pstart=$PSTART boot=$BOOT start=$STARTED id=$BATCH_ID ."
 printf '%s\n' "$owner" >"run.lock.$N/owner"
 announce s "$owner"
@@ -96,9 +100,11 @@ finish() { # $1 how, $2 words
   set -- "$1" "${2-}"
   # shellcheck disable=SC2046 # two numbers among names that have no blanks
   { [ -s stdout ] || [ -s stderr ]; } && set -- "$1" "$2" $(wc -c stdout stderr 2>/dev/null)
-  line="1 how=$1 host=$HOST start=$STARTED end=$(now) cpu=$user,$system rss=$memory out=${3:-0} err=${5:-0}"
+  if [ -n "$BEGAN" ] && up_for; then ended=$((STARTED + UP - BEGAN)); else ended=$(now); fi
+  line="1 how=$1 host=$HOST start=$STARTED end=$ended cpu=$user,$system rss=$memory out=${3:-0} err=${5:-0}"
   line="$line got=${got#,} id=$BATCH_ID words=$2 ."
-  printf '%s\n' "$line" >exit.new && mv -f exit.new exit
+  # Written at once; a line that is not whole is none.
+  printf '%s\n' "$line" >./exit
   announce x "$line"
 }
 cannot() {
@@ -228,13 +234,13 @@ check_interpreter() {
 }
 
 # A background command of a shell without job control ignores INT and QUIT; only a newer env gives them back. A host that
-# has one is asked once.
+# has one is asked once in a while.
 if [ -z "$WATCHED" ]; then
-  if [ -e "$BIN/env.$HOST" ]; then
+  if [ -e "$ROOT/tmp/env.$HOST" ]; then
     RESET=--default-signal=INT,QUIT
   elif env --default-signal=INT,QUIT true; then
     RESET=--default-signal=INT,QUIT
-    printf '' >"$BIN/env.$HOST"
+    printf '' >"$ROOT/tmp/env.$HOST"
   fi 2>/dev/null
 fi
 
