@@ -71,7 +71,9 @@ export class GridManager {
   #worker: Worker | undefined;
   #places: readonly Place[] = [];
   #bids: readonly BidPlace[] = [];
-  #placesAt = 0;
+  /** How many counts of the places were begun, and which of them `#places` is. */
+  #counts = 0;
+  #counted = 0;
   #busyAt: number;
   #end: (reason: Error | undefined) => void = () => undefined;
 
@@ -154,6 +156,7 @@ export class GridManager {
   async #round(name: string, lane: Lane): Promise<number | undefined> {
     if (this.#stop.signal.aborted) return undefined;
     this.#busyAt = this.#now();
+    const began = this.#counts;
     let opened = false;
     let again: number | undefined;
     try {
@@ -168,7 +171,7 @@ export class GridManager {
     }
     this.#busyAt = this.#now();
     if (lane !== 'watch' || again === undefined) return again;
-    return (await this.#hasWork(name, 'watch')) ? again : undefined;
+    return (await this.#hasWork(name, 'watch', began)) ? again : undefined;
   }
 
   /** A site that cannot be opened (it is not configured any more, say) is told of, and the other sites go on. */
@@ -252,10 +255,11 @@ export class GridManager {
 
   async #count(): Promise<readonly Place[]> {
     const { queue } = this.#options;
+    const count = ++this.#counts;
     const [totals, bids] = await Promise.all([queue.totals(), queue.bids.places()]);
     this.#places = totals.places.filter((place) => place.manager === this.#options.identity);
     this.#bids = bids.filter((place) => place.manager === this.#options.identity);
-    this.#placesAt = this.#now();
+    this.#counted = count;
     return this.#places;
   }
 
@@ -288,8 +292,9 @@ export class GridManager {
     });
   }
 
-  async #hasWork(site: string, lane: Lane): Promise<boolean> {
-    if (this.#now() - this.#placesAt > 200) await this.#count();
+  /** By a count that began after `began`: what was committed before the lane's round is in no earlier one. */
+  async #hasWork(site: string, lane: Lane, began: number): Promise<boolean> {
+    if (this.#counted <= began) await this.#count();
     return this.#lanesWanted().get(site)?.has(lane) === true;
   }
 
