@@ -50,6 +50,12 @@ class SimulatedWorker {
     this.name = name;
   }
 
+  /** Claims under which something runs. */
+  get claimed(): number {
+    return new Set([...this.disk.values()].flatMap(({ key, is }) => (is === 'running' ? this.claims.get(key) : [])))
+      .size;
+  }
+
   isBusy(claim: string): boolean {
     return [...this.disk.values()].some(({ key, is }) => is === 'running' && this.claims.get(key) === claim);
   }
@@ -67,6 +73,8 @@ class World {
   slow = false;
   /** What a run takes, seconds. */
   lasts = 1;
+  /** Starts for which a worker had no room. */
+  refusals = 0;
   #saved = 0;
   #unsaved: (() => void)[] = [];
   toWorker: [string, FromDesk][] = [];
@@ -145,6 +153,7 @@ class World {
     if (message.t === 'forget') for (const key of message.keys) worker.disk.delete(key);
     if (message.t !== 'start' || worker.disk.has(message.key)) return;
     if (worker.isBusy(message.claim)) worker.waiting.push(message);
+    else if (worker.claimed >= SIZE.cpus) this.refusals += 1;
     else this.run(worker, message);
   }
 
@@ -258,7 +267,7 @@ describe('the desk', () => {
       fc.asyncProperty(fc.array(fc.constantFrom(...steps), { maxLength: 60, size: 'max' }), async (chosen) => {
         const world = new World();
         world.lasts = 0.01;
-        const tasks = Array.from({ length: 150 }, (_, i) => task(i));
+        const tasks = Array.from({ length: 300 }, (_, i) => task(i));
         const open = () => tasks.filter(({ key }) => !world.results.has(key));
         const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
         const work = async (): Promise<void> => {
@@ -292,12 +301,13 @@ describe('the desk', () => {
         }
         world.slow = false;
         world.save();
-        for (let round = 0; open().length > 0 && round < 200; round++) {
+        for (let round = 0; open().length > 0 && round < 400; round++) {
           for (const worker of world.workers) world.join(worker);
           await turn();
           await work();
         }
         expect(open()).toEqual([]);
+        expect(world.refusals).toBe(0);
         expect(Object.fromEntries(world.starts)).toEqual(Object.fromEntries(tasks.map(({ key }) => [key, 1])));
         const used = [...world.desk.collector.all()].map(({ claims, free }) => [claims.size, free]);
         while (world.deliver()) await turn();
