@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { loadPaths } from '../../src/config/paths.ts';
 import type { openQueue, Queue } from '../../src/queue/api.ts';
-import { TestAgent, until } from '../../test/agent/agent.ts';
+import { CLI, TestAgent, until } from '../../test/agent/agent.ts';
 import { startTarget, type Target } from '../../test/crash/sites.ts';
 
 interface Row {
@@ -26,6 +26,8 @@ const BENCHES: Readonly<Record<string, (program: Program, jobs: readonly number[
   submit: benchSubmit,
   slurm: benchSlurm,
   latency: benchLatency,
+  start: benchStart,
+  pi: benchPi,
   idle: benchIdle,
 };
 
@@ -140,6 +142,63 @@ async function benchLatency(): Promise<Row[]> {
     await agent.end();
     await target.stop();
   }
+}
+
+const LOCAL = 'universe = grid\ngrid_resource = batch fork local\n';
+
+/** From the return of a submit by the API to the start of the program, in the idle pool and at the idle local fork site. */
+async function benchStart(): Promise<Row[]> {
+  const agent = new TestAgent();
+  const { Gryphus } = (await import(join(CLI, '../../index.js'))) as typeof import('../../src/index.ts');
+  await agent.ok('up');
+  const gryphus = await Gryphus.open({ home: agent.home });
+  try {
+    agent.file('stamp.sh', `#!/bin/sh\ndate +%s%N > "$1"\n`, 0o755);
+    const times: Record<'pool' | 'local', number[]> = { pool: [], local: [] };
+    for (let i = -2; i < 15; i++) {
+      for (const [where, more] of [
+        ['pool', ''],
+        ['local', LOCAL],
+      ] as const) {
+        const stamp = join(agent.work, `stamp.${where}.${i}`);
+        const text = `${more}executable = stamp.sh\narguments = ${stamp}\ntransfer_executable = false\nqueue\n`;
+        const { cluster } = await gryphus.submit({ text, cwd: agent.work });
+        const began = Date.now();
+        const started = await stampOf(stamp);
+        if (i >= 0) times[where].push(started - began);
+        await gryphus.wait({ clusters: [cluster] });
+      }
+    }
+    const [ours, theirs] = [median(times.pool), median(times.local)];
+    const what = 'return of a submit to the start, idle pool against idle local site (median of 15)';
+    return [{ what, ours, theirs, unit: 'ms', ratio: ours / theirs }];
+  } finally {
+    await gryphus.close();
+    await agent.end();
+  }
+}
+
+/** The 200 jobs of examples/pi, from the submit in an agent that runs already to the last result home: pool against fork site. */
+async function benchPi(): Promise<Row[]> {
+  const seconds: number[] = [];
+  for (const site of ['pool', 'local']) {
+    const agent = new TestAgent();
+    try {
+      agent.config(`submit.default_site = "${site}"\n`);
+      cpSync(join(CLI, '../../../examples/pi'), agent.work, { recursive: true });
+      mkdirSync(join(agent.work, 'results'), { recursive: true });
+      await agent.ok('up');
+      const began = Date.now();
+      await agent.ok('submit', '--wait', 'pi.sub');
+      seconds.push((Date.now() - began) / 1000);
+    } finally {
+      await agent.end();
+    }
+  }
+  const [ours = Number.NaN, theirs = Number.NaN] = seconds;
+  return [
+    { what: 'the 200 jobs of examples/pi: pool against local site', ours, theirs, unit: 's', ratio: ours / theirs },
+  ];
 }
 
 /** The agent's CPU while 10,000 jobs idle at a site: a fork site whose one slot is taken. */

@@ -1,6 +1,6 @@
 // 500 nodes, 50 chains of 10 as in DAGMan's measurement, through the command line and the queue of a whole agent in a
-// scratch directory: NOOP nodes, and real /bin/true by fork and in the pool. Arguments choose among noop, fork and pool.
-// Needs a build; GRYPHUS_DIST names another.
+// scratch directory: NOOP nodes, and real /bin/true in the scheduler universe, in the pool and at the local fork site.
+// Needs a build; GRYPHUS_DIST names another. Names as arguments: these alone.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,19 +39,21 @@ function chains(noop) {
 
 try {
   mkdirSync(env.GRYPHUS_HOME);
-  writeFileSync(join(env.GRYPHUS_HOME, 'config.toml'), '[submit]\ndefault_site = "pool"\n', { mode: 0o600 });
   gryphus(dir, 'up');
+  const vanilla = 'executable = /bin/true\nqueue\n';
+  const local = 'universe = grid\ngrid_resource = batch fork local\ntransfer_executable = false\n';
   const wanted = process.argv.slice(2);
-  for (const [name, universe] of [
-    ['noop', 'scheduler'],
-    ['fork', 'scheduler'],
-    ['pool', 'vanilla'],
+  for (const [name, noop, node] of [
+    ['noop', true, vanilla],
+    ['fork', false, `universe = scheduler\n${vanilla}`],
+    ['pool', false, vanilla],
+    ['local', false, `${local}${vanilla}`],
   ]) {
     if (wanted.length > 0 && !wanted.includes(name)) continue;
     const work = join(dir, name);
     mkdirSync(work);
-    writeFileSync(join(work, 'x.dag'), chains(name === 'noop'));
-    writeFileSync(join(work, 'node.sub'), `universe = ${universe}\nexecutable = /bin/true\nqueue\n`);
+    writeFileSync(join(work, 'x.dag'), chains(noop));
+    writeFileSync(join(work, 'node.sub'), node);
     const seconds = gryphus(work, 'dag', 'submit', '--wait', 'x.dag');
     const own = inManager(join(work, 'x.dag.dagman.out'));
     process.stdout.write(

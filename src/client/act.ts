@@ -1,6 +1,7 @@
+import { POOL_SITE } from '../config/sites.ts';
 import { released } from '../gridmanager/hold.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
-import { isEnd } from '../job/life.ts';
+import { isEnd, type State } from '../job/life.ts';
 import { checkExpression, quoted, readNumber } from '../job/values.ts';
 import type { Change, ChangeResult, JobRecord, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
@@ -54,14 +55,24 @@ export async function edit(
   set: Readonly<Record<string, string>>,
 ): Promise<ActionResult[]> {
   for (const [name, text] of Object.entries(set)) checkExpression(text, name);
-  const ids: JobId[] = [];
-  for await (const job of selectJobs(queue, selection)) ids.push(job.id);
-  const answers = ids.length === 0 ? [] : await queue.transitionMany(ids.map((id) => ({ id, set })));
+  const jobs: JobRecord[] = [];
+  for await (const job of selectJobs(queue, selection)) jobs.push(job);
+  const answers = jobs.length === 0 ? [] : await queue.transitionMany(jobs.map(({ id }) => ({ id, set })));
+  await matchAnew(queue, jobs);
   return answers.map((answer, i): ActionResult => {
-    const id = ids[i] ?? { cluster: 0, proc: 0 };
+    const id = jobs[i]?.id ?? { cluster: 0, proc: 0 };
     return answer.ok ? { id, result: 'done', words: 'changed' } : { id, result: 'not-found', words: answer.words };
   });
 }
+
+/** The pool matches by a job's ad: one that waits there is taken back and described anew; what has started runs on. */
+async function matchAnew(queue: Queue, jobs: readonly JobRecord[]): Promise<void> {
+  const waiting = jobs.filter(({ site, state }) => site === POOL_SITE.name && WAITS_IN_POOL.has(state));
+  if (waiting.length === 0) return;
+  await queue.transitionMany(waiting.map(({ id, state }): Change => ({ id, event: 'takeback', from: state })));
+}
+
+const WAITS_IN_POOL: ReadonlySet<State> = new Set(['preparing', 'prepared', 'committed']);
 
 /** A whole cluster that is removed makes no more procs; one that is held pauses (HTCondor's `JobMaterializePaused`). */
 async function factories(queue: Queue, action: Action, request: ActionRequest): Promise<void> {

@@ -2,6 +2,8 @@ import { DAEMON, type Daemon, daemonsOnDisk, SCHEDULER } from '../config/daemon-
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
+import { deskOf } from '../pool/holders.ts';
+import { poolPlaces } from '../pool/places.ts';
 import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { runningScheduler } from './daemon.ts';
@@ -63,6 +65,9 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
     if (scheduler) await endProcess(scheduler, PATIENCE_WITHOUT_QUEUE_MS);
     await Promise.all(managers.map((manager) => endProcess(manager, PATIENCE_WITHOUT_QUEUE_MS)));
   }
+  // One that a Scheduler left that was killed.
+  const desk = deskOf(poolPlaces(paths));
+  if (desk) await endProcess(desk, PATIENCE_MS);
   if (!external) await stopRedis(options);
   return down;
 }

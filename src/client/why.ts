@@ -4,6 +4,7 @@ import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
+import { NO_WORKERS } from '../pool/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { siteManners } from '../broker/site-manners.ts';
 import { type ConnectionView, connectionOf } from './site-status.ts';
@@ -48,12 +49,19 @@ export async function whyOf(
   details.push(...choice.details);
   if (job.site === POOL_SITE.name && job.state === 'committed') {
     const { whyInPool } = await import('./pool.ts');
-    details.push(...(await whyInPool(paths, queue.agent, { ...job.id }).catch(() => [])));
+    const lines = await whyInPool(paths, queue.agent, { ...job.id }).catch((): readonly string[] => []);
+    details.push(...lines);
+    if (lines.includes(NO_WORKERS)) suggestions.push(...GET_WORKERS);
   }
   if (job.state === 'idle' && job.site !== '') details.push(...(await ahead(queue, job, sites.get(job.site))));
   if (LIFE[job.state].shows === 'held') suggestions.push(`gryphus release ${formatJobId(job.id)}`);
   return { id: job.id, state: job.state, summary, details, suggestions };
 }
+
+const GET_WORKERS = [
+  'gryphus glidein start --site NAME -n COUNT, for workers at a site',
+  'pool.local_worker = true in config.toml and `gryphus down`, for this machine',
+];
 
 const WAITS: Readonly<Partial<Record<State, string>>> = {
   preparing: 'Its files are being sent to site SITE.',

@@ -36,7 +36,7 @@ export const SETTINGS = {
   'gridmanager.hung_after': entry(
     duration,
     '90s',
-    'A GridManager that gives no sign of life for so long is killed, and another is started; its jobs run on.',
+    "A GridManager, or the pool's desk, that gives no sign of life for so long is killed, and another is started; its jobs run on.",
   ),
   'gridmanager.commit_timeout': entry(
     duration,
@@ -76,7 +76,11 @@ export const SETTINGS = {
     'A pool job that holds more memory than it asked for is ended and held (code 34).',
   ),
 
-  'submit.default_site': entry(text, 'local', 'Where a vanilla job runs: the name of a site, or `pool`.'),
+  'submit.default_site': entry(
+    text,
+    'pool',
+    'Where a vanilla job runs: `pool`, or the name of a site (`local`: as plain processes of this machine).',
+  ),
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
   'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),
   'submit.default_disk': entry(

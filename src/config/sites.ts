@@ -140,7 +140,7 @@ export const POOL_SITE: SiteRecord = {
   name: 'pool',
   batch: 'pool',
   // The desk says by itself what is new.
-  limits: { queued: 100_000, running: undefined, submitsPerMinute: 1_000_000, pollMin: 1, pollMax: 60 },
+  limits: { queued: 20_000, running: undefined, submitsPerMinute: 1_000_000, pollMin: 1, pollMax: 60 },
 };
 
 /** Its jobs run in directories of this machine, which needs no transfer. */

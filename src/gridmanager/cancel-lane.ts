@@ -1,3 +1,4 @@
+import { POOL_SITE } from '../config/sites.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
@@ -49,7 +50,7 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
     if (bid) steps.push({ id: bid.id, attempt: bid.attempt, event: 'withdrawn' });
     if (job) {
       if (job.state === 'removing') await ctx.spool.checkpoints.remove(job.id);
-      const more = job.state === 'withdrawing' ? backToTheBroker(job) : { set: brokenOff(job) };
+      const more = job.state === 'withdrawing' ? backFrom(ctx, job) : { set: brokenOff(job) };
       changes.push({ ...of(job), event: 'withdrawn', ...more });
     }
   }
@@ -81,8 +82,9 @@ function of(job: JobRecord): Pick<Change, 'id' | 'from' | 'attempt'> {
   return { id: job.id, from: job.state, attempt: job.attempt };
 }
 
-/** Without a site it waits for the next choice. */
-function backToTheBroker(job: JobRecord): Pick<Change, 'route' | 'set'> {
+/** Without a site it waits for the broker's next choice; in the pool, where it was edited, it is described anew. */
+function backFrom(ctx: SiteContext, job: JobRecord): Pick<Change, 'route' | 'set'> {
+  if (ctx.record.batch === POOL_SITE.batch) return { set: { GridJobId: null, GridJobStatus: null } };
   return {
     route: { manager: job.manager, site: '' },
     set: { GridResource: null, GridJobId: null, GridJobStatus: null, GryphusRoutedAt: null },

@@ -60,7 +60,12 @@ async function main(identity: string): Promise<void> {
     problem: (name) => sites.problem(name),
     openSite: async (record) =>
       record.batch === 'pool'
-        ? openPoolSite({ name: record.name, socket: poolPlaces(paths).clientSocket, client: identity })
+        ? openPoolSite({
+            name: record.name,
+            socket: poolPlaces(paths).clientSocket,
+            client: identity,
+            proxies: poolPlaces(paths).proxies,
+          })
         : openSite(record, {
             agent: queue.agent,
             identity,

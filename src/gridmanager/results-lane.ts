@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { sharesHome } from '../config/sites.ts';
+import { POOL_SITE, sharesHome } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, formatJobId } from '../job/ids.ts';
@@ -149,7 +149,7 @@ async function settle(
         file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
       await place({ from, to, executable: file.executable });
     }
-    const times = files.sandbox ? transferTimes('Out', began, ctx.now()) : {};
+    const times = hasTravelled(ctx, job, files) ? transferTimes('Out', began, ctx.now()) : {};
     const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};
     const set = { BytesRecvd: `${bytes}.0`, ...times, ...lost, ...missing(ctx, job, outcome) };
     return { ...change, event: 'fetched', set };
@@ -158,6 +158,11 @@ async function settle(
     if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;
     return { ...change, event: 'keep', set: holdByError(thrown) };
   }
+}
+
+/** The pool's jobs that need no files carried run where they are, as far as their worker shares the file system of home. */
+function hasTravelled({ record }: SiteContext, { attrs }: JobRecord, { sandbox }: JobFiles): boolean {
+  return sandbox && (record.batch !== POOL_SITE.batch || jobFiles(attrs, true).sandbox);
 }
 
 /** What was saved by jobs that were removed while they waited. */

@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import { sharesHome } from '../config/sites.ts';
+import { jobAdLines } from '../job/ad-lines.ts';
 import type { Attrs } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import { JOB_STATUS } from '../job/life.ts';
 import { quoted, readBoolean, readNumber, readString } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { AttemptSpec, BatchOptions, InputFile, Resources, SiteFile } from '../site/contract.ts';
@@ -41,14 +41,15 @@ export async function attemptSpec(
     joinStderr: files.stdout !== undefined && files.stdout === files.stderr,
     resources: resources(ad, ctx.record.walltime),
     batch: batchOptions(ad, ctx.record),
-    ads: adFiles(ad, ctx.record),
+    // The pool has the ad itself.
+    ...(ctx.record.batch === 'pool' ? {} : { ads: adFiles(ad, ctx.record) }),
   };
 }
 
 /** The pool matches by the job's ad, and runs a job in place where a worker shares the file system of home. */
 function forThePool(ad: Attrs): Pick<AttemptSpec, 'ad' | 'shared'> {
   const { sandbox, iwd, executable, stdin } = jobFiles(ad, true);
-  const { Args: _args, Arguments: _arguments, Env: _env, Environment: _environment, ...others } = ad.toRecord();
+  const { Env: _env, Environment: _environment, ...others } = ad.toRecord();
   if (sandbox) return { ad: others };
   return { ad: others, shared: { cwd: iwd, executable, ...(stdin === undefined ? {} : { stdin }) } };
 }
@@ -71,27 +72,14 @@ async function inputs(
   return [...found.values()];
 }
 
-/** What only we use, and what is long and told to the program by other ways. */
-const NOT_FOR_JOBS = /^(Gryphus|Env$|Environment$)/;
-
 /** The job's ad as it will be while the job runs, and what is known of the place where it does. */
 function adFiles(ad: Attrs, record: SiteContext['record']): NonNullable<AttemptSpec['ads']> {
-  const job: string[] = [];
-  for (const [name, text] of ad) {
-    if (name !== 'JobStatus' && !NOT_FOR_JOBS.test(name)) job.push(`${name} = ${oneLine(text)}`);
-  }
-  job.push(`JobStatus = ${JOB_STATUS.running}`);
   const machine = ['MyType = "Machine"', `GryphusSite = ${quoted(record.name)}`];
   for (const name of ['Cpus', 'Memory', 'Disk', 'GPUs']) {
     const value = readNumber(ad, `Request${name}`);
     if (value !== undefined) machine.push(`${name} = ${Math.ceil(value)}`);
   }
-  return { job, machine };
-}
-
-/** A line end in a string would end its line in the file, and a NUL the text. */
-function oneLine(text: string): string {
-  return text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\0', '');
+  return { job: jobAdLines(ad), machine };
 }
 
 /** What the site's queue shows: the batch name or the program's, in plain ASCII. */

@@ -134,7 +134,7 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
   const began = ctx.now();
   const byKey = new Map(ready.map(({ one }) => [one.key, one]));
   const all = specs.flatMap((spec) => spec ?? []);
-  const travelled = new Set(all.flatMap(({ key, cwd }) => (cwd === undefined ? [key] : [])));
+  const travelled = new Set(all.flatMap((spec) => (spec.cwd === undefined && !spec.shared ? [spec.key] : [])));
   const outcomes = await send(ctx, byKey, all);
   crashPoint('gm.after-prepare');
   const later = apply(outcomes, byKey, book, (one) =>

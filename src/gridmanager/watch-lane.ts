@@ -173,7 +173,8 @@ export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Chan
 export function startAttributes(ctx: SiteContext, job: JobRecord, report: Report): AttrTexts {
   const since = report.is === 'running' ? report.since : report.is === 'ended' ? report.startedAt : undefined;
   if (report.is === 'ended' && since === undefined && report.how.kind === 'by-site') return {};
-  const at = String(Math.round(since ?? seconds(ctx)));
+  // As HTCondor: a moment that is over, also of a job that ends within the same second.
+  const at = String(Math.floor(since ?? seconds(ctx)));
   const host = (report.is === 'running' || report.is === 'ended' ? report.host : undefined) ?? ctx.record.name;
   return {
     JobCurrentStartDate: at,

@@ -95,6 +95,22 @@ export class AttemptDir implements AttemptPlace {
     return readEnding(join(this.path, 'ending'));
   }
 
+  noteMemory(kb: number): void {
+    try {
+      writeFileSync(join(this.path, 'memory'), String(kb), { mode: 0o600 });
+    } catch {
+      // No room: after a crash of the worker it is not known.
+    }
+  }
+
+  memory(): number {
+    try {
+      return Number(readFileSync(join(this.path, 'memory'), 'utf8')) || 0;
+    } catch {
+      return 0;
+    }
+  }
+
   said(): string {
     try {
       return readFileSync(join(this.path, 'said'), 'utf8').trim().slice(0, 500);
@@ -112,13 +128,11 @@ export class AttemptDir implements AttemptPlace {
 
   remove(): void {
     try {
-      // The usual few files and an empty sandbox, ten times as fast as the general way.
-      for (const entry of readdirSync(this.path, { withFileTypes: true })) {
-        const path = join(this.path, entry.name);
-        if (entry.isDirectory()) rmdirSync(path);
-        else unlinkSync(path);
+      // The usual few files, and a sandbox without directories, ten times as fast as the general way.
+      for (const dir of [this.work, this.path]) {
+        for (const name of readdirSync(dir)) unlinkSync(join(dir, name));
+        rmdirSync(dir);
       }
-      rmdirSync(this.path);
     } catch {
       rmSync(this.path, { recursive: true, force: true });
     }

@@ -39,6 +39,9 @@ export interface AttemptPlace {
   /** An ending that we made ourselves: it wins over what the program's exit looks like. */
   decide(ending: Ending): void;
   decided(): Ending | undefined;
+  /** The most memory that it was seen to hold, KB. */
+  noteMemory(kb: number): void;
+  memory(): number;
   /** What its shell said: why the program could not be started. */
   said(): string;
   remove(): void;

@@ -20,6 +20,9 @@ export interface RunningNow {
   readonly usage?: RunUsage;
 }
 
+/** Why a job waits in a pool where nobody is. */
+export const NO_WORKERS = 'The pool has no workers now.';
+
 export type FromClient =
   /** `client`: a GridManager's identity, or a map's session. From now on its attempts' reports come here. */
   | { readonly t: 'open'; readonly client: string; readonly map: boolean }

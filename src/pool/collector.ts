@@ -11,6 +11,8 @@ import type { HeldAttempt, Size } from './wire.ts';
 /** A part of a worker that is ours: a dynamic slot. */
 export interface HeldClaim {
   readonly id: string;
+  /** Of the slot: the lowest that is free when it is made. */
+  readonly number: number;
   readonly kind: JobKind;
   readonly size: Size;
   /** Unix milliseconds. */
@@ -149,9 +151,11 @@ export class Collector {
     };
   }
 
-  claim(worker: Worker, claim: HeldClaim): void {
-    worker.claims.set(claim.id, claim);
+  claim(worker: Worker, claim: Omit<HeldClaim, 'number'>): HeldClaim {
+    const held = { ...claim, number: freeNumber(worker) };
+    worker.claims.set(claim.id, held);
     worker.free = minus(worker.free, claim.size);
+    return held;
   }
 
   /** Makes the claim under which something runs already, of a worker that came back; false where it is there. */
@@ -168,4 +172,17 @@ export class Collector {
     worker.claims.delete(id);
     worker.free = plus(worker.free, claim.size);
   }
+}
+
+function freeNumber({ claims }: Worker): number {
+  const taken = new Set([...claims.values()].map(({ number }) => number));
+  let number = 1;
+  while (taken.has(number)) number += 1;
+  return number;
+}
+
+/** What HTCondor calls the slot under a claim. */
+export function slotName(worker: Worker, claim: string | undefined): string | undefined {
+  const held = claim === undefined ? undefined : worker.claims.get(claim);
+  return held && `slot1_${held.number}@${worker.name}`;
 }

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { asError, GryphusError } from '../errors.ts';
+import { GryphusError } from '../errors.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
 import type { FromClient, ToClient } from './client-wire.ts';
 import { Channel } from './frames.ts';
@@ -17,7 +17,12 @@ export interface DeskClientOptions {
   readonly take: (message: ToClient, bytes: Buffer) => void;
   /** The connection ended: what came before it may have been the last that was known. */
   readonly onLost: () => void;
+  /** How long a desk that is being started is waited for, milliseconds; default: not at all. */
+  readonly patienceMs?: number;
 }
+
+/** How often it is looked whether the desk is there. */
+const LOOK_MS = 20;
 
 /** A client's connection to the desk, opened when it is first used and again after it ended. */
 export class DeskClient {
@@ -25,6 +30,7 @@ export class DeskClient {
   #channel: Promise<Channel<ToClient, FromClient>> | undefined;
   readonly #waiting = new Map<number, Deferred<AnswerTo>>();
   #last = 0;
+  #closed = false;
 
   constructor(options: DeskClientOptions) {
     this.#options = options;
@@ -59,19 +65,14 @@ export class DeskClient {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     const channel = await this.#channel?.catch(() => undefined);
     channel?.close('no longer needed');
   }
 
   async #connect(): Promise<Channel<ToClient, FromClient>> {
-    const { socket: path, client, map, take } = this.#options;
-    const socket = await new Promise<Socket>((resolve, reject) => {
-      const made = connect({ path });
-      made.once('connect', () => resolve(made));
-      made.once('error', (error) =>
-        reject(new GryphusError('site-unreachable', `The pool's desk is away: ${asError(error).message}`)),
-      );
-    });
+    const { client, map, take } = this.#options;
+    const socket = await this.#dial();
     const channel = new Channel<ToClient, FromClient>(socket);
     channel.open(
       (message, bytes) => {
@@ -85,6 +86,21 @@ export class DeskClient {
     );
     channel.send({ t: 'open', client, map });
     return channel;
+  }
+
+  async #dial(): Promise<Socket> {
+    const { socket: path, patienceMs = 0 } = this.#options;
+    for (const end = performance.now() + patienceMs; ; ) {
+      const made = connect({ path });
+      const error = await new Promise<Error | undefined>((resolve) => {
+        made.once('connect', () => resolve(undefined));
+        made.once('error', resolve);
+      });
+      if (error === undefined) return made;
+      if (this.#closed || performance.now() > end)
+        throw new GryphusError('site-unreachable', `The pool's desk is away: ${error.message}`);
+      await new Promise((resume) => setTimeout(resume, LOOK_MS));
+    }
   }
 
   #lost(words: string): void {

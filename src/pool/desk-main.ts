@@ -33,8 +33,9 @@ async function main(agent: string): Promise<void> {
   if (settings['pool.local_worker']) local.open();
   process.stdout.write('ready\n');
   const broken = await ended;
-  local.close(room?.desk.busy === 0);
+  const idle = room?.desk.busy === 0;
   room?.close();
+  await local.close(idle);
   if (broken) throw new GryphusError('disk-full', `The pool's journal cannot be written: ${broken.message}`);
   say('ended');
 }

@@ -1,17 +1,19 @@
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { asError, GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { writeWhole } from '../util/private-file.ts';
-import { isAlive, processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
+import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { Desk } from './desk.ts';
 import { DeskClients } from './desk-clients.ts';
 import { DeskShells } from './desk-shells.ts';
 import { compacted, type DeskEntry, recover } from './desk-journal.ts';
 import { DeskWorkers } from './desk-workers.ts';
+import { deskOf } from './holders.ts';
 import { Journal } from './journal.ts';
 import type { PoolPlaces } from './places.ts';
 import { signal } from './processes.ts';
+import { Proxies } from './proxies.ts';
 import type { Tokens } from './tokens.ts';
 import type { RunSpec } from './wire.ts';
 import { acceptHome } from '../wayhome/secure.ts';
@@ -72,6 +74,7 @@ export class DeskRoom {
       desk: this.desk,
       findToken: (id) => tokens.find(id, Date.now() / 1000),
       specOf: (key) => this.#specOf(key as AttemptKey),
+      proxies: new Proxies(places.proxies),
       lease: LEASE_SECONDS,
       onChunk: (attempt, stream, offset, bytes) => this.#clients.chunk(attempt, stream, offset, bytes),
       log,
@@ -134,9 +137,9 @@ export class DeskRoom {
  * One desk for a state directory: who holds it is asked to end, then made to. Whoever starts a desk has the right to: it
  * holds the Scheduler's lease.
  */
-export async function takeOver({ dir, pid }: PoolPlaces): Promise<void> {
+export async function takeOver({ dir, pid }: Pick<PoolPlaces, 'dir' | 'pid'>): Promise<void> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const other = holder(pid);
+  const other = deskOf({ pid });
   if (other && other.pid !== process.pid) {
     signal(other.pid, 'SIGTERM');
     for (let turn = 0; isAlive(other); turn++) {
@@ -146,14 +149,4 @@ export async function takeOver({ dir, pid }: PoolPlaces): Promise<void> {
     }
   }
   writeWhole(pid, JSON.stringify(processIdentity()));
-}
-
-function holder(file: string): ProcessIdentity | undefined {
-  if (!existsSync(file)) return undefined;
-  try {
-    const found = JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity;
-    return Number.isSafeInteger(found.pid) && found.pid > 1 && isAlive(found) ? found : undefined;
-  } catch {
-    return undefined;
-  }
 }

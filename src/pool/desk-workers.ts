@@ -8,6 +8,7 @@ import type { Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
 import type { DeskShells } from './desk-shells.ts';
 import { Channel } from './frames.ts';
+import type { Proxies } from './proxies.ts';
 import { inputPiece } from './shadow.ts';
 import type { IssuedToken } from './tokens.ts';
 import { type FromDesk, type FromWorker, type RunSpec, WIRE_VERSION } from './wire.ts';
@@ -25,6 +26,7 @@ export interface DeskWorkersOptions {
   readonly findToken: (id: string) => IssuedToken | undefined;
   /** Of an attempt, whole. */
   readonly specOf: (key: string) => RunSpec | undefined;
+  readonly proxies: Pick<Proxies, 'sign'>;
   readonly lease: number;
   /** Bytes of a followed stream, of an attempt that was granted to whoever sent them. */
   readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
@@ -165,6 +167,7 @@ export class DeskWorkers {
     else if (message.t === 'answer') connected.asking.take(message, bytes);
     else if (message.t === 'ask') {
       if (message.what === 'blob') void this.#input(instance, channel, message);
+      else if (message.what === 'proxy') this.#proxy(instance, channel, message);
     } else if (message.t === 'chunk') {
       const attempt = desk.get(message.key);
       if (attempt?.worker === instance) this.#options.onChunk(attempt, message.stream, message.offset, bytes);
@@ -186,6 +189,22 @@ export class DeskWorkers {
       channel.send({ t: 'answer', id: ask.id, ok: true }, await inputPiece(spec, ask));
     } catch (thrown) {
       channel.send({ t: 'answer', id: ask.id, ok: false, words: asError(thrown).message });
+    }
+  }
+
+  /** A proxy below the job's, for a key that the worker made, only of what was granted to it. */
+  #proxy(
+    instance: string,
+    channel: Channel<FromWorker, FromDesk>,
+    { id, key, name, request }: Extract<FromWorker, { t: 'ask'; what: 'proxy' }>,
+  ): void {
+    const { desk, specOf, proxies } = this.#options;
+    try {
+      const spec = desk.get(key)?.worker === instance ? specOf(key) : undefined;
+      if (spec?.proxy !== name) throw new Error(`${key} was not granted to this worker with the proxy ${name}`);
+      channel.send({ t: 'answer', id, ok: true }, Buffer.from(proxies.sign(name, request)));
+    } catch (thrown) {
+      channel.send({ t: 'answer', id, ok: false, words: asError(thrown).message });
     }
   }
 

@@ -3,7 +3,7 @@ import type { Ending, Outcome } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Attempt, type AttemptRequest, reportOf, unknownKey } from './attempts.ts';
 import { Burials, BURIED, nodeFail } from './burials.ts';
-import { Collector, type Worker } from './collector.ts';
+import { Collector, slotName, type Worker } from './collector.ts';
 import { endedEntry, isKeptByClient, type Recovered, ungrant } from './desk-journal.ts';
 import type { DeskPorts } from './desk-ports.ts';
 import { Granting } from './granting.ts';
@@ -245,7 +245,7 @@ export class Desk {
     switch (message.t) {
       case 'started':
         attempt.startedAt = message.at;
-        attempt.host = worker.host;
+        attempt.host = slotName(worker, attempt.claim) ?? worker.host;
         if (attempt.phase === 'granted') this.#move(attempt, 'running');
         if (attempt.cancelling === 'if-not-started') this.#report(attempt);
         break;
@@ -255,7 +255,7 @@ export class Desk {
           this.#move(attempt, message.t === 'suspended' ? 'suspended' : 'running');
         break;
       case 'ended':
-        attempt.host = worker.host;
+        attempt.host = slotName(worker, attempt.claim) ?? attempt.host ?? worker.host;
         if (message.files) attempt.files = message.files;
         if (message.inline) {
           const { stdout } = message.inline;
@@ -358,9 +358,9 @@ export class Desk {
         if (attempt.cancelling === 'remove' || attempt.cancelling === 'if-not-started') return this.#withdraw(attempt);
         return this.#again(attempt, 'its worker was cut off before it heard of it');
       case 'there':
-        attempt.host = worker.host;
         if (this.collector.keep(worker, attempt) && attempt.kind)
           this.priorities.use(attempt.kind.owner, attempt.kind.size.cpus);
+        attempt.host = slotName(worker, attempt.claim) ?? worker.host;
         if (finding.phase !== undefined) this.#move(attempt, finding.phase);
         if (attempt.cancelling)
           this.#send(worker.instance, { t: 'cancel', key: attempt.key, how: attempt.cancelling, words: 'asked again' });

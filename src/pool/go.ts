@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { AD_FILES } from './ad-files.ts';
 import type { RunSpec } from './wire.ts';
 import { shellQuote, shellWords } from '../util/shell-quote.ts';
 import { KEY_VARIABLE } from './processes.ts';
@@ -11,6 +13,10 @@ export interface Placed {
   readonly stdin: string | undefined;
   /** Absolute: the attempt's sandbox. */
   readonly scratch: string;
+  /** The job's proxy. */
+  readonly proxy?: string | undefined;
+  /** The job's ad and its slot's are there. */
+  readonly ads?: boolean;
 }
 
 /**
@@ -22,6 +28,8 @@ export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'join
     ...spec.env,
     [KEY_VARIABLE]: key,
     _CONDOR_SCRATCH_DIR: placed.scratch,
+    ...(placed.proxy === undefined ? {} : { X509_USER_PROXY: placed.proxy }),
+    ...(placed.ads ? adVariables(placed.scratch) : {}),
     BATCH_SYSTEM: 'Gryphus',
   };
   const variables = Object.entries(own);
@@ -41,6 +49,13 @@ export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'join
     `exec ${env}${shellWords([placed.program, ...spec.args])}`,
     '',
   ].join('\n');
+}
+
+function adVariables(scratch: string) {
+  return {
+    _CONDOR_JOB_AD: join(scratch, AD_FILES.job),
+    _CONDOR_MACHINE_AD: join(scratch, AD_FILES.machine),
+  };
 }
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;

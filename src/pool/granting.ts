@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Attempt, JobKind } from './attempts.ts';
-import type { Collector, HeldClaim, Worker } from './collector.ts';
+import { type Collector, type HeldClaim, slotName, type Worker } from './collector.ts';
 import { isKeptByClient } from './desk-journal.ts';
 import type { DeskPorts } from './desk-ports.ts';
 import type { Kinds } from './kinds.ts';
@@ -70,9 +70,10 @@ export class Granting {
   #claim(attempt: Attempt, kind: JobKind, worker: Worker): void {
     const { collector, priorities, ports } = this.#options;
     const id = randomBytes(6).toString('base64url');
-    const claim = { id, kind, size: kind.size, since: ports.now(), key: attempt.key, behind: new Set<AttemptKey>() };
-    collector.claim(worker, claim);
-    priorities.use(kind.owner, kind.size.cpus);
+    const { size } = kind;
+    const made = { id, kind, size, since: ports.now(), key: attempt.key, behind: new Set<AttemptKey>() };
+    const claim = collector.claim(worker, made);
+    priorities.use(kind.owner, size.cpus);
     this.#grant(attempt, worker, id);
     this.#fill(worker, claim);
   }
@@ -160,7 +161,8 @@ export class Granting {
     }
     const { size } = kind;
     const { spec, lease } = request;
-    toWorker(worker.instance, { t: 'start', key, claim, kind: kind.id, size, spec, lease });
+    const own = 'base' in spec ? {} : { ad: request.ad, ...slotOf(worker, claim) };
+    toWorker(worker.instance, { t: 'start', key, claim, kind: kind.id, size, spec, lease, ...own });
   }
 }
 
@@ -169,4 +171,9 @@ function firstOf(keys: Set<AttemptKey>): AttemptKey | undefined {
   const [first] = keys;
   if (first !== undefined) keys.delete(first);
   return first;
+}
+
+function slotOf(worker: Worker, claim: string): { readonly slot?: string } {
+  const slot = slotName(worker, claim);
+  return slot === undefined ? {} : { slot };
 }

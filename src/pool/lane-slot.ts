@@ -79,6 +79,13 @@ export class LaneSlot implements AttemptPlace {
     return size;
   }
 
+  /** Tasks are short. */
+  noteMemory(): void {}
+
+  memory(): number {
+    return 0;
+  }
+
   startedAt(): number | undefined {
     if (this.ended) return this.failed ? undefined : this.began;
     const lines = this.#logged();

@@ -5,18 +5,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '../config/settings.ts';
 import { writeWhole } from '../util/private-file.ts';
-import { processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
+import { isAlive, processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
+import { workerOf } from './holders.ts';
 import { signal } from './processes.ts';
 import type { PoolPlaces } from './places.ts';
 import type { Tokens } from './tokens.ts';
-import { workerOf } from './worker.ts';
 import type { WorkerConfig } from './worker-config.ts';
 
 const LOOK_MS = 1000;
 /** One that keeps dying is started again after so long, milliseconds. */
 const PATIENCE_MS = 5000;
 /** Without a desk and with nothing to run, it ends after so long, seconds. */
-const LONE_SECONDS = 60;
+const LONE_SECONDS = 20;
+/** How long its end is waited for, milliseconds. */
+const END_MS = 3000;
 
 export interface LocalWorkerOptions {
   readonly places: PoolPlaces;
@@ -44,11 +46,14 @@ export class LocalWorker {
     this.#timer = setInterval(() => this.#look(), LOOK_MS);
   }
 
-  /** `idle`: nothing runs there, so that it may end as well. */
-  close(idle: boolean): void {
+  /** `idle`: nothing runs there, so that it ends as well, and is waited for. */
+  async close(idle: boolean): Promise<void> {
     clearInterval(this.#timer);
     const there = workerOf(this.#options.places.workerDir);
-    if (there && idle) signal(there.pid, 'SIGTERM');
+    if (!there || !idle) return;
+    signal(there.pid, 'SIGTERM');
+    for (const end = performance.now() + END_MS; isAlive(there) && performance.now() < end; )
+      await new Promise((resume) => setTimeout(resume, 10));
   }
 
   #look(): void {
@@ -95,6 +100,7 @@ export class LocalWorker {
       socket: places.workerSocket,
       loneSeconds: LONE_SECONDS,
       sharesHome: true,
+      proxies: places.proxies,
       // As the submitted jobs' own ads say it.
       fileSystemDomain: hostname(),
       limitMemory: settings['pool.limit_memory'],

@@ -19,6 +19,8 @@ export interface PoolPlaces {
   /** The worker of this machine. */
   readonly workerDir: string;
   readonly checkpoints: string;
+  /** Delegated to the pool, for its jobs. */
+  readonly proxies: string;
 }
 
 export function poolPlaces(paths: Pick<Paths, 'stateDir' | 'socketDir'>): PoolPlaces {
@@ -32,5 +34,6 @@ export function poolPlaces(paths: Pick<Paths, 'stateDir' | 'socketDir'>): PoolPl
     homeSocket: join(paths.socketDir, 'pool-home.sock'),
     workerDir: join(dir, 'worker'),
     checkpoints: join(dir, 'checkpoints'),
+    proxies: join(dir, 'proxies'),
   };
 }

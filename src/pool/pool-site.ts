@@ -18,6 +18,7 @@ import type {
 } from '../site/contract.ts';
 import type { AttemptRequest } from './attempts.ts';
 import { DeskClient } from './desk-client.ts';
+import { Proxies } from './proxies.ts';
 import { sizeOf } from './request-size.ts';
 import type { RunSpec } from './wire.ts';
 
@@ -27,13 +28,19 @@ export interface PoolSiteOptions {
   readonly socket: string;
   /** Whose jobs these are: a GridManager's identity. */
   readonly client: string;
+  /** Where proxies are that were delegated to the pool. */
+  readonly proxies: string;
 }
+
+/** A desk starts with the first job, as its GridManager does, and again after a crash. */
+const PATIENCE_MS = 10_000;
 
 /** Seconds that a job may be without the desk, where it says nothing of it (HTCondor's job_lease_duration). */
 const LEASE_SECONDS = 2400;
 
 /** The pool as the life of a job knows it: one more site, whose news come unasked. */
-export function openPoolSite({ name, socket, client }: PoolSiteOptions): Site {
+export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions): Site {
+  const delegated = new Proxies(proxies);
   let generation = 0;
   let answers = 0;
   let reports = new Map<AttemptKey, Report>();
@@ -46,6 +53,7 @@ export function openPoolSite({ name, socket, client }: PoolSiteOptions): Site {
     socket,
     client,
     map: false,
+    patienceMs: PATIENCE_MS,
     take: (message, bytes) => {
       if (message.t === 'reports') for (const report of message.reports) reports.set(report.key, report);
       else if (message.t === 'chunk') {
@@ -94,7 +102,11 @@ export function openPoolSite({ name, socket, client }: PoolSiteOptions): Site {
       const facts = { host: hostname(), os: 'LINUX', arch: '', user: '', home: '', freeDiskKb: undefined };
       return { ...facts, batch: 'pool', batchVersion: undefined };
     },
-    prepare: (specs) => outcomes({ t: 'prepare', requests: specs.map(requestOf) }),
+    async prepare(specs): Promise<Outcomes> {
+      const all: Outcomes[] = [];
+      for (const requests of inFrames(specs.map(requestOf))) all.push(await outcomes({ t: 'prepare', requests }));
+      return new Map(all.flatMap((some) => [...some]));
+    },
     commit: (keys) => outcomes({ t: 'commit', keys }),
     async poll({ cursor, follow: wanted, waitMs = 0 }): Promise<PollAnswer> {
       await desk.open();
@@ -132,10 +144,31 @@ export function openPoolSite({ name, socket, client }: PoolSiteOptions): Site {
       );
       return new Map(fetched.map(([key, { outcome }]) => [key, outcome]));
     },
+    async delegate(proxy, sign): Promise<void> {
+      await delegated.take(proxy, sign);
+    },
     forget: (keys) => outcomes({ t: 'forget', keys }),
     capacity: async (): Promise<Capacity> => (await desk.ask({ t: 'capacity' }, 'capacity')).capacity,
     close: () => desk.close(),
   };
+}
+
+/** What one frame carries is limited; jobs may have thousands of inputs each. */
+const FRAME = 8 << 20;
+
+function inFrames(requests: readonly AttemptRequest[]): AttemptRequest[][] {
+  const frames: AttemptRequest[][] = [];
+  let size = FRAME;
+  for (const request of requests) {
+    const length = JSON.stringify(request).length;
+    if (size + length > FRAME) {
+      frames.push([]);
+      size = 0;
+    }
+    frames.at(-1)?.push(request);
+    size += length;
+  }
+  return frames;
 }
 
 function requestOf(spec: AttemptSpec): AttemptRequest {
@@ -153,7 +186,7 @@ function requestOf(spec: AttemptSpec): AttemptRequest {
 }
 
 function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefined }): RunSpec {
-  const { executable, args, env, stdin, inputs, joinStderr, cwd, shared, resources } = spec;
+  const { executable, args, env, proxy, stdin, inputs, joinStderr, cwd, shared, resources } = spec;
   const vacate = readNumber(ad, 'JobMaxVacateTime');
   const kill = readString(ad, 'KillSig');
   return {
@@ -163,6 +196,7 @@ function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefine
     inputs,
     joinStderr,
     stdin,
+    ...(proxy === undefined ? {} : { proxy }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(shared === undefined ? {} : { shared }),
     ...(resources.walltimeSeconds === undefined ? {} : { walltimeSeconds: resources.walltimeSeconds }),

@@ -58,7 +58,10 @@ export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly
     if (pid !== session) bySession.set(session, (bySession.get(session) ?? 0) + rssKb);
   return running.flatMap((run) => {
     const rssKb = run.shell ? (bySession.get(run.shell.pid) ?? 0) : 0;
-    run.peakRssKb = Math.max(run.peakRssKb, rssKb);
+    if (rssKb > run.peakRssKb) {
+      run.peakRssKb = rssKb;
+      run.dir.noteMemory(rssKb);
+    }
     return rssKb > run.record.size.memoryMb * 1024 ? [{ run, usedMb: Math.ceil(rssKb / 1024) }] : [];
   });
 }

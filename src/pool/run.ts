@@ -8,7 +8,7 @@ import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts
 import { lanesIn } from './lane-slot.ts';
 import { signal } from './processes.ts';
 import type { Runner } from './shell.ts';
-import type { HeldAttempt } from './wire.ts';
+import type { FromDesk, HeldAttempt } from './wire.ts';
 
 /** Streams up to this size come home with the news of the end, bytes. */
 const INLINE = 32 << 10;
@@ -25,6 +25,10 @@ export class Run {
   starter: Runner | undefined;
   shell: ProcessIdentity | undefined;
   names: readonly string[] = [];
+  /** What the desk said of it; unknown of an earlier worker's. */
+  told: Extract<FromDesk, { readonly t: 'start' }> | undefined;
+  /** The file of its proxy. */
+  proxy: string | undefined;
   startedAt: number | undefined;
   ending: Ending | undefined;
   /** What we make its ending to be, once it is over. */
@@ -144,6 +148,7 @@ function left(run: Run, shell: ProcessIdentity | undefined): Run {
   run.shell = shell;
   run.decided = run.dir.decided();
   run.startedAt = run.dir.startedAt();
+  run.peakRssKb = run.dir.memory();
   run.phase = shell ? 'running' : 'ended';
   return run;
 }

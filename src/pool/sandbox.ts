@@ -4,6 +4,7 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  createReadStream,
   existsSync,
   mkdirSync,
   openSync,
@@ -16,7 +17,9 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { GryphusError } from '../errors.ts';
 import type { Blob, SiteFile } from '../site/contract.ts';
 import type { AttemptPlace } from './attempt-place.ts';
@@ -65,10 +68,27 @@ export class BlobCache {
     return this.#keep(blob, part, digestOf(part));
   }
 
+  /** As `copy`, of a large one: the worker goes on meanwhile. */
+  copyLarge(blob: Blob): Promise<string> {
+    return this.#once(blob, async () => {
+      const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
+      await copyFile(blob.path, part, constants.COPYFILE_FICLONE).catch((cause: unknown) => {
+        throw changed(blob, cause);
+      });
+      const hash = createHash('sha256');
+      await pipeline(createReadStream(part, { highWaterMark: PIECE }), hash);
+      return this.#keep(blob, part, hash.digest('hex'));
+    });
+  }
+
   pull(blob: Blob, pull: Pull): Promise<string> {
+    return this.#once(blob, () => this.#pull(blob, pull));
+  }
+
+  #once(blob: Blob, bring: () => Promise<string>): Promise<string> {
     const known = this.#coming.get(blob.sha256);
     if (known) return known;
-    const coming = this.#pull(blob, pull).finally(() => this.#coming.delete(blob.sha256));
+    const coming = bring().finally(() => this.#coming.delete(blob.sha256));
     this.#coming.set(blob.sha256, coming);
     return coming;
   }
@@ -128,6 +148,19 @@ export function blobsOf(spec: RunSpec): Blob[] {
   return files.flatMap((file) => (file?.kind === 'blob' ? [file.blob] : []));
 }
 
+/** Copies of more than this many bytes are made while the worker goes on. */
+export const LARGE = 8 << 20;
+
+/** Puts a run's large inputs into its sandbox, before it is furnished with the rest. */
+export async function placeLarge({ work }: AttemptPlace, { inputs }: RunSpec, cache: BlobCache): Promise<void> {
+  for (const input of inputs) {
+    if (input.kind !== 'file' || input.file.kind !== 'blob' || input.file.blob.bytes <= LARGE) continue;
+    const to = join(work, input.name);
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    await copyFile(cached(input.file.blob, cache), to, constants.COPYFILE_FICLONE);
+  }
+}
+
 /**
  * Puts a run's files into its sandbox; every blob must be in the cache. Throws a GryphusError 'input-missing' or
  * 'output-missing' (the program cannot be run) that says what is wrong.
@@ -169,10 +202,16 @@ function placeFile(file: SiteFile, to: string, executable: boolean, cache: BlobC
     return;
   }
   if (file.kind === 'url') throw new GryphusError('input-missing', `The input ${file.url} was not fetched.`);
-  const from = cache.here(file.blob);
-  if (from === undefined) throw new GryphusError('input-missing', `The input ${file.blob.path} did not arrive.`);
-  copyFileSync(from, to, constants.COPYFILE_FICLONE);
+  const { blob } = file;
+  const isThere = blob.bytes > LARGE && statSync(to, { throwIfNoEntry: false })?.size === blob.bytes;
+  if (!isThere) copyFileSync(cached(blob, cache), to, constants.COPYFILE_FICLONE);
   chmodSync(to, executable ? 0o700 : 0o600);
+}
+
+function cached(blob: Blob, cache: BlobCache): string {
+  const path = cache.here(blob);
+  if (path === undefined) throw new GryphusError('input-missing', `The input ${blob.path} did not arrive.`);
+  return path;
 }
 
 /** What can be known before the program is started is said in words. Its path, if it can be run. */

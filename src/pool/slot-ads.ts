@@ -1,6 +1,6 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
-import type { Worker } from './collector.ts';
+import { slotName, type Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
 import type { Size } from './wire.ts';
 
@@ -23,13 +23,13 @@ function partitionable(worker: Worker): AttrTexts {
 }
 
 function dynamic(desk: Desk, worker: Worker): AttrTexts[] {
-  return [...worker.claims.values()].map((claim, index) => {
+  return [...worker.claims.values()].map((claim) => {
     const attempt = claim.key === undefined ? undefined : desk.get(claim.key);
     const since = attempt?.startedAt ?? claim.since / 1000;
     return {
       ...worker.texts,
       ...sizeOf(claim.size),
-      Name: quoted(`slot1_${index + 1}@${worker.name}`),
+      Name: quoted(slotName(worker, claim.id) ?? ''),
       SlotType: quoted('Dynamic'),
       PartitionableSlot: 'false',
       DynamicSlot: 'true',

@@ -15,8 +15,9 @@ import { LaneSlot } from './lane-slot.ts';
 import { processesOf, signal } from './processes.ts';
 import { Run, runsIn } from './run.ts';
 import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
-import { BlobCache, blobsOf, foreignNames, furnish, type Pull } from './sandbox.ts';
+import { BlobCache, type Pull } from './sandbox.ts';
 import type { Runner } from './shell.ts';
+import { equip, stage } from './stage.ts';
 import { cancelled, evicted, outOfMemory, stop, sweep, Sweeper, timeout } from './stopping.ts';
 import { type Scripts, type Start, WorkerClaims } from './worker-claims.ts';
 import type { FromDesk, FromWorker, HeldAttempt, RunSpec, Size } from './wire.ts';
@@ -37,6 +38,8 @@ export interface StartdOptions {
   /** What lasts for so long keeps nothing waiting behind it; default 100. */
   readonly slowMs?: number;
   readonly pull: (key: AttemptKey) => Pull;
+  /** The file of a job's proxy. */
+  readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
   /** `unhurried`: a moment later is soon enough. */
   readonly say: (message: FromWorker, bytes?: Uint8Array, unhurried?: boolean) => void;
   readonly log: (words: string) => void;
@@ -49,7 +52,7 @@ const SETTLE_MS = 4;
 const SLOW_MS = 100;
 const FOLLOW_MS = 250;
 /** How often memory is looked at, milliseconds. */
-const LOOK_MS = 2000;
+const LOOK_MS = 1000;
 /** A run that lasted so long is swept before its end is told, seconds. */
 const SWEEP_FIRST = 1;
 const BEHIND = 'what was to run before it takes longer than was thought';
@@ -104,6 +107,10 @@ export class Startd {
   /** Results that nobody has fetched yet. */
   get waiting(): number {
     return this.#runs.size;
+  }
+
+  get runs(): Iterable<Run> {
+    return this.#runs.values();
   }
 
   get draining(): boolean {
@@ -195,24 +202,16 @@ export class Startd {
       return this.#gone(key, 'claim', asError(thrown).message);
     }
     const run = new Run(record as AttemptRecord, place);
+    if (!('base' in start.spec)) run.told = start;
     this.#runs.set(start.key, run);
     this.#claims.occupy(run);
     this.#stage(run);
   }
 
   #stage(run: Run): void {
-    const missing = run.record.spec.shared ? [] : blobsOf(run.record.spec).filter((blob) => !this.#cache.here(blob));
-    if (missing.length === 0) return this.#launch(run);
-    if (this.#options.sharesHome) {
-      try {
-        for (const blob of missing) this.#cache.copy(blob);
-      } catch (thrown) {
-        return this.#unfit(run, thrown);
-      }
-      return this.#launch(run);
-    }
-    const pull = this.#options.pull(run.key);
-    void Promise.all(missing.map((blob) => this.#cache.pull(blob, pull))).then(
+    const coming = stage(run, this.#cache, this.#options);
+    if (!coming) return this.#launch(run);
+    void coming.then(
       () => this.#launch(run),
       (thrown: unknown) => this.#unfit(run, thrown),
     );
@@ -222,8 +221,7 @@ export class Startd {
     if (run.aborted) return this.#unstart(run, 'cancelled', 'it was cancelled');
     const { dir, record } = run;
     try {
-      const placed = furnish(dir, record.spec, this.#cache);
-      run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
+      const placed = equip(run, this.#cache, this.#options.ad);
       run.starter = (dir instanceof LaneSlot ? dir.lane : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');

@@ -1,6 +1,7 @@
 import { Matchmaker } from '../classad/api.ts';
 import { offerAd } from './ads.ts';
 import { type Attempt, jobOf } from './attempts.ts';
+import { NO_WORKERS } from './client-wire.ts';
 import type { Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
 import { lastsFor } from './negotiator.ts';
@@ -12,7 +13,7 @@ export function whyWaits(desk: Desk, job: string): string[] {
   const kind = attempt?.kind;
   if (!attempt || !kind) return [];
   const workers = [...desk.collector.all()];
-  if (workers.length === 0) return ['The pool has no workers now.'];
+  if (workers.length === 0) return [NO_WORKERS];
   const reasons = new Map<string, number>();
   for (const worker of workers) {
     const reason = reasonOf(attempt, worker);

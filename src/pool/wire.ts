@@ -30,6 +30,8 @@ export interface Size {
 
 /** One attempt, as much as a worker needs to run it. */
 export type RunSpec = Pick<AttemptSpec, 'executable' | 'args' | 'env' | 'stdin' | 'inputs' | 'joinStderr'> & {
+  /** The job's X509_USER_PROXY is the proxy that was delegated to the pool under this name. */
+  readonly proxy?: string;
   /** Run there instead of in a sandbox of its own. */
   readonly cwd?: string;
   /** How to run it where the worker shares the file system of home: there, without any transfer. */
@@ -152,6 +154,9 @@ export type FromDesk =
       readonly spec: RunSpec | DerivedSpec;
       /** Seconds that this job may be without the desk. */
       readonly lease: number;
+      /** Of a job: its own ad, and the slot's name. */
+      readonly ad?: AttrTexts;
+      readonly slot?: string;
     }
   /** The claim is given back; what runs under it runs on. */
   | { readonly t: 'release'; readonly claim: string }
@@ -189,7 +194,7 @@ export type FromDesk =
 /**
  * A question with one answer. `blob`: bytes of an input, worker to desk, only of what was granted to it. `files`: an ended
  * attempt's results (`new`: what was not there at the start). `read`: bytes of one of them, `stdout`, `stderr` or a name
- * under `work/`. `usage`: what running attempts take.
+ * under `work/`. `usage`: what running attempts take. `proxy`: the answer (PEM) to a request for a proxy, worker to desk.
  */
 export type Ask =
   | {
@@ -219,7 +224,15 @@ export type Ask =
       readonly offset: number;
       readonly bytes: number;
     }
-  | { readonly t: 'ask'; readonly id: number; readonly what: 'usage'; readonly keys: readonly AttemptKey[] };
+  | { readonly t: 'ask'; readonly id: number; readonly what: 'usage'; readonly keys: readonly AttemptKey[] }
+  | {
+      readonly t: 'ask';
+      readonly id: number;
+      readonly what: 'proxy';
+      readonly key: AttemptKey;
+      readonly name: string;
+      readonly request: string;
+    };
 
 /** The answer's bytes are the content that was asked for; fewer than asked: it ends there. */
 export type Answer =

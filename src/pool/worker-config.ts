@@ -18,6 +18,8 @@ export interface WorkerConfig extends Bounds {
   readonly ways?: readonly Way[];
   /** Where the ways stand now, in a file that the agent renews. */
   readonly waysFile?: string;
+  /** Where the jobs' proxies are, on a machine that shares them with the agent; else each is delegated to the worker. */
+  readonly proxies?: string;
   /** The worker's own directory; default: the configuration's. */
   readonly dir: string;
   /** Unix seconds at which its allocation ends. */

@@ -5,12 +5,15 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asError } from '../errors.ts';
 import { quoted } from '../job/values.ts';
-import { isAlive, processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
+import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { dialHome } from '../wayhome/dial.ts';
+import { holderOf, workerFile } from './holders.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd, freeDiskKb, machineAd, measure } from './machine.ts';
+import { Proxies, RENEW_MS, WorkerProxies } from './proxies.ts';
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
 import { Shells } from './shells.ts';
+import { proxiesOf } from './stage.ts';
 import { Startd, type StartdOptions } from './startd.ts';
 import { usageOf } from './usage.ts';
 import type { FromWorker } from './wire.ts';
@@ -48,6 +51,11 @@ export async function runWorker(
   let idleSince = now();
   return new Promise((resolve) => {
     const say: StartdOptions['say'] = (message, bytes, unhurried) => link.say(message, bytes, unhurried);
+    const here = new Proxies(config.proxies ?? join(dir, 'proxies'));
+    const proxies = new WorkerProxies(
+      join(dir, 'proxies'),
+      async (name, key, request) => (await link.asking.ask({ what: 'proxy', key, name, request })).bytes,
+    );
     const startd = new Startd({
       dir,
       size,
@@ -58,6 +66,7 @@ export async function runWorker(
       limitMemory: config.limitMemory === true,
       pull: (key) => async (blob, offset, bytes) =>
         (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
+      proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
       say,
       log: options.log,
     });
@@ -93,8 +102,12 @@ export async function runWorker(
         say({ t: 'ad', ad: { ...changingAd(now(), config.endsAt), FreeDiskKb: String(disk) } });
       }, AD_MS),
       setInterval(look, LOOK_MS),
+      setInterval(() => void proxies.renew(proxiesOf(startd.runs)), RENEW_MS),
     ];
-    const stop = () => startd.drain(true, 'its worker was asked to end');
+    const stop = () => {
+      startd.drain(true, 'its worker was asked to end');
+      look();
+    };
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
     link.open();
@@ -162,35 +175,20 @@ async function answer(
 
 /** One worker in a directory: the file names the process, and a process that is no more holds nothing. */
 function lock(dir: string): boolean {
-  const file = join(dir, 'worker.pid');
+  const file = workerFile(dir);
   const mine = JSON.stringify(processIdentity());
   for (let turn = 0; turn < 2; turn++) {
     try {
       writeFileSync(file, mine, { flag: 'wx', mode: 0o600 });
       return true;
     } catch {
-      const other = holder(file);
+      const other = holderOf(file);
       if (other && other.pid !== process.pid && isAlive(other)) return false;
       writeFileSync(file, mine, { mode: 0o600 });
       return true;
     }
   }
   return false;
-}
-
-/** Who holds a worker's directory, if it lives. */
-export function workerOf(dir: string): ProcessIdentity | undefined {
-  const other = holder(join(dir, 'worker.pid'));
-  return other && isAlive(other) ? other : undefined;
-}
-
-function holder(file: string): ProcessIdentity | undefined {
-  try {
-    const found = JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity;
-    return Number.isSafeInteger(found.pid) && found.pid > 1 ? found : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function instanceOf(dir: string): string {

@@ -99,15 +99,21 @@ function knownAgain(step: Transitioned, attrs: Attrs): UserLogBody[] {
 function execute(step: Transitioned, attrs: Attrs): UserLogBody {
   const host = text(step, attrs, 'RemoteHost');
   if (isGrid(attrs)) return { type: 'execute', host: resource(attrs) };
+  const slot = /^slot[\d_]+@(.*)$/s.exec(host);
+  const whole = (name: string) => {
+    const value = readNumber(attrs, name);
+    return value === undefined ? undefined : String(Math.ceil(value));
+  };
+  const granted = [
+    ['Cpus', whole('RequestCpus') ?? '1'],
+    ['Disk', slot ? whole('RequestDisk') : undefined],
+    ['Memory', whole('RequestMemory')],
+  ] as const;
   return {
     type: 'execute',
-    host: `<${host}>`,
-    props: [
-      ['Cpus', attrs.get('RequestCpus') ?? '1'],
-      ...(/^\d+$/.test(attrs.get('RequestMemory') ?? '')
-        ? [['Memory', attrs.get('RequestMemory') ?? ''] as const]
-        : []),
-    ],
+    host: `<${slot?.[1] ?? host}>`,
+    ...(slot ? { slot: host } : {}),
+    props: granted.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
   };
 }
 

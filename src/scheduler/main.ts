@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { forgetDaemon, noteDaemon, SCHEDULER } from '../config/daemon-files.ts';
 import { followSettings, SiteBook } from '../config/follow.ts';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
+import { POOL_SITE } from '../config/sites.ts';
 import { SiteChooser } from '../enqueue/site-choice.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
+import { poolPlaces } from '../pool/places.ts';
 import { openQueue, stopRedis } from '../queue/api.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { Alarms } from './alarms.ts';
@@ -78,7 +80,9 @@ async function main(): Promise<void> {
   const pool = new PoolKeeper({
     agent: queue.agent,
     env: process.env,
+    socket: poolPlaces(paths).clientSocket,
     longestWaitMs: settings['gridmanager.restart_max'] * 1000,
+    hungAfterMs: () => settings['gridmanager.hung_after'] * 1000,
     log: (message, facts) => log.info(facts ?? {}, message),
   });
   const warn = (message: string, facts?: object) => log.warn(facts ?? {}, message);
@@ -111,6 +115,7 @@ async function main(): Promise<void> {
     queue,
     children,
     pool,
+    poolFirst: () => settings['submit.default_site'] === POOL_SITE.name && settings['pool.local_worker'],
     broker,
     chooser: async () => new SiteChooser(await sites.sites(), settings['submit.default_site'], sites.problems),
     glideins,

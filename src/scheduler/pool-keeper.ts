@@ -1,11 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { DeskClient } from '../pool/desk-client.ts';
+import { Pulses } from './pulse.ts';
 import { type Trouble, restartDelay, troubleAfter } from './plan.ts';
 
 export interface PoolKeeperOptions {
   /** The agent's id. */
   readonly agent: string;
   readonly env: NodeJS.ProcessEnv;
+  /** The desk's socket for clients. */
+  readonly socket: string;
+  /** A desk that answers nothing for so long hangs. */
+  readonly hungAfterMs: () => number;
   /** The longest wait before a desk that keeps dying is started again, milliseconds. */
   readonly longestWaitMs: number;
   readonly log: (words: string, facts?: object) => void;
@@ -18,6 +24,9 @@ export class PoolKeeper {
   #trouble: Trouble | undefined;
   #again: NodeJS.Timeout | undefined;
   #wanted = false;
+  readonly #pulses = new Pulses();
+  #client: DeskClient | undefined;
+  #answers = 0;
 
   constructor(options: PoolKeeperOptions) {
     this.#options = options;
@@ -40,6 +49,40 @@ export class PoolKeeper {
     const timer = setTimeout(() => desk.kill('SIGKILL'), patienceMs);
     await gone;
     clearTimeout(timer);
+  }
+
+  /** A desk that hangs would hold up all its jobs for ever: it is replaced. */
+  look(): void {
+    const pid = this.#desk?.pid;
+    if (pid === undefined) return;
+    this.#ask();
+    const beat = { identity: 'desk', pid, beat: String(this.#answers) };
+    if (this.#pulses.look([beat], this.#options.hungAfterMs()).length === 0) return;
+    this.#options.log("the pool's desk hangs, and is killed", { desk: pid });
+    this.#desk?.kill('SIGKILL');
+  }
+
+  /** One question at a time: one that hangs answers none. */
+  #ask(): void {
+    if (this.#client) return;
+    const { socket } = this.#options;
+    const client = new DeskClient({
+      socket,
+      client: `keeper-${process.pid}`,
+      map: false,
+      take: () => undefined,
+      onLost: () => undefined,
+    });
+    this.#client = client;
+    const over = (answered: boolean) => {
+      if (answered) this.#answers += 1;
+      this.#client = undefined;
+      void client.close();
+    };
+    client.ask({ t: 'capacity' }, 'capacity').then(
+      () => over(true),
+      () => over(false),
+    );
   }
 
   #start(): void {

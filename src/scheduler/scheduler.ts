@@ -21,7 +21,9 @@ import type { TheOne } from './the-one.ts';
 export interface SchedulerOptions {
   readonly queue: Queue;
   readonly children: Children;
-  readonly pool: Pick<PoolKeeper, 'want'>;
+  readonly pool: Pick<PoolKeeper, 'want' | 'look'>;
+  /** This machine's worker is there before the first job is. */
+  readonly poolFirst: () => boolean;
   readonly broker: Pick<Broker, 'round'>;
   /** Where a job goes, by the sites as they are configured now. */
   readonly chooser: () => Promise<SiteChooser>;
@@ -142,13 +144,13 @@ export class Scheduler {
 
   /** Starts the GridManagers that are wanted, and makes the procs that there is room for. */
   async #staff(): Promise<void> {
-    const { queue, children, pool, chooser } = this.#options;
+    const { queue, children, pool, poolFirst, chooser } = this.#options;
     const { jobs, places } = await queue.totals();
     const wanted = places.filter(
       (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : laneOf(p.state) !== undefined),
     );
     const asked = await this.#poolAsked();
-    if (wanted.some((place) => place.site === POOL_SITE.name) || asked) pool.want();
+    if (poolFirst() || asked || wanted.some((place) => place.site === POOL_SITE.name)) pool.want();
     const stay = await staying(queue, Date.now());
     const again = children.ensure(new Set([...wanted.map((place) => place.manager), ...stay]));
     if (again !== undefined) this.staffSoon(again);
@@ -159,7 +161,8 @@ export class Scheduler {
 
   /** A GridManager that hangs would hold up its jobs for ever: it is replaced. */
   async #pulse(): Promise<void> {
-    const { queue, children, hungAfterMs, log } = this.#options;
+    const { queue, children, pool, hungAfterMs, log } = this.#options;
+    pool.look();
     const beats: Beat[] = [];
     for (const { identity, pid } of children.running)
       beats.push({ identity, pid, beat: (await queue.leaseMark(`gm:${identity}`)) ?? '' });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { killMatching } from './kill.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** The built command line. */
@@ -117,6 +118,8 @@ export class TestAgent {
   /** Ends the daemons and removes everything. */
   async end(): Promise<void> {
     await this.run(['down']);
+    // One whose jobs still run outlives the agent.
+    killMatching('worker.mjs', this);
     rmSync(this.dir, { recursive: true, force: true });
   }
 }

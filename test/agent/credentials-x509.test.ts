@@ -188,9 +188,7 @@ describe.skipIf(MISSING.length > 0)('jobs with an X.509 proxy that ends', () => 
     }
     agent.file('who.sh', '#!/bin/sh\nopenssl x509 -noout -subject -in "$X509_USER_PROXY"\n', 0o755);
     const cluster = await agent.submit(
-      `universe = grid
-grid_resource = batch fork grid
-executable = who.sh
+      `executable = who.sh
 x509userproxy = ${dir}/own.$(ProcId)
 output = who.$(ProcId)
 max_materialize = 1

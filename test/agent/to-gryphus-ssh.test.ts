@@ -12,11 +12,10 @@ describe('jobs that one Gryphus gives to another, over ssh', () => {
   beforeAll(async () => {
     sshd = await startSshd();
     other = new TestAgent();
-    other.site('local', { url: 'local', batch: 'fork', more: '[limits]\nrunning = 8\n' });
     const bin = join(other.dir, 'bin');
     mkdirSync(bin);
     writeFileSync(join(bin, 'gryphus'), `#!/bin/sh\nexec '${process.execPath}' '${CLI}' "$@"\n`, { mode: 0o755 });
-    other.config('[scheduler]\nperiodic_interval = "1s"\n');
+    other.config('[pool]\ncpus = 8\n[scheduler]\nperiodic_interval = "1s"\n');
     await other.ok('up');
     agent = new TestAgent({ HOME: sshd.clientHome });
     const prelude = `export GRYPHUS_HOME=${other.home} PATH=${bin}:$PATH`;

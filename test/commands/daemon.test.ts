@@ -160,7 +160,7 @@ queue 2
   });
 
   it('finds the sites and the daemons, and ends them', async () => {
-    expect((await run('site list')).stdout).toMatch(/^local +fork +local +up /m);
+    expect((await run('site list')).stdout).toMatch(/^local +fork +local +/m);
     const status = JSON.parse((await run('status --json')).stdout) as { running: boolean; pid: number };
     expect(status).toMatchObject({ running: true, redis: 'up' });
     expect(await run('down')).toMatchObject({ exit: 0 });

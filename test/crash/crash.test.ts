@@ -14,6 +14,7 @@ import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sit
 const JOBS = 3;
 /** An ordinary run walks all points over ssh, every n-th of them elsewhere, and at two kinds none. */
 const EVERY: Readonly<Record<Kind, number>> = {
+  pool: 3,
   'fork, local': 3,
   'fork, ssh': 1,
   'slurm, ssh': 3,
@@ -22,6 +23,8 @@ const EVERY: Readonly<Record<Kind, number>> = {
   'torque, ssh': 1,
 };
 const KINDS = Object.keys(EVERY) as Kind[];
+/** The pool has no JobManager; where its own processes die is walked in test/pool. */
+const WITHOUT_JOBMANAGER: readonly Kind[] = ['pool'];
 const SKIP: Readonly<Partial<Record<Kind, () => boolean>>> = {
   'slurm, ssh': skipWithoutSlurm,
   'sge, ssh': skipWithoutSge,
@@ -32,6 +35,9 @@ const SKIP: Readonly<Partial<Record<Kind, () => boolean>>> = {
 describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
   const skip = SKIP[kind]?.() === true;
   const pointsOf = <T>(points: readonly T[]): readonly T[] => some(points, EVERY[kind]);
+  const withoutJobManager = WITHOUT_JOBMANAGER.includes(kind);
+  const jobManager = withoutJobManager ? [] : SITE_CRASH_POINTS;
+  const here = Object.entries(HERE).filter(([point]) => !withoutJobManager || point.startsWith('gm.'));
   let agent: TestAgent;
   let target: Target;
   let crashFile: string;
@@ -41,7 +47,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     agent = new TestAgent();
     crashFile = join(agent.dir, 'crash-point');
     agent.env['GRYPHUS_CRASH_FILE'] = crashFile;
-    agent.config('[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n');
+    agent.config('[pool]\ncpus = 8\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n');
     target = await startTarget(kind, agent);
     await agent.ok('up');
     // The first job carries the JobManager there: its directory is then where crash points are named.
@@ -64,8 +70,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     );
     const cluster = await agent.submit(
       [
-        'universe = grid',
-        `grid_resource = ${target.resource}`,
+        ...(target.resource === undefined ? [] : ['universe = grid', `grid_resource = ${target.resource}`]),
         'executable = job.sh',
         `arguments = $(Process) ${ledger}`,
         'output = o$(Process)',
@@ -94,10 +99,16 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
       rmSync(join(agent.work, `o${proc}`));
       rmSync(join(agent.work, `r${proc}`));
     }
+    await nothingIsLeft();
+  }
+
+  /** The pool's desk forgets for good, and a worker deletes a moment later. */
+  async function nothingIsLeft(): Promise<void> {
+    if (kind === 'pool') await until('the worker to forget', () => attemptsAt(target).length === 0 || undefined);
     expect(attemptsAt(target)).toEqual([]);
   }
 
-  it.skipIf(skip).each(pointsOf(Object.entries(HERE).filter(([, how]) => how === 'run')))(
+  it.skipIf(skip).each(pointsOf(here.filter(([, how]) => how === 'run')))(
     'the GridManager dies at %s',
     async (point) => {
       writeFileSync(crashFile, point);
@@ -108,7 +119,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     120_000,
   );
 
-  it.skipIf(skip).each(pointsOf(Object.entries(HERE).filter(([, how]) => how === 'remove')))(
+  it.skipIf(skip).each(pointsOf(here.filter(([, how]) => how === 'remove')))(
     'the GridManager dies at %s while jobs are removed',
     async (point) => {
       const { cluster, ledger } = await submit('600');
@@ -118,7 +129,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
       await agent.ok('rm', String(cluster));
       await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
       await agent.ok('wait', '--timeout', '90', String(cluster));
-      expect(attemptsAt(target)).toEqual([]);
+      await nothingIsLeft();
       expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([3, 3, 3]);
     },
     120_000,
@@ -126,9 +137,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
 
   it
     .skipIf(skip)
-    .each(
-      pointsOf(SITE_CRASH_POINTS.filter((point) => !point.startsWith('jm.cancel') && !point.startsWith('jm.leave'))),
-    )(
+    .each(pointsOf(jobManager.filter((point) => !point.startsWith('jm.cancel') && !point.startsWith('jm.leave'))))(
     'the JobManager dies at %s',
     async (point) => {
       const file = armJobManager(point);
@@ -139,7 +148,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     120_000,
   );
 
-  it.skipIf(skip).each(pointsOf(SITE_CRASH_POINTS.filter((point) => point.startsWith('jm.cancel'))))(
+  it.skipIf(skip).each(pointsOf(jobManager.filter((point) => point.startsWith('jm.cancel'))))(
     'the JobManager dies at %s',
     async (point) => {
       const { cluster, ledger } = await submit('600');

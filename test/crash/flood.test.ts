@@ -41,7 +41,7 @@ describe.each(KINDS)('jobs that the broker sends to several sites start once, wh
     agent.env['GRYPHUS_CRASH_FILE'] = crashFile;
     agent.config('[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n');
     target = await startTarget(kind, agent);
-    name = target.resource.split(' ').at(-1) ?? '';
+    name = target.resource?.split(' ').at(-1) ?? '';
     const scratch = JSON.stringify(join(agent.dir, 'scratch'));
     agent.site('other', { url: 'local', batch: 'fork', more: `scratch = ${scratch}\n[limits]\nrunning = 2\n` });
     await agent.ok('up');

@@ -10,8 +10,8 @@ import { type Sshd, startSshd } from '../sites/sshd.ts';
 
 /** A kind of site under a whole agent. */
 export interface Target {
-  /** The line of a submit file that leads there. */
-  readonly resource: string;
+  /** The grid_resource of a submit file that leads there; none for the pool, where plain jobs go. */
+  readonly resource: string | undefined;
   /** The site's directory of ours, above the agents'. */
   readonly siteDir: string;
   readonly sshd?: Sshd;
@@ -19,13 +19,17 @@ export interface Target {
   stop(): Promise<void>;
 }
 
-export type Kind = 'fork, local' | 'fork, ssh' | 'slurm, ssh' | 'sge, ssh' | 'torque, ssh' | 'pbs, ssh';
+export type Kind = 'pool' | 'fork, local' | 'fork, ssh' | 'slurm, ssh' | 'sge, ssh' | 'torque, ssh' | 'pbs, ssh';
 
 /** More jobs at once than this machine may have cores. */
 const SLOTS = '[limits]\nrunning = 8\n';
 
 /** Starts what the kind needs and tells the agent of it. */
 export async function startTarget(kind: Kind, agent: TestAgent): Promise<Target> {
+  if (kind === 'pool') {
+    const siteDir = join(agent.home, 'state/pool');
+    return { resource: undefined, siteDir, stop: async () => undefined };
+  }
   if (kind === 'fork, local') {
     const siteDir = join(agent.dir, 'home/.gryphus/local');
     agent.site('local', { url: 'local', batch: 'fork', more: SLOTS });

@@ -33,18 +33,27 @@ async function runs(name: string): Promise<void> {
 
 async function at(kind: Kind): Promise<void> {
   target = await startTarget(kind, agent);
-  if (kind === 'slurm, ssh') agent.config('[submit]\ndefault_site = "cluster"\n');
+  const site = SITES[kind];
+  agent.config(site === undefined ? '[pool]\ncpus = 8\n' : `[submit]\ndefault_site = "${site}"\n`);
 }
 
-describe('the example shapes, by fork on this machine', () => {
+/** Where plain jobs go, other than to the pool. */
+const SITES: Readonly<Partial<Record<Kind, string>>> = { 'fork, local': 'local', 'slurm, ssh': 'cluster' };
+
+describe('the example shapes, in the pool of this machine', () => {
   it.each(SHAPES)(
     '%s',
     async (name) => {
-      await at('fork, local');
+      await at('pool');
       await runs(name);
     },
     240_000,
   );
+
+  it('by fork', async () => {
+    await at('fork, local');
+    await runs('diamond.dag');
+  }, 240_000);
 });
 
 describe('on a real Slurm over ssh', () => {

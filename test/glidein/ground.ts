@@ -19,7 +19,6 @@ export class GlideinAgent extends TestAgent {
         '[scheduler]\nperiodic_interval = "1s"',
         '[gridmanager]\nretry_max = "1s"',
         '[pool]\nlocal_worker = false',
-        '[submit]\ndefault_site = "pool"',
         '[glidein]\nnode = "own"\ndisk = "10M"',
         ...more,
         '',

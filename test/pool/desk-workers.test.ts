@@ -21,6 +21,7 @@ function deskWorkers(): DeskWorkers {
     desk,
     findToken: (id) => (id === TOKEN.id ? TOKEN : undefined),
     specOf: () => undefined,
+    proxies: { sign: () => '' },
     lease: 2400,
     onChunk: () => undefined,
     shells: { hear: () => undefined, away: () => undefined },

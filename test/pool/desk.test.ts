@@ -187,6 +187,7 @@ const NO_WORKERS = {
   agent: 'a',
   findToken: () => undefined,
   specOf: () => undefined,
+  proxies: { sign: () => '' },
   lease: 2400,
   onChunk: () => undefined,
   shells: { hear: () => undefined, away: () => undefined },

@@ -32,7 +32,7 @@ describe('the pool as a site', () => {
   });
 
   it('says again what its last answer said, until that was recorded', async () => {
-    const site = openPoolSite({ name: 'pool', socket: join(dir, 'desk'), client: 'me' });
+    const site = openPoolSite({ name: 'pool', socket: join(dir, 'desk'), client: 'me', proxies: join(dir, 'proxies') });
     const poll = async (cursor: string | undefined) => {
       const answer = await site.poll({ cursor, follow: [], waitMs: 50 });
       return { cursor: answer.cursor, keys: answer.reports.map(({ key }) => key) };

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CrashPoint } from '../../src/util/crash-point.ts';
 import { TestAgent, until } from '../agent/agent.ts';
-import { killMatching } from '../agent/kill.ts';
-import { some } from '../slow.ts';
+import { killMatching, processesOf } from '../agent/kill.ts';
+import { SLOW, some } from '../slow.ts';
 
 /** Every crash point of the pool's processes; the type holds the list whole. */
 const POINTS: Readonly<Record<Extract<CrashPoint, `desk.${string}` | `worker.${string}`>, 'run' | 'stop'>> = {
@@ -28,6 +28,7 @@ const POINTS: Readonly<Record<Extract<CrashPoint, `desk.${string}` | `worker.${s
 };
 
 const JOBS = 4;
+const CONFIG = '[pool]\ncpus = 3\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n';
 
 describe('the pool of a whole agent', () => {
   let agent: TestAgent;
@@ -37,9 +38,7 @@ describe('the pool of a whole agent', () => {
     agent = new TestAgent();
     crashFile = join(agent.dir, 'crash-point');
     agent.env['GRYPHUS_CRASH_FILE'] = crashFile;
-    agent.config(
-      '[submit]\ndefault_site = "pool"\n[pool]\ncpus = 3\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n',
-    );
+    agent.config(CONFIG);
     agent.file('job.sh', '#!/bin/sh\necho "$1" >> "$2"\necho "out $1"\nsleep $3\necho "file $1" > "r$1"\n', 0o755);
     await agent.ok('up');
   }, 120_000);
@@ -126,6 +125,21 @@ describe('the pool of a whole agent', () => {
     await agent.ok('up');
     await finish(submitted);
   }, 90_000);
+
+  it.skipIf(!SLOW)(
+    'goes on with another desk when the one that it has hangs',
+    async () => {
+      agent.config(`${CONFIG}hung_after = "5s"\n`);
+      const submitted = await submit('3');
+      await running(submitted, 3);
+      const [desk = 0] = processesOf('pool/desk-main.js', agent);
+      process.kill(desk, 'SIGSTOP');
+      await finish(submitted);
+      expect(agent.log('scheduler.log')).toContain('desk hangs');
+      agent.config(CONFIG);
+    },
+    120_000,
+  );
 
   it('removes jobs, also when the worker dies in the midst of it', async () => {
     const { cluster, ledger } = await submit('600', 3);

@@ -12,7 +12,7 @@ describe('beside a running job', () => {
 
   beforeAll(async () => {
     agent = new TestAgent();
-    agent.config('[submit]\ndefault_site = "pool"\n[pool]\ncpus = 2\n');
+    agent.config('[pool]\ncpus = 2\n');
     agent.site('here', { url: 'local', batch: 'fork' });
     agent.file('busy.sh', '#!/bin/sh\necho kept > "a file"\nwhile [ ! -e done ]; do :; done\necho over\n', 0o755);
     job = `${await agent.submit('executable = busy.sh\nenvironment = "COLOUR=red"\noutput = out\nqueue\n')}.0`;

@@ -1,8 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
+import type { InputFile } from '../../src/site/contract.ts';
 import { Startd } from '../../src/pool/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
@@ -36,6 +38,7 @@ describe("a worker's runs", () => {
       limitMemory: true,
       slowMs,
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
+      proxyOf: (name) => join(dir, name),
       say: (message) => mine.push(message),
       log: () => undefined,
     });
@@ -147,5 +150,68 @@ describe("a worker's runs", () => {
     expect(away).toBeGreaterThan(1);
     // One that nobody has waited for yet has no command line any more.
     expect(existsSync(`/proc/${away}/cmdline`) && readFileSync(`/proc/${away}/cmdline`, 'utf8')).toBeFalsy();
+  }, 60_000);
+
+  it('find their ads, their proxy and their inputs in their sandbox, large ones too', async () => {
+    const input = (name: string, bytes: number): InputFile => {
+      const path = join(dir, `home ${name}`);
+      const content = Buffer.alloc(bytes, name);
+      writeFileSync(path, content);
+      const sha256 = createHash('sha256').update(content).digest('hex');
+      return {
+        kind: 'file',
+        name,
+        file: { kind: 'blob', blob: { sha256, bytes, path } },
+        executable: name === 'large',
+      };
+    };
+    const script = [
+      'cat "$_CONDOR_JOB_AD"; grep -h "^Name\\|^Cpus" "$_CONDOR_MACHINE_AD"; echo "$X509_USER_PROXY"',
+      'wc -c <small; wc -c <in/large; test -x in/large && echo yes',
+    ].join('\n');
+    const large = input('large', 9 << 20);
+    const inputs = [input('small', 3), { ...large, name: 'in/large' }];
+    for (const key of ['a.4.0.1', 'a.4.1.1'] as const) {
+      startd.take({
+        t: 'start',
+        key,
+        claim: key,
+        kind: 'k',
+        size: { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 },
+        spec: {
+          executable: { kind: 'there', path: '/bin/sh' },
+          args: ['-c', script],
+          env: {},
+          proxy: 'mine',
+          stdin: undefined,
+          inputs,
+          joinStderr: true,
+        },
+        lease: 60,
+        ad: { MyText: '"a\nb"', Environment: '"X=1"', GryphusKey: '"k"', JobStatus: '1' },
+        slot: 'slot1_3@here',
+      });
+      expect((await end(key)).how).toEqual({ kind: 'exited', code: 0 });
+      const lines = ['JobStatus = 2', 'MyText = "a\\nb"', 'Cpus = 1', 'Name = "slot1_3@here"', join(dir, 'mine')];
+      expect(readFileSync(join(dir, 'jobs', key, 'stdout'), 'utf8')).toBe(
+        `${[...lines, 3, 9 << 20, 'yes'].join('\n')}\n`,
+      );
+    }
+    // One that is not any more what was prepared: it is not run, and says why.
+    rmSync(join(dir, 'cache'), { recursive: true });
+    mkdirSync(join(dir, 'cache'));
+    writeFileSync(join(dir, 'home large'), Buffer.alloc(9 << 20, 'other'));
+    const spec: RunSpec = {
+      executable: { kind: 'there', path: '/bin/true' },
+      args: [],
+      env: {},
+      stdin: undefined,
+      inputs,
+      joinStderr: true,
+    };
+    const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
+    startd.take({ t: 'start', key: 'a.4.2.1', claim: 'c', kind: 'k', size, spec, lease: 60 });
+    const gone = await until('the refusal', () => said.find((message) => message.t === 'gone'));
+    expect(gone).toMatchObject({ key: 'a.4.2.1', why: 'input', words: expect.stringContaining('home large') });
   }, 60_000);
 });
