@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
-import type { MapTask } from '../index.ts';
+import type { Gryphus, MapTask } from '../index.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import { inputsOf, inputWords } from './map-inputs.ts';
@@ -68,7 +68,9 @@ comes out whole, in the order of completion. The exit status is the number of ta
         ...(flags.requirements === undefined ? {} : { requirements: flags.requirements }),
         ...(flags.input === undefined ? {} : { inputs: flags.input }),
       });
+      const nobody = setTimeout(() => void sayIfNobody(gryphus, flags.requirements, flags.cpus ?? 1), NOBODY_MS);
       for await (const result of results) {
+        clearTimeout(nobody);
         const { how: end } = result.ending;
         done++;
         if (end.kind !== 'exited' || end.code !== 0) failed++;
@@ -84,6 +86,17 @@ comes out whole, in the order of completion. The exit status is the number of ta
     }
     if (failed > 0) process.exitCode = Math.min(failed, MANY);
   }
+}
+
+/** After so long without a result it is asked whether anybody takes the tasks. */
+const NOBODY_MS = 10_000;
+
+async function sayIfNobody(gryphus: Gryphus, requirements: string | undefined, cpus: number): Promise<void> {
+  const ads = await gryphus.slots(requirements?.replaceAll(/\bTARGET\./gi, '')).catch(() => undefined);
+  if (ads === undefined || ads.some((ad) => Number(ad['TotalCpus'] ?? 0) >= cpus)) return;
+  process.stderr.write(
+    'gryphus: no worker that the pool has now seems to take these tasks, so they wait.\n  → See `gryphus status --pool`.\n',
+  );
 }
 
 interface Written {

@@ -109,7 +109,9 @@ class MapRun<T> {
       },
       onLost: () => void this.#again(),
     });
-    options.signal?.addEventListener('abort', () => this.fail(new GryphusError('interrupted', 'The map was ended.')));
+    options.signal?.addEventListener('abort', () =>
+      this.fail(new GryphusError('interrupted', 'The map was ended: the tasks that ran are stopped.')),
+    );
   }
 
   /** Gives tasks to the desk as it has room for them. */
@@ -193,7 +195,8 @@ class MapRun<T> {
   async #result(message: Extract<ToClient, { t: 'result' }>, bytes: Buffer): Promise<void> {
     const { key, ending } = message;
     const open = this.#open.get(key);
-    if (!open) return;
+    // What was withdrawn because nobody waits any more is not started again.
+    if (!open || this.#closed) return;
     const evicted = ending.how.kind === 'by-site' && EVICTED.has(ending.how.cause);
     const failed = ending.how.kind !== 'exited' || ending.how.code !== 0;
     if (evicted || (failed && open.tries <= this.#options.retries)) {

@@ -152,6 +152,22 @@ describe('the pool of a whole agent', () => {
     await until('the worker to forget', () => attempts().length === 0 || undefined);
   }, 90_000);
 
+  it('ends the tasks of a map that is left by Ctrl-C, and starts none of them again', async () => {
+    const ledger = join(agent.work, 'ledger-left');
+    const lines = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').trim().split('\n').sort() : []);
+    const map = agent.start(['map', `echo {} >> ${ledger}; sleep 600`, ':::', '1', '2', '3', '4']);
+    let said = '';
+    map.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const ended = new Promise<number | null>((resolve) => map.once('close', resolve));
+    await until('a task on each core', () => lines().length === 3);
+    map.kill('SIGINT');
+    expect(await ended).toBe(130);
+    expect(said).toContain('gryphus: The map was ended');
+    // These need all of the cores.
+    await agent.ok('map', 'true', ':::', '1', '2', '3');
+    expect(lines()).toEqual(['1', '2', '3']);
+  }, 120_000);
+
   it('maps a command over inputs, each once, while the desk and the worker are killed', async () => {
     const ledger = join(agent.work, 'ledger-map');
     const inputs = Array.from({ length: 60 }, (_, i) => `${i} o'clock $(x)`);
