@@ -164,6 +164,19 @@ queue
     await hasRun(cluster);
   }, 300_000);
 
+  it('waits while the gatekeeper is one whose authority we do not know', async () => {
+    const third = makeGridCa({ name: 'A third CA' });
+    const stranger = await openFrontDoor({ host: third.host(), port: grid.gate.port }, 'half');
+    const cluster = await submit('', 'jobmanager-fork', stranger.address);
+    await until('the reason', async () => /is not trusted: /.test(await why(cluster)) || undefined);
+    expect((await one(cluster))['JobStatus']).toBe(1);
+    // It was shown nothing of ours.
+    expect(stranger.taken).toEqual([]);
+    await agent.ok('rm', String(cluster));
+    stranger.close();
+    third.stop();
+  });
+
   it.each(some(['no contact', 'no URL', 'half'] as const, 3))(
     'and one whose request is answered with %s waits too',
     async (manner) => {
