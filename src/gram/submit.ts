@@ -23,6 +23,7 @@ export interface GramContext {
 }
 
 const OK: Outcome = { ok: true };
+const TOO_SHORT = 'GRAM takes no job whose proxy ends within ten minutes: renew it, see gryphus cred';
 
 /** Snapshots the inputs and asks GRAM for each job: it holds them uncommitted. */
 export async function prepare(ctx: GramContext, specs: readonly AttemptSpec[]): Promise<Outcomes> {
@@ -55,8 +56,8 @@ async function prepareOne(ctx: GramContext, spec: AttemptSpec): Promise<Outcome>
       return OK;
     }
     store.remove(spec.key);
-    const passing = asked.code === GRAM_ERROR.proxyExpired;
-    return refused(passing ? 'later' : 'never', `GRAM refused the job: ${asked.message}.`);
+    if (asked.code === GRAM_ERROR.proxyExpired) return refused('later', TOO_SHORT);
+    return refused('never', `GRAM refused the job: ${asked.message}.`);
   } catch (thrown) {
     const refusal = refusalOf(thrown);
     if (refusal === undefined) throw thrown;
