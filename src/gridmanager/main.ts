@@ -14,6 +14,7 @@ import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { deskPath } from './desk-path.ts';
 import { LoginDesk } from './login-desk.ts';
 import { GridManager } from './manager.ts';
+import { guardedMarks } from './older-copy.ts';
 import { openSite, siteCares } from './open-site.ts';
 import { keepWays } from './site-workers.ts';
 import { urlAccess } from './url-access.ts';
@@ -52,6 +53,7 @@ async function main(identity: string): Promise<void> {
     port: address === undefined ? undefined : parseAddress(address, 'glidein.address'),
     log: (message: string, facts?: object) => log.info(facts ?? {}, message),
   };
+  const mark = guardedMarks(queue);
   const manager = new GridManager({
     identity,
     queue,
@@ -73,6 +75,7 @@ async function main(identity: string): Promise<void> {
             paths,
             manager: identity,
             cares: siteCares(settings),
+            mark,
             onOpen: (site, transport) => keepWays(workers, record, site, transport),
           }),
     retry: () => ({ min: settings['gridmanager.retry_min'] * 1000, max: settings['gridmanager.retry_max'] * 1000 }),

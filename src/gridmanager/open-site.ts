@@ -4,6 +4,7 @@ import { loadCredentials } from '../config/credentials.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
+import type { QueueMark } from '../job/mark.ts';
 import { openGram } from './open-gram.ts';
 import { type JobManagerOptions, type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
 import type { Transport } from '../transport/contract.ts';
@@ -22,6 +23,8 @@ export interface OpenSiteOptions {
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
   /** Whose GridManager this is; absent: a command, which looks at the site beside it. */
   readonly manager?: string;
+  /** How far the agent's queue is now; of a GridManager alone. */
+  readonly mark?: () => Promise<QueueMark>;
   /** Told of the site and its connection; what it answers is called before that is closed. */
   readonly onOpen?: (site: JobManagerSite, transport: Transport) => () => void;
 }
@@ -65,7 +68,7 @@ function scratchOf(record: SiteRecord, identity: string | undefined): string {
 /** The configured site as the life of a job knows it; closing it closes its connection. */
 export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<JobManagerSite> {
   if (record.target.kind === 'gram') return await openGram(record, record.target, options);
-  const { agent, identity, prompt, paths, cares, onOpen } = options;
+  const { agent, identity, prompt, paths, cares, onOpen, mark } = options;
   const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({
     name: record.name,
@@ -83,6 +86,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
         ? {}
         : { lookMin: record.limits.pollMin * 1000, lookMax: record.limits.pollMax * 1000 }),
       ...cares,
+      ...(mark === undefined ? {} : { mark }),
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),
     },
   });

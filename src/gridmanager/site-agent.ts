@@ -1,5 +1,6 @@
 import { GryphusError } from '../errors.ts';
 import type { Again, SiteContext } from './context.ts';
+import { checkCopy } from './older-copy.ts';
 import { cancelRound } from './cancel-lane.ts';
 import { SiteHealth, type HealthView } from './health.ts';
 import type { Lane } from './lanes.ts';
@@ -37,6 +38,7 @@ export class SiteAgent {
   #watch: WatchState;
   readonly #survey: SurveyState;
   #silent = false;
+  #meeting: Promise<void> | undefined;
 
   constructor(ctx: SiteContext, options: SiteAgentOptions) {
     this.#ctx = ctx;
@@ -67,6 +69,7 @@ export class SiteAgent {
     const wait = this.#health.waitMs(this.#ctx.now());
     if (wait > 0) return wait;
     try {
+      await this.#met();
       const again = await this.#run(lane);
       await this.#good();
       return again;
@@ -74,6 +77,15 @@ export class SiteAgent {
       if (!isAboutTheSite(thrown)) throw thrown;
       return this.#bad(thrown);
     }
+  }
+
+  /** Once, before anything else is done there. */
+  #met(): Promise<void> {
+    this.#meeting ??= checkCopy(this.#ctx).catch((thrown: unknown) => {
+      this.#meeting = undefined;
+      throw thrown;
+    });
+    return this.#meeting;
   }
 
   #run(lane: Lane): Promise<Again> {

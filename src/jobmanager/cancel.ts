@@ -134,7 +134,7 @@ export async function forget(
   outcomes: Map<AttemptKey, Outcome>,
 ): Promise<void> {
   for (const batch of batches(keys, 500)) {
-    const answer = await site.session.exchange('forget', [words(batch)], [], 600_000);
+    const answer = await site.session.exchange('forget', [words(batch)], await site.mark(), 600_000);
     for (const [key = ''] of wordsOf(answer, 'forgot')) {
       site.view.forget(key as AttemptKey);
       outcomes.set(key as AttemptKey, { ok: true });

@@ -1,6 +1,7 @@
 import { BACKENDS } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
+import { formatMark, type QueueMark } from '../job/mark.ts';
 import type {
   AttemptSpec,
   Capacity,
@@ -22,7 +23,7 @@ import { commit } from './commit.ts';
 import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
 import { percentDecode } from './escape.ts';
-import { readFacts } from './hello.ts';
+import { markOf, readFacts } from './hello.ts';
 import { leave } from './leave.ts';
 import { Looker } from './look.ts';
 import { prepare } from './prepare.ts';
@@ -53,6 +54,8 @@ export interface JobManagerOptions {
   readonly cacheFor?: number;
   /** Bytes of unused content that may stay; beyond it the oldest goes. Default: no limit. */
   readonly cacheSize?: number;
+  /** How far the agent's queue is now. */
+  readonly mark?: () => Promise<QueueMark>;
   /** The shell that runs the JobManager there, default `sh`. */
   readonly shell?: string;
   /** Milliseconds from TERM to KILL, default 10,000. */
@@ -128,6 +131,7 @@ class ShellSite implements JobManagerSite {
       view: new View(backend),
       now: () => performance.now(),
       arrays: options.arrayLimit ?? (backend.arrays ? 1000 : 1),
+      mark: async () => (options.mark ? [formatMark(await options.mark())] : []),
       listAgain: () => this.#looker.listAgain(),
     };
     const { lookAgain, lookEvery } = backend.patience;
@@ -220,6 +224,14 @@ class ShellSite implements JobManagerSite {
   async test(): Promise<readonly SiteStep[]> {
     const answer = await this.#site.session.exchange('probe', [this.#options.queue ?? ''], [], PROBE_MS);
     return readSteps(answer, this.#site.session.noise, this.#site.backend, Date.now() / 1000);
+  }
+
+  async lastMark(): Promise<QueueMark | undefined> {
+    return markOf(await this.#site.session.hello());
+  }
+
+  async keepMark(mark: QueueMark): Promise<void> {
+    await this.#site.session.exchange('keep_mark', [''], [formatMark(mark)]);
   }
 
   async close(): Promise<void> {

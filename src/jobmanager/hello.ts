@@ -1,4 +1,5 @@
 import { GryphusError } from '../errors.ts';
+import { parseMark, type QueueMark } from '../job/mark.ts';
 import type { SiteFacts } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
 import { percentDecode } from './escape.ts';
@@ -24,6 +25,11 @@ export function homeOf(hello: Answer): string {
   const home = factsOf(hello).get('home');
   if (!home?.startsWith('/')) throw new GryphusError('protocol-error', 'The site did not say where its directory is.');
   return home;
+}
+
+/** How far the agent's queue was that the site heard of last. */
+export function markOf(hello: Answer): QueueMark | undefined {
+  return parseMark(factsOf(hello).get('seen') ?? '');
 }
 
 function factsOf(hello: Answer): Map<string, string> {

@@ -196,6 +196,9 @@ say_hello() {
   say "fact home $(printf %s "$ROOT" | encoded)"
   say "fact disk $(df -Pk . 2>/dev/null | LC_ALL=C awk 'NR == 2 { print $4 }')"
   say "fact boot $BOOT"
+  seen=
+  [ -r seen ] && IFS= read -r seen <seen
+  say "fact seen $seen"
   say "fact tools timeout=${TIMEOUT:-0} tick=$TICK sha=$(printf %s "$SHA" | encoded)"
   [ -w jobs ] && say 'fact writable 1'
   say "fact batch $(batch_version | encoded)"
@@ -212,7 +215,7 @@ watch_events &
 WATCHER=$!
 while IFS=' ' read -r id verb size rest; do
   case $verb in
-    prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | leave | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
+    keep_mark | prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | leave | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
       # shellcheck disable=SC2086 # numbers
       "do_$verb" "$size" $rest
       say "end $id $?"

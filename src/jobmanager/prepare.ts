@@ -33,7 +33,8 @@ async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], ou
   for (let round = 1; left.length > 0; round++) {
     const blobs = new Map(left.flatMap((spec) => blobsOf(spec).map((blob) => [blob.sha256, blob] as const)));
     const names = [...[...blobs.keys()].map((sha) => `blob:${sha}`), ...left.map((spec) => spec.key)];
-    const answer = await site.session.exchange('prepare', [words(names), records(left, site.backend)]);
+    const body = records(left, site.backend);
+    const answer = await site.session.exchange('prepare', [words(names), body], await site.mark());
     for (const [key = ''] of wordsOf(answer, 'ok')) {
       outcomes.set(key as AttemptKey, { ok: true });
       site.view.prepared(key as AttemptKey);

@@ -1,9 +1,19 @@
 # Gryphus: the attempts' records at the site. Part of jobmanager.sh.
 
+# How far the agent's queue was when it spoke with us last: a later one that is less far is an older copy of it.
+keep_mark() { # $1 the mark, or nothing
+  [ -z "${1-}" ] || printf '%s\n' "$1" >|seen
+} 2>/dev/null
+do_keep_mark() {
+  body "$1" >/dev/null
+  keep_mark "$2"
+}
+
 # Body 1: words `blob:SHA` (needed) and keys. Body 2: for each key a line `= KEY` and the lines of its spec, and lines
 # `ad LINE` and `machine LINE` of the files that the program finds, odd bytes as \0ooo; before the first key, those of all.
-# Answers `missing SHA` and does nothing more, or for each key `ok KEY` or `failed KEY WORDS`.
+# $3: the queue's mark, or nothing. Answers `missing SHA` and does nothing more, or for each key `ok KEY` or `failed KEY WORDS`.
 do_prepare() {
+  keep_mark "${3-}"
   words=$(body "$1") missing='' touched='' new='' there=''
   for word in $words; do
     case $word in
@@ -154,8 +164,9 @@ do_cancel() {
   crash_point jm.cancel-sent
 }
 
-# Body: words KEY. All that the site has of them is deleted; `forgot KEY` or `failed KEY`.
+# Body: words KEY; $2: the queue's mark, or nothing. All that the site has of them is deleted; `forgot KEY` or `failed KEY`.
 do_forget() {
+  keep_mark "${2-}"
   bin=trash/$NONCE.$$
   keys=$(body "$1") here=''
   for key in $keys; do is_key "$key" && [ -d "jobs/$key" ] && here="$here jobs/$key"; done

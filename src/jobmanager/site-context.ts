@@ -19,6 +19,8 @@ export interface SiteContext {
   readonly now: () => number;
   /** Most attempts in one submit command; 1 once the site has refused arrays. */
   arrays: number;
+  /** How far the agent's queue is now, as the site keeps it; nobody's queue: nothing. */
+  readonly mark: () => Promise<readonly string[]>;
   /** The next poll must list everything: something happened that the view did not see. */
   readonly listAgain: () => void;
 }

@@ -3,6 +3,7 @@ import type { Bids } from './bid-types.ts';
 import type { NoticeKind, QueueEvent, Json, JobName } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { LifeEvent, State } from '../job/life.ts';
+import type { QueueMark } from '../job/mark.ts';
 import type { History } from './history-types.ts';
 import type { RestoredJob } from './restore.ts';
 import type { Work } from './work-types.ts';
@@ -146,6 +147,8 @@ export interface Change {
   readonly bid?: number;
   /** Of 'adopted', and of it alone: the attempt that becomes the job's, at the site of `route`; refused where the job is in a later one. */
   readonly adopt?: number;
+  /** The job's next attempts have higher numbers than this. */
+  readonly attemptsFrom?: number;
 }
 
 export type ChangeResult =
@@ -340,6 +343,16 @@ export interface Queue {
   releaseLease(lease: Lease): Promise<void>;
   /** Differs after every renewal; `undefined` where nobody has the lease. */
   leaseMark(name: string): Promise<string | undefined>;
+
+  /** How far it is. */
+  mark(): Promise<QueueMark>;
+  /**
+   * Where this queue and the one that made the mark went apart: the last cluster id that both know. `undefined`: this queue has
+   * been at the mark itself. Otherwise it is an older copy of that one.
+   */
+  parting(seen: QueueMark): Promise<number | undefined>;
+  /** Clusters submitted from now on have higher ids than this. */
+  skipClusters(upTo: number): Promise<void>;
 
   /**
    * Moves ended jobs into the history file, on disk before they leave the queue. Jobs that have not ended, or that say

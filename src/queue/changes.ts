@@ -44,7 +44,7 @@ export function route(ids: readonly JobId[], to: { readonly manager: string; rea
 }
 
 function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): string {
-  const { id, event, from, set, route: to, info, attempt, bid, adopt } = change;
+  const { id, event, from, set, route: to, info, attempt, bid, adopt, attemptsFrom } = change;
   const states = from === undefined ? undefined : typeof from === 'string' ? [from] : from;
   const fields = [
     `"i":"${id.cluster}","p":"${id.proc}"`,
@@ -55,6 +55,7 @@ function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): str
     attempt === undefined ? '' : `"a":"${attempt}"`,
     bid === undefined ? '' : `"b":"${bid}"`,
     adopt === undefined ? '' : `"d":"${adopt}"`,
+    attemptsFrom === undefined ? '' : `"u":"${attemptsFrom}"`,
     to === undefined ? '' : `"r":["${numbers.get(to.manager)}","${numbers.get(to.site)}"]`,
   ];
   return `{${fields.filter((field) => field !== '').join(',')}}`;

@@ -114,7 +114,7 @@ export class History implements Reading {
       const size = await this.#write(
         name,
         file,
-        jobs.filter((job) => !written.has(formatJobId(job.id))),
+        jobs.filter((job) => !isLine(job, written.get(formatJobId(job.id)))),
       );
       const args = jobs.flatMap(({ id }) => [id.cluster, id.proc]);
       gone += Number(await this.#room.db.script('retire', [this.#room.now(), name, size, ...args]));
@@ -123,20 +123,24 @@ export class History implements Reading {
   }
 
   /** What a retirement that was cut off between the file and the queue has left in the file. */
-  async #writtenAlready(name: string, file: HistoryFile): Promise<ReadonlySet<string>> {
+  async #writtenAlready(name: string, file: HistoryFile): Promise<ReadonlyMap<string, JobLine>> {
     const key = `${this.#room.db.prefix}history`;
     const [known, size] = await this.#room.db.run((redis) => redis.hmget(key, 'file', 'size'));
     if (!known) {
       await this.#room.db.run((redis) => redis.hset(key, 'file', name, 'size', file.size()));
-      return new Set();
+      return new Map();
     }
     const tails =
       known === name
         ? [file.lines(Number(size))]
         : [new HistoryFile(join(this.#dir, known)).lines(Number(size)), file.lines(0)];
-    const written = new Set<string>();
+    const written = new Map<string, JobLine>();
     for (const tail of tails) {
-      for (const { text } of tail) if (text.startsWith('{"j":')) written.add((JSON.parse(text) as JobLine).j);
+      for (const { text } of tail) {
+        if (!text.startsWith('{"j":')) continue;
+        const line = JSON.parse(text) as JobLine;
+        written.set(line.j, line);
+      }
     }
     return written;
   }
@@ -194,6 +198,13 @@ export class History implements Reading {
     }
     return places;
   }
+}
+
+/** The line says this of the job; in a file that is ahead of a queue that was put back, another job may have its number. */
+function isLine({ state, attrs }: JobRecord, line: JobLine | undefined): boolean {
+  if (line?.s !== state) return false;
+  const names = Object.keys(line.own);
+  return names.length === Object.keys(attrs.own).length && names.every((name) => line.own[name] === attrs.own[name]);
 }
 
 /** Unix seconds; 0 where nobody is in it. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { GryphusError } from '../errors.ts';
+import { queueMark } from './lives.ts';
 import type { Connection } from './redis.ts';
 
 /** What this program writes. A change that an older program would misread adds one. */
@@ -17,7 +18,13 @@ export async function openMeta(db: Connection): Promise<string> {
       { suggestions: ['Use that newer Gryphus, or another state directory (GRYPHUS_HOME).'] },
     );
   }
-  if (version && known) return known;
+  const agent = version && known ? known : await makeAgent(db, key);
+  // A server that was started again begins another life of the queue, before anything is changed in it.
+  await queueMark(db);
+  return agent;
+}
+
+async function makeAgent(db: Connection, key: string): Promise<string> {
   const agent = await db.run(async (redis) => {
     await redis.hsetnx(key, 'agent', newAgent());
     await redis.hsetnx(key, 'version', String(VERSION));

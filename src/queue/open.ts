@@ -7,6 +7,7 @@ import { dagDesk } from './dag-desk.ts';
 import { cursor, notice, readEvents, subscribe, trimEvents } from './events.ts';
 import { History } from './history.ts';
 import { openKv } from './kv.ts';
+import { parting, queueMark, skipClusters } from './lives.ts';
 import { acquireLease, leaseMark, releaseLease, renewLease } from './leases.ts';
 import { openMeta } from './meta.ts';
 import { query, queryChunks } from './query.ts';
@@ -74,6 +75,9 @@ function assemble(room: Room, agent: string, history: History): Queue {
     renewLease: (lease, ttlMs) => renewLease(room, lease, ttlMs),
     releaseLease: (lease) => releaseLease(room, lease),
     leaseMark: (name) => leaseMark(room, name),
+    mark: () => queueMark(room.db),
+    parting: (seen) => parting(room.db, seen),
+    skipClusters: (upTo) => skipClusters(room.db, upTo),
     retire: (ids) => history.retire(ids),
     history,
     dag: (manager) => dagDesk(room, manager),

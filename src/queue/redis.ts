@@ -14,10 +14,12 @@ const PATIENCE_MS = 2000;
 const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'drop',
   'intern',
+  'life',
   'next',
   'next-bids',
   'publish',
   'retire',
+  'skip',
   'stage',
   'summaries',
   'trim',

@@ -1,5 +1,6 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
+import type { QueueMark } from '../job/mark.ts';
 
 /**
  * The one thing that the GridManager knows of a place that runs jobs. Each call carries many jobs and is idempotent by
@@ -46,6 +47,10 @@ export interface Site {
   forget(keys: readonly AttemptKey[]): Promise<Outcomes>;
   /** The site's cores, as its batch system says it now; a site that cannot tell has no such method or answers without them. */
   capacity?(): Promise<Capacity>;
+  /** How far the queue was that the site heard of last. A site that keeps no such mark has no such method, nor the next. */
+  lastMark?(): Promise<QueueMark | undefined>;
+  /** The site keeps this mark, and whatever it is told with each PREPARE and COMMIT_END from now on. */
+  keepMark?(mark: QueueMark): Promise<void>;
   close(): Promise<void>;
 }
 

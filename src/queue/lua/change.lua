@@ -1,6 +1,6 @@
 -- ARGV: now (ms), lease ('' for a user's action), epoch, JSON list of { i cluster, p proc, e event?, f {state = true}?,
 -- s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the bid that is granted?,
--- d the attempt that is adopted? }.
+-- d the attempt that is adopted?, u the attempt that its next ones come after? }.
 -- Answers for each: 'ok|state|attempt', or a refusal: 'no-such-job', 'wrong-state|state', 'wrong-attempt|state', 'stale-epoch'.
 local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
 
@@ -38,6 +38,7 @@ local function change(wish)
     if tonumber(wish.d) < tonumber(job.attempt) then return 'wrong-attempt|' .. job.state end
     job.attempt = wish.d
   end
+  if wish.u and tonumber(wish.u) > tonumber(job.attempt) then job.attempt = wish.u end
   if wish.b then
     local bid = bids and bids.open[wish.b]
     if site ~= '0' or not bid or not BIDS[bid.s].granted then return 'wrong-attempt|' .. job.state end

@@ -1,7 +1,8 @@
 -- Shared by every script. The host puts before it: K (the key prefix), LIFE[state][event] = state, SHOWS[state] = the
 -- JobStatus word, ENDS[state] and ROUTABLE[state] = true, BIDS[state][event] = state of a bid, or 'gone'.
 --
--- meta                hash     version, agent, cluster (the last id given)
+-- meta                hash     version, agent, cluster (the last id given), kv, run (the server's run id) and life (its number)
+-- lives               hash     number of an earlier life = 'run|events|cluster' at its end
 -- names, ids          hashes   manager and site names to small numbers and back; '' is 0
 -- clusters, late      zsets    cluster ids; those with procs to make
 -- c:<cluster>         hash     owner, batch, at, next, total, digest, token, manager, site, hist ('file|offset|length' of its ad in the

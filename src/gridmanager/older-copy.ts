@@ -1,0 +1,64 @@
+import { GryphusError } from '../errors.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import type { QueueMark } from '../job/mark.ts';
+import type { Change, JobRecord, Queue } from '../queue/api.ts';
+import { commitChanges, keyOf, type SiteContext } from './context.ts';
+import { holdAttributes } from './hold.ts';
+
+/** The code of a hold whose reason is a site's record of the job (hold.ts). */
+const GRID_FAILED = 37;
+/** A job whose number was given before begins with attempts that the earlier one cannot have come to. */
+const FIRST_ATTEMPTS = 1_000_000;
+
+/**
+ * Before anything is done at a site: has it heard from a later state of this queue than the present one? Then an older copy was put
+ * back (a backup, a snapshot, a disk that lost its last writes). A job that has nothing at the site may have run since and
+ * have been forgotten there: it is held, for a person to decide. Jobs whose attempts the site knows go on with them.
+ */
+export async function checkCopy(ctx: SiteContext): Promise<void> {
+  const seen = await ctx.site.lastMark?.();
+  const last = seen && (await ctx.queue.parting(seen));
+  if (seen === undefined || last === undefined) return;
+  await ctx.queue.skipClusters(seen.cluster);
+  const { reports, complete } = await ctx.site.poll({ cursor: undefined, follow: [] });
+  if (!complete) throw new GryphusError('site-busy', `Site ${ctx.record.name} did not say all that it holds.`);
+  const known = new Set(reports.map(({ key }) => key));
+  const changes: Change[] = [];
+  for await (const job of ctx.queue.query({ manager: ctx.manager, states: ['idle', 'preparing', 'prepared'] })) {
+    if (job.site !== ctx.record.name && (job.site !== '' || job.state !== 'idle')) continue;
+    const change = job.id.cluster > last ? renumbered(job) : doubted(ctx, job, known);
+    if (change) changes.push(change);
+  }
+  for (let from = 0; from < changes.length; from += 1000) await commitChanges(ctx, changes.slice(from, from + 1000));
+  if (changes.some(({ from }) => from !== 'idle')) ctx.wake('cancel');
+  // Only now: cut off before, all of this is done again.
+  await ctx.site.keepMark?.(await ctx.queue.mark());
+}
+
+function doubted(ctx: SiteContext, job: JobRecord, known: ReadonlySet<AttemptKey>): Change | undefined {
+  if (job.state !== 'idle' && known.has(keyOf(ctx, job))) return undefined;
+  const { name } = ctx.record;
+  const reason =
+    `This queue is an older copy of what site ${name} has heard from since (was a backup put back?): whether the job ran ` +
+    `meanwhile cannot be known. \`gryphus site audit ${name}\` shows what is there; a release runs it`;
+  return { id: job.id, from: job.state, attempt: job.attempt, event: 'hold', set: holdAttributes(reason, GRID_FAILED) };
+}
+
+/** It was submitted after the copy was put back, under a number that another job had. */
+function renumbered({ id, state, attempt }: JobRecord): Change | undefined {
+  if (state !== 'idle' || attempt >= FIRST_ATTEMPTS) return undefined;
+  return { id, from: 'idle', attemptsFrom: FIRST_ATTEMPTS };
+}
+
+/** Marks for the sites; 'stale-epoch' where the queue was replaced by an older copy of itself while this process ran. */
+export function guardedMarks(queue: Pick<Queue, 'mark' | 'parting'>): () => Promise<QueueMark> {
+  let last: QueueMark | undefined;
+  return async () => {
+    const now = await queue.mark();
+    if (last !== undefined && last.run !== now.run && (await queue.parting(last)) !== undefined) {
+      throw new GryphusError('stale-epoch', 'The queue was replaced by an older copy of itself; this process ends.');
+    }
+    last = now;
+    return now;
+  };
+}
