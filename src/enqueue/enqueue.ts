@@ -53,7 +53,9 @@ export async function submitCluster(
   owner: string,
 ): Promise<Submitted> {
   const enqueuer = await openEnqueuer(queue, paths, owner);
-  return enqueue(enqueuer, parseRequest(request, owner, { defaults: enqueuer.defaults }));
+  const cluster = parseRequest(request, owner, { defaults: enqueuer.defaults });
+  // Its results are the submitter's files, whatever the daemons' own umask is.
+  return enqueue(enqueuer, cluster, { GryphusUmask: String(process.umask()) });
 }
 
 /** Puts a cluster into the queue, each job with its site. `more`: attributes that win over the description's. */

@@ -19,7 +19,10 @@ export interface SiteContext {
   readonly agent: string;
   readonly manager: string;
   readonly lease: Lease;
-  readonly queue: Pick<Queue, 'nextJobs' | 'get' | 'query' | 'transitionMany' | 'totals' | 'kv' | 'bids' | 'mark' | 'parting' | 'skipClusters'>;
+  readonly queue: Pick<
+    Queue,
+    'nextJobs' | 'get' | 'query' | 'transitionMany' | 'totals' | 'kv' | 'bids' | 'mark' | 'parting' | 'skipClusters'
+  >;
   readonly record: SiteRecord;
   readonly site: Site;
   readonly blobs: BlobIndex;

@@ -4,7 +4,7 @@ import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, formatJobId } from '../job/ids.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
-import type { FetchOutcome, FetchRequest } from '../site/contract.ts';
+import type { FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
 import { makeParents, place } from '../staging/place.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { quoted, readNumber, readString } from '../job/values.ts';
@@ -126,13 +126,14 @@ async function settle(
   began: number,
 ): Promise<Change | undefined> {
   const change = { id: job.id, from: job.state, attempt: job.attempt };
-  if (!outcome.ok && outcome.missing.length === 0) {
+  if (!outcome.ok && outcome.missing.length === 0 && !outcome.odd?.length) {
     if (outcome.refusal.kind === 'later') return undefined;
     const reason = `Site ${ctx.record.name}: ${outcome.refusal.message}`;
     return { ...change, event: outcome.refusal.kind === 'gone' ? 'lost' : 'keep', set: holdAttributes(reason, 12) };
   }
   const { checkpoints } = ctx.spool;
   const saved = outcome.ok && isCheckpoint(job.attrs);
+  const umask = readNumber(job.attrs, 'GryphusUmask');
   try {
     let bytes = 0;
     if (saved) await checkpoints.keep(job.id, job.attempt, outcome.files);
@@ -144,10 +145,10 @@ async function settle(
         await ctx.urls.outputs.store(keyOf(ctx, job), file.path, to, readString(job.attrs, 'x509userproxy'));
         continue;
       }
-      if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to);
+      if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to, umask);
       const from =
         file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
-      await place({ from, to, executable: file.executable });
+      await place({ from, to, executable: file.executable, umask });
     }
     const times = hasTravelled(ctx, job, files) ? transferTimes('Out', began, ctx.now()) : {};
     const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};
@@ -172,12 +173,23 @@ async function dropOldCheckpoints({ queue, spool }: SiteContext): Promise<void> 
   for (const id of saved) if (!there.has(formatJobId(id))) await spool.checkpoints.remove(id);
 }
 
+const ODD: Readonly<Record<OddOutput['is'], string>> = {
+  pipe: 'a named pipe',
+  socket: 'a socket',
+  device: 'a device',
+  loop: 'a link to a directory that it is in itself',
+};
+
 /** A named output that the job did not make: the decision holds the job for it (HTCondor: hold code 12). */
 function missing(ctx: SiteContext, job: JobRecord, outcome: FetchOutcome): AttrTexts {
   if (outcome.ok) return { GryphusMissingOutput: null };
-  const names = outcome.missing.map((name) => `'${name}'`).join(', ');
+  const odd = outcome.odd ?? [];
+  const names = [...outcome.missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ');
   const program = basename(job.attrs.get('Cmd')?.replaceAll('"', '') ?? 'the job');
-  const reason = `${program} ended at ${ctx.record.name} without the output ${names} that transfer_output_files names.`;
+  const [first] = odd;
+  const reason = first
+    ? `${program} ended at ${ctx.record.name}, and its output '${first.name}' is ${ODD[first.is]}: it has no content that could be brought home.`
+    : `${program} ended at ${ctx.record.name} without the output ${names} that transfer_output_files names.`;
   return { ...holdAttributes(reason, 12, 2), GryphusMissingOutput: quoted(names) };
 }
 

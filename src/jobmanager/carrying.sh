@@ -37,6 +37,7 @@ take_in() { # $1 words SHA
 # `e:KEY` (the streams); NAME with every odd byte as \0ooo. $2: files up to this size come in the answer, a number of
 # 512-byte blocks. Answers `missing KEY NAME`; `small NAME…` and `stream NONCE COUNT`, after which the files follow, each
 # ended by a newline, NONCE and a newline; `streamed STATUS`; `big NAME…`; `executable NAME…`. NAME here: under jobs/, %XX.
+# `odd KEY WHAT NAME`: a pipe, socket, device or loop among what is named, NAME in the attempt's directory, %XX.
 do_fetch() {
   words=$(body "$1") limit=$2
   set --
@@ -75,9 +76,36 @@ do_fetch() {
         file=jobs/$key/work/$plain
         ;;
     esac
-    if [ -e "$file" ]; then set -- "$@" "$file"; else say "missing $key ${name:-${file##*/}}"; fi
+    if [ ! -e "$file" ]; then
+      say "missing $key ${name:-${file##*/}}"
+    else
+      odd=
+      [ -f "$file" ] || odd=$(odd_in "$file")
+      if [ -z "$odd" ]; then
+        set -- "$@" "$file"
+      else
+        say "odd $key ${odd%% *} $(printf %s "${odd#* }" | cut -d / -f 4- | encoded)"
+      fi
+    fi
   done
   [ $# -eq 0 ] || send_files "$limit" "$@"
+}
+# What of $1, or in the directory $1, has no content: `WHAT PATH`, the first alone. A socket that a program left in a
+# directory is passed over, as HTCondor does.
+odd_in() {
+  if [ -S "$1" ]; then
+    printf 'socket %s\n' "$1"
+    return
+  fi
+  # shellcheck disable=SC2016 # for the inner shell
+  odd=$(find -H "$1" -type l -exec sh -c '
+    for link do
+      there=$(cd -P "$link" && pwd -P) && here=$(cd -P "${link%/*}" && pwd -P) || continue
+      case $here/ in "$there"/*) printf "loop %s\n" "$link" && exit ;; esac
+    done' sh {} + 2>/dev/null | head -n 1)
+  [ -n "$odd" ] || odd=$(find -L "$1" -type p -exec printf 'pipe %s\n' {} \; 2>/dev/null | head -n 1)
+  [ -n "$odd" ] || odd=$(find -L "$1" \( -type b -o -type c \) -exec printf 'device %s\n' {} \; 2>/dev/null | head -n 1)
+  printf '%s\n' "$odd"
 }
 send_files() { # $1 the limit, then files
   limit=$1

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import type { FetchedFile, FetchOutcome, FetchRequest } from '../site/contract.ts';
+import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
 import { makeParents, partOf, within } from '../staging/place.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Answer } from './answer.ts';
@@ -32,10 +32,13 @@ export async function fetch(
   return outcomes;
 }
 
+const ODD: readonly OddOutput['is'][] = ['pipe', 'socket', 'device', 'loop'];
+
 interface Progress {
   readonly request: FetchRequest;
   readonly files: FetchedFile[];
   readonly missing: string[];
+  readonly odd: OddOutput[];
   trouble: string | undefined;
   gone: boolean;
 }
@@ -43,13 +46,15 @@ interface Progress {
 async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], outcomes: Map<AttemptKey, FetchOutcome>) {
   const progress = new Map<string, Progress>();
   for (const request of batch)
-    progress.set(request.key, { request, files: [], missing: [], trouble: undefined, gone: false });
+    progress.set(request.key, { request, files: [], missing: [], odd: [], trouble: undefined, gone: false });
   const answer = await site.session.exchange('fetch', [words(batch.flatMap(wishes))], [SMALL_BLOCKS], 600_000);
   for (const [key = ''] of wordsOf(answer, 'gone')) {
     const at = progress.get(key);
     if (at) at.gone = true;
   }
   for (const [key = '', name = ''] of wordsOf(answer, 'missing')) progress.get(key)?.missing.push(unescape(name));
+  for (const [key = '', is = '', name = ''] of wordsOf(answer, 'odd'))
+    progress.get(key)?.odd.push({ name: percentDecode(name), is: ODD.find((one) => one === is) ?? 'device' });
   const executables = new Set(wordsOf(answer, 'executable').flat());
   for (const { name, bytes, whole } of smallFiles(answer)) {
     const at = placeOf(progress, name);
@@ -70,7 +75,7 @@ function wishes({ key, outputs, stdout, stderr }: FetchRequest): string[] {
   return [...named, ...(stdout ? [`o:${key}`] : []), ...(stderr ? [`e:${key}`] : [])];
 }
 
-function outcome(site: SiteContext, { request, files, missing, trouble, gone }: Progress): FetchOutcome {
+function outcome(site: SiteContext, { request, files, missing, odd, trouble, gone }: Progress): FetchOutcome {
   if (gone) {
     const message = `${site.name} has nothing of ${request.key}.`;
     return { ok: false, refusal: { kind: 'gone', code: 'unknown-key', message }, missing: [], files };
@@ -78,9 +83,9 @@ function outcome(site: SiteContext, { request, files, missing, trouble, gone }: 
   if (trouble !== undefined) {
     return { ok: false, refusal: { kind: 'later', code: 'site-busy', message: `${trouble}.` }, missing: [], files };
   }
-  if (missing.length === 0) return { ok: true, files };
-  const message = `The job did not make ${missing.map((name) => `'${name}'`).join(', ')}.`;
-  return { ok: false, refusal: { kind: 'never', code: 'output-missing', message }, missing, files };
+  if (missing.length + odd.length === 0) return { ok: true, files };
+  const message = `The job did not make ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
+  return { ok: false, refusal: { kind: 'never', code: 'output-missing', message }, missing, odd, files };
 }
 
 /** Each `small` line names the files of the `stream` line after it; `streamed` says whether they could all be read. */

@@ -29,7 +29,7 @@ export function homeOf(hello: Answer): string {
 
 /** How far the agent's queue was that the site heard of last. */
 export function markOf(hello: Answer): QueueMark | undefined {
-  return parseMark(factsOf(hello).get('seen') ?? '');
+  return parseMark(factsOf(hello).get('mark') ?? '');
 }
 
 function factsOf(hello: Answer): Map<string, string> {

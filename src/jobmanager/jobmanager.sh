@@ -196,9 +196,9 @@ say_hello() {
   say "fact home $(printf %s "$ROOT" | encoded)"
   say "fact disk $(df -Pk . 2>/dev/null | LC_ALL=C awk 'NR == 2 { print $4 }')"
   say "fact boot $BOOT"
-  seen=
-  [ -r seen ] && IFS= read -r seen <seen
-  say "fact seen $seen"
+  kept=
+  [ -r mark ] && IFS= read -r kept <mark
+  say "fact mark $kept"
   say "fact tools timeout=${TIMEOUT:-0} tick=$TICK sha=$(printf %s "$SHA" | encoded)"
   [ -w jobs ] && say 'fact writable 1'
   say "fact batch $(batch_version | encoded)"

@@ -2,7 +2,7 @@
 
 # How far the agent's queue was when it spoke with us last: a later one that is less far is an older copy of it.
 keep_mark() { # $1 the mark, or nothing
-  [ -z "${1-}" ] || printf '%s\n' "$1" >|seen
+  [ -z "${1-}" ] || printf '%s\n' "$1" >|mark
 } 2>/dev/null
 do_keep_mark() {
   body "$1" >/dev/null

@@ -3,6 +3,7 @@ import { createReadStream, readdirSync, realpathSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import type { OddOutput } from '../site/contract.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import type { OutputFile } from './wire.ts';
 
@@ -18,23 +19,39 @@ export function newFiles(dir: AttemptPlace, names: readonly string[]): OutputFil
   return found;
 }
 
+/** What stands at names: files, nothing, or what has no content. */
+export interface Named {
+  readonly files: OutputFile[];
+  readonly missing: string[];
+  readonly odd: OddOutput[];
+}
+
 /** Files and directories by name; a directory is given by the files in it. */
-export function namedFiles(dir: AttemptPlace, names: readonly string[]): { files: OutputFile[]; missing: string[] } {
-  const files: OutputFile[] = [];
-  const missing: string[] = [];
+export function namedFiles(dir: AttemptPlace, names: readonly string[]): Named {
+  const found: Named = { files: [], missing: [], odd: [] };
   for (const name of names) {
     const plain = name.replace(/\/+$/, '');
     const path = inside(dir.work, plain);
-    const found = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
-    if (path === undefined || !found) missing.push(name);
-    else if (found.isDirectory()) {
-      for (const entry of readdirSync(path, { recursive: true, encoding: 'utf8' })) {
-        const file = fileAt(dir, join(plain, entry));
-        if (file) files.push(file);
-      }
-    } else files.push({ name: plain, bytes: found.size, executable: (found.mode & 0o100) !== 0 });
+    const there = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
+    if (path === undefined || !there) found.missing.push(name);
+    else if (there.isSocket()) found.odd.push({ name: plain, is: 'socket' });
+    else walk(dir, plain, [], found);
   }
-  return { files, missing };
+  return found;
+}
+
+/** A socket that a program left in a directory is passed over, as HTCondor does, and so is a link to nowhere. */
+function walk(dir: AttemptPlace, name: string, above: readonly string[], found: Named): void {
+  const path = join(dir.work, name);
+  const there = statSync(path, { throwIfNoEntry: false });
+  if (!there || there.isSocket()) return;
+  if (there.isDirectory()) {
+    const real = realpathSync(path);
+    if (above.includes(real)) found.odd.push({ name, is: 'loop' });
+    else for (const entry of readdirSync(path)) walk(dir, join(name, entry), [...above, real], found);
+  } else if (there.isFile()) {
+    found.files.push({ name, bytes: there.size, executable: (there.mode & 0o100) !== 0 });
+  } else found.odd.push({ name, is: there.isFIFO() ? 'pipe' : 'device' });
 }
 
 function fileAt(dir: AttemptPlace, name: string): OutputFile | undefined {

@@ -4,7 +4,7 @@ import { chmod, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
-import type { FetchedFile, FetchOutcome, FetchRequest, Refusal } from '../site/contract.ts';
+import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput, Refusal } from '../site/contract.ts';
 import { makeParents, partOf, within } from '../staging/place.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import type { Asking } from './asking.ts';
@@ -43,12 +43,13 @@ export async function bringHome(
 ): Promise<FetchOutcome> {
   const files: FetchedFile[] = [];
   let missing: readonly string[] = [];
+  let odd: readonly OddOutput[] = [];
   try {
     await mkdir(request.into, { recursive: true, mode: 0o700 });
     for (const stream of ['stdout', 'stderr'] as const)
       if (request[stream]) files.push(await bringStream(attempt, request.into, stream, worker));
     const listed = await listFiles(attempt, request.outputs, worker);
-    missing = listed.missing;
+    ({ missing, odd } = listed);
     for (const file of listed.files) files.push(await bringFile(attempt, request.into, file, needed(worker)));
   } catch (thrown) {
     const error = asError(thrown);
@@ -57,9 +58,9 @@ export async function bringHome(
     if (isFull(error)) throw new GryphusError('disk-full', `${request.into} cannot be written: ${error.message}`);
     return { ok: false, refusal: refusal('later', 'site-busy', `${error.message}.`), missing: [], files };
   }
-  if (missing.length === 0) return { ok: true, files };
-  const words = `The job did not make ${missing.map((name) => `'${name}'`).join(', ')}.`;
-  return { ok: false, refusal: refusal('never', 'output-missing', words), missing, files };
+  if (missing.length + odd.length === 0) return { ok: true, files };
+  const words = `The job did not make ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
+  return { ok: false, refusal: refusal('never', 'output-missing', words), missing, odd, files };
 }
 
 function refusal(kind: Refusal['kind'], code: Refusal['code'], message: string): Refusal {
@@ -79,13 +80,17 @@ async function listFiles(
   attempt: Attempt,
   outputs: readonly string[] | 'new',
   worker: Asking | undefined,
-): Promise<{ readonly files: readonly OutputFile[]; readonly missing: readonly string[] }> {
-  if (outputs !== 'new' && outputs.length === 0) return { files: [], missing: [] };
+): Promise<{
+  readonly files: readonly OutputFile[];
+  readonly missing: readonly string[];
+  readonly odd: readonly OddOutput[];
+}> {
+  if (outputs !== 'new' && outputs.length === 0) return { files: [], missing: [], odd: [] };
   // All that is new was told with the end, where it was little.
   const known = attempt.files;
-  if (outputs === 'new' && known?.every(({ bytes }) => bytes <= SMALL)) return { files: known, missing: [] };
+  if (outputs === 'new' && known?.every(({ bytes }) => bytes <= SMALL)) return { files: known, missing: [], odd: [] };
   const answer = await needed(worker).ask({ what: 'files', key: attempt.key, outputs, digests: true });
-  return { files: answer.files ?? [], missing: answer.missing ?? [] };
+  return { files: answer.files ?? [], missing: answer.missing ?? [], odd: answer.odd ?? [] };
 }
 
 async function bringStream(

@@ -14,7 +14,7 @@
  */
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import type { AttemptSpec, Ending } from '../site/contract.ts';
+import type { AttemptSpec, Ending, OddOutput } from '../site/contract.ts';
 import type { Terminal } from './shell-text.ts';
 import type { RunUsage } from './usage.ts';
 
@@ -242,6 +242,7 @@ export type Answer =
       readonly ok: true;
       readonly files?: readonly OutputFile[];
       readonly missing?: readonly string[];
+      readonly odd?: readonly OddOutput[];
       readonly usage?: readonly RunUsage[];
     }
   | { readonly t: 'answer'; readonly id: number; readonly ok: false; readonly words: string };

@@ -165,9 +165,9 @@ async function answer(
     if (ask.what === 'read')
       return say({ t: 'answer', id: ask.id, ok: true }, await readPiece(dir, ask.path, ask.offset, ask.bytes));
     if (ask.what !== 'files') throw new Error(`'${ask.what}' cannot be asked here`);
-    const { files, missing } =
-      ask.outputs === 'new' ? { files: newFiles(dir, run.names), missing: [] } : namedFiles(dir, ask.outputs);
-    say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, missing });
+    const { files, ...others } =
+      ask.outputs === 'new' ? { files: newFiles(dir, run.names) } : namedFiles(dir, ask.outputs);
+    say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, ...others });
   } catch (thrown) {
     say({ t: 'answer', id: ask.id, ok: false, words: asError(thrown).message });
   }

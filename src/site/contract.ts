@@ -284,9 +284,18 @@ export type FetchOutcome =
       readonly refusal: Refusal;
       /** Named outputs that the job did not make. */
       readonly missing: readonly string[];
+      /** What stands among the named outputs and has no content that could be brought home. */
+      readonly odd?: readonly OddOutput[];
       /** What came home all the same. */
       readonly files?: readonly FetchedFile[];
     };
+
+/** `loop`: a link to a directory that the link itself is in. */
+export interface OddOutput {
+  /** In the attempt's directory. */
+  readonly name: string;
+  readonly is: 'pipe' | 'socket' | 'device' | 'loop';
+}
 
 export interface FetchedFile {
   /** As the job named it, relative; directories are given by their files. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { GryphusError, asError } from '../errors.ts';
 
@@ -10,6 +10,8 @@ export interface Placement {
   /** Absolute, where the user wants it. */
   readonly to: string;
   readonly executable: boolean;
+  /** The user's own, of the time of the submit; without it this process's. */
+  readonly umask?: number | undefined;
 }
 
 /** Read once: reading it sets it for a moment. */
@@ -22,7 +24,7 @@ const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
  * source stays where it is when the target is on another file system; the caller removes the attempt's directory. Jobs
  * that write one name at once do not meet before the rename: the last one's file is there, whole.
  */
-export async function place({ from, to, executable }: Placement): Promise<void> {
+export async function place({ from, to, executable, umask = UMASK }: Placement): Promise<void> {
   const waiting = partOf(to, from);
   try {
     if (await isSpecial(to)) {
@@ -32,7 +34,7 @@ export async function place({ from, to, executable }: Placement): Promise<void> 
     await copyFile(from, waiting, constants.COPYFILE_FICLONE);
     const file = await open(waiting, 'r+');
     try {
-      await file.chmod((executable ? 0o777 : 0o666) & ~UMASK);
+      await file.chmod((executable ? 0o777 : 0o666) & ~umask);
       await file.datasync();
     } finally {
       await file.close();
@@ -83,13 +85,17 @@ export function within(directory: string, name: string): string {
   return path;
 }
 
-/** Makes the directories between `base`, which must be there, and the file that will be at `path`. */
-export async function makeParents(base: string, path: string): Promise<void> {
+/** Makes the directories between `base`, which must be there, and the file that will be at `path`; `umask` as in a placement. */
+export async function makeParents(base: string, path: string, umask = UMASK): Promise<void> {
   const parent = dirname(path);
   if (parent === base || !parent.startsWith(`${base}/`)) return;
-  await mkdir(parent, { recursive: true }).catch((thrown: unknown) => {
+  try {
+    const first = await mkdir(parent, { recursive: true });
+    if (first === undefined || umask === UMASK) return;
+    for (let made = parent; made.length >= first.length; made = dirname(made)) await chmod(made, 0o777 & ~umask);
+  } catch (thrown) {
     throw unplaceable(path, thrown);
-  });
+  }
 }
 
 /** The error of a result that cannot be written at home: 'disk-full' or 'output-unwritable'. */
