@@ -19,7 +19,11 @@ export function writeWhole(path: string, content: string | Uint8Array, mode = 0o
     renameSync(temporary, path);
   } catch (cause) {
     rmSync(temporary, { force: true });
-    throw cause;
+    if (!/ENOSPC|EDQUOT/.test(asError(cause).message)) throw cause;
+    throw new GryphusError('disk-full', `${path} cannot be written: no room on its disk.`, {
+      cause,
+      suggestions: ['Free some space there.'],
+    });
   }
   const dir = openSync(dirname(path), 'r');
   try {
