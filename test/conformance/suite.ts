@@ -86,6 +86,27 @@ export function testSite<G extends Ground>({ name, makeSite, skip = false, excep
       expect((await site.audit()).records).toEqual([]);
     });
 
+    test('names what among its outputs has no content, and brings the others', async () => {
+      const key = freshKey();
+      const script =
+        'mkdir d "a b"; echo x >d/x; mkfifo d/pipe "a b/p%"; mkdir e; echo y >e/y; ln -s ../e e/round; echo z >z';
+      await run(site, [shellJob(key, script)]);
+      await watch.ended(key, ground.patience);
+      const request = { key, stdout: false, stderr: false, into: join(ground.scratch, 'home', key) };
+      const fetched = (await site.fetch([{ ...request, outputs: ['d', 'a b/p%', 'e', 'z'] }])).get(key);
+      expect(fetched).toMatchObject({
+        ok: false,
+        missing: [],
+        odd: [
+          { name: 'd/pipe', is: 'pipe' },
+          { name: 'a b/p%', is: 'pipe' },
+          { name: 'e/round', is: 'loop' },
+        ],
+      });
+      expect(texts(fetched)).toMatchObject({ z: 'z\n' });
+      await site.forget([key]);
+    });
+
     test('hands over arguments, variables and names with every legal byte', async () => {
       const key = freshKey();
       const files = NASTY.filter(

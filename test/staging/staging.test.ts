@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { GryphusError } from '../../src/errors.ts';
@@ -76,9 +77,28 @@ describe('transfer lists', () => {
     await writeFile(Buffer.concat([Buffer.from(`${dir}/odd/b`), Buffer.from([0xe4]), Buffer.from('d')]), '');
     expect(await refusal(join(dir, 'odd'))).toBe(`The input ${dir}/odd/b\uFFFDd has a name that is not UTF-8.`);
   });
+
+  it('name a pipe in a directory', async () => {
+    await mkdir(join(dir, 'd'));
+    execFileSync('mkfifo', [join(dir, 'd/pipe')]);
+    await expect(resolveInputs([join(dir, 'd')], new BlobIndex())).rejects.toMatchObject({
+      message: `The input ${join(dir, 'd/pipe')} is neither a file nor a directory.`,
+    });
+  });
 });
 
 describe('placing results', () => {
+  it('gives them the modes of the one who submitted, the new directories too', async () => {
+    await writeFile(join(dir, 'from'), 'x');
+    const to = join(dir, 'new/deep/to');
+    await makeParents(dir, to, 0o027);
+    await place({ from: join(dir, 'from'), to, executable: true, umask: 0o027 });
+    const modes = [dirname(dirname(to)), dirname(to), to].map(async (path) => (await stat(path)).mode & 0o777);
+    expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750]);
+    await place({ from: join(dir, 'from'), to, executable: false, umask: 0o002 });
+    expect((await stat(to)).mode & 0o777).toBe(0o664);
+  });
+
   it('replaces a file whole and leaves nothing else behind', async () => {
     await writeFile(join(dir, 'from'), 'new');
     await writeFile(join(dir, 'to'), 'old and longer');
