@@ -29,6 +29,8 @@ export interface Entry {
   ownerSeenAt: number;
   exit: ExitRecord | undefined;
   exitSeenAt: number;
+  /** When its directory was listed last. */
+  readAt: number;
   /** A second copy of the submission came, found the lock and left. */
   second: Owner | undefined;
   /** By submission; copies of one submission by batch id. */
@@ -53,6 +55,7 @@ export function newEntry(key: AttemptKey): Entry {
     ownerSeenAt: 0,
     asksSeenAt: 0,
     exitSeenAt: 0,
+    readAt: Number.NEGATIVE_INFINITY,
     looksWithout: 0,
     missingSince: 0,
     changed: 0,

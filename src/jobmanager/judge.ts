@@ -5,9 +5,9 @@ import type { Owner } from './exit-record.ts';
 
 /**
  * What to do before more can be said. `bury`: take the lock, so that the submission can never start. `look`: ask the
- * queue soon. `account`: ask the accounting. `prune`: take copies that must not run out of the queue.
+ * queue soon. `account`: ask the accounting. `list`: read the attempts' own records again. `prune`: take copies that must not run out of the queue.
  */
-export type Deed = 'bury' | 'look' | 'account' | 'prune';
+export type Deed = 'bury' | 'look' | 'account' | 'list' | 'prune';
 
 export interface Judgement {
   readonly report: Report;
@@ -85,6 +85,8 @@ function judgeStarted(
     if (missing < (known === undefined ? lag : Math.min(RECORD_MS, lag))) {
       return { ...running(entry, line), deed: 'look', restless: true };
     }
+    // What tells of the record may have found no room on the disk.
+    if (entry.readAt < entry.missingSince) return { ...running(entry, line), deed: 'list', restless: true };
     const words = known?.words ?? 'it is gone from the queue and left no exit status';
     return bySite(entry, causeOf(known?.by ?? 'itself'), words);
   }
@@ -94,6 +96,7 @@ function judgeStarted(
       const itself = state.by === 'itself';
       if (now - line.since < (itself && !entry.cancelled ? patience.lag : RECORD_MS))
         return { ...running(entry, line), restless: true };
+      if (entry.readAt < line.since) return { ...running(entry, line), deed: 'list', restless: true };
       const words = itself ? `the queue says ${state.words}, and there is no exit status` : state.words;
       return bySite(entry, causeOf(state.by), words);
     }

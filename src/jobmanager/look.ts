@@ -96,6 +96,7 @@ export class Looker {
       for (const [key = '', n] of wordsOf(answer, 'buried')) view.buriedBy(key as AttemptKey, Number(n), 'lost');
       if (wordsOf(answer, 'taken').length > 0) this.listAgain();
     }
+    if (deeds.has('list')) this.listAgain();
     const ids = [
       ...new Set((deeds.get('account') ?? []).flatMap((entry) => entry.owner?.batchId ?? entry.batchId ?? [])),
     ];

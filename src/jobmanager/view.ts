@@ -244,6 +244,7 @@ export class View {
     const entry = this.#entry(key as AttemptKey);
     listed.add(entry.key);
     entry.cancelled = flags.includes('c');
+    entry.readAt = now;
     this.#resubmitted(entry, Number(n), now);
     return entry;
   }

@@ -6,8 +6,8 @@
 # FORWARD  signals, by name with blanks between, that the batch system sends to this process alone: they are passed on
 # RESET    given by who runs many jobs on this machine, and watches their memory: the option with which its env gives
 #          back signals that are ignored, if it has one
-# Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 no lock could be taken,
-# 219 the program could not be started, 220 nobody gave it leave to start.
+# Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 no lock could be taken or the disk
+# is full, 219 the program could not be started, 220 nobody gave it leave to start.
 set -u
 umask 077
 ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--} RESET=${6-} WATCHED=${6+yes}
@@ -81,6 +81,12 @@ if ! mkdir "run.lock.$N" 2>/dev/null; then
   [ -d "run.lock.$N" ] && announce d "1 host=$HOST pid=$$ at=$(now) id=$BATCH_ID ."
   exit 217
 fi
+# Room for the record of the end, taken now: by then the disk may be full. Without it nothing is begun.
+if ! printf '%900s\n' '' >exit.new; then
+  rm -f exit.new
+  rmdir "run.lock.$N"
+  exit 218
+fi 2>/dev/null
 STARTED=$(now)
 # Seconds that this machine has been up: what has passed since is known without another process.
 up_for() { [ -r /proc/uptime ] && IFS=' .' read -r UP _ </proc/uptime && [ "$UP" -ge 0 ]; } 2>/dev/null
@@ -93,6 +99,7 @@ announce s "$owner"
 got=
 finish() { # $1 how, $2 words
   [ -z "${2-}" ] || set -- "$1" "$(printf '%s' "$2" | tr '\n\t' '  ')"
+  user='' system=''
   times >"run.lock.$N/times"
   { read -r _ && read -r user system; } <"run.lock.$N/times"
   memory=
@@ -103,8 +110,8 @@ finish() { # $1 how, $2 words
   if [ -n "$BEGAN" ] && up_for; then ended=$((STARTED + UP - BEGAN)); else ended=$(now); fi
   line="1 how=$1 host=$HOST start=$STARTED end=$ended cpu=$user,$system rss=$memory out=${3:-0} err=${5:-0}"
   line="$line got=${got#,} id=$BATCH_ID words=$2 ."
-  # Written at once; a line that is not whole is none.
-  printf '%s\n' "$line" >./exit
+  # Written at once; a line that is not whole is none. Where there is no room any more, over what was kept for it.
+  printf '%s\n' "$line" >./exit || { printf '%s\n' "$line" 1<>exit.new && mv -f exit.new exit; }
   announce x "$line"
 }
 cannot() {
@@ -260,7 +267,9 @@ run() {
 observe() {
   trap : TERM HUP INT QUIT USR1 USR2 XCPU
   (run "$@")
-  printf '%s\n' "$?" >"run.lock.$N/status"
+  set -- "$?"
+  printf '%s\n' "$1" >"run.lock.$N/status"
+  return "$1"
 }
 # shellcheck disable=SC2317 # the traps call it
 pass_on() { # $1 signal
@@ -276,8 +285,7 @@ for signal in TERM HUP INT QUIT USR1 USR2 XCPU; do
   # shellcheck disable=SC2064 # the name is meant now
   trap "pass_on $signal" "$signal"
 done
-: >stdout
-: >stderr
+{ true >stdout && true >stderr; } || cannot 'The files of its output could not be made: is the disk full?'
 if [ -n "${BASH_VERSION-}" ]; then
   observe "$@" <"$INPUT" 2>"run.lock.$N/said" &
 else
@@ -304,7 +312,7 @@ while IFS= read -r line; do
   case $line in *" $CHILD "*) state=$line ;; esac
 done <"run.lock.$N/jobs"
 if [ -n "${BASH_VERSION-}" ]; then
-  read -r STATUS <"run.lock.$N/status"
+  read -r status <"run.lock.$N/status" && STATUS=$status
   state=Done
   [ -s "run.lock.$N/said" ] && IFS= read -r state <"run.lock.$N/said"
   case $STATUS in 130 | 141) state=signal ;; esac
