@@ -3,6 +3,7 @@ import type { Paths } from '../config/paths.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
+import { sendingTo } from '../gridmanager/sending.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
 import { NO_WORKERS } from '../pool/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
@@ -40,6 +41,7 @@ export async function whyOf(
     (!sites.has(job.site) || (connection !== undefined && connection.connection !== 'up'))
   )
     suggestions.push(`gryphus rm --force ${formatJobId(job.id)}   # forget it, whatever ${job.site} still does`);
+  details.push(...(await underWay(queue, job)));
   const manners = (await siteManners(queue.kv)).get(job.site);
   const waits = ['idle', 'preparing', 'prepared'].includes(job.state);
   if (waits && manners?.learned)
@@ -62,6 +64,23 @@ const GET_WORKERS = [
   'gryphus glidein start --site NAME -n COUNT, for workers at a site',
   'pool.local_worker = true in config.toml and `gryphus down`, for this machine',
 ];
+
+/** How far its content is on the way to the site, and what else is. */
+async function underWay(queue: Queue, job: JobRecord): Promise<readonly string[]> {
+  if (job.state !== 'preparing') return [];
+  const all = await sendingTo(queue, `${job.manager}/${job.site}`);
+  return all.map(({ path, bytes, done, since }) => {
+    const seconds = Math.max(1, (Date.now() - since) / 1000);
+    const rate = done / seconds;
+    const left = rate > 0 && done < bytes ? `, about ${Math.ceil((bytes - done) / rate)} s left` : '';
+    const percent = Math.floor((100 * done) / Math.max(1, bytes));
+    return `On its way to ${job.site}: ${path}, ${megabytes(done)} of ${megabytes(bytes)} (${percent} %${left}).`;
+  });
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
 
 const WAITS: Readonly<Partial<Record<State, string>>> = {
   preparing: 'Its files are being sent to site SITE.',

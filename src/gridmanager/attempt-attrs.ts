@@ -15,6 +15,7 @@ const FRESH = {
   JobCurrentStartExecutingDate: null,
   GridJobId: null,
   GridJobStatus: null,
+  TransferringInput: null,
   ExitBySignal: null,
   ExitCode: null,
   ExitSignal: null,

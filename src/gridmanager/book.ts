@@ -4,6 +4,7 @@ import type { BidStep, Change } from '../queue/api.ts';
 import type { Refusal } from '../site/contract.ts';
 import type { GryphusError } from '../errors.ts';
 import { commitBidSteps, commitChanges, type Sent, type SiteContext } from './context.ts';
+import { transferTimes } from './transfer-times.ts';
 import { holdByError, holdByRefusal } from './hold.ts';
 
 /** What became of what was sent to a site, gathered and written down at once: a job's steps, and those of bids. */
@@ -38,6 +39,16 @@ export class Book {
     const site = this.#ctx.record.name;
     if (sent.bid) this.#steps.push({ ...ofBid(sent.bid), event: 'refused', words: `Site ${site}: ${refusal.message}` });
     else this.#changes.push({ ...ofJob(sent), event: 'refused', set: holdByRefusal(site, refusal) });
+  }
+
+  /** Its content is on its way. */
+  arriving(sent: Sent, words: string, now: number): void {
+    const said = quoted(`WAITING (${words})`);
+    if (sent.bid) return this.later(sent, words);
+    if (sent.job.attrs.get('GridJobStatus') === said && sent.job.attrs.has('TransferringInput')) return;
+    const { TransferInStarted = '' } = transferTimes('In', now, now);
+    const set = { GridJobStatus: said, TransferringInput: 'true', TransferInStarted };
+    this.#changes.push({ ...ofJob(sent), set });
   }
 
   /** The site cannot have it now. */

@@ -12,6 +12,7 @@ const CODES: Readonly<Record<Refusal['code'], number>> = {
   'disk-full': 21,
   'site-busy': GRID_FAILED,
   'site-full': GRID_FAILED,
+  arriving: GRID_FAILED,
   'output-missing': 12,
   'unknown-key': GRID_FAILED,
   'already-started': GRID_FAILED,

@@ -14,6 +14,7 @@ import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { deskPath } from './desk-path.ts';
 import { LoginDesk } from './login-desk.ts';
 import { GridManager } from './manager.ts';
+import { tellSending } from './sending.ts';
 import { guardedMarks } from './older-copy.ts';
 import { openSite, siteCares } from './open-site.ts';
 import { keepWays } from './site-workers.ts';
@@ -76,6 +77,7 @@ async function main(identity: string): Promise<void> {
             manager: identity,
             cares: siteCares(settings),
             mark,
+            onSending: (all) => void tellSending(queue, `${identity}/${record.name}`, all),
             onOpen: (site, transport) => keepWays(workers, record, site, transport),
           }),
     retry: () => ({ min: settings['gridmanager.retry_min'] * 1000, max: settings['gridmanager.retry_max'] * 1000 }),

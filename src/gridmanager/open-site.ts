@@ -7,6 +7,7 @@ import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import type { QueueMark } from '../job/mark.ts';
 import { openGram } from './open-gram.ts';
 import { type JobManagerOptions, type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
+import type { Sending } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import { openTransport } from '../transport/open-transport.ts';
 import type { Prompt } from '../transport/prompt.ts';
@@ -25,6 +26,8 @@ export interface OpenSiteOptions {
   readonly manager?: string;
   /** How far the agent's queue is now; of a GridManager alone. */
   readonly mark?: () => Promise<QueueMark>;
+  /** PREPARE answers although large content is on its way still; told of that, and how far it is. */
+  readonly onSending?: (all: readonly Sending[]) => void;
   /** Told of the site and its connection; what it answers is called before that is closed. */
   readonly onOpen?: (site: JobManagerSite, transport: Transport) => () => void;
 }
@@ -55,6 +58,9 @@ export function siteCares(
   };
 }
 
+/** So long the others of a batch wait for large content, milliseconds. */
+const CONTENT_MS = 1000;
+
 /**
  * Where the agent's directory is there. Two sites of one home (a front machine and its cluster) must not take each other's
  * events, nor may the GridManagers of two credentials at one site.
@@ -68,7 +74,7 @@ function scratchOf(record: SiteRecord, identity: string | undefined): string {
 /** The configured site as the life of a job knows it; closing it closes its connection. */
 export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<JobManagerSite> {
   if (record.target.kind === 'gram') return await openGram(record, record.target, options);
-  const { agent, identity, prompt, paths, cares, onOpen, mark } = options;
+  const { agent, identity, prompt, paths, cares, onOpen, mark, onSending } = options;
   const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({
     name: record.name,
@@ -87,6 +93,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
         : { lookMin: record.limits.pollMin * 1000, lookMax: record.limits.pollMax * 1000 }),
       ...cares,
       ...(mark === undefined ? {} : { mark }),
+      ...(onSending === undefined ? {} : { onSending, contentPatience: CONTENT_MS }),
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),
     },
   });

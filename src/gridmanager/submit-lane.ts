@@ -137,12 +137,14 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
   const travelled = new Set(all.flatMap((spec) => (spec.cwd === undefined && !spec.shared ? [spec.key] : [])));
   const outcomes = await send(ctx, byKey, all);
   crashPoint('gm.after-prepare');
-  const later = apply(outcomes, byKey, book, (one) =>
-    book.step(one, 'prepared', travelled.has(one.key) ? transferTimes('In', began, ctx.now()) : undefined),
-  );
+  const { later, arriving } = apply(ctx, outcomes, byKey, book, (one) => {
+    const since = one.job.attrs.has('TransferringInput') ? readNumber(one.job.attrs, 'TransferInStarted') : undefined;
+    const times = transferTimes('In', since === undefined ? began : since * 1000, ctx.now());
+    book.step(one, 'prepared', travelled.has(one.key) ? { ...times, TransferringInput: null } : undefined);
+  });
   await book.save();
   crashPoint('gm.saved-prepare');
-  return { done: book.done, later, coming: coming > 0 };
+  return { done: book.done, later, coming: coming > 0 || arriving };
 }
 
 const TAKES_NO_BIDS: Refusal = {
@@ -246,7 +248,7 @@ async function commit(ctx: SiteContext, { there }: SubmitState, waiting: readonl
   crashPoint('gm.before-commit');
   const outcomes = await ctx.site.commit([...byKey.keys()]);
   crashPoint('gm.after-commit');
-  const later = apply(outcomes, byKey, book, (one, batchId) =>
+  const { later } = apply(ctx, outcomes, byKey, book, (one, batchId) =>
     book.step(one, 'committed', { GridJobStatus: quoted('SUBMITTED'), ...gridJobId(ctx, one.job, batchId) }),
   );
   await book.save();
@@ -270,14 +272,15 @@ async function learn(
   return { taken, full: words !== undefined };
 }
 
-/** Enters outcomes into the book; true when the site said "later" to one. */
+/** Enters outcomes into the book; whether the site said "later" to one, and whether content of one is on its way. */
 function apply(
+  ctx: SiteContext,
   outcomes: Outcomes,
   byKey: ReadonlyMap<AttemptKey, Sent>,
   book: Book,
   good: (one: Sent, batchId: string | undefined) => void,
-): boolean {
-  let later = false;
+): { readonly later: boolean; readonly arriving: boolean } {
+  let [later, arriving] = [false, false];
   for (const [key, outcome] of outcomes) {
     const one = byKey.get(key);
     if (!one) continue;
@@ -285,12 +288,15 @@ function apply(
     else if (outcome.refusal.kind === 'never' || outcome.refusal.code === 'disk-full')
       book.refused(one, outcome.refusal);
     else if (outcome.refusal.kind === 'gone') book.step(one, 'lost');
-    else {
+    else if (outcome.refusal.code === 'arriving') {
+      arriving = true;
+      book.arriving(one, outcome.refusal.message, ctx.now());
+    } else {
       later = true;
       book.later(one, outcome.refusal.message);
     }
   }
-  return later;
+  return { later, arriving };
 }
 
 function asRefusal(thrown: unknown): GryphusError {

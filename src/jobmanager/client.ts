@@ -11,6 +11,7 @@ import type {
   Outcomes,
   PollAnswer,
   PollRequest,
+  Sending,
   Site,
   SiteFacts,
   Upload,
@@ -20,6 +21,7 @@ import { crashPoint } from '../util/crash-point.ts';
 import { makeBundle } from './bundle.ts';
 import { cancel, type Ending, forget } from './cancel.ts';
 import { commit } from './commit.ts';
+import { Content } from './content.ts';
 import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
 import { percentDecode } from './escape.ts';
@@ -27,6 +29,7 @@ import { markOf, readFacts } from './hello.ts';
 import { leave } from './leave.ts';
 import { Looker } from './look.ts';
 import { prepare } from './prepare.ts';
+import { carryLarge } from './send-blobs.ts';
 import { Session } from './session.ts';
 import { type SiteAudit, readAudit, readSteps, type SiteStep } from './site-report.ts';
 import { checkComplete, type SiteContext, wordsOf } from './site-context.ts';
@@ -54,6 +57,10 @@ export interface JobManagerOptions {
   readonly cacheFor?: number;
   /** Bytes of unused content that may stay; beyond it the oldest goes. Default: no limit. */
   readonly cacheSize?: number;
+  /** PREPARE waits so long for large content to be there, milliseconds; default: as long as it takes. */
+  readonly contentPatience?: number;
+  /** Told what content is on its way, and how far. */
+  readonly onSending?: (all: readonly Sending[]) => void;
   /** How far the agent's queue is now. */
   readonly mark?: () => Promise<QueueMark>;
   /** The shell that runs the JobManager there, default `sh`. */
@@ -129,6 +136,11 @@ class ShellSite implements JobManagerSite {
       transport: config.transport,
       backend,
       view: new View(backend),
+      content: new Content({
+        carry: (blob, how) => carryLarge(this.#site, blob, how),
+        patience: options.contentPatience ?? Number.POSITIVE_INFINITY,
+        tell: options.onSending ?? (() => undefined),
+      }),
       now: () => performance.now(),
       arrays: options.arrayLimit ?? (backend.arrays ? 1000 : 1),
       mark: async () => (options.mark ? [formatMark(await options.mark())] : []),
@@ -235,6 +247,7 @@ class ShellSite implements JobManagerSite {
   }
 
   async close(): Promise<void> {
+    await this.#site.content.close();
     await this.#site.session.close();
   }
 

@@ -86,7 +86,8 @@ function judgeStarted(
       return { ...running(entry, line), deed: 'look', restless: true };
     }
     // What tells of the record may have found no room on the disk.
-    if (entry.readAt < entry.missingSince) return { ...running(entry, line), deed: 'list', restless: true };
+    if (known === undefined && entry.readAt < entry.missingSince)
+      return { ...running(entry, line), deed: 'list', restless: true };
     const words = known?.words ?? 'it is gone from the queue and left no exit status';
     return bySite(entry, causeOf(known?.by ?? 'itself'), words);
   }
@@ -96,7 +97,7 @@ function judgeStarted(
       const itself = state.by === 'itself';
       if (now - line.since < (itself && !entry.cancelled ? patience.lag : RECORD_MS))
         return { ...running(entry, line), restless: true };
-      if (entry.readAt < line.since) return { ...running(entry, line), deed: 'list', restless: true };
+      if (itself && entry.readAt < line.since) return { ...running(entry, line), deed: 'list', restless: true };
       const words = itself ? `the queue says ${state.words}, and there is no exit status` : state.words;
       return bySite(entry, causeOf(state.by), words);
     }

@@ -29,7 +29,7 @@ export async function prepare(site: SiteContext, specs: readonly AttemptSpec[]):
 }
 
 async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], outcomes: Map<AttemptKey, Outcome>) {
-  let left = batch;
+  let left = withoutArriving(site, batch, outcomes);
   for (let round = 1; left.length > 0; round++) {
     const blobs = new Map(left.flatMap((spec) => blobsOf(spec).map((blob) => [blob.sha256, blob] as const)));
     const names = [...[...blobs.keys()].map((sha) => `blob:${sha}`), ...left.map((spec) => spec.key)];
@@ -57,7 +57,11 @@ async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], ou
         .find((outcome) => outcome !== undefined);
       if (refusal !== undefined) outcomes.set(spec.key, refusal);
     }
-    left = left.filter((spec) => !outcomes.has(spec.key));
+    left = withoutArriving(
+      site,
+      left.filter((spec) => !outcomes.has(spec.key)),
+      outcomes,
+    );
   }
 }
 
@@ -86,4 +90,21 @@ function inCommon(lists: readonly (readonly string[])[]): ReadonlySet<string> {
     for (const line of common) if (!here.has(line)) common.delete(line);
   }
   return common;
+}
+
+/** Those whose content is not on its way: the others wait for it here, and the site is not asked about them. */
+function withoutArriving(
+  site: SiteContext,
+  specs: readonly AttemptSpec[],
+  outcomes: Map<AttemptKey, Outcome>,
+): readonly AttemptSpec[] {
+  const needed = new Set(specs.flatMap((spec) => blobsOf(spec).map(({ sha256 }) => sha256)));
+  const standing = new Map([...needed].map((sha) => [sha, site.content.look(sha)]));
+  return specs.filter((spec) => {
+    const [first] = blobsOf(spec).flatMap(({ sha256 }) => standing.get(sha256) ?? []);
+    if (first === undefined) return true;
+    const coming = (path: string) => refuse('later', 'arriving', `its input ${path} is on its way to ${site.name}`);
+    outcomes.set(spec.key, 'is' in first ? coming(first.blob.path) : first);
+    return false;
+  });
 }

@@ -1,16 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { Blob, Outcome } from '../site/contract.ts';
+import type { PutOptions } from '../transport/contract.ts';
 import { homeOf } from './hello.ts';
 import { refuse, type SiteContext, words, wordsOf } from './site-context.ts';
 
 /** Up to this size content goes inside a request with others, bytes. */
 const SMALL = 256 * 1024;
-const BUNDLE = 8 * 1024 * 1024;
+/** In one request: on a slow line whoever has another question waits for it. */
+const BUNDLE = 2 * 1024 * 1024;
 
 /**
- * Sends content to the site's cache; the site checks its SHA-256 before it takes it in. What could not be sent, and
- * why, by hash. Rejects where the site cannot be talked to.
+ * Sends content to the site's cache; the site checks its SHA-256 before it takes it in. Large content may be on its way still
+ * when this resolves (content.ts). What could not be sent, and why, by hash. Rejects where the site cannot be talked to.
  */
 export async function sendBlobs(site: SiteContext, blobs: readonly Blob[]): Promise<Map<string, Outcome>> {
   const failed = new Map<string, Outcome>();
@@ -26,11 +28,7 @@ export async function sendBlobs(site: SiteContext, blobs: readonly Blob[]): Prom
     size = 0;
   };
   for (const blob of blobs) {
-    if (blob.bytes > SMALL) {
-      const outcome = await sendLarge(site, blob);
-      if (outcome !== undefined) failed.set(blob.sha256, outcome);
-      continue;
-    }
+    if (blob.bytes > SMALL) continue;
     const bytes = await readFile(blob.path).catch(asError);
     if (bytes instanceof Error)
       failed.set(blob.sha256, refuse('never', 'input-missing', `${blob.path}: ${bytes.message}`));
@@ -42,13 +40,15 @@ export async function sendBlobs(site: SiteContext, blobs: readonly Blob[]): Prom
     if (size >= BUNDLE) await flush();
   }
   await flush();
+  await site.content.send(blobs.filter(({ bytes }) => bytes > SMALL));
   return failed;
 }
 
-async function sendLarge(site: SiteContext, blob: Blob): Promise<Outcome | undefined> {
+/** Carries one file there by itself, resumed where it was cut off. */
+export async function carryLarge(site: SiteContext, blob: Blob, options: PutOptions): Promise<Outcome | undefined> {
   const home = homeOf(await site.session.hello());
   try {
-    await site.transport.put(blob.path, `${home}/in/${blob.sha256}`);
+    await site.transport.put(blob.path, `${home}/in/${blob.sha256}`, options);
   } catch (thrown) {
     const error = asError(thrown);
     if (!(error instanceof GryphusError)) throw error;

@@ -5,6 +5,7 @@ import type { Outcome, Refusal } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import type { Answer } from './answer.ts';
 import { percentDecode } from './escape.ts';
+import type { Content } from './content.ts';
 import type { Session } from './session.ts';
 import type { View } from './view.ts';
 
@@ -15,6 +16,7 @@ export interface SiteContext {
   readonly transport: Transport;
   readonly backend: Backend;
   readonly view: View;
+  readonly content: Content;
   /** Milliseconds that only grow. */
   readonly now: () => number;
   /** Most attempts in one submit command; 1 once the site has refused arrays. */

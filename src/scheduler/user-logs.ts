@@ -74,7 +74,8 @@ export class UserLogs {
   }
 
   #tryLater(): void {
-    this.#later ??= setTimeout(() => {
+    if (this.#later) return;
+    this.#later = setTimeout(() => {
       this.#later = undefined;
       // A queue that is away ends nothing: what is owed comes with the next events.
       void this.append({ first: `${ALONE}${randomUUID()}`, texts: new Map() }).catch(() => undefined);

@@ -98,11 +98,23 @@ export interface Refusal {
     | 'site-busy'
     /** It takes no more jobs of ours now: a limit of jobs is reached. Always `later`. */
     | 'site-full'
+    /** Its content is on its way there, and goes on. Always `later`. */
+    | 'arriving'
     | 'output-missing'
     | 'unknown-key'
     | 'already-started';
   /** One sentence, with the site's own words. */
   readonly message: string;
+}
+
+/** Content on its way to a site. */
+export interface Sending {
+  /** At home. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly done: number;
+  /** Unix milliseconds of its beginning. */
+  readonly since: number;
 }
 
 /** One attempt, as much of a job as a site needs to know. */

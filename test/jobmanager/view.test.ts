@@ -196,8 +196,23 @@ describe('what a site says of an attempt', () => {
     s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('COMPLETED|n1|None')));
     s.pass(patience.lag - 1);
     expect(s.is?.is).toBe('running');
-    s.pass(1);
+    // It may be there, and what tells of it found no room on the disk.
+    expect(s.pass(1).has('list')).toBe(true);
+    expect(s.is?.is).toBe('running');
+    s.say(`job ${KEY} 1 -`, 'id 12', `owner ${OWNER}`, 'all');
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'vanished' } });
+  });
+
+  it('reads the record of an end that nobody told of', () => {
+    const s = scene();
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('RUNNING|n1|None')));
+    for (let look = 0; look < 3; look++) s.say(...queue(`- gryphus.${KEY}.1 12`));
+    expect(s.pass(patience.lag + 1).has('account')).toBe(true);
+    s.view.accountFor('12', 'nothing');
+    expect(s.pass(1).has('list')).toBe(true);
+    s.say(`job ${KEY} 1 -`, 'id 12', `owner ${OWNER}`, `exit ${exit('exited:3')}`, 'all');
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'exited', code: 3 } });
   });
 
   it('believes the accounting of what is gone from the queue within seconds', () => {

@@ -82,13 +82,13 @@ describe('the history', () => {
   it('goes on after a crash between the file and the queue, and writes nobody twice', async () => {
     const ids = await ended(4);
     const { file: name, size } = await raw.hgetall('gryphus:history');
+    const [{ cluster } = { cluster: 0 }] = ids;
+    const before = await raw.hmget(`gryphus:j:${cluster}`, '0', '1');
     await queue.retire(ids.slice(0, 2));
     // As if it had died before the queue was told: the two are back, the file's end is torn.
     await raw.hset('gryphus:history', 'file', name ?? '', 'size', size ?? '');
-    const [{ cluster } = { cluster: 0 }] = ids;
     for (const proc of [0, 1]) {
-      const value = await raw.hget(`gryphus:j:${cluster}`, '2');
-      await raw.hset(`gryphus:j:${cluster}`, String(proc), value ?? '');
+      await raw.hset(`gryphus:j:${cluster}`, String(proc), before[proc] ?? '');
       await raw.zadd(`gryphus:g:${cluster}:0:0:0:removed`, proc, String(proc));
       await raw.hincrby(`gryphus:c:${cluster}`, '#removed', 1);
       await raw.hincrby('gryphus:places', '0:0:removed', 1);

@@ -22,7 +22,7 @@ const OWNER = 15;
 /** On a terminal of less columns the end of a line is worth more than the owner, who is most often the reader. */
 export const NARROW = 78;
 
-const SHARED = ['ClusterId', 'ProcId', 'Owner', 'JobStatus', 'JobUniverse'] as const;
+const SHARED = ['ClusterId', 'ProcId', 'Owner', 'JobStatus', 'JobUniverse', 'TransferringInput'] as const;
 const RUN_TIME = ['QDate', 'RemoteWallClockTime', 'JobCurrentStartDate', 'ServerTime'] as const;
 const COMMAND = ['Cmd', 'Args', 'Arguments'] as const;
 
@@ -115,8 +115,9 @@ export function runTime(ad: AdText, now: number): string {
   return duration(past + (since === undefined ? 0 : Math.max(0, now - since)));
 }
 
-/** JobStatus in one letter; `?` for a job of which its site says nothing. */
+/** JobStatus in one letter; `?` for a job of which its site says nothing, `<` while its input is on its way there. */
 export function letter(state: JobView['state'] | undefined, ad: AdText): string {
+  if (state === 'preparing' && ad['TransferringInput'] === 'true') return '<';
   return state?.startsWith('unknown') ? '?' : (' IRXCH>S'[numberOf(ad, 'JobStatus') ?? 0] ?? ' ');
 }
 
