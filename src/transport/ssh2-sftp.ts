@@ -1,14 +1,14 @@
 import { promisify } from 'node:util';
 import type { SFTPWrapper, Stats } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
+import { Flight } from './flight.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import type { RemoteShell } from './remote-shell.ts';
 import type { ShellFiles } from './shell-files.ts';
 import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
-/** Bytes of one request, the most that OpenSSH takes with its header, and how many requests are under way at once. */
+/** Bytes of one request, the most that OpenSSH takes with its header. */
 const CHUNK = 255 * 1024;
-const AT_ONCE = 64;
 
 const NO_SUCH_FILE = 2;
 const FAILURE = 4;
@@ -44,11 +44,12 @@ export class SftpFiles implements FileSide {
   async *read(path: string, from: number): AsyncGenerator<Buffer> {
     const handle = await this.#open('read', path, 'r');
     const under: Promise<Buffer>[] = [];
+    const flight = new Flight();
     try {
       let next = from;
       for (;;) {
-        while (under.length < AT_ONCE) {
-          const block = this.#readBlock(handle, next);
+        while (under.length < flight.most) {
+          const block = timed(flight, this.#readBlock(handle, next));
           // The loop below sees the first failure; the ones behind it say the same.
           block.catch(() => undefined);
           under.push(block);
@@ -83,6 +84,7 @@ export class SftpFiles implements FileSide {
   async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<void> {
     const handle = await this.#open('write', path, at === 0 ? 'w' : 'r+');
     const under = new Set<Promise<void>>();
+    const flight = new Flight();
     let failure: Error | undefined;
     try {
       let offset = at;
@@ -90,9 +92,8 @@ export class SftpFiles implements FileSide {
         for (let start = 0; start < chunk.length; start += CHUNK) {
           const piece = chunk.subarray(start, start + CHUNK);
           const position = offset + start;
-          const written: Promise<void> = this.#call<void>((done) =>
-            this.#sftp.write(handle, piece, 0, piece.length, position, done),
-          ).then(
+          const write = this.#call<void>((done) => this.#sftp.write(handle, piece, 0, piece.length, position, done));
+          const written: Promise<void> = timed(flight, write).then(
             () => void under.delete(written),
             (thrown) => {
               under.delete(written);
@@ -100,7 +101,7 @@ export class SftpFiles implements FileSide {
             },
           );
           under.add(written);
-          if (under.size >= AT_ONCE) await Promise.race(under);
+          while (under.size >= flight.most) await Promise.race(under);
           if (failure !== undefined) throw failure;
         }
         offset += chunk.length;
@@ -172,6 +173,13 @@ export class SftpFiles implements FileSide {
     }
     return fileError(this.label, doing, path, thrown);
   }
+}
+
+async function timed<T>(flight: Flight, request: Promise<T>): Promise<T> {
+  const begun = performance.now();
+  const answer = await request;
+  flight.answered(performance.now() - begun);
+  return answer;
 }
 
 /** The SFTP status of a failed request; undefined when the session itself failed. */

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { Flight } from '../../src/transport/flight.ts';
+
+/** What a line of so many blocks a second, and so long a way, comes to: each answer's time grows with what is in line before it. */
+function settled(perSecond: number, wayMs: number): { readonly most: number; readonly waitMs: number } {
+  const flight = new Flight();
+  const time = () => wayMs + (flight.most / perSecond) * 1000;
+  for (let answer = 0; answer < 500; answer++) flight.answered(time());
+  return { most: flight.most, waitMs: time() - wayMs };
+}
+
+it.each([
+  ['a local disk', 2000, 1],
+  ['a fast line around the world', 400, 300],
+])('%s is used whole', (_what, perSecond, wayMs) => {
+  expect(settled(perSecond, wayMs).most).toBe(64);
+});
+
+it('a slow line has no long queue', () => {
+  expect(settled(8, 20).waitMs).toBeLessThan(1500);
+});
