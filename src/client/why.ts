@@ -69,9 +69,9 @@ const GET_WORKERS = [
 async function underWay(queue: Queue, job: JobRecord): Promise<readonly string[]> {
   if (job.state !== 'preparing') return [];
   const all = await sendingTo(queue, `${job.manager}/${job.site}`);
-  return all.map(({ path, bytes, done, since }) => {
+  return all.map(({ path, bytes, done, resumed, since }) => {
     const seconds = Math.max(1, (Date.now() - since) / 1000);
-    const rate = done / seconds;
+    const rate = (done - resumed) / seconds;
     const left = rate > 0 && done < bytes ? `, about ${Math.ceil((bytes - done) / rate)} s left` : '';
     const percent = Math.floor((100 * done) / Math.max(1, bytes));
     return `On its way to ${job.site}: ${path}, ${megabytes(done)} of ${megabytes(bytes)} (${percent} %${left}).`;

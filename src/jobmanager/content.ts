@@ -26,6 +26,8 @@ interface Coming {
   readonly blob: Blob;
   readonly since: number;
   done: number;
+  /** Undefined before its first bytes. */
+  resumed: number | undefined;
   /** Undefined while it comes. */
   end: End | undefined;
   readonly over: Promise<void>;
@@ -74,7 +76,14 @@ export class Content {
   #begin(blob: Blob): Coming {
     const known = this.#coming.get(blob.sha256);
     if (known) return known;
-    const coming: Coming = { blob, since: Date.now(), done: 0, end: undefined, over: this.#carry(blob) };
+    const coming: Coming = {
+      blob,
+      since: Date.now(),
+      done: 0,
+      resumed: undefined,
+      end: undefined,
+      over: this.#carry(blob),
+    };
     this.#coming.set(blob.sha256, coming);
     return coming;
   }
@@ -120,6 +129,7 @@ export class Content {
   #progress(sha256: string, done: number): void {
     const coming = this.#coming.get(sha256);
     if (!coming) return;
+    coming.resumed ??= done;
     coming.done = done;
     if (performance.now() - this.#toldAt >= TELL_MS) this.#tell();
   }
@@ -127,6 +137,14 @@ export class Content {
   #tell(): void {
     this.#toldAt = performance.now();
     const all = [...this.#coming.values()].filter(({ end }) => end === undefined);
-    this.#options.tell(all.map(({ blob, done, since }) => ({ path: blob.path, bytes: blob.bytes, done, since })));
+    this.#options.tell(
+      all.map(({ blob, done, resumed = done, since }) => ({
+        path: blob.path,
+        bytes: blob.bytes,
+        done,
+        resumed,
+        since,
+      })),
+    );
   }
 }

@@ -113,6 +113,8 @@ export interface Sending {
   readonly path: string;
   readonly bytes: number;
   readonly done: number;
+  /** What was there already when it began. */
+  readonly resumed: number;
   /** Unix milliseconds of its beginning. */
   readonly since: number;
 }
