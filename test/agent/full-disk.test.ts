@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { TestAgent, until } from './agent.ts';
+
+const mounted =
+  spawnSync('sh', ['-c', 'd=$(mktemp -d) && mount -t tmpfs none "$d" && umount "$d" && rmdir "$d"']).status === 0;
+
+describe.runIf(mounted)('a full disk', () => {
+  let agent: TestAgent;
+  const mounts: string[] = [];
+  afterEach(async () => {
+    await agent.run(['down']);
+    for (const dir of mounts.splice(0)) spawnSync('umount', ['-l', dir]);
+    await agent.end();
+  });
+
+  const disk = (dir: string, size: string): string => {
+    mkdirSync(dir, { recursive: true });
+    spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=0700`, 'none', dir]);
+    mounts.push(dir);
+    return dir;
+  };
+  const fill = (file: string): void => {
+    spawnSync('dd', ['if=/dev/zero', `of=${file}`, 'bs=4k']);
+  };
+  const job = (script: string, more: readonly string[] = []) =>
+    agent.submit(
+      [
+        'universe = grid',
+        'grid_resource = batch fork near',
+        'executable = /bin/sh',
+        'transfer_executable = false',
+        `arguments = "-c 'echo x >>${agent.work}/ledger; ${script}'"`,
+        ...more,
+        'queue',
+      ].join('\n'),
+    );
+  const ledger = () => readFileSync(join(agent.work, 'ledger'), 'utf8').trim().split('\n').length;
+  const wait = (cluster: number) => agent.ok('wait', '--timeout', '90', String(cluster));
+
+  it('at the site, filled by the job itself, costs neither its exit status nor the next one', async () => {
+    agent = new TestAgent();
+    const scratch = disk(join(agent.dir, 'scratch'), '3m');
+    agent.site('near', { url: 'local', batch: 'fork', more: `scratch = "${scratch}"\n` });
+    agent.file('ledger', '');
+    const cluster = await job('dd if=/dev/zero of=fat bs=64k 2>dd; exit 5', ['transfer_output_files = ""']);
+    await wait(cluster);
+    expect((await agent.ads(cluster))[0]).toMatchObject({ JobStatus: 4, ExitCode: 5, NumJobStarts: 1 });
+    expect(ledger()).toBe(1);
+    // What it had is forgotten there: there is room again.
+    const next = await job('exit 0');
+    await wait(next);
+    expect((await agent.ads(next))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0 });
+  }, 240_000);
+
+  it('under the queue: nothing more is acknowledged, one error says so, and all goes on when there is room', async () => {
+    agent = new TestAgent();
+    disk(agent.home, '12m');
+    mkdirSync(join(agent.home, 'sites'), { mode: 0o700 });
+    agent.site('near', { url: 'local', batch: 'fork', more: `scratch = "${agent.dir}/near"\n` });
+    agent.file('ledger', '');
+    const first = await job(`while [ ! -e ${agent.work}/go ]; do sleep 0.2; done; echo done`, ['output = out']);
+    await until('it to run', async () => (await agent.ads(first))[0]?.['JobStatus'] === 2 || undefined);
+    fill(join(agent.home, 'fat'));
+    let acknowledged = 1;
+    const refused = await until('a refusal', async () => {
+      const ran = await agent.run(['submit', '--terse', 'job.sub']);
+      if (ran.code !== 0) return ran;
+      acknowledged += 1;
+      return undefined;
+    });
+    expect(refused).toMatchObject({ code: 74, stdout: '' });
+    expect(refused.stderr).toMatch(/no room (for the queue )?on the disk of .*\n {2}→ Free some space/);
+    // It ends while nobody can write that down.
+    writeFileSync(join(agent.work, 'go'), '');
+    expect((await agent.run(['q'])).code).toBe(74);
+    rmSync(join(agent.home, 'fat'));
+    await wait(first);
+    expect(agent.read('out')).toBe('done\n');
+    for (let cluster = 2; cluster <= acknowledged; cluster++) await wait(cluster);
+    expect(ledger()).toBe(acknowledged);
+  }, 240_000);
+});
