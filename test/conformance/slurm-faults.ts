@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { SiteManners } from '../../src/gridmanager/manners.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { sshSlurm } from './grounds.ts';
-import { freshKey, ledgerJob, run, shellJob, starts, Watch } from './kit.ts';
+import { freshKey, freshKeys, ledgerJob, run, shellJob, starts, Watch } from './kit.ts';
 
 type SlurmGround = Awaited<ReturnType<typeof sshSlurm>>;
 
@@ -177,6 +178,33 @@ export function slurmFaults(ground: () => SlurmGround): void {
     expect(starts(ground(), key)).toBe(1);
     await site.forget([key]);
   }, 120_000);
+
+  it('is taken out of use when its nodes die one after another, until a job ends there by itself', async () => {
+    const site = await ground().open();
+    const watch = new Watch(site);
+    const manners = new SiteManners(undefined, Date.now(), async () => undefined);
+    for (const node of ['n1', 'n2']) {
+      const keys = freshKeys(3);
+      await run(
+        site,
+        keys.map((key) => shellJob(key, 'sleep 600', { batch: { extraArgs: [`--nodelist=${node}`] } })),
+      );
+      for (const key of keys) await watch.until(key, (r) => r.is === 'running' && r.since !== undefined, 30_000);
+      expect(manners.view.outOfUse).toBeUndefined();
+      ground().slurm.scontrol('update', `nodename=${node}`, 'state=down', 'reason=test');
+      const ends = [];
+      for (const key of keys) ends.push(await watch.ended(key, 60_000));
+      await manners.heard(ends, Date.now());
+      await site.forget(keys);
+    }
+    expect(manners.view.outOfUse?.words).toContain('node');
+    expect([0, 61_000].map((later) => manners.room(0, Date.now() + later))).toEqual([0, 1]);
+    const probe = freshKey();
+    await run(site, [shellJob(probe, 'exit 0')]);
+    await manners.heard([await watch.ended(probe, 60_000)], Date.now());
+    expect(manners.view.outOfUse).toBeUndefined();
+    await site.forget([probe]);
+  }, 180_000);
 
   it('knows who ended a job', async () => {
     const site = await ground().open();
