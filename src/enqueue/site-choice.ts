@@ -30,9 +30,10 @@ export class SiteChooser {
   siteFor(attrs: AttrTexts, shared: AttrTexts | undefined): Destination {
     const source = { get: (name: string) => attrs[name] ?? shared?.[name] ?? undefined };
     const universe = readNumber(source, 'JobUniverse') ?? UNIVERSE.vanilla;
-    if (readBoolean(source, 'WantDocker') || readBoolean(source, 'WantContainer')) {
-      throw new GryphusError('bad-input', 'Jobs in container images cannot be run yet.', {
-        suggestions: ['Run apptainer, podman or docker in the executable itself.'],
+    const container = readBoolean(source, 'WantDocker') || readBoolean(source, 'WantContainer');
+    if (container && universe !== UNIVERSE.vanilla) {
+      throw new GryphusError('bad-input', 'A job in a container image runs in the pool, and in no other universe.', {
+        suggestions: ['Say `universe = container`: the workers of the pool that have a container runtime take it.'],
       });
     }
     if (readBoolean(source, 'WantFlood') && (universe !== UNIVERSE.grid || source.get('GridResource') !== undefined)) {
@@ -50,7 +51,7 @@ export class SiteChooser {
       case UNIVERSE.scheduler:
         return SCHEDULER_SITE;
       case UNIVERSE.vanilla:
-        return readBoolean(source, 'WantGlidein') ? POOL_SITE : this.#named(this.#defaultSite);
+        return container || readBoolean(source, 'WantGlidein') ? POOL_SITE : this.#named(this.#defaultSite);
       case UNIVERSE.grid:
         return this.#gridSite(source);
       default:

@@ -2,6 +2,7 @@ import type { Attrs } from '../job/attrs.ts';
 import { readBoolean, readNumber, readString } from '../job/values.ts';
 import { parseRemaps, transferList } from '../staging/transfer-lists.ts';
 import { isUrl } from '../staging/url/file-url.ts';
+import { wantsContainer } from './container-spec.ts';
 
 /** Where a job's files are at home, all absolute. */
 export interface JobFiles {
@@ -83,7 +84,8 @@ function needsSandbox(ad: Attrs, siteIsHere: boolean, namesFiles: boolean): bool
   if (universe === UNIVERSE.local || universe === UNIVERSE.scheduler) return false;
   const should = (readString(ad, 'ShouldTransferFiles') ?? 'IF_NEEDED').toUpperCase();
   if (should === 'NO') return false;
-  if (should === 'YES' || namesFiles || universe === UNIVERSE.grid) return true;
+  // In a container there is nothing of this machine's but what is brought there.
+  if (should === 'YES' || namesFiles || wantsContainer(ad) || universe === UNIVERSE.grid) return true;
   return !siteIsHere;
 }
 

@@ -30,6 +30,11 @@ export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
     says: 'The program could not be started',
     mend: 'Check the executable and its interpreter at the site.',
   },
+  'no-image': {
+    hold: 35,
+    says: 'Its container image could not be used',
+    mend: "Check the image's name, and that its registry can be reached from the worker.",
+  },
   vanished: {
     hold: 35,
     says: 'It started and then vanished without an exit status',

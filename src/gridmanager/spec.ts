@@ -9,6 +9,7 @@ import type { AttemptSpec, BatchOptions, InputFile, Resources, SiteFile } from '
 import { resolveInputs } from '../staging/inputs.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { jobArguments, jobEnvironment } from '../submit/api.ts';
+import { containerSpec, programInImage, wantsContainer, withoutSlash } from './container-spec.ts';
 import type { SiteContext } from './context.ts';
 import { jobFiles } from './files.ts';
 
@@ -26,15 +27,20 @@ export async function attemptSpec(
 
   const blob = async (path: string): Promise<SiteFile> => ({ kind: 'blob', blob: await ctx.blobs.blobOf(path) });
   const there = (path: string): SiteFile => ({ kind: 'there', path });
+  const brought = await inputs(withoutSlash(ad, files.inputs), saved, ctx, fetched);
+  const contained = containerSpec(ad, files, brought);
+  const executable =
+    programInImage(ad) ?? (files.sendExecutable ? await blob(files.executable) : there(files.executable));
   return {
     key,
     title: title(ad),
-    executable: files.sendExecutable ? await blob(files.executable) : there(files.executable),
+    executable,
     args: jobArguments(ad),
     env: jobEnvironment(ad),
     ...(proxy === undefined ? {} : { proxy }),
     stdin: files.stdin === undefined ? undefined : files.sandbox ? await blob(files.stdin) : there(files.stdin),
-    inputs: await inputs(files.inputs, saved, ctx, fetched),
+    inputs: contained?.inputs ?? brought,
+    ...(contained && { container: contained.container }),
     outputs: files.outputs,
     ...(files.sandbox ? {} : { cwd: files.iwd }),
     ...(ctx.record.batch === 'pool' ? forThePool(ad) : {}),
@@ -50,7 +56,7 @@ export async function attemptSpec(
 function forThePool(ad: Attrs): Pick<AttemptSpec, 'ad' | 'shared'> {
   const { sandbox, iwd, executable, stdin } = jobFiles(ad, true);
   const { Env: _env, Environment: _environment, ...others } = ad.toRecord();
-  if (sandbox) return { ad: others };
+  if (sandbox || wantsContainer(ad)) return { ad: others };
   return { ad: others, shared: { cwd: iwd, executable, ...(stdin === undefined ? {} : { stdin }) } };
 }
 

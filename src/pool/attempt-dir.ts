@@ -49,8 +49,9 @@ export class AttemptDir implements AttemptPlace {
   }
 
   /** Which shell may run it, and what is in its sandbox, on disk before the shell is told. */
-  arm(starter: ProcessIdentity, go: string, names: readonly string[]): void {
+  arm(starter: ProcessIdentity, go: string, names: readonly string[], env?: string): void {
     writeFileSync(join(this.path, 'starter'), JSON.stringify({ starter, names }), { mode: 0o600 });
+    if (env !== undefined) writeFileSync(join(this.path, 'env'), env, { mode: 0o600 });
     writeFileSync(join(this.path, 'go'), go, { mode: 0o600 });
   }
 
@@ -63,6 +64,21 @@ export class AttemptDir implements AttemptPlace {
     } catch {
       return undefined;
     }
+  }
+
+  /** The container that its script made and did not remove: by which program, and its name. */
+  container(): { readonly program: string; readonly name: string } | undefined {
+    try {
+      const [program = '', name = ''] = readFileSync(join(this.path, 'box'), 'utf8').split('\n');
+      return name === '' ? undefined : { program, name };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** It has no container any more. */
+  released(): void {
+    rmSync(join(this.path, 'box'), { force: true });
   }
 
   startedAt(): number | undefined {
@@ -113,7 +129,7 @@ export class AttemptDir implements AttemptPlace {
 
   said(): string {
     try {
-      return readFileSync(join(this.path, 'said'), 'utf8').trim().slice(0, 500);
+      return readFileSync(join(this.path, 'said'), 'utf8').trim();
     } catch {
       return 'its shell could not start it';
     }

@@ -108,10 +108,17 @@ export class Collector {
     return this.#workers.values();
   }
 
-  update(worker: Worker, change: AttrTexts): void {
+  /** True where it changed in what matters in a match. */
+  update(worker: Worker, change: AttrTexts): boolean {
+    const before = this.#shapeOf(worker);
     worker.texts = { ...worker.texts, ...change };
     worker.ad = adFrom(worker.texts);
     worker.heardAt = this.#now();
+    return before !== this.#shapeOf(worker);
+  }
+
+  #shapeOf(worker: Worker): string {
+    return this.#significance.signature('machine', folded(worker.texts));
   }
 
   /** What is free now, of workers that are here. */
@@ -125,9 +132,7 @@ export class Collector {
         worker,
         ad: worker.ad,
         free: worker.free,
-        shape: this.#significance.dynamic
-          ? worker.instance
-          : this.#significance.signature('machine', folded(worker.texts)),
+        shape: this.#significance.dynamic ? worker.instance : this.#shapeOf(worker),
         timeToLive: this.timeOf(worker).timeToLive,
         refuses: (kind) => worker.refused.has(kind),
       });

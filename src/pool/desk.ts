@@ -235,8 +235,9 @@ export class Desk {
     const worker = this.collector.get(instance);
     if (!worker) return;
     if (message.t === 'ad') {
-      this.collector.update(worker, message.ad);
-      return;
+      if (!this.collector.update(worker, message.ad)) return;
+      this.#granting.wanting = true;
+      return this.settle();
     }
     if (!('key' in message)) return;
     const attempt = this.#attempts.get(message.key);

@@ -51,7 +51,8 @@ export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'join
   ].join('\n');
 }
 
-function adVariables(scratch: string) {
+/** `scratch`: the sandbox, as the program sees it. */
+export function adVariables(scratch: string): Readonly<Record<string, string>> {
   return {
     _CONDOR_JOB_AD: join(scratch, AD_FILES.job),
     _CONDOR_MACHINE_AD: join(scratch, AD_FILES.machine),

@@ -186,7 +186,7 @@ function requestOf(spec: AttemptSpec): AttemptRequest {
 }
 
 function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefined }): RunSpec {
-  const { executable, args, env, proxy, stdin, inputs, joinStderr, cwd, shared, resources } = spec;
+  const { executable, args, env, proxy, stdin, inputs, joinStderr, container, cwd, shared, resources } = spec;
   const vacate = readNumber(ad, 'JobMaxVacateTime');
   const kill = readString(ad, 'KillSig');
   return {
@@ -197,6 +197,7 @@ function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefine
     joinStderr,
     stdin,
     ...(proxy === undefined ? {} : { proxy }),
+    ...(container && { container }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(shared === undefined ? {} : { shared }),
     ...(resources.walltimeSeconds === undefined ? {} : { walltimeSeconds: resources.walltimeSeconds }),

@@ -1,4 +1,4 @@
-import { processes } from './processes.ts';
+import { processes, processesOf } from './processes.ts';
 import { newFiles } from './results.ts';
 import type { Run } from './run.ts';
 import type { FromWorker, OutputFile } from './wire.ts';
@@ -53,11 +53,17 @@ export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: 
 export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly usedMb: number }[] {
   const running = [...runs].filter((run) => run.phase === 'running' || run.phase === 'suspended');
   if (running.length === 0) return [];
-  const bySession = new Map<number, number>();
-  for (const { pid, session, rssKb } of processes())
-    if (pid !== session) bySession.set(session, (bySession.get(session) ?? 0) + rssKb);
+  // A container's processes are in sessions of their own, and known by the key in their environment.
+  const contained = new Set<string>(running.flatMap((run) => (run.record.spec.container ? [run.key] : [])));
+  const keys = new Map(processesOf(contained).map(({ pid, key }) => [pid, key]));
+  const sums = new Map<number | string, number>();
+  for (const { pid, session, rssKb } of processes()) {
+    const whose = keys.get(pid) ?? session;
+    if (pid !== whose) sums.set(whose, (sums.get(whose) ?? 0) + rssKb);
+  }
   return running.flatMap((run) => {
-    const rssKb = run.shell ? (bySession.get(run.shell.pid) ?? 0) : 0;
+    const whose = contained.has(run.key) ? run.key : run.shell?.pid;
+    const rssKb = whose === undefined ? 0 : (sums.get(whose) ?? 0);
     if (rssKb > run.peakRssKb) {
       run.peakRssKb = rssKb;
       run.dir.noteMemory(rssKb);

@@ -5,8 +5,10 @@ import type { Ending } from '../site/contract.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { AttemptDir, attemptsIn } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts';
+import { NO_IMAGE } from './container-script.ts';
 import { lanesIn } from './lane-slot.ts';
 import { signal } from './processes.ts';
+import { lastWords } from './run-briefly.ts';
 import type { Runner } from './shell.ts';
 import type { FromDesk, HeldAttempt } from './wire.ts';
 
@@ -84,16 +86,24 @@ export class Run {
       ...(at === undefined ? {} : { startedAt: at }),
       endedAt: exit?.endedAt ?? Date.now() / 1000,
       usage: {
-        ...(exit && {
-          userCpuSeconds: Math.max(0, round(exit.userSeconds - before.userSeconds)),
-          systemCpuSeconds: Math.max(0, round(exit.systemSeconds - before.systemSeconds)),
-        }),
+        // What a container took is not of the shell's own children.
+        ...(exit &&
+          !this.record.spec.container && {
+            userCpuSeconds: Math.max(0, round(exit.userSeconds - before.userSeconds)),
+            systemCpuSeconds: Math.max(0, round(exit.systemSeconds - before.systemSeconds)),
+          }),
         ...(this.peakRssKb > 0 ? { maxRssKb: this.peakRssKb } : {}),
       },
       stdoutBytes: this.dir.size('stdout'),
       stderrBytes: this.dir.size('stderr'),
     };
     if (this.decided) return { ...facts, ...this.decided };
+    if (exit && this.dir.startedAt() === undefined) {
+      const cause = exit.status === NO_IMAGE ? 'no-image' : 'cannot-start';
+      const said = this.dir.said();
+      const words = this.record.spec.container ? lastWords(said) : said.slice(0, 500);
+      return { ...facts, how: { kind: 'by-site', cause, words } };
+    }
     if (!exit) {
       const words = 'the program and the shell that watched it were killed together';
       return { ...facts, how: { kind: 'by-site', cause: 'vanished', words } };

@@ -23,6 +23,7 @@ import { pipeline } from 'node:stream/promises';
 import { GryphusError } from '../errors.ts';
 import type { Blob, SiteFile } from '../site/contract.ts';
 import type { AttemptPlace } from './attempt-place.ts';
+import { sandboxInside } from './container-script.ts';
 import type { Placed } from './go.ts';
 import type { RunSpec } from './wire.ts';
 
@@ -140,7 +141,9 @@ function digestOf(path: string): string {
 
 /** The blobs that a run needs here. */
 export function blobsOf(spec: RunSpec): Blob[] {
+  const image = spec.container?.image;
   const files: (SiteFile | undefined)[] = [
+    image?.kind === 'file' ? image.file : undefined,
     spec.executable,
     spec.stdin,
     ...spec.inputs.map((input) => (input.kind === 'file' ? input.file : undefined)),
@@ -182,8 +185,14 @@ export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache): Pla
     placeFile(spec.stdin, dir.stdin, false, cache);
   }
   const place = { cwd: spec.cwd, stdin, scratch: work };
-  if (spec.executable.kind === 'there') return { program: runnable(spec.executable.path, spec.cwd ?? work), ...place };
   const program = join(work, 'condor_exec.exe');
+  if (spec.container) {
+    // What is in the image cannot be looked at from here.
+    if (spec.executable.kind === 'there') return { program: spec.executable.path, ...place };
+    placeFile(spec.executable, program, true, cache);
+    return { program: join(sandboxInside(spec.container, work), 'condor_exec.exe'), ...place };
+  }
+  if (spec.executable.kind === 'there') return { program: runnable(spec.executable.path, spec.cwd ?? work), ...place };
   placeFile(spec.executable, program, true, cache);
   runnable(program, work);
   return { program: spec.cwd === undefined ? './condor_exec.exe' : program, ...place };

@@ -10,7 +10,7 @@ import { isAlive } from '../util/process-identity.ts';
 import { adFrom } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
-import { goScript } from './go.ts';
+import type { Containers } from './containers.ts';
 import { LaneSlot } from './lane-slot.ts';
 import { processesOf, signal } from './processes.ts';
 import { Run, runsIn } from './run.ts';
@@ -37,6 +37,7 @@ export interface StartdOptions {
   readonly limitMemory: boolean;
   /** What lasts for so long keeps nothing waiting behind it; default 100. */
   readonly slowMs?: number;
+  readonly containers: Containers;
   readonly pull: (key: AttemptKey) => Pull;
   /** The file of a job's proxy. */
   readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
@@ -225,7 +226,7 @@ export class Startd {
       run.starter = (dir instanceof LaneSlot ? dir.lane : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
-      if (dir instanceof AttemptDir) dir.arm(run.shell, goScript(run.key, record.spec, placed), run.names);
+      if (dir instanceof AttemptDir) this.#options.containers.arm(run, dir, run.shell, placed, this.#cache);
     } catch (thrown) {
       return this.#unfit(run, thrown);
     }
@@ -252,6 +253,8 @@ export class Startd {
   /** The shell has said that it ended, or is no more. */
   #over(run: Run, before = { userSeconds: 0, systemSeconds: 0 }): void {
     run.clearTimers();
+    const released = run.record.spec.container && this.#options.containers.release(run.dir);
+    if (released) return void released.then(() => this.#over(run, before));
     const exit = run.dir.exit();
     if (run.starter && exit) this.#times.set(run.starter, exit);
     else if (run.starter) this.#times.delete(run.starter);
@@ -263,9 +266,7 @@ export class Startd {
       if (run.decided) return this.#unstart(run, 'cancelled', 'it was cancelled');
       return this.#unstart(run, 'never-started', 'its shell ended before it could start it');
     }
-    let ending = run.endingOf(exit, before);
-    if (exit && began === undefined)
-      ending = { ...ending, how: { kind: 'by-site', cause: 'cannot-start', words: run.dir.said() } };
+    const ending = run.endingOf(exit, before);
     const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
     if (lasted > SWEEP_FIRST || run.decided) {
       void sweep(run).then(() => this.#finish(run, ending));

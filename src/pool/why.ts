@@ -1,6 +1,7 @@
 import { Matchmaker } from '../classad/api.ts';
+import { readString } from '../job/values.ts';
 import { offerAd } from './ads.ts';
-import { type Attempt, jobOf } from './attempts.ts';
+import { type Attempt, type JobKind, jobOf } from './attempts.ts';
 import { NO_WORKERS } from './client-wire.ts';
 import type { Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
@@ -27,6 +28,23 @@ function workersAs(count: number): string {
   return count === 1 ? '1 worker' : `${count} workers`;
 }
 
+/** A job in a container, and a worker that cannot start one. */
+function runtimeMissing({ texts }: JobKind, worker: Worker): string | undefined {
+  const wants = (name: string) => texts[name]?.toLowerCase() === 'true';
+  const has = (name: string) => worker.texts[name] === 'true';
+  const docker = wants('WantDocker');
+  if (!docker && !wants('WantContainer')) return undefined;
+  const source = { get: (name: string) => worker.texts[name] ?? undefined };
+  const words = readString(source, 'ContainerOfflineReason');
+  const because = words === undefined ? '' : ` (${words.replace(/\.$/, '')})`;
+  if (!has('HasContainer')) return `no container runtime there${because}`;
+  if (docker && !has('HasDocker')) return `neither docker nor podman there${because}`;
+  if (wants('WantSIF') && !has('HasSIF')) return `no apptainer there, which .sif images need${because}`;
+  if (wants('WantSandboxImage') && !has('HasSandboxImage'))
+    return `neither apptainer nor podman there, which images in files need${because}`;
+  return undefined;
+}
+
 function reasonOf({ kind }: Attempt, worker: Worker): string {
   if (!kind) return 'not known';
   if (!worker.connected) return 'away, what runs there is waited for';
@@ -34,6 +52,8 @@ function reasonOf({ kind }: Attempt, worker: Worker): string {
   const short = shortOf(kind.size, worker.free);
   const never = shortOf(kind.size, worker.size);
   if (never !== undefined) return `too small: the job asks for ${never.replace(' free', '')}`;
+  const contained = runtimeMissing(kind, worker);
+  if (contained !== undefined) return contained;
   const matchmaker = new Matchmaker();
   // By all that it has: what others use now is another reason.
   const machine = offerAd(worker.ad, worker.size);

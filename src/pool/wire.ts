@@ -29,7 +29,10 @@ export interface Size {
 }
 
 /** One attempt, as much as a worker needs to run it. */
-export type RunSpec = Pick<AttemptSpec, 'executable' | 'args' | 'env' | 'stdin' | 'inputs' | 'joinStderr'> & {
+export type RunSpec = Pick<
+  AttemptSpec,
+  'executable' | 'args' | 'env' | 'stdin' | 'inputs' | 'joinStderr' | 'container'
+> & {
   /** The job's X509_USER_PROXY is the proxy that was delegated to the pool under this name. */
   readonly proxy?: string;
   /** Run there instead of in a sandbox of its own. */

@@ -4,6 +4,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import { adFrom, offerAd } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
+import type { Containers } from './containers.ts';
 import { isLight, Lane, type LaneOptions } from './lane.ts';
 import type { Run } from './run.ts';
 import { minus, plus, shortOf } from './slots.ts';
@@ -35,6 +36,7 @@ export interface Scripts {
 export interface WorkerClaimsOptions {
   readonly size: Size;
   readonly ad: AttrTexts;
+  readonly containers: Pick<Containers, 'ad'>;
   readonly env: NodeJS.ProcessEnv;
   readonly scripts: Scripts;
   readonly jobsDir: string;
@@ -44,7 +46,8 @@ export interface WorkerClaimsOptions {
 /** The worker's one partitionable slot, what the desk has claimed of it, and the shells that run what is claimed. */
 export class WorkerClaims {
   readonly #options: WorkerClaimsOptions;
-  readonly #machine: ClassAd;
+  #machine: ClassAd;
+  #more: AttrTexts | undefined;
   readonly #claims = new Map<string, Claim>();
   readonly #spare: Starter[] = [];
   readonly #spareLanes = new Map<Lane, number>();
@@ -70,12 +73,20 @@ export class WorkerClaims {
     const short = shortOf(start.size, this.#free);
     if (short !== undefined) return `it asks for ${short}`;
     const matchmaker = new Matchmaker();
-    const machine = offerAd(this.#machine, this.#free);
+    const machine = offerAd(this.#machineNow(), this.#free);
     if (!matchmaker.accepts(machine, job)) return "the machine's START policy does not take it";
     if (!matchmaker.accepts(job, machine)) return "the job's requirements do not take this machine";
     this.#claims.set(start.claim, fresh(start.size, undefined));
     this.#free = minus(this.#free, start.size);
     return undefined;
+  }
+
+  /** With what has been found since it began. */
+  #machineNow(): ClassAd {
+    const more = this.#options.containers.ad();
+    if (more !== this.#more) this.#machine = adFrom({ ...this.#options.ad, ...more });
+    this.#more = more;
+    return this.#machine;
   }
 
   occupy(run: Run): void {

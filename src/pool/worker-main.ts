@@ -15,7 +15,12 @@ const FOR_JOBS = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|LD_LIBRARY
 async function main(file: string): Promise<number> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => FOR_JOBS.test(name)));
   const log = (words: string) => process.stderr.write(`${new Date().toISOString()} ${words}\n`);
-  const { exit, words } = await runWorker(readWorkerConfig(file), { scripts: { starter, lane }, env, log });
+  const { exit, words } = await runWorker(readWorkerConfig(file), {
+    scripts: { starter, lane },
+    env,
+    environment: process.env,
+    log,
+  });
   log(`ends: ${words}`);
   return exit;
 }

@@ -7,6 +7,7 @@ import { asError } from '../errors.ts';
 import { quoted } from '../job/values.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { dialHome } from '../wayhome/dial.ts';
+import { Containers } from './containers.ts';
 import { holderOf, workerFile } from './holders.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd, freeDiskKb, machineAd, measure } from './machine.ts';
@@ -31,7 +32,13 @@ const LAST_SECONDS = 60;
 /** One worker, from its start to its end: resolves with why it ended. */
 export async function runWorker(
   config: WorkerConfig,
-  options: { readonly scripts: Scripts; readonly env: NodeJS.ProcessEnv; readonly log: (words: string) => void },
+  options: {
+    readonly scripts: Scripts;
+    /** What jobs see of `environment`, which is the worker's own. */
+    readonly env: NodeJS.ProcessEnv;
+    readonly environment: NodeJS.ProcessEnv;
+    readonly log: (words: string) => void;
+  },
 ): Promise<{ readonly exit: number; readonly words: string }> {
   const { dir } = config;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -49,6 +56,7 @@ export async function runWorker(
   });
   const now = () => Date.now() / 1000;
   let idleSince = now();
+  const containers = new Containers({ dir, ...options });
   return new Promise((resolve) => {
     const say: StartdOptions['say'] = (message, bytes, unhurried) => link.say(message, bytes, unhurried);
     const here = new Proxies(config.proxies ?? join(dir, 'proxies'));
@@ -64,6 +72,7 @@ export async function runWorker(
       scripts: options.scripts,
       sharesHome: config.sharesHome === true,
       limitMemory: config.limitMemory === true,
+      containers,
       pull: (key) => async (blob, offset, bytes) =>
         (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
@@ -76,7 +85,7 @@ export async function runWorker(
       boot: bootId(),
       size,
       dial: () => dial(config),
-      ad: () => ({ ...ad, ...changingAd(now(), config.endsAt) }),
+      ad: () => ({ ...ad, ...containers.ad(), ...changingAd(now(), config.endsAt) }),
       held: () => startd.held(),
       take: (message, bytes) => {
         if (message.t === 'ask') void answer(startd, message, say);
@@ -111,6 +120,10 @@ export async function runWorker(
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
     link.open();
+    containers.find().then(
+      () => say({ t: 'ad', ad: containers.ad() }),
+      (thrown: unknown) => options.log(`cannot look for container runtimes: ${asError(thrown).message}`),
+    );
 
     function look(): void {
       startd.endLeases(link.silence);

@@ -139,6 +139,8 @@ export interface AttemptSpec {
   readonly shared?: { readonly cwd: string; readonly executable: string; readonly stdin?: string };
   /** The job's ad, for a site that matches jobs with machines itself: the pool. */
   readonly ad?: AttrTexts;
+  /** What it runs in. Only the pool can: `executable` that is `there` is then the image's own, '' what the image starts by itself. */
+  readonly container?: ContainerSpec;
   /** stdout and stderr go into one stream, in order. */
   readonly joinStderr: boolean;
   readonly resources: Resources;
@@ -153,6 +155,26 @@ export interface AttemptSpec {
    * adds its own name to the second.
    */
   readonly ads?: { readonly job: readonly string[]; readonly machine: readonly string[] };
+}
+
+/** A program's container: its image, and how it is made. */
+export interface ContainerSpec {
+  readonly image: /** With its scheme: `docker://debian:12`. */
+    | { readonly kind: 'registry'; readonly name: string }
+    /** On the node: absolute, or in the sandbox. A .sif file, an archive, or a directory. */
+    | { readonly kind: 'there'; readonly path: string }
+    | { readonly kind: 'file'; readonly name: string; readonly file: SiteFile };
+  /** Of docker itself, or of what takes its place. */
+  readonly docker: boolean;
+  /** The image's entry point is started, with the program as its first argument. */
+  readonly keepEntrypoint: boolean;
+  /** Where the sandbox is in the container; without it, where it is outside. */
+  readonly targetDir?: string;
+  /** As `docker_network_type` has it. */
+  readonly network?: string;
+  readonly alwaysPull: boolean;
+  /** Paths outside of the sandbox that it sees, where they are. */
+  readonly binds: readonly string[];
 }
 
 /** A file for the site: carried there by content, already there, or fetched there when the attempt starts. */
@@ -267,6 +289,8 @@ export type SiteCause =
   | 'boot-fail'
   | 'deadline'
   | 'cannot-start'
+  /** Its container's image is not there, or cannot be fetched. */
+  | 'no-image'
   | 'vanished';
 
 export interface Usage {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { containerSpec, withoutSlash } from '../../src/gridmanager/container-spec.ts';
 import { destination, jobFiles } from '../../src/gridmanager/files.ts';
 import { Attrs } from '../../src/job/attrs.ts';
 import { quoted } from '../../src/job/values.ts';
@@ -15,6 +16,8 @@ describe('where a job runs', () => {
     ['should_transfer_files = YES', { ShouldTransferFiles: '"YES"' }, true, true],
     ['should_transfer_files = NO', { ShouldTransferFiles: '"NO"' }, false, false],
     ['a grid job on this machine', { JobUniverse: '9' }, true, true],
+    ['a job in a container on this machine', { WantContainer: 'true' }, true, true],
+    ['the same with should_transfer_files = NO', { WantDocker: 'true', ShouldTransferFiles: '"NO"' }, true, false],
     ['the local universe', { JobUniverse: '12', TransferInput: '"a"' }, true, false],
     ['the scheduler universe', { JobUniverse: '7' }, true, false],
   ])('%s', (_, attrs, here, sandbox) => {
@@ -30,6 +33,69 @@ describe('where a job runs', () => {
     expect(files.stdout).toBe('/home/j/o.txt');
     expect(files.stdin).toBeUndefined();
     expect(files.stderr).toBeUndefined();
+  });
+});
+
+describe('a container', () => {
+  const made = (attrs: Record<string, string>, inputs: readonly string[] = []) => {
+    const all = ad({ JobUniverse: '5', ...attrs });
+    const brought = inputs.map(
+      (name) => ({ kind: 'file', name, file: { kind: 'there', path: `/x/${name}` } }) as const,
+    );
+    return containerSpec(
+      all,
+      jobFiles(all, true),
+      brought.map((input) => ({ ...input, executable: false })),
+    );
+  };
+
+  it.each([
+    [
+      'docker_image',
+      { WantDocker: 'true', DockerImage: '"debian:12"' },
+      { kind: 'registry', name: 'docker://debian:12' },
+    ],
+    ['its URL', { WantContainer: 'true', DockerImage: '"docker://a/b"' }, { kind: 'registry', name: 'docker://a/b' }],
+    [
+      'container_image',
+      { WantContainer: 'true', ContainerImage: '"docker://a"' },
+      { kind: 'registry', name: 'docker://a' },
+    ],
+    [
+      'an image at the node',
+      { WantContainer: 'true', ContainerImage: '"/cvmfs/y.sif"', ContainerImageSource: '"local"' },
+      { kind: 'there', path: '/cvmfs/y.sif' },
+    ],
+    [
+      'an image that is carried',
+      { WantContainer: 'true', ContainerImage: '"b.sif"', ContainerImageSource: '"cedar"' },
+      { kind: 'file', name: 'b.sif', file: { kind: 'there', path: '/x/b.sif' } },
+    ],
+  ])('of %s', (_, attrs, image) => {
+    const { container, inputs } = made(attrs, ['b.sif', 'data']) ?? {};
+    expect(container?.image).toEqual(image);
+    expect(inputs?.map(({ name }) => name)).toEqual(image.kind === 'file' ? ['data'] : ['b.sif', 'data']);
+  });
+
+  it('is what the job says, and no more', () => {
+    expect(made({ DockerImage: '"debian"' })).toBeUndefined();
+    const docker = { WantDocker: 'true', DockerImage: '"x"' };
+    expect(made(docker)?.container).toMatchObject({ docker: true, keepEntrypoint: true, alwaysPull: false, binds: [] });
+    const more = { DockerOverrideEntrypoint: 'true', DockerPullPolicy: '"always"', DockerNetworkType: '"none"' };
+    expect(made({ ...docker, ...more, ContainerTargetDir: '"/srv"' })?.container).toMatchObject({
+      keepEntrypoint: false,
+      alwaysPull: true,
+      network: 'none',
+      targetDir: '/srv',
+    });
+    const here = { ...docker, ShouldTransferFiles: '"NO"' };
+    expect(made(here)?.container.binds).toEqual(['/home/j', '/bin/prog']);
+    expect(made({ ...here, TransferExecutable: 'false' })?.container.binds).toEqual(['/home/j']);
+  });
+
+  it('of a directory has all of it under its name', () => {
+    const attrs = ad({ WantContainer: 'true', ContainerImageFullPath: '"root/"', TransferInput: '"root/,other/"' });
+    expect(withoutSlash(attrs, jobFiles(attrs, true).inputs)).toEqual(['/home/j/root', '/home/j/other/']);
   });
 });
 

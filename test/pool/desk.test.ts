@@ -8,6 +8,7 @@ import { Desk } from '../../src/pool/desk.ts';
 import { compacted, type DeskEntry, recover } from '../../src/pool/desk-journal.ts';
 import { DeskWorkers } from '../../src/pool/desk-workers.ts';
 import { Fetching } from '../../src/pool/fetching.ts';
+import { whyWaits } from '../../src/pool/why.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { FromDesk, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
 
@@ -372,6 +373,37 @@ describe('the desk', () => {
     await turn();
     expect(world.deliver()).toBe(false);
     rmSync(wanted.into, { recursive: true });
+  });
+
+  it('gives jobs in containers to a worker as soon as that has found that it can run them, and says why not before', async () => {
+    const world = new World();
+    const [one] = world.workers as [SimulatedWorker];
+    const { key, ...others } = request(0);
+    const ad = {
+      ...others.ad,
+      Requirements: 'TARGET.HasContainer && TARGET.HasSIF',
+      WantContainer: 'true',
+      WantSIF: 'true',
+    };
+    world.desk.prepare('me', [{ key, ...others, ad }]);
+    world.desk.commit([key], () => undefined);
+    world.join(one);
+    await turn();
+    const finds = async (found: Readonly<Record<string, string>>) => {
+      world.desk.hear(one.name, { t: 'ad', ad: found }, Buffer.alloc(0));
+      await turn();
+      return whyWaits(world.desk, 'a.1.0');
+    };
+    expect(whyWaits(world.desk, 'a.1.0')).toEqual(['1 worker: no container runtime there.']);
+    expect(await finds({ ContainerOfflineReason: '"docker: no daemon."' })).toEqual([
+      '1 worker: no container runtime there (docker: no daemon).',
+    ]);
+    expect((await finds({ HasContainer: 'true' }))[0]).toContain(
+      '1 worker: no apptainer there, which .sif images need',
+    );
+    expect(world.toWorker).toEqual([]);
+    expect(await finds({ HasSIF: 'true' })).toEqual([]);
+    expect(world.toWorker.map(([, message]) => message.t)).toContain('start');
   });
 
   it('withdraws what waits, and does not start it afterwards', async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
+import { Containers } from '../../src/pool/containers.ts';
 import type { InputFile } from '../../src/site/contract.ts';
 import { Startd } from '../../src/pool/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire.ts';
@@ -37,6 +38,7 @@ describe("a worker's runs", () => {
       sharesHome: true,
       limitMemory: true,
       slowMs,
+      containers: new Containers({ dir, env: {}, environment: {}, log: () => undefined }),
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
       proxyOf: (name) => join(dir, name),
       say: (message) => mine.push(message),

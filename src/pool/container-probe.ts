@@ -1,0 +1,73 @@
+/*
+ * The smallest program there is to try a container runtime with: it makes the file `ok` in its working directory, and
+ * ends with 0 if it could. It needs nothing of the image, and so the image is this program alone.
+ */
+
+/** Linux system calls by number; what follows each program is `ok` and a NUL. */
+const PROGRAMS: Readonly<Record<string, { readonly machine: number; readonly code: readonly number[] }>> = {
+  // open("ok", O_WRONLY | O_CREAT, 0600); exit(result < 0)
+  x64: {
+    machine: 62,
+    code: [
+      [0xb8, 2, 0, 0, 0], // mov eax, 2
+      [0x48, 0x8d, 0x3d, 26, 0, 0, 0], // lea rdi, [rip + 26]
+      [0xbe, 0x41, 0, 0, 0], // mov esi, 0x41
+      [0xba, 0x80, 1, 0, 0], // mov edx, 0600
+      [0x0f, 0x05], // syscall
+      [0x89, 0xc7], // mov edi, eax
+      [0xc1, 0xef, 31], // shr edi, 31
+      [0xb8, 60, 0, 0, 0], // mov eax, 60
+      [0x0f, 0x05], // syscall
+      [0x90, 0x90], // nop
+    ].flat(),
+  },
+  // openat(AT_FDCWD, "ok", O_WRONLY | O_CREAT, 0600); exit(result < 0)
+  arm64: {
+    machine: 183,
+    code: words([
+      0x92800c60, // mov x0, #-100
+      0x10000121, // adr x1, . + 36
+      0x52800822, // mov w2, #0x41
+      0x52803003, // mov w3, #0600
+      0xd2800708, // mov x8, #56
+      0xd4000001, // svc #0
+      0x531f7c00, // lsr w0, w0, #31
+      0xd2800ba8, // mov x8, #93
+      0xd4000001, // svc #0
+      0xd503201f, // nop
+    ]),
+  },
+};
+
+function words(instructions: readonly number[]): number[] {
+  return instructions.flatMap((one) => [0, 8, 16, 24].map((shift) => (one >>> shift) & 0xff));
+}
+
+const HEADERS = 64 + 56;
+const BASE = 0x400000n;
+
+/** The program for an architecture as Node names it; `undefined`: there is none for it. */
+export function probeProgram(arch: string): Buffer | undefined {
+  const found = PROGRAMS[arch];
+  if (!found) return undefined;
+  const body = Buffer.from([...found.code, 0x6f, 0x6b, 0]);
+  const head = Buffer.alloc(HEADERS);
+  const size = BigInt(HEADERS + body.length);
+  head.write('\x7fELF\x02\x01\x01', 'latin1');
+  head.writeUInt16LE(2, 16); // executable
+  head.writeUInt16LE(found.machine, 18);
+  head.writeUInt32LE(1, 20);
+  head.writeBigUInt64LE(BASE + BigInt(HEADERS), 24); // entry
+  head.writeBigUInt64LE(64n, 32); // program headers
+  head.writeUInt16LE(64, 52);
+  head.writeUInt16LE(56, 54);
+  head.writeUInt16LE(1, 56);
+  head.writeUInt32LE(1, 64); // load
+  head.writeUInt32LE(5, 68); // read, execute
+  head.writeBigUInt64LE(BASE, 80);
+  head.writeBigUInt64LE(BASE, 88);
+  head.writeBigUInt64LE(size, 96);
+  head.writeBigUInt64LE(size, 104);
+  head.writeBigUInt64LE(0x1000n, 112);
+  return Buffer.concat([head, body]);
+}

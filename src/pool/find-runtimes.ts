@@ -1,0 +1,206 @@
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { arch } from 'node:os';
+import { basename, delimiter, join } from 'node:path';
+import { probeProgram } from './container-probe.ts';
+import { type Found, mountable, type Runtime } from './container-runtimes.ts';
+import { engineFlags } from './container-script.ts';
+import { type BriefEnd, runBriefly } from './run-briefly.ts';
+
+/** For one try, and for all of one runtime, milliseconds. */
+const TRY_MS = 20_000;
+const ALL_MS = 60_000;
+
+const PROBE = 'probe-';
+const PROGRAMS = [
+  ['apptainer', ['apptainer', 'singularity']],
+  ['podman', ['podman']],
+  ['docker', ['docker']],
+] as const;
+
+export interface Look {
+  /** The worker's own directory, in which jobs will run. */
+  readonly dir: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/**
+ * Which container runtimes this node has: each is tried with a container of its own, in which a program writes a file into a
+ * directory of ours. What does that, and leaves the file to us, can run jobs.
+ */
+export async function findRuntimes(look: Look): Promise<Found> {
+  for (const name of readdirSync(look.dir))
+    if (name.startsWith(PROBE)) rmSync(join(look.dir, name), { recursive: true });
+  const runtimes: Runtime[] = [];
+  const why: string[] = [];
+  for (const [kind, names] of PROGRAMS) {
+    const program = names.flatMap((name) => onPath(name, look.env) ?? [])[0];
+    if (program === undefined) continue;
+    const found = await tried(kind, program, look);
+    if (found === undefined) continue;
+    if (typeof found === 'string') why.push(`${basename(program)}: ${found.replace(/\.*$/, '.')}`);
+    else runtimes.push(found);
+  }
+  return { runtimes, why };
+}
+
+function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
+  for (const place of (env['PATH'] ?? '').split(delimiter)) {
+    const path = join(place, name);
+    try {
+      if (!place.startsWith('/') || !statSync(path).isFile()) continue;
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      // Not there.
+    }
+  }
+  return undefined;
+}
+
+/** The runtime with what it needs; in words why it cannot be used; `undefined`: it is another one under this name. */
+async function tried(kind: Runtime['kind'], program: string, look: Look): Promise<Runtime | string | undefined> {
+  const said = await runBriefly([program, '--version'], briefly(look.env));
+  if (said.code !== 0) return said.words;
+  if (kind === 'docker' && /podman/i.test(said.stdout)) return undefined;
+  const version = /\d+(\.\d+)+[^\s,]*/.exec(said.stdout)?.[0] ?? '';
+  if (!mountable(look.dir)) return `it cannot mount the directory '${look.dir}'`;
+  const text = probeProgram(arch());
+  if (!text) return `there is nothing to try it with on ${arch()}`;
+  const dir = mkdtempSync(join(look.dir, PROBE));
+  try {
+    const places = { image: join(dir, 'image'), work: join(dir, 'work') };
+    for (const place of Object.values(places)) mkdirSync(place, { mode: 0o755 });
+    writeFileSync(join(places.image, 'probe'), text, { mode: 0o755 });
+    chmodSync(join(places.image, 'probe'), 0o755);
+    chmodSync(places.work, 0o700);
+    const image = kind === 'docker' ? imageName(dir) : places.image;
+    const refused = kind === 'docker' ? await imports(program, places.image, image, look.env) : undefined;
+    if (refused !== undefined) return refused;
+    const end = await triedEach({ kind, program, version }, image, places.work, look.env);
+    if (kind === 'docker') await runBriefly([program, 'rmi', '--force', image], briefly(look.env));
+    return end;
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** With the first flags that do; else why the best ones do not. */
+async function triedEach(
+  runtime: Omit<Runtime, 'flags'>,
+  image: string,
+  work: string,
+  env: NodeJS.ProcessEnv,
+): Promise<Runtime | string> {
+  const until = performance.now() + ALL_MS;
+  const made = join(work, 'ok');
+  let first: string | undefined;
+  for (const flags of candidates(runtime.kind)) {
+    rmSync(made, { force: true });
+    const failure = failureOf(await tryOnce({ ...runtime, flags }, image, work, env), made);
+    if (failure === undefined) return { ...runtime, flags };
+    first ??= failure;
+    if (performance.now() > until) break;
+  }
+  return first ?? 'it could not be tried';
+}
+
+function failureOf(end: BriefEnd, path: string): string | undefined {
+  if (end.code !== 0) return end.words === '' ? `a container ended with ${end.code}` : end.words;
+  const made = statSync(path, { throwIfNoEntry: false });
+  if (!made) return 'what a container writes is not here';
+  return made.uid === process.getuid?.() ? undefined : 'what a container writes is not ours';
+}
+
+/** What it may need here, or may not be able to, the best first. */
+function candidates(kind: Runtime['kind']): string[][] {
+  const uid = process.getuid?.() ?? 0;
+  const me = ['--user', `${uid}:${process.getgid?.() ?? 0}`];
+  const root = ['--user', '0:0'];
+  // A container's first process passes over signals that it does not handle; with an init it is not the program.
+  const inits = [['--init'], []];
+  switch (kind) {
+    case 'apptainer':
+      return [[]];
+    case 'docker':
+      return [me, root].flatMap((user) => inits.map((init) => [...user, ...init]));
+    case 'podman': {
+      const users = uid === 0 ? [me] : [['--userns=keep-id', ...me], root];
+      const groups = [[], ['--cgroups=disabled']];
+      // Its own defaults are more than the user may have.
+      const limits = ownLimits().flatMap((limit) => ['--ulimit', limit]);
+      return users.flatMap((user) =>
+        inits.flatMap((init) => groups.map((group) => [...user, ...limits, ...init, ...group])),
+      );
+    }
+  }
+}
+
+/** The worker's own, as podman takes them; it gives away a part of its own when it starts. */
+function ownLimits(): string[] {
+  const text = readFileSync('/proc/self/limits', 'latin1');
+  const processes = Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
+  return [['nofile', 'Max open files', 1_048_576] as const, ['nproc', 'Max processes', processes] as const].flatMap(
+    ([name, line, most]) => {
+      const [, soft, hard] = new RegExp(`^${line} +(\\w+) +(\\w+)`, 'm').exec(text) ?? [];
+      const number = (limit: string) => (limit === 'unlimited' ? most : Math.min(Number(limit), most));
+      return soft === undefined || hard === undefined ? [] : [`${name}=${number(soft)}:${number(hard)}`];
+    },
+  );
+}
+
+async function tryOnce(
+  runtime: Pick<Runtime, 'kind' | 'program' | 'flags'>,
+  image: string,
+  work: string,
+  env: NodeJS.ProcessEnv,
+): Promise<BriefEnd> {
+  const { kind, program, flags } = runtime;
+  if (kind === 'apptainer') {
+    const bind = ['--containall', '--no-home', '--bind', `${work}:${work}`, '--pwd', work];
+    return runBriefly([program, '--quiet', 'exec', ...bind, ...flags, image, '/probe'], briefly(env));
+  }
+  const run = [
+    'run',
+    '--rm',
+    ...engineFlags(runtime),
+    '--network',
+    'host',
+    '--volume',
+    `${work}:${work}`,
+    '--workdir',
+    work,
+    ...(kind === 'podman' ? ['--rootfs', image] : [image]),
+  ];
+  return runBriefly([program, ...run, '/probe'], briefly(env));
+}
+
+/** Puts the image into docker's store; in words why it does not take it. */
+async function imports(
+  program: string,
+  from: string,
+  name: string,
+  env: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
+  const text = 'tar -C "$1" -cf - . | "$2" import - "$3"';
+  const end = await runBriefly(['/bin/sh', '-c', text, 'sh', from, program, name], briefly(env));
+  return end.code === 0 ? undefined : end.words;
+}
+
+function imageName(dir: string): string {
+  return `gryphus-${basename(dir).toLowerCase()}`;
+}
+
+function briefly(env: NodeJS.ProcessEnv): { readonly env: NodeJS.ProcessEnv; readonly timeoutMs: number } {
+  return { env, timeoutMs: TRY_MS };
+}

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+
+export interface BriefEnd {
+  /** 128 and the signal's number where it was ended by one, as a shell has it; 127: it could not be started. */
+  readonly code: number;
+  readonly stdout: string;
+  /** What it said last, on one line. */
+  readonly words: string;
+}
+
+const MOST = 64 << 10;
+
+/** Runs a program of the node's for what it answers; what takes longer than its time is ended with all that it started. */
+export function runBriefly(
+  argv: readonly [string, ...string[]],
+  options: { readonly env: NodeJS.ProcessEnv; readonly timeoutMs: number },
+): Promise<BriefEnd> {
+  const [program, ...args] = argv;
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: options.env });
+    let stdout = '';
+    let stderr = '';
+    let late = false;
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (stdout.length < MOST) stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-MOST);
+    });
+    const timer = setTimeout(() => {
+      late = true;
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It is no more.
+      }
+      child.stdout.destroy();
+      child.stderr.destroy();
+    }, options.timeoutMs);
+    child.once('error', (error) => {
+      clearTimeout(timer);
+      resolve({ code: 127, stdout, words: error.message });
+    });
+    child.once('close', (code) => {
+      clearTimeout(timer);
+      const words = late ? `it did not answer within ${options.timeoutMs / 1000} s` : lastWords(stderr);
+      resolve({ code: code ?? 137, stdout, words });
+    });
+  });
+}
+
+/** The last line of what a program complained of, without the times that some put before it. */
+export function lastWords(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  const last = lines.filter((line) => line !== '').at(-1) ?? '';
+  return last.replace(/^time="[^"]*" level=\w+ msg=/, '').slice(0, 300);
+}
