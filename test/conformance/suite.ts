@@ -147,7 +147,12 @@ export function testSite<G extends Ground>({ name, makeSite, skip = false, excep
       const into = join(ground.scratch, 'home', key);
       const came = texts((await site.fetch([{ key, outputs: 'new', stdout: false, stderr: false, into }])).get(key));
       expect(Object.keys(came).sort()).toEqual(['job', 'machine']);
-      expect(came['job']).toBe(ads.job.map((line) => `${line}\n`).join(''));
+      expect(came['job']).toBe(
+        [...ads.job]
+          .sort()
+          .map((line) => `${line}\n`)
+          .join(''),
+      );
       expect(came['machine']).toMatch(/^Cpus = 2\nMachine = "(.+)"\nName = "\1"\n$/);
       await site.forget([key]);
     });
