@@ -68,13 +68,15 @@ function show(total, now, end = false) {
 }
 
 async function summary(id, total, last) {
-  const held = [];
-  for await (const job of gryphus.query({ clusters: [id], attributes: ['HoldReason'] })) held.push(job);
-  let failed = held.length;
-  for await (const _job of gryphus.history({ clusters: [id], constraint: 'ExitCode =!= 0', attributes: ['ExitCode'] }))
-    failed++;
-  for (const job of held.slice(0, 3))
-    console.error(`job ${job.id.cluster}.${job.id.proc} is held: ${job.ad.HoldReason}`);
+  // A job that has ended may be in the queue for a moment yet.
+  const settled = { clusters: [id], attributes: ['JobStatus', 'HoldReason', 'ExitCode'] };
+  const failed = new Set();
+  for await (const job of gryphus.query({ ...settled, constraint: 'JobStatus == 5 || ExitCode =!= 0' })) {
+    if (job.ad.JobStatus === 5 && failed.size < 3)
+      console.error(`job ${job.id.cluster}.${job.id.proc} is held: ${job.ad.HoldReason}`);
+    failed.add(job.id.proc);
+  }
+  for await (const job of gryphus.history({ ...settled, constraint: 'ExitCode =!= 0' })) failed.add(job.id.proc);
   if (last.held > 0) await gryphus.act('remove', { clusters: [id] });
 
   let inside = 0;
@@ -87,6 +89,6 @@ async function summary(id, total, last) {
   console.log(`results: ${results}/hits.*.txt (each job's log: out.*.txt; the user log: pi.log)`);
   console.log(`the daemons' logs: ${gryphus.paths.logDir}`);
   const pi = throws > 0 ? ((4 * inside) / throws).toFixed(4) : '?';
-  console.log(`pi ≈ ${pi} (${total} jobs, ${failed} failed)`);
-  return failed === 0;
+  console.log(`pi ≈ ${pi} (${total} jobs, ${failed.size} failed)`);
+  return failed.size === 0;
 }

@@ -149,7 +149,8 @@ function candidates(kind: Runtime['kind']): string[][] {
 /** The worker's own, as podman takes them; it gives away a part of its own when it starts. */
 function ownLimits(): string[] {
   const text = readFileSync('/proc/self/limits', 'latin1');
-  const processes = Number(readFileSync('/proc/sys/kernel/pid_max', 'latin1'));
+  const ceiling = readFileSync('/proc/sys/kernel/pid_max', 'latin1');
+  const processes = Number(ceiling);
   return [['nofile', 'Max open files', 1_048_576] as const, ['nproc', 'Max processes', processes] as const].flatMap(
     ([name, line, most]) => {
       const [, soft, hard] = new RegExp(`^${line} +(\\w+) +(\\w+)`, 'm').exec(text) ?? [];

@@ -48,8 +48,10 @@ class Evaluation {
   /** Lines of a file that an inactive block included stay inactive, whatever Host lines it has. */
   walk(directives: readonly Directive[], enclosing: boolean, final: boolean): void {
     let active = enclosing;
+    // Seen with OpenSSH 9.2: Host lines of the final pass go by the name that the first one found.
+    const host = final ? this.#hostName() : this.#context.host;
     for (const directive of directives) {
-      if (directive.keyword === 'host') active = enclosing && matchesPatterns(this.#context.host, directive.args);
+      if (directive.keyword === 'host') active = enclosing && matchesPatterns(host, directive.args);
       else if (directive.keyword === 'match') active = enclosing && this.#matches(directive, final);
       else if (directive.keyword === 'include') for (const file of directive.include) this.walk(file, active, final);
       else if (active) this.#take(directive);

@@ -45,6 +45,9 @@ describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
     await site.commit([key]);
     await watch.until(key, (report) => report.is === 'asking', ground.patience);
     await site.leave?.([key]);
+    // A second is short on a busy machine: the leave may have come behind it, and is kept then.
+    const next = await watch.until(key, ({ is }) => is === 'ended' || is === 'lost', ground.patience);
+    if (next.is === 'lost') await site.commit([key]);
     await endsOnce(watch, key);
   });
 

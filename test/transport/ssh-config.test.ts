@@ -226,6 +226,6 @@ test('values are those that ssh -G shows', () => {
       }
       expect(shown).toEqual(expected);
     }),
-    { numRuns: 150 },
+    { numRuns: 150, examples: [['HostName x.org\nHost x.org\nPort 1\nMatch final all', 'alpha']] },
   );
 });
