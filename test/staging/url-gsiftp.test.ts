@@ -97,6 +97,7 @@ describe.skipIf(MISSING.length > 0)('files by gsiftp URLs', () => {
     const end = seconds() + 8;
     saveProxy(brief, await proxyFor(jane, { lifetime: end - seconds() }));
     const part = new Part(join(dir, 'waits'));
+    await part.drop();
     const here = () => (existsSync(part.path) ? statSync(part.path).size : 0);
     // The connection goes when some of it has come.
     const cut = new AbortController();

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -32,8 +32,7 @@ export const ftpFetcher: UrlFetcher = {
       const part = new Part(to);
       const start = await part.begin(before.version);
       if (start < before.bytes || before.bytes === 0) {
-        const file = createWriteStream(part.path, { flags: start === 0 ? 'w' : 'a', mode: 0o600 });
-        await client.downloadTo(file, path, start);
+        await part.write(start, (file) => client.downloadTo(file, path, start));
       }
       const { size } = await stat(part.path);
       const after = await lookOf(client, path);

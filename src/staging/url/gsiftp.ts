@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { posix } from 'node:path';
@@ -37,8 +37,7 @@ export const gsiftpFetcher: UrlFetcher = {
       const part = new Part(to);
       const start = await part.begin(before.version);
       if (start < before.bytes || before.bytes === 0) {
-        const file = createWriteStream(part.path, { flags: start === 0 ? 'w' : 'a', mode: 0o600 });
-        await client.downloadTo(file, path, start);
+        await part.write(start, (file) => client.downloadTo(file, path, start));
       }
       const said = await checksum(client, path);
       const { size } = await stat(part.path);

@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import * as http from 'node:http';
@@ -79,7 +79,7 @@ async function attempt(url: URL, part: Part, options: UrlOptions): Promise<Fetch
     return unreachable(url, 'it sent another range than was asked for');
   }
   try {
-    await pipeline(message, createWriteStream(part.path, { flags: start === 0 ? 'w' : 'a', mode: 0o600 }));
+    await part.write(start, (file) => pipeline(message, file));
   } catch (thrown) {
     const error = failureOf(part.path, thrown) ?? ofConnection(url, 'fetch', thrown);
     if (error.code !== 'url-unreachable') throw error;

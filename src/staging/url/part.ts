@@ -1,3 +1,4 @@
+import { createWriteStream, type WriteStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { unplaceable } from '../place.ts';
@@ -28,6 +29,18 @@ export class Part {
     const version = await readFile(this.#of, 'utf8').catch(() => undefined);
     const bytes = await stat(this.path).catch(() => undefined);
     return version === undefined || !bytes ? undefined : { version, bytes: bytes.size };
+  }
+
+  /** Writes behind `start`; when it settles nothing more is written, whether `fill` went well or not. */
+  async write(start: number, fill: (file: WriteStream) => Promise<unknown>): Promise<void> {
+    const file = createWriteStream(this.path, { flags: start === 0 ? 'w' : 'a', mode: 0o600 });
+    try {
+      await fill(file);
+    } finally {
+      file.on('error', () => undefined);
+      file.destroy();
+      if (!file.closed) await new Promise<void>((resolve) => file.once('close', () => resolve()));
+    }
   }
 
   /** The part is the whole: from now on it has its name. */
