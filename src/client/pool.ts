@@ -6,7 +6,7 @@ import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint, quoted } from '../job/values.ts';
-import { DeskClient } from '../pool/desk-client.ts';
+import { type DeskClient, deskToAsk } from '../pool/desk-client.ts';
 import { type MapResult, type MapTask, mapTasks } from '../pool/map.ts';
 import { poolPlaces } from '../pool/places.ts';
 import type { Queue } from '../queue/api.ts';
@@ -152,13 +152,7 @@ export async function steerInPool(
 
 async function asking<T>(paths: Paths, work: (desk: DeskClient) => Promise<T>, without: T): Promise<T> {
   const socket = poolPlaces(paths).clientSocket;
-  const desk = new DeskClient({
-    socket,
-    client: `ask-${process.pid}`,
-    map: false,
-    take: () => undefined,
-    onLost: () => undefined,
-  });
+  const desk = deskToAsk(socket, 'ask');
   try {
     return await work(desk);
   } catch (thrown) {

@@ -3,7 +3,7 @@ import { POOL_SITE } from '../config/sites.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
-import { DeskClient } from '../pool/desk-client.ts';
+import { deskToAsk } from '../pool/desk-client.ts';
 import { poolPlaces } from '../pool/places.ts';
 import type { Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
@@ -53,13 +53,7 @@ export async function topOf(queue: Queue, paths: Paths, selections: readonly Sel
 
 /** What the pool runs, by job; nothing where no desk runs. */
 async function running(paths: Paths) {
-  const desk = new DeskClient({
-    socket: poolPlaces(paths).clientSocket,
-    client: `top-${process.pid}`,
-    map: false,
-    take: () => undefined,
-    onLost: () => undefined,
-  });
+  const desk = deskToAsk(poolPlaces(paths).clientSocket, 'top');
   try {
     const { runs } = await desk.ask({ t: 'top' }, 'tops');
     return new Map(runs.map((run) => [run.job, run]));

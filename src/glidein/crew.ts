@@ -4,7 +4,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd, JOB_STATUS, LIFE } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
-import { DeskClient } from '../pool/desk-client.ts';
+import { type DeskClient, deskToAsk } from '../pool/desk-client.ts';
 import { poolPlaces } from '../pool/places.ts';
 import { Tokens } from '../pool/tokens.ts';
 import type { JobRecord } from '../queue/api.ts';
@@ -57,13 +57,7 @@ export class Crew {
     this.#world = world;
     this.#batches = new Batches(world.paths.stateDir);
     this.#tokens = new Tokens(places.dir);
-    this.#desk = new DeskClient({
-      socket: places.clientSocket,
-      client: `crew-${process.pid}`,
-      map: false,
-      take: () => undefined,
-      onLost: () => undefined,
-    });
+    this.#desk = deskToAsk(places.clientSocket, 'crew');
   }
 
   /** Every pilot that is not over. */

@@ -1,7 +1,6 @@
 import type { Attrs } from '../job/attrs.ts';
 import { readBoolean, readString } from '../job/values.ts';
 import type { ContainerSpec, InputFile, SiteFile } from '../site/contract.ts';
-import type { JobFiles } from './files.ts';
 
 /** The job runs in a container (HTCondor's container and docker universes). */
 export function wantsContainer(ad: Attrs): boolean {
@@ -11,7 +10,7 @@ export function wantsContainer(ad: Attrs): boolean {
 /** What a job's container is made of, and its inputs without the image. `undefined`: it has none. */
 export function containerSpec(
   ad: Attrs,
-  files: JobFiles,
+  files: { readonly sandbox: boolean; readonly iwd: string; readonly executable: string },
   inputs: readonly InputFile[],
 ): { readonly container: ContainerSpec; readonly inputs: readonly InputFile[] } | undefined {
   if (!wantsContainer(ad)) return undefined;

@@ -21,6 +21,12 @@ export interface DeskClientOptions {
   readonly patienceMs?: number;
 }
 
+/** One that only asks. `who` tells it from others of this process. */
+export function deskToAsk(socket: string, who: string): DeskClient {
+  const nothing = () => undefined;
+  return new DeskClient({ socket, client: `${who}-${process.pid}`, map: false, take: nothing, onLost: nothing });
+}
+
 /** How often it is looked whether the desk is there. */
 const LOOK_MS = 20;
 

@@ -4,10 +4,16 @@ import type { AttemptKey } from '../job/ids.ts';
 import { writeAds } from './ad-files.ts';
 import type { Placed } from './go.ts';
 import type { Run } from './run.ts';
-import { type BlobCache, blobsOf, foreignNames, furnish, LARGE, placeLarge } from './sandbox.ts';
-import type { StartdOptions } from './startd.ts';
+import { type BlobCache, blobsOf, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
 
-type Means = Pick<StartdOptions, 'sharesHome' | 'pull' | 'proxyOf'>;
+/** How what jobs need comes to a worker. */
+export interface Means {
+  /** It reads home's files itself. */
+  readonly sharesHome: boolean;
+  readonly pull: (key: AttemptKey) => Pull;
+  /** The file of a job's proxy. */
+  readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
+}
 
 /** Brings what a run needs to its worker; nothing is to be waited for where all is here, or little of home's own files. */
 export function stage(run: Run, cache: BlobCache, means: Means): Promise<unknown> | undefined {

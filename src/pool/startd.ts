@@ -15,14 +15,14 @@ import { LaneSlot } from './lane-slot.ts';
 import { processesOf, signal } from './processes.ts';
 import { Run, runsIn } from './run.ts';
 import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
-import { BlobCache, type Pull } from './sandbox.ts';
+import { BlobCache } from './sandbox.ts';
 import type { Runner } from './shell.ts';
-import { equip, stage } from './stage.ts';
+import { equip, type Means, stage } from './stage.ts';
 import { cancelled, evicted, outOfMemory, stop, sweep, Sweeper, timeout } from './stopping.ts';
 import { type Scripts, type Start, WorkerClaims } from './worker-claims.ts';
 import type { FromDesk, FromWorker, HeldAttempt, RunSpec, Size } from './wire.ts';
 
-export interface StartdOptions {
+export interface StartdOptions extends Means {
   /** The worker's own directory: `jobs/`, `cache/`. */
   readonly dir: string;
   readonly size: Size;
@@ -31,16 +31,11 @@ export interface StartdOptions {
   /** What jobs see of the worker's environment. */
   readonly env: NodeJS.ProcessEnv;
   readonly scripts: Scripts;
-  /** It reads home's files itself. */
-  readonly sharesHome: boolean;
   /** A job whose processes hold more memory than its slot has is ended. */
   readonly limitMemory: boolean;
   /** What lasts for so long keeps nothing waiting behind it; default 100. */
   readonly slowMs?: number;
   readonly containers: Containers;
-  readonly pull: (key: AttemptKey) => Pull;
-  /** The file of a job's proxy. */
-  readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
   /** `unhurried`: a moment later is soon enough. */
   readonly say: (message: FromWorker, bytes?: Uint8Array, unhurried?: boolean) => void;
   readonly log: (words: string) => void;

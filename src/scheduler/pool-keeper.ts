@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { DeskClient } from '../pool/desk-client.ts';
+import { type DeskClient, deskToAsk } from '../pool/desk-client.ts';
 import { Pulses } from './pulse.ts';
 import { type Trouble, restartDelay, troubleAfter } from './plan.ts';
 
@@ -66,13 +66,7 @@ export class PoolKeeper {
   #ask(): void {
     if (this.#client) return;
     const { socket } = this.#options;
-    const client = new DeskClient({
-      socket,
-      client: `keeper-${process.pid}`,
-      map: false,
-      take: () => undefined,
-      onLost: () => undefined,
-    });
+    const client = deskToAsk(socket, 'keeper');
     this.#client = client;
     const over = (answered: boolean) => {
       if (answered) this.#answers += 1;

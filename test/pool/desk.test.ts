@@ -211,6 +211,23 @@ const STEPS = [
   'save',
 ] as const;
 
+function actsOn(world: World): Record<(typeof STEPS)[number], () => unknown> {
+  const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
+  return {
+    deliver: () => world.deliver(),
+    end0: () => world.end(one),
+    end1: () => world.end(two),
+    cut0: () => world.cut(one),
+    cut1: () => world.cut(two),
+    join0: () => world.join(one),
+    join1: () => world.join(two),
+    'kill-desk': () => world.killDesk(),
+    turn,
+    slow: () => (world.slow = true),
+    save: () => world.save(),
+  };
+}
+
 describe('the desk', () => {
   it('has each attempt started once, whoever dies and whatever is lost on the way', async () => {
     await fc.assert(
@@ -223,20 +240,7 @@ describe('the desk', () => {
         );
         world.desk.commit(keys, () => undefined);
         await turn();
-        const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
-        const acts: Record<(typeof STEPS)[number], () => unknown> = {
-          deliver: () => world.deliver(),
-          end0: () => world.end(one),
-          end1: () => world.end(two),
-          cut0: () => world.cut(one),
-          cut1: () => world.cut(two),
-          join0: () => world.join(one),
-          join1: () => world.join(two),
-          'kill-desk': () => world.killDesk(),
-          turn,
-          slow: () => (world.slow = true),
-          save: () => world.save(),
-        };
+        const acts = actsOn(world);
         for (const step of steps) {
           acts[step]();
           await turn();
@@ -278,13 +282,7 @@ describe('the desk', () => {
           for (const worker of world.workers) for (let i = 0; i < 4; i++) world.end(worker);
         };
         const acts: Record<(typeof steps)[number], () => unknown> = {
-          deliver: () => world.deliver(),
-          end0: () => world.end(one),
-          end1: () => world.end(two),
-          cut0: () => world.cut(one),
-          cut1: () => world.cut(two),
-          join0: () => world.join(one),
-          join1: () => world.join(two),
+          ...actsOn(world),
           back0: () => world.giveBack(one),
           back1: () => world.giveBack(two),
           work,
@@ -292,9 +290,6 @@ describe('the desk', () => {
             world.killDesk();
             world.desk.offer('map', open());
           },
-          turn,
-          slow: () => (world.slow = true),
-          save: () => world.save(),
         };
         world.desk.offer('map', tasks);
         for (const step of ['join0', 'turn', 'work', 'work', 'work', 'work', ...chosen] as const) {
