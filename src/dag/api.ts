@@ -4,7 +4,8 @@ export { Engine } from './engine/engine.ts';
 export type { DagCommand, DagEvent, Ending, JobChange, Limits, NodeLogEvent } from './engine/messages.ts';
 export { DAG_STATUS, DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
 export { type DagGraph, descriptionOf, nameOf, placeOf } from './graph.ts';
-export { type DagSource, type LoadedDag, type LoadOptions, loadDag } from './language/load.ts';
+export { type LoadedDag, type LoadOptions, loadDag } from './language/load.ts';
+export type { DagSource } from './language/source.ts';
 export { type DagEnd, runDag } from './manager/run.ts';
 export { type DagRun, logOf } from './manager/prepare.ts';
 export type {

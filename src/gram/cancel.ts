@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import type { GramContext } from './context.ts';
 import { GRAM_ERROR } from './errors.ts';
 import { inParallel } from './in-parallel.ts';
 import { isOver } from './judge.ts';
 import { numberOf, STATE } from './protocol.ts';
 import { isPromised } from './store.ts';
-import type { GramContext } from './submit.ts';
 
 /** A job that GRAM cannot end within this time is asked for again in the next round, milliseconds. */
 const PATIENCE_MS = 60_000;

@@ -21,6 +21,7 @@ import { type Deferred, deferred } from '../util/deferred.ts';
 import { attemptOf, Attempts } from './attempts.ts';
 import { cancel, forget, takesEnd } from './cancel.ts';
 import { GramClient, identityOf } from './client.ts';
+import type { GramContext } from './context.ts';
 import { Conversation } from './conversation.ts';
 import { GramCredentials } from './credentials.ts';
 import { gassDesk, HOME_FILES, liveFile } from './desk.ts';
@@ -30,7 +31,7 @@ import { isOver } from './judge.ts';
 import type { Message } from './protocol.ts';
 import { readResults, unpack, unpackStreams } from './results.ts';
 import { type GramRecord, GramStore, isPromised } from './store.ts';
-import { commit, type GramContext, prepare } from './submit.ts';
+import { commit, prepare } from './submit.ts';
 
 export interface GramSiteOptions {
   readonly name: string;

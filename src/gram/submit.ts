@@ -3,24 +3,12 @@ import type { AttemptKey } from '../job/ids.ts';
 import { blobsOf, unfit } from '../jobmanager/spec.ts';
 import type { AttemptSpec, Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import type { Attempts } from './attempts.ts';
 import { cancel } from './cancel.ts';
-import type { Conversation } from './conversation.ts';
-import type { GramCredentials } from './credentials.ts';
+import type { GramContext } from './context.ts';
 import { GRAM_ERROR } from './errors.ts';
 import { inParallel } from './in-parallel.ts';
 import { numberOf, STATE } from './protocol.ts';
-import type { GramRecord, GramStore } from './store.ts';
-
-/** What the calls of a GRAM site work with. */
-export interface GramContext {
-  readonly store: GramStore;
-  readonly attempts: Attempts;
-  readonly conversation: Conversation;
-  readonly credentials: GramCredentials;
-  /** Our GASS server is open, and where; where it was not, the gatekeeper was asked with this proxy. */
-  readonly ready: (proxy: string) => Promise<string>;
-}
+import type { GramRecord } from './store.ts';
 
 const OK: Outcome = { ok: true };
 const TOO_SHORT = 'GRAM takes no job whose proxy ends within ten minutes: renew it, see gryphus cred';

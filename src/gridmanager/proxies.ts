@@ -4,9 +4,11 @@ import { signDelegation } from '../credentials/delegation.ts';
 import type { Source } from '../credentials/sources.ts';
 import { loadProxy } from '../credentials/store.ts';
 import { GryphusError } from '../errors.ts';
-import type { JobRecord } from '../queue/api.ts';
+import type { SiteRecord } from '../config/sites.ts';
+import type { JobRecord, Queue } from '../queue/api.ts';
+import type { Site } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import type { SiteContext } from './context.ts';
+import type { CredentialGate } from './credential-gate.ts';
 
 export type ProxySource = Source & { readonly kind: 'x509-proxy' };
 
@@ -21,12 +23,23 @@ export function copyKey(manager: string, site: string, credential: string): stri
 /** A copy that was sent so long ago is sent again: the site sweeps what no job there uses. Milliseconds. */
 const TRUSTED_MS = 30 * 60_000;
 
+/** Of a site's surroundings (context.ts), what its proxies need. */
+interface Surroundings {
+  readonly manager: string;
+  readonly queue: Pick<Queue, 'kv'>;
+  readonly record: SiteRecord;
+  readonly site: Site;
+  readonly gate: CredentialGate;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
 /** The proxies of one site's jobs: delegated before the first job that needs one, and again when ours is fresh. */
 export class SiteProxies {
   readonly #there = new Map<string, { readonly version: string; readonly at: number }>();
 
   /** The name that the proxy has at the site, once it is there. */
-  async ensure(ctx: SiteContext, source: ProxySource): Promise<string> {
+  async ensure(ctx: Surroundings, source: ProxySource): Promise<string> {
     const { version } = ctx.gate.inspect(source);
     const there = this.#there.get(source.name);
     if (there?.version !== version || Math.abs(ctx.now() - there.at) > TRUSTED_MS) await this.#send(ctx, source);
@@ -34,7 +47,7 @@ export class SiteProxies {
   }
 
   /** Sends anew what is there in another version than ours. */
-  async refresh(ctx: SiteContext): Promise<void> {
+  async refresh(ctx: Surroundings): Promise<void> {
     const mine = copyKey(ctx.manager, ctx.record.name, '');
     for (const { key, value } of await ctx.queue.kv.list(COPIES)) {
       if (!key.startsWith(mine)) continue;
@@ -46,7 +59,7 @@ export class SiteProxies {
     }
   }
 
-  async #send(ctx: SiteContext, source: ProxySource): Promise<void> {
+  async #send(ctx: Surroundings, source: ProxySource): Promise<void> {
     const { site, record, manager, queue } = ctx;
     if (!site.delegate) {
       throw new GryphusError('site-refused', `Site ${record.name} takes no X.509 proxies.`);
@@ -74,7 +87,7 @@ function nameThere({ name }: Source): string {
 
 /** Jobs that may go on now, each with the proxy that it needs; the others wait until their credential is good, or are held. */
 export async function admitted(
-  ctx: SiteContext,
+  ctx: Surroundings,
   jobs: readonly JobRecord[],
 ): Promise<readonly { readonly job: JobRecord; readonly proxy: ProxySource | undefined }[]> {
   const looked = await Promise.all(jobs.map((job) => ctx.gate.look(job, ctx.record)));

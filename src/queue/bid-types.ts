@@ -1,6 +1,6 @@
 import type { BidEvent, BidNext, BidState } from '../job/bid-life.ts';
 import type { JobId } from '../job/ids.ts';
-import type { Lease } from './api.ts';
+import type { Lease } from './types.ts';
 
 /** One of several attempts of a job, each at another site, before any has started (job/bid-life.ts). */
 export interface Bid {

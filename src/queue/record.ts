@@ -1,7 +1,7 @@
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, STATES, type State } from '../job/life.ts';
-import type { JobRecord } from './api.ts';
+import type { JobRecord } from './types.ts';
 
 /** How a job is kept: `state|manager|site|priority|attempt|since` LF JSON of its own attributes; manager and site by number. */
 export interface StoredJob {

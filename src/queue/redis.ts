@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { asError, GryphusError } from '../errors.ts';
-import type { QueueOptions } from './api.ts';
+import type { QueueOptions } from './types.ts';
 import { diskIsFull } from './redis-disk.ts';
 import { serverPlace } from './redis-place.ts';
 import { ensureServer, serverState } from './redis-server.ts';

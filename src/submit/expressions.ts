@@ -8,6 +8,11 @@ export interface References {
   readonly other: ReadonlySet<string>;
 }
 
+/** What the user's own requirements already speak of: HTCondor adds no clause for that. */
+export interface Spoken {
+  of(attribute: string): boolean;
+}
+
 const MOST_REMEMBERED = 256;
 const remembered = new Map<string, References>();
 

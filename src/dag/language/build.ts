@@ -5,10 +5,10 @@ import type { Settings } from '../settings.ts';
 import { type ApplyContext, applyModifier } from './apply.ts';
 import { type Command, type DotSpec, type NodeCommand, type NodeStatusSpec, wordOf } from './commands.ts';
 import { applyConnect, applyDepend, type JoinNodes } from './depend.ts';
-import type { DagSource } from './load.ts';
 import { NodeTable } from './node-table.ts';
 import { eachCommand } from './parse.ts';
 import { liftSplices, newScope, type Scope, throttleOf } from './scope.ts';
+import type { DagSource } from './source.ts';
 import { DEFINITIONS, FOR_THE_MANAGER, isAllNodes, mentionsTheManager, MODIFIERS } from './syntax.ts';
 
 const DAG_SUBMIT_SUFFIX = '.condor.sub';

@@ -5,15 +5,8 @@ import { DEFAULT_SETTINGS, readSettings, type Settings } from '../settings.ts';
 import type { Command } from './commands.ts';
 import { Builder } from './build.ts';
 import { eachCommand } from './parse.ts';
+import type { DagSource } from './source.ts';
 import { FOR_THE_MANAGER, mentionsTheManager } from './syntax.ts';
-
-/** Where DAG files are read from. Paths are as in the DAG, relative to the DAG manager's directory. */
-export interface DagSource {
-  /** The file's text; `undefined` where it is not there or cannot be read. */
-  read(path: string): string | undefined;
-  /** The one name of the file, by which a file that includes itself is found. */
-  absolute(path: string): string;
-}
 
 export interface LoadOptions {
   /** Each DAG file is read, and its nodes run, in the file's own directory (`-usedagdir`). */

@@ -1,6 +1,6 @@
+import type { Spoken } from '../expressions.ts';
 import type { JobMaker } from '../maker.ts';
 import { imageType } from './executable.ts';
-import type { Spoken } from './requirements.ts';
 import { UNIVERSE } from './universe.ts';
 
 const OPSYS = ['OpSys', 'OpSysAndVer', 'OpSysLongName', 'OpSysShortName', 'OpSysName', 'OpSysLegacy'];

@@ -1,7 +1,7 @@
 import { isInt, Real } from '../../classad/api.ts';
+import type { Spoken } from '../expressions.ts';
 import type { JobMaker } from '../maker.ts';
 import { byBytes } from '../text.ts';
-import type { Spoken } from './requirements.ts';
 import { UNIVERSE } from './universe.ts';
 
 const DISK = '(TARGET.Disk >= RequestDisk)';

@@ -1,7 +1,7 @@
+import type { Spoken } from '../expressions.ts';
 import type { JobMaker } from '../maker.ts';
 import { isUrl, urlScheme } from '../maker.ts';
 import { byBytes, tokens, trim } from '../text.ts';
-import type { Spoken } from './requirements.ts';
 import { mightTransfer } from './universe.ts';
 
 const DOMAIN = '(TARGET.FileSystemDomain == MY.FileSystemDomain)';

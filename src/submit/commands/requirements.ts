@@ -1,4 +1,4 @@
-import type { References } from '../expressions.ts';
+import type { References, Spoken } from '../expressions.ts';
 import { referencesOf } from '../expressions.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { platformClauses } from './requirements-platform.ts';
@@ -6,11 +6,6 @@ import { resourceClauses } from './requirements-resources.ts';
 import { transferClause } from './requirements-transfer.ts';
 import { deferredBy } from './deferral.ts';
 import { UNIVERSE } from './universe.ts';
-
-/** What the user's own requirements already speak of: HTCondor adds no clause for that. */
-export interface Spoken {
-  of(attribute: string): boolean;
-}
 
 /** Names that are the job's own in its requirements. */
 const OWN = ['RequestMemory', 'VM_CkptMac', 'Requirements'];
