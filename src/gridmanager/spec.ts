@@ -9,6 +9,7 @@ import type { AttemptSpec, BatchOptions, InputFile, Resources, SiteFile } from '
 import { resolveInputs } from '../staging/inputs.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { jobArguments, jobEnvironment } from '../submit/api.ts';
+import { shellWords } from '../util/shell-words.ts';
 import { containerSpec, programInImage, wantsContainer, withoutSlash } from './container-spec.ts';
 import type { SiteContext } from './context.ts';
 import { jobFiles } from './files.ts';
@@ -113,7 +114,8 @@ function resources(ad: Attrs, defaultWalltime: number | undefined): Resources {
 function batchOptions(ad: Attrs, record: SiteContext['record']): BatchOptions {
   const queue = readString(ad, 'BatchQueue') ?? record.queue;
   const project = readString(ad, 'BatchProject') ?? record.project;
-  const extra = (readString(ad, 'BatchExtraSubmitArgs') ?? '').split(/\s+/).filter((word) => word !== '');
+  const words = readString(ad, 'BatchExtraSubmitArgs') ?? '';
+  const extra = shellWords(words) ?? words.split(/\s+/).filter((word) => word !== '');
   const rsl = record.target.kind === 'gram' ? readString(ad, 'GlobusRSL') : undefined;
   return {
     ...(queue === undefined || queue === '' ? {} : { queue }),

@@ -113,3 +113,15 @@ export function sizeOf(text: string, base: number, separators = ''): Size | unde
   const thousandths = Number((found[2] ?? '').slice(0, 3).padEnd(3, '0')) / 1000;
   return { value: Math.trunc(Math.trunc((Number(found[1] ?? 0) + thousandths) * unit + base - 1) / base), rest };
 }
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+
+/** The seconds of `90s`, `45m`, `1h30m`, `2 days`, rounded up; `undefined` where there is no unit, or anything else. */
+export function secondsOf(text: string): number | undefined {
+  const part =
+    /(\d+(?:\.\d+)?)\s*(s|m|h|d|w|sec|min|seconds?|minutes?|hours?|days?|weeks?)(?![a-z])\s*/gi;
+  const found = [...text.matchAll(part)];
+  if (found.length === 0 || text.replace(part, '').trim() !== '') return undefined;
+  const seconds = found.map(([, count, unit = '']) => Number(count) * (UNIT_SECONDS[unit.charAt(0).toLowerCase()] ?? 0));
+  return Math.ceil(seconds.reduce((sum, one) => sum + one, 0));
+}

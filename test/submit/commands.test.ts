@@ -136,6 +136,46 @@ describe('a grid job', () => {
     expect(ad).not.toHaveProperty('RequestCpus');
   });
 
+  it.each([
+    ['90', '90'],
+    ['60 * 60', '60 * 60'],
+    ['45m', '2700'],
+    ['1h30m', '5400'],
+    ['2 days', '172800'],
+    ['1.5 h', '5400'],
+  ])('has a time limit in seconds or in units: %s', (written, seconds) => {
+    expect(grid(`grid_resource = batch slurm\nbatch_runtime = ${written}`)?.['BatchRuntime']).toBe(seconds);
+  });
+
+  it.each([
+    ['batch_runtime = 2 fortnights', 'BatchRuntime = 2 fortnights', '2h'],
+    ['batch_runtime = 01:30:00', 'BatchRuntime = 01:30:00', '2h'],
+    ['batch_runtime = -5', 'batch_runtime = -5 is not an amount', '2h'],
+    ['request_cpus = -1', 'request_cpus = -1 is not an amount', '= 4'],
+    ['request_cpus = "2"', 'request_cpus = "2" is not an amount', '= 4'],
+    ['+RequestMemory = 0 - 5', 'request_memory = 0 - 5 is not an amount', '1.5G'],
+    ['request_memory = 1 gigabyte', 'RequestMemory = 1 gigabyte', '1.5G'],
+    ['request_disk = much space', 'RequestDisk = much space', 'KB'],
+    ['request_gpus = a100:2', 'RequestGPUs = a100:2', 'require_gpus'],
+    ['batch_queue = "long"', 'the quotes would be a part of the name', 'Write batch_queue = long'],
+    [`batch_project = 'physics'`, 'the quotes would be a part of the name', 'Write batch_project = physics'],
+    ['batch_extra_submit_args = --comment="a b', 'a quote is not closed', 'as in a shell'],
+  ])('is refused with its line and what to write instead: %s', (line, words, mend) => {
+    const error = refusal(`universe = grid\ngrid_resource = batch slurm\n${line}\nqueue`);
+    expect(error.message).toMatch(/^on Line 4 of job\.sub: /);
+    expect(error.message).toContain(words);
+    expect(error.suggestions.join(' ')).toContain(mend);
+  });
+
+  it('that asks for what no attribute says is told so', () => {
+    const { warnings } = submit(
+      'executable = job.sh\nuniverse = grid\ngrid_resource = batch slurm\nrequest_memory = much\nrequest_cpus = ImageSize\nqueue',
+    );
+    expect(warnings).toEqual([
+      { line: 4, message: 'request_memory = much: the job has no such attribute, so it asks for none.' },
+    ]);
+  });
+
   it('may have more kinds of sites, or none where a broker chooses, when the installation says so', () => {
     expect(
       grid('grid_resource = cream host/jobmanager', { policy: { gridTypes: ['cream'] } })?.['GridResource'],

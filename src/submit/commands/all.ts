@@ -1,6 +1,7 @@
 import type { MacroTable } from '../macros.ts';
 import type { Step } from '../maker.ts';
 import { accounting, concurrencyLimits } from './accounting.ts';
+import { amounts } from './amounts.ts';
 import { args, javaArgs, toolDaemon } from './arguments.ts';
 import { automatic, mistakes } from './auto.ts';
 import { containerServices } from './container.ts';
@@ -65,6 +66,7 @@ export function allSteps(macros: MacroTable, owner: string): Step[] {
     automatic,
     mistakes,
     ...forcedSteps(macros),
+    amounts,
     jobSet(macros),
     gpuRequirements,
     requirements,

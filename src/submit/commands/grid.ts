@@ -1,15 +1,20 @@
+import { secondsOf } from '../calculate.ts';
+import { shellWords } from '../../util/shell-words.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { setCloud } from './cloud.ts';
 import { UNIVERSE } from './universe.ts';
+
+/** Names of a batch system: quotes around one would be taken for a part of it. */
+const NAMES: readonly (readonly [command: string, attribute: string])[] = [
+  ['batch_project', 'BatchProject'],
+  ['batch_queue', 'BatchQueue'],
+];
 
 const STRINGS: readonly (readonly [command: string, attribute: string])[] = [
   ['arc_rte', 'ArcRte'],
   ['arc_resources', 'ArcResources'],
   ['arc_application', 'ArcApplication'],
   ['arc_data_staging', 'ArcDataStaging'],
-  ['batch_extra_submit_args', 'BatchExtraSubmitArgs'],
-  ['batch_project', 'BatchProject'],
-  ['batch_queue', 'BatchQueue'],
   ['globus_rsl', 'GlobusRSL'],
 ];
 
@@ -19,6 +24,37 @@ function setResource(job: JobMaker): void {
   job.setString('GridResource', resource);
   if (resource.toLowerCase() === 'ec2') throw job.fault('grid_resource', 'EC2 grid jobs require a service URL');
   job.gridType = (resource.split(' ')[0] ?? '').toLowerCase();
+}
+
+function setName(job: JobMaker, command: string, attribute: string): void {
+  const value = job.param(command, attribute);
+  if (value === undefined) return;
+  const [, , bare] = /^(["'])(.*)\1$/s.exec(value) ?? [];
+  if (bare !== undefined) {
+    throw job.fault(command, `${command} = ${value}: the quotes would be a part of the name`, [
+      `Write ${command} = ${bare}`,
+    ]);
+  }
+  job.setString(attribute, value);
+}
+
+function setRuntime(job: JobMaker): void {
+  const text = job.param('batch_runtime', 'BatchRuntime');
+  if (text === undefined) return;
+  const seconds = secondsOf(text);
+  if (seconds !== undefined) return job.setInt('BatchRuntime', seconds);
+  job.setExpr('BatchRuntime', text, 'batch_runtime', 'Write seconds, or a time like 45m, 2h, 1h30m or 7d.');
+}
+
+function setExtra(job: JobMaker): void {
+  const words = job.param('batch_extra_submit_args', 'BatchExtraSubmitArgs');
+  if (words === undefined) return;
+  if (shellWords(words) === undefined) {
+    throw job.fault('batch_extra_submit_args', `batch_extra_submit_args = ${words}: a quote is not closed`, [
+      'Words are split at blanks, and quotes keep one together, as in a shell.',
+    ]);
+  }
+  job.setString('BatchExtraSubmitArgs', words);
 }
 
 /** Where a grid job runs, and what its batch system is told. */
@@ -31,8 +67,9 @@ export const grid: Step = {
       const value = job.param(command, attribute);
       if (value !== undefined) job.setString(attribute, value);
     }
-    const runtime = job.param('batch_runtime', 'BatchRuntime');
-    if (runtime !== undefined) job.setExpr('BatchRuntime', runtime, 'batch_runtime');
+    for (const [command, attribute] of NAMES) setName(job, command, attribute);
+    setRuntime(job);
+    setExtra(job);
     setCloud(job);
   },
 };

@@ -11,6 +11,10 @@ const DEFAULTS = {
   disk: 'MAX({ 1024, (TransferInputSizeMB+1) * 1.25 }) * 1024',
 } as const;
 
+const NUMBER = 'Write a number, or a ClassAd expression that gives one.';
+const GPUS = `${NUMBER} What kind they are to be, require_gpus says.`;
+const SIZE = 'Write a size like 512M, 1.5G or 2T, or a ClassAd expression that gives a number of';
+
 const MB = 2 ** 20;
 const KB = 2 ** 10;
 
@@ -29,12 +33,12 @@ function wanted(job: JobMaker, { command, attribute, standard }: Resource): stri
 
 function setCpus(job: JobMaker): void {
   const text = wanted(job, { command: 'request_cpus', attribute: 'RequestCpus', standard: DEFAULTS.cpus });
-  if (text !== undefined) job.setExpr('RequestCpus', text, 'request_cpus');
+  if (text !== undefined) job.setExpr('RequestCpus', text, 'request_cpus', NUMBER);
 }
 
 function setGpus(job: JobMaker): void {
   const text = wanted(job, { command: 'request_gpus', attribute: 'RequestGPUs', standard: undefined });
-  if (text !== undefined) job.setExpr('RequestGPUs', text, 'request_gpus');
+  if (text !== undefined) job.setExpr('RequestGPUs', text, 'request_gpus', GPUS);
   if (job.draft.has('RequestGPUs')) setGpuLimits(job);
 }
 
@@ -47,7 +51,7 @@ function setMemory(job: JobMaker): void {
   const text = wanted(job, { command: 'request_memory', attribute: 'RequestMemory', standard: DEFAULTS.memory });
   if (text === undefined) return;
   const size = sizeOf(text, MB, ',');
-  if (!size) return job.setExpr('RequestMemory', text, 'request_memory');
+  if (!size) return job.setExpr('RequestMemory', text, 'request_memory', `${SIZE} MB.`);
   job.setInt('RequestMemory', size.value);
   const plan = { attribute: 'RequestMemory', base: MB };
   if (size.rest.length > 1) return retryPlan(job, { ...plan, command: 'request_memory', values: size.rest.slice(1) });
@@ -71,7 +75,7 @@ function setDisk(job: JobMaker): void {
   const text = wanted(job, { command: 'request_disk', attribute: 'RequestDisk', standard: DEFAULTS.disk });
   if (text === undefined) return;
   const size = sizeOf(text, KB, ',');
-  if (!size) return job.setExpr('RequestDisk', text, 'request_disk');
+  if (!size) return job.setExpr('RequestDisk', text, 'request_disk', `${SIZE} KB.`);
   job.setInt('RequestDisk', size.value);
   const plan = { attribute: 'RequestDisk', base: KB, command: 'request_disk' };
   if (size.rest.length > 1) return retryPlan(job, { ...plan, values: size.rest.slice(1) });

@@ -1,0 +1,37 @@
+import { Real, toDouble, isInt } from '../../classad/api.ts';
+import type { Step } from '../maker.ts';
+import { UNIVERSE } from './universe.ts';
+
+const AMOUNTS: readonly (readonly [command: string, attribute: string, example: string])[] = [
+  ['request_cpus', 'RequestCpus', '4'],
+  ['request_gpus', 'RequestGPUs', '1'],
+  ['request_memory', 'RequestMemory', '1.5G'],
+  ['request_disk', 'RequestDisk', '20G'],
+  ['batch_runtime', 'BatchRuntime', '2h'],
+];
+
+/**
+ * What a site's batch system is asked for is an amount: no negotiator looks at the expression, and what is none would
+ * be left out of the request without a word.
+ */
+export const amounts: Step = {
+  name: '(amounts)',
+  run(job) {
+    if (job.kind.universe !== UNIVERSE.grid) return;
+    for (const [command, attribute, example] of AMOUNTS) {
+      const attr = job.draft.get(attribute);
+      if (attr === undefined) continue;
+      const value = job.draft.value(attribute);
+      if (value === undefined) {
+        if (attr.kind === 'expr' && /^\w+$/.test(attr.text) && !/^undefined$/i.test(attr.text)) {
+          job.warn(`${command} = ${attr.text}: the job has no such attribute, so it asks for none.`, command);
+        }
+        continue;
+      }
+      const amount = typeof value === 'boolean' || isInt(value) || value instanceof Real ? toDouble(value) : Number.NaN;
+      if (amount >= 0) continue;
+      const mend = `Write for example ${command} = ${example}`;
+      throw job.fault(command, `${command} = ${attr.text} is not an amount`, [mend], `MY.${attribute}`);
+    }
+  },
+};
