@@ -118,10 +118,11 @@ const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d
 
 /** The seconds of `90s`, `45m`, `1h30m`, `2 days`, rounded up; `undefined` where there is no unit, or anything else. */
 export function secondsOf(text: string): number | undefined {
-  const part =
-    /(\d+(?:\.\d+)?)\s*(s|m|h|d|w|sec|min|seconds?|minutes?|hours?|days?|weeks?)(?![a-z])\s*/gi;
+  const part = /(\d+(?:\.\d+)?)\s*(s|m|h|d|w|sec|min|seconds?|minutes?|hours?|days?|weeks?)(?![a-z])\s*/gi;
   const found = [...text.matchAll(part)];
   if (found.length === 0 || text.replace(part, '').trim() !== '') return undefined;
-  const seconds = found.map(([, count, unit = '']) => Number(count) * (UNIT_SECONDS[unit.charAt(0).toLowerCase()] ?? 0));
+  const seconds = found.map(
+    ([, count, unit = '']) => Number(count) * (UNIT_SECONDS[unit.charAt(0).toLowerCase()] ?? 0),
+  );
   return Math.ceil(seconds.reduce((sum, one) => sum + one, 0));
 }
