@@ -207,7 +207,8 @@ export class Gryphus {
 
   async *why(selection: Selection): AsyncGenerator<Why> {
     const sites = await new SiteBook(this.#paths).allSites();
-    for await (const job of selectJobs(this.#queue, selection)) yield whyOf(this.#queue, job, sites, this.#paths);
+    const house = { queue: this.#queue, sites, paths: this.#paths, settings: this.#settings };
+    for await (const job of selectJobs(this.#queue, selection)) yield whyOf(house, job);
   }
 
   /** From now on, or from the cursor of an earlier event. */

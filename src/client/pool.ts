@@ -6,6 +6,7 @@ import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint, quoted } from '../job/values.ts';
+import type { WaitInPool } from '../pool/client-wire.ts';
 import { type DeskClient, deskToAsk } from '../pool/desk-client.ts';
 import { type MapResult, type MapTask, mapTasks } from '../pool/map.ts';
 import { poolPlaces } from '../pool/places.ts';
@@ -125,10 +126,10 @@ export async function poolSlots(paths: Paths, constraint?: string): Promise<read
   return ads.map((ad) => plain(ad)).filter((ad) => wanted(new Attrs(ad)));
 }
 
-/** Why a job waits in the pool, a line for each group of workers. */
-export function whyInPool(paths: Paths, agent: string, id: JobId): Promise<readonly string[]> {
+/** Why a job waits in the pool; no lines where no desk runs, or nothing keeps it. */
+export function whyInPool(paths: Paths, agent: string, id: JobId): Promise<WaitInPool> {
   const job = `${agent}.${formatJobId(id)}`;
-  return asking(paths, async (desk) => (await desk.ask({ t: 'why', job }, 'why')).lines, [] as readonly string[]);
+  return asking<WaitInPool>(paths, (desk) => desk.ask({ t: 'why', job }, 'why'), { lines: [] });
 }
 
 /** Vacates, suspends or continues jobs that run in the pool. */

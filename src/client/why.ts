@@ -1,40 +1,45 @@
 import { mendOf } from '../backends/mend.ts';
 import type { Paths } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
 import { sendingTo } from '../gridmanager/sending.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
-import { NO_WORKERS } from '../pool/client-wire.ts';
+import { NO_WORKERS, type WaitInPool } from '../pool/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { siteManners } from '../broker/site-manners.ts';
 import { type ConnectionView, connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
 
+/** What is asked. */
+export interface House {
+  readonly queue: Queue;
+  readonly sites: ReadonlyMap<string, SiteRecord>;
+  readonly paths: Paths;
+  readonly settings: Settings;
+}
+
 /** One answer to "why is it not running?": our hold, the connection, the site's reason, the queue before it. */
-export async function whyOf(
-  queue: Queue,
-  job: JobRecord,
-  sites: ReadonlyMap<string, SiteRecord>,
-  paths: Paths,
-): Promise<Why> {
+export async function whyOf({ queue, sites, paths, settings }: House, job: JobRecord): Promise<Why> {
   const connection = job.site === '' ? undefined : await connectionOf(queue, job.manager, job.site);
   const details: string[] = [];
   const suggestions: string[] = [];
   const choice = await choiceOf(queue, job, sites);
   const summary = choice.summary ?? summaryOf(job, connection, sites.get(job.site));
   const words = readString(job.attrs, 'GridJobStatus');
-  if (words !== undefined && LIFE[job.state].shows !== 'held') {
+  const inPool = job.site === POOL_SITE.name;
+  if (words !== undefined && !inPool && LIFE[job.state].shows !== 'held') {
     details.push(`Site ${job.site} says: ${words}.`);
     const mend = LIFE[job.state].does === 'watch' ? mendOf(words) : undefined;
     if (mend !== undefined) suggestions.push(`${mend}; then submit it again.`);
   }
   const id = readString(job.attrs, 'GridJobId');
-  if (id !== undefined) details.push(`There it is ${id}.`);
+  if (id !== undefined && !inPool) details.push(`There it is ${id}.`);
   if (connection && connection.connection !== 'up' && connection.words !== '') {
     details.push(`Connection to ${job.site}: ${connection.words}`);
     if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
-    else if (sites.has(job.site)) suggestions.push(`gryphus site test ${job.site}`);
+    else if (sites.has(job.site) && !inPool) suggestions.push(`gryphus site test ${job.site}`);
   }
   if (
     job.state === 'removing' &&
@@ -49,21 +54,28 @@ export async function whyOf(
   if (waits && manners?.outOfUse)
     details.push(`Site ${job.site} is out of use, and tried now and then: ${manners.outOfUse.words}`);
   details.push(...choice.details);
-  if (job.site === POOL_SITE.name && job.state === 'committed') {
+  if (inPool && job.state === 'committed') {
     const { whyInPool } = await import('./pool.ts');
-    const lines = await whyInPool(paths, queue.agent, { ...job.id }).catch((): readonly string[] => []);
-    details.push(...lines);
-    if (lines.includes(NO_WORKERS)) suggestions.push(...GET_WORKERS);
+    const { lines, wants } = await whyInPool(paths, queue.agent, { ...job.id }).catch(
+      (): WaitInPool => ({ lines: [] }),
+    );
+    const nobody = lines.includes(NO_WORKERS);
+    const coming = nobody && settings['pool.local_worker'];
+    details.push(...lines, ...(coming ? ["This machine's worker is about to be there."] : []));
+    if (wants && !coming) suggestions.push(...getWorkers(wants, nobody));
   }
   if (job.state === 'idle' && job.site !== '') details.push(...(await ahead(queue, job, sites.get(job.site))));
   if (LIFE[job.state].shows === 'held') suggestions.push(`gryphus release ${formatJobId(job.id)}`);
   return { id: job.id, state: job.state, summary, details, suggestions };
 }
 
-const GET_WORKERS = [
-  'gryphus glidein start --site NAME -n COUNT, for workers at a site',
-  'pool.local_worker = true in config.toml and `gryphus down`, for this machine',
-];
+function getWorkers({ cpus, memoryMb }: NonNullable<WaitInPool['wants']>, none: boolean): string[] {
+  const size = `${cpus > 1 ? ` --cores ${cpus}` : ''}${memoryMb > 1024 ? ` --memory ${memoryMb}M` : ''}`;
+  return [
+    `gryphus glidein start --site NAME -n COUNT${size}, for workers at a site`,
+    ...(none ? ['pool.local_worker = true in config.toml and `gryphus down`, for this machine'] : []),
+  ];
+}
 
 /** How far its content is on the way to the site, and what else is. */
 async function underWay(queue: Queue, job: JobRecord): Promise<readonly string[]> {
@@ -101,11 +113,23 @@ const WAITS: Readonly<Partial<Record<State, string>>> = {
   removed: 'It was removed.',
 };
 
+/** Where the pool is no site like others. */
+const IN_POOL: Readonly<Partial<Record<State, string>>> = {
+  prepared: 'It is about to be in the pool',
+  committed: 'It waits for a slot of the pool',
+  running: 'It runs in the pool',
+  suspended: 'It is suspended, in its slot of the pool',
+};
+
 function summaryOf(job: JobRecord, connection: ConnectionView | undefined, site: SiteRecord | undefined): string {
   if (LIFE[job.state].shows === 'held') {
     const reason = readString(job.attrs, 'HoldReason') ?? 'no reason was given';
     return `It is held: ${reason} (code ${readNumber(job.attrs, 'HoldReasonCode') ?? 0})`;
   }
+  const host = readString(job.attrs, 'RemoteHost');
+  const pooled = job.site === POOL_SITE.name ? IN_POOL[job.state] : undefined;
+  const where = LIFE[job.state].shows === 'idle' || host === undefined ? '' : `, on ${host}`;
+  if (pooled !== undefined) return `${pooled}${where}.`;
   const started = job.state !== 'idle' && job.state !== 'preparing';
   if (started || (job.state === 'preparing' && connection?.connection === 'up')) {
     return (WAITS[job.state] ?? '').replace('SITE', job.site);

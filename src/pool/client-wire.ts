@@ -20,6 +20,12 @@ export interface RunningNow {
   readonly usage?: RunUsage;
 }
 
+/** What keeps a job waiting, a line for each reason; `wants`: what it asks for, where no worker that is there would ever do. */
+export interface WaitInPool {
+  readonly lines: readonly string[];
+  readonly wants?: Pick<Size, 'cpus' | 'memoryMb'>;
+}
+
 /** Why a job waits in a pool where nobody is. */
 export const NO_WORKERS = 'The pool has no workers now.';
 
@@ -92,7 +98,7 @@ export type ToClient =
   | { readonly t: 'fetched'; readonly id: number; readonly outcome: FetchOutcome }
   | { readonly t: 'capacity'; readonly id: number; readonly capacity: Capacity }
   | { readonly t: 'slots'; readonly id: number; readonly ads: readonly AttrTexts[] }
-  | { readonly t: 'why'; readonly id: number; readonly lines: readonly string[] }
+  | ({ readonly t: 'why'; readonly id: number } & WaitInPool)
   | { readonly t: 'steered'; readonly id: number; readonly jobs: readonly string[] }
   /** A map's task has ended. The bytes are its streams, stdout's first; without `inline` they are to be fetched. */
   | {

@@ -168,7 +168,7 @@ export class DeskClients {
       case 'slots':
         return channel.send({ t: 'slots', id: message.id, ads: slotAds(desk) });
       case 'why':
-        return channel.send({ t: 'why', id: message.id, lines: whyWaits(desk, message.job) });
+        return channel.send({ t: 'why', id: message.id, ...whyWaits(desk, message.job) });
       case 'top':
         return channel.send({ t: 'tops', id: message.id, runs: await runningNow(desk, this.#workers) });
       case 'steer':

@@ -10,6 +10,18 @@ export function fits(wanted: Size, free: Size): boolean {
   );
 }
 
+/** How many of `wanted` can be cut out of what is `free`. */
+export function slotsIn(wanted: Size, free: Size): number {
+  const times = (one: number, of: number): number => (one <= 0 ? Number.POSITIVE_INFINITY : Math.floor(of / one));
+  const most = Math.min(
+    times(wanted.cpus, free.cpus),
+    times(wanted.memoryMb, free.memoryMb),
+    times(wanted.diskKb, free.diskKb),
+    times(wanted.gpus, free.gpus),
+  );
+  return Number.isFinite(most) ? Math.max(0, most) : 0;
+}
+
 export function minus(a: Size, b: Size): Size {
   return {
     cpus: a.cpus - b.cpus,

@@ -1,27 +1,66 @@
-import { Matchmaker } from '../classad/api.ts';
+import { analyze, explain, Matchmaker } from '../classad/api.ts';
 import { readString } from '../job/values.ts';
 import { offerAd } from './ads.ts';
 import { type Attempt, type JobKind, jobOf } from './attempts.ts';
-import { NO_WORKERS } from './client-wire.ts';
+import { NO_WORKERS, type WaitInPool } from './client-wire.ts';
 import type { Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
 import { lastsFor } from './negotiator.ts';
-import { shortOf } from './slots.ts';
+import { shortOf, slotsIn } from './slots.ts';
+import type { Size } from './wire.ts';
 
-/** Why a job waits in the pool: one line for each group of workers that does not take it, the largest first. */
-export function whyWaits(desk: Desk, job: string): string[] {
+/** Why a job waits in the pool: what each group of workers says to it, the largest first, and how many slots are short. */
+export function whyWaits(desk: Desk, job: string): WaitInPool {
   const attempt = [...desk.attempts()].find(({ key, phase }) => jobOf(key) === job && phase === 'idle');
   const kind = attempt?.kind;
-  if (!attempt || !kind) return [];
+  if (!attempt || !kind) return { lines: [] };
   const workers = [...desk.collector.all()];
-  if (workers.length === 0) return [NO_WORKERS];
+  const { cpus, memoryMb } = kind.size;
+  if (workers.length === 0) return { lines: [NO_WORKERS], wants: { cpus, memoryMb } };
   const reasons = new Map<string, number>();
   for (const worker of workers) {
     const reason = reasonOf(attempt, worker);
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
   const lines = [...reasons].sort((a, b) => b[1] - a[1]).map(([reason, count]) => `${workersAs(count)}: ${reason}.`);
-  return attempt.why === undefined ? lines : [...lines, `The last refusal: ${attempt.why}.`];
+  const matchmaker = new Matchmaker();
+  const suited = workers.filter((worker) => {
+    const machine = offerAd(worker.ad, worker.size);
+    return worker.connected && !worker.draining && matchmaker.matches(kind.ad, machine);
+  });
+  const slots = (sizes: readonly Size[]): number => sizes.reduce((sum, size) => sum + slotsIn(kind.size, size), 0);
+  const free = slots(suited.map((worker) => worker.free));
+  const all = slots(suited.map((worker) => worker.size));
+  return {
+    lines: [
+      ...lines,
+      ...(reasons.has(NOT_ACCEPTED) || reasons.has(NOT_TAKEN) ? clauses(kind, workers) : []),
+      shortage(kind.queue.length, free, all),
+      ...(attempt.why === undefined ? [] : [`The last refusal: ${attempt.why}.`]),
+    ],
+    ...(all === 0 ? { wants: { cpus, memoryMb } } : {}),
+  };
+}
+
+const NOT_ACCEPTED = "not accepted by the job's requirements";
+const NOT_TAKEN = 'its START policy does not take the job';
+
+/** Which clauses turn away which workers, by all that these have: what others use now is another reason. */
+function clauses(kind: JobKind, workers: readonly Worker[]): string[] {
+  const machines = workers.map((worker) => offerAd(worker.ad, worker.size));
+  return explain(analyze(kind.ad, machines), 'worker').trimEnd().split('\n');
+}
+
+function shortage(jobs: number, free: number, all: number): string {
+  const wait = jobs === 1 ? 'No other of its kind waits; for it' : `${jobs} jobs of its kind wait; for them`;
+  const busy = all - free;
+  const used = busy > 0 ? ` and ${busy} that ${busy === 1 ? 'is' : 'are'} in use` : '';
+  const short = Math.max(0, jobs - free);
+  return `${wait} the pool has ${slotsAs(free)} free${used}: ${short === 0 ? 'enough' : `${slotsAs(short)} short`}.`;
+}
+
+function slotsAs(count: number): string {
+  return count === 1 ? '1 slot' : `${count} slots`;
 }
 
 function workersAs(count: number): string {
@@ -57,8 +96,8 @@ function reasonOf({ kind }: Attempt, worker: Worker): string {
   const matchmaker = new Matchmaker();
   // By all that it has: what others use now is another reason.
   const machine = offerAd(worker.ad, worker.size);
-  if (!matchmaker.accepts(kind.ad, machine)) return "not accepted by the job's requirements";
-  if (!matchmaker.accepts(machine, kind.ad)) return 'its START policy does not take the job';
+  if (!matchmaker.accepts(kind.ad, machine)) return NOT_ACCEPTED;
+  if (!matchmaker.accepts(machine, kind.ad)) return NOT_TAKEN;
   const expected = kind.seen > 0 ? kind.mean : undefined;
   const left = Number(worker.texts['TimeToLive'] ?? Number.POSITIVE_INFINITY);
   if (!lastsFor({ expected }, { timeToLive: left })) return `only ${left} s of its allocation are left`;

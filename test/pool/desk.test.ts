@@ -370,6 +370,49 @@ describe('the desk', () => {
     rmSync(wanted.into, { recursive: true });
   });
 
+  it('says which clause turned workers away, how many slots are short, and what a worker for the job would be', async () => {
+    const world = new World();
+    const asks = (i: number, size: object, Requirements: string): AttemptRequest => ({
+      ...request(i),
+      ad: { ...request(i).ad, Requirements },
+      size: { ...request(i).size, ...size },
+    });
+    const local = 'TARGET.GryphusSite == "local"';
+    const wanted = [
+      ...[0, 1, 2].map((i) => asks(i, {}, 'TARGET.GryphusSite == "far" && TARGET.Memory >= 100')),
+      asks(3, { cpus: 64, memoryMb: 4096 }, 'true'),
+      ...[4, 5, 6, 7, 8, 9].map((i) => asks(i, { memoryMb: 50 }, local)),
+    ];
+    const keys = wanted.map(({ key }) => key);
+    world.desk.prepare('me', wanted);
+    world.desk.commit(keys, () => undefined);
+    const why = (i: number) => whyWaits(world.desk, `a.1.${i}`);
+    expect(why(3)).toEqual({ lines: ['The pool has no workers now.'], wants: { cpus: 64, memoryMb: 4096 } });
+    for (const worker of world.workers) world.join(worker);
+    for (const { name } of world.workers)
+      world.desk.hear(name, { t: 'ad', ad: { GryphusSite: '"local"' } }, Buffer.alloc(0));
+    await turn();
+    expect(why(0)).toEqual({
+      lines: [
+        "2 workers: not accepted by the job's requirements.",
+        'Of 2 workers, 0 would run the job.',
+        "2 are turned away by the job's Requirements:",
+        '  TARGET.GryphusSite == "far"',
+        '      turns away 2, 2 of them by this alone',
+        '      there is "local" (2): ask for one of these',
+        '3 jobs of its kind wait; for them the pool has 0 slots free: 3 slots short.',
+      ],
+      wants: { cpus: 1, memoryMb: 100 },
+    });
+    expect(why(3).lines).toContain('No other of its kind waits; for it the pool has 0 slots free: 1 slot short.');
+    expect(why(9)).toEqual({
+      lines: [
+        '2 workers: busy with other jobs (1 cores of 0 free).',
+        '2 jobs of its kind wait; for them the pool has 0 slots free and 4 that are in use: 2 slots short.',
+      ],
+    });
+  });
+
   it('gives jobs in containers to a worker as soon as that has found that it can run them, and says why not before', async () => {
     const world = new World();
     const [one] = world.workers as [SimulatedWorker];
@@ -387,7 +430,7 @@ describe('the desk', () => {
     const finds = async (found: Readonly<Record<string, string>>) => {
       world.desk.hear(one.name, { t: 'ad', ad: found }, Buffer.alloc(0));
       await turn();
-      return whyWaits(world.desk, 'a.1.0');
+      return whyWaits(world.desk, 'a.1.0').lines;
     };
     expect(whyWaits(world.desk, 'a.1.0')).toEqual(['1 worker: no container runtime there.']);
     expect(await finds({ ContainerOfflineReason: '"docker: no daemon."' })).toEqual([
