@@ -37,6 +37,8 @@ export interface MapRequest {
   readonly rank?: string;
   /** How often a task that fails is started again; default 0. */
   readonly retries?: number;
+  /** The most that run at once; without it, as many as there are slots. */
+  readonly atOnce?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -115,6 +117,7 @@ export async function* mapOverPool<T>(
       joinStderr: false,
       ...(inputs.length > 0 ? {} : { shared: { cwd, executable: request.executable } }),
     },
+    ...(request.atOnce === undefined ? {} : { window: request.atOnce }),
     ...(request.signal === undefined ? {} : { signal: request.signal }),
   });
 }

@@ -20,7 +20,7 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
   for (let i = from; i < words.length; i++) {
     const word = words[i] ?? '';
     // What follows is another program's, or data.
-    if (word === '--' || (id === 'map' && /^:::{1,2}$/.test(word))) return [...out, ...words.slice(i)];
+    if (word === '--' || (id === 'map' && /^:::{1,2}\+?$/.test(word))) return [...out, ...words.slice(i)];
     if (word === '-0' && 'null' in flags) {
       out.push('--null');
       continue;

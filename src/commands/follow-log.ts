@@ -27,6 +27,8 @@ export async function* followLog(
   let wake = (): void => undefined;
   const watcher = follow ? watch(dirname(file) || '.', { signal }, () => wake()) : undefined;
   watcher?.on('error', () => undefined);
+  const aborted = (): void => wake();
+  signal.addEventListener('abort', aborted);
   try {
     for (;;) {
       for (let read = 1; read > 0; ) {
@@ -52,10 +54,10 @@ export async function* followLog(
           clearTimeout(timer);
           resolve();
         };
-        signal.addEventListener('abort', wake, { once: true });
       });
     }
   } finally {
+    signal.removeEventListener('abort', aborted);
     watcher?.close();
     closeSync(fd);
   }

@@ -2,42 +2,113 @@ import { createReadStream } from 'node:fs';
 import { GryphusError } from '../errors.ts';
 import { reasonOf } from '../util/plain-text.ts';
 
-/** Where the inputs of a map are: words, files of inputs, or standard input; `at`: where the command's own words end. */
-export interface InputWords {
-  readonly at: number;
+/** One list of inputs: words, or what is read of files, one after the other. */
+export interface InputList {
   readonly from: 'words' | 'files';
   readonly words: readonly string[];
+  /** Its inputs go with those of the list before it, one with one; without it, each with each. */
+  readonly linked: boolean;
 }
 
-/** GNU parallel's `:::` and `::::`. */
+/** Where the inputs of a map are; `at`: where the command's own words end. */
+export interface InputWords {
+  readonly at: number;
+  readonly lists: readonly InputList[];
+}
+
+export interface ReadOptions {
+  /** Inputs that are read end with NUL bytes, not with lines. */
+  readonly nul: boolean;
+  /** What separates the inputs that stand on one line. */
+  readonly columns?: RegExp | undefined;
+}
+
+const MARK = /^(:::|::::)(\+?)$/;
+
+/** GNU parallel's `:::`, `::::`, `:::+` and `::::+`; standard input without any. */
 export function inputWords(argv: readonly string[]): InputWords {
-  const marks = argv.flatMap((word, i) => (word === ':::' || word === '::::' ? [i] : []));
-  const [at, second] = marks;
-  if (at === undefined) return { at: argv.length, from: 'files', words: ['-'] };
-  if (second !== undefined)
-    throw new GryphusError('usage', 'There may be one ::: or :::: only: inputs are not combined.', {
-      suggestions: ['Read them from standard input, one a line.'],
-    });
-  const words = argv.slice(at + 1);
-  if (argv[at] === ':::') return { at, from: 'words', words };
-  if (words.length === 0) throw new GryphusError('usage', 'No file of inputs follows ::::.');
-  return { at, from: 'files', words };
+  const marks = argv.flatMap((word, at) => (MARK.test(word) ? [at] : []));
+  const lists = marks.map((at, i): InputList => {
+    const [mark = '', dots, plus] = MARK.exec(argv[at] ?? '') ?? [];
+    const words = argv.slice(at + 1, marks[i + 1]);
+    const from = dots === ':::' ? 'words' : 'files';
+    if (from === 'files' && words.length === 0) throw new GryphusError('usage', `No file of inputs follows ${mark}.`);
+    if (plus === '+' && i === 0)
+      throw new GryphusError('usage', `Before ${mark} there is no list that it could go with.`);
+    return { from, words, linked: plus === '+' };
+  });
+  if (lists.length === 0) return { at: argv.length, lists: [{ from: 'files', words: ['-'], linked: false }] };
+  if (lists.filter(({ from, words }) => from === 'files' && words.includes('-')).length > 1)
+    throw new GryphusError('usage', 'Standard input can be one list of inputs only.');
+  return { at: marks[0] ?? argv.length, lists };
 }
 
-/** The inputs; of files, what is read when it is wanted: lines, or with `nul` what ends with a NUL byte. */
-export async function* inputsOf({ from, words }: InputWords, nul: boolean): AsyncGenerator<string> {
-  if (from === 'words') return yield* words;
+/** The inputs of each task, one of each list: all combinations, those of the last list the quickest. */
+export async function* inputsOf({ lists }: InputWords, options: ReadOptions): AsyncGenerator<readonly string[]> {
+  const groups: InputList[][] = [];
+  for (const list of lists) {
+    if (list.linked) groups.at(-1)?.push(list);
+    else groups.push([list]);
+  }
+  const [first = [], ...others] = groups;
+  // The first is read as tasks are wanted; of the others each is wanted again and again.
+  const kept: (readonly string[])[][] = [];
+  for (const group of others) kept.push(await allOf(rows(group, options)));
+  for await (const row of rows(first, options)) yield* combined(row, kept);
+}
+
+async function allOf<T>(given: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of given) all.push(one);
+  return all;
+}
+
+function* combined(
+  row: readonly string[],
+  rest: readonly (readonly (readonly string[])[])[],
+): Generator<readonly string[]> {
+  const [next, ...others] = rest;
+  if (!next) return void (yield row);
+  for (const one of next) yield* combined([...row, ...one], others);
+}
+
+/** Lists that go together, as long as the shortest. */
+async function* rows(group: readonly InputList[], options: ReadOptions): AsyncGenerator<readonly string[]> {
+  const readers = group.map((list) => inputs(list, options));
+  try {
+    for (;;) {
+      const row: string[] = [];
+      for (const reader of readers) {
+        const { done, value } = await reader.next();
+        if (done) return;
+        row.push(...value);
+      }
+      yield row;
+    }
+  } finally {
+    for (const reader of readers) await reader.return(undefined);
+  }
+}
+
+async function* inputs({ from, words }: InputList, { nul, columns }: ReadOptions): AsyncGenerator<readonly string[]> {
+  const split = (text: string): readonly string[] => (columns === undefined ? [text] : text.split(columns));
+  if (from === 'words') {
+    for (const word of words) yield split(word);
+    return;
+  }
   for (const file of words) {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
     let n = 0;
     for await (const piece of pieces(file, nul)) {
       n++;
+      let input: string;
       try {
-        yield text.decode(piece);
+        input = text.decode(piece);
       } catch (cause) {
         if (!(cause instanceof TypeError)) throw cause;
         throw new GryphusError('bad-input', `Input ${n} of ${name(file)} is not UTF-8.`, { cause });
       }
+      yield split(input);
     }
   }
 }

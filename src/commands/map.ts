@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import type { Gryphus, MapTask } from '../index.ts';
-import { shellQuote } from '../util/shell-quote.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import { inputsOf, inputWords } from './map-inputs.ts';
+import { MapCommandLine } from './map-words.ts';
 
 /** Exit status where more tasks failed than this (GNU parallel's). */
 const MANY = 101;
@@ -14,13 +14,18 @@ export class MapCommand extends GryphusCommand {
   static override summary = 'Run one command over many inputs in the pool, a task for each.';
   static override description =
     prose(`Inputs follow \`:::\`, or are the lines of the files that follow \`::::\` (- is standard input), or of standard
-input. \`{}\` in the command is the input, as one word of the shell; without any it is added at the end. What tasks write
-comes out whole, in the order of completion. The exit status is the number of tasks that failed, at most 101.`);
+input. With several such lists a task has one of each, all combinations; \`:::+\` and \`::::+\` go with the list before them one
+with one. In the command \`{}\` is the input (all of a task's), as one word of the shell, \`{2}\` that of the second list;
+\`{.}\` is it without its suffix, \`{/}\` without its directory, \`{//}\` its directory, \`{/.}\` neither, \`{2.}\` and so on
+likewise; \`{#}\` is the task's number. Without any input in it, it is added at the end. What tasks write comes out whole, in the
+order of completion. The exit status is the number of tasks that failed, at most 101.`);
   static override examples = [
     "<%= config.bin %> map 'gzip -9 {}' ::: *.log",
     "seq 1000 | <%= config.bin %> map --retries 2 './simulate --seed {} > out.{}'",
     "find . -name '*.log' -print0 | <%= config.bin %> map -0 'gzip -9 {}'",
     '<%= config.bin %> map --keep-order ./measure :::: inputs.txt',
+    "<%= config.bin %> map 'convert {1} -resize {2} {1/.}-{2}.png' ::: *.jpg ::: 100 200",
+    "<%= config.bin %> map --colsep , --jobs 4 './fit --alpha {1} --beta {2}' :::: grid.csv",
   ];
   static override args = { command: needed('a command line of the shell') };
   static override flags = {
@@ -41,6 +46,14 @@ comes out whole, in the order of completion. The exit status is the number of ta
     }),
     null: Flags.boolean({ summary: 'Also -0. Inputs that are read end with a NUL byte each, not with the line.' }),
     'keep-order': Flags.boolean({ char: 'k', summary: 'Write results in the order of the inputs.' }),
+    jobs: Flags.integer({ char: 'j', min: 1, helpValue: '<n>', summary: 'At most so many tasks at once.' }),
+    colsep: Flags.string({
+      char: 'C',
+      helpValue: '<regex>',
+      summary: 'What separates the inputs that stand on one line: {1} is the first.',
+    }),
+    tag: Flags.boolean({ summary: 'Begin each line of output with the inputs and a tab.' }),
+    'dry-run': Flags.boolean({ summary: 'Print the command lines, and run nothing.' }),
     summary: Flags.boolean({ summary: 'Say at the end how many tasks were run in what time.' }),
   };
 
@@ -50,21 +63,29 @@ comes out whole, in the order of completion. The exit status is the number of ta
     const { args, flags } = await this.parse(MapCommand);
     const { signal } = interruptible();
     const how = plan(args.command);
+    const inputs = inputsOf(given, { nul: flags.null, columns: separator(flags.colsep) });
+    if (flags['dry-run']) {
+      let number = 0;
+      for await (const row of inputs) process.stdout.write(`${how.line(row, ++number)}\n`);
+      return;
+    }
     let failed = 0;
     let done = 0;
     const begun = performance.now();
     const order = new InOrder(flags['keep-order'], (one) => {
-      if (one.stdout.length > 0) process.stdout.write(one.stdout);
-      if (one.stderr.length > 0) process.stderr.write(one.stderr);
+      const tag = flags.tag ? `${one.of.join(' ')}\t` : '';
+      if (one.stdout.length > 0) process.stdout.write(tagged(one.stdout, tag));
+      if (one.stderr.length > 0) process.stderr.write(tagged(one.stderr, tag));
     });
     await this.withGryphus(flags, async (gryphus) => {
-      const results = gryphus.map(made(inputsOf(given, flags.null), how.words), {
+      const results = gryphus.map(made(inputs, how.words), {
         executable: how.executable,
         retries: flags.retries,
         signal,
         env: environment(),
         ...(flags.cpus === undefined ? {} : { cpus: flags.cpus }),
         ...(flags.memory === undefined ? {} : { memory: flags.memory }),
+        ...(flags.jobs === undefined ? {} : { atOnce: flags.jobs }),
         ...(flags.requirements === undefined ? {} : { requirements: flags.requirements }),
         ...(flags.input === undefined ? {} : { inputs: flags.input }),
       });
@@ -74,7 +95,7 @@ comes out whole, in the order of completion. The exit status is the number of ta
         const { how: end } = result.ending;
         done++;
         if (end.kind !== 'exited' || end.code !== 0) failed++;
-        if (end.kind === 'by-site') process.stderr.write(`gryphus: ${result.of}: ${end.words}\n`);
+        if (end.kind === 'by-site') process.stderr.write(`gryphus: ${result.of.join(' ')}: ${end.words}\n`);
         order.take(result);
         if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once('drain', resume));
       }
@@ -100,6 +121,7 @@ async function sayIfNobody(gryphus: Gryphus, requirements: string | undefined, c
 }
 
 interface Written {
+  readonly of: readonly string[];
   readonly index: number;
   readonly stdout: Buffer;
   readonly stderr: Buffer;
@@ -128,33 +150,53 @@ class InOrder {
 }
 
 async function* made(
-  inputs: Iterable<string> | AsyncIterable<string>,
-  words: (input: string) => readonly string[],
-): AsyncGenerator<MapTask<string>> {
-  for await (const input of inputs) yield { args: words(input), of: input };
+  inputs: AsyncIterable<readonly string[]>,
+  words: (inputs: readonly string[], number: number) => readonly string[],
+): AsyncGenerator<MapTask<readonly string[]>> {
+  let number = 0;
+  for await (const row of inputs) yield { args: words(row, ++number), of: row };
+}
+
+/** Each line of what a task wrote, whatever bytes it has. */
+function tagged(output: Buffer, tag: string): Buffer {
+  if (tag === '') return output;
+  const bytes = Buffer.from(tag).toString('latin1');
+  return Buffer.from(
+    output.toString('latin1').replaceAll(/(?<![^\n])(?=[^])/g, () => bytes),
+    'latin1',
+  );
+}
+
+function separator(given: string | undefined): RegExp | undefined {
+  if (given === undefined) return undefined;
+  try {
+    return new RegExp(given, 'u');
+  } catch (cause) {
+    throw new GryphusError('usage', `--colsep: ${JSON.stringify(given)} is no regular expression.`, { cause });
+  }
 }
 
 /** Words that a shell takes as they are: then none is needed. */
 const PLAIN = /^[A-Za-z0-9_./:@%+,{}-]+$/;
 
-/** The program, and what follows it for an input. */
-function plan(command: string): { executable: string; words: (input: string) => readonly string[] } {
-  const [program = '', ...rest] = command.trim().split(/[ \t]+/);
+type Words<T> = (inputs: readonly string[], number: number) => T;
+
+/** The program, and what follows it for the inputs of a task. */
+function plan(given: string): { executable: string; words: Words<readonly string[]>; line: Words<string> } {
+  const command = given.trim();
+  const [program = '', ...rest] = command.split(/[ \t]+/);
   if (program === '') throw new GryphusError('usage', 'The command is empty.');
+  const commandLine = new MapCommandLine(command);
+  const line: Words<string> = (inputs, number) => commandLine.line(inputs, number);
   const path = [program, ...rest].every((word) => PLAIN.test(word)) ? found(program) : undefined;
   if (path === undefined)
-    return { executable: '/bin/sh', words: (input) => ['-c', filled(command, shellQuote(input))] };
-  const words = command.includes('{}') ? rest : [...rest, '{}'];
-  return { executable: path, words: (input) => words.map((word) => word.replaceAll('{}', () => input)) };
-}
-
-function filled(command: string, word: string): string {
-  return command.includes('{}') ? command.replaceAll('{}', () => word) : `${command} ${word}`;
+    return { executable: '/bin/sh', line, words: (inputs, number) => ['-c', line(inputs, number)] };
+  return { executable: path, line, words: (inputs, number) => commandLine.words(inputs, number).slice(1) };
 }
 
 /** A program of the system, which is where it is on every worker. */
 function found(program: string): string | undefined {
-  if (program.includes('{}')) return undefined;
+  if (program.includes('{')) return undefined;
   if (program.includes('/')) return program.startsWith('/') && existsSync(program) ? program : undefined;
   return ['/usr/bin', '/bin'].map((dir) => join(dir, program)).find((path) => existsSync(path));
 }

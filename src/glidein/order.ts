@@ -131,6 +131,7 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
     waysFile: WAYS_FILE,
     ways: [],
     cpus: order.cores,
+    part: true,
     ...(order.memoryMb === undefined ? {} : { memoryMb: order.memoryMb }),
     idleSeconds: settings['glidein.idle'],
     loneSeconds: settings['glidein.lease'],

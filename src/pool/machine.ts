@@ -10,15 +10,49 @@ export interface Bounds {
   readonly memoryMb?: number;
   readonly diskKb?: number;
   readonly gpus?: number;
+  /** Of its node the worker has a part, as a job of a batch system has: others are there, too. */
+  readonly part?: boolean;
 }
 
-export function measure(dir: string, bounds: Bounds): Size {
+/** `env`: that the worker was started in, where batch systems say what is its own. */
+export function measure(dir: string, bounds: Bounds, env: NodeJS.ProcessEnv): Size {
+  const cores = availableParallelism();
+  const cpus = bounds.cpus ?? cores;
+  const node: Node = { cores, memory: totalmem(), limit: process.constrainedMemory(), gpus: gpus() };
   return {
-    cpus: bounds.cpus ?? availableParallelism(),
-    memoryMb: bounds.memoryMb ?? Math.floor(totalmem() / 2 ** 20),
+    cpus,
+    memoryMb: bounds.memoryMb ?? memoryOf(cpus, bounds.part === true, node, env),
     diskKb: bounds.diskKb ?? freeDiskKb(dir),
-    gpus: bounds.gpus ?? gpus(),
+    gpus: bounds.gpus ?? gpusOf(bounds.part === true, node, env),
   };
+}
+
+/** The machine that a worker is on; bytes. */
+export interface Node {
+  readonly cores: number;
+  readonly memory: number;
+  /** Of our control group; 0 or more than there is: none. */
+  readonly limit: number | undefined;
+  readonly gpus: number;
+}
+
+/** MB: what bounds us, else all; of a part of the node whose bound nobody says, as much as goes with its cores. */
+export function memoryOf(cpus: number, part: boolean, { cores, memory, limit }: Node, env: NodeJS.ProcessEnv): number {
+  const all = Math.floor(memory / 2 ** 20);
+  const bounds = [
+    limit === undefined || limit === 0 ? Number.NaN : Math.floor(limit / 2 ** 20),
+    ...(part ? [Number(env['SLURM_MEM_PER_NODE'] ?? 'x'), Number(env['SLURM_MEM_PER_CPU'] ?? 'x') * cpus] : []),
+  ].filter((bound) => bound > 0 && bound < all);
+  if (bounds.length > 0) return Math.min(...bounds);
+  return part && cpus < cores ? Math.floor((all * cpus) / cores) : all;
+}
+
+/** Of a part of a node those that the batch system gave: it says which, or, as Slurm, nothing where it gave none. */
+export function gpusOf(part: boolean, { gpus: all }: Node, env: NodeJS.ProcessEnv): number {
+  if (!part) return all;
+  const visible = env['CUDA_VISIBLE_DEVICES'];
+  if (visible !== undefined) return visible.split(',').filter((id) => /^[^-\s]/.test(id) && id !== 'NoDevFiles').length;
+  return env['SLURM_JOB_ID'] === undefined ? all : 0;
 }
 
 export function freeDiskKb(dir: string): number {

@@ -119,7 +119,8 @@ class MapRun<T> {
     await this.#base();
     let index = 0;
     for await (const { args, of } of tasks) {
-      while (this.#open.size >= (this.#options.window ?? WINDOW) && !this.#failure) await this.#changed.promise;
+      while (this.#open.size >= Math.min(this.#options.window ?? WINDOW, WINDOW) && !this.#failure)
+        await this.#changed.promise;
       if (this.#failure || this.#closed) return;
       this.#give({ of, index: index++, args, tries: 0 });
     }

@@ -44,7 +44,7 @@ export async function runWorker(
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   if (!lock(dir)) return { exit: WORKER_EXIT.another, words: `another worker works in ${dir}` };
   const instance = instanceOf(dir);
-  const size = measure(dir, config);
+  const size = measure(dir, config, options.environment);
   const ad = machineAd(config.name, size, {
     GryphusSite: quoted(config.site),
     GryphusWorker: quoted(instance),

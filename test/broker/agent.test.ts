@@ -60,6 +60,7 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
     expect(table).toMatch(/^dear +LINUX +\S+ +fork +up +3 +3 /m);
     const free = await agent.ok(
       'status',
+      '--sites',
       '--constraint',
       'Cost > 0',
       '-af',

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inputsOf, inputWords } from '../../src/commands/map-inputs.ts';
+import { inputsOf, inputWords, type ReadOptions } from '../../src/commands/map-inputs.ts';
 
 let dir: string;
 beforeAll(() => {
@@ -16,10 +16,18 @@ function file(name: string, content: string | Buffer): string {
   return path;
 }
 
+async function rows(argv: readonly string[], options: Partial<ReadOptions> = {}): Promise<(readonly string[])[]> {
+  const all: (readonly string[])[] = [];
+  for await (const row of inputsOf(inputWords(argv), { nul: false, ...options })) all.push(row);
+  return all;
+}
+
+/** Of one list. */
 async function read(argv: readonly string[], nul = false): Promise<string[]> {
-  const inputs: string[] = [];
-  for await (const one of inputsOf(inputWords(argv), nul)) inputs.push(one);
-  return inputs;
+  return (await rows(argv, { nul })).map((row) => {
+    expect(row).toHaveLength(1);
+    return row[0] ?? '';
+  });
 }
 
 describe('the inputs of a map', () => {
@@ -34,7 +42,7 @@ describe('the inputs of a map', () => {
     ]);
     expect(await read(['echo', ':::'])).toEqual([]);
     expect(inputWords(['echo', '--summary', ':::', 'x']).at).toBe(2);
-    expect(inputWords(['echo'])).toEqual({ at: 1, from: 'files', words: ['-'] });
+    expect(inputWords(['echo'])).toEqual({ at: 1, lists: [{ from: 'files', words: ['-'], linked: false }] });
   });
 
   it('are lines of files, whatever is in them', async () => {
@@ -53,8 +61,33 @@ describe('the inputs of a map', () => {
     expect(await read(['echo', '::::', file('nul', `a\nb\0${long}\0c\r`)], true)).toEqual(['a\nb', long, 'c\r']);
   });
 
+  it('of several lists are combined, the last the quickest, or go one with one as long as the shortest', async () => {
+    const two = file('two', 'x y\nz\n');
+    const all = (list: readonly (readonly string[])[]) => list.map((row) => row.join('|'));
+    expect(all(await rows(['echo', ':::', 'a', 'b', '::::', two, ':::', '1', '2']))).toEqual(
+      ['a', 'b'].flatMap((a) => ['x y', 'z'].flatMap((b) => ['1', '2'].map((c) => `${a}|${b}|${c}`))),
+    );
+    expect(all(await rows(['echo', ':::', 'a', 'b', ':::+', '1', '2', '3', ':::', 'p', 'q']))).toEqual([
+      'a|1|p',
+      'a|1|q',
+      'b|2|p',
+      'b|2|q',
+    ]);
+    expect(all(await rows(['echo', ':::', 'a', 'b', 'c', '::::+', two]))).toEqual(['a|x y', 'b|z']);
+    expect(await rows(['echo', ':::', 'a', ':::'])).toEqual([]);
+    expect(inputWords(['echo', '--summary', ':::', 'x', ':::+', 'y']).at).toBe(2);
+  });
+
+  it('stand on one line where it is said what separates them', async () => {
+    const csv = file('csv', '1, two,\n3\n');
+    expect(await rows(['fit', '::::', csv], { columns: /, ?/u })).toEqual([['1', 'two', ''], ['3']]);
+  });
+
   it('are refused in one sentence', async () => {
-    expect(() => inputWords(['echo', ':::', 'a', '::::', 'b'])).toThrow('There may be one ::: or :::: only');
+    expect(() => inputWords(['echo', ':::+', 'a'])).toThrow('Before :::+ there is no list that it could go with.');
+    expect(() => inputWords(['echo', '::::', '-', '::::', '-'])).toThrow(
+      'Standard input can be one list of inputs only.',
+    );
     expect(() => inputWords(['echo', '::::'])).toThrow('No file of inputs follows ::::.');
     await expect(read(['echo', '::::', join(dir, 'nosuch')])).rejects.toMatchObject({
       code: 'input-missing',

@@ -13,7 +13,7 @@ export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
     pilot.is === 'home' || pilot.is === 'draining' ? String(pilot.busy) : '',
     timeText(pilot.age),
     pilot.left === undefined ? '' : timeText(pilot.left),
-    pilot.by === 'factory' ? 'factory' : '',
+    pilot.by,
     pilot.host ?? pilot.words ?? '',
   ]);
   const counts = new Map<string, number>();

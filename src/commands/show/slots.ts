@@ -12,12 +12,10 @@ const YIELDING = {
 export function slotLines(ads: readonly AdText[], now: number, width: Width): string[] {
   if (ads.length === 0) return [];
   const rows = ads.map((ad) => [
-    text(ad, 'Name'),
-    text(ad, 'OpSys'),
-    text(ad, 'Arch'),
+    ...platform(ad),
     text(ad, 'State'),
     text(ad, 'Activity'),
-    Number(text(ad, 'LoadAvg')).toFixed(3),
+    load(ad),
     text(ad, 'Memory'),
     elapsed(now - Number(text(ad, 'EnteredCurrentActivity'))),
     text(ad, 'GryphusSite'),
@@ -26,20 +24,91 @@ export function slotLines(ads: readonly AdText[], now: number, width: Width): st
   return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
 }
 
-const STATES = ['Claimed', 'Unclaimed', 'Drained', 'Unknown'] as const;
+/** `condor_status -claimed`: who has each slot, for which job. */
+export function claimedLines(ads: readonly AdText[], now: number, width: Width): string[] {
+  if (ads.length === 0) return [];
+  const rows = ads.map((ad) => [
+    ...platform(ad),
+    load(ad),
+    text(ad, 'RemoteUser'),
+    text(ad, 'JobId'),
+    text(ad, 'Activity'),
+    elapsed(now - Number(text(ad, 'EnteredCurrentActivity'))),
+    text(ad, 'GryphusSite'),
+  ]);
+  const heads = ['Name', 'OpSys', 'Arch', ' LoadAv', 'RemoteUser', ' Job', 'Activity', ' ActvtyTime', 'Site'];
+  return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
+}
 
-function totalLines(ads: readonly AdText[], width: Width): string[] {
+/** `condor_status -state`: how long each slot has been what it is. */
+export function stateLines(ads: readonly AdText[], now: number, width: Width): string[] {
+  if (ads.length === 0) return [];
+  const rows = ads.map((ad) => [
+    text(ad, 'Name'),
+    text(ad, 'Cpus'),
+    text(ad, 'Memory'),
+    load(ad),
+    text(ad, 'State'),
+    elapsed(now - Number(text(ad, 'EnteredCurrentState'))),
+    text(ad, 'Activity'),
+    elapsed(now - Number(text(ad, 'EnteredCurrentActivity'))),
+    text(ad, 'GryphusSite'),
+  ]);
+  const heads = ['Name', ' Cpu', ' Mem', ' LoadAv', 'State', ' StateTime', 'Activ', ' ActvtyTime', 'Site'];
+  return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
+}
+
+/** The states that slots have in HTCondor, in its order; the words that the totals have for them. */
+const STATES = ['Owner', 'Claimed', 'Unclaimed', 'Matched', 'Preempting', 'Drained', 'Backfill', 'BkIdle'] as const;
+const HEADS: Readonly<Record<string, string>> = { Drained: 'Drain' };
+/** Of slots whose worker is away, and waited for. */
+const AWAY = 'Unknown';
+
+/** `condor_status -totals`: by platform, and of all. */
+export function totalLines(ads: readonly AdText[], width: Width): string[] {
   const platforms = new Map<string, AdText[]>();
   for (const ad of ads) {
-    const platform = `${text(ad, 'Arch')}/${text(ad, 'OpSys')}`;
-    platforms.set(platform, [...(platforms.get(platform) ?? []), ad]);
+    const name = `${text(ad, 'Arch')}/${text(ad, 'OpSys')}`;
+    platforms.set(name, [...(platforms.get(name) ?? []), ad]);
   }
+  const states = ads.some((ad) => text(ad, 'State') === AWAY) ? [...STATES, AWAY] : STATES;
   const count = (some: readonly AdText[]) => [
     some.length,
-    ...STATES.map((state) => some.filter((ad) => text(ad, 'State') === state).length),
+    ...states.map((state) => some.filter((ad) => text(ad, 'State') === state).length),
   ];
   const rows = [...platforms, ['Total', ads] as const].map(([name, some]) => [name, ...count(some).map(String)]);
-  return tableLines(['', ' Total', ...STATES.map((state) => ` ${state}`)], rows, width);
+  const drops = ['BkIdle', 'Backfill', 'Matched', 'Owner', 'Preempting'];
+  return tableLines(['', ' Total', ...states.map((state) => ` ${HEADS[state] ?? state}`)], rows, width, { drops });
+}
+
+/** All slots in one line; nothing where there are none. */
+export function poolLine(ads: readonly AdText[]): string | undefined {
+  if (ads.length === 0) return undefined;
+  const machines = ads.filter((ad) => lookup(ad, 'PartitionableSlot') === 'true').length;
+  const cpus = (state: string) => {
+    const of = ads.filter((ad) => isState(ad, state));
+    return of.reduce((sum, ad) => sum + Number(text(ad, 'Cpus')), 0);
+  };
+  const cores = `${cpus('Claimed')} cores claimed, ${cpus('Unclaimed')} unclaimed`;
+  return `${machines} ${machines === 1 ? 'machine' : 'machines'}; ${cores}`;
+}
+
+/** As the slot is called, or its machine. */
+export function isNamed(ad: AdText, name: string): boolean {
+  const slot = text(ad, 'Name');
+  return name === slot || slot.endsWith(`@${name}`) || name === text(ad, 'Machine');
+}
+
+export function isState(ad: AdText, state: string): boolean {
+  return text(ad, 'State') === state;
+}
+
+function platform(ad: AdText): string[] {
+  return [text(ad, 'Name'), text(ad, 'OpSys'), text(ad, 'Arch')];
+}
+
+function load(ad: AdText): string {
+  return Number(text(ad, 'LoadAvg')).toFixed(3);
 }
 
 /** `condor_status -compact`: a line for each machine. */
@@ -58,7 +127,7 @@ export function machineLines(ads: readonly AdText[], width: Width): string[] {
     text(ad, 'GryphusSite'),
   ]);
   const heads = ['Machine', 'Platform', ' Slots', ' Cpus', ' Gpus', ' TotalGb', ' FreCpu', ' FreeGb', ' Load', 'Site'];
-  return machines.length === 0 ? [] : tableLines(heads, rows, width, YIELDING);
+  return machines.length === 0 ? [] : [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
 }
 
 function text(ad: AdText, name: string): string {

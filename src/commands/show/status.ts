@@ -4,8 +4,8 @@ import { siteLines } from './sites.ts';
 import { totalsText } from './totals.ts';
 import type { Width } from './width.ts';
 
-/** `gryphus status`: the daemons, the queue, the sites. `since` is Unix milliseconds. */
-export function statusLines(status: DaemonStatus, sites: readonly SiteStatus[], width: Width): string[] {
+/** `gryphus status`: the daemons, the queue, the pool, the sites. `since` is Unix milliseconds. */
+export function statusLines(status: DaemonStatus, sites: readonly SiteStatus[], width: Width, pool?: string): string[] {
   const since = (at: number | undefined) => (at === undefined ? '' : ` since ${longDate(at)}`);
   const scheduler = status.running ? `running (process ${status.pid ?? '?'})${since(status.since)}` : 'not running';
   return [
@@ -14,6 +14,7 @@ export function statusLines(status: DaemonStatus, sites: readonly SiteStatus[], 
     ...status.managers.map((one) => `GridManager: ${one.identity} (process ${one.pid})${since(one.since)}`),
     `State:       ${status.home}`,
     ...(status.totals ? [`Queue:       ${totalsText(status.totals)}`] : []),
+    ...(pool === undefined ? [] : [`Pool:        ${pool}`]),
     ...(sites.length > 0 ? ['', ...siteLines(sites, width)] : []),
   ];
 }

@@ -1,0 +1,49 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import { MapCommandLine } from '../../src/commands/map-words.ts';
+
+const ODD = ["it's", 'a b', '$(id)', 'two\nlines', '`x`', '-n', '', '{}', 'ü"', '\\', '*'];
+
+/** The words that a shell makes of the command line. */
+function heard(command: string, inputs: readonly string[], number = 1): string[] {
+  const line = new MapCommandLine(command).line(inputs, number);
+  return execFileSync('/bin/sh', ['-c', `say() { printf '%s\\0' "$@"; }; ${line}`], { encoding: 'utf8' })
+    .split('\0')
+    .slice(0, -1);
+}
+
+describe('the command of a map', () => {
+  it('has inputs where {} is, or behind it, each as one word whatever is in it', () => {
+    for (const odd of ODD) {
+      expect(heard('say x {} y', [odd])).toEqual(['x', odd, 'y']);
+      expect(heard('say', [odd, 'second'])).toEqual([odd, 'second']);
+      expect(new MapCommandLine('say  x\t{} p={}').words([odd], 1)).toEqual(['say', 'x', odd, `p=${odd}`]);
+    }
+  });
+
+  it('has those of single lists, their parts, and the number of the task', () => {
+    expect(heard('say {2} {1} {#}', ['a b', "it's"], 7)).toEqual(["it's", 'a b', '7']);
+    expect(heard('say {} {.} {/} {//} {/.}', ['/data/x y.d/run.tar.gz'])).toEqual([
+      '/data/x y.d/run.tar.gz',
+      '/data/x y.d/run.tar',
+      'run.tar.gz',
+      '/data/x y.d',
+      'run.tar',
+    ]);
+    expect(heard('say {1/.}-{2.} {1//}', ['a.b/c', '.x/y', 'z'])).toEqual(['c-.x/y', 'a.b']);
+    expect(heard('say {.} {//}', ['plain'])).toEqual(['plain', '.']);
+    expect(new MapCommandLine('cp {1} {1.}.bak').words(['a b.txt', 'x'], 1)).toEqual(['cp', 'a b.txt', 'a b.bak']);
+    expect(heard('say {#}', ['a'], 3)).toEqual(['3', 'a']);
+  });
+
+  it("leaves the shell's own braces alone", () => {
+    expect(heard('f() { say ${1} ${#}; }; f {1}', ['a b'])).toEqual(['a', 'b', '1']);
+    expect(heard('say {a,b} {x} {}', ['i']).slice(-2)).toEqual(['{x}', 'i']);
+  });
+
+  it('says when it names a list that is not there', () => {
+    expect(() => new MapCommandLine('say {3}').line(['a', 'b'], 1)).toThrow(
+      'The command has a place {3}, and a task has 2 inputs.',
+    );
+  });
+});
