@@ -77,7 +77,8 @@ function loadOf({ record, survey, jobs, manners, measures }: KnownSite, now: num
 }
 
 /** HTCondor's names of what `uname -m` and `uname -s` say. */
-function archOf(machine: string): string {
+/** HTCondor's word for what `uname -m` says. */
+export function archOf(machine: string): string {
   if (machine === 'x86_64' || machine === 'amd64') return 'X86_64';
   return /^i[3-6]86$/.test(machine) ? 'INTEL' : machine;
 }

@@ -13,6 +13,7 @@ export interface GlideinRequest {
   /** Without these, what the site's configuration says. */
   readonly cores?: number;
   readonly memoryMb?: number;
+  readonly gpus?: number;
   /** Seconds. */
   readonly walltime?: number;
 }
@@ -33,7 +34,14 @@ export class GlideinClient {
   }
 
   /** Asks a site for workers; the cluster that their pilots are, once it is on disk. */
-  async start({ site: name, count, cores, memoryMb, walltime }: GlideinRequest): Promise<{ readonly cluster: number }> {
+  async start({
+    site: name,
+    count,
+    cores,
+    memoryMb,
+    gpus,
+    walltime,
+  }: GlideinRequest): Promise<{ readonly cluster: number }> {
     const { queue, paths } = this.#world;
     const site = await loadSite(paths, name);
     const [known] = await knownSites(queue, new Map([[name, site]]));
@@ -42,6 +50,7 @@ export class GlideinClient {
       count,
       cores: cores ?? site.glidein.cores,
       memoryMb: memoryMb ?? site.glidein.memoryMb,
+      gpus: gpus ?? site.glidein.gpus,
       walltime: walltime ?? site.glidein.walltime,
       by: 'hand',
       machine: known?.survey?.arch,

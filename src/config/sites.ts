@@ -57,6 +57,7 @@ export const SITE_KEYS = {
   'glidein.max': entry(integer(0), 0, 'Pilots that the factory may have there at once; 0: it starts none.'),
   'glidein.cores': entry(integer(1), 1, 'Cores of a pilot.'),
   'glidein.memory': entry(size, undefined, 'Memory of a pilot; without it, what the batch system gives.'),
+  'glidein.gpus': entry(integer(0), 0, 'GPUs of a pilot.'),
   'glidein.walltime': entry(duration, undefined, "A pilot's time limit; without it, `walltime`, else an hour."),
   'glidein.scratch': entry(
     text,
@@ -114,6 +115,7 @@ export interface GlideinSettings {
   readonly max: number;
   readonly cores: number;
   readonly memoryMb: number | undefined;
+  readonly gpus: number;
   /** Seconds. */
   readonly walltime: number;
   readonly scratch: string;
@@ -282,6 +284,7 @@ function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
       max: v['glidein.max'],
       cores: v['glidein.cores'],
       memoryMb: v['glidein.memory'] === undefined ? undefined : Math.floor(v['glidein.memory'] / 2 ** 20),
+      gpus: v['glidein.gpus'],
       walltime: v['glidein.walltime'] ?? v.walltime ?? 3600,
       scratch: v['glidein.scratch'],
     },

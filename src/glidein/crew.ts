@@ -27,6 +27,8 @@ export interface Pilot {
   /** Seconds of its allocation that are left. */
   readonly left?: number;
   readonly words?: string;
+  /** Its machine's, of one that is home. */
+  readonly ad?: AttrTexts;
   readonly id: JobId;
   readonly token: string;
 }
@@ -152,6 +154,7 @@ export class Crew {
       ...(host === undefined ? {} : { host }),
       ...(left === undefined || left >= NO_END ? {} : { left }),
       ...(words === undefined ? {} : { words }),
+      ...(machine === undefined ? {} : { ad: machine }),
       id: job.id,
       token,
     };

@@ -6,6 +6,10 @@ export interface Demand {
   /** For each job. */
   readonly cpus: number;
   readonly memoryMb: number;
+  /** Default 0. */
+  readonly gpus?: number;
+  /** Sites whose pilots its Requirements turn away, or that turn it away. */
+  readonly refused?: ReadonlySet<string>;
   /** What jobs of this kind took so far, seconds; `undefined`: nothing is known. */
   readonly runSeconds?: number;
 }
@@ -18,18 +22,29 @@ export interface Supply {
   readonly cores: number;
   /** `undefined`: as much as a job asks for. */
   readonly memoryMb?: number;
+  /** Default 0. */
+  readonly gpus?: number;
   readonly walltime: number;
   /** The site answers. */
   readonly open: boolean;
   /** How long each pilot that waits in the site's queue has waited. */
   readonly waiting: readonly number[];
   readonly running: number;
-  /** Cores of running pilots on which nothing runs. */
-  readonly idleCores: number;
+  /** What is free of each running pilot. */
+  readonly free: readonly Free[];
   /** The mean wait of pilots that started there. */
   readonly wait?: number;
   /** Pilots of the last hour that could not run there. */
   readonly failures: number;
+}
+
+/** What is free of one pilot: `undefined` is as much as a job asks for, for as long as it takes. */
+export interface Free {
+  readonly cpus: number;
+  readonly memoryMb?: number;
+  readonly gpus?: number;
+  /** Seconds of its allocation that are left. */
+  readonly left?: number;
 }
 
 export interface FactoryLimits {
@@ -72,25 +87,28 @@ export function factory(
   const start = new Map<string, number>();
   const withdraw = new Map<string, number>();
   const wanted = new Map<string, number>();
+  const free = supplies.map((supply) => ({ supply, pilots: supply.free.map((one) => ({ ...one })) }));
   for (const demand of demands) {
     const fitting = supplies.filter((supply) => fits(demand, supply));
     if (fitting.length === 0) {
-      if (demand.idle > 0) because.push(`${demand.kind}: no site has pilots that it fits into.`);
+      if (demand.idle > 0) because.push(`${demand.kind}: no site has pilots that suit it.`);
       continue;
     }
-    const slots = slotsFor(demand, limits.horizon);
+    let slots = slotsFor(demand, limits.horizon);
+    // What is free where it would run takes a part of it.
+    for (const { supply, pilots: there } of free)
+      if (fitting.includes(supply)) for (const pilot of there) slots -= taken(demand, pilot, slots);
     for (const supply of fitting) {
-      const perPilot = Math.max(1, Math.floor(supply.cores / Math.max(1, demand.cpus)));
+      const perPilot = Math.max(1, room(demand, { cpus: supply.cores, ...sized(supply) }));
       wanted.set(supply.site, (wanted.get(supply.site) ?? 0) + slots / perPilot);
     }
   }
-  const free = supplies.reduce((sum, one) => sum + one.idleCores, 0);
   let total = supplies.reduce((sum, one) => sum + one.waiting.length + one.running, 0);
   // The site that started pilots soonest comes first; the same work is asked for at a few of them.
   const order = [...supplies].sort((a, b) => rank(a) - rank(b) || (a.site < b.site ? -1 : 1));
   let asked = 0;
   for (const supply of order) {
-    const need = Math.ceil((wanted.get(supply.site) ?? 0) - free / supply.cores - 1e-9);
+    const need = Math.ceil((wanted.get(supply.site) ?? 0) - 1e-9);
     const hopeful = supply.waiting.filter((waited) => !isStuck(waited, supply)).length;
     const here = asked < limits.flood ? Math.max(0, need) : 0;
     if (here > 0 && supply.open && hopeful + supply.running > 0) asked++;
@@ -129,10 +147,34 @@ function slotsFor({ idle, runSeconds }: Demand, horizon: number): number {
 function fits(demand: Demand, supply: Supply): boolean {
   return (
     demand.idle > 0 &&
+    !demand.refused?.has(supply.site) &&
+    (demand.gpus ?? 0) <= (supply.gpus ?? 0) &&
     demand.cpus <= supply.cores &&
     (supply.memoryMb === undefined || demand.memoryMb <= supply.memoryMb) &&
     (demand.runSeconds ?? 0) <= supply.walltime * FIT
   );
+}
+
+/** How many jobs of the kind what is free has room for. */
+function room(demand: Demand, { cpus, memoryMb, gpus, left }: Free): number {
+  if ((demand.runSeconds ?? 0) > (left ?? Number.POSITIVE_INFINITY) * FIT) return 0;
+  const times = (one: number, of: number | undefined): number =>
+    of === undefined || one <= 0 ? Number.POSITIVE_INFINITY : Math.floor(of / one);
+  const most = [times(Math.max(1, demand.cpus), cpus), times(demand.memoryMb, memoryMb), times(demand.gpus ?? 0, gpus)];
+  return Math.max(0, Math.min(...most));
+}
+
+/** So many of `slots` are begun there, which has less free then. */
+function taken(demand: Demand, pilot: { -readonly [K in keyof Free]: Free[K] }, slots: number): number {
+  const count = Math.min(slots, room(demand, pilot));
+  pilot.cpus -= count * Math.max(1, demand.cpus);
+  if (pilot.memoryMb !== undefined) pilot.memoryMb -= count * demand.memoryMb;
+  if (pilot.gpus !== undefined) pilot.gpus -= count * (demand.gpus ?? 0);
+  return count;
+}
+
+function sized({ memoryMb, gpus }: Supply): Omit<Free, 'cpus'> {
+  return { ...(memoryMb === undefined ? {} : { memoryMb }), ...(gpus === undefined ? {} : { gpus }) };
 }
 
 function isStuck(waited: number, { wait }: Supply): boolean {

@@ -9,12 +9,15 @@ export interface JobKind {
   readonly name: string;
   readonly cpus: number;
   readonly memoryMb: number;
+  readonly gpus: number;
 }
 
 export function kindOf(attrs: Attrs): JobKind {
   const cpus = Math.max(1, Math.ceil(readNumber(attrs, 'RequestCpus') ?? 1));
   const memoryMb = Math.max(0, Math.ceil(readNumber(attrs, 'RequestMemory') ?? 0));
-  return { name: `${readString(attrs, 'Cmd') ?? ''} (${cpus} cores, ${memoryMb} MB)`, cpus, memoryMb };
+  const gpus = Math.max(0, Math.ceil(readNumber(attrs, 'RequestGPUs') ?? 0));
+  const more = gpus === 0 ? '' : `, ${gpus} GPUs`;
+  return { name: `${readString(attrs, 'Cmd') ?? ''} (${cpus} cores, ${memoryMb} MB${more})`, cpus, memoryMb, gpus };
 }
 
 const TIMES = 'glidein-times';

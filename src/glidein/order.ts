@@ -22,6 +22,7 @@ export interface GlideinOrder {
   readonly count: number;
   readonly cores: number;
   readonly memoryMb: number | undefined;
+  readonly gpus: number;
   /** Seconds. */
   readonly walltime: number;
   readonly by: Batch['by'];
@@ -177,6 +178,7 @@ function description(order: GlideinOrder, id: string, files: Files): string {
     `error = ${files.dir}/err-$(ProcId)`,
     `request_cpus = ${order.cores}`,
     ...(order.memoryMb === undefined ? [] : [`request_memory = ${order.memoryMb}`]),
+    ...(order.gpus === 0 ? [] : [`request_gpus = ${order.gpus}`]),
     `batch_runtime = ${Math.floor(order.walltime)}`,
     `batch_name = ${batchName(id)}`,
     'notification = never',

@@ -2,14 +2,18 @@ import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { knownSites, measuresOf } from '../broker/known-sites.ts';
+import { archOf } from '../broker/site-ad.ts';
+import type { KnownSite } from '../broker/sites.ts';
+import type { ClassAd } from '../classad/api.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { Crew, type Pilot } from '../glidein/crew.ts';
 import { type Demand, factory, LIMITS, type Supply } from '../glidein/factory.ts';
 import { KindTimes, kindOf } from '../glidein/kind-times.ts';
 import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
+import { expectedAd, maySuit, pilotAd, suits } from '../glidein/suits.ts';
 import { poolPlaces } from '../pool/places.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
-import { readBoolean } from '../job/values.ts';
+import { adOf, readBoolean } from '../job/values.ts';
 import { parseAddress } from '../wayhome/address.ts';
 import { openPortWay, type PortWay } from '../wayhome/port-way.ts';
 import type { Listener } from './listener.ts';
@@ -94,12 +98,19 @@ export class GlideinKeeper implements Listener {
   async #produce(sites: readonly SiteRecord[]): Promise<void> {
     const { queue, log } = this.#options;
     const pilots = (await this.#crew.pilots()).filter((pilot) => pilot.is !== 'ending');
-    const demands = await this.#demands();
     const ours = pilots.filter((pilot) => pilot.by === 'factory');
-    if (demands.length === 0 && ours.every((pilot) => pilot.is !== 'waiting')) return;
     const known = new Map(
       (await knownSites(queue, new Map(sites.map((one) => [one.name, one])))).map((one) => [one.record.name, one]),
     );
+    const demands = await this.#demands(
+      sites.map((site) => ({
+        name: site.name,
+        // Those that were started by hand may be of another size.
+        home: ours.flatMap((pilot) => (pilot.site === site.name && pilot.ad ? [pilotAd(pilot.ad)] : [])).slice(0, 3),
+        expected: expectedAd(site, archOfSite(known.get(site.name))),
+      })),
+    );
+    if (demands.length === 0 && ours.every((pilot) => pilot.is !== 'waiting')) return;
     const supplies: Supply[] = [];
     for (const { name, glidein } of sites) {
       const { wait } = await measuresOf(queue.kv, name);
@@ -109,6 +120,7 @@ export class GlideinKeeper implements Listener {
         most: glidein.max,
         cores: glidein.cores,
         ...(glidein.memoryMb === undefined ? {} : { memoryMb: glidein.memoryMb }),
+        gpus: glidein.gpus,
         walltime: glidein.walltime,
         open: connection === undefined || connection === 'up' || connection === 'unused',
         ...supplyOf(pilots.filter((pilot) => pilot.site === name)),
@@ -124,10 +136,10 @@ export class GlideinKeeper implements Listener {
     for (const site of sites) {
       const count = plan.start.get(site.name) ?? 0;
       if (count === 0) continue;
-      const { cores, memoryMb, walltime } = site.glidein;
+      const { cores, memoryMb, gpus, walltime } = site.glidein;
       const machine = known.get(site.name)?.survey?.arch;
       try {
-        await orderGlideins(this.#world, { site, count, cores, memoryMb, walltime, by: 'factory', machine });
+        await orderGlideins(this.#world, { site, count, cores, memoryMb, gpus, walltime, by: 'factory', machine });
       } catch (thrown) {
         if (!(thrown instanceof GryphusError)) throw thrown;
         log('the factory could not ask for pilots', { site: site.name, why: thrown.message });
@@ -136,10 +148,10 @@ export class GlideinKeeper implements Listener {
     if (plan.start.size + plan.withdraw.size > 0) log('the factory', { because: plan.because });
   }
 
-  /** What waits in the pool, by what it asks for. */
-  async #demands(): Promise<Demand[]> {
+  /** What waits in the pool, by what it asks for, and whose pilots would not run it. */
+  async #demands(sites: readonly SitePilots[]): Promise<Demand[]> {
     const { queue } = this.#options;
-    const kinds = new Map<string, { kind: string; idle: number; cpus: number; memoryMb: number }>();
+    const kinds = new Map<string, Demand>();
     const { places } = await queue.totals();
     for (const { manager, state, jobs } of places.filter((place) => place.site === POOL_SITE.name)) {
       if (!WAITS.has(state) || jobs === 0) continue;
@@ -147,9 +159,10 @@ export class GlideinKeeper implements Listener {
       const weight = first.length === 0 ? 0 : jobs / first.length;
       for (const { attrs } of first) {
         if (readBoolean(attrs, 'WantGlidein') === false) continue;
-        const kind = kindOf(attrs);
-        const known = kinds.get(kind.name) ?? { kind: kind.name, idle: 0, cpus: kind.cpus, memoryMb: kind.memoryMb };
-        kinds.set(kind.name, { ...known, idle: known.idle + weight });
+        const { name, ...size } = kindOf(attrs);
+        const id = `${name}\0${attrs.get('Requirements') ?? ''}`;
+        const known = kinds.get(id) ?? { kind: name, idle: 0, ...size, refused: refusing(adOf(attrs), sites) };
+        kinds.set(id, { ...known, idle: known.idle + weight });
       }
     }
     return Promise.all(
@@ -167,15 +180,37 @@ export class GlideinKeeper implements Listener {
   }
 }
 
+/** A site's pilots, as jobs meet them. */
+interface SitePilots {
+  readonly name: string;
+  /** Some of those that the factory has there now. */
+  readonly home: readonly ClassAd[];
+  readonly expected: ClassAd;
+}
+
+function refusing(job: ClassAd, sites: readonly SitePilots[]): ReadonlySet<string> {
+  const will = ({ home, expected }: SitePilots): boolean =>
+    home.length > 0 ? home.some((pilot) => suits(job, pilot)) : maySuit(job, expected);
+  return new Set(sites.filter((site) => !will(site)).map(({ name }) => name));
+}
+
+function archOfSite(site: KnownSite | undefined): string | undefined {
+  return site?.survey && archOf(site.survey.arch);
+}
+
 const WAITS: ReadonlySet<string> = new Set(['idle', 'preparing', 'prepared', 'committed']);
 
-function supplyOf(pilots: readonly Pilot[]): Pick<Supply, 'waiting' | 'running' | 'idleCores'> {
+function supplyOf(pilots: readonly Pilot[]): Pick<Supply, 'waiting' | 'running' | 'free'> {
   const running = pilots.filter((pilot) => pilot.is === 'running' || pilot.is === 'home' || pilot.is === 'draining');
   // One that runs and is not home yet will be in a moment: its cores count as free.
   const free = running.filter((pilot) => pilot.is !== 'draining');
   return {
     waiting: pilots.filter((pilot) => pilot.is === 'waiting').map((pilot) => pilot.age),
     running: running.length,
-    idleCores: free.reduce((sum, pilot) => sum + Math.max(0, pilot.cores - pilot.busy), 0),
+    free: free.map(({ cores, busy, left, ad }) => ({
+      cpus: Math.max(0, cores - busy),
+      ...(ad === undefined ? {} : { memoryMb: Number(ad['Memory'] ?? 0), gpus: Number(ad['GPUs'] ?? 0) }),
+      ...(left === undefined ? {} : { left }),
+    })),
   };
 }

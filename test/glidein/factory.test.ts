@@ -10,7 +10,7 @@ const site = (name: string, more: Partial<Supply> = {}): Supply => ({
   open: true,
   waiting: [],
   running: 0,
-  idleCores: 0,
+  free: [],
   failures: 0,
   ...more,
 });
@@ -28,7 +28,7 @@ describe('the factory', () => {
   it('asks for what the idle jobs need, less what is free and what was asked for', () => {
     expect(starts([jobs(40)], [site('a')])).toEqual({ a: 5 });
     expect(starts([jobs(40)], [site('a', { waiting: [10, 10] })])).toEqual({ a: 3 });
-    expect(starts([jobs(40)], [site('a', { running: 3, idleCores: 16 })])).toEqual({ a: 3 });
+    expect(starts([jobs(40)], [site('a', { running: 3, free: [{ cpus: 8 }, { cpus: 8 }] })])).toEqual({ a: 3 });
     expect(starts([jobs(5, { cpus: 8 })], [site('a')])).toEqual({ a: 5 });
     expect(starts([jobs(0)], [site('a')])).toEqual({});
   });
@@ -52,6 +52,30 @@ describe('the factory', () => {
     expect(Object.fromEntries(factory([], [site('a', { waiting: [1, 9999] })]).withdraw)).toEqual({ a: 2 });
   });
 
+  it('counts as free only what would run the job: where it suits, with room for it, and for as long as it takes', () => {
+    const idle = (more: object = {}) =>
+      site('idle', { running: 1, free: [{ cpus: 8, memoryMb: 2000, left: 3600, ...more }] });
+    expect(starts([jobs(8)], [idle(), site('a')])).toEqual({});
+    expect(starts([jobs(8, { refused: new Set(['idle']) })], [idle(), site('a')])).toEqual({ a: 1 });
+    expect(starts([jobs(8, { memoryMb: 500 })], [idle(), site('a')])).toEqual({ a: 1, idle: 1 });
+    expect(starts([jobs(8, { runSeconds: 4000 })], [idle(), site('a')])).toEqual({ a: 1, idle: 1 });
+    // Four cores that are free of each of two pilots are no eight.
+    const split = site('idle', { running: 2, free: [{ cpus: 4 }, { cpus: 4 }] });
+    expect(starts([jobs(1, { cpus: 8 })], [split])).toEqual({ idle: 1 });
+    // What one kind takes is not free for the next.
+    expect(starts([jobs(8), jobs(8, { kind: 'other' })], [idle({ memoryMb: 9000 })])).toEqual({ idle: 1 });
+  });
+
+  it('asks nobody whose pilots the job would not run at, or that have no GPUs for it', () => {
+    const sites = [site('a'), site('b', { gpus: 2 })];
+    expect(starts([jobs(8, { refused: new Set(['a']) })], sites)).toEqual({ b: 1 });
+    expect(starts([jobs(4, { gpus: 1 })], sites)).toEqual({ b: 2 });
+    expect(starts([jobs(8, { memoryMb: 4000 })], [site('a', { memoryMb: 8000 })])).toEqual({ a: 4 });
+    expect(factory([jobs(4, { refused: new Set(['a', 'b']) })], sites).because).toEqual([
+      'sim: no site has pilots that suit it.',
+    ]);
+  });
+
   it('knows from what jobs took that one slot can do many', () => {
     expect(starts([jobs(1000, { runSeconds: 1 })], [site('a')])).toEqual({ a: 1 });
     expect(starts([jobs(1000, { runSeconds: 600 })], [site('a')])).toEqual({ a: 25 });
@@ -64,7 +88,7 @@ describe('the factory', () => {
     expect(Object.fromEntries(start)).toEqual({ odd: 1 });
     expect(because).toContain('away: it does not answer now.');
     expect(because).toContain('bad: 3 pilots could not run there within the hour.');
-    expect(factory([jobs(1, { cpus: 64 })], sites).because).toEqual(['sim: no site has pilots that it fits into.']);
+    expect(factory([jobs(1, { cpus: 64 })], sites).because).toEqual(['sim: no site has pilots that suit it.']);
   });
 
   it('never goes over a limit, never starts and takes back at one site, and settles', () => {

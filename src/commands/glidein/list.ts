@@ -25,7 +25,7 @@ takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what
       const lines = flags.json
         ? [
             JSON.stringify(
-              pilots.map(({ id: _id, token: _token, ...shown }) => shown),
+              pilots.map(({ id: _id, token: _token, ad: _ad, ...shown }) => shown),
               undefined,
               2,
             ),

@@ -18,6 +18,7 @@ time is over. Nothing has to be installed at the site. What is not said here is 
     walltime: Flags.string({ helpValue: '<time>', summary: 'The time limit of each, as 4h or 1h30m.' }),
     cores: Flags.integer({ min: 1, summary: 'Cores of each.' }),
     memory: Flags.string({ helpValue: '<size>', summary: 'Memory of each, as 16G.' }),
+    gpus: Flags.integer({ min: 0, summary: 'GPUs of each.' }),
     json: Flags.boolean({ summary: 'A JSON object.' }),
   };
 
@@ -33,6 +34,7 @@ time is over. Nothing has to be installed at the site. What is not said here is 
         count: flags.number,
         ...(flags.cores === undefined ? {} : { cores: flags.cores }),
         ...(memory === undefined ? {} : { memoryMb: Math.max(1, Math.floor(memory / 2 ** 20)) }),
+        ...(flags.gpus === undefined ? {} : { gpus: flags.gpus }),
         ...(walltime === undefined ? {} : { walltime }),
       });
       process.stdout.write(
