@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { loadPaths } from '../../src/config/paths.ts';
 import type { openQueue, Queue } from '../../src/queue/api.ts';
 import { CLI, TestAgent, until } from '../../test/agent/agent.ts';
 import { startTarget, type Target } from '../../test/crash/sites.ts';
+import { daemonCpu, siteCpu } from '../cpu.ts';
 
 interface Row {
   readonly what: string;
@@ -80,7 +81,7 @@ async function benchSlurm(program: Program, counts: readonly number[]): Promise<
     for (const jobs of counts) {
       const loop = sbatchLoop(target, jobs);
       const alone = loop.seconds + (await drained(target));
-      const [cpuBefore, siteBefore] = [daemonCpu(agent), siteCpu(target)];
+      const [cpuBefore, siteBefore] = [daemonCpu(agent), siteCpu(target.siteDir)];
       const began = Date.now();
       const cluster = await agent.submit(jobFile(target, jobs, 'true'));
       await until('all to be submitted', () => areSubmitted(opened), 300_000);
@@ -88,7 +89,7 @@ async function benchSlurm(program: Program, counts: readonly number[]): Promise<
       await agent.ok('wait', '--timeout', '900', String(cluster));
       const home = (Date.now() - began) / 1000;
       const cpu = ((daemonCpu(agent) - cpuBefore) * 1000) / jobs;
-      const site = ((siteCpu(target) - siteBefore) * 1000) / jobs;
+      const site = ((siteCpu(target.siteDir) - siteBefore) * 1000) / jobs;
       rows.push(
         {
           what: `${jobs} jobs: submits a second`,
@@ -289,40 +290,6 @@ async function stampOf(file: string): Promise<number> {
       return undefined;
     }
   });
-}
-
-/** CPU seconds of all of the agent's processes, user and system (proc(5)). */
-function daemonCpu(agent: TestAgent): number {
-  return cpuOf(
-    (pid) =>
-      readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`GRYPHUS_HOME=${agent.home}`) &&
-      /main\.js|redis-server/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')),
-  );
-}
-
-/** Of our shell at the site, and of what it has started and waited for. */
-function siteCpu({ siteDir }: Target): number {
-  const ours = (pid: string) => {
-    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    return words.includes(siteDir) && words.includes('jobmanager.sh');
-  };
-  return cpuOf(ours, true);
-}
-
-function cpuOf(wanted: (pid: string) => boolean, children = false): number {
-  let ticks = 0;
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      if (!wanted(pid)) continue;
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      ticks += Number(fields[11]) + Number(fields[12]);
-      if (children) ticks += Number(fields[13]) + Number(fields[14]);
-    } catch {
-      // It ended meanwhile.
-    }
-  }
-  return ticks / 100;
 }
 
 function median(values: readonly number[]): number {

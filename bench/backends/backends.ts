@@ -1,35 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { loadPaths } from '../../src/config/paths.ts';
 import type { openQueue, Queue } from '../../src/queue/api.ts';
+import { shellQuote } from '../../src/util/shell-quote.ts';
 import { TestAgent, until } from '../../test/agent/agent.ts';
-import { startSge } from '../../test/sites/sge.ts';
-import { startSlurm } from '../../test/sites/slurm.ts';
 import { startSshd, type Sshd } from '../../test/sites/sshd.ts';
-
-interface Kind {
-  readonly batch: string;
-  start(): Promise<{ readonly env: Readonly<Record<string, string>>; stop(): Promise<void> }>;
-  /** One submit of a job that does not start, as a user types it; and the same wish for our jobs. */
-  readonly command: string;
-  readonly waits: string;
-}
-
-const KINDS: Readonly<Record<string, Kind>> = {
-  slurm: {
-    batch: 'slurm',
-    start: () => startSlurm({ nodes: 2, cpus: 4 }),
-    command: 'sbatch --parsable --hold --output=/dev/null --wrap true',
-    waits: '--hold',
-  },
-  sge: {
-    batch: 'sge',
-    start: () => startSge({ slots: 8 }),
-    command: 'qsub -terse -h -b y -o /dev/null -e /dev/null true',
-    waits: '-h',
-  },
-};
+import { answeringCpu, daemonCpu, processCpu, siteCpu } from '../cpu.ts';
+import { type Batch, type System, SYSTEMS } from './systems.ts';
 
 interface Row {
   readonly what: string;
@@ -44,71 +24,104 @@ interface Program {
   readonly openQueue: typeof openQueue;
 }
 
+interface Sizes {
+  /** Jobs that are put into the queue. */
+  readonly jobs: number;
+  /** Seconds that they are watched, and seconds between two looks. */
+  readonly watch: number;
+  readonly every: number;
+}
+
 export async function main(args: readonly string[], program: Program): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
       json: { type: 'boolean' },
       only: { type: 'string' },
-      jobs: { type: 'string', default: '1000' },
-      watch: { type: 'string', default: '30' },
+      jobs: { type: 'string', default: '10000' },
+      watch: { type: 'string', default: '60' },
+      every: { type: 'string', default: '10' },
     },
   });
+  const names = values.only?.split(',') ?? Object.keys(SYSTEMS);
   const rows: Row[] = [];
-  for (const [name, kind] of Object.entries(KINDS)) {
-    if (values.only === undefined || values.only === name)
-      rows.push(...(await measure(program, name, kind, Number(values.jobs), Number(values.watch))));
+  for (const name of names) {
+    const system = SYSTEMS[name];
+    if (system === undefined) throw new Error(`--only ${name}: there are ${Object.keys(SYSTEMS).join(', ')}`);
+    const jobs = Math.min(Number(values.jobs), system.most ?? Number.POSITIVE_INFINITY);
+    rows.push(
+      ...(await measure(program, name, system, { jobs, watch: Number(values.watch), every: Number(values.every) })),
+    );
   }
   if (values.json) process.stdout.write(`${JSON.stringify(rows, undefined, 2)}\n`);
   else process.stdout.write(table(rows));
 }
 
-async function measure(program: Program, name: string, kind: Kind, jobs: number, watchSeconds: number): Promise<Row[]> {
+/** Where one system is measured. */
+interface Place {
+  readonly agent: TestAgent;
+  readonly batch: Batch;
+  readonly system: System;
+  readonly sshd: Sshd;
+  /** Shell lines that make the system's commands work. */
+  readonly prelude: string;
+}
+
+async function measure(program: Program, name: string, system: System, sizes: Sizes): Promise<Row[]> {
   const agent = new TestAgent();
-  const batch = await kind.start();
+  const batch = await system.start();
   const sshd = await startSshd();
   let queue: Queue | undefined;
   try {
     agent.env['HOME'] = sshd.clientHome;
     const prelude = Object.entries(batch.env)
-      .map(([key, value]) => `export ${key}='${value}'`)
+      .map(([variable, value]) => `export ${variable}=${shellQuote(value)}`)
       .join('; ');
-    const more = `[limits]\nqueued = 100000\nsubmits_per_minute = 1000000\n`;
-    agent.site('cluster', { url: sshd.url, batch: kind.batch, prelude, more });
+    const place = { agent, batch, system, sshd, prelude };
+    const calls = countCalls(place);
+    const { every, jobs } = sizes;
+    const manners = `queued = 100000\nsubmits_per_minute = 1000000\npoll_min = "${every}s"\npoll_max = "${every}s"\n`;
+    const ours = `${prelude}; PATH=${shellQuote(calls.bin)}:$PATH`;
+    agent.site('cluster', { url: sshd.url, batch: name, prelude: ours, more: `[limits]\n${manners}` });
     await agent.ok('up');
     const { stateDir, socketDir } = program.loadPaths(agent.env);
     queue = await program.openQueue({ stateDir, socketDir, start: 'never' });
-    const counted = queue;
-    const committed = (count: number) => async (): Promise<true | undefined> =>
-      (await counted.totals()).states.committed >= count || undefined;
-    const job = (count: number): string =>
-      [
-        'universe = grid',
-        `grid_resource = batch ${kind.batch} cluster`,
-        'executable = /bin/true',
-        'transfer_executable = false',
-        `batch_extra_submit_args = ${kind.waits}`,
-        `queue ${count}`,
-      ].join('\n');
-    await agent.submit(job(1));
-    await until('the first to be there', committed(1), 120_000);
+    const opened = queue;
+    const submit = async (count: number, committed: number): Promise<void> => {
+      await agent.submit(jobFile(name, system, count));
+      const there = async () => (await opened.totals()).states.committed >= committed || undefined;
+      await until('all to be there', there, 600_000);
+    };
+    await submit(1, 1);
     const loopJobs = Math.min(200, jobs);
-    const loop = loopSeconds(sshd, prelude, kind.command, loopJobs);
-    const [cpuBefore, siteBefore] = [daemonCpu(agent), siteCpu(sshd)];
-    const began = Date.now();
-    await agent.submit(job(jobs));
-    await until('all to be there', committed(jobs + 1), 600_000);
-    const seconds = (Date.now() - began) / 1000;
-    const cpu = ((daemonCpu(agent) - cpuBefore) * 1000) / jobs;
-    const site = ((siteCpu(sshd) - siteBefore) * 1000) / jobs;
-    const idleBefore = daemonCpu(agent);
-    await new Promise((done) => setTimeout(done, watchSeconds * 1000));
-    const watching = ((daemonCpu(agent) - idleBefore) / watchSeconds) * 100;
+    const loop = submitLoop(place, loopJobs);
+    const before = spent(place);
+    await submit(jobs, jobs + 1);
+    const submitted = minus(spent(place), before);
+    const watched = await watch(place, calls, sizes);
+    const row = (what: string, unit: string, our: number, their?: number): Row => ({
+      what: `${name}: ${what}`,
+      ours: our,
+      unit,
+      ...(their === undefined ? {} : { theirs: their }),
+    });
+    const { mine, user } = watched;
+    const percent = (seconds: number): number => (seconds / sizes.watch) * 100;
     return [
-      { what: `${name}: submits a second, ${jobs} jobs`, ours: jobs / seconds, theirs: loopJobs / loop, unit: '1/s' },
-      { what: `${name}: the agent's CPU for each submit`, ours: cpu, unit: 'ms' },
-      { what: `${name}: our CPU at the site for each submit`, ours: site, unit: 'ms' },
-      { what: `${name}: CPU while ${jobs} jobs wait there`, ours: watching, unit: '%' },
+      row(`submits a second, ${jobs} jobs`, '1/s', jobs / submitted.wall, loopJobs / loop),
+      row("the agent's CPU for each submit", 'ms', (submitted.agent * 1000) / jobs),
+      row('our CPU at the site for each submit', 'ms', (submitted.site * 1000) / jobs),
+      row(`the agent's CPU while ${jobs} wait there`, '%', percent(mine.agent)),
+      row('looks at the queue a minute', '', (watched.looks * 60) / sizes.watch, (user.queries * 60) / sizes.watch),
+      row('its commands that these call, a minute', '', (watched.calls * 60) / sizes.watch),
+      row(
+        'CPU at the site for each look',
+        'ms',
+        (mine.answering * 1000) / watched.looks,
+        (user.cpu * 1000) / user.queries,
+      ),
+      row('CPU of all of ours at the site meanwhile', '%', percent(mine.site), percent(user.cpu)),
+      row("CPU of the batch system's server meanwhile", '%', percent(mine.server), percent(user.server)),
     ];
   } finally {
     await queue?.close();
@@ -118,47 +131,119 @@ async function measure(program: Program, name: string, kind: Kind, jobs: number,
   }
 }
 
-function loopSeconds(sshd: Sshd, prelude: string, command: string, jobs: number): number {
-  const began = Date.now();
-  const loop = `${prelude}; i=0; while [ $i -lt ${jobs} ]; do ${command} >/dev/null || exit; i=$((i+1)); done`;
-  const { hostname, port, username } = new URL(sshd.url);
-  execFileSync('ssh', ['-F', sshd.sshConfigFile, '-i', sshd.keyFile, '-p', port, `${username}@${hostname}`, loop], {
-    env: { ...process.env, HOME: sshd.clientHome },
-  });
-  return (Date.now() - began) / 1000;
+function jobFile(name: string, system: System, count: number): string {
+  return [
+    'universe = grid',
+    `grid_resource = batch ${name} cluster`,
+    'executable = /bin/true',
+    'transfer_executable = false',
+    `batch_extra_submit_args = ${system.waits}`,
+    `queue ${count}`,
+  ].join('\n');
 }
 
-/** CPU seconds of all of the agent's processes, user and system (proc(5)). */
-function daemonCpu(agent: TestAgent): number {
-  return cpuOf(
-    (pid) =>
-      readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`GRYPHUS_HOME=${agent.home}`) &&
-      /main\.js|redis-server/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')),
+/** Seconds: CPU of the agent, of all of ours at the site, of the shell there that answers, of the batch system's server. */
+interface Spent {
+  readonly wall: number;
+  readonly agent: number;
+  readonly site: number;
+  readonly answering: number;
+  readonly server: number;
+}
+
+function spent({ agent, batch, sshd }: Place): Spent {
+  const siteDir = join(sshd.home, '.gryphus/cluster');
+  return {
+    wall: performance.now() / 1000,
+    agent: daemonCpu(agent),
+    site: siteCpu(siteDir),
+    answering: answeringCpu(siteDir),
+    server: serverCpu(batch),
+  };
+}
+
+function minus(after: Spent, before: Spent): Spent {
+  return {
+    wall: after.wall - before.wall,
+    agent: after.agent - before.agent,
+    site: after.site - before.site,
+    answering: after.answering - before.answering,
+    server: after.server - before.server,
+  };
+}
+
+function serverCpu({ pidFiles }: Batch): number {
+  return pidFiles.reduce((sum, file) => sum + processCpu(Number(readFileSync(file, 'utf8').trim())), 0);
+}
+
+/** The same queue, watched by us and then by a user with the system's own command, as often. */
+async function watch(place: Place, calls: Calls, sizes: Sizes) {
+  // A look that the submit asked for is over.
+  await delay(sizes.every * 1000);
+  const [before, callsBefore] = [spent(place), calls.count()];
+  await delay(sizes.watch * 1000);
+  const mine = minus(spent(place), before);
+  const called = calls.count();
+  const serverBefore = serverCpu(place.batch);
+  const user = queryLoop(place, Math.max(1, Math.floor(sizes.watch / sizes.every)), sizes.every);
+  return {
+    mine,
+    looks: called.looks - callsBefore.looks,
+    calls: called.all - callsBefore.all,
+    user: { ...user, server: serverCpu(place.batch) - serverBefore },
+  };
+}
+
+interface Calls {
+  readonly bin: string;
+  /** Looks at the queue, and all calls of the command for it. */
+  count(): { readonly looks: number; readonly all: number };
+}
+
+/** Commands to be put first in PATH, which count the calls of those that they stand for. */
+function countCalls({ agent, batch, system }: Pick<Place, 'agent' | 'batch' | 'system'>): Calls {
+  const bin = join(agent.dir, 'counted');
+  const log = join(bin, 'calls');
+  mkdirSync(bin);
+  const name = system.query.split(' ')[0] ?? '';
+  const env = { ...process.env, ...batch.env };
+  const real = execFileSync('sh', ['-c', `command -v ${name}`], { env, encoding: 'utf8' }).trim();
+  writeFileSync(
+    join(bin, name),
+    `#!/bin/sh\nprintf '%s\\n' "$*" >>${shellQuote(log)}\nexec ${shellQuote(real)} "$@"\n`,
   );
+  chmodSync(join(bin, name), 0o755);
+  return {
+    bin,
+    count: () => {
+      const lines = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [];
+      return { looks: lines.filter((line) => system.isLook?.test(line) ?? true).length, all: lines.length };
+    },
+  };
 }
 
-/** Of our shell at the site, and of what it has started and waited for. */
-function siteCpu(sshd: Sshd): number {
-  return cpuOf((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${sshd.home}/.gryphus/cluster`), true);
+/** Seconds of so many submits, one after another. */
+function submitLoop(place: Place, jobs: number): number {
+  const began = performance.now();
+  const loop = `i=0; while [ $i -lt ${jobs} ]; do ${place.system.submit} >/dev/null || exit; i=$((i+1)); done`;
+  atSite(place, `printf '#!/bin/sh\\ntrue\\n' >job.sh; ${loop}`);
+  return (performance.now() - began) / 1000;
 }
 
-function cpuOf(wanted: (pid: string) => boolean, children = false): number {
-  let ticks = 0;
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    try {
-      if (!wanted(pid)) continue;
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-      const fields = stat
-        .slice(stat.lastIndexOf(')') + 2)
-        .split(' ')
-        .map(Number);
-      ticks += (fields[11] ?? 0) + (fields[12] ?? 0);
-      if (children) ticks += (fields[13] ?? 0) + (fields[14] ?? 0);
-    } catch {
-      // It ended meanwhile.
-    }
-  }
-  return ticks / 100;
+/** CPU seconds of so many queries, and the pauses between them, as of `watch`. */
+function queryLoop(place: Place, queries: number, every: number): { readonly queries: number; readonly cpu: number } {
+  const loop = `i=0; while [ $i -lt ${queries} ]; do ${place.system.query} >/dev/null || :; sleep ${every}; i=$((i+1)); done; times`;
+  const times = [...atSite(place, loop).matchAll(/(\d+)m([\d.]+)s/g)].map(([, m, s]) => Number(m) * 60 + Number(s));
+  return { queries, cpu: times.reduce((sum, seconds) => sum + seconds, 0) };
+}
+
+function atSite({ sshd, prelude }: Place, command: string): string {
+  const { hostname, port, username } = new URL(sshd.url);
+  const ssh = ['-F', sshd.sshConfigFile, '-i', sshd.keyFile, '-p', port, `${username}@${hostname}`];
+  return execFileSync('ssh', [...ssh, `${prelude}; ${command}`], {
+    env: { ...process.env, HOME: sshd.clientHome },
+    encoding: 'utf8',
+  });
 }
 
 function table(rows: readonly Row[]): string {
@@ -167,5 +252,5 @@ function table(rows: readonly Row[]): string {
     const against = theirs === undefined ? ['', ''] : [`${number(theirs)} ${unit}`, number(ours / theirs)];
     return `| ${what} | ${number(ours)} ${unit} | ${against.join(' | ')} |`;
   });
-  return `${['| work | Gryphus | its own loop | ratio |', '| --- | ---: | ---: | ---: |', ...lines].join('\n')}\n`;
+  return `${['| work | Gryphus | its own commands | ratio |', '| --- | ---: | ---: | ---: |', ...lines].join('\n')}\n`;
 }

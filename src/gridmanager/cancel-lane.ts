@@ -30,9 +30,10 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
   if (wished === 0) return undefined;
   for (const map of [ending, wantedElsewhere, bids]) for (const key of ctx.underway) map.delete(key);
   crashPoint('gm.before-cancel');
-  const at = [...ending.keys(), ...bids.keys()];
+  // The queue knows it, whichever process asked first.
+  const since = new Map([...ending, ...bids].map(([key, wish]) => [key, wish.since * 1000]));
   const outcomes = new Map([
-    ...(at.length > 0 ? await ctx.site.cancel(at) : NONE),
+    ...(since.size > 0 ? await ctx.site.cancel([...since.keys()], { since }) : NONE),
     ...(wantedElsewhere.size > 0
       ? await ctx.site.cancel([...wantedElsewhere.keys()], { onlyIfNotStarted: true })
       : NONE),

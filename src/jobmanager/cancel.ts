@@ -14,16 +14,11 @@ export interface CancelPatience {
   readonly killAfter: number;
   /** Milliseconds after which the caller is told to ask again. */
   readonly giveUp: number;
-  /** Milliseconds from the first time that an attempt was to end to FORCE. */
-  readonly forceAfter: number;
 }
-
-/** Attempts that are to end, and since when. */
-export type Ending = Map<AttemptKey, number>;
 
 /**
  * The lock first: what has not started never will. Then the batch system, and what runs is waited for, until nothing
- * of the attempt lives; then the site forgets it.
+ * of the attempt lives; then the site forgets it. `stubborn`: those of the keys that should have ended long ago.
  */
 export async function cancel(
   site: SiteContext,
@@ -31,19 +26,11 @@ export async function cancel(
   keys: readonly AttemptKey[],
   first: 'TERM' | 'WAITING',
   patience: CancelPatience,
-  ending: Ending,
+  stubborn: ReadonlySet<AttemptKey>,
 ): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   crashPoint('jm.before-cancel');
   const begun = site.now();
-  const stubborn = new Set<AttemptKey>();
-  if (first === 'TERM') {
-    for (const key of keys) {
-      const since = ending.get(key) ?? begun;
-      ending.set(key, since);
-      if (begun - since >= patience.forceAfter) stubborn.add(key);
-    }
-  }
   let left: readonly AttemptKey[] = keys;
   let how: How = first;
   let ask = true;
@@ -77,7 +64,6 @@ export async function cancel(
       ask = true;
     } else if (left.length > 0) await delay(Math.min(100 + spent / 10, 2000));
   }
-  for (const [key, outcome] of outcomes) if (outcome.ok) ending.delete(key);
   crashPoint('jm.after-cancel');
   checkComplete(site.name, keys, outcomes);
   return outcomes;

@@ -4,6 +4,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import { formatMark, type QueueMark } from '../job/mark.ts';
 import type {
   AttemptSpec,
+  CancelOptions,
   Capacity,
   FetchOutcome,
   FetchRequest,
@@ -19,7 +20,7 @@ import type {
 import type { Transport } from '../transport/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { makeBundle } from './bundle.ts';
-import { cancel, type Ending, forget } from './cancel.ts';
+import { cancel, forget } from './cancel.ts';
 import { commit } from './commit.ts';
 import { Content } from './content.ts';
 import { delegate } from './delegate.ts';
@@ -69,7 +70,7 @@ export interface JobManagerOptions {
   readonly killAfter?: number;
   /** Milliseconds after which a cancel that is not confirmed is left for the next round, default 120,000. */
   readonly giveUp?: number;
-  /** Milliseconds after which what was to end, and has not, is to be forgotten by the batch system, default 600,000. */
+  /** Milliseconds after which what should have ended since then is to be forgotten by the batch system, default 600,000. */
   readonly forceAfter?: number;
 }
 
@@ -104,7 +105,6 @@ class ShellSite implements JobManagerSite {
   readonly #site: SiteContext;
   readonly #looker: Looker;
   readonly #options: JobManagerOptions;
-  readonly #ending: Ending = new Map();
   #sweptAt = Number.NEGATIVE_INFINITY;
   /** Cursors of other clients, and of this one before it was started again, mean nothing here. */
   readonly #origin = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
@@ -192,10 +192,14 @@ class ShellSite implements JobManagerSite {
     }
   }
 
-  cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false } = {}): Promise<Outcomes> {
+  cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false, since }: CancelOptions = {}): Promise<Outcomes> {
     const { killAfter = 10_000, giveUp = 120_000, forceAfter = 600_000 } = this.#options;
-    const patience = { killAfter, giveUp, forceAfter };
-    return cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience, this.#ending);
+    const patience = { killAfter, giveUp };
+    const longAgo = Date.now() - forceAfter;
+    const stubborn = new Set(
+      onlyIfNotStarted ? [] : keys.filter((key) => (since?.get(key) ?? Number.POSITIVE_INFINITY) <= longAgo),
+    );
+    return cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience, stubborn);
   }
 
   leave(keys: readonly AttemptKey[]): Promise<Outcomes> {

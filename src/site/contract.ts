@@ -24,7 +24,7 @@ export interface Site {
    * Resolves when none of the keys can run any more (never started, or ended, or killed). An unknown key is withdrawn. With
    * `onlyIfNotStarted`, what has started is left alone, and refused as 'already-started'.
    */
-  cancel(keys: readonly AttemptKey[], options?: { readonly onlyIfNotStarted?: boolean }): Promise<Outcomes>;
+  cancel(keys: readonly AttemptKey[], options?: CancelOptions): Promise<Outcomes>;
   /**
    * Attempts that ask may start now. The leave is on the site's disk when it answers, and holds for all later submissions of
    * the attempt. A site that cannot let its jobs wait has no such method: it takes no bids.
@@ -217,6 +217,12 @@ export interface BatchOptions {
   readonly project?: string;
   /** More words for the batch system's submit command, as the user wrote them. */
   readonly extraArgs: readonly string[];
+}
+
+export interface CancelOptions {
+  readonly onlyIfNotStarted?: boolean;
+  /** Unix milliseconds since when each is to end: a site may be harder on what has not ended for long. */
+  readonly since?: ReadonlyMap<AttemptKey, number>;
 }
 
 export interface PollRequest {

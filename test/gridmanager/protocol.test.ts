@@ -96,6 +96,26 @@ describe('the protocol between a GridManager and a site', () => {
     }
   });
 
+  it('tells the site since when a job is to end, whoever asked first', async () => {
+    const world = new World(queue, seeded(7), CLEAR);
+    try {
+      const [id] = await world.submit(1);
+      await world.until(([job]) => job?.state === 'committed' || job?.state === 'running');
+      world.site.stuck = true;
+      world.crashAt(['gm.after-cancel']);
+      if (id) await world.act(id, 'remove');
+      const asked = (): readonly (number | undefined)[] => [...world.site.since.values()].flat();
+      await world.until(() => world.crashed === 1 && asked().length > 1);
+      const [job] = await world.records();
+      expect(new Set(asked())).toEqual(new Set([(job?.since ?? 0) * 1000]));
+      world.site.stuck = false;
+      await world.finish();
+      expect(await world.broken()).toEqual([]);
+    } finally {
+      await world.end();
+    }
+  });
+
   const chance = fc.constantFrom(0, 0, 0.1, 0.3);
   const SCENARIO = fc.record({
     seed: fc.integer(),

@@ -4,6 +4,7 @@ import { GryphusError } from '../../src/errors.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type {
   AttemptSpec,
+  CancelOptions,
   FetchOutcome,
   FetchRequest,
   Outcome,
@@ -54,6 +55,10 @@ export class SimulatedSite implements Site {
   slow: Promise<void> | undefined;
   /** While set, nothing starts. */
   full = false;
+  /** While set, nothing that is cancelled ends. */
+  stuck = false;
+  /** Since when each was to end, as every cancel said it. */
+  readonly since = new Map<AttemptKey, (number | undefined)[]>();
   #clock = 0;
 
   constructor(name: string, random: () => number) {
@@ -120,7 +125,12 @@ export class SimulatedSite implements Site {
     });
   }
 
-  cancel(keys: readonly AttemptKey[]): Promise<Outcomes> {
+  cancel(keys: readonly AttemptKey[], { since }: CancelOptions = {}): Promise<Outcomes> {
+    for (const key of keys) this.since.set(key, [...(this.since.get(key) ?? []), since?.get(key)]);
+    if (this.stuck) {
+      const refusal = { kind: 'later', code: 'site-busy', message: 'it does not end' } as const;
+      return this.#over(() => new Map(keys.map((key) => [key, { ok: false, refusal }])));
+    }
     return this.#each(keys, (held) => held.stage !== 'ended' && this.#move(held, 'withdrawn'), true);
   }
 

@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import { startSge } from '../../test/sites/sge.ts';
+import { startSlurm } from '../../test/sites/slurm.ts';
+import { startTorque } from '../../test/sites/slurm-torque.ts';
+
+/** A real batch system on loopback. */
+export interface Batch {
+  /** What its commands need. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Files with the ids of its server's processes, those that answer a query. */
+  readonly pidFiles: readonly string[];
+  stop(): Promise<void>;
+}
+
+/** A batch system that is measured against its own commands: one entry here is all that another one needs. */
+export interface System {
+  readonly start: () => Promise<Batch>;
+  /** One submit of a job that waits, as a user types it; `job.sh` is a script there. */
+  readonly submit: string;
+  /** The words of it that make the job wait, for ours. */
+  readonly waits: string;
+  /** What a user would watch the queue with. */
+  readonly query: string;
+  /** Which of our calls of that command (by their words) begin a look; default: all. */
+  readonly isLook?: RegExp;
+  /** Jobs of ours that are put into its queue, where 10,000 would take too long. */
+  readonly most?: number;
+}
+
+export const SYSTEMS: Readonly<Record<string, System>> = {
+  slurm: {
+    start: async () => withPids(await startSlurm({ nodes: 2, cpus: 4 }), 'run/slurmctld.pid'),
+    submit: 'sbatch --parsable --begin=now+1days --output=/dev/null --wrap true',
+    waits: '--begin=now+1days',
+    query: 'squeue',
+  },
+  // Torque's commands in Perl, before Slurm's.
+  torque: {
+    start: async () => withPids(await startTorque(), 'run/slurmctld.pid'),
+    submit: 'qsub -h -o /dev/null -e /dev/null job.sh',
+    waits: '-h',
+    query: 'qstat',
+    isLook: /^-f/,
+    most: 1000,
+  },
+  sge: {
+    start: async () => withPids(await startSge({ slots: 8 }), 'default/spool/qmaster/qmaster.pid'),
+    submit: 'qsub -terse -a 203001010000 -b y -o /dev/null -e /dev/null true',
+    waits: '-a 203001010000',
+    query: 'qstat',
+    isLook: /^-u/,
+  },
+};
+
+function withPids<T extends { readonly dir: string }>(batch: T, ...files: string[]): T & Pick<Batch, 'pidFiles'> {
+  return { ...batch, pidFiles: files.map((file) => join(batch.dir, file)) };
+}

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** CPU seconds of all processes of the agent whose home this is, user and system (proc(5)). */
+export function daemonCpu(agent: { readonly home: string }): number {
+  return cpuOf(
+    (pid) =>
+      readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`GRYPHUS_HOME=${agent.home}`) &&
+      /main\.js|redis-server/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')),
+  );
+}
+
+/** Of our shell in this directory at the site, and of what it has started and waited for. */
+export function siteCpu(siteDir: string): number {
+  return cpuOf((pid) => isJobManager(pid, siteDir), true);
+}
+
+/** Of these, the shell that answers, without the one beside it that looks for news. */
+export function answeringCpu(siteDir: string): number {
+  return cpuOf((pid) => isJobManager(pid, siteDir) && !isJobManager(statOf(pid)[1] ?? '', siteDir), true);
+}
+
+/** Of one process alone. */
+export function processCpu(pid: number): number {
+  return cpuOf((name) => name === String(pid));
+}
+
+function isJobManager(pid: string, siteDir: string): boolean {
+  const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  return words.includes(siteDir) && words.includes('jobmanager.sh');
+}
+
+function cpuOf(wanted: (pid: string) => boolean, children = false): number {
+  let ticks = 0;
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (!wanted(pid)) continue;
+      const fields = statOf(pid);
+      ticks += Number(fields[11]) + Number(fields[12]);
+      if (children) ticks += Number(fields[13]) + Number(fields[14]);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return ticks / 100;
+}
+
+/** What stands after the command's name: the state, the parent and so on. */
+function statOf(pid: string): readonly string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
