@@ -249,7 +249,8 @@ function atSite({ sshd, prelude }: Place, command: string): string {
 function table(rows: readonly Row[]): string {
   const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
   const lines = rows.map(({ what, ours, theirs, unit }) => {
-    const against = theirs === undefined ? ['', ''] : [`${number(theirs)} ${unit}`, theirs === 0 ? '' : number(ours / theirs)];
+    const against =
+      theirs === undefined ? ['', ''] : [`${number(theirs)} ${unit}`, theirs === 0 ? '' : number(ours / theirs)];
     return `| ${what} | ${number(ours)} ${unit} | ${against.join(' | ')} |`;
   });
   return `${['| work | Gryphus | its own commands | ratio |', '| --- | ---: | ---: | ---: |', ...lines].join('\n')}\n`;
