@@ -44,6 +44,8 @@ export class DeskClients {
     this.#desk = desk;
     this.#workers = workers;
     this.#fetching = new Fetching(desk, workers);
+    // They were open when an earlier desk ended.
+    for (const client of new Set(desk.unnamed().map((task) => task.client))) this.#awaitMap(client);
   }
 
   accept(stream: Duplex): void {
@@ -110,11 +112,14 @@ export class DeskClients {
     const open = this.#open.get(client);
     if (open?.channel !== channel) return;
     this.#open.delete(client);
-    if (open.map)
-      this.#leaving.set(
-        client,
-        setTimeout(() => this.#dropMap(client), MAP_PATIENCE_MS),
-      );
+    if (open.map) this.#awaitMap(client);
+  }
+
+  #awaitMap(client: string): void {
+    this.#leaving.set(
+      client,
+      setTimeout(() => this.#dropMap(client), MAP_PATIENCE_MS),
+    );
   }
 
   #requests({ base: id, tasks }: Extract<FromClient, { t: 'tasks' }>): AttemptRequest[] {
@@ -131,7 +136,8 @@ export class DeskClients {
     this.#bases.delete(client);
     const keys = this.#desk.all(client).map(({ key }) => key);
     // Forgotten at once they would keep their claims.
-    void this.#cancel(keys, 'remove').then(() => this.#desk.forget(keys, () => undefined));
+    const unnamed = this.#desk.unnamed().flatMap((task) => (task.client === client ? [task.key] : []));
+    void this.#cancel(keys, 'remove').then(() => this.#desk.forget([...keys, ...unnamed], () => undefined));
   }
 
   async #take(

@@ -124,6 +124,11 @@ export class Desk {
     return this.#granting.bases.get(id);
   }
 
+  /** Tasks that an earlier desk granted and nobody has named since, each with its client. */
+  unnamed(): readonly { readonly key: AttemptKey; readonly client: string }[] {
+    return [...this.#grants.values()].map(({ key, client = '' }) => ({ key, client }));
+  }
+
   /** All that is known, to be written down anew. */
   snapshot(): Recovered {
     return { attempts: this.#attempts, grants: this.#grants, standings: this.priorities.all() };
@@ -178,12 +183,13 @@ export class Desk {
     const byWorker = new Map<string, AttemptKey[]>();
     for (const key of keys) {
       const attempt = this.#attempts.get(key);
-      if (!attempt) continue;
+      const { worker } = attempt ?? this.#grants.get(key) ?? {};
       this.#attempts.delete(key);
-      this.#kinds.dequeue(attempt);
-      if (attempt.worker === undefined) continue;
-      byWorker.set(attempt.worker, [...(byWorker.get(attempt.worker) ?? []), key]);
-      this.collector.get(attempt.worker)?.held.delete(key);
+      this.#grants.delete(key);
+      if (attempt) this.#kinds.dequeue(attempt);
+      if (worker === undefined) continue;
+      byWorker.set(worker, [...(byWorker.get(worker) ?? []), key]);
+      this.collector.get(worker)?.held.delete(key);
     }
     this.#ports.journal.add({ r: 'f', keys });
     this.whenSaved(() => {

@@ -185,7 +185,14 @@ class MapRun<T> {
     if (tasks.length > 0) await this.#desk.say({ t: 'tasks', base: this.#session, tasks });
     const keys = this.#forgotten;
     this.#forgotten = [];
-    if (keys.length > 0) await this.#desk.ask({ t: 'forget', keys }, 'done');
+    if (keys.length === 0) return;
+    try {
+      await this.#desk.ask({ t: 'forget', keys }, 'done');
+    } catch (thrown) {
+      // The next desk knows of them by its journal.
+      this.#forgotten.push(...keys);
+      throw thrown;
+    }
   }
 
   async #base(): Promise<void> {

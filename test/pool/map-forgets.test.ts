@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { AttemptKey } from '../../src/job/ids.ts';
+import type { FromClient, ToClient } from '../../src/pool/client-wire.ts';
+import { Desk } from '../../src/pool/desk.ts';
+import { DeskClients } from '../../src/pool/desk-clients.ts';
+import { recover } from '../../src/pool/desk-journal.ts';
+import { DeskShells } from '../../src/pool/desk-shells.ts';
+import { DeskWorkers } from '../../src/pool/desk-workers.ts';
+import { Channel } from '../../src/pool/frames.ts';
+import { mapTasks } from '../../src/pool/map.ts';
+import type { FromDesk } from '../../src/pool/wire.ts';
+
+const SIZE = { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 };
+const SPEC = {
+  executable: { kind: 'there', path: '/bin/true' },
+  args: [],
+  env: {},
+  stdin: undefined,
+  inputs: [],
+  joinStderr: false,
+} as const;
+
+describe('what a map has done with', () => {
+  const dirs: string[] = [];
+  afterEach(() => {
+    vi.useRealTimers();
+    for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true });
+  });
+
+  it('is named again to the next desk when the one that was told went away', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'gryphus-'));
+    dirs.push(dir);
+    const forgets: (readonly AttemptKey[])[] = [];
+    const server = createServer((socket) => {
+      const channel = new Channel<FromClient, ToClient>(socket);
+      channel.open(
+        (message) => {
+          if (message.t === 'tasks')
+            for (const [key] of message.tasks)
+              channel.send({
+                t: 'result',
+                key,
+                ending: { how: { kind: 'exited', code: 0 } },
+                inline: { stdout: 0, stderr: 0 },
+              });
+          if (message.t !== 'forget') return;
+          forgets.push(message.keys);
+          if (forgets.length === 1) socket.destroy();
+          else channel.send({ t: 'done', id: message.id, outcomes: message.keys.map((key) => [key, { ok: true }]) });
+        },
+        () => undefined,
+      );
+    });
+    const socket = join(dir, 'desk');
+    await new Promise<void>((ready) => server.listen(socket, ready));
+    const done: string[] = [];
+    const tasks = async function* (): AsyncGenerator<{ args: string[]; of: string }> {
+      yield { args: [], of: 'one' };
+      await vi.waitFor(() => expect(forgets).toHaveLength(2), { timeout: 20_000 });
+    };
+    const options = { socket, owner: 'me', spec: SPEC, ad: {}, size: SIZE, retries: 0 };
+    for await (const { of } of mapTasks(tasks(), options)) done.push(of);
+    await new Promise((closed) => server.close(closed));
+    expect(done).toEqual(['one']);
+    expect(forgets[1]).toEqual(forgets[0]);
+  });
+
+  it('is dropped at its worker when whoever asked for it never comes to a new desk', async () => {
+    vi.useFakeTimers();
+    const told: [string, FromDesk][] = [];
+    const journal = { add: () => undefined, whenSaved: (call: () => void) => call() };
+    const desk = new Desk(
+      {
+        journal,
+        toWorker: (worker, message) => told.push([worker, message]),
+        toClient: () => undefined,
+        now: () => 0,
+        log: () => undefined,
+      },
+      recover([{ r: 'g', key: 'map-gone.0.0.1', worker: 'w', boot: 'b', claim: 'c', token: 't', client: 'map-gone' }]),
+    );
+    const workers = new DeskWorkers({
+      agent: 'a',
+      desk,
+      findToken: () => undefined,
+      specOf: () => undefined,
+      proxies: { sign: () => '' },
+      lease: 2400,
+      onChunk: () => undefined,
+      shells: { hear: () => undefined, away: () => undefined },
+      log: () => undefined,
+    });
+    const shells = new DeskShells({ desk, toWorker: () => undefined, isHere: () => false });
+    const clients = new DeskClients({ desk, workers, shells });
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(told).toEqual([]);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(told).toEqual([['w', { t: 'forget', keys: ['map-gone.0.0.1'] }]]);
+    expect(desk.unnamed()).toEqual([]);
+    clients.close();
+  });
+});
