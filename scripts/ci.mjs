@@ -2,14 +2,14 @@
 // in which each of the checks counts as one.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { needDebianPackages, needModules, needNode, root } from './setup.mjs';
+import { needWhatTestsUse, needModules, needNode, root } from './setup.mjs';
 import { runTests } from './test.mjs';
 
 // Vitest and the runner look at it; whoever runs this by hand gets the same.
 process.env.CI ??= 'true';
 needNode();
 needModules();
-const excluded = needDebianPackages();
+const excluded = needWhatTestsUse();
 
 const bin = (name) => join(root, 'node_modules/.bin', name);
 /** @type {readonly [string, string, string[]][]} */

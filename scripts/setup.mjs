@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { needApptainer } from './apptainer.mjs';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const NODE = [20, 19];
@@ -62,11 +63,17 @@ function buildIsFresh() {
   return [...sources, ...others].every((file) => statSync(file).mtimeMs <= built);
 }
 
+/** What the tests use: the globs of those that cannot run without what could not be had. */
+export function needWhatTestsUse() {
+  const excluded = needDebianPackages();
+  return needApptainer() === undefined ? [...excluded, 'test/pool/containers-apptainer*.test.ts'] : excluded;
+}
+
 /**
  * The Debian packages that the tests use: installed as root, named to anybody else. Gives the tests (globs) that cannot
  * run without what is missing; none may be missing where CI is set.
  */
-export function needDebianPackages() {
+function needDebianPackages() {
   const { packages } = JSON.parse(readFileSync(join(root, 'scripts/debian-packages.json'), 'utf8'));
   let missing = packages.filter(({ name }) => !isInstalled(name));
   if (missing.length === 0) return [];

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { needBuild, needDebianPackages, needModules, needNode, root } from './setup.mjs';
+import { needBuild, needWhatTestsUse, needModules, needNode, root } from './setup.mjs';
 
 /** A run that takes longer has failed, milliseconds. */
 const LONGEST = 70 * 60_000;
@@ -51,7 +51,7 @@ function count(report) {
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   needNode();
   needModules();
-  const excluded = needDebianPackages();
+  const excluded = needWhatTestsUse();
   needBuild();
   const { passed, failed, skipped, status } = runTests(process.argv.slice(2), excluded);
   if (skipped > 0) console.log(`${skipped} skipped`);

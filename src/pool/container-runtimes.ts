@@ -10,6 +10,10 @@ export interface Runtime {
   readonly version: string;
   /** Flags of `create` that it needs here, or that it could be given here. */
   readonly flags: readonly string[];
+  /** What apptainer is given besides with images that are no directories, if it can use such. */
+  readonly fileFlags?: readonly string[];
+  /** Why it cannot. */
+  readonly whyNoFiles?: string | undefined;
 }
 
 /** What a look at the node found. */
@@ -28,30 +32,36 @@ const FILES: readonly Kind[] = ['apptainer', 'podman'];
 
 /** What a worker says of its runtimes, in HTCondor's words for machines; and why it has none. */
 export function runtimeAd({ runtimes, why }: Found): AttrTexts {
-  const by = (kinds: readonly Kind[]) => firstOf(kinds, runtimes);
+  const by = (kinds: readonly Kind[], isDirectory = false) => firstOf(kinds, runtimes, isDirectory);
   const docker = by(DOCKER);
-  const apptainer = by(['apptainer']);
+  const apptainer = by(['apptainer'], true);
   const [first] = runtimes;
   return {
     ...(first && {
       HasContainer: 'true',
-      HasDockerURL: 'true',
+      ...(by(ANY) && { HasDockerURL: 'true' }),
       ContainerRuntime: quoted(runtimes.map(({ kind, version }) => `${kind} ${version}`).join(', ')),
     }),
     ...(docker && { HasDocker: 'true', DockerVersion: quoted(`${docker.kind} ${docker.version}`) }),
-    ...(apptainer && { HasSingularity: 'true', SingularityVersion: quoted(apptainer.version), HasSIF: 'true' }),
-    ...(by(FILES) && { HasSandboxImage: 'true' }),
+    ...(apptainer && { HasSingularity: 'true', SingularityVersion: quoted(apptainer.version) }),
+    ...(by(['apptainer']) && { HasSIF: 'true' }),
+    ...(by(FILES, true) && { HasSandboxImage: 'true' }),
     ...(why.length > 0 && { ContainerOfflineReason: quoted(why.join(' ')) }),
   };
 }
 
-/** Who starts this container here. */
-export function runtimeFor({ image, docker }: ContainerSpec, { runtimes }: Found): Runtime | undefined {
-  return firstOf(docker ? DOCKER : kindsFor(image), runtimes);
+/** Who starts this container here. `isDirectory`: its image, as it is here. */
+export function runtimeFor(
+  { image, docker }: ContainerSpec,
+  { runtimes }: Found,
+  isDirectory: boolean,
+): Runtime | undefined {
+  return firstOf(docker ? DOCKER : kindsFor(image), runtimes, isDirectory);
 }
 
-function firstOf(kinds: readonly Kind[], runtimes: readonly Runtime[]): Runtime | undefined {
-  return kinds.flatMap((kind) => runtimes.find((runtime) => runtime.kind === kind) ?? [])[0];
+function firstOf(kinds: readonly Kind[], runtimes: readonly Runtime[], isDirectory = false): Runtime | undefined {
+  const able = runtimes.filter(({ kind, fileFlags }) => kind !== 'apptainer' || isDirectory || fileFlags !== undefined);
+  return kinds.flatMap((kind) => able.find((runtime) => runtime.kind === kind) ?? [])[0];
 }
 
 function kindsFor(image: ContainerSpec['image']): readonly Kind[] {

@@ -153,7 +153,7 @@ function engine(parts: Parts): { readonly env: string; readonly text: string[] }
     ...begin(parts),
     // The client is out of the way of signals, which it would die of before it passes them on: the shell does that.
     'exec 5<&0',
-    `setsid "$run" start ${attach} --sig-proxy=false "$box" <&5 >&3 2>&4 &`,
+    `setsid "$run" start ${attach} "$box" <&5 >&3 2>&4 &`,
     'client=$!',
     'pass() {',
     '  stop=1',
@@ -181,13 +181,14 @@ function engine(parts: Parts): { readonly env: string; readonly text: string[] }
     `    rm -f "$d/started"; printf '%s\\n' ${shellQuote(`${place.program}: `)}"$last" >"$d/said"; quit ${CANNOT} ;;`,
     '  esac ;;',
     'esac',
-    // As HTCondor has it: above 128 it was a signal.
-    ': >"$d/said"',
-    'if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then echo signal >"$d/said"; fi',
+    ...SIGNALED,
     'quit "$code"',
   ];
   return { env: file, text };
 }
+
+/** As HTCondor has it: above 128 it was a signal. */
+const SIGNALED = [': >"$d/said"', 'if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then echo signal >"$d/said"; fi'];
 
 /** `$image` as the engine takes it, in its store; a directory is used as it is, and left as it was. */
 function engineImage({ spec, place }: Parts): string[] {
@@ -254,11 +255,16 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
 } {
   const { image } = spec.container;
   const prefix = runtime.program.endsWith('/singularity') ? 'SINGULARITYENV_' : 'APPTAINERENV_';
-  for (const name of Object.keys(variables))
+  const evaluates = !runtime.flags.includes('--no-eval');
+  for (const [name, value] of Object.entries(variables)) {
     if (!IDENTIFIER.test(name)) throw cannot(`${runtime.kind} cannot be given a variable of the name '${name}'`);
+    if (evaluates && /[$`]/.test(value))
+      throw cannot(`${runtime.kind} ${runtime.version} would have a shell evaluate the variable ${name}`);
+  }
   const program = place.program === '' ? [] : [place.program];
   const words = [
-    '--quiet',
+    // Its warnings would be the job's.
+    '--silent',
     program.length === 0 ? 'run' : 'exec',
     '--containall',
     '--no-home',
@@ -267,7 +273,6 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
     '--pwd',
     cwd,
     ...mounts.flatMap(([from, to]) => ['--bind', `${from}:${to}`]),
-    ...runtime.flags,
   ];
   const registry = image.kind === 'registry';
   const text = [
@@ -277,7 +282,7 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
     ...(registry
       ? [
           `image=${shellQuote(`${place.dir}/image.sif`)}`,
-          `"$run" --quiet pull "$image" ${shellQuote(image.name)} </dev/null >/dev/null || exit ${NO_IMAGE}`,
+          `"$run" --silent pull "$image" ${shellQuote(image.name)} </dev/null >/dev/null || exit ${NO_IMAGE}`,
         ]
       : [
           `image=${shellQuote(place.image ?? '')}`,
@@ -290,18 +295,19 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
                 'fi',
               ]),
         ]),
+    `flags=${shellQuote(runtime.flags.join(' '))}`,
+    ...(runtime.fileFlags === undefined ? [] : [`[ -d "$image" ] || flags="$flags ${runtime.fileFlags.join(' ')}"`]),
     ...begin({ spec, runtime, place, mounts, cwd, variables, ...others }),
     ...Object.entries(variables).map(([name, value]) => `export ${prefix}${name}=${shellQuote(value)}`),
-    // Of a child's signal a shell says something (in `said`), if it is no subshell and its own streams stay as they are.
-    `set -- 'exec "$@" >&3 2>&4' "$run" ${shellWords(words)} "$image" ${shellWords([...program, ...spec.args])}`,
-    `/bin/sh -c 'trap : ${SIGNALS.join(' ')}; /bin/sh -c "$1" "$@"; exit "$?"' gryphus-starter "$@"`,
+    `"$run" ${shellWords(words)} $flags "$image" ${shellWords([...program, ...spec.args])} >&3 2>&4`,
     'code=$?',
     // Its own words for what it could not start.
     'if [ "$code" -eq 255 ]; then',
     '  last=$(tail -n 1 "$errors")',
     `  case $last in FATAL:*) rm -f "$d/started"; printf '%s\\n' "$last" >"$d/said"; exit ${CANNOT} ;; esac`,
     'fi',
-    'exit "$code"',
+    ...SIGNALED,
+    'quit "$code"',
   ];
   return { env: '', text };
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { GryphusError } from '../errors.ts';
@@ -81,7 +81,9 @@ export class Containers {
   }
 
   #script(key: string, spec: Contained, dir: AttemptDir, placed: Placed, cache: BlobCache): ContainerScript {
-    const runtime = runtimeFor(spec.container, this.#found);
+    const image = imagePath(spec.container.image, dir.work, cache);
+    const isDirectory = image !== undefined && statSync(image, { throwIfNoEntry: false })?.isDirectory() === true;
+    const runtime = runtimeFor(spec.container, this.#found, isDirectory);
     if (!runtime) throw new GryphusError('site-busy', 'no container runtime here can run this image');
     return containerScript(key, spec, runtime, {
       dir: dir.path,
@@ -91,7 +93,7 @@ export class Containers {
       stdin: placed.stdin,
       proxy: placed.proxy,
       ads: placed.ads === true,
-      image: imagePath(spec.container.image, dir.work, cache),
+      image,
       owner: OWNER,
       surroundings: this.#surroundings,
     });

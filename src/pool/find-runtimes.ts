@@ -50,6 +50,8 @@ export async function findRuntimes(look: Look): Promise<Found> {
     if (found === undefined) continue;
     if (typeof found === 'string') why.push(`${basename(program)}: ${found.replace(/\.*$/, '.')}`);
     else runtimes.push(found);
+    if (typeof found !== 'string' && found.whyNoFiles !== undefined)
+      why.push(`${basename(program)} with image files: ${found.whyNoFiles.replace(/\.*$/, '.')}`);
   }
   return { runtimes, why };
 }
@@ -81,6 +83,9 @@ async function tried(kind: Runtime['kind'], program: string, look: Look): Promis
   try {
     const places = { image: join(dir, 'image'), work: join(dir, 'work') };
     for (const place of Object.values(places)) mkdirSync(place, { mode: 0o755 });
+    // apptainer mounts there, and does not make them in every image.
+    for (const name of ['dev', 'etc', 'proc', 'sys', 'tmp', 'var/tmp'])
+      mkdirSync(join(places.image, name), { recursive: true, mode: 0o755 });
     writeFileSync(join(places.image, 'probe'), text, { mode: 0o755 });
     chmodSync(join(places.image, 'probe'), 0o755);
     chmodSync(places.work, 0o700);
@@ -89,7 +94,7 @@ async function tried(kind: Runtime['kind'], program: string, look: Look): Promis
     if (refused !== undefined) return refused;
     const end = await triedEach({ kind, program, version }, image, places.work, look.env);
     if (kind === 'docker') await runBriefly([program, 'rmi', '--force', image], briefly(look.env));
-    return end;
+    return kind === 'apptainer' && typeof end !== 'string' ? await withSif(end, image, places.work, look.env) : end;
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -115,6 +120,24 @@ async function triedEach(
   return first ?? 'it could not be tried';
 }
 
+/** Whether it also makes an image file and uses it, which it does with every image that is no directory. */
+async function withSif(runtime: Runtime, image: string, work: string, env: NodeJS.ProcessEnv): Promise<Runtime> {
+  const made = join(work, 'ok');
+  const file = `${image}.sif`;
+  const built = await runBriefly([runtime.program, '--silent', 'build', file, image], briefly(env));
+  if (built.code !== 0) return { ...runtime, whyNoFiles: built.words };
+  let first: string | undefined;
+  // Without what mounts it, it is unpacked for each run.
+  for (const fileFlags of [[], ['--unsquash']]) {
+    rmSync(made, { force: true });
+    const flags = [...runtime.flags, ...fileFlags];
+    const failure = failureOf(await tryOnce({ ...runtime, flags }, file, work, env), made);
+    if (failure === undefined) return { ...runtime, fileFlags };
+    first ??= failure;
+  }
+  return { ...runtime, whyNoFiles: first };
+}
+
 function failureOf(end: BriefEnd, path: string): string | undefined {
   if (end.code !== 0) return end.words === '' ? `a container ended with ${end.code}` : end.words;
   const made = statSync(path, { throwIfNoEntry: false });
@@ -131,7 +154,8 @@ function candidates(kind: Runtime['kind']): string[][] {
   const inits = [['--init'], []];
   switch (kind) {
     case 'apptainer':
-      return [[]];
+      // Without the first it has a shell evaluate what is in variables.
+      return [['--no-eval', '--no-privs'], ['--no-privs'], []];
     case 'docker':
       return [me, root].flatMap((user) => inits.map((init) => [...user, ...init]));
     case 'podman': {
@@ -169,7 +193,7 @@ async function tryOnce(
   const { kind, program, flags } = runtime;
   if (kind === 'apptainer') {
     const bind = ['--containall', '--no-home', '--bind', `${work}:${work}`, '--pwd', work];
-    return runBriefly([program, '--quiet', 'exec', ...bind, ...flags, image, '/probe'], briefly(env));
+    return runBriefly([program, '--silent', 'exec', ...bind, ...flags, image, '/probe'], briefly(env));
   }
   const run = [
     'run',

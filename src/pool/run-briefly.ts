@@ -49,9 +49,9 @@ export function runBriefly(
   });
 }
 
-/** The last line of what a program complained of, without the times that some put before it. */
+/** The last line of what a program complained of, without the times that some put before it and the manual that others name after. */
 export function lastWords(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
-  const last = lines.filter((line) => line !== '').at(-1) ?? '';
-  return last.replace(/^time="[^"]*" level=\w+ msg=/, '').slice(0, 300);
+  const last = lines.filter((line) => line !== '' && !/^(Run|See) 'docker /.test(line)).at(-1) ?? '';
+  return last.replace(/^time="[^"]*" level=\w+ msg=|^FATAL: +/, '').slice(0, 300);
 }

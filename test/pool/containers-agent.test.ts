@@ -26,7 +26,7 @@ describe('a whole agent, with jobs in containers,', () => {
 
   const description = (more: string) =>
     `executable = job.sh\ntransfer_input_files = data\ninput = typed\noutput = out\nerror = err\nlog = log\nenvironment = "COLOUR='dark red'"\n${more}\nqueue\n`;
-  const image = () => `container_image = docker://${podman.image}\n`;
+  const image = () => `container_image = ${podman.image.name}\n`;
 
   it('runs jobs in containers in its pool', async () => {
     const cluster = await agent.submit(

@@ -1,34 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-
-/** What busybox is called in the image. */
-const TOOLS = [
-  'sh',
-  'cat',
-  'echo',
-  'env',
-  'head',
-  'id',
-  'kill',
-  'ls',
-  'printf',
-  'pwd',
-  'sleep',
-  'setsid',
-  'test',
-  'touch',
-  'tr',
-  'true',
-];
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ContainerEngine, ENTRYPOINT, makeRoot } from './container-engine.ts';
 
 /** A podman with a store of its own, in which there is one image, made of this machine's busybox. */
-export class Podman {
+export class Podman implements ContainerEngine {
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
   /** The image as a directory. */
   readonly root: string;
-  readonly image = 'localhost/tools:1';
+  readonly name = 'localhost/tools:1';
+  readonly image = { kind: 'registry', name: `docker://${this.name}` } as const;
+
+  readonly greets = { kind: 'registry', name: 'docker://localhost/greets:1' } as const;
+  readonly ad = { HasContainer: 'true', HasDocker: 'true', HasDockerURL: 'true', HasSandboxImage: 'true' };
+  readonly keepsList = true;
+  readonly version = /^"podman \d/;
 
   constructor() {
     this.dir = mkdtempSync('/tmp/gry-podman-');
@@ -44,7 +31,8 @@ export class Podman {
     makeRoot(this.root);
     const tar = join(this.dir, 'root.tar');
     execFileSync('tar', ['-C', this.root, '-cf', tar, '.']);
-    this.run('import', '--quiet', tar, this.image);
+    this.run('import', '--quiet', tar, this.name);
+    this.run('import', '--quiet', '--change', ENTRYPOINT, tar, 'localhost/greets:1');
   }
 
   run(...args: readonly string[]): string {
@@ -58,6 +46,10 @@ export class Podman {
       .filter((name) => name !== '');
   }
 
+  archive(path: string): void {
+    this.run('save', '--quiet', '--format', 'oci-archive', '--output', path, this.name);
+  }
+
   end(): void {
     this.run('rm', '--all', '--force', '--time', '0');
     rmSync(this.dir, { recursive: true, force: true });
@@ -68,23 +60,4 @@ function toml(values: Readonly<Record<string, string>>): string {
   return Object.entries(values)
     .map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
     .join('');
-}
-
-/** busybox, under its tools' names, with the libraries that it was linked with. */
-function makeRoot(root: string): void {
-  const put = (from: string, to: string) => {
-    mkdirSync(dirname(to), { recursive: true });
-    copyFileSync(from, to);
-  };
-  put('/bin/busybox', join(root, 'bin/busybox'));
-  for (const tool of TOOLS) symlinkSync('busybox', join(root, 'bin', tool));
-  for (const name of ['tmp', 'proc', 'sys', 'dev', 'etc']) mkdirSync(join(root, name));
-  let said = '';
-  try {
-    said = execFileSync('ldd', ['/bin/busybox'], { encoding: 'utf8' });
-  } catch {
-    return; // It is linked with none.
-  }
-  for (const [, path = ''] of said.matchAll(/(?:=> )?(\/\S+) \(0x/g))
-    put(path, join(root, dirname(path), basename(path)));
 }

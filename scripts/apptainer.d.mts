@@ -1,0 +1,2 @@
+export function apptainerPlace(): string;
+export function needApptainer(): string | undefined;

@@ -1,0 +1,102 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Found, type Runtime, runtimeAd, runtimeFor } from '../../src/pool/container-runtimes.ts';
+import { containerScript } from '../../src/pool/container-script.ts';
+import { findRuntimes } from '../../src/pool/find-runtimes.ts';
+import type { ContainerSpec } from '../../src/site/contract.ts';
+
+const APPTAINER: Runtime = {
+  kind: 'apptainer',
+  program: '/usr/bin/apptainer',
+  version: '1.4.5',
+  flags: ['--no-eval', '--no-privs'],
+  fileFlags: ['--unsquash'],
+};
+const BOX: ContainerSpec = {
+  image: { kind: 'there', path: '/images/x.sif' },
+  docker: false,
+  keepEntrypoint: false,
+  alwaysPull: false,
+  binds: [],
+};
+
+describe('a container runtime', () => {
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'gryphus runtimes '));
+    mkdirSync(join(dir, 'bin'));
+  });
+  afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+  it.each([
+    ['echo "FATAL:   no user namespaces" >&2; exit 255', 'apptainer: no user namespaces.'],
+    ['exit 3', 'apptainer: a container ended with 3.'],
+    ['exit 0', 'apptainer: what a container writes is not here.'],
+    [
+      'echo "docker: no such flag." >&2; echo "See \'docker run --help\'." >&2; exit 125',
+      'apptainer: docker: no such flag.',
+    ],
+  ])('does not count when it answers with %s', async (answer, why) => {
+    const text = `#!/bin/sh\n[ "$1" != --version ] || { echo apptainer version 1.3; exit 0; }\n${answer}\n`;
+    writeFileSync(join(dir, 'bin/apptainer'), text, { mode: 0o755 });
+    expect(await findRuntimes({ dir, env: { PATH: join(dir, 'bin') } })).toEqual({ runtimes: [], why: [why] });
+    expect(readdirSync(dir).sort()).toEqual(['bin']);
+  });
+
+  it('that can use directories alone takes no other image', async () => {
+    const text = `#!/bin/sh
+case "$*" in
+  --version) echo apptainer version 1.3 ;;
+  *build*) echo 'FATAL:   no mksquashfs' >&2; exit 255 ;;
+  *) while [ "$1" != --pwd ]; do shift; done; : >"$2/ok" ;;
+esac
+`;
+    writeFileSync(join(dir, 'bin/apptainer'), text, { mode: 0o755 });
+    const found: Found = await findRuntimes({ dir, env: { PATH: `${join(dir, 'bin')}:/bin` } });
+    const [apptainer] = found.runtimes;
+    expect(apptainer).toMatchObject({ kind: 'apptainer', whyNoFiles: 'no mksquashfs' });
+    const alone = { runtimes: apptainer ? [apptainer] : [], why: found.why };
+    expect(runtimeAd(alone)).toEqual(expect.objectContaining({ HasContainer: 'true', HasSandboxImage: 'true' }));
+    expect(runtimeAd(alone)).not.toHaveProperty('HasSIF');
+    expect(runtimeAd(alone)).not.toHaveProperty('HasDockerURL');
+    expect(runtimeAd(alone)['ContainerOfflineReason']).toContain('apptainer with image files: no mksquashfs.');
+    expect(runtimeFor(BOX, alone, false)).toBeUndefined();
+    expect(runtimeFor({ ...BOX, image: { kind: 'there', path: '/images/x' } }, alone, true)).toBe(apptainer);
+  });
+
+  it('refuses what it could only do wrong', () => {
+    const script = (env: Readonly<Record<string, string>>, box: Partial<ContainerSpec> = {}, runtime = APPTAINER) =>
+      containerScript(
+        'a.1.0.1',
+        {
+          executable: { kind: 'there', path: '/bin/sh' },
+          args: [],
+          env,
+          stdin: undefined,
+          inputs: [],
+          joinStderr: false,
+          container: { ...BOX, ...box },
+        },
+        runtime,
+        {
+          dir,
+          work: join(dir, 'work'),
+          cwd: undefined,
+          program: '/bin/sh',
+          stdin: undefined,
+          proxy: undefined,
+          ads: false,
+          image: '/images/x.sif',
+          owner: '0@here',
+          surroundings: {},
+        },
+      );
+    expect(() => script({ 'a.b': 'x' })).toThrow("cannot be given a variable of the name 'a.b'");
+    expect(() => script({}, { targetDir: '/a:b' })).toThrow("cannot mount the directory '/a:b'");
+    const old = { ...APPTAINER, flags: [] };
+    expect(() => script({ WHO: '$(id)' }, {}, old)).toThrow('would have a shell evaluate the variable WHO');
+    expect(script({ WHO: '$(id)' }).go).toContain('--no-eval');
+  });
+});
