@@ -1,6 +1,7 @@
 export { Gryphus } from './client/gryphus.ts';
 export { Configuration, type SiteKeys } from './client/configuration.ts';
 export { dagTools, kinds, myProxyTools, proxyTools } from './client/tools.ts';
+export type { SiteRecord } from './config/sites.ts';
 export type { Found } from './backends/found.ts';
 export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';

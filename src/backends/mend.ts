@@ -5,7 +5,19 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
     "Name a queue that the site has: batch_queue in the submit file, or `queue` in the site's file",
   ],
   [
-    /invalid account|invalid (qos|project)|project .*(does not exist|not allowed|no hours|exhausted)|unknown project|denied.*project|AssocGrpCPUMinutes|AssocGrpBilling|AssocGrp\w*Minutes|QOSGrp\w*Minutes|QOSNotAllowed|InvalidAccount|InvalidQOS|accounting_group|insufficient (funds|balance)|allocation/i,
+    /invalid generic resource|unknown resource "?gpus?\b|gres.* not available/i,
+    'Leave request_gpus out where there is none; where GPUs go by another name, ask for them in batch_extra_submit_args in the submit file',
+  ],
+  [
+    /unknown resource "?exclusive\b/i,
+    'Leave +WholeNodes out: the site has no word for a host of its own. Ask for all its cores: request_cpus in the submit file',
+  ],
+  [
+    /invalid qos/i,
+    "Name a QOS of yours: --qos in batch_extra_submit_args in the submit file, or `extra_args` in the site's file; or a project that has it: batch_project",
+  ],
+  [
+    /invalid account|invalid project|project .*(does not exist|not allowed|no hours|exhausted)|unknown project|denied.*project|AssocGrpCPUMinutes|AssocGrpBilling|AssocGrp\w*Minutes|QOSGrp\w*Minutes|QOSNotAllowed|InvalidAccount|InvalidQOS|accounting_group|insufficient (funds|balance)|allocation/i,
     "Name a project that may be used there and has hours left: batch_project in the submit file, or `project` in the site's file",
   ],
   [
@@ -21,7 +33,7 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
     "Make room there, or name another directory: `scratch` in the site's file",
   ],
   [
-    /unknown resource|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid (generic resource|feature|gres)|unknown user/i,
+    /unknown resource|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid feature|unknown user/i,
     "Correct batch_extra_submit_args in the submit file, or `extra_args` in the site's file",
   ],
 ];

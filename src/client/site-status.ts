@@ -73,7 +73,7 @@ function statusOf(
     ...(manners?.learned === undefined
       ? {}
       : { learned: { jobs: manners.learned.cap, words: manners.learned.words, at: manners.learned.at } }),
-    ...(manners?.outOfUse === undefined ? {} : { outOfUse: manners.outOfUse.words }),
+    ...(manners?.outOfUse === undefined ? {} : { outOfUse: manners.outOfUse.words, nextTry: manners.outOfUse.probeAt }),
     idle: sum((place) => place.state === 'idle'),
     queuedThere:
       sum((place) => HAS_PLACE.includes(place.state) && !running(place) && !silent(place)) +

@@ -111,6 +111,8 @@ export interface SiteStatus {
   readonly learned?: { readonly jobs: number; readonly words: string; readonly at: number };
   /** It failed jobs again and again, and is only tried now and then: what it did last. */
   readonly outOfUse?: string;
+  /** From when on a job may go there to see; Unix milliseconds. */
+  readonly nextTry?: number;
   /** Why it is not up, or what is worth knowing. */
   readonly words?: string;
   readonly since?: number;

@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
-import { sendingTo } from '../gridmanager/sending.ts';
+import { sendingOf } from '../gridmanager/sending.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
 import { NO_WORKERS, type WaitInPool } from '../pool/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
@@ -65,7 +65,11 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     if (wants && !coming) suggestions.push(...getWorkers(wants, nobody));
   }
   if (job.state === 'idle' && job.site !== '') details.push(...(await ahead(queue, job, sites.get(job.site))));
-  if (LIFE[job.state].shows === 'held') suggestions.push(`gryphus release ${formatJobId(job.id)}`);
+  if (LIFE[job.state].shows === 'held') {
+    const named = attributesNamed(readString(job.attrs, 'HoldReason') ?? '');
+    if (named.length > 0) suggestions.push(`gryphus edit ${formatJobId(job.id)} NAME=VALUE   # ${named.join(', ')}`);
+    suggestions.push(`gryphus release ${formatJobId(job.id)}`);
+  }
   return { id: job.id, state: job.state, summary, details, suggestions };
 }
 
@@ -77,16 +81,34 @@ function getWorkers({ cpus, memoryMb }: NonNullable<WaitInPool['wants']>, none: 
   ];
 }
 
-/** How far its content is on the way to the site, and what else is. */
+/** Commands of a submit file that a hold names to be mended, as the job's attributes. */
+const ATTRIBUTES: Readonly<Record<string, string>> = {
+  batch_queue: 'BatchQueue',
+  batch_project: 'BatchProject',
+  batch_runtime: 'BatchRuntime',
+  batch_extra_submit_args: 'BatchExtraSubmitArgs',
+  request_cpus: 'RequestCpus',
+  request_memory: 'RequestMemory',
+  request_gpus: 'RequestGPUs',
+};
+
+function attributesNamed(reason: string): string[] {
+  return Object.keys(ATTRIBUTES)
+    .filter((command) => reason.includes(command))
+    .map((command) => ATTRIBUTES[command] ?? '');
+}
+
+/** How far its content is on the way to the site, or its results from there, and what else is. */
 async function underWay(queue: Queue, job: JobRecord): Promise<readonly string[]> {
-  if (job.state !== 'preparing') return [];
-  const all = await sendingTo(queue, `${job.manager}/${job.site}`);
+  if (job.state !== 'preparing' && job.state !== 'finished') return [];
+  const [way, to] = job.state === 'preparing' ? (['to', `to ${job.site}`] as const) : (['from', 'home'] as const);
+  const all = await sendingOf(queue, way, `${job.manager}/${job.site}`);
   return all.map(({ path, bytes, done, resumed, since }) => {
     const seconds = Math.max(1, (Date.now() - since) / 1000);
     const rate = (done - resumed) / seconds;
     const left = rate > 0 && done < bytes ? `, about ${Math.ceil((bytes - done) / rate)} s left` : '';
     const percent = Math.floor((100 * done) / Math.max(1, bytes));
-    return `On its way to ${job.site}: ${path}, ${megabytes(done)} of ${megabytes(bytes)} (${percent} %${left}).`;
+    return `On its way ${to}: ${path}, ${megabytes(done)} of ${megabytes(bytes)} (${percent} %${left}).`;
   });
 }
 

@@ -5,7 +5,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
 import { UNIVERSE } from '../submit/api.ts';
 
-export type Destination = Pick<SiteRecord, 'name' | 'credential'> & Partial<Pick<SiteRecord, 'target'>>;
+export type Destination = Pick<SiteRecord, 'name' | 'credential'> & Partial<Pick<SiteRecord, 'target' | 'batch'>>;
 /** The site is not chosen yet: the broker will do it. */
 const THE_BROKERS: Destination = { name: '', credential: undefined };
 

@@ -8,22 +8,34 @@ import type { Warning } from './types.ts';
 const STANDARD_MB = 128;
 
 /** Whether the job asks for it. */
-const ASKS: Readonly<Record<Asked, (job: TextSource) => boolean>> = {
+const ASKS: Readonly<Record<Asked | 'request_disk', (job: TextSource) => boolean>> = {
   request_cpus: (job) => (readNumber(job, 'RequestCpus') ?? 1) > 1,
   request_memory: (job) => (readNumber(job, 'RequestMemory') ?? STANDARD_MB) !== STANDARD_MB,
   request_gpus: (job) => (readNumber(job, 'RequestGPUs') ?? 0) > 0,
+  request_disk: (job) => job.get('RequestDisk') !== undefined,
   batch_runtime: (job) => readNumber(job, 'BatchRuntime') !== undefined,
   batch_queue: (job) => (readString(job, 'BatchQueue') ?? '') !== '',
   batch_project: (job) => (readString(job, 'BatchProject') ?? '') !== '',
 };
 
-/** What jobs ask of GRAM services whose adapters pass over it: said at the submit, for the service says nothing. */
+/** What a backend has no words for that are good at every site, and where some site has one, how to say it. */
+const WORDLESS: Readonly<Record<string, { readonly asked: 'request_disk' | 'batch_queue'; readonly say?: string }>> = {
+  slurm: { asked: 'request_disk', say: '--tmp=10G' },
+  pbs: { asked: 'request_disk', say: '-l scratch=10gb' },
+  torque: { asked: 'request_disk', say: '-l file=10gb' },
+  sge: { asked: 'request_disk', say: '-l scratch_free=10G' },
+  condor: { asked: 'batch_queue' },
+};
+
+/** What jobs ask of a site that passes over it: said at the submit, for nobody else says it. */
 export class Unheard {
   readonly #found = new Map<string, Set<Asked>>();
+  readonly #wordless = new Map<string, string>();
 
-  look({ target }: Destination, own: AttrTexts, shared: AttrTexts): void {
+  look({ name, batch, target }: Destination, own: AttrTexts, shared: AttrTexts): void {
+    const job = { get: (attribute: string) => own[attribute] ?? shared[attribute] ?? undefined };
+    if (batch !== undefined) this.#lookAt(name, batch, job);
     if (target?.kind !== 'gram') return;
-    const job = { get: (name: string) => own[name] ?? shared[name] ?? undefined };
     const found = gramAdapter(target.service).ignores.filter((asked) => ASKS[asked](job));
     if (found.length === 0) return;
     const service = `${target.service} of ${target.host}`;
@@ -31,8 +43,17 @@ export class Unheard {
   }
 
   get warnings(): readonly Warning[] {
-    return [...this.#found].map(([service, asked]) => ({
+    const services = [...this.#found].map(([service, asked]) => ({
       message: `The GRAM service ${service} passes over ${[...asked].join(', ')}: what the site sets by itself holds.`,
     }));
+    return [...services, ...[...this.#wordless.values()].map((message) => ({ message }))];
+  }
+
+  #lookAt(site: string, batch: string, job: TextSource): void {
+    const { asked, say } = WORDLESS[batch] ?? {};
+    if (asked === undefined || this.#wordless.has(site) || !ASKS[asked](job)) return;
+    const instead =
+      say === undefined ? '' : ` Where the site counts it, ask in its words: batch_extra_submit_args = ${say}`;
+    this.#wordless.set(site, `Site ${site} (${batch}) is not asked for ${asked}.${instead}`);
   }
 }

@@ -46,6 +46,7 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
   const steps: BidStep[] = [];
   for (const [key, outcome] of forgotten) {
     if (!outcome.ok) continue;
+    ctx.coming.delete(key);
     await ctx.spool.remove(key);
     const [job, bid] = [jobs.get(key), bids.get(key)];
     if (bid) steps.push({ id: bid.id, attempt: bid.attempt, event: 'withdrawn' });

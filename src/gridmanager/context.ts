@@ -3,7 +3,7 @@ import { GryphusError } from '../errors.ts';
 import { type AttemptKey, formatAttemptKey, type JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
 import type { Bid, BidStep, Change, ChangeResult, JobRecord, Lease, Queue } from '../queue/api.ts';
-import type { Site } from '../site/contract.ts';
+import type { FetchRequest, Site } from '../site/contract.ts';
 import type { BlobIndex } from '../staging/blobs.ts';
 import type { AttemptSpool } from '../staging/streams.ts';
 import type { CredentialGate } from './credential-gate.ts';
@@ -33,6 +33,8 @@ export interface SiteContext {
   readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };
   /** Attempts that are being prepared there now: a withdrawal would be overtaken by their record, and waits. */
   readonly underway: Set<AttemptKey>;
+  /** Attempts whose large results are on their way home, and what was asked for. */
+  readonly coming: Map<AttemptKey, FetchRequest>;
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly wake: (lane: Lane) => void;

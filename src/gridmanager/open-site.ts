@@ -28,6 +28,8 @@ export interface OpenSiteOptions {
   readonly mark?: () => Promise<QueueMark>;
   /** PREPARE answers although large content is on its way still; told of that, and how far it is. */
   readonly onSending?: (all: readonly Sending[]) => void;
+  /** The same of large results; with it a fetch does not wait for them. */
+  readonly onComing?: (all: readonly Sending[]) => void;
   /** Told of the site and its connection; what it answers is called before that is closed. */
   readonly onOpen?: (site: JobManagerSite, transport: Transport) => () => void;
 }
@@ -58,7 +60,7 @@ export function siteCares(
   };
 }
 
-/** So long the others of a batch wait for large content, milliseconds. */
+/** So long the others of a batch wait for large content and large results, milliseconds. */
 const CONTENT_MS = 1000;
 
 /**
@@ -74,7 +76,7 @@ function scratchOf(record: SiteRecord, identity: string | undefined): string {
 /** The configured site as the life of a job knows it; closing it closes its connection. */
 export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<JobManagerSite> {
   if (record.target.kind === 'gram') return await openGram(record, record.target, options);
-  const { agent, identity, prompt, paths, cares, onOpen, mark, onSending } = options;
+  const { agent, identity, prompt, paths, cares, onOpen, mark, onSending, onComing } = options;
   const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({
     name: record.name,
@@ -94,6 +96,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
       ...cares,
       ...(mark === undefined ? {} : { mark }),
       ...(onSending === undefined ? {} : { onSending, contentPatience: CONTENT_MS }),
+      ...(onComing === undefined ? {} : { onComing, resultsPatience: CONTENT_MS }),
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),
     },
   });

@@ -7,7 +7,7 @@ import type { SiteAgent } from './site-agent.ts';
 import type { SiteContext } from './context.ts';
 
 /** What a site's agents share, also when a change of its file makes another one of them. */
-export type SiteShare = Pick<SiteContext, 'proxies' | 'underway' | 'manners'>;
+export type SiteShare = Pick<SiteContext, 'proxies' | 'underway' | 'coming' | 'manners'>;
 
 export interface OpenSitesOptions {
   /** The sites as configured now. */
@@ -86,7 +86,7 @@ export class OpenSites {
     }
     const manners = await this.#options.mannersOf(name);
     const site = await this.#options.openSite(record);
-    return this.#opened(record, site, { proxies: new SiteProxies(), underway: new Set(), manners });
+    return this.#opened(record, site, { proxies: new SiteProxies(), underway: new Set(), coming: new Map(), manners });
   }
 
   #opened(record: SiteRecord, site: Site, share: SiteShare): OpenSite {

@@ -5,7 +5,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, formatJobId } from '../job/ids.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 import type { FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
-import { makeParents, place } from '../staging/place.ts';
+import { isOurDisk, makeParents, place } from '../staging/place.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { quoted, readNumber, readString } from '../job/values.ts';
 import { crashPoint } from '../util/crash-point.ts';
@@ -19,6 +19,8 @@ import { notPutThere } from './url-direct.ts';
 
 /** A site that could not give some results yet is asked again after so long, milliseconds. */
 const LATER_MS = 15_000;
+/** What is on its way is looked for so often; the site is not asked for it. */
+const COMING_MS = 1000;
 
 /** Brings home what ended, decides what becomes of it, and lets the site forget: one batch of each. */
 export async function resultsRound(ctx: SiteContext): Promise<Again> {
@@ -32,12 +34,19 @@ export async function resultsRound(ctx: SiteContext): Promise<Again> {
   ).flat();
   await letForget(ctx, over);
   if (over.length > 0) ctx.wake('submit');
-  if (home < finished.length) return LATER_MS;
+  if (home.settled + home.arriving < finished.length) return LATER_MS;
+  if (home.arriving > 0) return COMING_MS;
   return finished.length === BATCH || over.length >= BATCH ? 0 : undefined;
 }
 
-async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<number> {
-  if (jobs.length === 0) return 0;
+interface Home {
+  readonly settled: number;
+  /** On their way; others go ahead of them. */
+  readonly arriving: number;
+}
+
+async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<Home> {
+  if (jobs.length === 0) return { settled: 0, arriving: 0 };
   const here = sharesHome(ctx.record);
   const work = new Map<AttemptKey, { job: JobRecord; files: JobFiles }>(
     jobs.map((job) => [keyOf(ctx, job), { job, files: jobFiles(job.attrs, here) }]),
@@ -63,7 +72,7 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   }
   await commitChanges(ctx, changes);
   crashPoint('gm.saved-fetch');
-  return changes.length;
+  return { settled: changes.length, arriving: [...outcomes.values()].filter(isArriving).length };
 }
 
 type Coming = ReadonlyMap<AttemptKey, { readonly job: JobRecord; readonly files: JobFiles }>;
@@ -78,13 +87,21 @@ async function fetchFitting(ctx: SiteContext, work: Coming): Promise<Fetched> {
   try {
     const requests = await Promise.all(
       [...work].map(async ([key, { job, files }]): Promise<FetchRequest> => {
+        const asked = ctx.coming.get(key);
+        if (asked) return asked;
         const wanted = await request(ctx, key, job, files);
         return { ...wanted, outputs: await notPutThere(ctx, key, files, wanted.outputs) };
       }),
     );
-    return { outcomes: await ctx.site.fetch(requests), noRoom: new Map() };
+    const outcomes = await ctx.site.fetch(requests);
+    for (const asked of requests) {
+      const outcome = outcomes.get(asked.key);
+      if (outcome && isArriving(outcome)) ctx.coming.set(asked.key, asked);
+      else ctx.coming.delete(asked.key);
+    }
+    return { outcomes, noRoom: new Map() };
   } catch (thrown) {
-    if (!(thrown instanceof GryphusError) || !OUR_DISK.has(thrown.code)) throw thrown;
+    if (!(thrown instanceof GryphusError) || !isOurDisk(thrown)) throw thrown;
     const all = [...work];
     const [only] = all;
     if (all.length <= 1) return { outcomes: new Map(), noRoom: new Map(only ? [[only[0], thrown]] : []) };
@@ -98,7 +115,9 @@ async function fetchFitting(ctx: SiteContext, work: Coming): Promise<Fetched> {
   }
 }
 
-const OUR_DISK: ReadonlySet<string> = new Set(['disk-full', 'output-unwritable']);
+function isArriving(outcome: FetchOutcome): boolean {
+  return !outcome.ok && outcome.refusal.code === 'arriving';
+}
 
 async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files: JobFiles): Promise<FetchRequest> {
   return {

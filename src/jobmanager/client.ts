@@ -27,8 +27,9 @@ import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
 import { percentDecode } from './escape.ts';
 import { markOf, readFacts } from './hello.ts';
+import { Homecoming } from './homecoming.ts';
 import { leave } from './leave.ts';
-import { Looker } from './look.ts';
+import { Looker, paceOf } from './look.ts';
 import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
 import { Session } from './session.ts';
@@ -60,6 +61,10 @@ export interface JobManagerOptions {
   readonly cacheSize?: number;
   /** PREPARE waits so long for large content to be there, milliseconds; default: as long as it takes. */
   readonly contentPatience?: number;
+  /** FETCH waits so long for large results to be here, milliseconds; default: as long as it takes. */
+  readonly resultsPatience?: number;
+  /** Told what results are on their way, and how far. */
+  readonly onComing?: (all: readonly Sending[]) => void;
   /** Told what content is on its way, and how far. */
   readonly onSending?: (all: readonly Sending[]) => void;
   /** How far the agent's queue is now. */
@@ -141,17 +146,16 @@ class ShellSite implements JobManagerSite {
         patience: options.contentPatience ?? Number.POSITIVE_INFINITY,
         tell: options.onSending ?? (() => undefined),
       }),
+      homecoming: new Homecoming({
+        patience: options.resultsPatience ?? Number.POSITIVE_INFINITY,
+        tell: options.onComing ?? (() => undefined),
+      }),
       now: () => performance.now(),
       arrays: options.arrayLimit ?? (backend.arrays ? 1000 : 1),
       mark: async () => (options.mark ? [formatMark(await options.mark())] : []),
       listAgain: () => this.#looker.listAgain(),
     };
-    const { lookAgain, lookEvery } = backend.patience;
-    const soonest = Math.max(lookAgain, options.lookMin ?? 0);
-    this.#looker = new Looker(this.#site, {
-      soonest,
-      latest: Math.max(soonest, Math.min(lookEvery, options.lookMax ?? lookEvery)),
-    });
+    this.#looker = new Looker(this.#site, paceOf(backend.patience, options));
   }
 
   async describe(): Promise<SiteFacts> {
@@ -192,14 +196,15 @@ class ShellSite implements JobManagerSite {
     }
   }
 
-  cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false, since }: CancelOptions = {}): Promise<Outcomes> {
+  async cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false, since }: CancelOptions = {}): Promise<Outcomes> {
+    if (!onlyIfNotStarted) await this.#site.homecoming.drop(keys);
     const { killAfter = 10_000, giveUp = 120_000, forceAfter = 600_000 } = this.#options;
     const patience = { killAfter, giveUp };
     const longAgo = Date.now() - forceAfter;
     const stubborn = new Set(
       onlyIfNotStarted ? [] : keys.filter((key) => (since?.get(key) ?? Number.POSITIVE_INFINITY) <= longAgo),
     );
-    return cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience, stubborn);
+    return await cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience, stubborn);
   }
 
   leave(keys: readonly AttemptKey[]): Promise<Outcomes> {
@@ -222,6 +227,7 @@ class ShellSite implements JobManagerSite {
 
   async forget(keys: readonly AttemptKey[]): Promise<Outcomes> {
     const outcomes = new Map<AttemptKey, Outcome>();
+    await this.#site.homecoming.drop(keys);
     crashPoint('jm.before-forget');
     await forget(this.#site, keys, outcomes);
     crashPoint('jm.after-forget');
@@ -251,7 +257,7 @@ class ShellSite implements JobManagerSite {
   }
 
   async close(): Promise<void> {
-    await this.#site.content.close();
+    await Promise.all([this.#site.content.close(), this.#site.homecoming.close()]);
     await this.#site.session.close();
   }
 

@@ -8,9 +8,11 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
 import { makeParents, partOf, within } from '../staging/place.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 import type { Answer } from './answer.ts';
 import { octalWord, percentDecode } from './escape.ts';
 import { homeOf } from './hello.ts';
+import type { BringOptions } from './homecoming.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 
 const BATCH = 128;
@@ -20,14 +22,27 @@ const SMALL_BLOCKS = 256;
 /** HTCondor's names for the streams of a job in its own directory. */
 const STREAMS = { stdout: '_condor_stdout', stderr: '_condor_stderr' } as const;
 
-/** Brings results home: many small files in one stream, large ones each by itself, resumed and verified. */
+/**
+ * Brings results home: many small files in one stream, large ones each by itself, resumed and verified. Those may be on
+ * their way still when this resolves (homecoming.ts); asked for again, the site is not asked for what is.
+ */
 export async function fetch(
   site: SiteContext,
   requests: readonly FetchRequest[],
 ): Promise<Map<AttemptKey, FetchOutcome>> {
+  const { homecoming } = site;
   const outcomes = new Map<AttemptKey, FetchOutcome>();
   crashPoint('jm.before-fetch');
-  for (const batch of batches(requests, BATCH)) await fetchBatch(site, batch, outcomes);
+  const fresh = requests.filter(({ key }) => !homecoming.has(key));
+  for (const batch of batches(fresh, BATCH)) await fetchBatch(site, batch, outcomes);
+  const coming = requests.map(({ key }) => key).filter((key) => homecoming.has(key));
+  await homecoming.wait(coming);
+  const come = homecoming.take(coming, requests.length === 1);
+  const message = `its results are on their way from ${site.name}`;
+  for (const key of coming) {
+    const arriving: FetchOutcome = { ok: false, refusal: { kind: 'later', code: 'arriving', message }, missing: [] };
+    outcomes.set(key, come.get(key) ?? arriving);
+  }
   crashPoint('jm.after-fetch');
   return outcomes;
 }
@@ -62,12 +77,22 @@ async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], out
     if (!whole) at.to.trouble = `${at.file.name} could not be read at ${site.name}`;
     else at.to.files.push(await save(at.to.request.into, at.file, bytes, executables.has(name)));
   }
+  const large = new Map<Progress, Large[]>();
   for (const name of wordsOf(answer, 'big').flat()) {
     const at = placeOf(progress, name);
-    if (at !== undefined)
-      at.to.files.push(await saveLarge(site, at.to.request.into, at.file, name, executables.has(name)));
+    if (at === undefined) continue;
+    const file = { ...at.file, plain: percentDecode(name), executable: executables.has(name) };
+    large.set(at.to, [...(large.get(at.to) ?? []), file]);
   }
-  for (const at of progress.values()) outcomes.set(at.request.key, outcome(site, at));
+  for (const at of progress.values()) {
+    const files = large.get(at);
+    if (files === undefined) outcomes.set(at.request.key, outcome(site, at));
+    else
+      site.homecoming.begin(at.request.key, async (options) => {
+        for (const file of files) at.files.push(await saveLarge(site, at.request.into, file, options));
+        return outcome(site, at);
+      });
+  }
 }
 
 function wishes({ key, outputs, stdout, stderr }: FetchRequest): string[] {
@@ -133,26 +158,56 @@ async function save(into: string, file: Place['file'], bytes: Buffer, executable
   return { ...file, path, bytes: bytes.length, executable };
 }
 
+interface Large {
+  readonly name: string;
+  readonly kind: FetchedFile['kind'];
+  /** At the site, under jobs/. */
+  readonly plain: string;
+  readonly executable: boolean;
+}
+
+/** A cut transfer goes on where it was; what is here already and whole does not come again. */
 async function saveLarge(
   site: SiteContext,
   into: string,
-  file: Place['file'],
-  name: string,
-  executable: boolean,
+  { name, kind, plain, executable }: Large,
+  { signal, onProgress }: BringOptions,
 ): Promise<FetchedFile> {
-  const path = await target(into, file);
-  const plain = percentDecode(name);
-  const answer = await site.session.exchange('digest', [octalWord(plain)], [], 3_600_000);
-  const digest = wordsOf(answer, 'digest')[0]?.[0];
+  const path = await target(into, { name, kind });
   const home = homeOf(await site.session.hello());
+  const source = `${home}/jobs/${plain}`;
+  let wanted: string | undefined;
   for (let turn = 1; ; turn++) {
-    if (digest !== undefined && (await digestOf(path)) === digest) {
-      return { ...file, path, bytes: (await stat(path)).size, executable };
+    signal.throwIfAborted();
+    const bytes = await stat(path).then(
+      ({ size }) => size,
+      () => undefined,
+    );
+    if (bytes !== undefined) {
+      wanted ??= await digestThere(site, source, plain, bytes, signal);
+      // Where the site has no means to tell, nothing can be compared with what just came.
+      if (wanted === undefined ? turn > 1 : (await digestOf(path)) === wanted)
+        return { name, kind, path, bytes, executable };
     }
-    if (turn > 2) throw new GryphusError('protocol-error', `${file.name} did not come home whole from ${site.name}.`);
-    await site.transport.get(`${home}/jobs/${plain}`, path);
-    if (digest === undefined) return { ...file, path, bytes: (await stat(path)).size, executable };
+    if (turn > 2) throw new GryphusError('protocol-error', `${name} did not come home whole from ${site.name}.`);
+    await site.transport.get(source, path, { signal, onProgress: (done, total) => onProgress(name, done, total) });
   }
+}
+
+/** Whoever has another question for the site waits while it reads so much; what is larger is read beside that. */
+const READ_INLINE = 16 * 1024 * 1024;
+
+async function digestThere(site: SiteContext, source: string, plain: string, bytes: number, signal: AbortSignal) {
+  if (bytes > READ_INLINE) {
+    const file = shellQuote(source);
+    const tools = ['sha256sum', "'shasum -a 256'", "'openssl dgst -sha256 -r'", "'busybox sha256sum'"].join(' ');
+    const command = `for tool in ${tools}; do sum=$($tool <${file} 2>/dev/null) && echo "$sum" && exit; done; exit 1`;
+    const said = await site.transport.run(command, { timeoutMs: 120_000 + bytes / 1000, signal });
+    const digest = /^[0-9a-f]{64}/.exec(said.stdout.toString())?.[0];
+    if (said.code === 0 && digest !== undefined) return digest;
+  }
+  const answer = await site.session.exchange('digest', [octalWord(plain)], [], 3_600_000);
+  return wordsOf(answer, 'digest')[0]?.[0];
 }
 
 async function digestOf(path: string): Promise<string | undefined> {

@@ -1,3 +1,4 @@
+import type { Patience } from '../backends/contract.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Chunk, Follow } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
@@ -20,6 +21,18 @@ export interface LookPace {
   readonly soonest: number;
   /** When nothing happens. */
   readonly latest: number;
+}
+
+/** The batch system's own pace where its site says nothing of it; never sooner than it bears. */
+export function paceOf(
+  { lookAgain, lookEvery }: Pick<Patience, 'lookAgain' | 'lookEvery'>,
+  {
+    lookMin = 0,
+    lookMax = lookEvery,
+  }: { readonly lookMin?: number | undefined; readonly lookMax?: number | undefined },
+): LookPace {
+  const soonest = Math.max(lookAgain, lookMin);
+  return { soonest, latest: Math.max(soonest, lookMax) };
 }
 
 export interface LookResult {

@@ -6,6 +6,7 @@ import type { Transport } from '../transport/contract.ts';
 import type { Answer } from './answer.ts';
 import { percentDecode } from './escape.ts';
 import type { Content } from './content.ts';
+import type { Homecoming } from './homecoming.ts';
 import type { Session } from './session.ts';
 import type { View } from './view.ts';
 
@@ -17,6 +18,7 @@ export interface SiteContext {
   readonly backend: Backend;
   readonly view: View;
   readonly content: Content;
+  readonly homecoming: Homecoming;
   /** Milliseconds that only grow. */
   readonly now: () => number;
   /** Most attempts in one submit command; 1 once the site has refused arrays. */

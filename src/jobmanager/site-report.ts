@@ -79,7 +79,8 @@ const MENDS: Readonly<Record<string, string>> = {
   awk: 'Install awk there, or put it into the PATH of a non-interactive shell (`prelude`).',
   sha256: 'Install sha256sum (coreutils) there: files cannot be verified without it.',
   bounded: 'Install timeout (coreutils) there: a batch system that hangs would hang us.',
-  batch: 'Put the batch system\'s commands into the PATH: `prelude = "module load slurm"`, say, in the site\'s file.',
+  batch:
+    'Let its commands be found and work in a shell that is not a person\'s: `prelude = "module load slurm"`, say, or `prelude = "export SLURM_CONF=…"`, in the site\'s file.',
   'named-queue': "Name a queue that the site has: `queue` in the site's file.",
   clock: 'Let both clocks follow a time server: credentials have a beginning and an end.',
   queue:

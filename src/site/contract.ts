@@ -107,9 +107,9 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Content on its way to a site. */
+/** Content on its way to a site, or a result on its way home. */
 export interface Sending {
-  /** At home. */
+  /** At home; of a result its name and its job. */
   readonly path: string;
   readonly bytes: number;
   readonly done: number;

@@ -98,6 +98,11 @@ export async function makeParents(base: string, path: string, umask = UMASK): Pr
   }
 }
 
+/** It is this machine that could not write a result. */
+export function isOurDisk(thrown: unknown): boolean {
+  return thrown instanceof GryphusError && (thrown.code === 'disk-full' || thrown.code === 'output-unwritable');
+}
+
 /** The error of a result that cannot be written at home: 'disk-full' or 'output-unwritable'. */
 export function unplaceable(path: string, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;

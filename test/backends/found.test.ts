@@ -96,6 +96,11 @@ describe('a refusal', () => {
     ['AssocGrpCPUMinutesLimit', /batch_project/],
     ['normal9: No such queue. Job not submitted.', /batch_queue/],
     ['Disk quota exceeded', /scratch/],
+    ['Invalid generic resource (gres) specification', /request_gpus/],
+    ['unknown resource "gpu"', /request_gpus/],
+    ['unknown resource "exclusive"', /WholeNodes/],
+    ['Batch job submission failed: Invalid qos specification', /--qos/],
+    ['unknown resource "foo"', /batch_extra_submit_args/],
   ])('%s: %s', (words, mend) => {
     expect(mendOf(words)).toMatch(mend);
   });

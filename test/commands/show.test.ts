@@ -1,3 +1,4 @@
+import { LOCAL_SITE } from '../../src/config/sites.ts';
 import { describe, expect, it } from 'vitest';
 import { errorText } from '../../src/commands/show/error.ts';
 import { LogProgress } from '../../src/commands/show/log-progress.ts';
@@ -5,7 +6,7 @@ import { batchLines } from '../../src/commands/show/q-batch.ts';
 import { dagTable } from '../../src/commands/show/dag.ts';
 import { gaugeText } from '../../src/commands/show/gauge.ts';
 import { pilotLines } from '../../src/commands/show/glideins.ts';
-import { siteLines, siteNotes, stepText } from '../../src/commands/show/sites.ts';
+import { mannersRows, settingRows, siteLines, siteNotes, stepText } from '../../src/commands/show/sites.ts';
 import { statusLines } from '../../src/commands/show/status.ts';
 import { systemdUnit } from '../../src/commands/show/systemd.ts';
 import { tableLines } from '../../src/commands/show/table.ts';
@@ -215,5 +216,44 @@ describe('a table in 80 columns', () => {
     expect(lines[0]).toMatch(/TOTAL JOB_IDS$/);
     expect(lines[1]).toMatch(/ü… {2}\S+ \S+ +_ +1 +1 +1 +3 14\.0 \.\.\. 15\.2$/);
     expect(batchLines([{ ...batch, first: id, last: id }], undefined)[1]).toContain('ü'.repeat(100));
+  });
+});
+
+describe('what is set for a site', () => {
+  it('has the names of its file, and units', () => {
+    const site = { ...LOCAL_SITE, extraArgs: ['-l', 'feature=a b'], walltime: 5400, allocationEnd: 1_798_675_200 };
+    const rows = Object.fromEntries(settingRows(site));
+    expect(rows).toMatchObject({
+      extra_args: '-l "feature=a b"',
+      walltime: '1 h 30 min',
+      allocation_end: '2026-12-31 00:00 UTC',
+      'limits.running': '-',
+      'limits.poll_min': '1 s between two looks at its queue, at least',
+    });
+    expect(Object.keys(rows).filter((name) => /[A-Z]/.test(name))).toEqual([]);
+  });
+
+  it('is followed by what was learned', () => {
+    const status = {
+      name: 'a',
+      url: 'local',
+      batch: 'slurm',
+      connection: 'up' as const,
+      idle: 1,
+      queuedThere: 2,
+      running: 3,
+      unknown: 0,
+    };
+    const more = {
+      learned: { jobs: 10, words: 'MaxSubmit', at: 1_798_675_200_000 },
+      outOfUse: 'its nodes fail',
+      nextTry: 1_798_675_260_000,
+    };
+    expect(mannersRows({ ...status, ...more })).toEqual([
+      ['connection', 'up'],
+      ['jobs', '1 here, 2 queued, 3 running, 0 unknown'],
+      ['learned limit', '10 jobs, since 2026-12-31 00:00 UTC; it refused more: MaxSubmit'],
+      ['out of use', 'its nodes fail; the next job goes there to see not before 2026-12-31 00:01 UTC'],
+    ]);
   });
 });

@@ -27,6 +27,19 @@ describe('what a GRAM service passes over', () => {
     expect(words).toEqual([expect.stringContaining('passes over batch_runtime, request_gpus: ')]);
   });
 
+  it('is said of a batch system that has no word for it, once for each site', () => {
+    const unheard = new Unheard();
+    const at = (name: string, batch: 'slurm' | 'condor') => ({ ...LOCAL_SITE, name, batch });
+    for (const name of ['a', 'b', 'a']) unheard.look(at(name, 'slurm'), { RequestDisk: '1024' }, shared);
+    unheard.look(at('c', 'condor'), { RequestDisk: '1024' }, shared);
+    unheard.look(at('d', 'slurm'), {}, shared);
+    expect(unheard.warnings.map(({ message }) => message)).toEqual([
+      'Site a (slurm) is not asked for request_disk. Where the site counts it, ask in its words: batch_extra_submit_args = --tmp=10G',
+      'Site b (slurm) is not asked for request_disk. Where the site counts it, ask in its words: batch_extra_submit_args = --tmp=10G',
+      'Site c (condor) is not asked for batch_queue.',
+    ]);
+  });
+
   it('is nothing where nothing is asked, and at other sites', () => {
     const unheard = new Unheard();
     unheard.look(site('jobmanager-fork'), {}, { RequestCpus: '1', RequestMemory: '128' });

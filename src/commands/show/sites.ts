@@ -1,4 +1,5 @@
-import type { CheckStep, Found, SiteStatus } from '../../index.ts';
+import type { CheckStep, Found, SiteRecord, SiteStatus } from '../../index.ts';
+import { spanText, timeText } from '../../util/plain-text.ts';
 import { tableLines } from './table.ts';
 import { columns, visible, type Width, wrapped } from './width.ts';
 
@@ -35,6 +36,42 @@ function noteOf({ words, outOfUse, learned }: SiteStatus): string {
   return learned === undefined ? '' : `takes ${learned.jobs} of our jobs: ${learned.words}`;
 }
 
+const SHELL_WORD = /^[\w@%+=:,./-]+$/;
+
+/** What is set for a site, by the names of its file. */
+export function settingRows(site: SiteRecord): readonly (readonly [string, string])[] {
+  const { limits, glidein } = site;
+  const seconds = (value: number | undefined): string => (value === undefined ? '-' : spanText(value));
+  const text = (value: string | number | undefined): string => (value === undefined ? '-' : String(value));
+  const words = site.extraArgs.map((word) => (SHELL_WORD.test(word) ? word : JSON.stringify(word)));
+  return [
+    ['name', site.name],
+    ['url', site.url],
+    ['batch', site.batch],
+    ['transport', site.transport],
+    ['prelude', text(site.prelude)],
+    ['scratch', text(site.scratch)],
+    ['queue', text(site.queue)],
+    ['project', text(site.project)],
+    ['extra_args', words.join(' ') || '-'],
+    ['walltime', seconds(site.walltime)],
+    ['urls', site.urls],
+    ['cost', text(site.cost)],
+    ['credential', text(site.credential)],
+    ['allocation_end', site.allocationEnd === undefined ? '-' : timeText(site.allocationEnd)],
+    ['limits.queued', `${limits.queued} jobs of ours in its queue, waiting and running`],
+    ['limits.running', limits.running === undefined ? '-' : `${limits.running} at once`],
+    ['limits.submits_per_minute', text(limits.submitsPerMinute)],
+    ['limits.poll_min', `${seconds(limits.pollMin)} between two looks at its queue, at least`],
+    ['limits.poll_max', `${seconds(limits.pollMax)} when nothing changes there`],
+    ['glidein.max', text(glidein.max)],
+    ['glidein.cores', text(glidein.cores)],
+    ['glidein.memory', glidein.memoryMb === undefined ? '-' : `${glidein.memoryMb} MB`],
+    ['glidein.walltime', seconds(glidein.walltime)],
+    ['glidein.scratch', glidein.scratch],
+  ];
+}
+
 /** What was learned of a site, for `site show`. */
 export function mannersRows(site: SiteStatus | undefined): readonly (readonly [string, string])[] {
   if (site === undefined) return [];
@@ -46,11 +83,17 @@ export function mannersRows(site: SiteStatus | undefined): readonly (readonly [s
       : [
           [
             'learned limit',
-            `${site.learned.jobs} jobs, since ${new Date(site.learned.at).toISOString()}: ${visible(site.learned.words)}`,
+            `${site.learned.jobs} jobs, since ${timeText(site.learned.at / 1000)}; it refused more: ${visible(site.learned.words)}`,
           ] as const,
         ]),
-    ...(site.outOfUse === undefined ? [] : [['out of use', visible(site.outOfUse)] as const]),
+    ...(site.outOfUse === undefined
+      ? []
+      : [['out of use', `${visible(site.outOfUse)}${nextTry(site.nextTry)}`] as const]),
   ];
+}
+
+function nextTry(at: number | undefined): string {
+  return at === undefined ? '' : `; the next job goes there to see not before ${timeText(at / 1000)}`;
 }
 
 /** What of the sites keeps jobs from running, for the foot of `q`. */

@@ -1,7 +1,7 @@
 import { Flags } from '@oclif/core';
 import type { SiteStatus, SiteWaysView } from '../../index.ts';
 import { GryphusCommand, needed } from '../command.ts';
-import { mannersRows } from '../show/sites.ts';
+import { mannersRows, settingRows } from '../show/sites.ts';
 import { visible } from '../show/width.ts';
 
 export class SiteShow extends GryphusCommand {
@@ -19,19 +19,13 @@ export class SiteShow extends GryphusCommand {
       return;
     }
     const { file, there } = configuration.siteFile(args.name);
-    const { target: _target, limits, glidein, ...plain } = site;
     const rows = [
-      ...Object.entries(plain),
-      ...Object.entries(limits).map(([key, value]) => [`limits.${key}`, value] as const),
-      ...Object.entries(glidein).map(([key, value]) => [`glidein.${key}`, value] as const),
+      ...settingRows(site),
       ['file', there ? file : 'built in'] as const,
       ...mannersRows(await this.#now(flags, site.name)),
     ];
     const width = Math.max(...rows.map(([key]) => key.length));
-    for (const [key, value] of rows) {
-      const text = value === undefined ? '-' : Array.isArray(value) ? value.join(' ') || '-' : String(value);
-      process.stdout.write(`${key.padEnd(width)}  ${visible(text)}\n`);
-    }
+    for (const [key, text] of rows) process.stdout.write(`${key.padEnd(width)}  ${visible(text)}\n`);
     const ways = await this.#ways(flags, args.name);
     if (ways === undefined) return;
     process.stdout.write(`\nHow workers come home, as of ${new Date(ways.at).toLocaleString()}:\n`);
