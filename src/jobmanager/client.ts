@@ -196,7 +196,10 @@ class ShellSite implements JobManagerSite {
     }
   }
 
-  async cancel(keys: readonly AttemptKey[], { onlyIfNotStarted = false, since }: CancelOptions = {}): Promise<Outcomes> {
+  async cancel(
+    keys: readonly AttemptKey[],
+    { onlyIfNotStarted = false, since }: CancelOptions = {},
+  ): Promise<Outcomes> {
     if (!onlyIfNotStarted) await this.#site.homecoming.drop(keys);
     const { killAfter = 10_000, giveUp = 120_000, forceAfter = 600_000 } = this.#options;
     const patience = { killAfter, giveUp };

@@ -55,7 +55,7 @@ export class Homecoming {
 
   /** Waits for these as long as a caller waits at most. */
   async wait(keys: readonly AttemptKey[]): Promise<void> {
-    const over = Promise.all(keys.map((key) => this.#coming.get(key)?.over));
+    const over = Promise.all(keys.flatMap((key) => this.#coming.get(key)?.over ?? []));
     if (!Number.isFinite(this.#options.patience)) return void (await over);
     const enough = new AbortController();
     await Promise.race([
