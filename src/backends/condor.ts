@@ -9,7 +9,7 @@ import { coresOf } from './cores.ts';
 export const condor: Backend = {
   name: 'condor',
   shell: ['condor.sh'],
-  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
   arrays: true,
   accounts: true,
   submitWords,

@@ -51,15 +51,17 @@ export interface Patience {
   readonly lost: number;
   /** For an exit record to arrive after the queue says that the job ended (NFS). */
   readonly lag: number;
-  /** For the queue's verdict to follow an exit by a signal. */
+  /** For the verdict to follow an exit by a signal, and as long as the queue calls it running: there it is not over yet. */
   readonly verdict: number;
+  readonly closing: number;
 }
 
 export type QueueEntry =
   | { readonly is: 'waiting' | 'suspended'; readonly words: string }
   /** `by`: what stopped it, where it had started and the site says so. */
   | { readonly is: 'held'; readonly words: string; readonly by?: SiteCause }
-  | { readonly is: 'running'; readonly host?: string }
+  /** `ending`: it is being ended, and by whom. */
+  | { readonly is: 'running'; readonly host?: string; readonly ending?: Verdict }
   | ({ readonly is: 'ended' } & Verdict)
   | { readonly is: 'unclear'; readonly words: string };
 

@@ -4,7 +4,7 @@ import type { Backend, QueueEntry } from './contract.ts';
 export const fork: Backend = {
   name: 'fork',
   shell: ['fork.sh', 'fork-worker.sh'],
-  patience: { lookEvery: 5000, lookAgain: 500, lost: 3000, lag: 2000, verdict: 0 },
+  patience: { lookEvery: 5000, lookAgain: 500, lost: 3000, lag: 2000, verdict: 0, closing: 0 },
   arrays: false,
   accounts: false,
   submitWords: () => [],

@@ -32,7 +32,10 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
   const fields = fieldsOf(rest);
   const words = fields.comment === '' ? (NAMES[fields.state] ?? fields.state) : fields.comment;
   const live = LIVE[fields.state];
-  if (live === 'running') return fields.host === '' ? { is: 'running' } : { is: 'running', host: fields.host };
+  if (live === 'running') {
+    const host = fields.host === '' ? {} : { host: fields.host };
+    return { is: 'running', ...host, ...(isEnding(fields) ? { ending: { by: endOf(fields), words: fields.comment } } : {}) };
+  }
   // A job beyond every node stays queued, and only its comment says so.
   if (live === 'waiting') return { is: fields.comment.startsWith('Can Never Run') ? 'held' : 'waiting', words };
   if (live !== undefined) return { is: live, words };
@@ -41,6 +44,12 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
   }
   return { is: 'unclear', words: rest };
 }
+/** A job that was told to end runs on for some seconds: its comment says so at once, and a status of PBS's own when it exits. */
+function isEnding({ comment, exit }: Fields): boolean {
+  return DELETED.test(comment) || exit.startsWith('-');
+}
+/** What qdel makes of the comment. */
+export const DELETED = / and terminated( by \S+)?$/;
 const NAMES: Readonly<Record<string, string>> = { Q: 'queued', H: 'held', W: 'waiting for its time', S: 'suspended' };
 
 /** A line `TAG ID STATE|…` of the history, undefined where the job has not ended. */

@@ -1,14 +1,14 @@
 import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend } from './contract.ts';
 import { coresOf } from './cores.ts';
-import { fieldsOf, pbsAccount, pbsEntry } from './pbs-entry.ts';
+import { DELETED, fieldsOf, pbsAccount, pbsEntry } from './pbs-entry.ts';
 
 /** OpenPBS and PBS Pro by their commands (pbs.sh, pbs-family.sh); facts from OpenPBS 23.06. */
 export const pbs: Backend = {
   name: 'pbs',
   shell: ['pbs.sh', 'pbs-family.sh', 'job-script.sh'],
-  // A qsub whose connection was cut may submit some time later.
-  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  // A qsub whose connection was cut may submit some time later; a MoM notices the end of what it killed up to 10 s later.
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 30_000 },
   arrays: true,
   accounts: true,
   submitWords,
@@ -82,7 +82,7 @@ function sentence(words: string): string {
 function endOf({ state, exit, substate, comment }: ReturnType<typeof fieldsOf>): Account['by'] {
   if (/exceeded resource/.test(comment))
     return /exceeded resource mem|vmem/.test(comment) ? 'out-of-memory' : 'timeout';
-  if (substate === '91') return 'cancelled';
+  if (substate === '91' || DELETED.test(comment)) return 'cancelled';
   // A server without history knows no more of an array's element than that it is over.
   if (!/^-?\d+$/.test(exit)) return substate === '92' || state === 'X' ? 'itself' : 'cannot-start';
   const status = Number(exit);

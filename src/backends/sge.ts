@@ -7,7 +7,7 @@ export const sge: Backend = {
   name: 'sge',
   shell: ['sge.sh', 'sge-job.sh'],
   // A qmaster that was killed comes back with what it had; its execution daemons may need a minute.
-  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
   arrays: true,
   accounts: true,
   submitWords,

@@ -7,7 +7,7 @@ import { slurmEntry, slurmVerdict } from './slurm-states.ts';
 export const slurm: Backend = {
   name: 'slurm',
   shell: ['slurm.sh', 'slurm-job.sh'],
-  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 10_000 },
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 10_000, closing: 10_000 },
   arrays: true,
   accounts: true,
   submitWords,

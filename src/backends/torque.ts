@@ -10,7 +10,7 @@ import { type fieldsOf, pbsEntry } from './pbs-entry.ts';
 export const torque: Backend = {
   name: 'torque',
   shell: ['torque.sh', 'pbs-family.sh', 'job-script.sh'],
-  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000 },
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
   arrays: false,
   accounts: false,
   submitWords,

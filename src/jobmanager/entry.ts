@@ -1,4 +1,4 @@
-import type { Account, QueueEntry } from '../backends/contract.ts';
+import type { Account, QueueEntry, Verdict } from '../backends/contract.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Report } from '../site/contract.ts';
 import type { ExitRecord, Owner } from './exit-record.ts';
@@ -40,6 +40,8 @@ export interface Entry {
   missingSince: number;
   /** How often the accounting was asked, and what it said: a verdict, or that it knows nothing. */
   asked: number;
+  /** What the queue said of who ends it, while it still ran. */
+  ending: Verdict | undefined;
   account: Account | 'nothing' | undefined;
   report: Report | undefined;
   /** Grows over the whole view: the change of `report` that the caller has or has not seen. */
@@ -74,6 +76,7 @@ export function nothingKnown() {
     exit: undefined,
     second: undefined,
     asked: 0,
+    ending: undefined,
     account: undefined,
     report: undefined,
   };

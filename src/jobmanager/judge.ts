@@ -52,11 +52,15 @@ function judgeExit(
     return { ...ended(entry, blame(record.ending, requeue)), deed: 'prune' };
   }
   if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
-  if (now - entry.exitSeenAt < backend.patience.verdict)
-    return { ...running(entry, line), deed: 'look', restless: true };
-  if (line === undefined && backend.accounts && entry.account === undefined && askable(entry)) {
+  if (entry.ending !== undefined) return ended(entry, blame(record.ending, entry.ending));
+  const { verdict, closing } = backend.patience;
+  const waited = now - entry.exitSeenAt;
+  const gone = line === undefined && lookedAt > entry.exitSeenAt;
+  const asks = [0, verdict].filter((at) => at <= waited).length;
+  if (gone && backend.accounts && entry.asked < asks && askable(entry))
     return { ...running(entry, line), deed: 'account', restless: true };
-  }
+  if (waited < (line?.entry.is === 'running' ? closing : verdict))
+    return { ...running(entry, line), deed: 'look', restless: true };
   return ended(entry, record.ending);
 }
 
@@ -77,7 +81,7 @@ function judgeStarted(
     const lag = entry.cancelled ? Math.min(RECORD_MS, patience.lag) : patience.lag;
     const missing = now - entry.missingSince;
     if (entry.looksWithout < 2) return { ...running(entry, line), deed: 'look', restless: true };
-    const known = typeof entry.account === 'object' && entry.account.by !== 'itself' ? entry.account : undefined;
+    const known = typeof entry.account === 'object' && entry.account.by !== 'itself' ? entry.account : entry.ending;
     const ask = backend.accounts && typeof entry.account !== 'object' && askable(entry);
     if (ask && (missing >= lag ? entry.account === undefined : missing >= (ACCOUNT_MS[entry.asked] ?? lag))) {
       return { ...running(entry, line), deed: 'account', restless: true };

@@ -215,6 +215,7 @@ export class View {
       const old = copies.get(batchId);
       copies.set(batchId, { batchId, entry: state, since: old?.entry.is === state.is ? old.since : now });
       entry.queue.set(n, copies);
+      if (n === entry.submission && state.is === 'running') entry.ending = state.ending ?? entry.ending;
     } else {
       copies.delete(batchId);
       if (copies.size === 0) entry.queue.delete(n);

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { condor } from '../../src/backends/condor.ts';
 import type { Backend } from '../../src/backends/contract.ts';
+import { pbs } from '../../src/backends/pbs.ts';
 import { slurm } from '../../src/backends/slurm.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { Answer, AnswerLine } from '../../src/jobmanager/answer.ts';
@@ -175,6 +176,41 @@ describe('what a site says of an attempt', () => {
     s.committed();
     s.say(`event ${KEY}.1.x ${exit('signaled:9')}`, ...queue(line('RUNNING|n1|None')));
     s.pass(patience.verdict);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'signaled', signal: 9 } });
+  });
+
+  it('knows who ends it from a queue that still calls it running, also where it is gone a moment later', () => {
+    const s = scene(pbs);
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0|Job run at 16:11 on (n1) and terminated by u@n1')));
+    expect(s.is?.is).toBe('running');
+    s.say(`event ${KEY}.1.x ${exit('exited:143', 'TERM')}`, ...queue(`- gryphus.${KEY}.1 12`));
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'cancelled' }, words: 'exit status 143' });
+  });
+
+  it('waits for the verdict as long as the queue has not seen its end', () => {
+    const s = scene(pbs);
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0|Job run at 16:11 on (n1)')));
+    s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
+    s.pass(10_000);
+    expect(s.is?.is).toBe('running');
+    s.say(...queue(line('E|51|-29|n1/0|Job run at 16:11 on (n1)')));
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'timeout' }, words: 'signal 15' });
+  });
+
+  it('asks the accounting at once where an exit by a signal is gone from the queue, and once more', () => {
+    const s = scene(pbs);
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0|Job run at 16:11 on (n1)')));
+    s.say(`event ${KEY}.1.x ${exit('signaled:9')}`);
+    s.pass(1);
+    expect(s.say(...queue(`- gryphus.${KEY}.1 12`)).deeds.has('account')).toBe(true);
+    s.view.accountFor('12', 'nothing');
+    expect(s.pass(1000).has('account')).toBe(false);
+    expect(s.pass(pbs.patience.verdict).has('account')).toBe(true);
+    s.view.accountFor('12', 'nothing');
+    s.pass(0);
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'signaled', signal: 9 } });
   });
 

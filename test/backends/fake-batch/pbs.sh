@@ -1,6 +1,8 @@
 #!/bin/sh
 # qsub, qstat and qdel as OpenPBS 23.06 prints them (test/fixtures/pbs), over engine.sh. $1: the command's name.
 . "${0%/*}/engine.sh"
+# A MoM looks every now and then whether what it killed has ended: until then it is said to run.
+export LINGER=6
 command=$1
 shift
 fail() { # $1 status, $2 words
@@ -108,7 +110,10 @@ describe() { # $1 id
   case $state in
     queued) attribute job_state Q && substate=10 comment='Not Running: Not enough free nodes available' ;;
     held) attribute job_state "$(held_state "$full_id")" && substate=20 comment="Job held by $(id -un) on Fri Nov 20 23:29:50 2026" ;;
-    running) attribute job_state R && substate=42 comment=$run && attribute exec_host pbshead/0 ;;
+    running)
+      attribute job_state R && substate=42 comment=$run && attribute exec_host pbshead/0
+      case $removed in '' | the-clock) ;; *) comment="$run and terminated by $removed@pbshead" ;; esac
+      ;;
     ended)
       attribute job_state "$(ended_state "$full_id")"
       if [ -z "$exit" ]; then
@@ -121,7 +126,7 @@ describe() { # $1 id
         if [ -f overtime ]; then
           exit=-29 comment="$run and exceeded resource walltime"
         elif [ -n "$removed" ]; then
-          substate=91 exit=271 comment="$run and terminated"
+          substate=91 exit=271 comment="$run and terminated by $removed@pbshead"
         fi
       fi
       ;;

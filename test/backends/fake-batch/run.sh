@@ -29,4 +29,6 @@ perl -MPOSIX -e '
 date +%s >ended-at
 get pid
 pkill -KILL -s "$VALUE"
+get removed
+[ -z "$VALUE" ] || sleep "${LINGER:-0}"
 put state ended
