@@ -34,7 +34,11 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
   const live = LIVE[fields.state];
   if (live === 'running') {
     const host = fields.host === '' ? {} : { host: fields.host };
-    return { is: 'running', ...host, ...(isEnding(fields) ? { ending: { by: endOf(fields), words: fields.comment } } : {}) };
+    return {
+      is: 'running',
+      ...host,
+      ...(isEnding(fields) ? { ending: { by: endOf(fields), words: fields.comment } } : {}),
+    };
   }
   // A job beyond every node stays queued, and only its comment says so.
   if (live === 'waiting') return { is: fields.comment.startsWith('Can Never Run') ? 'held' : 'waiting', words };
