@@ -6,6 +6,7 @@ import { type ExitRecord, readExit } from '../jobmanager/exit-record.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest } from '../site/contract.ts';
 import { makeParents, partOf, unplaceable, within } from '../staging/place.ts';
 import { STREAM_FILES, type StreamName } from '../staging/streams.ts';
+import { chosenMode } from '../util/file-mode.ts';
 import { readAt, type TarMember, tarMembers } from './tar.ts';
 
 /** What a job's package of results holds, if it came home whole. */
@@ -98,5 +99,6 @@ async function take(
   } catch (thrown) {
     throw unplaceable(path, thrown);
   }
-  return { name: to.name, kind: to.kind, path, bytes: member.bytes, executable };
+  const mode = to.kind === 'output' ? chosenMode(member.mode) : {};
+  return { name: to.name, kind: to.kind, path, bytes: member.bytes, executable, ...mode };
 }

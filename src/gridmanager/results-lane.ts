@@ -167,7 +167,7 @@ async function settle(
       if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to, umask);
       const from =
         file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
-      await place({ from, to, executable: file.executable, umask });
+      await place({ from, to, executable: file.executable, mode: file.mode, umask });
     }
     const times = hasTravelled(ctx, job, files) ? transferTimes('Out', began, ctx.now()) : {};
     const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};

@@ -36,7 +36,8 @@ take_in() { # $1 words SHA
 # Body: words `f:KEY/NAME` (a file, or a directory with all its files), `n:KEY` (the new files at the top), `o:KEY`,
 # `e:KEY` (the streams); NAME with every odd byte as \0ooo. $2: files up to this size come in the answer, a number of
 # 512-byte blocks. Answers `missing KEY NAME`; `small NAME…` and `stream NONCE COUNT`, after which the files follow, each
-# ended by a newline, NONCE and a newline; `streamed STATUS`; `big NAME…`; `executable NAME…`. NAME here: under jobs/, %XX.
+# ended by a newline, NONCE and a newline; `streamed STATUS`; `big NAME…`; `executable NAME…`; `bit OCTAL NAME` for each
+# permission bit of a file that has others than 644 or 755. NAME here: under jobs/, %XX.
 # `odd KEY WHAT NAME`: a pipe, socket, device or loop among what is named, NAME in the attempt's directory, %XX.
 do_fetch() {
   words=$(body "$1") limit=$2
@@ -124,6 +125,12 @@ send_files() { # $1 the limit, then files
     printf "streamed %s\n" "$?"' sh "$T/mark" "$ENCODE" "$NONCE" {} + 2>/dev/null
   list_files big "$@" -type f -size "+$limit"
   list_files executable "$@" -type f -perm -100
+  # find can tell modes bit by bit.
+  set -- "$@" -type f ! -perm 644 ! -perm 755
+  for bit in 400 200 100 040 020 010 004 002 001; do
+    set -- "$@" '(' ! -perm "-$bit" -o -exec awk "$ENCODE$LIST" "bit $bit" {} + ')'
+  done
+  LC_ALL=C find -L "$@" 2>/dev/null
 }
 # Body: words NAME under jobs/, odd bytes as \0ooo. `digest SHA256 NAME` for each that can be read.
 do_digest() {
@@ -133,10 +140,11 @@ do_digest() {
     digest=$($SHA 2>/dev/null <"jobs/$plain") && say "digest ${digest%% *} $name"
   done
 }
+LIST=' BEGIN { for (i = 2; i < ARGC; i++) print ARGV[1] " " encode(substr(ARGV[i], 6)); exit }'
 list_files() { # $1 kind, then what find takes
   kind=$1
   shift
-  LC_ALL=C find -L "$@" -exec awk "$ENCODE"' BEGIN { for (i = 2; i < ARGC; i++) print ARGV[1] " " encode(substr(ARGV[i], 6)); exit }' "$kind" {} + 2>/dev/null
+  LC_ALL=C find -L "$@" -exec awk "$ENCODE$LIST" "$kind" {} + 2>/dev/null
 }
 
 # Sets THERE: the names at the top of the working directory that were put there, a / before and after each.

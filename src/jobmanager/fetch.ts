@@ -70,18 +70,18 @@ async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], out
   for (const [key = '', name = ''] of wordsOf(answer, 'missing')) progress.get(key)?.missing.push(unescape(name));
   for (const [key = '', is = '', name = ''] of wordsOf(answer, 'odd'))
     progress.get(key)?.odd.push({ name: percentDecode(name), is: ODD.find((one) => one === is) ?? 'device' });
-  const executables = new Set(wordsOf(answer, 'executable').flat());
+  const modeOf = modes(answer);
   for (const { name, bytes, whole } of smallFiles(answer)) {
     const at = placeOf(progress, name);
     if (at === undefined) continue;
     if (!whole) at.to.trouble = `${at.file.name} could not be read at ${site.name}`;
-    else at.to.files.push(await save(at.to.request.into, at.file, bytes, executables.has(name)));
+    else at.to.files.push(await save(at.to.request.into, { ...at.file, ...modeOf(name) }, bytes));
   }
   const large = new Map<Progress, Large[]>();
   for (const name of wordsOf(answer, 'big').flat()) {
     const at = placeOf(progress, name);
     if (at === undefined) continue;
-    const file = { ...at.file, plain: percentDecode(name), executable: executables.has(name) };
+    const file = { ...at.file, ...modeOf(name), plain: percentDecode(name) };
     large.set(at.to, [...(large.get(at.to) ?? []), file]);
   }
   for (const at of progress.values()) {
@@ -128,6 +128,21 @@ function* smallFiles(answer: Answer): Generator<{ name: string; bytes: Buffer; w
   }
 }
 
+type FileMode = Pick<FetchedFile, 'executable' | 'mode'>;
+
+/** Of a file by its name in the answer. The streams' modes are ours. */
+function modes(answer: Answer): (name: string) => FileMode {
+  const executables = new Set(wordsOf(answer, 'executable').flat());
+  const chosen = new Map<string, number>();
+  for (const [bit = '', name = ''] of wordsOf(answer, 'bit')) {
+    chosen.set(name, (chosen.get(name) ?? 0) | Number.parseInt(bit, 8));
+  }
+  return (name) => {
+    const mode = /^[^/]+\/work\//.test(name) ? chosen.get(name) : undefined;
+    return { executable: executables.has(name), ...(mode === undefined ? {} : { mode }) };
+  };
+}
+
 interface Place {
   readonly to: Progress;
   readonly file: { readonly name: string; readonly kind: FetchedFile['kind'] };
@@ -150,30 +165,30 @@ async function target(into: string, file: Place['file']): Promise<string> {
   return path;
 }
 
-async function save(into: string, file: Place['file'], bytes: Buffer, executable: boolean): Promise<FetchedFile> {
+async function save(into: string, file: Place['file'] & FileMode, bytes: Buffer): Promise<FetchedFile> {
   const path = await target(into, file);
   const waiting = partOf(path);
-  await writeFile(waiting, bytes, { mode: executable ? 0o700 : 0o600 }).catch(unwritable(path));
+  await writeFile(waiting, bytes, { mode: file.executable ? 0o700 : 0o600 }).catch(unwritable(path));
   await rename(waiting, path).catch(unwritable(path));
-  return { ...file, path, bytes: bytes.length, executable };
+  return { ...file, path, bytes: bytes.length };
 }
 
-interface Large {
+interface Large extends FileMode {
   readonly name: string;
   readonly kind: FetchedFile['kind'];
   /** At the site, under jobs/. */
   readonly plain: string;
-  readonly executable: boolean;
 }
 
 /** A cut transfer goes on where it was; what is here already and whole does not come again. */
 async function saveLarge(
   site: SiteContext,
   into: string,
-  { name, kind, plain, executable }: Large,
+  { plain, ...file }: Large,
   { signal, onProgress }: BringOptions,
 ): Promise<FetchedFile> {
-  const path = await target(into, { name, kind });
+  const { name } = file;
+  const path = await target(into, file);
   const home = homeOf(await site.session.hello());
   const source = `${home}/jobs/${plain}`;
   let wanted: string | undefined;
@@ -186,8 +201,7 @@ async function saveLarge(
     if (bytes !== undefined) {
       wanted ??= await digestThere(site, source, plain, bytes, signal);
       // Where the site has no means to tell, nothing can be compared with what just came.
-      if (wanted === undefined ? turn > 1 : (await digestOf(path)) === wanted)
-        return { name, kind, path, bytes, executable };
+      if (wanted === undefined ? turn > 1 : (await digestOf(path)) === wanted) return { ...file, path, bytes };
     }
     if (turn > 2) throw new GryphusError('protocol-error', `${name} did not come home whole from ${site.name}.`);
     await site.transport.get(source, path, { signal, onProgress: (done, total) => onProgress(name, done, total) });

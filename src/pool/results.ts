@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { OddOutput } from '../site/contract.ts';
+import { chosenMode } from '../util/file-mode.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import type { OutputFile } from './wire.ts';
 
@@ -50,14 +51,14 @@ function walk(dir: AttemptPlace, name: string, above: readonly string[], found: 
     if (above.includes(real)) found.odd.push({ name, is: 'loop' });
     else for (const entry of readdirSync(path)) walk(dir, join(name, entry), [...above, real], found);
   } else if (there.isFile()) {
-    found.files.push({ name, bytes: there.size, executable: (there.mode & 0o100) !== 0 });
+    found.files.push({ name, bytes: there.size, executable: (there.mode & 0o100) !== 0, ...chosenMode(there.mode) });
   } else found.odd.push({ name, is: there.isFIFO() ? 'pipe' : 'device' });
 }
 
 function fileAt(dir: AttemptPlace, name: string): OutputFile | undefined {
   const found = statSync(join(dir.work, name), { throwIfNoEntry: false });
   if (!found?.isFile()) return undefined;
-  return { name, bytes: found.size, executable: (found.mode & 0o100) !== 0 };
+  return { name, bytes: found.size, executable: (found.mode & 0o100) !== 0, ...chosenMode(found.mode) };
 }
 
 export async function withDigests(dir: AttemptPlace, files: readonly OutputFile[]): Promise<OutputFile[]> {

@@ -118,7 +118,9 @@ async function bringFile(attempt: Attempt, into: string, file: OutputFile, worke
   }
   await chmod(part, file.executable ? 0o700 : 0o600);
   await rename(part, path);
-  return { name: file.name, kind: 'output', path, bytes: await sizeOf(path), executable: file.executable };
+  const { name, executable, mode } = file;
+  const bytes = await sizeOf(path);
+  return { name, kind: 'output', path, bytes, executable, ...(mode === undefined ? {} : { mode }) };
 }
 
 /** Goes on at the byte where an earlier try stopped. */

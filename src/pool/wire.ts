@@ -69,6 +69,8 @@ export interface OutputFile {
   readonly name: string;
   readonly bytes: number;
   readonly executable: boolean;
+  /** Permission bits that the job chose for it. */
+  readonly mode?: number;
   /** Given when asked for. */
   readonly sha256?: string;
 }

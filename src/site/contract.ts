@@ -349,4 +349,6 @@ export interface FetchedFile {
   readonly path: string;
   readonly bytes: number;
   readonly executable: boolean;
+  /** Permission bits that the job chose for it; absent: those that files get by themselves. */
+  readonly mode?: number;
 }

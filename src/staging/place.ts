@@ -10,6 +10,8 @@ export interface Placement {
   /** Absolute, where the user wants it. */
   readonly to: string;
   readonly executable: boolean;
+  /** Permission bits to give it, whatever the umask is. */
+  readonly mode?: number | undefined;
   /** The user's own, of the time of the submit; without it this process's. */
   readonly umask?: number | undefined;
 }
@@ -24,7 +26,7 @@ const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
  * source stays where it is when the target is on another file system; the caller removes the attempt's directory. Jobs
  * that write one name at once do not meet before the rename: the last one's file is there, whole.
  */
-export async function place({ from, to, executable, umask = UMASK }: Placement): Promise<void> {
+export async function place({ from, to, executable, mode, umask = UMASK }: Placement): Promise<void> {
   const waiting = partOf(to, from);
   try {
     if (await isSpecial(to)) {
@@ -34,7 +36,7 @@ export async function place({ from, to, executable, umask = UMASK }: Placement):
     await copyFile(from, waiting, constants.COPYFILE_FICLONE);
     const file = await open(waiting, 'r+');
     try {
-      await file.chmod((executable ? 0o777 : 0o666) & ~umask);
+      await file.chmod(mode ?? (executable ? 0o777 : 0o666) & ~umask);
       await file.datasync();
     } finally {
       await file.close();

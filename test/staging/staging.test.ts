@@ -97,6 +97,8 @@ describe('placing results', () => {
     expect(await Promise.all(modes)).toEqual([0o750, 0o750, 0o750]);
     await place({ from: join(dir, 'from'), to, executable: false, umask: 0o002 });
     expect((await stat(to)).mode & 0o777).toBe(0o664);
+    await place({ from: join(dir, 'from'), to, executable: false, mode: 0o600, umask: 0o002 });
+    expect((await stat(to)).mode & 0o777).toBe(0o600);
   });
 
   it('replaces a file whole and leaves nothing else behind', async () => {
