@@ -4,6 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import { loadSite } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import { Crew, type Pilot } from '../glidein/crew.ts';
+import { allFailures, type Failure } from '../glidein/failures.ts';
 import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
 import type { Queue } from '../queue/api.ts';
 
@@ -62,6 +63,11 @@ export class GlideinClient {
   /** Every pilot that is not over. */
   async list(): Promise<readonly Pilot[]> {
     return this.#withCrew((crew) => crew.pilots());
+  }
+
+  /** Pilots that could not run within the last hour, by site, the oldest first. */
+  async failures(): Promise<ReadonlyMap<string, readonly Failure[]>> {
+    return allFailures(this.#world.queue.kv, this.#world.now());
   }
 
   /** `drain`: what runs is let end first. Those that it was told to. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
@@ -9,6 +9,7 @@ import { poolPlaces } from '../pool/places.ts';
 import { Tokens } from '../pool/tokens.ts';
 import type { JobRecord } from '../queue/api.ts';
 import { type Batch, Batches } from './batch.ts';
+import type { Failure } from './failures.ts';
 import { batchName, type OrderWorld, TOKEN_LIFE } from './order.ts';
 
 /** One pilot as people see it. */
@@ -31,14 +32,6 @@ export interface Pilot {
   readonly ad?: AttrTexts;
   readonly id: JobId;
   readonly token: string;
-}
-
-/** A pilot that could not run, as its site is told apart by it. */
-export interface Failure {
-  /** Unix seconds. */
-  readonly at: number;
-  readonly job: string;
-  readonly words: string;
 }
 
 /** A batch whose submit is not found for so long never was one, seconds. */
@@ -182,15 +175,15 @@ export class Crew {
     return all.find((one) => one.batchName === batchName(batch.id))?.cluster;
   }
 
-  /** One that ended because the node could not run it, or whose job was held. */
+  /** One that ended because the node could not run it, whose worker failed there, or whose job was held. */
   #failure(batch: Batch, cluster: number, proc: number, job: JobRecord | undefined): Failure | undefined {
     const about = { at: this.#world.now(), job: `${cluster}.${proc}` };
     if (job !== undefined && LIFE[job.state].shows === 'held') {
       return { ...about, words: readString(job.attrs, 'HoldReason') ?? 'it was held' };
     }
     if (job !== undefined && !isEnd(job.state)) return undefined;
-    const said = head(join(this.#batches.dir(batch.id), `err-${proc}`));
-    const words = /^pilot: cannot run on (.*)$/m.exec(said)?.[1];
+    const said = tail(join(this.#batches.dir(batch.id), `err-${proc}`));
+    const words = /^pilot: (?:cannot run|the worker failed) on (.*)$/m.exec(said)?.[1];
     return words === undefined ? undefined : { ...about, words };
   }
 
@@ -231,12 +224,13 @@ function textSource(ad: AttrTexts): { get(name: string): string | undefined } {
   return { get: (name) => ad[name] ?? undefined };
 }
 
-function head(path: string): string {
+function tail(path: string): string {
   try {
     const fd = openSync(path, 'r');
     try {
       const bytes = Buffer.alloc(MOST_WORDS);
-      return bytes.toString('utf8', 0, readSync(fd, bytes, 0, MOST_WORDS, 0));
+      const from = Math.max(0, fstatSync(fd).size - MOST_WORDS);
+      return bytes.toString('utf8', 0, readSync(fd, bytes, 0, MOST_WORDS, from));
     } finally {
       closeSync(fd);
     }

@@ -15,7 +15,7 @@ import type { WorkerConfig } from '../pool/worker-config.ts';
 import type { Queue } from '../queue/api.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { type Batch, Batches } from './batch.ts';
-import { archOf, nodeFor } from './node-package.ts';
+import { archOf, type NodeBinary, nodeFor } from './node-package.ts';
 
 export interface GlideinOrder {
   readonly site: SiteRecord;
@@ -98,11 +98,12 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
     const config = workerConfig(settings, order, { ...token, name, glidein: id });
     writeWhole(join(dir, `pilot-${proc}.json`), JSON.stringify(config));
   }
-  writeWhole(join(dir, 'need'), need(settings, order, node.glibc, node.arch, now()));
+  const worker = carried(repository, 'worker.mjs', new URL('../worker.mjs', import.meta.url));
+  writeWhole(join(dir, 'need'), need(settings, order, { node, worker: worker.sha256, made: now() }));
   const at = (path: string): string => relative(paths.stateDir, path);
   const text = description(order, id, {
-    pilot: at(carried(repository, 'pilot.sh', new URL('pilot.sh', import.meta.url))),
-    worker: at(carried(repository, 'worker.mjs', new URL('../worker.mjs', import.meta.url))),
+    pilot: at(carried(repository, 'pilot.sh', new URL('pilot.sh', import.meta.url)).path),
+    worker: at(worker.path),
     node: at(node.path),
     dir: at(dir),
   });
@@ -142,12 +143,21 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
   return { ...config, endsAt: '@ENDS@' };
 }
 
-function need(settings: Settings, order: GlideinOrder, glibc: string, arch: string, made: number): string {
+/** `worker`: its SHA-256. */
+interface Sent {
+  readonly node: NodeBinary;
+  readonly worker: string;
+  readonly made: number;
+}
+
+function need(settings: Settings, order: GlideinOrder, { node, worker, made }: Sent): string {
   return Object.entries({
     'disk-kb': Math.floor(settings['glidein.disk'] / 1024),
     'memory-kb': order.memoryMb === undefined ? NODE_MEMORY_KB : NODE_MEMORY_KB + order.memoryMb * 512,
-    glibc,
-    arch,
+    glibc: node.glibc,
+    arch: node.arch,
+    'node-sha256': node.sha256,
+    'worker-sha256': worker,
     made: Math.floor(made),
     walltime: Math.floor(order.walltime),
     scratch: order.site.glidein.scratch,
@@ -189,15 +199,15 @@ function description(order: GlideinOrder, id: string, files: Files): string {
 }
 
 /** A file of ours under the hash of its content: what waits in a queue is not changed by a newer version. */
-function carried(repository: string, name: string, from: URL): string {
+function carried(repository: string, name: string, from: URL): { readonly path: string; readonly sha256: string } {
   const source = fileURLToPath(from);
-  const hash = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 16);
-  const directory = join(repository, hash);
+  const sha256 = createHash('sha256').update(readFileSync(source)).digest('hex');
+  const directory = join(repository, sha256.slice(0, 16));
   const path = join(directory, name);
-  if (existsSync(path)) return path;
+  if (existsSync(path)) return { path, sha256 };
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   copyFileSync(source, `${path}.${process.pid}`);
   chmodSync(`${path}.${process.pid}`, 0o700);
   renameSync(`${path}.${process.pid}`, path);
-  return path;
+  return { path, sha256 };
 }

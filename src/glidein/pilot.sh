@@ -3,7 +3,7 @@
 #   pilot.sh CONFIG
 # CONFIG  the worker's configuration in this directory (JSON, 0600), in which "@ENDS@" is filled in here; beside it
 #         `node` and `worker.mjs`, and `need`, lines of `NAME VALUE`: disk-kb, memory-kb, glibc, arch, made, walltime,
-#         scratch (a directory, or $NAME of a variable that has it).
+#         scratch (a directory, or $NAME of a variable that has it), node-sha256, worker-sha256.
 # Exit status: the worker's own, or 65 this node cannot run it. Why, stands on standard error, one line `pilot: …`.
 set -u
 umask 077
@@ -16,7 +16,7 @@ no() {
   exit 65
 }
 
-disk_kb=0 memory_kb=0 glibc='' arch='' made=0 walltime=0 scratch=''
+disk_kb=0 memory_kb=0 glibc='' arch='' made=0 walltime=0 scratch='' node_sha256='' worker_sha256=''
 while read -r name value; do
   case $name in
     disk-kb) disk_kb=$value ;;
@@ -26,6 +26,8 @@ while read -r name value; do
     made) made=$value ;;
     walltime) walltime=$value ;;
     scratch) scratch=$value ;;
+    node-sha256) node_sha256=$value ;;
+    worker-sha256) worker_sha256=$value ;;
   esac
 done <need || no 'its list of needs is missing.'
 
@@ -71,6 +73,21 @@ done
 have=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo 2>/dev/null)
 [ -z "$have" ] || [ "$have" -ge "$memory_kb" ] || no "it has $have KB of free memory, and $memory_kb are needed."
 
+# What the site kept may have changed since it was sent.
+sha256() {
+  for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256sum'; do
+    sum=$($tool <"$1" 2>/dev/null) && { printf '%s' "${sum%% *}"; return; }
+  done
+}
+whole() { # file $1 has the hash $2; a copy that has not is no longer kept, and the next pilot is sent another
+  sum=$(sha256 "$1")
+  if [ -z "$2" ] || [ -z "$sum" ] || [ "$sum" = "$2" ]; then return; fi
+  rm -f "$HERE/../../../cache/$2" "$HERE/../../../cache/$2.x"
+  no "its $1 is not what was sent: its SHA-256 is $sum."
+}
+whole node "$node_sha256"
+whole worker.mjs "$worker_sha256"
+
 # What it says when it does not run is the best that is known.
 chmod u+x node 2>/dev/null
 version=$(./node --version 2>&1) || no "Node does not run: $(printf '%s' "$version" | head -n 1)"
@@ -103,4 +120,9 @@ while :; do
   TRIES=$((TRIES + 1))
   printf 'pilot: the worker died (status %d) and is started again\n' "$status" >&2
 done
+case $status:$TOLD in
+  # Drained, idle or alone; another is at work there; not wanted any more; told to end.
+  0:* | 75:* | 77:* | *:1) ;;
+  *) printf 'pilot: the worker failed on %s: it ended with status %d\n' "$(uname -n)" "$status" >&2 ;;
+esac
 exit "$status"

@@ -7,8 +7,8 @@ import { bringHome } from './shadow.ts';
 
 /** So long a fetch waits for a worker that is away before it says "later", milliseconds. */
 const RETURN_MS = 20_000;
-/** Results that take longer come on while their client, who has others to care for, is told "later". Milliseconds. */
-const PATIENCE_MS = 30_000;
+/** Results that take longer come on while their client, who asks for those of many, is told "later". Milliseconds. */
+const PATIENCE_MS = 1_000;
 
 /** The results that are on their way home from workers, each once, whoever asks again. */
 export class Fetching {
@@ -61,6 +61,6 @@ export class Fetching {
 
 const LATER: FetchOutcome = {
   ok: false,
-  refusal: { kind: 'later', code: 'site-busy', message: 'The results are on their way.' },
+  refusal: { kind: 'later', code: 'arriving', message: 'The results are on their way.' },
   missing: [],
 };

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
@@ -230,8 +231,13 @@ class MapRun<T> {
     const into = await mkdtemp(join(tmpdir(), 'gryphus-map-'));
     try {
       const request = { key, outputs: [], stdout: true, stderr: true, into };
-      const { outcome } = await this.#desk.ask({ t: 'fetch', request }, 'fetched');
-      if (!outcome.ok && outcome.refusal.kind === 'later') throw new GryphusError('site-busy', outcome.refusal.message);
+      for (;;) {
+        const { outcome } = await this.#desk.ask({ t: 'fetch', request }, 'fetched');
+        if (outcome.ok || outcome.refusal.kind !== 'later') break;
+        // They are on their way, or their worker is away.
+        if (this.#closed) throw new GryphusError('interrupted', outcome.refusal.message);
+        await delay(AGAIN_MS);
+      }
       const read = (name: string) => {
         try {
           return readFileSync(join(into, name));

@@ -7,6 +7,7 @@ import type { KnownSite } from '../broker/sites.ts';
 import type { ClassAd } from '../classad/api.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { Crew, type Pilot } from '../glidein/crew.ts';
+import { addFailures, failuresAt } from '../glidein/failures.ts';
 import { type Demand, factory, LIMITS, type Supply } from '../glidein/factory.ts';
 import { KindTimes, kindOf } from '../glidein/kind-times.ts';
 import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
@@ -27,8 +28,6 @@ export interface GlideinKeeperOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-const FAILURES = 'glidein-failures';
-const HOUR = 3600;
 /** Waiting jobs that one round looks at; those behind them are like them. */
 const MOST_JOBS = 1000;
 const TOLD_MS = 60_000;
@@ -67,10 +66,7 @@ export class GlideinKeeper implements Listener {
   async #look(): Promise<void> {
     await this.#openPort();
     for (const [site, failures] of await this.#crew.tend()) {
-      const now = this.#world.now();
-      const before = await this.#failures(site);
-      const recent = [...before, ...failures].filter(({ at }) => now - at < HOUR).slice(-20);
-      await this.#options.queue.kv.set(FAILURES, site, JSON.stringify(recent));
+      await addFailures(this.#options.queue.kv, site, failures, this.#world.now());
       for (const { job, words } of failures) this.#options.log('a pilot could not run', { site, job, words });
     }
     const sites = [...(await this.#options.loadSites()).values()].filter((site) => site.glidein.max > 0);
@@ -125,7 +121,7 @@ export class GlideinKeeper implements Listener {
         open: connection === undefined || connection === 'up' || connection === 'unused',
         ...supplyOf(pilots.filter((pilot) => pilot.site === name)),
         ...(wait === undefined ? {} : { wait }),
-        failures: (await this.#failures(name)).length,
+        failures: (await failuresAt(queue.kv, name, this.#world.now())).length,
       });
     }
     const plan = factory(demands, supplies, { ...LIMITS, most: this.#options.settings['glidein.most'] });
@@ -171,12 +167,6 @@ export class GlideinKeeper implements Listener {
         return { ...demand, idle: Math.round(demand.idle), ...(runSeconds === undefined ? {} : { runSeconds }) };
       }),
     );
-  }
-
-  async #failures(site: string): Promise<{ at: number; job: string; words: string }[]> {
-    const entry = await this.#options.queue.kv.get(FAILURES, site);
-    const all: { at: number; job: string; words: string }[] = entry ? JSON.parse(entry.value) : [];
-    return all.filter(({ at }) => this.#world.now() - at < HOUR);
   }
 }
 

@@ -6,9 +6,12 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { archOf, glibcOf, nodeFor } from '../../src/glidein/node-package.ts';
@@ -93,6 +96,44 @@ describe('a pilot', () => {
   it('says what Node says that does not run there', () => {
     program(join(dir, 'work/node'), "echo './node: version GLIBC_2.28 not found' >&2; exit 1");
     expect(fly()).toMatchObject({ status: 65, stderr: expect.stringContaining('GLIBC_2.28 not found') });
+  });
+
+  it('runs only what was sent, and has the site keep no copy that is something else', () => {
+    mkdirSync(join(dir, 'root/jobs/key'), { recursive: true });
+    mkdirSync(join(dir, 'root/cache'));
+    renameSync(join(dir, 'work'), join(dir, 'root/jobs/key/work'));
+    symlinkSync(join(dir, 'root/jobs/key/work'), join(dir, 'work'));
+    const hash = (text: string) => createHash('sha256').update(text).digest('hex');
+    const [node, worker] = [hash(readFileSync(join(dir, 'work/node'), 'utf8')), hash('')];
+    const kept = () => readdirSync(join(dir, 'root/cache')).sort();
+    for (const name of [node, `${worker}.x`, worker]) writeFileSync(join(dir, 'root/cache', name), '');
+    expect(fly({ 'node-sha256': node, 'worker-sha256': worker }).status).toBe(0);
+    writeFileSync(join(dir, 'work/pilot-0.json'), '{}', { mode: 0o600 });
+    writeFileSync(join(dir, 'work/worker.mjs'), 'changed');
+    expect(fly({ 'node-sha256': node, 'worker-sha256': worker })).toMatchObject({
+      status: 65,
+      stderr: expect.stringContaining(`its worker.mjs is not what was sent: its SHA-256 is ${hash('changed')}.`),
+    });
+    expect(kept()).toEqual([node]);
+  });
+
+  it('says of a worker that failed that it did, and not of one that ended in order', () => {
+    const ends = (how: string) => {
+      writeFileSync(join(dir, 'work/pilot-0.json'), '{}', { mode: 0o600 });
+      program(join(dir, 'work/node'), `case $1 in --version) echo v20 ;; *) ${how} ;; esac`);
+      return fly();
+    };
+    expect(ends('exit 3')).toMatchObject({
+      status: 3,
+      stderr: expect.stringMatching(/\npilot: the worker failed on \S+: it ended with status 3\n$/),
+    });
+    for (const status of [0, 75, 77]) {
+      expect(ends(`exit ${status}`)).toMatchObject({ status, stderr: expect.not.stringContaining('failed') });
+    }
+    // The batch system told it to end.
+    expect(ends('kill -TERM $PPID; sleep 0.2; exit 9')).toMatchObject({
+      stderr: expect.not.stringContaining('failed'),
+    });
   });
 
   it('starts a worker again that was killed, and not one that ended', () => {

@@ -1,11 +1,12 @@
 import { Flags } from '@oclif/core';
 import { GryphusCommand, prose, terminalWidth } from '../command.ts';
-import { pilotLines } from '../show/glideins.ts';
+import { failureLines, pilotLines } from '../show/glideins.ts';
 
 export class GlideinList extends GryphusCommand {
   static override summary = 'List the workers that were sent to sites.';
   static override description = prose(`waiting: in the site's queue; running: it started and is not home yet; home: it
-takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what is left of its time.`);
+takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what is left of its time. Below,
+the latest pilot of each site that could not run there within the hour, and why.`);
   static override examples = [
     '<%= config.bin %> glidein list',
     '<%= config.bin %> glidein list --site cluster1 --json',
@@ -18,7 +19,8 @@ takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what
   async run(): Promise<void> {
     const { flags } = await this.parse(GlideinList);
     await this.withGryphus(flags, async (gryphus) => {
-      const all = await (await gryphus.glideins()).list();
+      const glideins = await gryphus.glideins();
+      const all = await glideins.list();
       const pilots = all.filter((pilot) => flags.site === undefined || pilot.site === flags.site);
       // A site of which nobody has heard is a mistake in the word.
       if (pilots.length === 0 && flags.site !== undefined) await (await this.configuration(flags)).site(flags.site);
@@ -30,7 +32,7 @@ takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what
               2,
             ),
           ]
-        : pilotLines(pilots, terminalWidth());
+        : [...pilotLines(pilots, terminalWidth()), ...failureLines(await glideins.failures(), flags.site)];
       process.stdout.write(`${lines.join('\n')}\n`);
     });
   }

@@ -1,6 +1,6 @@
-import type { Pilot } from '../../index.ts';
+import type { Failure, Pilot } from '../../index.ts';
 import { tableLines } from './table.ts';
-import type { Width } from './width.ts';
+import { visible, type Width } from './width.ts';
 
 /** Pilots as `glidein list` shows them, and how many of each kind there are. */
 export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
@@ -28,6 +28,17 @@ export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
     '',
     `${[...counts].map(([is, count]) => `${count} ${is}`).join(', ')}; ${busy} of ${cores} cores busy`,
   ];
+}
+
+/** The latest of each site that could not run there; `site`: only of that one. */
+export function failureLines(all: ReadonlyMap<string, readonly Failure[]>, site: string | undefined): string[] {
+  const lines = [...all].flatMap(([name, failures]) => {
+    const last = failures.at(-1);
+    if (last === undefined || (site !== undefined && site !== name)) return [];
+    const count = failures.length === 1 ? '1 pilot' : `${failures.length} pilots`;
+    return [`${name}: ${count} could not run there within the hour. The latest, ${last.job}: ${visible(last.words)}`];
+  });
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 /** `4:05`, hours and minutes. */

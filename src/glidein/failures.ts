@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import type { Kv } from '../queue/api.ts';
+
+/** A pilot that could not run, as its site is told apart by it. */
+export interface Failure {
+  /** Unix seconds. */
+  readonly at: number;
+  readonly job: string;
+  /** Which node, and why. */
+  readonly words: string;
+}
+
+const FAILURES = 'glidein-failures';
+const KEPT = z.array(z.object({ at: z.number(), job: z.string(), words: z.string() }));
+/** So long a failure counts, seconds; of so many no more is kept. */
+const HOUR = 3600;
+const MOST = 20;
+
+/** Those of a site in the last hour, the oldest first. `now`: Unix seconds. */
+export async function failuresAt(kv: Kv, site: string, now: number): Promise<readonly Failure[]> {
+  const entry = await kv.get(FAILURES, site);
+  return entry === undefined ? [] : recent(entry.value, now);
+}
+
+/** Of all sites that had any. */
+export async function allFailures(kv: Kv, now: number): Promise<ReadonlyMap<string, readonly Failure[]>> {
+  const entries = await kv.list(FAILURES);
+  const all = entries.map(({ key, value }) => [key, recent(value, now)] as const);
+  return new Map(all.filter(([, failures]) => failures.length > 0));
+}
+
+export async function addFailures(kv: Kv, site: string, more: readonly Failure[], now: number): Promise<void> {
+  const all = [...(await failuresAt(kv, site, now)), ...more].slice(-MOST);
+  await kv.set(FAILURES, site, JSON.stringify(all));
+}
+
+function recent(text: string, now: number): readonly Failure[] {
+  return KEPT.parse(JSON.parse(text)).filter(({ at }) => now - at < HOUR);
+}
