@@ -36,7 +36,7 @@ export const SETTINGS = {
   'gridmanager.hung_after': entry(
     duration,
     '90s',
-    "A GridManager, or the pool's desk, that gives no sign of life for so long is killed, and another is started; its jobs run on.",
+    "A GridManager, the pool's desk or this machine's worker that gives no sign of life for so long is killed, and another is started; its jobs run on.",
   ),
   'gridmanager.commit_timeout': entry(
     duration,

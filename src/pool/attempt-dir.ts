@@ -93,7 +93,7 @@ export class AttemptDir implements AttemptPlace {
     } catch {
       return undefined;
     }
-    const found = /([\d.,m]+)s ([\d.,m]+)s\n(\d+) ([01]) end\n$/.exec(text);
+    const found = /([\d.,m]+)s ([\d.,m]+)s\n(\d+) ([01]) end\n/.exec(text);
     if (!found) return undefined;
     return {
       status: Number(found[3]),

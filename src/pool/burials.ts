@@ -8,12 +8,12 @@ import type { Priorities } from './priorities.ts';
 
 /** Workers that are no more, and what they took along. */
 export class Burials {
-  readonly #ports: Pick<DeskPorts, 'journal' | 'now'>;
+  readonly #ports: Pick<DeskPorts, 'journal' | 'clock'>;
   readonly #collector: Collector;
   readonly #priorities: Priorities;
   readonly #tokens = new Set<string>();
 
-  constructor(ports: Pick<DeskPorts, 'journal' | 'now'>, collector: Collector, priorities: Priorities) {
+  constructor(ports: Pick<DeskPorts, 'journal' | 'clock'>, collector: Collector, priorities: Priorities) {
     this.#ports = ports;
     this.#collector = collector;
     this.#priorities = priorities;
@@ -45,7 +45,7 @@ export class Burials {
 
   /** What it left at its worker will never come home. */
   isOrphan(attempt: Attempt): boolean {
-    return attempt.orphan === true || isOverdue(attempt, this.#collector, this.#ports.now());
+    return attempt.orphan === true || isOverdue(attempt, this.#collector, this.#ports.clock());
   }
 
   /** Its results were lost with its worker: that is what its end comes to. */

@@ -3,8 +3,10 @@ import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { adFrom } from './ads.ts';
 import type { Attempt, JobKind } from './attempts.ts';
+import type { DeskPorts } from './desk-ports.ts';
 import type { Offer } from './negotiator.ts';
 import { folded, type Significance } from './significance.ts';
+import { FREE_DISK, LEAST_KB } from './disk-room.ts';
 import { minus, plus } from './slots.ts';
 import type { HeldAttempt, Size } from './wire.ts';
 
@@ -17,6 +19,8 @@ export interface HeldClaim {
   readonly size: Size;
   /** Unix milliseconds. */
   readonly since: number;
+  /** The same by the desk's own clock. */
+  readonly madeAt: number;
   /** What runs under it. */
   key: AttemptKey | undefined;
   /** What was granted to run after it, one by one. */
@@ -34,35 +38,43 @@ export interface Worker {
   readonly host: string;
   readonly site: string;
   readonly boot: string;
-  readonly size: Size;
+  size: Size;
   texts: AttrTexts;
   ad: ClassAd;
   connected: boolean;
   draining: boolean;
   /** Unix milliseconds of its last coming or going. */
   since: number;
+  /** The same, and when it told its ad, by the desk's own clock. */
+  movedAt: number;
   heardAt: number;
+  /** Connected, and not heard of for longer than it should take. */
+  silent: boolean;
   free: Size;
   readonly claims: Map<string, HeldClaim>;
   /** What it said that it holds when it came. */
   held: Map<AttemptKey, HeldAttempt>;
   /** Kinds and bases that it was told of. */
   readonly told: Set<string>;
-  /** Kinds that it refused, until when. */
-  readonly refused: Map<unknown, number>;
+  /** Kinds that it refused: until when they are not offered to it again, and how long that is. Milliseconds. */
+  readonly refused: Map<unknown, { readonly until: number; readonly wait: number }>;
 }
+
+/** A worker that refused a kind is not offered it again for so long, at first and where it refuses again; milliseconds. */
+const REFUSED_MS = 5_000;
+const LONGEST_REFUSED_MS = 80_000;
 
 /** The pool's workers and what is free of them. Who is not connected offers nothing. */
 export class Collector {
   readonly #workers = new Map<string, Worker>();
-  readonly #now: () => number;
+  readonly #ports: Pick<DeskPorts, 'now' | 'clock'>;
   readonly #significance: Significance;
-  /** Unix milliseconds: workers of an earlier desk are waited for from here on. */
+  /** By the desk's own clock: workers of an earlier desk are waited for from here on. */
   readonly startedAt: number;
 
-  constructor(now: () => number, significance: Significance) {
-    this.#now = now;
-    this.startedAt = now();
+  constructor(ports: Pick<DeskPorts, 'now' | 'clock'>, significance: Significance) {
+    this.#ports = ports;
+    this.startedAt = ports.clock();
     this.#significance = significance;
   }
 
@@ -82,8 +94,10 @@ export class Collector {
       ad: adFrom(texts),
       connected: true,
       draining: false,
-      since: this.#now(),
-      heardAt: this.#now(),
+      since: this.#ports.now(),
+      movedAt: this.#ports.clock(),
+      heardAt: this.#ports.clock(),
+      silent: false,
       free: about.size,
       claims: new Map(),
       held: new Map(),
@@ -111,10 +125,25 @@ export class Collector {
   /** True where it changed in what matters in a match. */
   update(worker: Worker, change: AttrTexts): boolean {
     const before = this.#shapeOf(worker);
+    const was = roomOf(worker);
     worker.texts = { ...worker.texts, ...change };
     worker.ad = adFrom(worker.texts);
-    worker.heardAt = this.#now();
-    return before !== this.#shapeOf(worker);
+    worker.heardAt = this.#ports.clock();
+    const room = roomOf(worker);
+    const more = room > was;
+    // What nothing is claimed of is all that is there.
+    if (worker.claims.size === 0 && Number.isFinite(room)) {
+      worker.size = { ...worker.size, diskKb: room };
+      worker.free = worker.size;
+    }
+    return more || before !== this.#shapeOf(worker);
+  }
+
+  refuse(worker: Worker, kind: unknown): void {
+    const now = this.#ports.clock();
+    const last = worker.refused.get(kind);
+    const wait = Math.min(LONGEST_REFUSED_MS, last ? last.wait * 2 : REFUSED_MS);
+    worker.refused.set(kind, { until: now + wait, wait });
   }
 
   #shapeOf(worker: Worker): string {
@@ -123,18 +152,18 @@ export class Collector {
 
   /** What is free now, of workers that are here. */
   offers(): Offer<Worker>[] {
-    const now = this.#now();
+    const now = this.#ports.clock();
     const offers: Offer<Worker>[] = [];
     for (const worker of this.#workers.values()) {
-      if (!worker.connected || worker.draining || worker.free.cpus <= 0) continue;
-      for (const [kind, until] of worker.refused) if (until <= now) worker.refused.delete(kind);
+      if (!takesMore(worker) || worker.free.cpus <= 0) continue;
+      for (const [kind, { until, wait }] of worker.refused) if (until + wait <= now) worker.refused.delete(kind);
       offers.push({
         worker,
         ad: worker.ad,
-        free: worker.free,
+        free: freeNow(worker),
         shape: this.#significance.dynamic ? worker.instance : this.#shapeOf(worker),
         timeToLive: this.timeOf(worker).timeToLive,
-        refuses: (kind) => worker.refused.has(kind),
+        refuses: (kind) => (worker.refused.get(kind)?.until ?? 0) > now,
       });
     }
     return offers;
@@ -144,7 +173,7 @@ export class Collector {
   timeOf(worker: Worker): { readonly timeToLive: number } {
     const said = Number(worker.texts['TimeToLive'] ?? 'x');
     if (!Number.isFinite(said)) return { timeToLive: Number.POSITIVE_INFINITY };
-    return { timeToLive: said - (this.#now() - worker.heardAt) / 1000 };
+    return { timeToLive: said - (this.#ports.clock() - worker.heardAt) / 1000 };
   }
 
   /** Of the workers that are here. */
@@ -156,8 +185,9 @@ export class Collector {
     };
   }
 
-  claim(worker: Worker, claim: Omit<HeldClaim, 'number'>): HeldClaim {
-    const held = { ...claim, number: freeNumber(worker) };
+  claim(worker: Worker, claim: Omit<HeldClaim, 'number' | 'since' | 'madeAt'>): HeldClaim {
+    const times = { since: this.#ports.now(), madeAt: this.#ports.clock() };
+    const held = { ...claim, ...times, number: freeNumber(worker) };
     worker.claims.set(claim.id, held);
     worker.free = minus(worker.free, claim.size);
     return held;
@@ -167,7 +197,7 @@ export class Collector {
   keep(worker: Worker, attempt: Attempt): boolean {
     const { claim: id, kind, key } = attempt;
     if (id === undefined || !kind || worker.claims.has(id)) return false;
-    this.claim(worker, { id, kind, size: kind.size, since: this.#now(), key, behind: new Set() });
+    this.claim(worker, { id, kind, size: kind.size, key, behind: new Set() });
     return true;
   }
 
@@ -177,6 +207,27 @@ export class Collector {
     worker.claims.delete(id);
     worker.free = plus(worker.free, claim.size);
   }
+}
+
+/** KB of its disk that are free by its last word, whoever took the rest. */
+function roomOf({ texts }: Worker): number {
+  const said = Number(texts[FREE_DISK] ?? 'x');
+  return Number.isFinite(said) ? said : Number.POSITIVE_INFINITY;
+}
+
+/** It can be given something now. */
+export function takesMore(worker: Worker): boolean {
+  return worker.connected && !worker.silent && !worker.draining && hasRoom(worker);
+}
+
+/** It can write down what it is given. */
+export function hasRoom(worker: Worker): boolean {
+  return roomOf(worker) >= LEAST_KB;
+}
+
+/** What of it can be claimed: no more of its disk than is free there. */
+export function freeNow(worker: Worker): Size {
+  return { ...worker.free, diskKb: Math.max(0, Math.min(worker.free.diskKb, roomOf(worker))) };
 }
 
 function freeNumber({ claims }: Worker): number {

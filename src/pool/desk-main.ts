@@ -29,6 +29,10 @@ async function main(agent: string): Promise<void> {
     tokens,
     logFile: join(paths.logDir, 'pool-worker.log'),
     log: say,
+    heardAt: () => room?.workers.localHeardAt,
+    onTrouble: (words) => {
+      if (room) room.desk.localTrouble = words;
+    },
   });
   if (settings['pool.local_worker']) local.open();
   process.stdout.write('ready\n');

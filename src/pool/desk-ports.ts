@@ -9,7 +9,9 @@ export interface DeskPorts {
   readonly toWorker: (worker: string, message: FromDesk) => void;
   /** Its client hears what became of it. */
   readonly toClient: (client: string, report: Report, attempt: Attempt) => void;
-  /** Unix milliseconds. */
+  /** Unix milliseconds, for people: whoever sets the clock moves it. */
   readonly now: () => number;
+  /** Milliseconds since whenever, which nobody can set: leases are counted by it. */
+  readonly clock: () => number;
   readonly log: (words: string, facts?: object) => void;
 }

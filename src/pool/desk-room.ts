@@ -59,6 +59,7 @@ export class DeskRoom {
         toWorker: (worker, message) => this.workers.send(worker, message),
         toClient: (client, report, attempt) => this.#clients.report(client, report, attempt),
         now: Date.now,
+        clock: () => performance.now(),
         log,
       },
       recovered,

@@ -16,8 +16,13 @@ import { type FromDesk, type FromWorker, type RunSpec, WIRE_VERSION } from './wi
 const HANDSHAKE_MS = 30_000;
 /** Seconds between a worker's pings, and the lease of one that runs nothing. */
 const PING = 10;
-/** A connection on which so many pings are missing is dead, though nobody said so. */
-const SILENT = 6;
+/** Of the worker of this machine, which is looked after. */
+const LOCAL_PING = 4;
+/**
+ * So many looks in turn at which not one byte had come since the one before: the worker hears from us what we would hear from
+ * it, is given nothing more, is taken for dead. Looks are counted and not time: while this process did not run, nobody was heard.
+ */
+const QUIET = { ask: 3, silent: 4, dead: 12 } as const;
 const ANOTHER = 'it came back by another connection';
 
 export interface DeskWorkersOptions {
@@ -37,8 +42,11 @@ export interface DeskWorkersOptions {
 interface Connected {
   readonly channel: Channel<FromWorker, FromDesk>;
   readonly asking: Asking;
-  /** By the monotonic clock, milliseconds. */
+  readonly local: boolean;
+  /** When the last byte had come at the last look, by the monotonic clock. */
   heardAt: number;
+  /** Looks without any since. */
+  quiet: number;
 }
 
 /** The desk's ends of the workers' connections: lets in whoever shows a token's secret, and carries what is said. */
@@ -116,10 +124,32 @@ export class DeskWorkers {
     this.#connected.get(instance)?.channel.send(message, bytes);
   }
 
-  /** Closes connections on which nothing is heard any more: a node that lost its power says nothing. */
-  tick(now = performance.now()): void {
-    for (const { channel, heardAt } of this.#connected.values())
-      if (now - heardAt > SILENT * PING * 1000) channel.close('it does not say anything any more');
+  /** A look at who says nothing, every five seconds. A node that lost its power does not say so either. */
+  tick(): void {
+    for (const [instance, connected] of this.#connected) {
+      const { channel } = connected;
+      connected.quiet = channel.heardAt > connected.heardAt ? 0 : connected.quiet + 1;
+      connected.heardAt = channel.heardAt;
+      this.#silence(instance, connected.quiet >= QUIET.silent);
+      if (connected.quiet >= QUIET.dead) channel.close('it does not say anything any more');
+      // What it says may be long on its way to us: it should know that we are here.
+      else if (connected.quiet >= QUIET.ask) channel.send({ t: 'pong', n: 0 });
+    }
+  }
+
+  #silence(instance: string, silent: boolean): void {
+    const { desk, log } = this.#options;
+    const worker = desk.collector.get(instance);
+    if (!worker || worker.silent === silent) return;
+    worker.silent = silent;
+    log(silent ? 'a worker is silent, and given nothing more' : 'a worker is heard again', { worker: worker.name });
+    if (!silent) desk.tick();
+  }
+
+  /** When the worker of this machine was heard last, by the monotonic clock; `undefined`: it is not connected. */
+  get localHeardAt(): number | undefined {
+    const heard = [...this.#connected.values()].flatMap(({ local, channel }) => (local ? [channel.heardAt] : []));
+    return heard.length === 0 ? undefined : Math.max(...heard);
   }
 
   close(): void {
@@ -138,7 +168,7 @@ export class DeskWorkers {
       channel.send(ask);
       return !channel.closed;
     });
-    this.#connected.set(instance, { channel, asking, heardAt: performance.now() });
+    this.#connected.set(instance, { channel, asking, local: token.local, heardAt: channel.heardAt, quiet: 0 });
     before?.asking.end(ANOTHER);
     if (before) this.#options.shells.away(instance);
     before?.channel.close(ANOTHER);
@@ -152,7 +182,7 @@ export class DeskWorkers {
       name,
       host,
     );
-    channel.send({ t: 'welcome', agent, site: token.site, lease, ping: PING });
+    channel.send({ t: 'welcome', agent, site: token.site, lease, ping: token.local ? LOCAL_PING : PING });
     log('a worker came', { worker: name, site: token.site, attempts: message.attempts.length });
     desk.join(worker, message.attempts);
     for (const look of this.#awaited) look(instance, asking);
@@ -162,7 +192,7 @@ export class DeskWorkers {
     const { desk } = this.#options;
     const connected = this.#connected.get(instance);
     if (connected?.channel !== channel) return;
-    connected.heardAt = performance.now();
+    this.#silence(instance, false);
     if (message.t === 'ping') channel.send({ t: 'pong', n: message.n });
     else if (message.t === 'answer') connected.asking.take(message, bytes);
     else if (message.t === 'ask') {

@@ -13,9 +13,6 @@ import { Priorities } from './priorities.ts';
 import { findingOf } from './reconcile.ts';
 import type { FromDesk, FromWorker, HeldAttempt, RunSpec } from './wire.ts';
 
-/** A worker that refused a kind is not offered it again for so long, milliseconds. */
-const REFUSED_MS = 5_000;
-
 /**
  * The pool's one table: Collector, Negotiator and the Shadows' records together. Plain methods take what clients and
  * workers say; what follows from it goes out through the ports. A grant is on disk before the worker hears of it, so
@@ -29,6 +26,8 @@ export class Desk {
   readonly collector: Collector;
   readonly priorities: Priorities;
   readonly burials: Burials;
+  /** Why this machine's worker cannot start. */
+  localTrouble: string | undefined;
   readonly #granting: Granting;
   #out: (() => void)[] = [];
   #settling = false;
@@ -37,8 +36,8 @@ export class Desk {
   constructor(ports: DeskPorts, recovered: Recovered) {
     this.#ports = ports;
     this.#grants = recovered.grants;
-    this.collector = new Collector(ports.now, this.#kinds.significance);
-    this.priorities = new Priorities(() => ports.now() / 1000, recovered.standings);
+    this.collector = new Collector(ports, this.#kinds.significance);
+    this.priorities = new Priorities(() => ports.clock() / 1000, recovered.standings);
     this.burials = new Burials(ports, this.collector, this.priorities);
     this.#granting = new Granting({
       ports,
@@ -227,6 +226,7 @@ export class Desk {
     if (!worker) return;
     worker.connected = false;
     worker.since = this.#ports.now();
+    worker.movedAt = this.#ports.clock();
     if (![...this.#attempts.values()].some((attempt) => attempt.worker === instance)) this.collector.remove(instance);
   }
 
@@ -253,6 +253,7 @@ export class Desk {
       case 'started':
         attempt.startedAt = message.at;
         attempt.host = slotName(worker, attempt.claim) ?? worker.host;
+        worker.refused.delete(attempt.kind);
         if (attempt.phase === 'granted') this.#move(attempt, 'running');
         if (attempt.cancelling === 'if-not-started') this.#report(attempt);
         break;
@@ -283,7 +284,7 @@ export class Desk {
 
   /** Looks for leases that have run out. */
   tick(): void {
-    for (const attempt of overdue(this.#attempts.values(), this.collector, this.#ports.now()))
+    for (const attempt of overdue(this.#attempts.values(), this.collector, this.#ports.clock()))
       this.#end(attempt, { how: nodeFail(LEASE_OVER) });
     this.#granting.wanting = true;
     this.settle();
@@ -331,7 +332,7 @@ export class Desk {
       this.#out.push(() => this.#ports.toClient(attempt.client, { key: attempt.key, is: 'lost', why: words }, attempt));
       return;
     }
-    if (why === 'claim' && kind) worker.refused.set(kind, this.#ports.now() + REFUSED_MS);
+    if (why === 'claim' && kind) this.collector.refuse(worker, kind);
     this.#again(attempt, words);
   }
 

@@ -80,6 +80,7 @@ export class Channel<In extends Message, Out extends Message> {
   #scheduled = false;
   #moment: NodeJS.Timeout | undefined;
   #closed = false;
+  #heardAt = performance.now();
   #onClose: (words: string) => void = () => undefined;
 
   constructor(stream: Duplex) {
@@ -93,6 +94,7 @@ export class Channel<In extends Message, Out extends Message> {
       if (!this.#closed) take(message as unknown as In, bytes);
     });
     this.#stream.on('data', (data: Buffer) => {
+      this.#heardAt = performance.now();
       if (this.#closed) return;
       try {
         reader.push(data);
@@ -107,6 +109,11 @@ export class Channel<In extends Message, Out extends Message> {
 
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** When a byte came last, by the monotonic clock: a message may be long on its way. */
+  get heardAt(): number {
+    return this.#heardAt;
   }
 
   /** Bytes that wait to leave. */

@@ -40,6 +40,8 @@ export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'join
   return [
     `exec <${placed.stdin === undefined ? '/dev/null' : shellQuote(placed.stdin)} >"$d/stdout" || exit 216`,
     spec.joinStderr ? 'errors=' : 'errors=1',
+    // All that can find no room is made before it counts as started.
+    `if [ -n "$errors" ]; then : >"$d/stderr"; fi || exit 216`,
     `: >"$d/started" || exit 216`,
     `if [ -n "$errors" ]; then exec 2>"$d/stderr"; else exec 2>&1; fi`,
     `cd ${placed.cwd === undefined ? '"$d/work"' : shellQuote(placed.cwd)} || exit 216`,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Attempt, JobKind } from './attempts.ts';
-import { type Collector, type HeldClaim, slotName, type Worker } from './collector.ts';
+import { type Collector, freeNow, type HeldClaim, slotName, takesMore, type Worker } from './collector.ts';
 import { isKeptByClient } from './desk-journal.ts';
 import type { DeskPorts } from './desk-ports.ts';
 import type { Kinds } from './kinds.ts';
@@ -18,7 +18,7 @@ const CLAIM_LIFE_MS = 300_000;
 const BEHIND = 4;
 
 export interface GrantingOptions {
-  readonly ports: Pick<DeskPorts, 'journal' | 'toWorker' | 'now'>;
+  readonly ports: Pick<DeskPorts, 'journal' | 'toWorker' | 'now' | 'clock'>;
   readonly kinds: Kinds;
   readonly collector: Collector;
   readonly priorities: Priorities;
@@ -68,10 +68,10 @@ export class Granting {
   }
 
   #claim(attempt: Attempt, kind: JobKind, worker: Worker): void {
-    const { collector, priorities, ports } = this.#options;
+    const { collector, priorities } = this.#options;
     const id = randomBytes(6).toString('base64url');
     const { size } = kind;
-    const made = { id, kind, size, since: ports.now(), key: attempt.key, behind: new Set<AttemptKey>() };
+    const made = { id, kind, size, key: attempt.key, behind: new Set<AttemptKey>() };
     const claim = collector.claim(worker, made);
     priorities.use(kind.owner, size.cpus);
     this.#grant(attempt, worker, id);
@@ -96,9 +96,9 @@ export class Granting {
     const claim = attempt.claim === undefined ? undefined : worker?.claims.get(attempt.claim);
     if (!worker || !claim || claim.behind.delete(attempt.key) || claim.key !== attempt.key) return;
     claim.key = firstOf(claim.behind);
-    const tired = ports.now() - claim.since > CLAIM_LIFE_MS && kinds.othersWait(claim.kind);
+    const tired = ports.clock() - claim.madeAt > CLAIM_LIFE_MS && kinds.othersWait(claim.kind);
     const lasts = lastsFor({ expected: kinds.expected(claim.kind) }, collector.timeOf(worker));
-    const here = worker.connected && !worker.draining;
+    const here = takesMore(worker);
     const goesOn = here && !tired && lasts && !claim.promised;
     if (claim.key === undefined && goesOn) {
       const next = kinds.take(claim.kind);
@@ -114,7 +114,7 @@ export class Granting {
     if (worker.connected) later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
     this.wanting = true;
     const heir = claim.promised;
-    const first = heir && here && fits(heir.size, worker.free) ? kinds.take(heir) : undefined;
+    const first = heir && here && fits(heir.size, freeNow(worker)) ? kinds.take(heir) : undefined;
     if (heir && first) this.#claim(first, heir, worker);
   }
 

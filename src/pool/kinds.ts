@@ -119,6 +119,8 @@ export class Kinds {
 
   /** One of the kind took so many seconds: the mean follows what its jobs take of late. */
   learn(kind: JobKind, seconds: number): void {
+    // Its machine's clock was set meanwhile.
+    if (seconds < 0) return;
     kind.seen += 1;
     kind.mean += (seconds - kind.mean) / Math.min(kind.seen, 20);
   }

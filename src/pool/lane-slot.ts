@@ -53,6 +53,8 @@ export class LaneSlot implements AttemptPlace {
   ended: ExitRecord | undefined;
   /** The shell said that it could not start it. */
   failed = false;
+  /** There was no room to write down that it began. */
+  roomless = false;
 
   constructor(options: LaneSlotOptions) {
     this.n = options.n;
@@ -115,6 +117,7 @@ export class LaneSlot implements AttemptPlace {
   }
 
   said(): string {
+    if (this.roomless) return 'no space left for its record';
     return readText(join(this.#dir, 'said')).trim().slice(-500) || 'its shell could not start it';
   }
 

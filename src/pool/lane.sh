@@ -3,7 +3,7 @@
 # stands where the tasks run, and outlives whoever started it by the task that it has. In the lane's directory:
 #   FILE.out, FILE.err   its streams; other tasks had them before
 #   log                  `N` as soon as it may have been started, `N STATUS HOW` when it has ended: 1 by a signal, 2 it could not
-#                        be started and `said` says why, else 0. Then standard output says so: by the shell's times, with
+#                        be started and `said` says why, 3 nor had its beginning room in the log, else 0. Then standard output says so: by the shell's times, with
 #                        the same line before them where the status is not 0
 # gryphus_apart is set where a task must have a copy of this shell for itself; without, dash starts it by vfork, at half the cost.
 export GRYPHUS_KEY
@@ -12,7 +12,12 @@ gryphus_run() {
   gryphus_n=$1 gryphus_f=$gryphus_d/$2 GRYPHUS_KEY=$3
   shift 3
   [ ! -s "$gryphus_d/said" ] || : >"$gryphus_d/said"
-  echo "$gryphus_n" >&3
+  # What may have been started must be known to whoever comes after: without room for that it is not.
+  if ! echo "$gryphus_n" >&3; then
+    echo "$gryphus_n 1 3"
+    times
+    return
+  fi
   if [ -n "$gryphus_apart" ]; then
     # What this shell says of a signal is not written to the task's stream.
     (exec "$@" </dev/null >"$gryphus_f.out" 2>"$gryphus_f.err" 3>&-)
@@ -30,9 +35,14 @@ gryphus_run() {
       ;;
     *) [ ! -s "$gryphus_d/said" ] || gryphus_g=2 ;;
   esac
-  echo "$gryphus_n $gryphus_s $gryphus_g" >&3
+  echo "$gryphus_n $gryphus_s $gryphus_g" >&3 || gryphus_room
   [ "$gryphus_s" = 0 ] || echo "$gryphus_n $gryphus_s $gryphus_g"
   times
+}
+# The disk is full: the end of the task that runs finds the room that was kept for it in the file `room`.
+gryphus_room() {
+  command -p rm -f "$gryphus_d/room"
+  { echo && echo "$gryphus_n $gryphus_s $gryphus_g"; } >&3
 }
 # Some shells (dash, ash) say it on the task's standard error, at its end: it is taken away from there. Which word it is they
 # show with a program that this signal ends.

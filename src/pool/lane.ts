@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, realpathSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, mkdirSync, openSync, realpathSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { ProcessIdentity } from '../util/process-identity.ts';
 import { shellQuote, shellWords } from '../util/shell-quote.ts';
@@ -11,6 +11,8 @@ import type { RunSpec } from './wire.ts';
 
 /** A lane's shell is replaced after so many tasks: its files grow. */
 const TASKS = 5000;
+/** What is kept of the disk for a task's end to be written down in, bytes. */
+const ROOM = 8192;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** A run that needs nothing but a directory of this machine: no sandbox, no files to carry, no input. */
@@ -68,6 +70,8 @@ export class Lane implements Runner {
   readonly dir: string;
   readonly #shell: Shell;
   readonly #told: number;
+  /** Bytes of whole lines in it. */
+  #size = 0;
   readonly #program: string;
   readonly #slots = new Map<string, LaneSlot>();
   /** Files that nobody has. */
@@ -93,7 +97,13 @@ export class Lane implements Runner {
       onText: (text) => this.#hear(text),
       onEnd: () => this.#ended(),
     });
-    this.#write({ shell: this.identity, spec });
+    try {
+      writeFileSync(join(this.dir, 'room'), Buffer.alloc(ROOM), { mode: 0o600 });
+      this.#write({ shell: this.identity, spec });
+    } catch (thrown) {
+      this.#shell.end();
+      throw thrown;
+    }
     this.#shell.write(`${prologue(this.dir, spec)}${script}`);
   }
 
@@ -117,7 +127,13 @@ export class Lane implements Runner {
     const gone = this.#gone;
     this.#gone = [];
     const at = Math.round(Date.now() / 10) / 100;
-    this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone } satisfies ToldTask);
+    try {
+      this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone } satisfies ToldTask);
+    } catch (thrown) {
+      this.#gone.push(...gone);
+      this.#files.push(file);
+      throw thrown;
+    }
     const slot = new LaneSlot({
       dir: this.dir,
       n,
@@ -155,14 +171,22 @@ export class Lane implements Runner {
   }
 
   #write(line: ToldLane | ToldTask): void {
-    writeSync(this.#told, `${JSON.stringify(line)}\n`);
+    const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
+    try {
+      for (let done = 0; done < bytes.length; ) done += writeSync(this.#told, bytes, done);
+    } catch (thrown) {
+      // Half a line would make the next one unreadable.
+      ftruncateSync(this.#told, this.#size);
+      throw thrown;
+    }
+    this.#size += bytes.length;
   }
 
   /** Of each task, in order, the shell's own times and its children's; before them `N STATUS HOW`, if it is not 0. */
   #hear(text: string): void {
     this.#text += text;
     if (!this.#text.endsWith('\n')) return;
-    const found = /(?:(\d+) (\d+) ([012])\n)?[^ \n]+ [^ \n]+\n([\d.,m]+)s ([\d.,m]+)s\n$/.exec(this.#text);
+    const found = /(?:(\d+) (\d+) ([0123])\n)?[^ \n]+ [^ \n]+\n([\d.,m]+)s ([\d.,m]+)s\n$/.exec(this.#text);
     if (!found) return;
     this.#text = '';
     const [, n, status = '0', how, user, system] = found;
@@ -174,7 +198,10 @@ export class Lane implements Runner {
       ...childTimes(user, system),
       endedAt: Math.round(Date.now() / 10) / 100,
     };
-    running.slot.failed = how === '2';
+    running.slot.failed = how === '2' || how === '3';
+    // Half a line may stand in its log now.
+    running.slot.roomless = how === '3';
+    if (running.slot.roomless) this.#count = TASKS;
     this.#running = undefined;
     running.done();
   }

@@ -26,5 +26,5 @@ export function isOverdue(
   if (instance === undefined) return false;
   const worker = collector.get(instance);
   if (worker?.connected) return false;
-  return now - (worker?.since ?? collector.startedAt) > request.lease * 1000 + MARGIN_MS;
+  return now - (worker?.movedAt ?? collector.startedAt) > request.lease * 1000 + MARGIN_MS;
 }

@@ -4,7 +4,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { Asking } from './asking.ts';
 import { isProof, nonce, proof, type Token } from './auth.ts';
 import { Channel } from './frames.ts';
-import { type FromDesk, type FromWorker, type HeldAttempt, type Size, WIRE_VERSION } from './wire.ts';
+import { type ForLink, type FromDesk, type FromWorker, type HeldAttempt, type Size, WIRE_VERSION } from './wire.ts';
 
 export interface LinkOptions {
   readonly token: Token;
@@ -12,9 +12,11 @@ export interface LinkOptions {
   readonly boot: string;
   readonly size: Size;
   readonly dial: () => Promise<Duplex>;
+  /** The longest wait before it dials again, milliseconds; default 30,000. */
+  readonly longestRetryMs?: number;
   readonly ad: () => AttrTexts;
   readonly held: () => readonly HeldAttempt[];
-  readonly take: (message: FromDesk, bytes: Buffer) => void;
+  readonly take: (message: Exclude<FromDesk, ForLink>, bytes: Buffer) => void;
   readonly onUp: (site: string) => void;
   readonly onDown: (words: string) => void;
   /** The desk does not let it in: trying again is of no use. */
@@ -25,7 +27,10 @@ export interface LinkOptions {
 const RETRY_MS = 100;
 const LONGEST_RETRY_MS = 30_000;
 const HANDSHAKE_MS = 30_000;
-/** Pings without an answer for so many times their interval: the connection is dead, though nobody said so. */
+/**
+ * Not one byte between so many pings and the next: the connection is dead, though nobody said so. Turns are counted and not
+ * time: while this process did not run, nobody could be heard.
+ */
 const SILENT = 3;
 
 /** The worker's connection home: dials until it is let in, says what the worker holds, and dials again when it is cut. */
@@ -144,14 +149,20 @@ export class Link {
       this.#heardAt = Math.max(this.#heardAt, this.#sentAt.get(message.n) ?? 0);
       this.#sentAt.delete(message.n);
     } else if (message.t === 'answer') this.asking.take(message, bytes);
+    else if (message.t === 'challenge' || message.t === 'welcome' || message.t === 'denied')
+      throw new Error(`'${message.t}' after the welcome`);
     else this.#options.take(message, bytes);
   }
 
   #ping(everyMs: number): void {
     this.#sentAt.clear();
+    let silent = 0;
+    let before = 0;
     const ping = () => {
-      if (performance.now() - this.#heardAt > SILENT * everyMs + 1000)
-        return this.#channel?.close('the agent does not answer');
+      const heard = this.#channel?.heardAt ?? 0;
+      silent = heard > before ? 0 : silent + 1;
+      before = heard;
+      if (silent > SILENT) return this.#channel?.close('the agent does not answer');
       const n = ++this.#pings;
       this.#sentAt.set(n, performance.now());
       this.say({ t: 'ping', n });
@@ -168,7 +179,7 @@ export class Link {
     this.asking.end(words);
     if (was) this.#options.onDown(words);
     if (this.#ended) return;
-    const base = Math.min(LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#failures++);
+    const base = Math.min(this.#options.longestRetryMs ?? LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#failures++);
     this.#retry = setTimeout(() => void this.#connect(), base * (0.75 + Math.random() / 2));
   }
 }

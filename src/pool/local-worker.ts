@@ -4,9 +4,12 @@ import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '../config/settings.ts';
+import { asError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { isAlive, processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
+import { LEAST_KB } from './disk-room.ts';
 import { workerOf } from './holders.ts';
+import { freeDiskKb } from './machine.ts';
 import { signal } from './processes.ts';
 import type { PoolPlaces } from './places.ts';
 import type { Tokens } from './tokens.ts';
@@ -15,6 +18,8 @@ import type { WorkerConfig } from './worker-config.ts';
 const LOOK_MS = 1000;
 /** One that keeps dying is started again after so long, milliseconds. */
 const PATIENCE_MS = 5000;
+/** It says something every four seconds; one that is busy with a disk says it later. Milliseconds. */
+const LEAST_HUNG_MS = 15_000;
 /** Without a desk and with nothing to run, it ends after so long, seconds. */
 const LONE_SECONDS = 20;
 /** How long its end is waited for, milliseconds. */
@@ -26,6 +31,10 @@ export interface LocalWorkerOptions {
   readonly tokens: Tokens;
   readonly logFile: string;
   readonly log: (words: string, facts?: object) => void;
+  /** When it was heard last; `undefined`: it is not connected. */
+  readonly heardAt: () => number | undefined;
+  /** Why there is no worker here; `undefined`: there is one. */
+  readonly onTrouble: (words: string | undefined) => void;
 }
 
 /**
@@ -35,7 +44,11 @@ export interface LocalWorkerOptions {
 export class LocalWorker {
   readonly #options: LocalWorkerOptions;
   #timer: NodeJS.Timeout | undefined;
-  #startedAt = 0;
+  #startedAt = Number.NEGATIVE_INFINITY;
+  #heard: number | undefined;
+  /** Looks in turn at which nothing had been heard of it. */
+  #quiet = 0;
+  #troubled: string | undefined;
 
   constructor(options: LocalWorkerOptions) {
     this.#options = options;
@@ -58,15 +71,45 @@ export class LocalWorker {
 
   #look(): void {
     const { places } = this.#options;
-    if (workerOf(places.workerDir) || Date.now() - this.#startedAt < PATIENCE_MS) return;
-    this.#startedAt = Date.now();
-    const identity = this.#start();
-    this.#options.log("this machine's worker started", { ...identity });
+    const there = workerOf(places.workerDir);
+    if (there) return this.#watch(there);
+    this.#quiet = 0;
+    if (performance.now() - this.#startedAt < PATIENCE_MS) return;
+    this.#startedAt = performance.now();
+    try {
+      mkdirSync(places.workerDir, { recursive: true, mode: 0o700 });
+      if (freeDiskKb(places.workerDir) < LEAST_KB) return this.#trouble(`no room in ${places.workerDir}`);
+      const identity = this.#start();
+      this.#options.log("this machine's worker started", { ...identity });
+    } catch (thrown) {
+      this.#trouble(asError(thrown).message);
+    }
+  }
+
+  /** One that hangs holds up what it runs: the next finds its jobs under their shells. Looks are counted: we may have hung, too. */
+  #watch(there: ProcessIdentity): void {
+    this.#trouble(undefined);
+    const { heardAt, settings, log } = this.#options;
+    const heard = heardAt();
+    this.#quiet = heard === undefined || heard === this.#heard ? this.#quiet + 1 : 0;
+    this.#heard = heard;
+    if (this.#quiet * LOOK_MS < Math.max(LEAST_HUNG_MS, settings['gridmanager.hung_after'] * 1000)) return;
+    log("this machine's worker hangs, and is killed", { ...there });
+    signal(there.pid, 'SIGKILL');
+    this.#quiet = 0;
+    this.#startedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Why there is none, said once. */
+  #trouble(words: string | undefined): void {
+    if (words === this.#troubled) return;
+    this.#troubled = words;
+    if (words !== undefined) this.#options.log("this machine's worker cannot start", { words });
+    this.#options.onTrouble(words);
   }
 
   #start(): ProcessIdentity | undefined {
     const { places, logFile } = this.#options;
-    mkdirSync(places.workerDir, { recursive: true, mode: 0o700 });
     const file = join(places.workerDir, 'config.json');
     writeWhole(file, JSON.stringify(this.#config(file)));
     const program = fileURLToPath(new URL('../worker.mjs', import.meta.url));

@@ -254,8 +254,8 @@ class MapRun<T> {
   /** The desk went away: everything that is open is named to the next one. */
   async #again(): Promise<void> {
     if (this.#closed) return;
-    this.#lostAt ??= Date.now();
-    if (Date.now() - this.#lostAt > PATIENCE_MS)
+    this.#lostAt ??= performance.now();
+    if (performance.now() - this.#lostAt > PATIENCE_MS)
       return this.fail(new GryphusError('site-unreachable', "The pool's desk went away and does not come back."));
     try {
       await this.#base();

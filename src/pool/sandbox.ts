@@ -24,6 +24,7 @@ import { GryphusError } from '../errors.ts';
 import type { Blob, SiteFile } from '../site/contract.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import { sandboxInside } from './container-script.ts';
+import { isFull } from './disk-room.ts';
 import type { Placed } from './go.ts';
 import type { RunSpec } from './wire.ts';
 
@@ -64,7 +65,7 @@ export class BlobCache {
     try {
       copyFileSync(blob.path, part, constants.COPYFILE_FICLONE);
     } catch (cause) {
-      throw changed(blob, cause);
+      throw uncopied(blob, part, cause);
     }
     return this.#keep(blob, part, digestOf(part));
   }
@@ -74,7 +75,7 @@ export class BlobCache {
     return this.#once(blob, async () => {
       const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
       await copyFile(blob.path, part, constants.COPYFILE_FICLONE).catch((cause: unknown) => {
-        throw changed(blob, cause);
+        throw uncopied(blob, part, cause);
       });
       const hash = createHash('sha256');
       await pipeline(createReadStream(part, { highWaterMark: PIECE }), hash);
@@ -106,10 +107,21 @@ export class BlobCache {
         offset += bytes.length;
         if (bytes.length < PIECE) break;
       }
+    } catch (thrown) {
+      rmSync(part, { force: true });
+      throw thrown;
     } finally {
       closeSync(fd);
     }
     return this.#keep(blob, part, hash.digest('hex'));
+  }
+
+  /** Where the disk is full: what no run uses is worth less than room. `used`: by their SHA-256. */
+  clear(used: ReadonlySet<string>): void {
+    for (const name of readdirSync(this.#dir)) {
+      const sha256 = name.slice(0, 64);
+      if (!used.has(sha256) && !this.#coming.has(sha256)) rmSync(join(this.#dir, name), { force: true });
+    }
   }
 
   #keep(blob: Blob, part: string, digest: string): string {
@@ -121,6 +133,11 @@ export class BlobCache {
     renameSync(part, path);
     return path;
   }
+}
+
+function uncopied(blob: Blob, part: string, cause: unknown): unknown {
+  rmSync(part, { force: true });
+  return isFull(cause) ? cause : changed(blob, cause);
 }
 
 function changed(blob: Blob, cause?: unknown): GryphusError {

@@ -9,6 +9,7 @@ import { makeParents, partOf, within } from '../staging/place.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import type { Asking } from './asking.ts';
 import type { Attempt } from './attempts.ts';
+import { isFull } from './disk-room.ts';
 import { blobsOf } from './sandbox.ts';
 import type { Ask, OutputFile, RunSpec } from './wire.ts';
 
@@ -65,10 +66,6 @@ export async function bringHome(
 
 function refusal(kind: Refusal['kind'], code: Refusal['code'], message: string): Refusal {
   return { kind, code, message };
-}
-
-function isFull(error: Error): boolean {
-  return 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 }
 
 function needed(worker: Asking | undefined): Asking {

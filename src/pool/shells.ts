@@ -5,7 +5,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import { childrenOf, KEY_VARIABLE, signal } from './processes.ts';
 import type { Run } from './run.ts';
 import { shellText } from './shell-text.ts';
-import type { FromDesk, FromWorker } from './wire.ts';
+import type { ForShells, FromWorker } from './wire.ts';
 
 export interface ShellsOptions {
   readonly find: (key: AttemptKey) => Run | undefined;
@@ -35,16 +35,15 @@ export class Shells {
   }
 
   /** False for what is no message of shells. */
-  take(message: FromDesk, bytes: Buffer): boolean {
+  take(message: ForShells, bytes: Buffer): void {
     if (message.t === 'shell') this.#start(message);
     else if (message.t === 'shell-size') this.#resize(message);
     else if (message.t === 'shell-close') this.#end(message.shell);
-    else if (message.t === 'shell-in') {
+    else {
       const stdin = this.#open.get(message.shell)?.stdin;
       if (bytes.length > 0) stdin?.write(Buffer.from(bytes));
       if (message.end) stdin?.end();
-    } else return false;
-    return true;
+    }
   }
 
   /** Nobody is there any more to read what they write. */
@@ -52,7 +51,7 @@ export class Shells {
     for (const shell of this.#open.keys()) this.#end(shell);
   }
 
-  #start({ shell, key, command, tty }: Extract<FromDesk, { t: 'shell' }>): void {
+  #start({ shell, key, command, tty }: Extract<ForShells, { t: 'shell' }>): void {
     const { find, env, say } = this.#options;
     const run = find(key);
     if (!run || (run.phase !== 'running' && run.phase !== 'suspended'))
@@ -78,7 +77,7 @@ export class Shells {
   }
 
   /** The kernel tells the programs at the terminal. */
-  #resize({ shell, rows, cols }: Extract<FromDesk, { t: 'shell-size' }>): void {
+  #resize({ shell, rows, cols }: Extract<ForShells, { t: 'shell-size' }>): void {
     const terminal = terminalUnder(this.#open.get(shell)?.pid);
     if (terminal === undefined) return;
     const size = ['rows', String(rows), 'cols', String(cols)];

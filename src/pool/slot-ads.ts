@@ -1,6 +1,6 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
-import { slotName, type Worker } from './collector.ts';
+import { freeNow, slotName, type Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
 import type { Size } from './wire.ts';
 
@@ -13,9 +13,9 @@ function partitionable(worker: Worker): AttrTexts {
   const away = !worker.connected;
   return {
     ...worker.texts,
-    ...sizeOf(worker.free),
+    ...sizeOf(freeNow(worker)),
     NumDynamicSlots: String(worker.claims.size),
-    State: quoted(worker.draining ? 'Drained' : away ? 'Unknown' : 'Unclaimed'),
+    State: quoted(worker.draining ? 'Drained' : away || worker.silent ? 'Unknown' : 'Unclaimed'),
     Activity: quoted(worker.draining ? 'Retiring' : 'Idle'),
     EnteredCurrentState: seconds(worker.since),
     EnteredCurrentActivity: seconds(worker.since),

@@ -56,3 +56,9 @@ export function proxiesOf(runs: Iterable<Run>): Map<string, AttemptKey> {
   const live = [...runs].filter(({ phase }) => phase !== 'ended');
   return new Map(live.flatMap(({ key, record: { spec } }) => (spec.proxy === undefined ? [] : [[spec.proxy, key]])));
 }
+
+/** Where the disk is full: inputs that no run uses any more are worth less than room. */
+export function dropUnused(runs: Iterable<Run>, cache: BlobCache): void {
+  const live = [...runs].filter(({ phase }) => phase !== 'ended');
+  cache.clear(new Set(live.flatMap(({ record }) => blobsOf(record.spec).map(({ sha256 }) => sha256))));
+}

@@ -11,21 +11,24 @@ import { adFrom } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
 import type { Containers } from './containers.ts';
+import { DiskRoom, fullWords, isFull, lackedRoom, LEAST_KB, NO_ROOM } from './disk-room.ts';
 import { LaneSlot } from './lane-slot.ts';
 import { processesOf, signal } from './processes.ts';
 import { Run, runsIn } from './run.ts';
 import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
 import { BlobCache } from './sandbox.ts';
 import type { Runner } from './shell.ts';
-import { equip, type Means, stage } from './stage.ts';
+import { dropUnused, equip, type Means, stage } from './stage.ts';
 import { cancelled, evicted, outOfMemory, stop, sweep, Sweeper, timeout } from './stopping.ts';
 import { type Scripts, type Start, WorkerClaims } from './worker-claims.ts';
-import type { FromDesk, FromWorker, HeldAttempt, RunSpec, Size } from './wire.ts';
+import type { FromDesk, FromWorker, HeldAttempt, Order, RunSpec, Size } from './wire.ts';
 
 export interface StartdOptions extends Means {
   /** The worker's own directory: `jobs/`, `cache/`. */
   readonly dir: string;
   readonly size: Size;
+  /** The most of its disk that is the worker's, KB; default: all. */
+  readonly diskKb?: number;
   /** Of the machine; `Requirements` is its START policy. */
   readonly ad: AttrTexts;
   /** What jobs see of the worker's environment. */
@@ -63,6 +66,7 @@ export class Startd {
   readonly #cache: BlobCache;
   readonly #kinds = new Map<string, ClassAd>();
   readonly #bases = new Map<string, RunSpec>();
+  readonly room: DiskRoom;
   readonly #claims: WorkerClaims;
   readonly #runs = new Map<AttemptKey, Run>();
   readonly #sweeper = new Sweeper();
@@ -75,7 +79,8 @@ export class Startd {
     const lanesDir = join(options.dir, 'lanes');
     for (const dir of [this.#jobsDir, lanesDir]) mkdirSync(dir, { recursive: true, mode: 0o700 });
     this.#cache = new BlobCache(join(options.dir, 'cache'));
-    this.#claims = new WorkerClaims({ ...options, jobsDir: this.#jobsDir, lanesDir });
+    this.room = new DiskRoom(options.dir, options.diskKb);
+    this.#claims = new WorkerClaims({ ...options, jobsDir: this.#jobsDir, lanesDir, room: this.room });
     this.#adopt(lanesDir);
     this.#timers = [
       setInterval(() => sendNews(this.#runs.values(), options.say), FOLLOW_MS),
@@ -117,7 +122,7 @@ export class Startd {
     return this.#runs.get(key);
   }
 
-  take(message: FromDesk): void {
+  take(message: Order): void {
     switch (message.t) {
       case 'kind':
         this.#kinds.set(message.id, adFrom(message.ad));
@@ -141,17 +146,6 @@ export class Startd {
         return this.#runs.get(message.key)?.follow(message);
       case 'drain':
         return this.drain(message.now, message.words);
-      case 'challenge':
-      case 'welcome':
-      case 'denied':
-      case 'pong':
-      case 'ask':
-      case 'answer':
-      case 'shell':
-      case 'shell-in':
-      case 'shell-size':
-      case 'shell-close':
-        return;
     }
   }
 
@@ -182,7 +176,8 @@ export class Startd {
     const behind = this.#draining === undefined ? this.#claims.behind(start) : undefined;
     if (behind === 'waits') return;
     if (behind === 'slow') return this.#giveBack([start], BEHIND);
-    const no = this.#draining ?? this.#claims.admit(start, this.#kinds.get(start.kind));
+    const full = this.room.kb < LEAST_KB ? NO_ROOM : undefined;
+    const no = this.#draining ?? full ?? this.#claims.admit(start, this.#kinds.get(start.kind));
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
     if (!base) return this.#gone(start.key, 'never-started', 'its description has not come');
@@ -195,7 +190,7 @@ export class Startd {
       place = this.#claims.place(record as AttemptRecord, 'base' in start.spec ? start.spec.base : undefined);
       crashPoint('worker.saved-record');
     } catch (thrown) {
-      return this.#gone(key, 'claim', asError(thrown).message);
+      return this.#gone(key, 'claim', fullWords(thrown));
     }
     const run = new Run(record as AttemptRecord, place);
     if (!('base' in start.spec)) run.told = start;
@@ -255,6 +250,8 @@ export class Startd {
     else if (run.starter) this.#times.delete(run.starter);
     const began = run.dir.startedAt();
     run.startedAt = began ?? (exit ? run.startedAt : undefined);
+    if (began === undefined && !run.decided && lackedRoom(run, exit, this.room))
+      return this.#unstart(run, 'claim', NO_ROOM);
     if (run.startedAt === undefined && !exit) {
       if (run.decided?.how.kind === 'by-site' && run.decided.how.cause === 'cannot-start')
         return this.#finish(run, run.endingOf(undefined, before));
@@ -312,7 +309,8 @@ export class Startd {
       return this.#finish(run, { ...ending, startedAt: run.startedAt, endedAt: run.startedAt });
     }
     const input = error instanceof GryphusError && error.code === 'input-missing';
-    this.#unstart(run, input ? 'input' : 'claim', error.message);
+    this.#unstart(run, input ? 'input' : 'claim', fullWords(error));
+    if (isFull(error)) dropUnused(this.#runs.values(), this.#cache);
   }
 
   /** Nothing of it has run or will. */
@@ -365,6 +363,7 @@ export class Startd {
 
   #look(): void {
     this.#claims.endSpareLanes();
+    if (this.room.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
     for (const { run, usedMb } of lookAtMemory(this.#runs.values()))
       if (this.#options.limitMemory) stop(run, outOfMemory(usedMb, run.record.size.memoryMb));
   }

@@ -3,7 +3,7 @@ import { readString } from '../job/values.ts';
 import { offerAd } from './ads.ts';
 import { type Attempt, type JobKind, jobOf } from './attempts.ts';
 import { NO_WORKERS, type WaitInPool } from './client-wire.ts';
-import type { Worker } from './collector.ts';
+import { freeNow, hasRoom, takesMore, type Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
 import { lastsFor } from './negotiator.ts';
 import { shortOf, slotsIn } from './slots.ts';
@@ -16,7 +16,8 @@ export function whyWaits(desk: Desk, job: string): WaitInPool {
   if (!attempt || !kind) return { lines: [] };
   const workers = [...desk.collector.all()];
   const { cpus, memoryMb } = kind.size;
-  if (workers.length === 0) return { lines: [NO_WORKERS], wants: { cpus, memoryMb } };
+  const local = desk.localTrouble === undefined ? [] : [`This machine's cannot start: ${desk.localTrouble}.`];
+  if (workers.length === 0) return { lines: [NO_WORKERS, ...local], wants: { cpus, memoryMb } };
   const reasons = new Map<string, number>();
   for (const worker of workers) {
     const reason = reasonOf(attempt, worker);
@@ -26,14 +27,15 @@ export function whyWaits(desk: Desk, job: string): WaitInPool {
   const matchmaker = new Matchmaker();
   const suited = workers.filter((worker) => {
     const machine = offerAd(worker.ad, worker.size);
-    return worker.connected && !worker.draining && matchmaker.matches(kind.ad, machine);
+    return takesMore(worker) && matchmaker.matches(kind.ad, machine);
   });
   const slots = (sizes: readonly Size[]): number => sizes.reduce((sum, size) => sum + slotsIn(kind.size, size), 0);
-  const free = slots(suited.map((worker) => worker.free));
+  const free = slots(suited.map((worker) => freeNow(worker)));
   const all = slots(suited.map((worker) => worker.size));
   return {
     lines: [
       ...lines,
+      ...local,
       ...(reasons.has(NOT_ACCEPTED) || reasons.has(NOT_TAKEN) ? clauses(kind, workers) : []),
       shortage(kind.queue.length, free, all),
       ...(attempt.why === undefined ? [] : [`The last refusal: ${attempt.why}.`]),
@@ -88,7 +90,9 @@ function reasonOf({ kind }: Attempt, worker: Worker): string {
   if (!kind) return 'not known';
   if (!worker.connected) return 'away, what runs there is waited for';
   if (worker.draining) return 'draining';
-  const short = shortOf(kind.size, worker.free);
+  if (worker.silent) return 'silent for a while: it is given nothing more until it is heard again';
+  if (!hasRoom(worker)) return 'its disk is full';
+  const short = shortOf(kind.size, freeNow(worker));
   const never = shortOf(kind.size, worker.size);
   if (never !== undefined) return `too small: the job asks for ${never.replace(' free', '')}`;
   const contained = runtimeMissing(kind, worker);

@@ -196,6 +196,11 @@ export type FromDesk =
   /** Takes no more jobs; `now`: those that run are vacated. It ends when none is left. */
   | { readonly t: 'drain'; readonly now: boolean; readonly words: string };
 
+/** What of it is for the connection itself, for shells beside jobs, and for what runs. */
+export type ForLink = Extract<FromDesk, { readonly t: 'challenge' | 'denied' | 'welcome' | 'pong' | 'answer' }>;
+export type ForShells = Extract<FromDesk, { readonly shell: string }>;
+export type Order = Exclude<FromDesk, ForLink | ForShells | { readonly t: 'ask' }>;
+
 /**
  * A question with one answer. `blob`: bytes of an input, worker to desk, only of what was granted to it. `files`: an ended
  * attempt's results (`new`: what was not there at the start). `read`: bytes of one of them, `stdout`, `stderr` or a name

@@ -5,6 +5,7 @@ import { adFrom, offerAd } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
 import type { Containers } from './containers.ts';
+import type { DiskRoom } from './disk-room.ts';
 import { isLight, Lane, type LaneOptions } from './lane.ts';
 import type { Run } from './run.ts';
 import { minus, plus, shortOf } from './slots.ts';
@@ -41,6 +42,7 @@ export interface WorkerClaimsOptions {
   readonly scripts: Scripts;
   readonly jobsDir: string;
   readonly lanesDir: string;
+  readonly room: Pick<DiskRoom, 'kb'>;
 }
 
 /** The worker's one partitionable slot, what the desk has claimed of it, and the shells that run what is claimed. */
@@ -70,10 +72,13 @@ export class WorkerClaims {
       const short = shortOf(start.size, held.size);
       return short === undefined ? undefined : `the claim is smaller: ${short}`;
     }
-    const short = shortOf(start.size, this.#free);
+    // What nothing is claimed of is all that is there.
+    if (this.#claims.size === 0) this.#free = { ...this.#free, diskKb: this.#options.room.kb };
+    const free = { ...this.#free, diskKb: Math.min(this.#free.diskKb, this.#options.room.kb) };
+    const short = shortOf(start.size, free);
     if (short !== undefined) return `it asks for ${short}`;
     const matchmaker = new Matchmaker();
-    const machine = offerAd(this.#machineNow(), this.#free);
+    const machine = offerAd(this.#machineNow(), free);
     if (!matchmaker.accepts(machine, job)) return "the machine's START policy does not take it";
     if (!matchmaker.accepts(job, machine)) return "the job's requirements do not take this machine";
     this.#claims.set(start.claim, fresh(start.size, undefined));

@@ -5,19 +5,21 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asError } from '../errors.ts';
 import { quoted } from '../job/values.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { steadyClock } from '../util/steady-clock.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { dialHome } from '../wayhome/dial.ts';
 import { Containers } from './containers.ts';
 import { holderOf, workerFile } from './holders.ts';
 import { Link } from './link.ts';
-import { bootId, changingAd, freeDiskKb, machineAd, measure } from './machine.ts';
+import { bootId, changingAd, machineAd, measure } from './machine.ts';
 import { Proxies, RENEW_MS, WorkerProxies } from './proxies.ts';
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
 import { Shells } from './shells.ts';
 import { proxiesOf } from './stage.ts';
 import { Startd, type StartdOptions } from './startd.ts';
 import { usageOf } from './usage.ts';
-import type { FromWorker } from './wire.ts';
+import type { Ask, FromWorker } from './wire.ts';
 import type { Scripts } from './worker-claims.ts';
 import type { WorkerConfig } from './worker-config.ts';
 
@@ -26,6 +28,8 @@ export const WORKER_EXIT = { done: 0, denied: 77, another: 75, broken: 70 } as c
 
 const AD_MS = 30_000;
 const LOOK_MS = 500;
+/** To look for a desk on this machine costs nothing: its first job does not wait for it. */
+const LOCAL_RETRY_MS = 500;
 /** So long before its allocation ends it takes no more jobs, and vacates those that run, seconds. */
 const LAST_SECONDS = 60;
 
@@ -54,7 +58,7 @@ export async function runWorker(
     ...(config.rank === undefined ? {} : { Rank: config.rank }),
     ...config.attributes,
   });
-  const now = () => Date.now() / 1000;
+  const now = steadyClock();
   let idleSince = now();
   const containers = new Containers({ dir, ...options });
   return new Promise((resolve) => {
@@ -67,6 +71,7 @@ export async function runWorker(
     const startd = new Startd({
       dir,
       size,
+      ...(config.diskKb === undefined ? {} : { diskKb: config.diskKb }),
       ad,
       env: options.env,
       scripts: options.scripts,
@@ -85,11 +90,13 @@ export async function runWorker(
       boot: bootId(),
       size,
       dial: () => dial(config),
-      ad: () => ({ ...ad, ...containers.ad(), ...changingAd(now(), config.endsAt) }),
+      ...(config.socket === undefined ? {} : { longestRetryMs: LOCAL_RETRY_MS }),
+      ad: () => ({ ...ad, ...containers.ad(), ...changes() }),
       held: () => startd.held(),
       take: (message, bytes) => {
         if (message.t === 'ask') void answer(startd, message, say);
-        else if (!shells.take(message, bytes)) startd.take(message);
+        else if ('shell' in message) shells.take(message, bytes);
+        else startd.take(message);
       },
       onUp: (site) => options.log(`the agent let it in, as of ${site}`),
       onDown: (words) => {
@@ -105,11 +112,10 @@ export async function runWorker(
       say,
       backlog: () => link.backlog,
     });
+    const changes = () => ({ ...changingAd(now(), config.endsAt), ...startd.room.ad() });
+    const tell = () => say({ t: 'ad', ad: changes() });
     const timers = [
-      setInterval(() => {
-        const disk = config.diskKb ?? freeDiskKb(dir);
-        say({ t: 'ad', ad: { ...changingAd(now(), config.endsAt), FreeDiskKb: String(disk) } });
-      }, AD_MS),
+      setInterval(tell, AD_MS),
       setInterval(look, LOOK_MS),
       setInterval(() => void proxies.renew(proxiesOf(startd.runs)), RENEW_MS),
     ];
@@ -126,6 +132,7 @@ export async function runWorker(
     );
 
     function look(): void {
+      startd.room.look(tell);
       startd.endLeases(link.silence);
       if (config.endsAt !== undefined && !startd.draining && config.endsAt - now() < LAST_SECONDS)
         startd.drain(true, 'the allocation of its worker ends');
@@ -162,11 +169,7 @@ function dial({ socket, token, secret, ways = [], waysFile }: WorkerConfig): Pro
   });
 }
 
-async function answer(
-  startd: Startd,
-  ask: Extract<Parameters<Startd['take']>[0], { t: 'ask' }>,
-  say: (message: FromWorker, bytes?: Uint8Array) => void,
-): Promise<void> {
+async function answer(startd: Startd, ask: Ask, say: (message: FromWorker, bytes?: Uint8Array) => void): Promise<void> {
   if (ask.what === 'usage') {
     const usage = usageOf(ask.keys.flatMap((key) => startd.find(key) ?? []));
     return say({ t: 'answer', id: ask.id, ok: true, usage });
@@ -206,6 +209,6 @@ function lock(dir: string): boolean {
 
 function instanceOf(dir: string): string {
   const file = join(dir, 'instance');
-  if (!existsSync(file)) writeFileSync(file, randomBytes(9).toString('base64url'), { mode: 0o600 });
+  if (!existsSync(file)) writeWhole(file, randomBytes(9).toString('base64url'));
   return readFileSync(file, 'utf8').trim();
 }

@@ -1,22 +1,31 @@
-import { Duplex } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { asError } from '../../src/errors.ts';
 import { isProof, nonce, proof } from '../../src/pool/auth.ts';
 import { Desk } from '../../src/pool/desk.ts';
 import { DeskWorkers } from '../../src/pool/desk-workers.ts';
-import { Channel } from '../../src/pool/frames.ts';
+import { Channel, encodeFrame } from '../../src/pool/frames.ts';
+import { slotAds } from '../../src/pool/slot-ads.ts';
 import { type FromDesk, type FromWorker, WIRE_VERSION } from '../../src/pool/wire.ts';
+import { pair } from './wire-pair.ts';
 
 const TOKEN = { id: 'pilot', secret: 'ab'.repeat(32), site: 'cluster', local: false };
 const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1000, gpus: 0 };
 
-function deskWorkers(): DeskWorkers {
+function deskWorkers(): DeskWorkers & { readonly desk: Desk } {
   const journal = { add: () => undefined, whenSaved: (call: () => void) => call() };
   const desk = new Desk(
-    { journal, toWorker: () => undefined, toClient: () => undefined, now: () => 0, log: () => undefined },
+    {
+      journal,
+      toWorker: () => undefined,
+      toClient: () => undefined,
+      now: () => 0,
+      clock: () => 0,
+      log: () => undefined,
+    },
     { attempts: new Map(), grants: new Map(), standings: [] },
   );
-  return new DeskWorkers({
+  const workers = new DeskWorkers({
     agent: 'a',
     desk,
     findToken: (id) => (id === TOKEN.id ? TOKEN : undefined),
@@ -27,10 +36,15 @@ function deskWorkers(): DeskWorkers {
     shells: { hear: () => undefined, away: () => undefined },
     log: () => undefined,
   });
+  return Object.assign(workers, { desk });
 }
 
 /** A worker that comes by a connection of its own and then answers nothing; resolves with its welcome. */
-async function come(workers: DeskWorkers, instance: string): Promise<{ readonly closed: Promise<string> }> {
+async function come(
+  workers: DeskWorkers,
+  instance: string,
+): Promise<{ readonly closed: Promise<string>; readonly wire: Duplex; readonly heard: FromDesk[] }> {
+  const heard: FromDesk[] = [];
   const [here, there] = pair();
   const channel = new Channel<FromDesk, FromWorker>(here);
   const mine = nonce();
@@ -40,7 +54,8 @@ async function come(workers: DeskWorkers, instance: string): Promise<{ readonly 
   });
   return new Promise((resolve) => {
     channel.open((message) => {
-      if (message.t === 'welcome') resolve({ closed });
+      heard.push(message);
+      if (message.t === 'welcome') resolve({ closed, wire: here, heard });
       if (message.t !== 'challenge') return;
       expect(isProof(message.proof, proof(TOKEN, 'desk', message.nonce, mine))).toBe(true);
       const answer = proof(TOKEN, 'worker', message.nonce, mine);
@@ -49,26 +64,6 @@ async function come(workers: DeskWorkers, instance: string): Promise<{ readonly 
     channel.send({ t: 'hello', version: WIRE_VERSION, token: TOKEN.id, instance, nonce: mine });
     workers.accept(there);
   });
-}
-
-/** Both ends of a connection. */
-function pair(): [Duplex, Duplex] {
-  const ends: Duplex[] = [];
-  for (const other of [1, 0]) {
-    const end: Duplex = new Duplex({
-      read: () => undefined,
-      write(chunk, _encoding, done) {
-        ends[other]?.push(chunk);
-        done();
-      },
-      final(done) {
-        ends[other]?.push(null);
-        done();
-      },
-    });
-    ends.push(end);
-  }
-  return [ends[0] as Duplex, ends[1] as Duplex];
 }
 
 const ASKED = { what: 'read', key: 'a.1.0.1', path: 'stdout', offset: 0, bytes: 1 } as const;
@@ -95,11 +90,33 @@ describe('a worker that comes back before its old connection is known to be dead
     const workers = deskWorkers();
     const { closed } = await come(workers, 'w');
     const asked = words(workers.askingOf('w')?.ask(ASKED) ?? Promise.resolve());
-    workers.tick(performance.now() + 50_000);
+    for (let looks = 0; looks < 11; looks++) workers.tick();
     expect(workers.askingOf('w')).toBeDefined();
-    workers.tick(performance.now() + 70_000);
+    workers.tick();
     expect(workers.askingOf('w')).toBeUndefined();
     expect(await asked).toBe('it does not say anything any more');
     await closed;
+  });
+
+  it('is given nothing more before that, hears that the agent is there, and is given again when a byte comes', async () => {
+    const workers = deskWorkers();
+    const { wire, heard } = await come(workers, 'w');
+    const offers = () => workers.desk.collector.offers().length;
+    for (let looks = 0; looks < 3; looks++) workers.tick();
+    expect(offers()).toBe(1);
+    workers.tick();
+    expect(offers()).toBe(0);
+    expect(slotAds(workers.desk)[0]?.['State']).toBe('"Unknown"');
+    await new Promise(setImmediate);
+    expect(heard.at(-1)).toEqual({ t: 'pong', n: 0 });
+    // The beginning of something that is long on its way.
+    const [frame = Buffer.alloc(0)] = encodeFrame({ t: 'ping', n: 1 } as { t: string });
+    for (let at = 0; at < frame.length; at++) {
+      wire.write(frame.subarray(at, at + 1));
+      await new Promise(setImmediate);
+      for (let looks = 0; looks < 3; looks++) workers.tick();
+      expect(workers.askingOf('w')).toBeDefined();
+    }
+    expect(offers()).toBe(1);
   });
 });

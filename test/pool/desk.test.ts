@@ -99,6 +99,7 @@ class World {
           if (report.is === 'ended') this.results.set(report.key, (this.results.get(report.key) ?? 0) + 1);
         },
         now: () => 1000,
+        clock: () => 1000,
         log: () => undefined,
       },
       recover(this.journal),

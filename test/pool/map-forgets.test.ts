@@ -79,6 +79,7 @@ describe('what a map has done with', () => {
         toWorker: (worker, message) => told.push([worker, message]),
         toClient: () => undefined,
         now: () => 0,
+        clock: () => 0,
         log: () => undefined,
       },
       recover([{ r: 'g', key: 'map-gone.0.0.1', worker: 'w', boot: 'b', claim: 'c', token: 't', client: 'map-gone' }]),

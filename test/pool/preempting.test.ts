@@ -38,6 +38,7 @@ class Pool {
       toWorker: (_, message) => this.told.push(message),
       toClient: () => undefined,
       now: () => this.now,
+      clock: () => this.now,
       log: () => undefined,
     },
     recover([]),

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { Desk } from '../../src/pool/desk.ts';
+import type { DeskPorts } from '../../src/pool/desk-ports.ts';
+import { slotAds } from '../../src/pool/slot-ads.ts';
+import type { Report } from '../../src/site/contract.ts';
+import { steadyClock } from '../../src/util/steady-clock.ts';
+
+const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1000, gpus: 0 };
+const KEY = 'a.1.0.1';
+const LEASE = 600;
+
+/** A desk with a job at a worker that is away, and both of its clocks. */
+async function away() {
+  const clocks = { wall: 1.7e12, own: 5000 };
+  let last: Report | undefined;
+  const ports: DeskPorts = {
+    journal: { add: () => undefined, whenSaved: (call) => call() },
+    toWorker: () => undefined,
+    toClient: (_, report) => {
+      last = report;
+    },
+    now: () => clocks.wall,
+    clock: () => clocks.own,
+    log: () => undefined,
+  };
+  const desk = new Desk(ports, { attempts: new Map(), grants: new Map(), standings: [] });
+  const about = { instance: 'w', token: 't', site: 's', boot: 'b', size: SIZE };
+  const ad = { Requirements: 'true', TimeToLive: '7200' };
+  const worker = desk.collector.make(about, ad, 'w', 'w');
+  desk.join(worker, []);
+  const spec = {
+    executable: { kind: 'there', path: '/bin/true' },
+    args: [],
+    env: {},
+    stdin: undefined,
+    inputs: [],
+    joinStderr: false,
+  } as const;
+  desk.prepare('c', [{ key: KEY, owner: 'o', ad: { Requirements: 'true' }, size: SIZE, prio: 0, lease: LEASE, spec }]);
+  desk.commit([KEY], () => undefined);
+  await settled();
+  desk.hear('w', { t: 'started', key: KEY, at: 1.7e9 }, Buffer.alloc(0));
+  await settled();
+  desk.leave('w');
+  const tick = async () => {
+    desk.tick();
+    await settled();
+    return last?.is;
+  };
+  return { clocks, tick, desk, worker };
+}
+
+const settled = () => new Promise((resume) => setImmediate(() => setImmediate(resume)));
+
+describe("a clock that is set while a job's worker is away", () => {
+  it.each([86_400_000, -86_400_000])('by %i ms ends no lease, and keeps none', async (jump) => {
+    const { clocks, tick } = await away();
+    expect(await tick()).toBe('running');
+    clocks.wall += jump;
+    clocks.own += LEASE * 1000;
+    expect(await tick()).toBe('running');
+    clocks.own += 61_000;
+    expect(await tick()).toBe('ended');
+  });
+
+  it('changes nothing of how long a machine is there, and what people see of it goes by their clock', async () => {
+    const { clocks, desk, worker } = await away();
+    clocks.wall += 3_600_000;
+    clocks.own += 1000;
+    expect(desk.collector.timeOf(worker).timeToLive).toBe(7199);
+    expect(Number(slotAds(desk)[0]?.['EnteredCurrentState'])).toBe(1.7e9);
+  });
+
+  it('is not seen by a clock that goes by what has passed', () => {
+    const real = Date.now;
+    const clock = steadyClock();
+    const before = clock();
+    try {
+      Date.now = () => real() + 86_400_000;
+      expect(clock() - before).toBeLessThan(60);
+      Date.now = () => real() - 86_400_000;
+      expect(clock()).toBeGreaterThanOrEqual(before);
+    } finally {
+      Date.now = real;
+    }
+    expect(Math.abs(before - real() / 1000)).toBeLessThan(60);
+  });
+});

@@ -1,0 +1,79 @@
+import type { Duplex } from 'node:stream';
+import { afterEach, describe, expect, it } from 'vitest';
+import { proof } from '../../src/pool/auth.ts';
+import { Channel } from '../../src/pool/frames.ts';
+import { Link } from '../../src/pool/link.ts';
+import type { FromDesk, FromWorker } from '../../src/pool/wire.ts';
+import { until } from '../agent/agent.ts';
+import { pair } from './wire-pair.ts';
+
+const TOKEN = { id: 'pilot', secret: 'ab'.repeat(32) };
+
+describe("a worker's way home", () => {
+  const state = { dials: 0, downs: [] as string[] };
+  let link: Link | undefined;
+  afterEach(() => {
+    link?.end('over');
+    Object.assign(state, { dials: 0, downs: [] });
+  });
+
+  /** A link to a desk that does what `hear` says; pings every 20 ms. */
+  function open(hear: (message: FromWorker, desk: Channel<FromWorker, FromDesk>, wire: Duplex) => void): Link {
+    const made = new Link({
+      token: TOKEN,
+      instance: 'w',
+      boot: 'b',
+      size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
+      dial: () => {
+        state.dials += 1;
+        const [here, there] = pair();
+        const desk = new Channel<FromWorker, FromDesk>(there);
+        desk.open(
+          (message) => {
+            if (message.t === 'hello')
+              desk.send({ t: 'challenge', nonce: 'n', proof: proof(TOKEN, 'desk', 'n', message.nonce) });
+            else if (message.t === 'proof') desk.send({ t: 'welcome', agent: 'a', site: 's', lease: 60, ping: 0.02 });
+            else hear(message, desk, there);
+          },
+          () => undefined,
+        );
+        return Promise.resolve(here);
+      },
+      ad: () => ({}),
+      held: () => [],
+      take: () => undefined,
+      onUp: () => undefined,
+      onDown: (words) => state.downs.push(words),
+      onDenied: () => undefined,
+    });
+    link = made;
+    made.open();
+    return made;
+  }
+
+  it('is given up when not one byte comes on it', async () => {
+    open(() => undefined);
+    await until('another try', () => state.dials > 1 || undefined);
+    expect(state.downs).toEqual(['the agent does not answer']);
+  });
+
+  it('holds while bytes come, though nothing whole is among them; the lease goes by answers alone', async () => {
+    const made = open((_, __, wire) => wire.push(Buffer.from([0])));
+    await until('it to be up', () => made.up || undefined);
+    await new Promise((resume) => setTimeout(resume, 150));
+    // Eight bytes are the head of an empty frame, which is none.
+    expect(state.dials).toBe(1);
+    expect(made.silence).toBeGreaterThan(0.1);
+  });
+
+  it('is not given up for the time in which this process did not run', async () => {
+    const made = open((message, desk) => {
+      if (message.t === 'ping') desk.send({ t: 'pong', n: message.n });
+    });
+    await until('it to be up', () => made.up || undefined);
+    for (const end = performance.now() + 400; performance.now() < end; );
+    await new Promise((resume) => setTimeout(resume, 60));
+    expect(state).toEqual({ dials: 1, downs: [] });
+    expect(made.silence).toBeLessThan(0.3);
+  });
+});
