@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { needApptainer } from './apptainer.mjs';
+import { needHtcondor } from './htcondor.mjs';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const NODE = [20, 19];
@@ -66,7 +67,12 @@ function buildIsFresh() {
 /** What the tests use: the globs of those that cannot run without what could not be had. */
 export function needWhatTestsUse() {
   const excluded = needDebianPackages();
-  return needApptainer() === undefined ? [...excluded, 'test/pool/containers-apptainer*.test.ts'] : excluded;
+  if (needApptainer() === undefined) excluded.push('test/pool/containers-apptainer*.test.ts');
+  if (!needHtcondor()) {
+    if (process.env.CI) fail('HTCondor is not there for the tests.');
+    excluded.push('test/**/htcondor*.test.ts');
+  }
+  return excluded;
 }
 
 /**

@@ -34,7 +34,10 @@ $(sed '$d' "$ROOT/groups/$1/map")
   # shellcheck disable=SC2016 # HTCondor's macros
   submit_file "$file" '$(GryphusOf)' '$(GryphusN)' "$rows" "$@"
 }
-find_array_limit() { ARRAY_LIMIT=10000; }
+find_array_limit() {
+  ARRAY_LIMIT=$(bounded 20 condor_config_val MAX_JOBS_PER_SUBMISSION 2>/dev/null </dev/null)
+  case $ARRAY_LIMIT in '' | *[!0-9]*) ARRAY_LIMIT=10000 ;; esac
+}
 backend_elements() { # $1 the answer
   case $1 in [0-9]*.0' - '*) BEFORE=${1%%.*}. FIRST=0 ;; esac
 }
@@ -58,7 +61,7 @@ submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then w
 backend_queue() {
   # shellcheck disable=SC2086 # a command and its first word
   bounded 30 $QUEUE -constraint 'regexp("^gryphus[.]", GryphusKey)' -af GryphusKey ClusterId ProcId JobStatus \
-    NumJobStarts HoldReasonCode RemoteHost 'ifThenElse(JobStatus == 5, HoldReason, LastRejMatchReason)' \
+    NumJobStarts HoldReasonCode HoldReasonSubCode RemoteHost 'ifThenElse(JobStatus == 5, HoldReason, LastRejMatchReason)' \
     >|"$T/condor_q" </dev/null || return
   if IFS= read -r line <"$T/condor_q"; then
     case $line in gryphus.*) ;; *) say "$line" && return ;; esac
@@ -77,8 +80,8 @@ backend_account() { # ids
     LastJobStatus ExitBySignal ExitSignal ExitCode "$REMOVED_FOR" </dev/null
 }
 
-# TERM and, after job_max_vacate_time, KILL are the pool's own. A job that is gone by now is no error; -forcex forgets one that
-# was removed, and whose host does not say that it ended.
+# TERM and, after job_max_vacate_time, KILL are the pool's own. A job that is gone by now is no error, and a schedd that does
+# not answer says the same words after its own; -forcex forgets one that was removed, and whose host does not say that it ended.
 backend_cancel() { # $1 how, $2 tags
   # shellcheck disable=SC2086 # tags have no blanks
   list=$(printf '%s,' $2)
@@ -87,7 +90,7 @@ backend_cancel() { # $1 how, $2 tags
   [ "$1" != FORCE ] || bounded 60 $REMOVE -forcex -constraint "$list" >/dev/null 2>&1 </dev/null
   # shellcheck disable=SC2086
   words=$(bounded 60 $REMOVE -constraint "$list" 2>&1 </dev/null) && return
-  case $words in *"Couldn't find/remove all jobs matching"*) return 0 ;; esac
+  case ${words#"$NL"} in "Couldn't find/remove all jobs matching"*) return 0 ;; esac
   say "$words" >&2
   return 1
 }

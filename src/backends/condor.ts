@@ -3,7 +3,7 @@ import type { Account, Backend, QueueEntry } from './contract.ts';
 import { coresOf } from './cores.ts';
 
 /**
- * An HTCondor pool by its commands (condor.sh); facts from 25.14. Its execution points see the directory of ours: files
+ * An HTCondor pool by its commands (condor.sh); facts from 23.9 and 25.14. Its execution points see the directory of ours: files
  * are not transferred by HTCondor. It has no queues, so a queue that a job names means nothing here.
  */
 export const condor: Backend = {
@@ -90,18 +90,34 @@ function sentence(words: string): string {
   return lines.length === 0 ? 'condor_submit failed without a word' : [...new Set(lines)].slice(0, 3).join('; ');
 }
 
-/** Values of HoldReasonCode with which a pool stops what ran (manual, "Job ClassAd Attributes"). */
-const HOLDS: Readonly<Record<string, SiteCause>> = { 34: 'out-of-memory', 46: 'timeout', 47: 'timeout' };
+/**
+ * Values of HoldReasonCode with which a pool stops what ran (manual, "Job ClassAd Attributes"), and of 21, which is the
+ * host's policy, with the subcode of HTCondor's own policies (HOLD_IF_MEMORY_EXCEEDED).
+ */
+const HOLDS: Readonly<Record<string, SiteCause>> = {
+  34: 'out-of-memory',
+  46: 'timeout',
+  47: 'timeout',
+  '21 102': 'out-of-memory',
+};
 
-/** `STATUS STARTS HOLDCODE HOST WORDS`; STATUS is the number JobStatus (manual, "Job ClassAd Attributes"). */
+/** LastRejMatchReason of a job that nothing takes now, or ever will. */
+const UNMATCHED = 'no match found';
+
+/** `STATUS STARTS HOLDCODE SUBCODE HOST WORDS`; STATUS is the number JobStatus (manual, "Job ClassAd Attributes"). */
 function queueEntry(rest: string): QueueEntry {
-  const [status = '', starts = '', code = '', host = '', ...more] = rest.split(' ');
-  const said = more.join(' ');
+  const [status = '', starts = '', code = '', subCode = '', host = '', ...more] = rest.split(' ');
+  const said = more.join(' ').trim();
   const words = (otherwise: string): string => (said === '' || said === 'undefined' ? otherwise : said);
   const where = host === '' || host === 'undefined' ? {} : { host: host.replace(/^.*@/, '') };
   switch (status) {
-    case '1':
-      return { is: 'waiting', words: words(Number(starts) > 0 ? 'it was evicted' : 'idle') };
+    case '1': {
+      const why = words(Number(starts) > 0 ? 'it was evicted' : 'idle');
+      return {
+        is: 'waiting',
+        words: why === UNMATCHED ? `${why} yet; \`condor_q -better-analyze\` there says more` : why,
+      };
+    }
     case '2':
     case '6':
       return { is: 'running', ...where };
@@ -111,8 +127,10 @@ function queueEntry(rest: string): QueueEntry {
       return { is: 'ended', by: 'cancelled', words: 'removed' };
     case '4':
       return { is: 'ended', by: 'itself', words: 'completed' };
-    case '5':
-      return { is: 'held', words: `${words('held')} (code ${code})`, ...(HOLDS[code] && { by: HOLDS[code] }) };
+    case '5': {
+      const by = HOLDS[code] ?? HOLDS[`${code} ${subCode}`];
+      return { is: 'held', words: `${words('held')} (code ${code})`, ...(by && { by }) };
+    }
     case '7':
       return { is: 'suspended', words: words('suspended') };
     default:

@@ -88,9 +88,9 @@ function refusalOf(status: number, words: string): Refusal | 'unclear' {
   return NEVER.has(status) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
-/** `STATUS STARTS HOLDCODE HOST WORDS`, as HTCondor's; a job that is removed has still to be stopped. */
+/** `STATUS STARTS HOLDCODE SUBCODE HOST WORDS`, as HTCondor's; a job that is removed has still to be stopped. */
 function queueEntry(rest: string): QueueEntry {
-  const [status, , code = '', , ...more] = rest.split(' ');
+  const [status, , code = '', , , ...more] = rest.split(' ');
   const words = more.join(' ');
   if (status === '3') return { is: 'unclear', words: 'it is being removed' };
   const cause = status === '5' ? causeOf(code, words) : undefined;

@@ -51,6 +51,8 @@ function judgeExit(
   if (requeue !== undefined && lookedAt > entry.exitSeenAt) {
     return { ...ended(entry, blame(record.ending, requeue)), deed: 'prune' };
   }
+  // It waited for so short a time that nobody saw it.
+  if (isSecondOfSameJob(entry)) return ended(entry, blame(record.ending, STARTED_AGAIN));
   if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
   if (entry.ending !== undefined) return ended(entry, blame(record.ending, entry.ending));
   const { verdict, closing } = backend.patience;
@@ -73,9 +75,8 @@ function judgeStarted(
   lookedAt: number,
 ): Judgement {
   const { patience } = backend;
-  const left = secondOfSameJob(entry);
-  if (left !== undefined && (line === undefined || line.entry.is === 'ended' || line.entry.is === 'waiting'))
-    return left;
+  if (isSecondOfSameJob(entry) && (line === undefined || line.entry.is === 'ended' || line.entry.is === 'waiting'))
+    return bySite(entry, STARTED_AGAIN.by, STARTED_AGAIN.words);
   if (line === undefined) {
     // Whom we told to end leaves no record where the batch system kills at once; nobody waits for one.
     const lag = entry.cancelled ? Math.min(RECORD_MS, patience.lag) : patience.lag;
@@ -180,11 +181,14 @@ function buried(entry: Entry, line: QueueLine | undefined): Judgement {
 const WANTED: ReadonlySet<string> = new Set(['cancelled', 'deadline', 'timeout', 'out-of-memory']);
 
 /** A copy with the same batch id found the lock: the site started the job again, so its first run is over. */
-function secondOfSameJob(entry: Entry): Judgement | undefined {
+function isSecondOfSameJob(entry: Entry): boolean {
   const id = entry.second?.batchId;
-  if (id === undefined || id !== entry.owner?.batchId) return undefined;
-  return bySite(entry, 'preempted', 'the site ended it and put it back into its queue; it was not started again');
+  return id !== undefined && id === entry.owner?.batchId;
 }
+const STARTED_AGAIN: Verdict & { readonly by: SiteCause } = {
+  by: 'preempted',
+  words: 'the site ended it and put it back into its queue; it was not started again',
+};
 
 function requeued(line: QueueLine): Verdict {
   const words = 'words' in line.entry ? line.entry.words : '';

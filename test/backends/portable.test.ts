@@ -78,7 +78,7 @@ describe('an answer means the same everywhere', () => {
     [
       'condor',
       {
-        condor_q: 'gryphus.a.1.0.1.1 4 0 5 0 1 undefined via condor_hold (by user x)\n',
+        condor_q: 'gryphus.a.1.0.1.1 4 0 5 0 1 0 undefined via condor_hold (by user x)\n',
         condor_status: '6 Unclaimed\n1 Claimed\n',
       },
       'backend_queue; backend_capacity',

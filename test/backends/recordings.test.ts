@@ -202,19 +202,24 @@ describe('Grid Engine, recorded', () => {
 
 describe('HTCondor, recorded', () => {
   it.each([
-    ['1 0 undefined undefined undefined', { is: 'waiting' }],
-    ['2 1 undefined slot1_1@node1.htc.example undefined', { is: 'running', host: 'node1.htc.example' }],
+    ['1 0 undefined undefined undefined undefined', { is: 'waiting' }],
+    ['2 1 undefined undefined slot1_1@node1.htc.example undefined', { is: 'running', host: 'node1.htc.example' }],
     [
-      '5 0 1 undefined via condor_hold (by user htcuser)',
+      '5 0 1 0 undefined via condor_hold (by user htcuser)',
       { is: 'held', words: 'via condor_hold (by user htcuser) (code 1)' },
     ],
-    ['3 1 undefined slot1_1@node1.htc.example undefined', { is: 'running' }],
+    ['3 1 undefined undefined slot1_1@node1.htc.example undefined', { is: 'running' }],
     [
-      '5 1 34 undefined Error from slot1_1@node1: Job has gone over cgroup memory limit of 128 megabytes.',
+      '5 1 34 0 undefined Error from slot1_1@node1: Job has gone over cgroup memory limit of 128 megabytes.',
       { is: 'held', by: 'out-of-memory' },
     ],
-    ['5 1 46 undefined The job exceeded allowed execute duration of 0+00:01:00', { is: 'held', by: 'timeout' }],
-    ['9 1 undefined undefined undefined', { is: 'unclear' }],
+    ['5 1 46 0 undefined The job exceeded allowed execute duration of 0+00:01:00', { is: 'held', by: 'timeout' }],
+    [
+      '5 1 21 102 undefined Error from slot1_1@localhost.localdomain: memory usage exceeded request_memory',
+      { is: 'held', by: 'out-of-memory' },
+    ],
+    ['5 1 21 0 undefined Error from slot1_1@localhost.localdomain: x', { is: 'held' }],
+    ['9 1 undefined undefined undefined undefined', { is: 'unclear' }],
   ])('a job: %s', (rest, entry) => {
     expect(condor.queueEntry(rest)).toMatchObject(entry);
   });

@@ -19,6 +19,8 @@ export interface Trouble {
   readonly remove: string;
   /** Says that nobody answers, on standard error, and its exit status. */
   readonly down: { readonly words: string; readonly status: number; readonly queryStatus?: number };
+  /** What the command that removes jobs says there, if that is something else. */
+  readonly removeDown?: string;
   /** Words for the submit command with which a job waits some seconds, and with which it is held. */
   readonly later?: readonly string[];
   readonly held: readonly string[];
@@ -60,12 +62,15 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
       execFileSync('mv', [`${file}.new`, file]);
     };
     const unfake = (name: string): void => rmSync(join(ground().bin, name), { force: true });
-    const says = `printf '%s\\n' '${trouble.down.words.replaceAll("'", "'\\''")}' >&2; exit ${trouble.down.status}`;
+    const sayingOf = (words: string): string =>
+      `printf '%s\\n' '${words.replaceAll("'", "'\\''")}' >&2; exit ${trouble.down.status}`;
+    const says = sayingOf(trouble.down.words);
     const extra = (words: readonly string[]): Partial<AttemptSpec> => ({ batch: { extraArgs: words } });
 
     afterEach(() => {
       unfake(trouble.submit);
       unfake(trouble.query);
+      unfake(trouble.remove);
     });
 
     describe('the answer to a submit is lost', () => {
@@ -156,6 +161,9 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
         await run(site, [ledgerJob(ground(), key, 'exit 0', extra(trouble.held))]);
         const held = await watch.until(key, (r) => r.is === 'held-by-site', 30_000);
         expect('why' in held ? held.why : '').not.toBe('');
+        fake(trouble.remove, sayingOf(trouble.removeDown ?? trouble.down.words));
+        expect((await site.cancel([key])).get(key)).toMatchObject({ ok: false, refusal: { kind: 'later' } });
+        unfake(trouble.remove);
         expect((await site.cancel([key])).get(key)).toEqual({ ok: true });
         expect(starts(ground(), key)).toBe(0);
         expect(existsSync(join(ground().root, 'jobs', key))).toBe(false);

@@ -1,12 +1,14 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobManagerOptions } from '../../src/jobmanager/client.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
 import { CLI, TestAgent } from '../agent/agent.ts';
 import { type FakeBatch, startFake } from '../sites/fake-batch.ts';
+import { type Condor, type CondorOptions, startCondor } from '../sites/condor.ts';
 import { type Sge, startSge } from '../sites/sge.ts';
 import type { Slurm } from '../sites/slurm.ts';
 import { startTorque } from '../sites/slurm-torque.ts';
+import type { User } from '../sites/ordinary-user.ts';
 import { startSshd } from '../sites/sshd.ts';
 import { ground, reach } from './grounds.ts';
 import type { Ground } from './kit.ts';
@@ -20,6 +22,8 @@ export interface BatchGround<B> extends Ground {
 /** A batch system, with what its commands need in their environment. */
 interface Batch {
   readonly env: Readonly<Record<string, string>>;
+  /** Whose jobs it runs, where they are not those of who runs the test. */
+  readonly user?: User | undefined;
   stop(): Promise<void>;
 }
 
@@ -30,7 +34,7 @@ export async function sshBatch<B extends Batch>(
   base: JobManagerOptions = {},
 ): Promise<BatchGround<B>> {
   const batch = await start();
-  const sshd = await startSshd();
+  const sshd = await startSshd({ as: batch.user });
   const bin = join(sshd.home, 'bin');
   mkdirSync(bin);
   const way = {
@@ -44,6 +48,7 @@ export async function sshBatch<B extends Batch>(
   const words = Object.entries(env).map(([name, value]) => `${name}=${shellQuote(value)}`);
   const prelude = `export ${words.join(' ')} PATH=${shellQuote(`${bin}:${PATH}`)}:$PATH`;
   const made = await ground(`${backend}(ssh)`, backend, sshd.home, way, 30_000, { prelude, ...base });
+  if (batch.user !== undefined) for (const dir of [bin, made.scratch]) chownSync(dir, batch.user.uid, batch.user.gid);
   return { ...made, batch, bin };
 }
 
@@ -72,6 +77,16 @@ export const sshCondor = (): Promise<BatchGround<FakeBatch>> =>
   sshBatch('condor', () =>
     startFake('condor.sh', ['condor_submit', 'condor_q', 'condor_rm', 'condor_history', 'condor_version']),
   );
+
+/** The real thing. */
+export const sshHtcondor = (options: CondorOptions = {}): Promise<BatchGround<Condor>> =>
+  sshBatch('condor', () => startCondor({ slots: 16, config: MEMORY_KEPT, ...options }));
+const MEMORY_KEPT = [
+  'use POLICY : HOLD_IF_MEMORY_EXCEEDED',
+  'STARTER_UPDATE_INTERVAL = 1',
+  'MAX_HISTORY_LOG = 12000',
+  'MAX_HISTORY_ROTATIONS = 20',
+];
 
 export const sshLsf = (): Promise<BatchGround<FakeBatch>> =>
   sshBatch('lsf', () => startFake('lsf.sh', ['bsub', 'bjobs', 'bkill', 'bacct']));

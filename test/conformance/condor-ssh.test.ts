@@ -9,6 +9,8 @@ const faults = batchFaults({
   query: 'condor_q',
   remove: 'condor_rm',
   down: { words: "\nERROR: Can't find address of local schedd", status: 1 },
+  removeDown:
+    "SECMAN:2011:Connection closed during command authorization.\nCouldn't find/remove all jobs matching constraint (x)",
   held: ['-append', 'hold = True'],
   clock: true,
   stuck: unreachable,

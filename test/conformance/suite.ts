@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { JobManagerSite } from '../../src/jobmanager/client.ts';
 import { crashTests } from './crashes.ts';
+import { SLOW } from '../slow.ts';
 import { blob, freshKey, type Ground, ledgerJob, run, shellJob, spec, starts, texts, Watch } from './kit.ts';
 import { NASTY } from './nasty.ts';
 
@@ -13,14 +14,19 @@ export interface SiteUnderTest<G extends Ground> {
   readonly skip?: boolean;
   /** Tests, by name, of what only our own JobManager does. */
   readonly except?: readonly string[];
+  /** The only tests, by name, of an ordinary run: another one holds the rest to the same. */
+  readonly ordinary?: readonly string[];
   /** What only this batch system can be asked for. */
   readonly more?: (ground: () => G) => void;
 }
 
 /** Every site keeps the contract of src/site/contract.ts; this holds one to it. */
-export function testSite<G extends Ground>({ name, makeSite, skip = false, except, more }: SiteUnderTest<G>): void {
+export function testSite<G extends Ground>(tested: SiteUnderTest<G>): void {
+  const { name, makeSite, skip = false, except, ordinary, more } = tested;
+  const whole = SLOW || ordinary === undefined;
   describe.skipIf(skip)(name, () => {
-    const test = (words: string, body: () => Promise<void>) => it.skipIf(except?.includes(words))(words, body);
+    const leftOut = (words: string) => except?.includes(words) || !(whole || ordinary.includes(words));
+    const test = (words: string, body: () => Promise<void>) => it.skipIf(leftOut(words))(words, body);
     let ground: G;
     let site: JobManagerSite;
     let watch: Watch;
@@ -343,7 +349,7 @@ export function testSite<G extends Ground>({ name, makeSite, skip = false, excep
       expect(await hasty.commit([key]).then((o) => o.get(key))).toMatchObject({ ok: false, refusal: { kind: 'gone' } });
     });
 
-    if (except === undefined) crashTests(() => ground, more === undefined ? 1 : 3);
+    if (except === undefined && whole) crashTests(() => ground, more === undefined ? 1 : 3);
     more?.(() => ground);
   });
 }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
+import { skipWithoutCondor } from '../sites/condor.ts';
 import { skipWithoutSge } from '../sites/sge.ts';
 import { skipWithoutSlurm } from '../sites/slurm.ts';
 import { skipWithoutTorque } from '../sites/slurm-torque.ts';
@@ -21,6 +22,7 @@ const EVERY: Readonly<Record<Kind, number>> = {
   'sge, ssh': 24,
   'pbs, ssh': 1,
   'torque, ssh': 1,
+  'condor, ssh': 1,
 };
 const KINDS = Object.keys(EVERY) as Kind[];
 /** The pool has no JobManager; where its own processes die is walked in test/pool. */
@@ -30,6 +32,7 @@ const SKIP: Readonly<Partial<Record<Kind, () => boolean>>> = {
   'sge, ssh': skipWithoutSge,
   'pbs, ssh': () => !SLOW,
   'torque, ssh': () => !SLOW || skipWithoutTorque(),
+  'condor, ssh': () => !SLOW || skipWithoutCondor(),
 };
 
 describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {

@@ -1,7 +1,9 @@
-import { readdirSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestAgent } from '../agent/agent.ts';
+import { startCondor } from '../sites/condor.ts';
 import { startFake } from '../sites/fake-batch.ts';
+import type { User } from '../sites/ordinary-user.ts';
 import { startSge } from '../sites/sge.ts';
 import { type Slurm, startSlurm } from '../sites/slurm.ts';
 import { startTorque } from '../sites/slurm-torque.ts';
@@ -19,7 +21,15 @@ export interface Target {
   stop(): Promise<void>;
 }
 
-export type Kind = 'pool' | 'fork, local' | 'fork, ssh' | 'slurm, ssh' | 'sge, ssh' | 'torque, ssh' | 'pbs, ssh';
+export type Kind =
+  | 'pool'
+  | 'fork, local'
+  | 'fork, ssh'
+  | 'slurm, ssh'
+  | 'sge, ssh'
+  | 'torque, ssh'
+  | 'pbs, ssh'
+  | 'condor, ssh';
 
 /** More jobs at once than this machine may have cores. */
 const SLOTS = '[limits]\nrunning = 8\n';
@@ -35,15 +45,19 @@ export async function startTarget(kind: Kind, agent: TestAgent): Promise<Target>
     agent.site('local', { url: 'local', batch: 'fork', more: SLOTS });
     return { resource: 'batch fork local', siteDir, stop: async () => undefined };
   }
-  const sshd = await startSshd();
+  const name = kind.split(',')[0] ?? '';
+  const batch: Batch | undefined = isBatch(name) ? await START[name]() : undefined;
+  const sshd = await startSshd({ as: batch?.user });
+  if (batch?.user !== undefined) {
+    chmodSync(agent.dir, 0o711);
+    chownSync(agent.work, batch.user.uid, batch.user.gid);
+  }
   agent.env['HOME'] = sshd.clientHome;
   const siteDir = join(sshd.home, '.gryphus', kind === 'fork, ssh' ? 'there' : 'cluster');
-  if (kind === 'fork, ssh') {
+  if (batch === undefined) {
     agent.site('there', { url: sshd.url, batch: 'fork', more: SLOTS });
     return { resource: 'batch fork there', siteDir, sshd, stop: () => sshd.stop() };
   }
-  const name = kind.split(',')[0] ?? '';
-  const batch = await START[name as keyof typeof START]();
   const prelude = Object.entries(batch.env)
     .map(([variable, value]) => `export ${variable}=${shellQuote(value)}`)
     .join('; ');
@@ -65,16 +79,26 @@ export async function startTarget(kind: Kind, agent: TestAgent): Promise<Target>
   };
 }
 
-function isSlurm(batch: { readonly env: Readonly<Record<string, string>> }): batch is Slurm {
+function isSlurm(batch: Batch): batch is Slurm & Batch {
   return 'killCtld' in batch;
 }
+function isBatch(name: string): name is keyof typeof START {
+  return name in START;
+}
 
+interface Batch {
+  readonly env: Readonly<Record<string, string>>;
+  /** Whose jobs it runs, where root runs the test and it takes none of root's. */
+  readonly user?: User | undefined;
+  stop(): Promise<void>;
+}
 const START = {
   slurm: () => startSlurm({ nodes: 2, cpus: 4 }),
   sge: () => startSge({ slots: 8 }),
   torque: startTorque,
   pbs: () => startFake('pbs.sh', ['qsub', 'qstat', 'qdel']),
-} as const;
+  condor: () => startCondor(),
+} as const satisfies Record<string, () => Promise<Batch>>;
 
 /** The attempts that a site holds anything of: empty once all was forgotten. */
 export function attemptsAt(target: Target): string[] {

@@ -83,13 +83,15 @@ describe('what a site says of an attempt', () => {
   ])('knows why a pool held what ran: %s', (_, more) => {
     const s = scene(condor);
     s.committed(1, '4.0');
-    s.say(...queue(line('2 1 undefined slot1@n1 undefined', 1, '4.0')));
+    s.say(...queue(line('2 1 undefined undefined slot1@n1 undefined', 1, '4.0')));
     s.say(`event ${KEY}.1.s ${OWNER.replace('id=12', 'id=4.0')}`);
     expect(s.is).toMatchObject({ is: 'running' });
     s.pass(10_000);
     s.say(...more);
     s.pass(1);
-    s.say(...queue(`- gryphus.${KEY}.1 4.0`, line('5 1 34 undefined Job has gone over cgroup memory limit', 1, '4.0')));
+    s.say(
+      ...queue(`- gryphus.${KEY}.1 4.0`, line('5 1 34 0 undefined Job has gone over cgroup memory limit', 1, '4.0')),
+    );
     s.pass(4000);
     s.say(...queue());
     expect(s.is).toMatchObject({
@@ -212,6 +214,19 @@ describe('what a site says of an attempt', () => {
     s.view.accountFor('12', 'nothing');
     s.pass(0);
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'signaled', signal: 9 } });
+  });
+
+  it('was preempted where a copy of the same job came after its program was killed', () => {
+    const killed = (copy: string) => {
+      const s = scene(condor);
+      s.committed();
+      s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('2 0 undefined undefined slot1@n1 undefined')));
+      s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
+      s.say(`event ${KEY}.1.d 1 host=n2 id=${copy} .`);
+      return s.is;
+    };
+    expect(killed('12')).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'preempted' } });
+    expect(killed('13')).toMatchObject({ is: 'running' });
   });
 
   it('is not requeued by a line that is older than its start', () => {

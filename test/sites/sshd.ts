@@ -4,6 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { shellQuote } from '../../src/util/shell-quote.ts';
+import { runsAs, type User } from './ordinary-user.ts';
 import { answers, freePort } from './ports.ts';
 import { descendants } from './ssh-processes.ts';
 import { makeKey, publicKeyOf } from './ssh-keys.ts';
@@ -21,6 +22,8 @@ export interface SshdOptions {
   /** Environment of every remote command, for example a PATH with a private batch system. */
   readonly env?: Readonly<Record<string, string>>;
   readonly maxSessions?: number;
+  /** Who runs what a client asks for, where root runs the test and logs in. */
+  readonly as?: User | undefined;
   /** As sshd_config has it, for example `1` (the last value wins there). */
   readonly maxStartups?: string;
   /** `false`: no sftp subsystem. */
@@ -82,7 +85,8 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
   if (process.getuid?.() === 0) {
     mkdirSync('/run/sshd', { recursive: true });
     execFileSync('chmod', ['711', dir]);
-    if (options.home === undefined && user !== userInfo().username) execFileSync('chown', [user, home]);
+    const owner = options.as?.name ?? user;
+    if (options.home === undefined && owner !== userInfo().username) execFileSync('chown', [owner, home]);
   }
 
   let hostKey = makeKey(dir, 'host_ed25519');
@@ -163,12 +167,13 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
 function loginWrapper(options: SshdOptions): string {
   const exports = Object.entries(options.env ?? {}).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`);
   const shell = options.shell === undefined ? '' : `SHELL=${shellQuote(options.shell)}; export SHELL\n`;
+  const become = options.as === undefined ? '' : runsAs(options.as).join(' ');
   return `#!/bin/sh
 cd "$HOME" || exit 1
 ${exports.join('')}${shell}case \${SSH_ORIGINAL_COMMAND-} in
-*sftp-server) exec ${SFTP_SERVER} ;;
-'') exec "$SHELL" ;;
-*) exec "$SHELL" -c "$SSH_ORIGINAL_COMMAND" ;;
+*sftp-server) exec ${become} ${SFTP_SERVER} ;;
+'') exec ${become} "$SHELL" ;;
+*) exec ${become} "$SHELL" -c "$SSH_ORIGINAL_COMMAND" ;;
 esac
 `;
 }

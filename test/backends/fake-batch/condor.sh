@@ -102,9 +102,9 @@ status_of() { # $1 id
   get removed && removed=$VALUE
   get state
   case $VALUE in
-    queued) status=1 host=undefined reason=undefined code=undefined ;;
-    held) status=5 host=undefined reason="submitted on hold at user's request" code=15 ;;
-    running) status=2 host=slot1_1@node1.htc.example reason=undefined code=undefined && [ -z "$removed" ] || status=3 ;;
+    queued) status=1 host=undefined reason=undefined code="undefined undefined" ;;
+    held) status=5 host=undefined reason="submitted on hold at user's request" code="15 0" ;;
+    running) status=2 host=slot1_1@node1.htc.example reason=undefined code="undefined undefined" && [ -z "$removed" ] || status=3 ;;
     ended) status=4 && [ -z "$removed" ] || status=3 ;;
   esac
   get name

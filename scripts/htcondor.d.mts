@@ -1,0 +1,2 @@
+export function htcondorPlace(): string;
+export function needHtcondor(): boolean;

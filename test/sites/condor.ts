@@ -1,0 +1,158 @@
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { htcondorPlace } from '../../scripts/htcondor.mjs';
+import { condorConfig } from './condor-config.ts';
+import { ordinaryUser, runsAs, type User } from './ordinary-user.ts';
+import { freePort, waitUntil } from './ports.ts';
+
+const USR = htcondorPlace();
+
+export interface CondorOptions {
+  readonly slots?: number;
+  /** Lines put at the end of condor_config. */
+  readonly config?: readonly string[];
+  /** Its daemons are root's, as in a cluster's pool, and not the user's own. */
+  readonly ofRoot?: boolean;
+}
+
+/** A private HTCondor pool on loopback: all daemons, one partitionable slot. */
+export interface Condor {
+  /** What a program needs to talk to it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly dir: string;
+  /** Whose jobs it runs, which cannot be root's: where root runs the tests, another. */
+  readonly user: User | undefined;
+  /** Runs a command of HTCondor's to its end, as that user; its standard output. Throws where it fails. */
+  run(command: string, ...args: string[]): string;
+  /** As whoever administers the pool. */
+  admin(command: string, ...args: string[]): string;
+  /** Has its daemons read these lines after those of its start, and no others. */
+  configure(...lines: string[]): void;
+  /** Its schedd and its startd do. */
+  answers(): boolean;
+  /** Starts its master, which starts what does not run. */
+  start(): Promise<void>;
+  /** Process ids of a daemon (`schedd`, `startd`, `shadow`, …) of this pool. */
+  daemons(name: string): readonly number[];
+  stop(): Promise<void>;
+}
+
+/** For `describe.skipIf`: where HTCondor is missing a line says so; with CI=true it is an error instead. */
+export function skipWithoutCondor(): boolean {
+  if (existsSync(USR)) return false;
+  const missing = 'HTCondor is not there: `npm test` gets it from Debian (scripts/htcondor.mjs)';
+  if (process.env['CI'] === 'true') throw new Error(missing);
+  process.stderr.write(`Tests with HTCondor are left out. ${missing}\n`);
+  return true;
+}
+
+export async function startCondor(options: CondorOptions = {}): Promise<Condor> {
+  // Sockets have short names.
+  const dir = mkdtempSync('/tmp/gco-');
+  const user = ordinaryUser();
+  const ofRoot = options.ofRoot === true && user !== undefined;
+  for (const name of ['log', 'spool', 'execute', 'lock']) mkdirSync(join(dir, name));
+  symlinkSync(USR, join(dir, 'usr'));
+  const file = join(dir, 'condor_config');
+  const own = options.config ?? [];
+  const port = await freePort();
+  const ids = ofRoot ? { ids: `${user.uid}.${user.gid}` } : {};
+  const write = (...more: string[]): void =>
+    writeFileSync(file, condorConfig({ dir, port, slots: options.slots ?? 8, config: [...own, ...more], ...ids }));
+  write();
+  if (user !== undefined) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, dir]);
+  chmodSync(dir, 0o755);
+  const env = {
+    CONDOR_CONFIG: file,
+    PATH: `${join(dir, 'usr/bin')}:${join(dir, 'usr/sbin')}:${process.env['PATH'] ?? ''}`,
+  };
+  const all = { ...process.env, ...env, HOME: dir };
+  const run = (as: User | undefined, command: string, args: readonly string[]): string => {
+    const [program, ...words] = runsAs(as);
+    return execFileSync(program, [...words, command, ...args], {
+      cwd: '/',
+      encoding: 'utf8',
+      env: all,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  };
+  const condor: Condor = {
+    env,
+    dir,
+    user,
+    run: (command, ...args) => run(user, command, args),
+    admin: (command, ...args) => run(ofRoot ? undefined : user, command, args),
+    configure(...lines) {
+      write(...lines);
+      condor.admin('condor_reconfig');
+    },
+    answers: () =>
+      prints(() => condor.run('condor_status', '-af', 'Name'), 'slot1') &&
+      prints(() => condor.run('condor_q', '-totals'), 'Total for'),
+    async start() {
+      const [program, ...words] = runsAs(ofRoot ? undefined : user);
+      const master = spawn(program, [...words, 'condor_master', '-f'], { cwd: '/', env: all, stdio: 'ignore' });
+      await waitUntil('HTCondor', () => {
+        if (master.exitCode !== null) throw new Error(`condor_master ended with ${master.exitCode}`);
+        return condor.answers();
+      });
+    },
+    daemons: (name) => processesOf(dir, `condor_${name}`),
+    async stop() {
+      kill(processesOf(dir, 'condor_master'));
+      await waitUntil('the end of HTCondor', () => {
+        const left = processesOf(dir);
+        kill(left);
+        return left.length === 0;
+      });
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+  await condor.start();
+  return condor;
+}
+
+function prints(ask: () => string, words: string): boolean {
+  try {
+    return ask().includes(words);
+  } catch {
+    return false;
+  }
+}
+
+/** Its daemons and its jobs are known by their environment, which names its directory. */
+function processesOf(dir: string, name?: string): number[] {
+  return readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid))
+    .filter((pid) => {
+      try {
+        if (name !== undefined && readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== name.slice(0, 15)) return false;
+        return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(`=${dir}/`);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number)
+    .filter((pid) => pid !== process.pid);
+}
+
+function kill(pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It ended by itself.
+    }
+  }
+}

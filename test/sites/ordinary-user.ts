@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+
+/** An account that every Debian has. */
+const NAME = 'daemon';
+
+export interface User {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Whom root borrows for what root may not do; `undefined` where the tests are an ordinary user's. */
+export function ordinaryUser(): User | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((entry) => entry.startsWith(`${NAME}:`));
+  const [, , uid = '', gid = ''] = line?.split(':') ?? [];
+  if (uid === '') throw new Error(`no user ${NAME}`);
+  return { name: NAME, uid: Number(uid), gid: Number(gid) };
+}
+
+/** The words before a command that is to run as that user. */
+export function runsAs(user: User | undefined): readonly [program: string, ...words: string[]] {
+  if (user === undefined) return ['env'];
+  const names = [`USER=${user.name}`, `LOGNAME=${user.name}`];
+  return ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', '--', 'env', ...names];
+}
