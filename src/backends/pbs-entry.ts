@@ -68,5 +68,6 @@ export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by'
 function endWords({ state, exit, comment }: Fields): string {
   const never = state === 'X' ? 'it is over' : 'it never ran';
   const status = exit === '' ? never : `exit status ${exit}`;
-  return comment === '' ? status : `${comment} (${status})`;
+  // Torque's, of every job that started.
+  return comment === '' || comment.startsWith('Job started on ') ? status : `${comment} (${status})`;
 }

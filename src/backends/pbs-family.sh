@@ -23,12 +23,16 @@ jobs_of() { # $1 file, $2 prefix of the names
         array_comment = f["comment"]
       } else if (index(tag, prefix) == 1) {
         if (match(id, /\[[0-9]+\]/)) {
+          # Torque puts the index behind the name.
+          sub("-" substr(id, RSTART + 1, RLENGTH - 2) "$", "", tag)
           tag = tag substr(id, RSTART, RLENGTH)
           if (state == "Q" && substr(id, 1, RSTART - 1) == array) {
             if (array_state == "H") state = "H"
             if (f["comment"] == "") f["comment"] = array_comment
           }
         }
+        # Held for the limit of its array (qsub -t 1-9%2): it waits.
+        if (state == "H" && f["Hold_Types"] == "l") state = "Q"
         print tag " " id " " state "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["comment"]
       }
       split("", f)

@@ -2,6 +2,10 @@
 # shellcheck source=/dev/null
 . "$BIN/pbs-family.sh"
 
+# Slurm's commands have no -t, and no arrays whose elements their qstat could tell apart.
+ELEMENTS=
+backend_start() { case $(bounded 20 qsub --version 2>&1 </dev/null) in [Vv]ersion:*) ELEMENTS=-t ;; esac; }
+
 backend_version() {
   words=$(bounded 20 qsub --version 2>&1 </dev/null) || case $words in
     *'Unknown option'*) words="Torque's commands of $(bounded 20 sbatch --version)" || return ;;
@@ -22,9 +26,29 @@ backend_submit() { # $1 key, $2 submission, then words of ours
   return "$1"
 }
 
+# An element's name ends in its index after a hyphen, and its id has it in brackets: 12[3].server.
+backend_submit_array() { # $1 tag, $2 how many, then words of ours
+  [ -n "$ELEMENTS" ] || { say 'qsub: submit error (no arrays here)' >&2 && return 1; }
+  # shellcheck disable=SC2016 # for the script
+  group_script "$1" '$PBS_ARRAYID' '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return
+  tag=$1 count=$2
+  shift 2
+  ID=$(cd / && bounded 60 qsub "$@" -N "$tag" -t "1-$count" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)
+}
+# Elements beyond the idle_slot_limit (300 where nobody set it) are not in the queue before others have started.
+find_array_limit() {
+  ARRAY_LIMIT=$(bounded 20 qstat -B -f 2>/dev/null </dev/null | LC_ALL=C awk '
+    BEGIN { most = 300 }
+    ($1 == "max_job_array_size" || $1 == "idle_slot_limit") && $3 < most { most = $3 }
+    END { print most }')
+}
+backend_elements() { # $1 the answer
+  case $1 in *'[]'*) BEFORE="${1%%\[*}[" FIRST=1 AFTER="]${1##*\]}" ;; esac
+}
+
 # An empty answer counts when the server names its queues; Slurm's qstat gives it with a status of 153.
 backend_queue() {
-  bounded 30 qstat -f >|"$T/qstat" </dev/null
+  bounded 30 qstat -f $ELEMENTS >|"$T/qstat" </dev/null
   set -- "$?"
   if IFS= read -r line <"$T/qstat"; then
     case $line in 'Job Id:'*) ;; *) say "$line" && return ;; esac
@@ -40,7 +64,7 @@ backend_queue() {
 backend_account() { return 1; }
 
 backend_cancel() { # $1 how, $2 tags
-  bounded 30 qstat -f >|"$T/qstat" </dev/null || [ ! -s "$T/qstat" ] || return
+  bounded 30 qstat -f $ELEMENTS >|"$T/qstat" </dev/null || [ ! -s "$T/qstat" ] || return
   delete_jobs "$1" "$2" -p
 }
 # 170: in a state in which it cannot be deleted; 1 without a word is Slurm's way to say that it is over.
@@ -55,7 +79,15 @@ backend_capacity() {
     /^[^ \t]/ { host() }
     $1 == "state" { up = $3 !~ /offline|down|unknown/ }
     $1 == "np" { cores = $3 }
-    $1 == "jobs" { used = split($0, jobs, ",") }
+    # `0/1.srv, 1/1.srv`, or `0-2,5/1.srv, 3/2.srv`.
+    $1 == "jobs" {
+      sub(/^[ \t]*jobs = /, "")
+      count = split($0, job, ",")
+      for (i = 1; i <= count; i++) {
+        sub(/\/.*/, "", job[i])
+        used += split(job[i], range, "-") == 2 ? range[2] - range[1] + 1 : 1
+      }
+    }
     END { host(); if (all) printf "%d %d\n", free, all }'
 }
 # Its status says nothing.

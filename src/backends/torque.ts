@@ -4,18 +4,18 @@ import { coresOf } from './cores.ts';
 import { type fieldsOf, pbsEntry } from './pbs-entry.ts';
 
 /**
- * Torque by its commands (torque.sh, pbs-family.sh); facts from Slurm's commands in Torque's manner (slurm-wlm-torque
- * 22.05). It keeps ended jobs in its queue for a while (keep_completed), and has no accounting for users.
+ * Torque by its commands (torque.sh, pbs-family.sh); facts from Torque 6.1.3 and from Slurm's commands in Torque's manner
+ * (slurm-wlm-torque 22.05). It keeps ended jobs in its queue for a while (keep_completed), and has no accounting for users.
  */
 export const torque: Backend = {
   name: 'torque',
   shell: ['torque.sh', 'pbs-family.sh', 'job-script.sh'],
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
-  arrays: false,
+  arrays: true,
   accounts: false,
   submitWords,
   // With the server's name, or without; an array has brackets.
-  idOf: (answer) => /^\d+(\[\])?(\.[^\s]+)?$/.exec(answer)?.[0],
+  idOf: (answer) => /^\d+(\[\d*\])?(\.[^\s]+)?$/.exec(answer)?.[0],
   refusalOf: torqueRefusal,
   queueEntry: (rest) => pbsEntry(rest, endOf),
   capacityOf: coresOf,
@@ -37,38 +37,43 @@ function submitWords(spec: AttemptSpec): string[] {
 }
 
 const LATER =
-  /Connection refused|cannot connect to server|connect failure|Maximum number of jobs|Queue is not enabled|Protocol authentication error|Munge encode failed|MaxSubmit|temporarily unable|No space left/i;
-/** There are as many jobs as it takes. */
+  /Connection refused|cannot connect to server|connect failure|Queue is not enabled|currently not available|too busy|transient failure|shutting down|No free connections|could not connect to trqauthd|Protocol authentication error|Munge encode failed|No space left/i;
+/** There are as many jobs as it takes: of the queue or of one user, in the queue or at the server. */
 const FULL = /Maximum number of jobs|MaxSubmit|temporarily unable/i;
-const UNCLEAR = /timed out|End of File|Zero Bytes|Unexpected message|errno=15031/i;
+/** qsub itself tries again after some of these, and may have submitted twice. */
+const UNCLEAR =
+  /timed out|time out|End of File|Zero Bytes|Unexpected message|protocol error|Request Protocol|internal error|System error|(data to|data from|in) socket|Socket close|Error (saving|writing|opening) file|errno=15031/i;
 const ANSWERED =
-  /Batch job submission failed|Unable to open file|[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Ii]llegal|illegally|not valid|Unauthorized|exceeds|Job rejected|No default queue|script file|submit error \(|^Usage/m;
+  /Batch job submission failed|Unable to open file|cannot be loaded|[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Ii]llegal|illegally|not valid|Unauthorized|exceeds|Job rejected|No default queue|script file|submit error \(|^\[?[Uu]sage/m;
 
 export function torqueRefusal(status: number, words: string): Refusal | 'unclear' {
   const message = sentence(words);
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
-  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
-  if (LATER.test(words)) return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
+  if (status === 124 || status === 137) return 'unclear';
+  if (FULL.test(words)) return { kind: 'later', code: 'site-full', message };
+  if (LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
+  if (UNCLEAR.test(words)) return 'unclear';
   return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
 /** Slurm's qsub tells which command it ran, then that command's words. */
 function sentence(words: string): string {
-  const usage = words.search(/^Usage:/m);
+  const usage = words.search(/^usage:/im);
   const lines = (usage > 0 ? words.slice(0, usage) : words)
     .split('\n')
     .filter(
       (line) => !/^(There was an error running|The command was:|and the output was:)|sbatch -|^'.*sbatch /.test(line),
     )
-    .map((line) => line.replace(/^[' ]*(sbatch: (error: )?|qsub: )?|'$/g, '').trim())
-    .filter((line) => line !== '');
+    .map((line) => line.replace(/^[[' ]*(sbatch: (error: )?|qsub: )?|[\]']$/g, '').trim())
+    .filter((line) => line !== '' && line !== 'exiting');
   return lines.length === 0 ? 'qsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
 }
 
 /** exit_status: 0 to 255 the script's, 256 + n signal n, below zero Torque's own (JOB_EXEC_* in pbs_job.h). */
-function endOf({ exit }: ReturnType<typeof fieldsOf>): Account['by'] {
-  if (!/^-?\d+$/.test(exit)) return 'itself';
+function endOf({ exit, host }: ReturnType<typeof fieldsOf>): Account['by'] {
+  // Slurm's qstat says no status of any job; what was on no host was deleted while it waited.
+  if (!/^-?\d+$/.test(exit)) return host === '' ? 'cancelled' : 'itself';
   const status = Number(exit);
   if (status > 256) return status === 271 || status === 265 ? 'cancelled' : 'vanished';
   return status >= 0 ? 'itself' : (ENDS[status] ?? 'cannot-start');

@@ -18,7 +18,7 @@ const LIMIT = 180_000;
 export async function commit(site: SiteContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   crashPoint('jm.before-commit');
-  for (const batch of batches(keys, site.backend.arrays ? ARRAY_BATCH : BATCH)) {
+  for (const batch of batches(keys, site.arrays > ALONE ? ARRAY_BATCH : BATCH)) {
     // Who is full is not asked again for each of the others.
     const full = [...outcomes.values()].find((outcome) => !outcome.ok && outcome.refusal.code === 'site-full');
     if (full !== undefined) {
@@ -57,7 +57,12 @@ async function divide(site: SiteContext, group: Group, outcomes: Map<AttemptKey,
   const [first, ...others] = group.wishes;
   if (first === undefined) return;
   await commitBatch(site, next([first]), ALONE, outcomes);
-  if (outcomes.get(first[0])?.ok !== true) return;
+  const alone = outcomes.get(first[0]);
+  if (alone?.ok !== true) {
+    // What is said of one job by itself is truer than what was said of the array.
+    for (const [key] of others) if (alone !== undefined) outcomes.set(key, alone);
+    return;
+  }
   site.arrays = ALONE;
   for (const batch of batches(next(others), BATCH)) await commitBatch(site, batch, ALONE, outcomes);
 }

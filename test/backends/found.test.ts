@@ -72,6 +72,8 @@ describe('cores', () => {
     const torque =
       'n1\n     state = job-exclusive\n     np = 4\n     jobs = 0/1.srv, 1/1.srv, 2/2.srv\n\nn2\n     state = down\n     np = 9\n';
     expect(cores('torque', { pbsnodes: torque })).toEqual({ cpus: 4, freeCpus: 1 });
+    const ranges = 'n1\n     state = free\n     np = 8\n     jobs = 0-2,5/1.srv, 3/2[1].srv\n';
+    expect(cores('torque', { pbsnodes: ranges })).toEqual({ cpus: 8, freeCpus: 3 });
     const bhosts =
       'HOST_NAME          STATUS          JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV\nhosta ok - 8 2 2 0 0 0\nhostb closed_Full - 4 4 4 0 0 0\nhostc unavail - 4 0 0 0 0 0\n';
     expect(cores('lsf', { bhosts })).toEqual({ cpus: 12, freeCpus: 6 });
@@ -81,12 +83,13 @@ describe('cores', () => {
 });
 
 describe('a refusal', () => {
-  it.each([...refusals('pbs/qsub-refusals.tsv'), ...refusals('sge/qsub-refusals.tsv')])(
-    'with status %i and the words %s says what to do, where a user can',
-    (_, words) => {
-      expect(mendOf(words)?.split(':')[0] ?? 'nothing').toMatchSnapshot();
-    },
-  );
+  it.each([
+    ...refusals('pbs/qsub-refusals.tsv'),
+    ...refusals('sge/qsub-refusals.tsv'),
+    ...refusals('torque/qsub-refusals.tsv'),
+  ])('with status %i and the words %s says what to do, where a user can', (_, words) => {
+    expect(mendOf(words)?.split(':')[0] ?? 'nothing').toMatchSnapshot();
+  });
 
   it.each([
     ['Batch job submission failed: Invalid partition name specified', /batch_queue/],

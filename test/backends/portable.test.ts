@@ -58,6 +58,13 @@ describe('an answer means the same everywhere', () => {
     ['pbs', { qstat: ours(fixture('pbs/qstat-f.txt')) }, 'backend_queue; backend_account 1'],
     ['pbs', { pbsnodes: fixture('pbs/pbsnodes-a.txt') }, 'backend_capacity'],
     ['torque', { qstat: ours(fixture('torque/qstat-f.txt')) }, 'backend_queue'],
+    ['torque', { qstat: ours(fixture('torque/qstat-f-t.txt')) }, 'backend_queue'],
+    [
+      'torque',
+      { pbsnodes: 'n1\n     state = free\n     np = 8\n     jobs = 0-2,5/1.s, 3/2[1].s\n' },
+      'backend_capacity',
+    ],
+    ['torque', { qstat: '    idle_slot_limit = 40\n' }, 'find_array_limit; say "$ARRAY_LIMIT"'],
     ['sge', { qstat: ours(fixture('sge/qstat-xml.txt')) }, 'backend_queue'],
     ['sge', { qacct: ours(fixture('sge/qacct.txt')) }, `backend_account ${sgeIds}`],
     [

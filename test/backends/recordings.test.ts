@@ -147,6 +147,73 @@ describe("Torque's commands over Slurm, recorded", () => {
   });
 });
 
+describe('Torque 6.1.3, recorded', () => {
+  const [heading, ...lines] = shellHalf('torque', { qstat: ours(fixture('torque/qstat-f-t.txt')) }, 'backend_queue');
+  const seen = entries(torque, lines);
+
+  it('every state is known, and what its array keeps back waits', () => {
+    expect(heading).toBe('TAG');
+    expect(Object.entries(seen).filter(([, entry]) => entry.is === 'unclear')).toEqual([]);
+    expect(seen).toMatchObject({
+      toobig: { id: '40.tqhead', is: 'running', host: 'tqhead' },
+      queued: { is: 'held' },
+      deferred: { is: 'waiting' },
+      'arr[1]': { id: '44[1].tqhead', is: 'running' },
+      'arr[3]': { id: '44[3].tqhead', is: 'waiting' },
+    });
+    expect(torque.idOf('44[3].tqhead')).toBe('44[3].tqhead');
+  });
+
+  it('every end is told apart', () => {
+    const by = Object.fromEntries(
+      Object.entries(seen).flatMap(([name, entry]) => (entry.is === 'ended' ? [[name, entry.by]] : [])),
+    );
+    expect(by).toEqual({
+      ok: 'itself',
+      nonzero: 'itself',
+      exit255: 'itself',
+      sigself: 'itself',
+      sigterm: 'itself',
+      qdelrun: 'cancelled',
+      traprun: 'cancelled',
+      walltime: 'timeout',
+      waltrap: 'timeout',
+      memkill: 'itself',
+      dependent: 'cancelled',
+      qdelheld: 'cancelled',
+    });
+    expect(seen['qdelrun']).toHaveProperty('words', 'exit status 271');
+    expect(seen['dependent']).toHaveProperty('words', expect.stringContaining('dependency on job 35.tqhead'));
+  });
+
+  it('an array is as large as its elements come into the queue at once', () => {
+    const limit = (server: string): string | undefined =>
+      shellHalf('torque', { qstat: server }, 'find_array_limit; say "$ARRAY_LIMIT"').at(-1);
+    expect(limit('Server: tqhead\n    keep_completed = 300\n')).toBe('300');
+    expect(limit('Server: tqhead\n    max_job_array_size = 5000\n    idle_slot_limit = 40\n')).toBe('40');
+  });
+
+  it.each(refusals('torque/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
+    const kind = [111, 175, 200, 228].includes(status) ? 'later' : 'never';
+    expect(torqueRefusal(status, words)).toMatchObject({ kind });
+    if (status === 200 || status === 228) expect(torqueRefusal(status, words)).toMatchObject({ code: 'site-full' });
+    expect(JSON.stringify(torqueRefusal(status, words))).not.toMatch(/usage|exiting/i);
+  });
+  it.each([
+    [152, 'qsub: submit error (Pbs Server is currently too busy to service this request. Please retry this request.)'],
+    [1, 'qsub: submit error (Request not allowed: Server shutting down)'],
+  ])('what passes, with status %i, is no refusal for good: %s', (status, words) => {
+    expect(torqueRefusal(status, words)).toMatchObject({ kind: 'later' });
+  });
+  it.each([
+    [210, 'Connection to server timed out. Trying againqsub: submit error (Bad DIS based Request Protocol)'],
+    [170, 'qsub: submit error (Time out)'],
+    [204, 'qsub: submit error (Premature End of File)'],
+  ])('what may have submitted, with status %i, is none: %s', (status, words) => {
+    expect(torqueRefusal(status, words)).toBe('unclear');
+  });
+});
+
 describe('Grid Engine, recorded', () => {
   it('every state is known', () => {
     const [heading, ...lines] = shellHalf('sge', { qstat: ours(fixture('sge/qstat-xml.txt')) }, 'backend_queue');

@@ -71,7 +71,10 @@ async function startOther(): Promise<Batch> {
 }
 export const sshGryphus = (): Promise<BatchGround<Batch>> => sshBatch('gryphus', startOther);
 
+/** Slurm's commands in Torque's manner. */
 export const sshTorque = (): Promise<BatchGround<Slurm>> => sshBatch('torque', startTorque);
+export const sshTorqueItself = (): Promise<BatchGround<FakeBatch>> =>
+  sshBatch('torque', () => startFake('torque.sh', ['qsub', 'qstat', 'qdel']));
 
 export const sshCondor = (): Promise<BatchGround<FakeBatch>> =>
   sshBatch('condor', () =>
