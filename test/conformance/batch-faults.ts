@@ -183,7 +183,7 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
         try {
           expect((await site.cancel([key])).get(key)).toMatchObject({ ok: false, refusal: { kind: 'later' } });
           // Another process than the one that was asked first.
-          await ground().closeSites();
+          await site.close();
           const next = await ground().open({ killAfter: 300, giveUp: 1000 });
           const since = new Map([[key, Date.now() - 600_000]]);
           const again = async (): Promise<boolean | undefined> => (await next.cancel([key], { since })).get(key)?.ok;
