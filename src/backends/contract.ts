@@ -12,7 +12,8 @@ import type { AttemptSpec, Capacity, Refusal, SiteCause } from '../site/contract
  * - if it has arrays (with PARALLEL_SUBMITS): backend_submit_array TAG COUNT WORDS…, as backend_submit, whose elements, by
  *   index from 1, run the wrapper with TAG and their index; find_array_limit (sets ARRAY_LIMIT, the most elements of one);
  *   backend_elements ANSWER (where it is one: sets BEFORE and AFTER, what stands around an element's index in what `idOf`
- *   reads its id from, and FIRST, the first index there). An element's lines have TAG[INDEX] in place of a tag, wherever one stands; `elements` turns it into the element's own;
+ *   reads its id from, and FIRST, the first index there). An element's lines have TAG[INDEX] in place of a tag, wherever one stands; `elements` turns it into the element's own,
+ *   and TAG[LIST] into all of the LIST's;
  * - backend_queue: the heading, then a line `TAG ID REST` for each job of this user, waiting, running or just ended;
  * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL|FORCE TAGS: ends them, matching by tag;
  *   FORCE: what was told to end long ago, and which the batch system is to forget where it can;

@@ -49,7 +49,8 @@ backend_elements() { # $1 the answer
   case $1 in *[!0-9.:-]*) ;; *) BEFORE=${1%%.*}. FIRST=1 ;; esac
 }
 
-# Of the listing in $T/qstat the heading, and a line for each of our jobs; whole only with its last tag.
+# Of the listing in $T/qstat the heading, and a line for each of our jobs, one for all elements of an array that wait alike (-g d
+# would make megabytes of a thousand of them); whole only with its last tag.
 listed() {
   LC_ALL=C awk -v "heading=$QUEUE_HEADING" '
     function text() { sub(/^[^>]*>/, ""); sub(/<\/.*/, ""); return $0 }
@@ -60,7 +61,7 @@ listed() {
     /<queue_name>/ { queue = text() }
     /<tasks>/ { task = text() }
     /<\/job_list>/ && index(name, "gryphus.") == 1 {
-      if (task != "") { name = name "[" task "]"; id = id "." task }
+      if (task != "") { name = name "[" task "]"; id = id "." (task ~ /^[0-9]+$/ ? task : "[" task "]") }
       line[++n] = name " " id " " state "|" queue "|"
     }
     { last = $0 }
@@ -72,7 +73,7 @@ listed() {
 }
 # The reasons of at most 20 jobs are asked for: an error's, else why they wait.
 backend_queue() {
-  bounded 30 qstat -u "$SGE_USER" -s prs -g d -xml >|"$T/qstat" || return
+  bounded 30 qstat -u "$SGE_USER" -s prs -xml >|"$T/qstat" || return
   listed >|"$T/queue-lines"
   # shellcheck disable=SC2046 # ids
   set -- $(LC_ALL=C awk -v "prefix=$PREFIX" 'index($1, prefix) == 1 { split($3, part, "|")
@@ -89,11 +90,11 @@ backend_queue() {
   list=$(printf '%s,' "$@")
   bounded 30 qstat -j "${list%,}" 2>/dev/null >|"$T/reasons"
   LC_ALL=C awk '
-    FNR == 1 { file++ }
-    file == 1 && $1 == "job_number:" { id = $2 }
-    file == 1 && /^error reason/ && !(id in why) { sub(/^error reason *[0-9]*: */, ""); why[id] = $0 }
-    file == 1 && /^scheduling info:/ && !(id in why) && !/\(-l none\)|turned off/ { sub(/^scheduling info: */, ""); why[id] = $0 }
-    file == 2 { id = $2; sub(/[.].*/, "", id); if (FNR > 1 && (id in why)) $0 = $0 why[id]; print }' "$T/reasons" "$T/queue-lines"
+    { reasons = FILENAME == ARGV[1] }
+    reasons && $1 == "job_number:" { id = $2 }
+    reasons && /^error reason/ && !(id in why) { sub(/^error reason *[0-9]*: */, ""); why[id] = $0 }
+    reasons && /^scheduling info:/ && !(id in why) && !/\(-l none\)|turned off/ { sub(/^scheduling info: */, ""); why[id] = $0 }
+    !reasons { id = $2; sub(/[.].*/, "", id); if (FNR > 1 && (id in why)) $0 = $0 why[id]; print }' "$T/reasons" "$T/queue-lines"
 }
 
 # One search by name for all, by the day; a record is one line: its fields with a bar between.
@@ -116,7 +117,7 @@ backend_account() { # ids
 # It sends KILL, whichever way was asked for. One that is gone by now is no error, nor one that is in deletion. Whether users
 # may have it forget what its host does not end is the site's to say (ENABLE_FORCED_QDEL).
 backend_cancel() { # $1 how, $2 tags
-  bounded 30 qstat -u "$SGE_USER" -s prs -g d -xml >|"$T/qstat" || return
+  bounded 30 qstat -u "$SGE_USER" -s prs -xml >|"$T/qstat" || return
   how=$1
   # shellcheck disable=SC2046 # ids have no blanks
   set -- $(listed | elements | LC_ALL=C awk -v "tags=$2" '

@@ -89,7 +89,8 @@ element_ids() {
 }
 ELEMENT_ID='function id() { return ENVIRON["BEFORE"] (ENVIRON["FIRST"] == "" ? "" : NR - 1 + ENVIRON["FIRST"]) ENVIRON["AFTER"] }'
 
-# Standard input, where each TAG[INDEX] of a group has become its element's own tag. Slurm prints [N/A] after any other.
+# Standard input, where each TAG[INDEX] of a group has become its element's own tag. Slurm prints [N/A] after any other. A line
+# with TAG[LIST], LIST as in 1-9:2,12, becomes one for each element, and a second [LIST] in it the index.
 elements() {
   LC_ALL=C awk '
     function load(tag, file, line, part, n) {
@@ -99,12 +100,29 @@ elements() {
       close(file)
     }
     index($0, "[N/A]") { sub(/\[N\/A\]/, "") }
-    index($0, ".a[") && match($0, /gryphus\.[A-Za-z0-9._-]+\.a\[[0-9]+\]/) {
+    function own(word) { return (word in element) ? element[word] : word }
+    function each(before, tag, list, after, count, range, step, end, i, k, at, line) {
+      at = index(after, "[" list "]")
+      count = split(list, range, ",")
+      for (i = 1; i <= count; i++) {
+        if (split(range[i], step, ":") < 2) step[2] = 1
+        if (split(step[1], end, "-") < 2) end[2] = end[1]
+        for (k = end[1] + 0; k <= end[2] + 0; k += (step[2] > 1 ? step[2] : 1)) {
+          line = at ? substr(after, 1, at - 1) k substr(after, at + length(list) + 2) : after
+          print before own(tag "[" k "]") line
+        }
+      }
+    }
+    index($0, ".a[") && match($0, /gryphus\.[A-Za-z0-9._-]+\.a\[[0-9][0-9,:-]*\]/) {
+      before = substr($0, 1, RSTART - 1)
       word = substr($0, RSTART, RLENGTH)
+      after = substr($0, RSTART + RLENGTH)
       tag = word
       sub(/\[.*/, "", tag)
       if (!(tag in loaded)) load(tag)
-      if (word in element) $0 = substr($0, 1, RSTART - 1) element[word] substr($0, RSTART + RLENGTH)
+      list = substr(word, length(tag) + 2, length(word) - length(tag) - 2)
+      if (list !~ /^[0-9]+$/) { each(before, tag, list, after); next }
+      $0 = before own(word) after
     }
     { print }'
 }

@@ -103,7 +103,7 @@ export class View {
     const listed = new Set<AttemptKey>();
     const queue = answer.lines.filter((line) => line.kind === '+' || line.kind === '-');
     const verdict = answer.lines.find((line) => line.kind === 'queue')?.rest;
-    if (verdict === 'full' || verdict === 'diff') this.#takeQueue(queue, verdict === 'full', now);
+    if (verdict === 'full' || verdict === 'diff' || verdict === 'same') this.#takeQueue(queue, verdict === 'full', now);
     let entry: Entry | undefined;
     for (const { kind, rest } of answer.lines) {
       if (kind === 'job') entry = this.#takeJob(rest, now, listed);

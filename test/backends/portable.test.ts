@@ -95,6 +95,13 @@ describe('an answer means the same everywhere', () => {
       { sacct: '7_3|TIMEOUT|0:15|a|b|n1|/x/groups/gryphus.a.1.0.1.1.a\n8|FAILED|3:0|a|b|n1|/x/jobs/a.1.1.1\n' },
       'backend_account 7 8',
     ],
+    [
+      'sge',
+      {},
+      `cd "$T"; . "$BIN/../jobmanager/arrays.sh"; mkdir -p groups/gryphus.a.1.0.1.1.a; i=0
+      while [ $i -lt 12 ]; do echo "a.1.$i.1 1"; i=$((i+1)); done >groups/gryphus.a.1.0.1.1.a/map
+      printf 'gryphus.a.1.0.1.1.a[%s] 3.[%s] qw||\\n' 1,3-7:2,9 1,3-7:2,9 2 2 | elements`,
+    ],
   ];
 
   it.each(cases)('%s: %#', (backend, answers, call) => {

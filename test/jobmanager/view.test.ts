@@ -120,6 +120,14 @@ describe('what a site says of an attempt', () => {
     expect(s.is?.is).toBe('lost');
   });
 
+  it('is missed by answers that are the same, too', () => {
+    const s = scene();
+    s.committed();
+    s.say(...queue());
+    s.say('queue same');
+    expect(s.pass(patience.lost).has('bury')).toBe(true);
+  });
+
   it('is not lost where the queue has it under its tag, whatever its id', () => {
     const s = scene();
     s.committed(1, undefined);
