@@ -59,8 +59,8 @@ export interface Patience {
 
 export type QueueEntry =
   | { readonly is: 'waiting' | 'suspended'; readonly words: string }
-  /** `by`: what stopped it, where it had started and the site says so. */
-  | { readonly is: 'held'; readonly words: string; readonly by?: SiteCause }
+  /** `by`: what stopped it, where it had started and the site says so. `never`: as it is asked for, it cannot be started. */
+  | { readonly is: 'held'; readonly words: string; readonly by?: SiteCause; readonly never?: true }
   /** `ending`: it is being ended, and by whom. */
   | { readonly is: 'running'; readonly host?: string; readonly ending?: Verdict }
   | ({ readonly is: 'ended' } & Verdict)

@@ -1,7 +1,7 @@
 /** What batch systems say of a job that they will not take or never start, and what to do about it; the first that fits. */
 const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
   [
-    /invalid partition|unknown queue|no such queue|queue "?[\w.@*-]+"? does not exist|Queue is not enabled|PartitionInactive|PartitionDown|destination.*unknown|No default queue/i,
+    /invalid partition|unknown queue|no such queue|queue "?[\w.@*-]+"? does not exist|Queue is not enabled|PartitionInactive|PartitionDown|Required partition not available|destination.*unknown|No default queue/i,
     "Name a queue that the site has: batch_queue in the submit file, or `queue` in the site's file",
   ],
   [
@@ -17,11 +17,11 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
     "Name a QOS of yours: --qos in batch_extra_submit_args in the submit file, or `extra_args` in the site's file; or a project that has it: batch_project",
   ],
   [
-    /invalid account|invalid project|project .*(does not exist|not allowed|no hours|exhausted)|unknown project|denied.*project|AssocGrpCPUMinutes|AssocGrpBilling|AssocGrp\w*Minutes|QOSGrp\w*Minutes|QOSNotAllowed|InvalidAccount|InvalidQOS|accounting_group|insufficient (funds|balance)|allocation/i,
+    /invalid account|invalid project|project .*(does not exist|not allowed|no hours|exhausted)|unknown project|denied.*project|AssocGrpCPUMinutes|AssocGrpBilling|AssocGrp\w*Minutes|QOSGrp\w*Minutes|QOSNotAllowed|AccountNotAllowed|(account|QOS) not permitted|InvalidAccount|InvalidQOS|accounting_group|insufficient (funds|balance)|allocation/i,
     "Name a project that may be used there and has hours left: batch_project in the submit file, or `project` in the site's file",
   ],
   [
-    /time ?limit|PartitionTimeLimit|MaxWall|walltime|h_rt|run ?limit|RUNLIMIT/i,
+    /time ?limit|PartitionTimeLimit|MaxWall|Reserved for maintenance|walltime|h_rt|run ?limit|RUNLIMIT/i,
     'Ask for less time: batch_runtime in the submit file',
   ],
   [
@@ -33,7 +33,7 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
     "Make room there, or name another directory: `scratch` in the site's file",
   ],
   [
-    /unknown resource|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid feature|unknown user/i,
+    /unknown resource|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid (feature|licen[cs]e)|unknown user/i,
     "Correct batch_extra_submit_args in the submit file, or `extra_args` in the site's file",
   ],
 ];

@@ -2,7 +2,7 @@ import type { Refusal } from '../site/contract.ts';
 
 /** The controller was not reached, or it said so itself: nothing was submitted, and it may go another time. */
 const LATER =
-  /MaxSubmitJob|QOSMaxSubmit|AssocMaxSubmit|accounting\/QOS policy|temporarily unable to accept|connect failure|Connection refused|MaxJobCount|Protocol authentication error|Munge encode failed|Resource temporarily unavailable|try again later|Disk quota exceeded|No space left/i;
+  /MaxSubmitJob|QOSMaxSubmit|AssocMaxSubmit|accounting\/QOS policy|temporarily unable to accept|connect failure|Connection refused|MaxJobCount|Protocol authentication error|Munge encode failed|Resource temporarily unavailable|try again later|Disk quota exceeded|No space left|Required partition not available/i;
 /** There are as many jobs as it takes of us, or of all. */
 const FULL = /MaxSubmitJob|QOSMaxSubmit|AssocMaxSubmit|accounting\/QOS policy|MaxJobCount|temporarily unable/i;
 /** The job itself is beyond a limit, whatever else the sentence says. */

@@ -31,14 +31,18 @@ const ENDED: Readonly<Record<string, Verdict['by']>> = {
   DEADLINE: 'deadline',
 };
 
-/** Reasons with which a waiting job waits for a person: it is held, or can never run. */
+/** Reasons with which a waiting job waits for a person; the words of some have blanks (22.05) or underscores. */
 const HELD =
-  /^(JobHeldUser|JobHeldAdmin|BadConstraints|DependencyNeverSatisfied|launch_failed_requeued_held|job_requeued_in_held_state)$/;
+  /^(JobHeldUser|JobHeldAdmin|JobHoldMaxRequeue|launch[ _]failed[ _]requeued[ _]held|job[ _]requeued[ _]in[ _]held[ _]state)$/;
+/** It is beyond a limit by itself, whatever else runs or ends: no time will start it. Slurm keeps it waiting all the same. */
+const NEVER =
+  /^(BadConstraints|DependencyNeverSatisfied|PartitionTimeLimit|PartitionNodeLimit|PartitionConfig|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed|(QOS|Assoc)Max\w*PerJob(Limit)?|Job's (account|QOS) not permitted to use this partition .*)$/;
 
 export function slurmEntry(state: string, reason: string, nodes: string): QueueEntry {
   const live = LIVE[state];
   const words = reason === '' || reason === 'None' ? state : reason;
   if (live === 'running') return nodes === '' ? { is: 'running' } : { is: 'running', host: nodes };
+  if (live === 'waiting' && NEVER.test(reason)) return { is: 'held', words, never: true };
   if (live === 'waiting') return { is: HELD.test(reason) ? 'held' : 'waiting', words };
   if (live !== undefined) return { is: live, words };
   const by = ENDED[state];

@@ -1,3 +1,4 @@
+import { mendOf } from '../backends/mend.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { LifeEvent } from '../job/life.ts';
 import { USAGE_ATTRIBUTES } from '../job/log-usage.ts';
@@ -83,19 +84,18 @@ function bySite(job: JobRecord, cause: SiteCause): Decision {
   const retries = readNumber(job.attrs, 'JobMaxRetries');
   const starts = readNumber(job.attrs, 'NumJobStarts') ?? 0;
   const words = readString(job.attrs, 'GryphusSiteWords') ?? '';
-  const says = SITE_CAUSES[cause].says;
+  const { says, mend, hold, inVain } = SITE_CAUSES[cause];
   // Whoever chose the pool chose that its jobs move: an eviction runs it again, as HTCondor's vanilla universe does.
   const moves = job.site === POOL_SITE.name && (cause === 'preempted' || cause === 'node-fail');
   if (moves) {
     const reason = words === '' ? says : words;
     return { event: 'again', set: { GryphusSiteCause: null }, info: { by: 'eviction', reason } };
   }
-  if (retries !== undefined && starts <= retries) {
+  if (retries !== undefined && starts <= retries && !inVain) {
     return { event: 'again', set: { GryphusSiteCause: null }, info: { reason: `${says} (${words})` } };
   }
-  const reason = `${says}${words === '' || words === says ? '' : ` (${words})`}. ${SITE_CAUSES[cause].mend}`;
-  return {
-    event: 'stop',
-    set: { ...holdAttributes(reason, SITE_CAUSES[cause].hold), GryphusSiteCause: quoted(cause) },
-  };
+  const known = inVain ? mendOf(words) : undefined;
+  const todo = known === undefined ? mend : `${known}.`;
+  const reason = `${says}${words === '' || words === says ? '' : ` (${words})`}. ${todo}`;
+  return { event: 'stop', set: { ...holdAttributes(reason, hold), GryphusSiteCause: quoted(cause) } };
 }

@@ -6,6 +6,8 @@ interface Rule {
   /** What happened, as the beginning of a sentence that ends with the site's words. */
   readonly says: string;
   readonly mend: string;
+  /** Another attempt would end in the same way: `max_retries` does not count. */
+  readonly inVain?: true;
 }
 
 /**
@@ -17,6 +19,17 @@ export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
   timeout: { hold: 46, says: 'The site ended it at its time limit', mend: 'Ask for more time (batch_runtime).' },
   'node-fail': { hold: 35, says: 'The node that ran it failed', mend: 'Release it to run it again.' },
   preempted: { hold: 35, says: 'The site preempted it', mend: 'Release it to run it again, or use another queue.' },
+  requeued: {
+    hold: 35,
+    says: 'The site stopped it and put it back into its queue',
+    mend: 'Release it to run it again.',
+  },
+  unsatisfiable: {
+    hold: 37,
+    says: 'The site can never start it as it is',
+    mend: 'Change what it asks for, and release it.',
+    inVain: true,
+  },
   'out-of-memory': { hold: 34, says: 'It used more memory than it asked for', mend: 'Raise request_memory.' },
   cancelled: {
     hold: 37,

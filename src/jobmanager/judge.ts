@@ -20,6 +20,8 @@ export interface Judgement {
 const MOST_LOST = 3;
 /** When the accounting is asked about what is gone from the queue, milliseconds after it was missed. */
 const ACCOUNT_MS: readonly number[] = [0, 2000, 8000];
+/** A job that its site can never start is given up after it has said so for this long: limits are changed under way. */
+const NEVER_MS = 60_000;
 /** An exit record that says more than the queue's verdict is usually there within this time. */
 const RECORD_MS = 3000;
 
@@ -114,7 +116,7 @@ function judgeStarted(
       }
       if (state.is === 'held' && state.by !== undefined)
         return { ...bySite(entry, state.by, state.words), deed: 'prune' };
-      return { ...bySite(entry, 'preempted', requeued(line).words), deed: 'prune' };
+      return { ...bySite(entry, 'requeued', requeued(line).words), deed: 'prune' };
     case 'suspended':
       return { report: { key: entry.key, is: 'suspended', batchId: line.batchId, why: state.words } };
     case 'unclear':
@@ -148,8 +150,11 @@ function judgeUnstarted(
   switch (state.is) {
     case 'waiting':
       return queued(entry, line, state.words);
-    case 'held':
-      return { report: { key, is: 'held-by-site', batchId, why: state.words } };
+    case 'held': {
+      const report = { key, is: 'held-by-site', batchId, why: state.words } as const;
+      if (!state.never) return { report };
+      return now - (line?.since ?? now) < NEVER_MS ? { report, restless: true } : { report, deed: 'bury' };
+    }
     case 'suspended':
       return { report: { key, is: 'suspended', batchId, why: state.words } };
     case 'running':
@@ -169,6 +174,7 @@ function judgeUnstarted(
 function buried(entry: Entry, line: QueueLine | undefined): Judgement {
   if (entry.cancelled) return bySite(entry, 'cancelled', 'it was cancelled before it started');
   const state = line?.entry;
+  if (state?.is === 'held' && state.never) return { ...bySite(entry, 'unsatisfiable', state.words), deed: 'prune' };
   const deed = state !== undefined && state.is !== 'ended' ? ({ deed: 'prune' } as const) : {};
   if (state?.is === 'ended' && WANTED.has(state.by)) return bySite(entry, state.by as SiteCause, state.words);
   if (entry.submission >= MOST_LOST && state?.is === 'ended') {
@@ -186,15 +192,14 @@ function isSecondOfSameJob(entry: Entry): boolean {
   return id !== undefined && id === entry.owner?.batchId;
 }
 const STARTED_AGAIN: Verdict & { readonly by: SiteCause } = {
-  by: 'preempted',
+  by: 'requeued',
   words: 'the site ended it and put it back into its queue; it was not started again',
 };
 
 function requeued(line: QueueLine): Verdict {
   const words = 'words' in line.entry ? line.entry.words : '';
   if (line.entry.is === 'held' && line.entry.by !== undefined) return { by: line.entry.by, words };
-  const by = /node|NODE/.test(words) ? 'node-fail' : 'preempted';
-  return { by, words: `the site put it back into its queue (${words})` };
+  return { by: 'requeued', words };
 }
 
 /** Ended by itself, and nobody knows how. */

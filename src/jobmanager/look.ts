@@ -122,16 +122,19 @@ export class Looker {
       for (const account of said) view.accountFor(account.id, account);
       for (const id of batch) view.accountFor(id, 'nothing');
     }
+    // What was buried or accounted for is judged anew.
+    const more = deeds.has('bury') || deeds.has('account') ? view.judge(now()) : undefined;
     const strays = [
       ...view.strays(),
-      ...(deeds.get('prune') ?? []).map((entry) => `gryphus.${entry.key}.${entry.submission}`),
+      ...[...(deeds.get('prune') ?? []), ...(more?.get('prune') ?? [])].map(
+        (entry) => `gryphus.${entry.key}.${entry.submission}`,
+      ),
     ];
     const fresh = [...new Set(strays)].filter((tag) => !this.#asked.has(tag));
     if (fresh.length > 0) {
       await session.exchange('prune', [words(fresh)]);
       for (const tag of fresh) this.#asked.add(tag);
     }
-    if (deeds.has('bury') || deeds.has('account')) view.judge(now());
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Account, Backend } from '../backends/contract.ts';
+import type { Account, Backend, QueueEntry } from '../backends/contract.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import type { Report } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
@@ -6,6 +6,11 @@ import { type Entry, newEntry, nothingKnown, presentLine } from './entry.ts';
 import { readExit, readOwner } from './exit-record.ts';
 import { type Deed, judge } from './judge.ts';
 import { percentDecode } from './escape.ts';
+
+/** Nothing happened to it between two looks; what holds it may change. */
+function alike(before: QueueEntry, now: QueueEntry): boolean {
+  return before.is === now.is && (now.is !== 'held' || (before.is === 'held' && before.words === now.words));
+}
 
 const TAG = /^gryphus\.(.+)\.(\d+)$/;
 
@@ -213,7 +218,11 @@ export class View {
     if (kind === '+') {
       const state = this.#backend.queueEntry(words);
       const old = copies.get(batchId);
-      copies.set(batchId, { batchId, entry: state, since: old?.entry.is === state.is ? old.since : now });
+      copies.set(batchId, {
+        batchId,
+        entry: state,
+        since: old !== undefined && alike(old.entry, state) ? old.since : now,
+      });
       entry.queue.set(n, copies);
       if (n === entry.submission && state.is === 'running') entry.ending = state.ending ?? entry.ending;
     } else {

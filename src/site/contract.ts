@@ -290,6 +290,10 @@ export type SiteCause =
   | 'timeout'
   | 'node-fail'
   | 'preempted'
+  /** The site put it back into its queue after it had started. */
+  | 'requeued'
+  /** The site has it, and can never start it as it is asked for. */
+  | 'unsatisfiable'
   | 'out-of-memory'
   | 'cancelled'
   | 'boot-fail'

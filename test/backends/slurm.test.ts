@@ -31,6 +31,15 @@ describe("squeue's states", () => {
     expect(seen.get('CANCELLED JobHeldUser')).toMatchObject({ is: 'ended', by: 'cancelled' });
   });
 
+  it.each(recorded('squeue-reasons.txt').map((line) => line.split('|')))(
+    '%s: %s, %s',
+    (what, state = '', reason = '') => {
+      const entry = slurmEntry(state, reason, 'n1');
+      const is = entry.is === 'held' && entry.never ? 'never' : entry.is === 'ended' ? entry.by : entry.is;
+      expect([is, JSON.stringify(entry)]).toEqual([what, expect.stringContaining(reason === 'None' ? state : reason)]);
+    },
+  );
+
   it.each([
     ['TIMEOUT', 'timeout'],
     ['NODE_FAIL', 'node-fail'],

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { SiteManners } from '../../src/gridmanager/manners.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { sshSlurm } from './grounds.ts';
+import { SLOW } from '../slow.ts';
 import { freshKey, freshKeys, ledgerJob, run, shellJob, starts, Watch } from './kit.ts';
 
 type SlurmGround = Awaited<ReturnType<typeof sshSlurm>>;
@@ -178,6 +179,27 @@ export function slurmFaults(ground: () => SlurmGround): void {
     expect(starts(ground(), key)).toBe(1);
     await site.forget([key]);
   }, 120_000);
+
+  it.skipIf(!SLOW)(
+    'gives up what it can never start, and takes it out of the queue',
+    async () => {
+      const site = await ground().open();
+      const watch = new Watch(site);
+      const key = freshKey();
+      const failed = ground().slurm.run('sbatch', '--parsable', '--output=/dev/null', '--wrap', 'exit 3').trim();
+      await run(site, [
+        ledgerJob(ground(), key, 'exit 0', { batch: { extraArgs: [`--dependency=afterok:${failed}`] } }),
+      ]);
+      const held = await watch.until(key, (r) => r.is === 'held-by-site', 60_000);
+      expect(held).toMatchObject({ why: 'DependencyNeverSatisfied' });
+      const { how } = await watch.ended(key, 120_000);
+      expect(how).toEqual({ kind: 'by-site', cause: 'unsatisfiable', words: 'DependencyNeverSatisfied' });
+      await expect.poll(() => queued(key), { timeout: 20_000 }).toEqual([]);
+      expect(starts(ground(), key)).toBe(0);
+      await site.forget([key]);
+    },
+    240_000,
+  );
 
   it('is taken out of use when its nodes die one after another, until a job ends there by itself', async () => {
     const site = await ground().open();

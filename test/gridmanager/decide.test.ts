@@ -88,7 +88,18 @@ describe('what becomes of a job that ended', () => {
     expect(decide(job({ ...ended({ kind: 'exited', code: 0 }), GryphusMissingOutput: '"x"' }), 200).event).toBe('stop');
   });
 
-  it.each(['timeout', 'node-fail', 'preempted', 'out-of-memory', 'cancelled', 'vanished'] as const)(
+  it('holds what the site can never start with what to do about it, whatever max_retries says', () => {
+    const attrs = ended({ kind: 'by-site', cause: 'unsatisfiable', words: 'PartitionTimeLimit' });
+    for (const retries of [{}, { JobMaxRetries: '3', NumJobStarts: '0' }]) {
+      const { event, set } = decide(job({ ...attrs, ...retries }), 200);
+      expect(event).toBe('stop');
+      expect(set?.['HoldReason']).toBe(
+        '"The site can never start it as it is (PartitionTimeLimit). Ask for less time: batch_runtime in the submit file."',
+      );
+    }
+  });
+
+  it.each(['timeout', 'node-fail', 'preempted', 'requeued', 'out-of-memory', 'cancelled', 'vanished'] as const)(
     'never takes %s for an end, and starts again only within max_retries',
     (cause) => {
       const attrs = ended({ kind: 'by-site', cause, words: 'W' });

@@ -120,6 +120,31 @@ describe('what a site says of an attempt', () => {
     expect(s.is?.is).toBe('lost');
   });
 
+  it('is given up where the site can never start it, once it has said so for a while and the lock is ours', () => {
+    const s = scene();
+    s.committed();
+    s.say(...queue(line('PENDING||JobHeldUser')));
+    expect(s.pass(100_000).has('bury')).toBe(false);
+    s.say(...queue(line('PENDING||PartitionTimeLimit')));
+    expect(s.is).toMatchObject({ is: 'held-by-site', why: 'PartitionTimeLimit' });
+    expect(s.pass(50_000).has('bury')).toBe(false);
+    expect(s.pass(10_000).has('bury')).toBe(true);
+    s.view.buriedBy(KEY, 1, 'lost');
+    expect(s.pass(0).get('prune')).toHaveLength(1);
+    expect(s.is).toMatchObject({ is: 'ended', how: { cause: 'unsatisfiable', words: 'PartitionTimeLimit' } });
+  });
+
+  it('is not given up where the site thinks better of it, or it has started', () => {
+    const s = scene();
+    s.committed();
+    s.say(...queue(line('PENDING||PartitionTimeLimit')));
+    s.say(...queue(line('PENDING||Priority')));
+    expect(s.pass(100_000).has('bury')).toBe(false);
+    expect(s.is).toMatchObject({ is: 'queued', why: 'Priority' });
+    s.say(...queue(line('PENDING||PartitionTimeLimit')), `event ${KEY}.1.s ${OWNER}`);
+    expect(s.pass(100).has('bury')).toBe(false);
+  });
+
   it('is missed by answers that are the same, too', () => {
     const s = scene();
     s.committed();
@@ -246,7 +271,7 @@ describe('what a site says of an attempt', () => {
     s.pass(60_000);
     expect(s.is?.is).toBe('running');
     s.say(...queue());
-    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'preempted' } });
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' } });
   });
 
   it('waits for an exit record that is late, not for ever', () => {
