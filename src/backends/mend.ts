@@ -21,7 +21,7 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
     "Name a project that may be used there and has hours left: batch_project in the submit file, or `project` in the site's file",
   ],
   [
-    /time ?limit|PartitionTimeLimit|MaxWall|Reserved for maintenance|walltime|h_rt|run ?limit|RUNLIMIT/i,
+    /(?<!and\/or )time ?limit|PartitionTimeLimit|MaxWall|Reserved for maintenance|walltime|h_rt|run ?limit|RUNLIMIT/i,
     'Ask for less time: batch_runtime in the submit file',
   ],
   [

@@ -99,7 +99,10 @@ describe('a refusal', () => {
     ['PENDING (ReqNodeNotAvail, Reserved for maintenance)', /batch_runtime/],
     ["Job's account not permitted to use this partition (small allows other not lab)", /batch_project/],
     ['QOSMaxWallDurationPerJobLimit', /batch_runtime/],
-    ['QOSMaxCpuPerJobLimit', /request_cpus/],
+    [
+      "QOSMaxCpuPerJobLimit; Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+      /request_cpus/,
+    ],
     ['Batch job submission failed: Required partition not available (inactive or drain)', /batch_queue/],
     ['Batch job submission failed: Invalid license specification', /batch_extra_submit_args/],
     ['AssocGrpCPUMinutesLimit', /batch_project/],
