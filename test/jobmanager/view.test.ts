@@ -249,7 +249,7 @@ describe('what a site says of an attempt', () => {
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'signaled', signal: 9 } });
   });
 
-  it('was preempted where a copy of the same job came after its program was killed', () => {
+  it('was put back where a copy of the same job came after its program was killed', () => {
     const killed = (copy: string) => {
       const s = scene(condor);
       s.committed();
@@ -258,7 +258,7 @@ describe('what a site says of an attempt', () => {
       s.say(`event ${KEY}.1.d 1 host=n2 id=${copy} .`);
       return s.is;
     };
-    expect(killed('12')).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'preempted' } });
+    expect(killed('12')).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' } });
     expect(killed('13')).toMatchObject({ is: 'running' });
   });
 
