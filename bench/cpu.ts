@@ -19,9 +19,9 @@ export function answeringCpu(siteDir: string): number {
   return cpuOf((pid) => isJobManager(pid, siteDir) && !isJobManager(statOf(pid)[1] ?? '', siteDir), true);
 }
 
-/** Of one process alone. */
+/** Of one process, and of its children that it has waited for: some servers answer by a child. */
 export function processCpu(pid: number): number {
-  return cpuOf((name) => name === String(pid));
+  return cpuOf((name) => name === String(pid), true);
 }
 
 function isJobManager(pid: string, siteDir: string): boolean {

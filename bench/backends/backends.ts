@@ -7,6 +7,7 @@ import type { loadPaths } from '../../src/config/paths.ts';
 import type { openQueue, Queue } from '../../src/queue/api.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
 import { TestAgent, until } from '../../test/agent/agent.ts';
+import { letIn } from '../../test/sites/ordinary-user.ts';
 import { startSshd, type Sshd } from '../../test/sites/sshd.ts';
 import { answeringCpu, daemonCpu, processCpu, siteCpu } from '../cpu.ts';
 import { type Batch, type System, SYSTEMS } from './systems.ts';
@@ -70,7 +71,7 @@ interface Place {
 async function measure(program: Program, name: string, system: System, sizes: Sizes): Promise<Row[]> {
   const agent = new TestAgent();
   const batch = await system.start();
-  const sshd = await startSshd();
+  const sshd = await startSshd({ as: batch.user });
   let queue: Queue | undefined;
   try {
     agent.env['HOME'] = sshd.clientHome;
@@ -79,6 +80,7 @@ async function measure(program: Program, name: string, system: System, sizes: Si
       .join('; ');
     const place = { agent, batch, system, sshd, prelude };
     const calls = countCalls(place);
+    letIn(batch.user, agent.dir, calls.bin);
     const { every, jobs } = sizes;
     const manners = `queued = 100000\nsubmits_per_minute = 1000000\npoll_min = "${every}s"\npoll_max = "${every}s"\n`;
     const ours = `${prelude}; PATH=${shellQuote(calls.bin)}:$PATH`;

@@ -1,4 +1,7 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { startCondor } from '../../test/sites/condor.ts';
+import type { User } from '../../test/sites/ordinary-user.ts';
 import { startSge } from '../../test/sites/sge.ts';
 import { startSlurm } from '../../test/sites/slurm.ts';
 import { startTorque } from '../../test/sites/slurm-torque.ts';
@@ -9,6 +12,8 @@ export interface Batch {
   readonly env: Readonly<Record<string, string>>;
   /** Files with the ids of its server's processes, those that answer a query. */
   readonly pidFiles: readonly string[];
+  /** Whose jobs it runs, where root measures and it takes none of root's. */
+  readonly user?: User | undefined;
   stop(): Promise<void>;
 }
 
@@ -50,7 +55,20 @@ export const SYSTEMS: Readonly<Record<string, System>> = {
     query: 'qstat',
     isLook: /^-u/,
   },
+  condor: {
+    start: startPool,
+    submit: 'condor_submit -terse executable=/bin/true hold=True -queue 1',
+    waits: '-append "hold = True"',
+    query: 'condor_q',
+    isLook: /^-constraint/,
+  },
 };
+
+async function startPool(): Promise<Batch> {
+  const condor = await startCondor();
+  writeFileSync(join(condor.dir, 'schedd.pid'), condor.daemons('schedd').join());
+  return withPids(condor, 'schedd.pid');
+}
 
 function withPids<T extends { readonly dir: string }>(batch: T, ...files: string[]): T & Pick<Batch, 'pidFiles'> {
   return { ...batch, pidFiles: files.map((file) => join(batch.dir, file)) };

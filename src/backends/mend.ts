@@ -32,6 +32,7 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
     /quota exceeded|disk full|no space left|EDQUOT/i,
     "Make room there, or name another directory: `scratch` in the site's file",
   ],
+  [/Setting job owner to "root" is not permitted/, 'Log in there as an ordinary user: HTCondor takes no jobs of root'],
   [
     /unknown resource|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid (feature|licen[cs]e)|unknown user/i,
     "Correct batch_extra_submit_args in the submit file, or `extra_args` in the site's file",

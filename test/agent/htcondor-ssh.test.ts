@@ -1,7 +1,7 @@
-import { chmodSync, chownSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { each, GlideinAgent } from '../glidein/ground.ts';
 import { type Condor, skipWithoutCondor, startCondor } from '../sites/condor.ts';
+import { letIn } from '../sites/ordinary-user.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { SLOW } from '../slow.ts';
 import { until } from './agent.ts';
@@ -18,8 +18,7 @@ describe.skipIf(!SLOW || skipWithoutCondor())('a whole agent over an HTCondor po
     sshd = await startSshd({ as: condor.user, env: condor.env });
     agent.env['HOME'] = sshd.clientHome;
     // Its jobs write beside the agent's.
-    chmodSync(agent.dir, 0o711);
-    if (condor.user !== undefined) chownSync(agent.work, condor.user.uid, condor.user.gid);
+    letIn(condor.user, agent.dir, agent.work);
     await agent.ok('up');
   }, 90_000);
   afterAll(async () => {
@@ -36,7 +35,7 @@ describe.skipIf(!SLOW || skipWithoutCondor())('a whole agent over an HTCondor po
     expect(await agent.ok('site', 'show', 'htc')).toMatch(/condor/);
   });
 
-  it('knows each end: a status, a signal, its time, its memory, removal there', async () => {
+  it('knows each end: a status, a signal, its time, removal there', async () => {
     const ends = {
       status: 'exit 3',
       signal: 'kill -9 $$',

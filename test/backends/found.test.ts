@@ -112,6 +112,7 @@ describe('a refusal', () => {
     ['unknown resource "gpu"', /request_gpus/],
     ['unknown resource "exclusive"', /WholeNodes/],
     ['Batch job submission failed: Invalid qos specification', /--qos/],
+    ['Setting job owner to "root" is not permitted', /ordinary user/],
     ['unknown resource "foo"', /batch_extra_submit_args/],
   ])('%s: %s', (words, mend) => {
     expect(mendOf(words)).toMatch(mend);

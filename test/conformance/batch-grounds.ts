@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JobManagerOptions } from '../../src/jobmanager/client.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
@@ -8,7 +8,7 @@ import { type Condor, type CondorOptions, startCondor } from '../sites/condor.ts
 import { type Sge, startSge } from '../sites/sge.ts';
 import type { Slurm } from '../sites/slurm.ts';
 import { startTorque } from '../sites/slurm-torque.ts';
-import type { User } from '../sites/ordinary-user.ts';
+import { letIn, type User } from '../sites/ordinary-user.ts';
 import { startSshd } from '../sites/sshd.ts';
 import { ground, reach } from './grounds.ts';
 import type { Ground } from './kit.ts';
@@ -48,7 +48,7 @@ export async function sshBatch<B extends Batch>(
   const words = Object.entries(env).map(([name, value]) => `${name}=${shellQuote(value)}`);
   const prelude = `export ${words.join(' ')} PATH=${shellQuote(`${bin}:${PATH}`)}:$PATH`;
   const made = await ground(`${backend}(ssh)`, backend, sshd.home, way, 30_000, { prelude, ...base });
-  if (batch.user !== undefined) for (const dir of [bin, made.scratch]) chownSync(dir, batch.user.uid, batch.user.gid);
+  letIn(batch.user, made.scratch, made.scratch, bin);
   return { ...made, batch, bin };
 }
 

@@ -1,9 +1,9 @@
-import { chmodSync, chownSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestAgent } from '../agent/agent.ts';
 import { startCondor } from '../sites/condor.ts';
 import { startFake } from '../sites/fake-batch.ts';
-import type { User } from '../sites/ordinary-user.ts';
+import { letIn, type User } from '../sites/ordinary-user.ts';
 import { startSge } from '../sites/sge.ts';
 import { type Slurm, startSlurm } from '../sites/slurm.ts';
 import { startTorque } from '../sites/slurm-torque.ts';
@@ -48,10 +48,7 @@ export async function startTarget(kind: Kind, agent: TestAgent): Promise<Target>
   const name = kind.split(',')[0] ?? '';
   const batch: Batch | undefined = isBatch(name) ? await START[name]() : undefined;
   const sshd = await startSshd({ as: batch?.user });
-  if (batch?.user !== undefined) {
-    chmodSync(agent.dir, 0o711);
-    chownSync(agent.work, batch.user.uid, batch.user.gid);
-  }
+  letIn(batch?.user, agent.dir, agent.work);
   agent.env['HOME'] = sshd.clientHome;
   const siteDir = join(sshd.home, '.gryphus', kind === 'fork, ssh' ? 'there' : 'cluster');
   if (batch === undefined) {

@@ -41,8 +41,6 @@ export interface Condor {
   configure(...lines: string[]): void;
   /** Its schedd and its startd do. */
   answers(): boolean;
-  /** Starts its master, which starts what does not run. */
-  start(): Promise<void>;
   /** Process ids of a daemon (`schedd`, `startd`, `shadow`, …) of this pool. */
   daemons(name: string): readonly number[];
   stop(): Promise<void>;
@@ -100,14 +98,6 @@ export async function startCondor(options: CondorOptions = {}): Promise<Condor> 
     answers: () =>
       prints(() => condor.run('condor_status', '-af', 'Name'), 'slot1') &&
       prints(() => condor.run('condor_q', '-totals'), 'Total for'),
-    async start() {
-      const [program, ...words] = runsAs(ofRoot ? undefined : user);
-      const master = spawn(program, [...words, 'condor_master', '-f'], { cwd: '/', env: all, stdio: 'ignore' });
-      await waitUntil('HTCondor', () => {
-        if (master.exitCode !== null) throw new Error(`condor_master ended with ${master.exitCode}`);
-        return condor.answers();
-      });
-    },
     daemons: (name) => processesOf(dir, `condor_${name}`),
     async stop() {
       kill(processesOf(dir, 'condor_master'));
@@ -119,7 +109,12 @@ export async function startCondor(options: CondorOptions = {}): Promise<Condor> 
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
     },
   };
-  await condor.start();
+  const [program, ...words] = runsAs(ofRoot ? undefined : user);
+  const master = spawn(program, [...words, 'condor_master', '-f'], { cwd: '/', env: all, stdio: 'ignore' });
+  await waitUntil('HTCondor', () => {
+    if (master.exitCode !== null) throw new Error(`condor_master ended with ${master.exitCode}`);
+    return condor.answers();
+  });
   return condor;
 }
 

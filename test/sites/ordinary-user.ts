@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { chmodSync, chownSync, readFileSync } from 'node:fs';
 
 /** An account that every Debian has. */
 const NAME = 'daemon';
@@ -25,4 +25,11 @@ export function runsAs(user: User | undefined): readonly [program: string, ...wo
   if (user === undefined) return ['env'];
   const names = [`USER=${user.name}`, `LOGNAME=${user.name}`];
   return ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', '--', 'env', ...names];
+}
+
+/** That user may write into these directories of `home`, which was nobody else's. */
+export function letIn(user: User | undefined, home: string, ...dirs: readonly string[]): void {
+  if (user === undefined) return;
+  chmodSync(home, 0o711);
+  for (const dir of dirs) chownSync(dir, user.uid, user.gid);
 }
