@@ -73,7 +73,12 @@ export const SETTINGS = {
   'pool.limit_memory': entry(
     flag,
     false,
-    'A pool job that holds more memory than it asked for is ended and held (code 34).',
+    "A pool job that holds more memory than it asked for is ended and held (code 34); where it has a control group, by the kernel (HTCondor's CGROUP_MEMORY_LIMIT_POLICY `hard`; else `none`).",
+  ),
+  'pool.cgroups': entry(
+    oneOf(['auto', 'always', 'never']),
+    'auto',
+    "Whether workers run each job in a control group: where they may make such of the kernel's second generation, of the first generation, too (as root), or nowhere.",
   ),
 
   'submit.default_site': entry(

@@ -135,6 +135,8 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
     cpus: order.cores,
     part: true,
     ...(order.memoryMb === undefined ? {} : { memoryMb: order.memoryMb }),
+    limitMemory: settings['pool.limit_memory'],
+    cgroups: settings['pool.cgroups'],
     idleSeconds: settings['glidein.idle'],
     loneSeconds: settings['glidein.lease'],
     attributes: { GryphusGlidein: quoted(worker.glidein), GryphusPilot: quoted(worker.id), IsGlidein: 'true' },

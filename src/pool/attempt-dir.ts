@@ -12,6 +12,7 @@ import {
   secondsOf,
   writeEnding,
 } from './attempt-place.ts';
+import { Cgroup, type GroupDirs } from './cgroup.ts';
 
 /** One attempt's directory at a worker: its record, its sandbox `work/`, its streams, its exit. */
 export class AttemptDir implements AttemptPlace {
@@ -61,6 +62,19 @@ export class AttemptDir implements AttemptPlace {
         starter: ProcessIdentity;
         names: string[];
       };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Where its group will be, before it is made. */
+  noteGroup(places: GroupDirs): void {
+    writeFileSync(join(this.path, 'group'), JSON.stringify(places), { mode: 0o600 });
+  }
+
+  group(): Cgroup | undefined {
+    try {
+      return new Cgroup(JSON.parse(readFileSync(join(this.path, 'group'), 'utf8')) as GroupDirs);
     } catch {
       return undefined;
     }

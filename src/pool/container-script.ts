@@ -1,7 +1,7 @@
 import { GryphusError } from '../errors.ts';
 import type { ContainerSpec } from '../site/contract.ts';
 import { shellQuote, shellWords } from '../util/shell-quote.ts';
-import { adVariables } from './go.ts';
+import { adVariables, entering } from './go.ts';
 import { mountable, type Runtime } from './container-runtimes.ts';
 import { KEY_VARIABLE } from './processes.ts';
 import type { RunSpec } from './wire.ts';
@@ -24,6 +24,8 @@ export interface ContainerPlace {
   readonly image: string | undefined;
   /** Whose containers these are on this host. */
   readonly owner: string;
+  /** As those of jobs without a container. */
+  readonly doors?: readonly string[];
   /** What the runtime itself, and not the program, needs of the worker's environment. */
   readonly surroundings: Readonly<Record<string, string>>;
 }
@@ -94,8 +96,9 @@ interface Parts {
 const SIGNALS = ['TERM', 'HUP', 'INT', 'QUIT', 'USR1', 'USR2', 'XCPU'];
 
 /** Signals are the runtime's to pass on: the shell that started it waits for it. */
-function opening({ surroundings }: ContainerPlace): string[] {
+function opening({ surroundings, doors }: ContainerPlace): string[] {
   return [
+    ...entering(doors),
     'stop=',
     `trap 'stop=1' ${SIGNALS.join(' ')}`,
     'umask 022',

@@ -73,14 +73,23 @@ export class Containers {
     starter: ProcessIdentity,
     placed: Placed,
     cache: BlobCache,
+    /** Makes its group. */
+    enter: () => readonly string[],
   ): void {
     const { spec } = run.record;
-    if (!spec.container) return dir.arm(starter, goScript(run.key, spec, placed), run.names);
-    const { go, env } = this.#script(run.key, { ...spec, container: spec.container }, dir, placed, cache);
+    if (!spec.container) return dir.arm(starter, goScript(run.key, spec, { ...placed, doors: enter() }), run.names);
+    const { go, env } = this.#script(run.key, { ...spec, container: spec.container }, dir, placed, cache, enter);
     dir.arm(starter, go, run.names, env);
   }
 
-  #script(key: string, spec: Contained, dir: AttemptDir, placed: Placed, cache: BlobCache): ContainerScript {
+  #script(
+    key: string,
+    spec: Contained,
+    dir: AttemptDir,
+    placed: Placed,
+    cache: BlobCache,
+    enter: () => readonly string[],
+  ): ContainerScript {
     const image = imagePath(spec.container.image, dir.work, cache);
     const isDirectory = image !== undefined && statSync(image, { throwIfNoEntry: false })?.isDirectory() === true;
     const runtime = runtimeFor(spec.container, this.#found, isDirectory);
@@ -94,6 +103,8 @@ export class Containers {
       proxy: placed.proxy,
       ads: placed.ads === true,
       image,
+      // With others it is no process of ours: they have their own groups.
+      doors: runtime.kind === 'apptainer' ? enter() : [],
       owner: OWNER,
       surroundings: this.#surroundings,
     });

@@ -17,6 +17,13 @@ export interface Placed {
   readonly proxy?: string | undefined;
   /** The job's ad and its slot's are there. */
   readonly ads?: boolean;
+  /** Its group's files by which it comes into it. */
+  readonly doors?: readonly string[];
+}
+
+/** Lines by which the shell goes into a group, of which what it starts is then. Without, it is watched as others are. */
+export function entering(doors: readonly string[] = []): string[] {
+  return doors.map((door) => `{ echo 0 >${shellQuote(door)}; } 2>/dev/null || :`);
 }
 
 /**
@@ -38,6 +45,7 @@ export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'join
   const env =
     others.length === 0 ? '' : `env ${others.map(([name, value]) => shellQuote(`${name}=${value}`)).join(' ')} `;
   return [
+    ...entering(placed.doors),
     `exec <${placed.stdin === undefined ? '/dev/null' : shellQuote(placed.stdin)} >"$d/stdout" || exit 216`,
     spec.joinStderr ? 'errors=' : 'errors=1',
     // All that can find no room is made before it counts as started.

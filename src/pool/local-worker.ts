@@ -147,6 +147,7 @@ export class LocalWorker {
       // As the submitted jobs' own ads say it.
       fileSystemDomain: hostname(),
       limitMemory: settings['pool.limit_memory'],
+      cgroups: settings['pool.cgroups'],
       ...(settings['pool.cpus'] === undefined ? {} : { cpus: settings['pool.cpus'] }),
       ...(settings['pool.memory'] === undefined ? {} : { memoryMb: Math.floor(settings['pool.memory'] / 2 ** 20) }),
       ...(settings['pool.start'] === undefined ? {} : { start: settings['pool.start'] }),

@@ -53,21 +53,37 @@ export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: 
 export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly usedMb: number }[] {
   const running = [...runs].filter((run) => run.phase === 'running' || run.phase === 'suspended');
   if (running.length === 0) return [];
+  // Of what has a group with an account of its memory nobody else needs to be asked.
+  const known = new Map(running.flatMap((run) => held(run)));
+  const others = running.filter(({ key }) => !known.has(key));
+  for (const [key, kb] of others.length === 0 ? [] : residentOf(others)) known.set(key, kb);
+  return running.flatMap((run) => {
+    const rssKb = known.get(run.key) ?? 0;
+    if (rssKb > run.peakRssKb) {
+      run.peakRssKb = rssKb;
+      run.dir.noteMemory(rssKb);
+    }
+    return rssKb > run.record.size.memoryMb * 1024 ? [{ run, usedMb: Math.ceil(rssKb / 1024) }] : [];
+  });
+}
+
+function held({ key, group }: Run): [string, number][] {
+  const kb = group?.usage().heldKb;
+  return kb === undefined ? [] : [[key, kb]];
+}
+
+/** What the processes of runs hold, by the runs' keys. */
+function residentOf(runs: readonly Run[]): [string, number][] {
   // A container's processes are in sessions of their own, and known by the key in their environment.
-  const contained = new Set<string>(running.flatMap((run) => (run.record.spec.container ? [run.key] : [])));
+  const contained = new Set<string>(runs.flatMap((run) => (run.record.spec.container ? [run.key] : [])));
   const keys = new Map(processesOf(contained).map(({ pid, key }) => [pid, key]));
   const sums = new Map<number | string, number>();
   for (const { pid, session, rssKb } of processes()) {
     const whose = keys.get(pid) ?? session;
     if (pid !== whose) sums.set(whose, (sums.get(whose) ?? 0) + rssKb);
   }
-  return running.flatMap((run) => {
+  return runs.map((run) => {
     const whose = contained.has(run.key) ? run.key : run.shell?.pid;
-    const rssKb = whose === undefined ? 0 : (sums.get(whose) ?? 0);
-    if (rssKb > run.peakRssKb) {
-      run.peakRssKb = rssKb;
-      run.dir.noteMemory(rssKb);
-    }
-    return rssKb > run.record.size.memoryMb * 1024 ? [{ run, usedMb: Math.ceil(rssKb / 1024) }] : [];
+    return [run.key, whose === undefined ? 0 : (sums.get(whose) ?? 0)];
   });
 }

@@ -5,6 +5,7 @@ import type { Ending } from '../site/contract.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { AttemptDir, attemptsIn } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts';
+import type { Cgroup } from './cgroup.ts';
 import { NO_IMAGE } from './container-script.ts';
 import { lanesIn } from './lane-slot.ts';
 import { signal } from './processes.ts';
@@ -27,6 +28,8 @@ export class Run {
   starter: Runner | undefined;
   shell: ProcessIdentity | undefined;
   names: readonly string[] = [];
+  /** The group of all that it starts. */
+  group: Cgroup | undefined;
   /** What the desk said of it; unknown of an earlier worker's. */
   told: Extract<FromDesk, { readonly t: 'start' }> | undefined;
   /** The file of its proxy. */
@@ -81,18 +84,23 @@ export class Run {
   /** What its exit record means; `before`: the shell's times at its start. */
   endingOf(exit: ExitRecord | undefined, before: Pick<ExitRecord, 'userSeconds' | 'systemSeconds'>): Ending {
     const at = this.startedAt;
+    const group = this.group?.usage();
+    // What ended before anybody looked is known by what was charged to its group.
+    const held = this.peakRssKb > 0 ? this.peakRssKb : (group?.peakKb ?? 0);
     const facts = {
       host: HOST,
       ...(at === undefined ? {} : { startedAt: at }),
       endedAt: exit?.endedAt ?? Date.now() / 1000,
       usage: {
+        ...(group && { userCpuSeconds: round(group.userSeconds), systemCpuSeconds: round(group.systemSeconds) }),
         // What a container took is not of the shell's own children.
-        ...(exit &&
+        ...(!group &&
+          exit &&
           !this.record.spec.container && {
             userCpuSeconds: Math.max(0, round(exit.userSeconds - before.userSeconds)),
             systemCpuSeconds: Math.max(0, round(exit.systemSeconds - before.systemSeconds)),
           }),
-        ...(this.peakRssKb > 0 ? { maxRssKb: this.peakRssKb } : {}),
+        ...(held > 0 ? { maxRssKb: held } : {}),
       },
       stdoutBytes: this.dir.size('stdout'),
       stderrBytes: this.dir.size('stderr'),
@@ -149,6 +157,7 @@ export function runsIn(jobsDir: string, lanesDir: string): Run[] {
     const armed = dir.armed();
     const run = left(new Run(record, dir), armed?.starter);
     run.names = armed?.names ?? [];
+    run.group = dir.group();
     return [run];
   });
   return [...tasks, ...attempts];

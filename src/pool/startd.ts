@@ -10,16 +10,17 @@ import { isAlive } from '../util/process-identity.ts';
 import { adFrom } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
+import type { Cgroups } from './cgroups.ts';
 import type { Containers } from './containers.ts';
 import { DiskRoom, fullWords, isFull, lackedRoom, LEAST_KB, NO_ROOM } from './disk-room.ts';
 import { LaneSlot } from './lane-slot.ts';
-import { processesOf, signal } from './processes.ts';
 import { Run, runsIn } from './run.ts';
-import { lookAtMemory, newsOf, sendNews } from './run-news.ts';
+import { enterGroup, halt, overMemory, starved } from './run-group.ts';
+import { newsOf, sendNews } from './run-news.ts';
 import { BlobCache } from './sandbox.ts';
 import type { Runner } from './shell.ts';
 import { dropUnused, equip, type Means, stage } from './stage.ts';
-import { cancelled, evicted, outOfMemory, stop, sweep, Sweeper, timeout } from './stopping.ts';
+import { cancelled, evicted, stop, sweep, Sweeper, timeout } from './stopping.ts';
 import { type Scripts, type Start, WorkerClaims } from './worker-claims.ts';
 import type { FromDesk, FromWorker, HeldAttempt, Order, RunSpec, Size } from './wire.ts';
 
@@ -39,6 +40,8 @@ export interface StartdOptions extends Means {
   /** What lasts for so long keeps nothing waiting behind it; default 100. */
   readonly slowMs?: number;
   readonly containers: Containers;
+  /** In which jobs run, if there may be such. */
+  readonly groups?: Cgroups | undefined;
   /** `unhurried`: a moment later is soon enough. */
   readonly say: (message: FromWorker, bytes?: Uint8Array, unhurried?: boolean) => void;
   readonly log: (words: string) => void;
@@ -211,12 +214,14 @@ export class Startd {
   #launch(run: Run): void {
     if (run.aborted) return this.#unstart(run, 'cancelled', 'it was cancelled');
     const { dir, record } = run;
+    const { containers, groups } = this.#options;
     try {
       const placed = equip(run, this.#cache, this.#options.ad);
       run.starter = (dir instanceof LaneSlot ? dir.lane : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
-      if (dir instanceof AttemptDir) this.#options.containers.arm(run, dir, run.shell, placed, this.#cache);
+      if (dir instanceof AttemptDir)
+        containers.arm(run, dir, run.shell, placed, this.#cache, () => enterGroup(run, dir, groups));
     } catch (thrown) {
       return this.#unfit(run, thrown);
     }
@@ -246,6 +251,7 @@ export class Startd {
     const released = run.record.spec.container && this.#options.containers.release(run.dir);
     if (released) return void released.then(() => this.#over(run, before));
     const exit = run.dir.exit();
+    if (this.#options.limitMemory) run.decided ??= starved(run);
     if (run.starter && exit) this.#times.set(run.starter, exit);
     else if (run.starter) this.#times.delete(run.starter);
     const began = run.dir.startedAt();
@@ -315,6 +321,7 @@ export class Startd {
 
   /** Nothing of it has run or will. */
   #unstart(run: Run, why: Extract<FromWorker, { t: 'gone' }>['why'], words: string): void {
+    void run.group?.end();
     run.clearTimers();
     this.#claims.leave(run);
     this.#runs.delete(run.key);
@@ -342,12 +349,12 @@ export class Startd {
     stop(run, how === 'vacate' ? evicted(words) : cancelled(words));
   }
 
-  #suspend(key: AttemptKey, halt: boolean): void {
+  #suspend(key: AttemptKey, still: boolean): void {
     const run = this.#runs.get(key);
-    if (!run || run.phase !== (halt ? 'running' : 'suspended')) return;
-    for (const { pid } of processesOf(new Set([key]))) signal(pid, halt ? 'SIGSTOP' : 'SIGCONT');
-    run.phase = halt ? 'suspended' : 'running';
-    this.#options.say({ t: halt ? 'suspended' : 'resumed', key });
+    if (!run || run.phase !== (still ? 'running' : 'suspended')) return;
+    halt(run, still);
+    run.phase = still ? 'suspended' : 'running';
+    this.#options.say({ t: still ? 'suspended' : 'resumed', key });
   }
 
   #forget(key: AttemptKey): void {
@@ -364,8 +371,8 @@ export class Startd {
   #look(): void {
     this.#claims.endSpareLanes();
     if (this.room.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
-    for (const { run, usedMb } of lookAtMemory(this.#runs.values()))
-      if (this.#options.limitMemory) stop(run, outOfMemory(usedMb, run.record.size.memoryMb));
+    const over = overMemory(this.#runs.values());
+    if (this.#options.limitMemory) for (const { run, ending } of over) stop(run, ending);
   }
 
   /** What an earlier worker on this directory left: ended, running, or never started. */

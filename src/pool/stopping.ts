@@ -17,10 +17,12 @@ export function stop(run: Run, ending: Ending): void {
     // A full disk must not keep it alive.
   }
   crashPoint('worker.before-stop');
+  run.group?.freeze(false);
   run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
   run.signal('SIGCONT');
   const kill = () => {
     run.signal('SIGKILL');
+    void run.group?.kill();
     void killAll(new Set([run.key]));
   };
   run.timers.push(setTimeout(kill, (run.record.spec.vacateSeconds ?? GRACE_SECONDS) * 1000));
@@ -41,7 +43,7 @@ const SWEEP_MS = 1000;
 
 /** Kills what forked away from a run that has ended. */
 export async function sweep(run: Run): Promise<void> {
-  await killAll(new Set([run.key]));
+  await Promise.all([killAll(new Set([run.key])), run.group?.end()]);
   run.dir.swept();
 }
 
@@ -57,7 +59,10 @@ export class Sweeper {
       const runs = this.#runs;
       this.#runs = new Map();
       void killAll(new Set(runs.keys())).then(() => {
-        for (const { dir } of runs.values()) dir.swept();
+        for (const { dir, group } of runs.values()) {
+          dir.swept();
+          void group?.end();
+        }
       });
     }, SWEEP_MS);
   }
@@ -77,6 +82,11 @@ export function cancelled(words: string): Ending {
 
 export function timeout(seconds: number): Ending {
   return { how: { kind: 'by-site', cause: 'timeout', words: `it ran for ${seconds} s` } };
+}
+
+/** The kernel found no more memory for it. */
+export function killedForMemory(most: number): Ending {
+  return { how: { kind: 'by-site', cause: 'out-of-memory', words: `it used all of its ${most} MB` } };
 }
 
 export function outOfMemory(used: number, most: number): Ending {

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { Way } from '../wayhome/home.ts';
+import type { CgroupPolicy } from './cgroups.ts';
 import type { Bounds } from './machine.ts';
 
 /** What a worker is told, as JSON in a file of its own that others cannot read: its secret is in there. */
@@ -38,6 +39,8 @@ export interface WorkerConfig extends Bounds {
   readonly fileSystemDomain?: string;
   /** A job that holds more memory than its slot has is ended. */
   readonly limitMemory?: boolean;
+  /** Whether jobs run in control groups; default `auto`. */
+  readonly cgroups?: CgroupPolicy;
 }
 
 /** Reads a worker's configuration; a GryphusError 'bad-config' says what is wrong with it. */

@@ -9,6 +9,7 @@ import { writeWhole } from '../util/private-file.ts';
 import { steadyClock } from '../util/steady-clock.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { dialHome } from '../wayhome/dial.ts';
+import { Cgroups } from './cgroups.ts';
 import { Containers } from './containers.ts';
 import { holderOf, workerFile } from './holders.ts';
 import { Link } from './link.ts';
@@ -48,6 +49,8 @@ export async function runWorker(
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   if (!lock(dir)) return { exit: WORKER_EXIT.another, words: `another worker works in ${dir}` };
   const instance = instanceOf(dir);
+  const limitMemory = config.limitMemory === true;
+  const groups = Cgroups.open({ policy: config.cgroups ?? 'auto', name: `gryphus-${instance}`, limitMemory });
   const size = measure(dir, config, options.environment);
   const ad = machineAd(config.name, size, {
     GryphusSite: quoted(config.site),
@@ -56,6 +59,7 @@ export async function runWorker(
     UidDomain: quoted(config.fileSystemDomain ?? instance),
     ...(config.start === undefined ? {} : { START: config.start }),
     ...(config.rank === undefined ? {} : { Rank: config.rank }),
+    ...groups?.ad(),
     ...config.attributes,
   });
   const now = steadyClock();
@@ -76,8 +80,9 @@ export async function runWorker(
       env: options.env,
       scripts: options.scripts,
       sharesHome: config.sharesHome === true,
-      limitMemory: config.limitMemory === true,
+      limitMemory,
       containers,
+      groups,
       pull: (key) => async (blob, offset, bytes) =>
         (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
@@ -152,6 +157,7 @@ export async function runWorker(
       process.off('SIGINT', stop);
       shells.close();
       startd.close();
+      groups?.close();
       link.end(words);
       resolve({ exit, words });
     }
