@@ -56,5 +56,11 @@ backend_cancel() { # $1 how, $2 tags
 }
 
 backend_accounting() { bounded 20 sacct -n -X -S now >/dev/null && say 'sacct answers'; }
-# The partition's line, nothing where there is none.
-backend_has() { bounded 20 sinfo -h -p "$1" -o '%P is %a, time limit %l' | head -n 1; }
+# The partition's line, nothing where there is none that takes jobs.
+backend_has() {
+  line=$(bounded 20 sinfo -h -p "$1" -o '%P is %a, time limit %l' | head -n 1)
+  case $line in
+    *' is up, '*) say "$line" ;;
+    *) say "${line:-there is no partition $1}" >&2 ;;
+  esac
+}

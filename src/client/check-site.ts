@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { asError, type ErrorCode, GryphusError } from '../errors.ts';
+import { mendOf } from '../backends/mend.ts';
 import { openSite } from '../gridmanager/open-site.ts';
+import { SITE_CAUSES } from '../gridmanager/site-causes.ts';
 import { type AttemptKey, formatAttemptKey } from '../job/ids.ts';
 import type { JobManagerSite } from '../jobmanager/client.ts';
+import type { Ending } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { promptOf } from './prompt.ts';
 import type { AskUser, CheckStep } from './types.ts';
@@ -55,7 +58,7 @@ export async function* checkSite(
       well &&= ok;
       yield { step: name, ok, words, ...(mend === undefined ? {} : { mend }) };
     }
-    if (well) yield await trial(site, agent, signal);
+    if (well) yield await trial(site, record, agent, signal);
   } finally {
     await site.close().catch(() => undefined);
   }
@@ -91,11 +94,16 @@ function failed(step: string, thrown: unknown): CheckStep {
 }
 
 /** A job that says hello, from prepare to forget: outside of the queue, under a key of cluster 0, which no job has. */
-async function trial(site: JobManagerSite, agent: string, signal: AbortSignal | undefined): Promise<CheckStep> {
+async function trial(
+  site: JobManagerSite,
+  record: SiteRecord,
+  agent: string,
+  signal: AbortSignal | undefined,
+): Promise<CheckStep> {
   const key = formatAttemptKey({ agent, cluster: 0, proc: process.pid, attempt: Math.floor(Date.now() / 1000) });
   const dir = await mkdtemp(join(tmpdir(), 'gryphus-test-'));
   try {
-    return await until(signal, runTrial(site, key, dir));
+    return await until(signal, runTrial(site, record, key, dir));
   } catch (thrown) {
     if (signal?.aborted) throw thrown;
     return failed('a job', thrown);
@@ -105,7 +113,12 @@ async function trial(site: JobManagerSite, agent: string, signal: AbortSignal | 
   }
 }
 
-async function runTrial(site: JobManagerSite, key: AttemptKey, dir: string): Promise<CheckStep> {
+async function runTrial(
+  site: JobManagerSite,
+  { queue, project, extraArgs }: SiteRecord,
+  key: AttemptKey,
+  dir: string,
+): Promise<CheckStep> {
   const script = join(dir, 'hello.sh');
   await writeFile(script, '#!/bin/sh\necho "hello from $(hostname 2>/dev/null || uname -n)"\n', { mode: 0o755 });
   const began = Date.now();
@@ -121,12 +134,11 @@ async function runTrial(site: JobManagerSite, key: AttemptKey, dir: string): Pro
     inputs: [],
     joinStderr: false,
     resources,
-    batch: { extraArgs: [] },
+    batch: { ...(queue === undefined ? {} : { queue }), ...(project === undefined ? {} : { project }), extraArgs },
   };
   for (const outcomes of [await site.prepare([spec]), await site.commit([key])]) {
     const outcome = outcomes.get(key);
-    if (!outcome?.ok)
-      return { step: 'a job', ok: false, words: outcome?.refusal.message ?? 'the site did not answer for it' };
+    if (!outcome?.ok) return notWell(outcome?.refusal.message ?? 'the site did not answer for it');
   }
   let cursor: string | undefined;
   let said = 'waits';
@@ -136,15 +148,18 @@ async function runTrial(site: JobManagerSite, key: AttemptKey, dir: string): Pro
     const report = answer.reports.find((one) => one.key === key);
     if (!report) continue;
     said = 'why' in report && report.why !== undefined ? `${report.is}: ${report.why}` : report.is;
-    if (report.is === 'ended')
-      return finished(site, key, dir, began, report.how.kind === 'exited' && report.how.code === 0);
+    if (report.is === 'ended') return finished(site, key, dir, began, report.how);
   }
-  return {
-    step: 'a job',
-    ok: false,
-    words: `it did not end within ${TRIAL_MS / 1000} s (${said})`,
-    mend: 'The site may be busy; try again, or name another queue.',
-  };
+  return notWell(
+    `it did not end within ${TRIAL_MS / 1000} s (${said})`,
+    'The site may be busy; try again, or name another queue',
+  );
+}
+
+/** What the batch system's own words ask for, else `mend`; a sentence without its full stop. */
+function notWell(words: string, mend?: string): CheckStep {
+  const known = mendOf(words) ?? mend;
+  return { step: 'a job', ok: false, words, ...(known === undefined ? {} : { mend: `${known}.` }) };
 }
 
 async function finished(
@@ -152,15 +167,24 @@ async function finished(
   key: AttemptKey,
   dir: string,
   began: number,
-  well: boolean,
+  how: Ending['how'],
 ): Promise<CheckStep> {
   const seconds = ((Date.now() - began) / 1000).toFixed(1);
   const outcome = (await site.fetch([{ key, outputs: [], stdout: true, stderr: true, into: join(dir, 'home') }])).get(
     key,
   );
-  const out = outcome?.ok ? outcome.files.find((file) => file.kind === 'stdout') : undefined;
-  const text = out ? (await readFile(out.path, 'utf8')).trim() : 'no output came back';
-  return { step: 'a job', ok: well && out !== undefined, words: `${text} (${seconds} s)` };
+  const text = async (kind: 'stdout' | 'stderr'): Promise<string> => {
+    const file = outcome?.ok ? outcome.files.find((one) => one.kind === kind) : undefined;
+    return file === undefined ? '' : (await readFile(file.path, 'utf8')).trim();
+  };
+  const said = await text('stdout');
+  if (how.kind === 'exited' && how.code === 0 && said !== '') {
+    return { step: 'a job', ok: true, words: `${said} (${seconds} s)` };
+  }
+  if (how.kind === 'by-site') return notWell(`${SITE_CAUSES[how.cause].says} (${how.words})`);
+  const end = how.kind === 'exited' ? `exit status ${how.code}` : `signal ${how.signal}`;
+  const complaint = (await text('stderr')) || (how.kind === 'exited' && how.code === 0 ? 'no output came back' : said);
+  return notWell(`it ended with ${end}${complaint === '' ? '' : `: ${complaint}`}`);
 }
 
 async function withdraw(site: JobManagerSite, key: AttemptKey): Promise<void> {

@@ -8,6 +8,7 @@ import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
 import { Gathered } from '../util/gathered.ts';
+import { SharedRuns } from '../util/shared-runs.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import type { HealthView } from './health.ts';
@@ -60,6 +61,7 @@ export class GridManager {
   readonly #options: ManagerOptions;
   readonly #sites: OpenSites;
   /** Sites that could not be opened, and why: each is told of once. */
+  readonly #rounds = new SharedRuns<number | undefined>();
   readonly #unopenable = new Map<string, string>();
   readonly #blobs = new BlobIndex();
   readonly #spool: AttemptSpool;
@@ -141,7 +143,8 @@ export class GridManager {
 
   #handlers(): Record<Lane, (item: { readonly id: string }) => Promise<{ againInMs: number } | undefined>> {
     const handler = (lane: Lane) => async (item: { readonly id: string }) => {
-      const again = await this.#round(item.id, lane).catch((thrown: unknown) => this.#fail(thrown));
+      const run = () => this.#round(item.id, lane).catch((thrown: unknown) => this.#fail(thrown));
+      const again = await this.#rounds.run(`${lane}/${item.id}`, run);
       return again === undefined || this.#stop.signal.aborted ? undefined : { againInMs: again };
     };
     return {
@@ -166,8 +169,7 @@ export class GridManager {
       });
     } catch (thrown) {
       if (opened) throw thrown;
-      await this.#unopened(name, thrown);
-      return UNOPENED_MS;
+      return await this.#unopened(name, thrown);
     }
     this.#busyAt = this.#now();
     if (lane !== 'watch' || again === undefined) return again;
@@ -175,11 +177,12 @@ export class GridManager {
   }
 
   /** A site that cannot be opened (it is not configured any more, say) is told of, and the other sites go on. */
-  async #unopened(name: string, thrown: unknown): Promise<void> {
+  async #unopened(name: string, thrown: unknown): Promise<number> {
     if (!isAboutTheSite(thrown)) throw thrown;
-    if (this.#unopenable.get(name) === thrown.message) return;
+    if (this.#unopenable.get(name) === thrown.message) return UNOPENED_MS;
     this.#unopenable.set(name, thrown.message);
     await this.#tell(name, { connection: 'refused', words: thrown.message, since: this.#now() });
+    return UNOPENED_MS;
   }
 
   #agentFor(record: SiteRecord, site: Site, share: SiteShare): SiteAgent {

@@ -208,7 +208,7 @@ export class Session {
     const code = result.code === 74 ? 'disk-full' : 'protocol-error';
     throw new GryphusError(code, `The JobManager could not be put on ${name}: ${words}`, {
       cause: first,
-      suggestions: ['See whether the home directory there can be written and has room: `gryphus site test`.'],
+      suggestions: ["Name a directory there that can be written and has room: `scratch` in the site's file."],
     });
   }
 
@@ -285,8 +285,7 @@ class JobManagerDied extends Error {
       {
         cause: this,
         suggestions: [
-          "Log-in scripts there must not print or exit for a shell that is not a person's.",
-          'Run `gryphus site test`.',
+          "Neither log-in scripts there nor `prelude` in the site's file may print or exit for a shell that is not a person's.",
         ],
       },
     );

@@ -76,12 +76,13 @@ function jobOf([tag = '', batchId = '', ...words]: string[], backend: Backend): 
 const MENDS: Readonly<Record<string, string>> = {
   home: "Name a directory that can be written: `scratch` in the site's file.",
   disk: "Free some space there, or name another directory: `scratch` in the site's file.",
+  exec: "Name a directory that is not mounted noexec: `scratch` in the site's file.",
   awk: 'Install awk there, or put it into the PATH of a non-interactive shell (`prelude`).',
   sha256: 'Install sha256sum (coreutils) there: files cannot be verified without it.',
   bounded: 'Install timeout (coreutils) there: a batch system that hangs would hang us.',
   batch:
     'Let its commands be found and work in a shell that is not a person\'s: `prelude = "module load slurm"`, say, or `prelude = "export SLURM_CONF=…"`, in the site\'s file.',
-  'named-queue': "Name a queue that the site has: `queue` in the site's file.",
+  'named-queue': "Name a queue that the site has and that takes jobs: `queue` in the site's file.",
   clock: 'Let both clocks follow a time server: credentials have a beginning and an end.',
   queue:
     'See whether the batch system runs: its queue command gives no answer. Plain processes need none: `batch = "fork"` in the site\'s file.',
@@ -100,7 +101,7 @@ export function readSteps(answer: Answer, noise: string, backend: Backend, now: 
       const found = verdict === 'ok' ? said : undefined;
       const { ok, words } = READ[name]?.(found, backend, now) ?? { ok: found !== undefined, words: said };
       const mend = MENDS[name];
-      return { name, ok, words, ...(ok || mend === undefined ? {} : { mend }) };
+      return { name, ok, words: words === '' && !ok ? 'no' : words, ...(ok || mend === undefined ? {} : { mend }) };
     });
   if (noise === '') return steps;
   const mend = 'Let the log-in scripts there print only for interactive shells.';

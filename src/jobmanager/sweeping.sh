@@ -108,7 +108,9 @@ do_audit() {
 do_probe() { # body: the queue of jobs that name none, or nothing
   queue=$(body "$1")
   check home "$([ -w jobs ] && : 2>/dev/null >|"$T/try" && echo "$ROOT can be written")"
-  check disk "$(df -Pk . | LC_ALL=C awk 'NR == 2 && $4 > 10240 { print int($4 / 1024) " MB free" }')"
+  free=$(df -Pk . | LC_ALL=C awk 'NR == 2 { print int($4 / 1024) }')
+  if [ "${free:-0}" -ge 10 ]; then check disk "$free MB free"; else check disk '' "${free:-0} MB free"; fi
+  check exec "$(program_there)" "a program in $ROOT cannot be started"
   check awk "$(printf 'a\n' | LC_ALL=C awk '{ print $1 " ok" }' | grep 'a ok' >/dev/null && echo works)"
   check sha256 "$SHA"
   check bounded "${TIMEOUT:+commands that hang are ended}"
@@ -117,7 +119,15 @@ do_probe() { # body: the queue of jobs that name none, or nothing
   check clock "$(date +%s)"
   ! command -v backend_capacity >/dev/null || check cores "$(backend_capacity 2>/dev/null </dev/null)"
   ! command -v backend_accounting >/dev/null || check accounting "$(backend_accounting 2>/dev/null </dev/null)"
-  [ -z "$queue" ] || ! command -v backend_has >/dev/null || check named-queue "$(backend_has "$queue" 2>/dev/null </dev/null)"
+  [ -n "$queue" ] && command -v backend_has >/dev/null || return 0
+  there=$(backend_has "$queue" 2>|"$T/why" </dev/null)
+  why=$(tail -n 3 "$T/why")
+  check named-queue "$there" "${why:-no queue $queue was found}"
+}
+# A directory that is mounted noexec takes programs and starts none.
+program_there() {
+  printf '#!/bin/sh\necho programs can be started\n' >|"$T/program" && chmod 700 "$T/program" && "$T/program" 2>/dev/null
+  rm -f "$T/program"
 }
 check() { # $1 name, $2 what was found, nothing where it fails, $3 what was said instead
   if [ -n "$2" ]; then say "step $1 ok $(printf %s "$2" | encoded)"; else say "step $1 bad $(printf %s "${3-}" | encoded)"; fi

@@ -82,6 +82,19 @@ describe('cores', () => {
   });
 });
 
+describe('a named queue of Slurm', () => {
+  const look = (sinfo: string) => shellHalf('slurm', { sinfo }, 'backend_has main 2>&1 | sed "s/^/said /"')[0];
+
+  it('takes jobs, or is told of with what is wrong', () => {
+    expect(look('main* is up, time limit 1:00\n')).toBe('said main* is up, time limit 1:00');
+    expect(look('main* is down, time limit 1:00\n')).toBe('said main* is down, time limit 1:00');
+    expect(look('')).toBe('said there is no partition main');
+    expect(shellHalf('slurm', { sinfo: 'main* is drain, time limit 1:00\n' }, 'backend_has main 2>/dev/null')).toEqual([
+      '',
+    ]);
+  });
+});
+
 describe('a refusal', () => {
   it.each([
     ...refusals('pbs/qsub-refusals.tsv'),
