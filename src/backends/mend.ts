@@ -5,7 +5,7 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
     "Name a queue that the site has: batch_queue in the submit file, or `queue` in the site's file",
   ],
   [
-    /invalid generic resource|unknown resource "?gpus?\b|gres.* not available/i,
+    /invalid generic resource|unknown resource:? "?n?gpus?\b|gres.* not available/i,
     'Leave request_gpus out where there is none; where GPUs go by another name, ask for them in batch_extra_submit_args in the submit file',
   ],
   [
@@ -41,5 +41,7 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
 
 /** What a user can do about a batch system's words; a sentence without its full stop, `undefined` where nobody knows. */
 export function mendOf(words: string): string | undefined {
+  // OpenPBS of what passes by itself; what does not, it says can never run.
+  if (words.includes('Not Running: ')) return undefined;
   return MENDS.find(([pattern]) => pattern.test(words))?.[1];
 }

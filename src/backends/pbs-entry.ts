@@ -48,10 +48,15 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
   }
   return { is: 'unclear', words: rest };
 }
-/** A job that was told to end runs on for some seconds: its comment says so at once, and a status of PBS's own when it exits. */
-function isEnding({ comment, exit }: Fields): boolean {
-  return DELETED.test(comment) || exit.startsWith('-');
+/**
+ * A job that was told to end runs on for some seconds: its comment says so at once, its substate that it is to be run
+ * again, and a status of PBS's own comes when it exits.
+ */
+function isEnding({ comment, exit, substate }: Fields): boolean {
+  return DELETED.test(comment) || RERUN.test(substate) || exit.startsWith('-');
 }
+/** Substates of qrerun, and of a preemption that requeues. */
+export const RERUN = /^6[0-3]$/;
 /** What qdel makes of the comment. */
 export const DELETED = / and terminated( by \S+)?$/;
 const NAMES: Readonly<Record<string, string>> = { Q: 'queued', H: 'held', W: 'waiting for its time', S: 'suspended' };

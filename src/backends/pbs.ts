@@ -1,7 +1,7 @@
 import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend } from './contract.ts';
 import { coresOf } from './cores.ts';
-import { DELETED, fieldsOf, pbsAccount, pbsEntry } from './pbs-entry.ts';
+import { DELETED, fieldsOf, pbsAccount, pbsEntry, RERUN } from './pbs-entry.ts';
 
 /** OpenPBS and PBS Pro by their commands (pbs.sh, pbs-family.sh); facts from OpenPBS 23.06. */
 export const pbs: Backend = {
@@ -82,6 +82,7 @@ function sentence(words: string): string {
 function endOf({ state, exit, substate, comment }: ReturnType<typeof fieldsOf>): Account['by'] {
   if (/exceeded resource/.test(comment))
     return /exceeded resource mem|vmem/.test(comment) ? 'out-of-memory' : 'timeout';
+  if (RERUN.test(substate)) return 'preempted';
   if (substate === '91' || DELETED.test(comment)) return 'cancelled';
   // A server without history knows no more of an array's element than that it is over.
   if (!/^-?\d+$/.test(exit)) return substate === '92' || state === 'X' ? 'itself' : 'cannot-start';

@@ -48,13 +48,16 @@ function judgeExit(
   const record = entry.exit;
   if (record === undefined) return unclear(entry, 'no exit record');
   if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
-  if (line?.entry.is === 'ended') return ended(entry, blame(record.ending, line.entry));
+  const again = isSecondOfSameJob(entry);
+  // The end by itself that the queue has is the second copy's.
+  if (line?.entry.is === 'ended' && !(again && line.entry.by === 'itself'))
+    return ended(entry, blame(record.ending, line.entry));
   const requeue = line?.entry.is === 'waiting' || line?.entry.is === 'held' ? requeued(line) : undefined;
   if (requeue !== undefined && lookedAt > entry.exitSeenAt) {
     return { ...ended(entry, blame(record.ending, requeue)), deed: 'prune' };
   }
   // It waited for so short a time that nobody saw it.
-  if (isSecondOfSameJob(entry)) return ended(entry, blame(record.ending, STARTED_AGAIN));
+  if (again) return ended(entry, blame(record.ending, STARTED_AGAIN));
   if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
   if (entry.ending !== undefined) return ended(entry, blame(record.ending, entry.ending));
   const { verdict, closing } = backend.patience;

@@ -127,8 +127,14 @@ describe('a refusal', () => {
     ['Batch job submission failed: Invalid qos specification', /--qos/],
     ['Setting job owner to "root" is not permitted', /ordinary user/],
     ['unknown resource "foo"', /batch_extra_submit_args/],
+    ['Unknown resource: ngpus', /request_gpus/],
+    ['HELD (Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 16 T: 16))', /request_cpus/],
   ])('%s: %s', (words, mend) => {
     expect(mendOf(words)).toMatch(mend);
+  });
+  it('that passes by itself wants nothing', () => {
+    const words = 'PENDING (Not Running: Insufficient amount of resource: ncpus (R: 16 A: 14 T: 16))';
+    expect(mendOf(words)).toBeUndefined();
   });
 });
 

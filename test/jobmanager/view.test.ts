@@ -223,6 +223,15 @@ describe('what a site says of an attempt', () => {
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'cancelled' }, words: 'exit status 143' });
   });
 
+  it('takes the end by a signal of what the site starts again for no end of its own', () => {
+    const s = scene(pbs);
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0|Job run at 16:43 on (n1)')));
+    s.say(`event ${KEY}.1.x ${exit('exited:143', 'TERM')}`);
+    s.say(...queue(line('X|93|217||Job run at 16:44 on (n1) and failed')), `event ${KEY}.1.d ${OWNER}`);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'preempted' }, words: 'exit status 143' });
+  });
+
   it('waits for the verdict as long as the queue has not seen its end', () => {
     const s = scene(pbs);
     s.committed();
