@@ -12,6 +12,7 @@ import type { Proxies } from './proxies.ts';
 import { inputPiece } from './shadow.ts';
 import type { IssuedToken } from './tokens.ts';
 import { type FromDesk, type FromWorker, type RunSpec, WIRE_VERSION } from './wire.ts';
+import { readFromWorker } from './wire-schema.ts';
 
 const HANDSHAKE_MS = 30_000;
 /** Seconds between a worker's pings, and the lease of one that runs nothing. */
@@ -61,13 +62,15 @@ export class DeskWorkers {
 
   /** A worker dialled; `stream` is its connection, by whatever way. */
   accept(stream: Duplex): void {
-    const channel = new Channel<FromWorker, FromDesk>(stream);
+    const channel = new Channel<FromWorker, FromDesk>(stream, readFromWorker);
     const mine = nonce();
     let hello: Extract<FromWorker, { t: 'hello' }> | undefined;
     let token: IssuedToken | undefined;
     let instance: string | undefined;
     const late = setTimeout(() => channel.close('nobody showed a token in time'), HANDSHAKE_MS);
+    let denied = false;
     const deny = (words: string) => {
+      denied = true;
       this.#options.log('a worker was turned away', { words });
       channel.send({ t: 'denied', words });
       channel.close(words);
@@ -93,6 +96,7 @@ export class DeskWorkers {
       (words) => {
         clearTimeout(late);
         if (instance !== undefined) this.#lost(instance, channel, words);
+        else if (!denied) this.#options.log('a worker was turned away', { words });
       },
     );
   }

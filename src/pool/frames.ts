@@ -76,6 +76,7 @@ function parse(text: string): Message {
  */
 export class Channel<In extends Message, Out extends Message> {
   readonly #stream: Duplex;
+  readonly #read: (message: Message) => In;
   readonly #waiting: Buffer[] = [];
   #scheduled = false;
   #moment: NodeJS.Timeout | undefined;
@@ -83,15 +84,17 @@ export class Channel<In extends Message, Out extends Message> {
   #heardAt = performance.now();
   #onClose: (words: string) => void = () => undefined;
 
-  constructor(stream: Duplex) {
+  /** `read` throws at what is no message of the peer's; without it the peer is one of our own processes, and taken at its word. */
+  constructor(stream: Duplex, read: (message: Message) => In = (message) => message as unknown as In) {
     this.#stream = stream;
+    this.#read = read;
   }
 
   /** Begins to read. `take` that throws closes the channel. */
   open(take: (message: In, bytes: Buffer) => void, onClose: (words: string) => void): void {
     this.#onClose = onClose;
     const reader = new FrameReader((message, bytes) => {
-      if (!this.#closed) take(message as unknown as In, bytes);
+      if (!this.#closed) take(this.#read(message), bytes);
     });
     this.#stream.on('data', (data: Buffer) => {
       this.#heardAt = performance.now();

@@ -5,6 +5,7 @@ import { Asking } from './asking.ts';
 import { isProof, nonce, proof, type Token } from './auth.ts';
 import { Channel } from './frames.ts';
 import { type ForLink, type FromDesk, type FromWorker, type HeldAttempt, type Size, WIRE_VERSION } from './wire.ts';
+import { readFromDesk } from './wire-schema.ts';
 
 export interface LinkOptions {
   readonly token: Token;
@@ -96,7 +97,7 @@ export class Link {
     } catch (thrown) {
       return this.#down(asError(thrown).message);
     }
-    const channel = new Channel<FromDesk, FromWorker>(stream);
+    const channel = new Channel<FromDesk, FromWorker>(stream, readFromDesk);
     this.#channel = channel;
     const late = setTimeout(() => channel.close('the agent did not answer'), HANDSHAKE_MS);
     const mine = nonce();
@@ -137,7 +138,6 @@ export class Link {
     this.#up = true;
     for (const [said, bytes] of this.#untold ?? []) channel.send(said, bytes);
     this.#untold = undefined;
-    this.#failures = 0;
     this.#heardAt = performance.now();
     this.#ping(message.ping * 1000);
     this.#options.onUp(message.site);
@@ -146,6 +146,8 @@ export class Link {
 
   #take(message: FromDesk, bytes: Buffer): void {
     if (message.t === 'pong') {
+      // One that ends again and again as soon as it is there is not dialled again at once.
+      this.#failures = 0;
       this.#heardAt = Math.max(this.#heardAt, this.#sentAt.get(message.n) ?? 0);
       this.#sentAt.delete(message.n);
     } else if (message.t === 'answer') this.asking.take(message, bytes);

@@ -58,11 +58,13 @@ describe("a worker's way home", () => {
   });
 
   it('holds while bytes come, though nothing whole is among them; the lease goes by answers alone', async () => {
-    const made = open((_, __, wire) => wire.push(Buffer.from([0])));
+    let pieces = 0;
+    // A megabyte that is long on its way.
+    const head = Buffer.from([0, 16, 0, 0, 0, 0, 0, 0]);
+    const made = open((_, __, wire) => wire.write(pieces++ === 0 ? head : Buffer.from(' ')));
     await until('it to be up', () => made.up || undefined);
-    await new Promise((resume) => setTimeout(resume, 150));
-    // Eight bytes are the head of an empty frame, which is none.
-    expect(state.dials).toBe(1);
+    await until('many pings', () => pieces > 12 || undefined);
+    expect(state).toEqual({ dials: 1, downs: [] });
     expect(made.silence).toBeGreaterThan(0.1);
   });
 

@@ -1,0 +1,235 @@
+import type { Duplex } from 'node:stream';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { proof } from '../../src/pool/auth.ts';
+import { Channel, encodeFrame, type Message } from '../../src/pool/frames.ts';
+import { Link } from '../../src/pool/link.ts';
+import type { FromDesk, FromWorker } from '../../src/pool/wire.ts';
+import { readFromDesk, readFromWorker } from '../../src/pool/wire-schema.ts';
+import { until } from '../agent/agent.ts';
+import { come, deskWorkers, TOKEN } from './desk-of-workers.ts';
+import { pair } from './wire-pair.ts';
+
+const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1000, gpus: 0 };
+const BLOB = { kind: 'blob', blob: { sha256: 'ab'.repeat(32), bytes: 3, path: '/in' } } as const;
+const ENDING = {
+  how: { kind: 'exited', code: 0 },
+  startedAt: 1.5,
+  endedAt: 2,
+  stdoutBytes: 1,
+  stderrBytes: 0,
+} as const;
+
+/** One of each kind, with all that it may have. */
+const WORKER_SAYS: readonly FromWorker[] = [
+  { t: 'ad', ad: { LoadAvg: '1.0', Gone: null } },
+  { t: 'started', key: 'a.1.0.1', at: 1.25 },
+  { t: 'suspended', key: 'a.1.0.1' },
+  {
+    t: 'ended',
+    key: 'a.1.0.1',
+    ending: { ...ENDING, host: 'h', usage: { userCpuSeconds: 0.1, maxRssKb: 5 }, words: 'w' },
+    inline: { stdout: 1, stderr: 0 },
+    files: [{ name: 'f', bytes: 1, executable: false, sha256: 'ab' }],
+  },
+  { t: 'ended', key: 'a.1.0.1', ending: { how: { kind: 'by-site', cause: 'no-image', words: 'w' } } },
+  { t: 'gone', key: 'a.1.0.1', why: 'behind', words: 'w' },
+  { t: 'chunk', key: 'a.1.0.1', stream: 'stderr', offset: 7 },
+  { t: 'shell-out', shell: 's', stream: 'stdout' },
+  { t: 'shell-over', shell: 's', status: 255, words: 'w' },
+  { t: 'ask', id: 1, what: 'blob', key: 'a.1.0.1', sha256: 'ab', offset: 0, bytes: 10 },
+  { t: 'ask', id: 2, what: 'proxy', key: 'a.1.0.1', name: 'p', request: 'r' },
+  { t: 'answer', id: 1, ok: false, words: 'w' },
+  {
+    t: 'answer',
+    id: 1,
+    ok: true,
+    files: [],
+    missing: ['x'],
+    odd: [{ name: 'y', is: 'loop' }],
+    usage: [{ key: 'a.1.0.1', cpuSeconds: 1, rssKb: 1, processes: 1 }],
+  },
+  { t: 'ping', n: 1 },
+];
+const DESK_SAYS: readonly FromDesk[] = [
+  { t: 'kind', id: 'k', ad: { Requirements: 'true' } },
+  {
+    t: 'base',
+    id: 'b',
+    spec: { executable: BLOB, args: ['a'], env: { A: 'b' }, stdin: undefined, inputs: [], joinStderr: false },
+  },
+  {
+    t: 'start',
+    key: 'a.1.0.1',
+    claim: 'c',
+    kind: 'k',
+    size: SIZE,
+    lease: 2400,
+    ad: { A: '1' },
+    slot: 'slot1_1@h',
+    spec: {
+      executable: { kind: 'there', path: '/bin/true' },
+      args: [],
+      env: {},
+      stdin: BLOB,
+      inputs: [
+        { kind: 'file', name: 'i', file: BLOB, executable: true, restored: true },
+        { kind: 'directory', name: 'd' },
+      ],
+      joinStderr: true,
+      container: {
+        image: { kind: 'file', name: 'x.sif', file: BLOB },
+        docker: false,
+        keepEntrypoint: true,
+        targetDir: '/t',
+        network: 'none',
+        alwaysPull: false,
+        binds: ['/b'],
+      },
+      proxy: 'p',
+      cwd: '/c',
+      shared: { cwd: '/c', executable: '/bin/true', stdin: '/s' },
+      walltimeSeconds: 5,
+      checkpoint: { code: 85, files: ['f'] },
+      killSignal: 'SIGINT',
+      vacateSeconds: 3,
+    },
+  },
+  { t: 'start', key: 'a.1.0.1', claim: 'c', kind: 'k', size: SIZE, lease: 1, spec: { base: 'b', args: ['x'] } },
+  { t: 'release', claim: 'c' },
+  { t: 'cancel', key: 'a.1.0.1', how: 'vacate', words: 'w' },
+  { t: 'resume', key: 'a.1.0.1' },
+  { t: 'forget', keys: ['a.1.0.1'] },
+  { t: 'follow', key: 'a.1.0.1', stdout: 0, stderr: 1 },
+  { t: 'shell', shell: 's', key: 'a.1.0.1', command: 'c', tty: { rows: 1, cols: 2, term: 'xterm' } },
+  { t: 'shell-in', shell: 's', end: true },
+  { t: 'shell-size', shell: 's', rows: 1, cols: 2 },
+  { t: 'shell-close', shell: 's' },
+  { t: 'ask', id: 3, what: 'files', key: 'a.1.0.1', outputs: ['f'], digests: true },
+  { t: 'ask', id: 4, what: 'read', key: 'a.1.0.1', path: 'stdout', offset: 0, bytes: 1 },
+  { t: 'ask', id: 5, what: 'usage', keys: ['a.1.0.1'] },
+  { t: 'drain', now: true, words: 'w' },
+];
+
+const asSent = (message: object): unknown => JSON.parse(JSON.stringify(message));
+
+/** A message of ours in which one thing is another. */
+function spoilt(says: readonly Message[]): fc.Arbitrary<Message> {
+  return fc.tuple(fc.constantFrom(...says), fc.nat(), fc.jsonValue()).map(([message, at, value]) => {
+    const copy = asSent(message) as Record<string, unknown>;
+    const places: [Record<string, unknown>, string][] = [];
+    const walk = (one: unknown) => {
+      if (typeof one !== 'object' || one === null) return;
+      for (const name of Object.keys(one)) {
+        if (one !== copy || name !== 't') places.push([one as Record<string, unknown>, name]);
+        walk((one as Record<string, unknown>)[name]);
+      }
+    };
+    walk(copy);
+    const [holder, name] = places[at % places.length] ?? [copy, 'x'];
+    holder[name] = value;
+    return copy as unknown as Message;
+  });
+}
+
+const anything = fc
+  .record({ t: fc.string() })
+  .chain((message) => fc.dictionary(fc.string(), fc.jsonValue()).map((more) => ({ ...more, ...message })));
+
+describe('messages between a worker and the desk', () => {
+  it('are read as they were sent', () => {
+    for (const message of WORKER_SAYS) expect(asSent(readFromWorker(asSent(message)))).toEqual(asSent(message));
+    for (const message of DESK_SAYS) expect(asSent(readFromDesk(asSent(message)))).toEqual(asSent(message));
+  });
+
+  it('are refused with what is wrong in them', () => {
+    const bad = { t: 'ended', key: '../../etc', ending: ENDING };
+    expect(() => readFromWorker(bad)).toThrow(/^a message is not one of ours: key: /);
+    expect(() => readFromDesk({ t: 'start' })).toThrow(/not one of ours/);
+  });
+});
+
+describe('garbage from a worker', () => {
+  it('ends its own connection, and nobody else’s', async () => {
+    const { workers, logged } = deskWorkers();
+    const good = await come(workers, 'good');
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(spoilt(WORKER_SAYS), anything), async (message) => {
+        const bad = await come(workers, 'bad');
+        const seen = good.heard.length;
+        for (const bytes of encodeFrame(message)) bad.wire.write(bytes);
+        good.channel.send({ t: 'ping', n: seen });
+        await until('a pong', () => good.heard.length > seen || undefined, 5000);
+        expect(good.heard.at(-1)).toEqual({ t: 'pong', n: seen });
+        bad.wire.destroy();
+      }),
+      { numRuns: 60 },
+    );
+    for (const bytes of ['GET / HTTP/1.1\r\n\r\n', Buffer.alloc(8, 0xff)]) {
+      const bad = await come(workers, 'bad');
+      bad.wire.write(bytes);
+      expect(await bad.closed).toMatch(/ended/);
+    }
+    expect(workers.askingOf('good')).toBeDefined();
+    expect(logged.some((words) => words.includes('not one of ours'))).toBe(true);
+  }, 60_000);
+});
+
+describe('garbage from the desk', () => {
+  let link: Link | undefined;
+  afterEach(() => link?.end('over'));
+
+  it('ends the connection, and the worker dials again; what is no message of ours reaches nothing', async () => {
+    const wires: Duplex[] = [];
+    const taken: unknown[] = [];
+    const downs: string[] = [];
+    link = new Link({
+      token: TOKEN,
+      instance: 'w',
+      boot: 'b',
+      size: SIZE,
+      longestRetryMs: 1,
+      dial: () => {
+        const [here, there] = pair();
+        const desk = new Channel<FromWorker, FromDesk>(there);
+        desk.open(
+          (message) => {
+            if (message.t === 'hello')
+              desk.send({ t: 'challenge', nonce: 'n', proof: proof(TOKEN, 'desk', 'n', message.nonce) });
+            else if (message.t === 'proof') {
+              desk.send({ t: 'welcome', agent: 'a', site: 's', lease: 60, ping: 10 });
+              wires.push(there);
+            }
+          },
+          () => undefined,
+        );
+        return Promise.resolve(here);
+      },
+      ad: () => ({}),
+      held: () => [],
+      take: (message) => taken.push(message),
+      onUp: () => undefined,
+      onDown: (words) => downs.push(words),
+      onDenied: () => undefined,
+    });
+    const made = link;
+    made.open();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(spoilt(DESK_SAYS), anything, fc.constantFrom<Message>(...DESK_SAYS)),
+        async (message) => {
+          await until('the worker to be there', () => (made.up && wires.length > 0) || undefined, 5000);
+          const [before, down] = [taken.length, downs.length];
+          for (const bytes of encodeFrame(message)) wires.at(-1)?.write(bytes);
+          // Some are for the link itself, and neither.
+          if (!['pong', 'answer'].includes(message.t))
+            await until('one or the other', () => taken.length > before || downs.length > down || undefined, 5000);
+          for (const one of taken.slice(before)) expect(() => readFromDesk(asSent(one as object))).not.toThrow();
+        },
+      ),
+      { numRuns: 60 },
+    );
+    expect(taken.length).toBeGreaterThan(0);
+    expect(downs.some((words) => words.includes('not one of ours'))).toBe(true);
+  }, 60_000);
+});
