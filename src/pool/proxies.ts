@@ -9,8 +9,12 @@ import type { AttemptKey } from '../job/ids.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 
 const WHAT = 'the delegated proxy';
-/** A worker's proxies are made anew so often while jobs use them: what was renewed at home reaches them so. Milliseconds. */
-export const RENEW_MS = 600_000;
+/**
+ * A worker's proxies are made anew while jobs use them, since what was renewed at home reaches them so: after half of what
+ * each has left, but at most and at least so often. Milliseconds.
+ */
+const RENEW_MS = 600_000;
+const SOONEST_MS = 5_000;
 
 /** Proxies that were delegated to us, each a file with a key of its own that was made here and stays here. */
 export class Proxies {
@@ -47,6 +51,8 @@ export class WorkerProxies {
   readonly #proxies: Proxies;
   readonly #ask: (name: string, key: AttemptKey, requestPem: string) => Promise<Buffer>;
   readonly #there = new Map<string, Promise<string>>();
+  /** By the monotonic clock. */
+  readonly #due = new Map<string, number>();
 
   constructor(dir: string, ask: (name: string, key: AttemptKey, requestPem: string) => Promise<Buffer>) {
     this.#proxies = new Proxies(dir);
@@ -63,13 +69,28 @@ export class WorkerProxies {
     return coming;
   }
 
-  /** Of attempts that run; one whose desk is away keeps what it has. */
-  async renew(used: ReadonlyMap<string, AttemptKey>): Promise<void> {
-    for (const [name, key] of used) await this.#take(name, key).catch(() => undefined);
-    for (const name of this.#there.keys()) if (!used.has(name)) this.#there.delete(name);
+  /** Something is to be made anew. */
+  isDue(now = performance.now()): boolean {
+    return [...this.#due.values()].some((due) => due <= now);
   }
 
-  #take(name: string, key: AttemptKey): Promise<string> {
-    return this.#proxies.take(name, (request) => this.#ask(name, key, request));
+  /** Of attempts that run; one whose desk is away keeps what it has. */
+  async renew(used: ReadonlyMap<string, AttemptKey>, now = performance.now()): Promise<void> {
+    for (const name of this.#there.keys()) if (!used.has(name)) this.#drop(name);
+    const due = [...used].filter(([name]) => (this.#due.get(name) ?? 0) <= now);
+    for (const [name] of due) this.#due.set(name, now + SOONEST_MS);
+    for (const [name, key] of due) await this.#take(name, key).catch(() => undefined);
+  }
+
+  #drop(name: string): void {
+    this.#there.delete(name);
+    this.#due.delete(name);
+  }
+
+  async #take(name: string, key: AttemptKey): Promise<string> {
+    const path = await this.#proxies.take(name, (request) => this.#ask(name, key, request));
+    const left = loadProxy(path).chain[0].notAfter * 1000 - Date.now();
+    this.#due.set(name, performance.now() + Math.min(RENEW_MS, Math.max(SOONEST_MS, left / 2)));
+    return path;
   }
 }

@@ -14,7 +14,7 @@ import { Containers } from './containers.ts';
 import { holderOf, workerFile } from './holders.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd, machineAd, measure } from './machine.ts';
-import { Proxies, RENEW_MS, WorkerProxies } from './proxies.ts';
+import { Proxies, WorkerProxies } from './proxies.ts';
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
 import { Shells } from './shells.ts';
 import { proxiesOf } from './stage.ts';
@@ -119,11 +119,7 @@ export async function runWorker(
     });
     const changes = () => ({ ...changingAd(now(), config.endsAt), ...startd.room.ad() });
     const tell = () => say({ t: 'ad', ad: changes() });
-    const timers = [
-      setInterval(tell, AD_MS),
-      setInterval(look, LOOK_MS),
-      setInterval(() => void proxies.renew(proxiesOf(startd.runs)), RENEW_MS),
-    ];
+    const timers = [setInterval(tell, AD_MS), setInterval(look, LOOK_MS)];
     const stop = () => {
       startd.drain(true, 'its worker was asked to end');
       look();
@@ -138,6 +134,7 @@ export async function runWorker(
 
     function look(): void {
       startd.room.look(tell);
+      if (proxies.isDue()) void proxies.renew(proxiesOf(startd.runs));
       startd.endLeases(link.silence);
       if (config.endsAt !== undefined && !startd.draining && config.endsAt - now() < LAST_SECONDS)
         startd.drain(true, 'the allocation of its worker ends');

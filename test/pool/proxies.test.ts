@@ -40,11 +40,22 @@ it('are delegated to the pool, and from there to its workers, and no key travels
     expect(there.chain[0].notAfter).toBeLessThanOrEqual(here.chain[0].notAfter);
 
     // A fresh one reaches it while jobs use it; one that nobody uses any more is asked for again.
-    await worker.renew(new Map([['p', 'a.1.0.1']]));
-    expect(said).toHaveLength(6);
+    const used = new Map([['p', 'a.1.0.1' as const]]);
+    const soon = performance.now() + 590_000;
+    await worker.renew(used, soon);
+    expect([worker.isDue(soon), said.length]).toEqual([false, 3]);
+    const later = performance.now() + 600_000;
+    expect(worker.isDue(later)).toBe(true);
+    await worker.renew(used, later);
+    expect([worker.isDue(later), said.length]).toEqual([false, 6]);
     await worker.renew(new Map());
     await worker.of('p', 'a.3.0.1');
     expect(said[6]).toBe('a.3.0.1 p');
+
+    // One that ends soon is made anew in time.
+    await home.take('p', async (request) => signDelegation(request, ours, { now, lifetime: 60 }));
+    await worker.renew(used, performance.now() + 600_000);
+    expect([20_000, 40_000].map((ms) => worker.isDue(performance.now() + ms))).toEqual([false, true]);
   } finally {
     ca.stop();
   }
