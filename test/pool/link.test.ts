@@ -68,6 +68,32 @@ describe("a worker's way home", () => {
     expect(made.silence).toBeGreaterThan(0.1);
   });
 
+  it('to a desk of this machine is looked for all the time: its first job does not wait for it', async () => {
+    let tries = 0;
+    link = new Link({
+      token: TOKEN,
+      instance: 'w',
+      boot: 'b',
+      size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
+      longestRetryMs: 50,
+      dial: () => {
+        tries += 1;
+        return Promise.reject(new Error('there is none'));
+      },
+      ad: () => ({}),
+      held: () => [],
+      take: () => undefined,
+      onUp: () => undefined,
+      onDown: () => undefined,
+      onDenied: () => undefined,
+    });
+    link.open();
+    const begun = performance.now();
+    await until('many tries', () => tries > 12 || undefined);
+    // With waits that double it would be minutes.
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  });
+
   it('is not given up for the time in which this process did not run', async () => {
     const made = open((message, desk) => {
       if (message.t === 'ping') desk.send({ t: 'pong', n: message.n });
