@@ -10,13 +10,18 @@ import { ground } from './grounds.ts';
 import { freshKey, freshKeys, type Ground, ledgerJob, remove, run, scratchDir, starts, Watch } from './kit.ts';
 
 /** Slurm forgets an ended job after a few seconds here: only its accounting still knows. */
-describe.skipIf(!SLOW || skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queue is asked of sacct', () => {
+describe.skipIf(skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queue is asked of sacct', () => {
   let slurm: Slurm;
   let place: Ground;
   const home = scratchDir();
 
   beforeAll(async () => {
-    slurm = await startSlurm({ nodes: 2, cpus: 4, minJobAge: 2, accounting: true });
+    const config = [
+      'PreemptType=preempt/partition_prio',
+      'PreemptMode=CANCEL',
+      'PartitionName=high Nodes=ALL PriorityTier=10 State=UP',
+    ];
+    slurm = await startSlurm({ nodes: 2, cpus: 4, minJobAge: 2, accounting: true, config });
     const way = { transport: async () => new LocalTransport(home), stop: () => slurm.stop() };
     const prelude = `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`;
     place = await ground('slurm', 'slurm', home, way, 30_000, { scratch: join(home, '.gryphus'), prelude });
@@ -45,17 +50,32 @@ describe.skipIf(!SLOW || skipWithoutSlurm() || skipWithoutSlurmdbd())('what left
     ledgerJob(place, key, 'sleep 600', { batch: { extraArgs: [`--nodelist=${node}`] } });
 
   it('who ended a job, when nobody looked', async () => {
-    const [cancelled, late, failed] = [freshKey(), freshKey(), freshKey()];
-    const watch = await unwatched([job(cancelled, 'n1'), job(late, 'n1'), job(failed, 'n2')], (id) => {
+    const [cancelled, preempted, failed] = [freshKey(), freshKey(), freshKey()];
+    const watch = await unwatched([job(cancelled, 'n2'), job(preempted, 'n1'), job(failed, 'n2')], (id) => {
       slurm.run('scancel', id(cancelled));
-      slurm.scontrol('update', `JobId=${id(late)}`, 'EndTime=now+1');
+      const first = ['--partition=high', '--nodelist=n1', '--exclusive', '--output=/dev/null', '--wrap', 'true'];
+      slurm.run('sbatch', '--wait', ...first);
       slurm.scontrol('update', 'nodename=n2', 'state=down', 'reason=test');
     });
     expect((await watch.ended(cancelled, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'cancelled' });
-    expect((await watch.ended(late, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'timeout' });
+    expect((await watch.ended(preempted, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'preempted' });
     expect((await watch.ended(failed, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'node-fail' });
-    await watch.site.forget([cancelled, late, failed]);
+    await watch.site.forget([cancelled, preempted, failed]);
   }, 300_000);
+
+  // Slurm looks at its limits every half minute.
+  it.skipIf(!SLOW)(
+    'that it was the time limit',
+    async () => {
+      const late = freshKey();
+      const watch = await unwatched([job(late, 'n1')], (id) => {
+        slurm.scontrol('update', `JobId=${id(late)}`, 'EndTime=now+1');
+      });
+      expect((await watch.ended(late, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'timeout' });
+      await watch.site.forget([late]);
+    },
+    300_000,
+  );
 
   it("an array's elements, each by itself", async () => {
     const keys = freshKeys(3);
