@@ -41,6 +41,8 @@ function submitWords(spec: AttemptSpec): string[] {
 const LATER =
   /threshold reached|job limit|limit has been reached|LSF is down|Cannot connect to LSF|Failed in an LSF library call|temporarily|No space left/i;
 
+/** The answer was lost, not the job. */
+const UNCLEAR = /sending\/receiving a message|Connection reset|Broken pipe/i;
 /** There are as many jobs as it takes. */
 const FULL = /threshold reached|job limit|limit has been reached/i;
 /** Where LSF is down or a threshold is reached bsub itself tries again, until we end it: it may have got through. */
@@ -48,7 +50,7 @@ export function lsfRefusal(status: number, words: string): Refusal | 'unclear' {
   const message = sentence(words);
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `bsub was not found at the site: ${message}` };
-  if (status === 124 || status === 137) return 'unclear';
+  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
   if (LATER.test(words)) return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
   if (/not submitted|Bad argument|illegal option|^Usage/im.test(words)) {
     return { kind: 'never', code: 'site-refused', message };
@@ -90,6 +92,9 @@ function queueEntry(rest: string): QueueEntry {
     case 'DONE':
       return { is: 'ended', by: 'itself', words: state };
     case 'EXIT':
+      // No host had it: it was killed while it waited, and an older LSF says no reason.
+      if (exit === '' && hosts === '' && reason === '')
+        return { is: 'ended', by: 'cancelled', words: 'killed while it waited' };
       return { is: 'ended', by: causeOf(reason), words: [`EXIT ${exit}`, reason].filter(Boolean).join(': ') };
     default:
       return { is: 'unclear', words: rest };

@@ -1,7 +1,7 @@
 /** What batch systems say of a job that they will not take or never start, and what to do about it; the first that fits. */
 const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
   [
-    /invalid partition|unknown queue|no such queue|queue "?[\w.@*-]+"? does not exist|Queue is not enabled|PartitionInactive|PartitionDown|Required partition not available|destination.*unknown|No default queue/i,
+    /invalid partition|unknown queue|no such queue|queue "?[\w.@*-]+"? does not exist|Queue is not enabled|PartitionInactive|PartitionDown|Required partition not available|destination.*unknown|No default queue|Queue does not (accept|allow)|ACL rejected/i,
     "Name a queue that the site has: batch_queue in the submit file, or `queue` in the site's file",
   ],
   [
@@ -34,7 +34,7 @@ const MENDS: readonly (readonly [words: RegExp, mend: string])[] = [
   ],
   [/Setting job owner to "root" is not permitted/, 'Log in there as an ordinary user: HTCondor takes no jobs of root'],
   [
-    /unknown resource|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid (feature|licen[cs]e)|unknown user/i,
+    /unknown resource|bad resource requirement|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid (feature|licen[cs]e)|unknown user/i,
     "Correct batch_extra_submit_args in the submit file, or `extra_args` in the site's file",
   ],
 ];

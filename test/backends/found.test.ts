@@ -100,6 +100,7 @@ describe('a refusal', () => {
     ...refusals('pbs/qsub-refusals.tsv'),
     ...refusals('sge/qsub-refusals.tsv'),
     ...refusals('torque/qsub-refusals.tsv'),
+    ...refusals('lsf/bsub-refusals.tsv'),
   ])('with status %i and the words %s says what to do, where a user can', (_, words) => {
     expect(mendOf(words)?.split(':')[0] ?? 'nothing').toMatchSnapshot();
   });

@@ -53,7 +53,8 @@ export function shellHalf(
   }
 }
 
-/** Which batch systems are found where commands have such an environment. */
+/** Which batch systems are found where commands have such an environment, and this machine's own are not looked for. */
 export function look(env: Readonly<Record<string, string>>): ReturnType<typeof readFound> {
-  return readFound(execFileSync('sh', ['-s'], { input: LOOK, encoding: 'utf8', env: { ...process.env, ...env } }));
+  const input = LOOK.replace(/^PATH=.*\n/m, '');
+  return readFound(execFileSync('sh', ['-s'], { input, encoding: 'utf8', env: { ...process.env, ...env } }));
 }

@@ -333,6 +333,9 @@ describe('LSF, by its manual', () => {
     expect(lsf.idOf('Job <12> is submitted to default queue <normal>.')).toBe('12');
     expect(lsfRefusal(255, 'x: No such queue. Job not submitted.')).toMatchObject({ kind: 'never' });
     expect(lsfRefusal(137, 'LSF is down. Please wait ...')).toBe('unclear');
+    // The daemon died with the request in its hands.
+    const lost = 'Failed in an LSF library call: Failed in sending/receiving a message: Connection reset by peer.';
+    expect(lsfRefusal(255, `${lost} Job not submitted.`)).toBe('unclear');
   });
   it('a termination reason says who ended it', () => {
     expect(
@@ -342,10 +345,15 @@ describe('LSF, by its manual', () => {
       by: 'timeout',
     });
     expect(lsf.queueEntry('EXIT|3|4*hosta:hostb|-|-')).toMatchObject({ is: 'ended', by: 'itself' });
+    expect(lsf.queueEntry('EXIT|-|-|-|-')).toMatchObject({ is: 'ended', by: 'cancelled' });
     expect(lsf.accountOf?.('7|gryphus.a.1.0.1.1|Completed <exit>; TERM_MEMLIMIT: x.')).toMatchObject({
       by: 'out-of-memory',
     });
   });
+});
+
+it.each(refusals('lsf/bsub-refusals.tsv'))('OpenLava 4.0 refuses with status %i, for good: %s', (status, words) => {
+  expect(lsfRefusal(status, words)).toMatchObject({ kind: 'never' });
 });
 
 describe.each([pbs, torque, sge, condor, lsf])('$name', (backend) => {
