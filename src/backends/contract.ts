@@ -61,8 +61,8 @@ export type QueueEntry =
   | { readonly is: 'waiting' | 'suspended'; readonly words: string }
   /** `by`: what stopped it, where it had started and the site says so. `never`: as it is asked for, it cannot be started. */
   | { readonly is: 'held'; readonly words: string; readonly by?: SiteCause; readonly never?: true }
-  /** `ending`: it is being ended, and by whom. */
-  | { readonly is: 'running'; readonly host?: string; readonly ending?: Verdict }
+  /** `ending`: it is being ended, and by whom; `limit`: seconds that it may run. */
+  | { readonly is: 'running'; readonly host?: string; readonly ending?: Verdict; readonly limit?: number }
   | ({ readonly is: 'ended' } & Verdict)
   | { readonly is: 'unclear'; readonly words: string };
 

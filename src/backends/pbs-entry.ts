@@ -19,13 +19,15 @@ interface Fields {
   readonly substate: string;
   readonly exit: string;
   readonly host: string;
+  /** The time it was given, `[[HH:]MM:]SS`. */
+  readonly walltime: string;
   readonly comment: string;
 }
 
-/** `STATE|SUBSTATE|EXIT|HOST|COMMENT`, of `qstat -f`. */
+/** `STATE|SUBSTATE|EXIT|HOST|WALLTIME|COMMENT`, of `qstat -f`. */
 export function fieldsOf(rest: string): Fields {
-  const [state = '', substate = '', exit = '', host = '', ...comment] = rest.split('|');
-  return { state, substate, exit, host: host.split('/')[0] ?? '', comment: comment.join('|') };
+  const [state = '', substate = '', exit = '', host = '', walltime = '', ...comment] = rest.split('|');
+  return { state, substate, exit, host: host.split('/')[0] ?? '', walltime, comment: comment.join('|') };
 }
 
 export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by']): QueueEntry {
@@ -33,10 +35,11 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
   const words = fields.comment === '' ? (NAMES[fields.state] ?? fields.state) : fields.comment;
   const live = LIVE[fields.state];
   if (live === 'running') {
-    const host = fields.host === '' ? {} : { host: fields.host };
+    const limit = secondsOf(fields.walltime);
     return {
       is: 'running',
-      ...host,
+      ...(fields.host === '' ? {} : { host: fields.host }),
+      ...(limit === undefined ? {} : { limit }),
       ...(isEnding(fields) ? { ending: { by: endOf(fields), words: fields.comment } } : {}),
     };
   }
@@ -47,6 +50,10 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
     return { is: 'ended', by: endOf(fields), words: endWords(fields) };
   }
   return { is: 'unclear', words: rest };
+}
+function secondsOf(walltime: string): number | undefined {
+  if (!/^\d+(:\d+){0,2}$/.test(walltime)) return undefined;
+  return walltime.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
 }
 /**
  * A job that was told to end runs on for some seconds: its comment says so at once, its substate that it is to be run

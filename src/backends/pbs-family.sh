@@ -9,7 +9,7 @@ backend_start() { :; }
 wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
-# Of `qstat -f` one line for each of our jobs, and for each element of an array: TAG ID STATE|SUBSTATE|EXIT|HOST|COMMENT.
+# Of `qstat -f` one line for each of our jobs, and for each element of an array: TAG ID STATE|SUBSTATE|EXIT|HOST|WALLTIME|COMMENT.
 # An element that waits says nothing of a hold, and not always why: its array, which stands before it, does.
 jobs_of() { # $1 file, $2 prefix of the names
   LC_ALL=C awk -v "prefix=$2" '
@@ -33,7 +33,7 @@ jobs_of() { # $1 file, $2 prefix of the names
         }
         # Held for the limit of its array (qsub -t 1-9%2): it waits.
         if (state == "H" && f["Hold_Types"] == "l") state = "Q"
-        print tag " " id " " state "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["comment"]
+        print tag " " id " " state "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["Resource_List.walltime"] "|" f["comment"]
       }
       split("", f)
       name = ""

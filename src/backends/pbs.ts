@@ -82,7 +82,7 @@ function sentence(words: string): string {
 function endOf({ state, exit, substate, comment }: ReturnType<typeof fieldsOf>): Account['by'] {
   if (/exceeded resource/.test(comment))
     return /exceeded resource mem|vmem/.test(comment) ? 'out-of-memory' : 'timeout';
-  if (RERUN.test(substate)) return 'preempted';
+  if (RERUN.test(substate)) return 'requeued';
   if (substate === '91' || DELETED.test(comment)) return 'cancelled';
   // A server without history knows no more of an array's element than that it is over.
   if (!/^-?\d+$/.test(exit)) return substate === '92' || state === 'X' ? 'itself' : 'cannot-start';

@@ -42,6 +42,8 @@ export interface Entry {
   asked: number;
   /** What the queue said of who ends it, while it still ran. */
   ending: Verdict | undefined;
+  /** And how many seconds it may run. */
+  limit: number | undefined;
   account: Account | 'nothing' | undefined;
   report: Report | undefined;
   /** Grows over the whole view: the change of `report` that the caller has or has not seen. */
@@ -77,6 +79,7 @@ export function nothingKnown() {
     second: undefined,
     asked: 0,
     ending: undefined,
+    limit: undefined,
     account: undefined,
     report: undefined,
   };

@@ -68,7 +68,15 @@ function judgeExit(
     return { ...running(entry, line), deed: 'account', restless: true };
   if (waited < (line?.entry.is === 'running' ? closing : verdict))
     return { ...running(entry, line), deed: 'look', restless: true };
-  return ended(entry, record.ending);
+  return ended(entry, outOfTime(entry, record.ending) ?? record.ending);
+}
+
+/** Nobody says who sent the signal, as where a server keeps no history: at the end of its time it was the batch system. */
+function outOfTime({ limit }: Entry, ending: Ending): Ending | undefined {
+  const { startedAt, endedAt } = ending;
+  if (limit === undefined || startedAt === undefined || endedAt === undefined || endedAt - startedAt < limit)
+    return undefined;
+  return blame(ending, { by: 'timeout', words: `a signal ended it when its ${limit} s were over` });
 }
 
 /** The lock is taken, so it may have started, and must not be started again. */

@@ -224,7 +224,10 @@ export class View {
         since: old !== undefined && alike(old.entry, state) ? old.since : now,
       });
       entry.queue.set(n, copies);
-      if (n === entry.submission && state.is === 'running') entry.ending = state.ending ?? entry.ending;
+      if (n === entry.submission && state.is === 'running') {
+        entry.ending = state.ending ?? entry.ending;
+        entry.limit = state.limit ?? entry.limit;
+      }
     } else {
       copies.delete(batchId);
       if (copies.size === 0) entry.queue.delete(n);

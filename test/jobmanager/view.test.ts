@@ -217,36 +217,53 @@ describe('what a site says of an attempt', () => {
   it('knows who ends it from a queue that still calls it running, also where it is gone a moment later', () => {
     const s = scene(pbs);
     s.committed();
-    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0|Job run at 16:11 on (n1) and terminated by u@n1')));
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0||Job run at 16:11 on (n1) and terminated by u@n1')));
     expect(s.is?.is).toBe('running');
     s.say(`event ${KEY}.1.x ${exit('exited:143', 'TERM')}`, ...queue(`- gryphus.${KEY}.1 12`));
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'cancelled' }, words: 'exit status 143' });
   });
 
+  it.each([
+    [10, { kind: 'by-site', cause: 'timeout' }],
+    [11, { kind: 'signaled', signal: 15 }],
+  ])('believes a signal at its end of time to be of the site where nobody says: %i s', (limit, how) => {
+    const s = scene(pbs);
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line(`R|42||n1/0|00:00:${limit}|Job run at 16:50 on (n1)`)));
+    s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
+    for (let ask = 0; ask < 2; ask++) {
+      s.pass(pbs.patience.verdict);
+      s.say(...queue(`- gryphus.${KEY}.1 12`));
+      s.view.accountFor('12', 'nothing');
+    }
+    s.pass(0);
+    expect(s.is).toMatchObject({ is: 'ended', how });
+  });
+
   it('takes the end by a signal of what the site starts again for no end of its own', () => {
     const s = scene(pbs);
     s.committed();
-    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0|Job run at 16:43 on (n1)')));
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0||Job run at 16:43 on (n1)')));
     s.say(`event ${KEY}.1.x ${exit('exited:143', 'TERM')}`);
-    s.say(...queue(line('X|93|217||Job run at 16:44 on (n1) and failed')), `event ${KEY}.1.d ${OWNER}`);
-    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'preempted' }, words: 'exit status 143' });
+    s.say(...queue(line('X|93|217|||Job run at 16:44 on (n1) and failed')), `event ${KEY}.1.d ${OWNER}`);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' }, words: 'exit status 143' });
   });
 
   it('waits for the verdict as long as the queue has not seen its end', () => {
     const s = scene(pbs);
     s.committed();
-    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0|Job run at 16:11 on (n1)')));
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0||Job run at 16:11 on (n1)')));
     s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
     s.pass(10_000);
     expect(s.is?.is).toBe('running');
-    s.say(...queue(line('E|51|-29|n1/0|Job run at 16:11 on (n1)')));
+    s.say(...queue(line('E|51|-29|n1/0||Job run at 16:11 on (n1)')));
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'timeout' }, words: 'signal 15' });
   });
 
   it('asks the accounting at once where an exit by a signal is gone from the queue, and once more', () => {
     const s = scene(pbs);
     s.committed();
-    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0|Job run at 16:11 on (n1)')));
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0||Job run at 16:11 on (n1)')));
     s.say(`event ${KEY}.1.x ${exit('signaled:9')}`);
     s.pass(1);
     expect(s.say(...queue(`- gryphus.${KEY}.1 12`)).deeds.has('account')).toBe(true);
