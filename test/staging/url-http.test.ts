@@ -164,4 +164,22 @@ describe('files by http', () => {
     handler = (_, response) => response.writeHead(403).end();
     await expect(httpFetcher.store?.(from, url(), {})).rejects.toMatchObject({ code: 'output-unwritable' });
   });
+
+  it('that are cut while they are put may be put again, whole', async () => {
+    const from = join(dir, 'out');
+    writeFileSync(from, content);
+    handler = (request) => void request.once('data', () => request.socket.destroy());
+    await expect(httpFetcher.store?.(from, url(), {})).rejects.toMatchObject({ code: 'url-unreachable' });
+    let taken = 0;
+    let range: string | undefined;
+    handler = (request, response) => {
+      range ??= request.headers['content-range'];
+      request.on('data', (part: Buffer) => (taken += part.length));
+      request.on('end', () =>
+        response.writeHead(request.method === 'PUT' ? 201 : 200, { 'content-length': taken }).end(),
+      );
+    };
+    await httpFetcher.store?.(from, url(), {});
+    expect({ taken, range }).toEqual({ taken: content.length, range: undefined });
+  });
 });
