@@ -182,7 +182,7 @@ class ShellSite implements JobManagerSite {
         queue: seen === undefined || this.#looker.due <= 0,
         follow: request.follow,
       });
-      const reports = view.reports(seen ?? 0);
+      const reports = view.reports(seen ?? 0).map((report) => this.#looker.skew.mended(report));
       // What the attempts' own records say is true all the same.
       if (queueError !== undefined && reports.length + chunks.length === 0) {
         throw new GryphusError('site-busy', `The batch system of ${this.name} gives no answer: ${queueError}.`);

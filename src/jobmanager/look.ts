@@ -5,6 +5,7 @@ import type { Answer } from './answer.ts';
 import type { Entry } from './entry.ts';
 import { percentDecode } from './escape.ts';
 import type { Deed } from './judge.ts';
+import { Skew } from './skew.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 
 /** Most bytes of one stream in one answer. */
@@ -45,6 +46,7 @@ export interface LookResult {
 export class Looker {
   readonly #site: SiteContext;
   readonly #pace: LookPace;
+  readonly skew = new Skew();
   #every: number;
   #acks: string[] = [];
   #generation = 0;
@@ -86,7 +88,10 @@ export class Looker {
     const generation = session.generation;
     const before = view.change;
     const body = words([...acks.map((name) => `ack:${name}`), ...follow]);
+    const asked = Date.now() / 1000;
     const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, CHUNK]);
+    const [there] = wordsOf(answer, 'time')[0] ?? [];
+    if (there !== undefined) this.skew.heard(Number(there), asked, Date.now() / 1000);
     this.#acks = view.take(answer, now());
     const error = queueError(answer);
     if (queue) {

@@ -275,7 +275,7 @@ export interface Ending {
     | { readonly kind: 'signaled'; readonly signal: number; readonly coreDumped?: boolean }
     /** The site ended it, or cannot say how it ended: never taken for a success. */
     | { readonly kind: 'by-site'; readonly cause: SiteCause; readonly words: string };
-  /** Unix seconds by the site's clock. */
+  /** Unix seconds by our clock, where the site's is known to be off. */
   readonly startedAt?: number;
   readonly endedAt?: number;
   readonly host?: string;
