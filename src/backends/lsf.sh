@@ -49,7 +49,11 @@ lsf_jobs() { # $1 fields
   status=$?
   [ -s "$T/bjobs" ] && return "$status"
   grep -E 'No (unfinished )?job found' "$T/bjobs-said" >/dev/null && return 0
-  cat "$T/bjobs-said" >&2
+  if grep -E "(invalid|illegal) option -- '?o" "$T/bjobs-said" >/dev/null; then
+    say 'its bjobs has no -o: LSF 9.1.3 or later is needed' >&2
+  else
+    cat "$T/bjobs-said" >&2
+  fi
   return 1
 }
 backend_queue() {

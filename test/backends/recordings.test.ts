@@ -352,6 +352,13 @@ describe('LSF, by its manual', () => {
   });
 });
 
+it('an LSF that is too old is called that', () => {
+  const bjobs = `bjobs() { printf "bjobs: invalid option -- 'o'\\nUsage: bjobs [-h] [-V]\\n" >&2; return 255; }`;
+  expect(shellHalf('lsf', {}, `${bjobs}; backend_queue 2>&1`)).toEqual([
+    'its bjobs has no -o: LSF 9.1.3 or later is needed',
+  ]);
+});
+
 it.each(refusals('lsf/bsub-refusals.tsv'))('OpenLava 4.0 refuses with status %i, for good: %s', (status, words) => {
   expect(lsfRefusal(status, words)).toMatchObject({ kind: 'never' });
 });
