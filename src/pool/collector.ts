@@ -139,6 +139,11 @@ export class Collector {
     return more || before !== this.#shapeOf(worker);
   }
 
+  /** It refused such jobs a moment ago. */
+  refuses(worker: Worker, kind: unknown): boolean {
+    return (worker.refused.get(kind)?.until ?? Number.NEGATIVE_INFINITY) > this.#ports.clock();
+  }
+
   refuse(worker: Worker, kind: unknown): void {
     const now = this.#ports.clock();
     const last = worker.refused.get(kind);
@@ -163,7 +168,7 @@ export class Collector {
         free: freeNow(worker),
         shape: this.#significance.dynamic ? worker.instance : this.#shapeOf(worker),
         timeToLive: this.timeOf(worker).timeToLive,
-        refuses: (kind) => (worker.refused.get(kind)?.until ?? 0) > now,
+        refuses: (kind) => this.refuses(worker, kind),
       });
     }
     return offers;

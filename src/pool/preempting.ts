@@ -1,7 +1,7 @@
 import { type ClassAd, isInt, Matchmaker, Real, toDouble } from '../classad/api.ts';
 import { adFrom, offerAd } from './ads.ts';
 import type { Attempt, JobKind } from './attempts.ts';
-import type { HeldClaim, Worker } from './collector.ts';
+import { type HeldClaim, takesMore, type Worker } from './collector.ts';
 import type { Wanted } from './negotiator.ts';
 import { fits, plus } from './slots.ts';
 
@@ -30,9 +30,7 @@ export function preemptions(
   unserved: readonly Wanted<JobKind>[],
   { workers, attemptOf, now }: PreemptingOptions,
 ): Preemption[] {
-  const choosy = [...workers].filter(
-    (worker) => worker.connected && !worker.draining && worker.claims.size > 0 && ranks(worker),
-  );
+  const choosy = [...workers].filter((worker) => takesMore(worker) && worker.claims.size > 0 && ranks(worker));
   if (choosy.length === 0) return [];
   const matchmaker = new Matchmaker({ now });
   const chosen = new Set<HeldClaim>();

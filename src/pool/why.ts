@@ -3,7 +3,7 @@ import { readString } from '../job/values.ts';
 import { offerAd } from './ads.ts';
 import { type Attempt, type JobKind, jobOf } from './attempts.ts';
 import { NO_WORKERS, type WaitInPool } from './client-wire.ts';
-import { freeNow, hasRoom, takesMore, type Worker } from './collector.ts';
+import { type Collector, freeNow, hasRoom, takesMore, type Worker } from './collector.ts';
 import type { Desk } from './desk.ts';
 import { lastsFor } from './negotiator.ts';
 import { shortOf, slotsIn } from './slots.ts';
@@ -20,7 +20,7 @@ export function whyWaits(desk: Desk, job: string): WaitInPool {
   if (workers.length === 0) return { lines: [NO_WORKERS, ...local], wants: { cpus, memoryMb } };
   const reasons = new Map<string, number>();
   for (const worker of workers) {
-    const reason = reasonOf(attempt, worker);
+    const reason = reasonOf(attempt, worker, desk.collector);
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
   const lines = [...reasons].sort((a, b) => b[1] - a[1]).map(([reason, count]) => `${workersAs(count)}: ${reason}.`);
@@ -86,7 +86,7 @@ function runtimeMissing({ texts }: JobKind, worker: Worker): string | undefined 
   return undefined;
 }
 
-function reasonOf({ kind }: Attempt, worker: Worker): string {
+function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): string {
   if (!kind) return 'not known';
   if (!worker.connected) return 'away, what runs there is waited for';
   if (worker.draining) return 'draining';
@@ -106,6 +106,6 @@ function reasonOf({ kind }: Attempt, worker: Worker): string {
   const left = Number(worker.texts['TimeToLive'] ?? Number.POSITIVE_INFINITY);
   if (!lastsFor({ expected }, { timeToLive: left })) return `only ${left} s of its allocation are left`;
   if (short !== undefined) return `busy with other jobs (${short})`;
-  if (worker.refused.has(kind)) return 'it refused the job a moment ago';
+  if (collector.refuses(worker, kind)) return 'it refused the job a moment ago';
   return 'free: the job is about to start';
 }

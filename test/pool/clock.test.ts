@@ -71,6 +71,20 @@ describe("a clock that is set while a job's worker is away", () => {
     expect(Number(slotAds(desk)[0]?.['EnteredCurrentState'])).toBe(1.7e9);
   });
 
+  it('changes nothing of how long a worker that refused a job is left alone with it, each time longer', async () => {
+    const { clocks, desk, worker } = await away();
+    const { collector } = desk;
+    const waits = [];
+    for (let turn = 0; turn < 6; turn++) {
+      collector.refuse(worker, 'kind');
+      clocks.wall += 86_400_000;
+      const begun = clocks.own;
+      while (collector.refuses(worker, 'kind')) clocks.own += 1000;
+      waits.push((clocks.own - begun) / 1000);
+    }
+    expect(waits).toEqual([5, 10, 20, 40, 80, 80]);
+  });
+
   it('is not seen by a clock that goes by what has passed', () => {
     const real = Date.now;
     const clock = steadyClock();
