@@ -40,14 +40,14 @@ function submitWords(spec: AttemptSpec): string[] {
 }
 
 /**
- * Exit statuses are PBSE numbers modulo 256. Passing: 38 too many jobs queued, 173 queue disabled, 160 and 162 no
+ * Exit statuses are PBSE numbers modulo 256. Passing: 38 and 39 too many jobs, or too much in them, 173 queue disabled, 160 and 162 no
  * server reached, 222 no MoM.
  */
-const LATER = new Set([38, 173, 160, 162, 222]);
+const LATER = new Set([38, 39, 173, 160, 162, 222]);
 const PASSING =
-  /Connection refused|cannot connect to server|Maximum number of jobs|would exceed .*limit of jobs|Queue is not enabled|No space left/i;
-/** PBSE 38 and its words. */
-const FULL = /Maximum number of jobs|would exceed .*limit of jobs/i;
+  /Connection refused|cannot connect to server|Maximum number of jobs|would exceed .*\blimit\b|Queue is not enabled|No space left/i;
+/** PBSE 38 and 39, and their words. */
+const FULL = /Maximum number of jobs|would exceed .*\blimit\b/i;
 /** qsub asked, and lost the server or its answer. */
 const UNCLEAR =
   /timed out|End of File|Premature end|errno=15031|protocol error|Connection reset|Broken pipe|Failed to (recv|send)/i;
@@ -62,7 +62,7 @@ export function pbsRefusal(status: number, words: string): Refusal | 'unclear' {
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
   if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
   if (LATER.has(status) || PASSING.test(words))
-    return { kind: 'later', code: FULL.test(words) || status === 38 ? 'site-full' : 'site-busy', message };
+    return { kind: 'later', code: FULL.test(words) || status === 38 || status === 39 ? 'site-full' : 'site-busy', message };
   return status !== 255 && /^qsub: \S/m.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 

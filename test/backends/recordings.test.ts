@@ -20,6 +20,11 @@ function entries(backend: Backend, lines: readonly string[]) {
 }
 const ours = (text: string): string => text.replace(/(Job_Name = |<JB_name>|^jobname +)/gm, '$1gryphus.a.');
 
+/** Statuses with which OpenPBS has as many jobs, or as much of a resource in them, as it takes of somebody. */
+const FULL = new Map([
+  [38, 'site-full'],
+  [39, 'site-full'],
+]);
 describe('OpenPBS, recorded', () => {
   const text = ours(fixture('pbs/qstat-f.txt'));
   const [heading, ...lines] = shellHalf('pbs', { qstat: text }, 'backend_queue');
@@ -118,8 +123,9 @@ describe('OpenPBS, recorded', () => {
   });
 
   it.each(refusals('pbs/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
-    const later = [38, 160, 162, 173].includes(status);
+    const later = [38, 39, 160, 162, 173].includes(status);
     expect(pbsRefusal(status, words)).toMatchObject({ kind: later ? 'later' : 'never' });
+    expect(pbsRefusal(status, words)).toHaveProperty('code', FULL.get(status) ?? expect.not.stringMatching('full'));
   });
 });
 
