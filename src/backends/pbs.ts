@@ -62,7 +62,11 @@ export function pbsRefusal(status: number, words: string): Refusal | 'unclear' {
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
   if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
   if (LATER.has(status) || PASSING.test(words))
-    return { kind: 'later', code: FULL.test(words) || status === 38 || status === 39 ? 'site-full' : 'site-busy', message };
+    return {
+      kind: 'later',
+      code: FULL.test(words) || status === 38 || status === 39 ? 'site-full' : 'site-busy',
+      message,
+    };
   return status !== 255 && /^qsub: \S/m.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
