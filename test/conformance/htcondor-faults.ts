@@ -162,6 +162,29 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
       expect(starts(ground(), key)).toBe(1);
       await site.forget([key]);
     });
+    it('schedd, which hangs: nothing is said of it until it answers', async () => {
+      const site = await ground().open();
+      const key = freshKey();
+      await run(site, [waiting(key)]);
+      await running(new Watch(site), key);
+      const signal = (name: NodeJS.Signals): void =>
+        condor()
+          .daemons('schedd')
+          .forEach((pid) => process.kill(pid, name));
+      signal('SIGSTOP');
+      try {
+        const later = new Watch(await ground().open());
+        const asked = async (): Promise<string> => later.poll().then(() => '', String);
+        await expect.poll(asked, { timeout: 60_000 }).toContain('gives no answer');
+        expect(later.history.filter((report) => report.is !== 'running')).toEqual([]);
+      } finally {
+        signal('SIGCONT');
+      }
+      writeFileSync(goFile(key), '');
+      expect((await new Watch(site).ended(key, 60_000)).how).toEqual({ kind: 'exited', code: 0 });
+      expect(starts(ground(), key)).toBe(1);
+      await site.forget([key]);
+    });
     it('startd: it has ended once the lease is over', async () => {
       const site = await ground().open();
       const watch = new Watch(site);

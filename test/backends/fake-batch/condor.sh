@@ -113,12 +113,11 @@ show_live() {
   status_of "$1"
   get state
   [ "$VALUE" = ended ] && return
+  # It is counted when the job leaves its host.
   get name
-  starts=0
-  [ ! -f started-at ] || starts=1
   tag=$VALUE
   get element
-  echo "$tag ${VALUE%.*} ${VALUE#*.} $status $starts $code $host $reason"
+  echo "$tag ${VALUE%.*} ${VALUE#*.} $status 0 $code $host $reason"
 }
 condor_q() {
   case $1 in
@@ -164,10 +163,11 @@ condor_rm() {
   case $1 in
     -constraint)
       names=$(printf '%s' "$2" | sed 's/.*, "\(.*\)")/\1/')
-      found=
+      found='' any=
       for id in $(ls "$JOBS"); do
         get "$JOBS/$id/name" && name=$VALUE
         get "$JOBS/$id/state"
+        [ "$VALUE" = ended ] || any=1
         case ",$names," in *",$name,"*) ;; *) continue ;; esac
         [ "$VALUE" != ended ] || continue
         get "$JOBS/$id/removed"
@@ -182,6 +182,7 @@ condor_rm() {
           remove_job "$id" "$(id -un)"
         fi
       done
+      [ -n "$any" ] || fail 0 'There are no jobs in the queue'
       [ -n "$found" ] || fail 1 "
 Couldn't find/remove all jobs matching constraint ($2)"
       echo "All jobs matching constraint ($2) have been marked for removal"
