@@ -41,7 +41,7 @@ export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
   'cannot-start': {
     hold: 6,
     says: 'The program could not be started',
-    mend: 'Check the executable and its interpreter at the site.',
+    mend: 'Check the executable and its interpreter at the site; `gryphus site test` says whether programs can be started in its scratch directory at all.',
   },
   'no-image': {
     hold: 35,
