@@ -74,7 +74,8 @@ describe.each(places())('control groups %s', (_, roots) => {
     for (const one of each(own)) if (!existsSync(one)) mkdirSync(one);
     startd = worker();
   });
-  afterEach(() => {
+  afterEach(async () => {
+    await until('the end of all groups', () => left().length === 0 || undefined);
     startd.close();
     groups.close();
     for (const one of each(own)) rmdirSync(one);
@@ -152,7 +153,6 @@ describe.each(places())('control groups %s', (_, roots) => {
     expect((await job.end()).how).toEqual({ kind: 'exited', code: 0 });
     const pid = Number(readFileSync(join(job.work, 'away'), 'utf8'));
     await until('its end', () => !lives(pid) || undefined);
-    await until('the end of its group', () => left().length === 0 || undefined);
   }, 30_000);
 
   it('end all of a job that is to end, also when another worker found it', async () => {
@@ -163,7 +163,6 @@ describe.each(places())('control groups %s', (_, roots) => {
     startd.take({ t: 'cancel', key: job.key, how: 'remove', words: 'over' });
     expect((await job.end()).how).toMatchObject({ kind: 'by-site', cause: 'cancelled' });
     expect(lives(pid)).toBe(false);
-    await until('the end of its group', () => left().length === 0 || undefined);
   }, 30_000);
 
   it('stop all of a job, and let it go on; a stopped one ends when it is asked to', async () => {
@@ -199,7 +198,6 @@ describe.each(places())('control groups %s', (_, roots) => {
       const { how, usage } = await job.end();
       expect(how).toEqual({ kind: 'by-site', cause: 'out-of-memory', words: 'it used all of its 60 MB' });
       expect(usage?.maxRssKb).toBeLessThanOrEqual(60 * 1024);
-      await until('the end of its group', () => left().length === 0 || undefined);
     },
     30_000,
   );
