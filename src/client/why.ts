@@ -62,6 +62,7 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     const nobody = lines.includes(NO_WORKERS);
     const coming = nobody && settings['pool.local_worker'];
     details.push(...lines, ...(coming ? ["This machine's worker is about to be there."] : []));
+    details.push(...(await withoutRuntimes(queue, job, sites)));
     if (wants && !coming) suggestions.push(...getWorkers(wants, nobody));
   }
   if (job.state === 'idle' && job.site !== '') details.push(...(await ahead(queue, job, sites.get(job.site))));
@@ -71,6 +72,22 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     suggestions.push(`gryphus release ${formatJobId(job.id)}`);
   }
   return { id: job.id, state: job.state, summary, details, suggestions };
+}
+
+/** Sites to which no pilots are sent for a job in a container. */
+async function withoutRuntimes(queue: Queue, job: JobRecord, sites: House['sites']): Promise<string[]> {
+  if (readBoolean(job.attrs, 'WantContainer') !== true && readBoolean(job.attrs, 'WantDocker') !== true) return [];
+  const { lacksRuntime, runtimesSeen } = await import('../glidein/runtimes-seen.ts');
+  const now = Math.floor(Date.now() / 1000);
+  const seen = [...(await runtimesSeen(queue.kv, now))];
+  const lacking = seen.filter(
+    ([name, one]) => (sites.get(name)?.glidein.max ?? 0) > 0 && lacksRuntime(adOf(job.attrs), one),
+  );
+  return lacking.map(([name, { at, words }]) => {
+    const because = words === undefined ? '' : ` (${words.replace(/\.$/, '')})`;
+    const ago = Math.max(1, Math.round((now - at) / 60));
+    return `Site ${name} gets no pilots for it: ${ago} min ago those there could not run its container${because}.`;
+  });
 }
 
 function getWorkers({ cpus, memoryMb }: NonNullable<WaitInPool['wants']>, none: boolean): string[] {

@@ -16,8 +16,15 @@ export function pilotAd(texts: AttrTexts): ClassAd {
   return offerAd(adFrom(texts), size);
 }
 
-/** What is known of a site's pilots before one came home; `arch`: HTCondor's word for its processors. */
-export function expectedAd(site: Pick<SiteRecord, 'name' | 'glidein'>, arch: string | undefined): ClassAd {
+/**
+ * What is known of a site's pilots before one came home; `arch`: HTCondor's word for its processors; `seen`: what earlier ones
+ * said.
+ */
+export function expectedAd(
+  site: Pick<SiteRecord, 'name' | 'glidein'>,
+  arch: string | undefined,
+  seen: AttrTexts = {},
+): ClassAd {
   const { cores, memoryMb, gpus } = site.glidein;
   return adFrom({
     GryphusSite: quoted(site.name),
@@ -34,6 +41,7 @@ export function expectedAd(site: Pick<SiteRecord, 'name' | 'glidein'>, arch: str
     UidDomain: quoted(''),
     HasFileTransfer: 'true',
     PartitionableSlot: 'true',
+    ...seen,
   });
 }
 

@@ -37,8 +37,9 @@ export function runtimeAd({ runtimes, why }: Found): AttrTexts {
   const apptainer = by(['apptainer'], true);
   const [first] = runtimes;
   return {
+    // Whoever says nothing has not looked yet.
+    HasContainer: String(first !== undefined),
     ...(first && {
-      HasContainer: 'true',
       ...(by(ANY) && { HasDockerURL: 'true' }),
       ContainerRuntime: quoted(runtimes.map(({ kind, version }) => `${kind} ${version}`).join(', ')),
     }),

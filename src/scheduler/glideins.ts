@@ -11,6 +11,7 @@ import { addFailures, failuresAt } from '../glidein/failures.ts';
 import { type Demand, factory, LIMITS, type Supply } from '../glidein/factory.ts';
 import { KindTimes, kindOf } from '../glidein/kind-times.ts';
 import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
+import { asAttributes, rememberRuntimes } from '../glidein/runtimes-seen.ts';
 import { expectedAd, maySuit, pilotAd, suits } from '../glidein/suits.ts';
 import { poolPlaces } from '../pool/places.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
@@ -98,12 +99,13 @@ export class GlideinKeeper implements Listener {
     const known = new Map(
       (await knownSites(queue, new Map(sites.map((one) => [one.name, one])))).map((one) => [one.record.name, one]),
     );
+    const seen = await rememberRuntimes(queue.kv, pilots, this.#world.now());
     const demands = await this.#demands(
       sites.map((site) => ({
         name: site.name,
         // Those that were started by hand may be of another size.
         home: ours.flatMap((pilot) => (pilot.site === site.name && pilot.ad ? [pilotAd(pilot.ad)] : [])).slice(0, 3),
-        expected: expectedAd(site, archOfSite(known.get(site.name))),
+        expected: expectedAd(site, archOfSite(known.get(site.name)), asAttributes(seen.get(site.name))),
       })),
     );
     if (demands.length === 0 && ours.every((pilot) => pilot.is !== 'waiting')) return;
@@ -180,8 +182,13 @@ interface SitePilots {
 
 function refusing(job: ClassAd, sites: readonly SitePilots[]): ReadonlySet<string> {
   const will = ({ home, expected }: SitePilots): boolean =>
-    home.length > 0 ? home.some((pilot) => suits(job, pilot)) : maySuit(job, expected);
+    home.length > 0 ? home.some((pilot) => suitsNowOrSoon(job, pilot)) : maySuit(job, expected);
   return new Set(sites.filter((site) => !will(site)).map(({ name }) => name));
+}
+
+/** One that has just come looks for container runtimes yet. */
+function suitsNowOrSoon(job: ClassAd, pilot: ClassAd): boolean {
+  return suits(job, pilot) || (pilot.find('HasContainer') === undefined && maySuit(job, pilot));
 }
 
 function archOfSite(site: KnownSite | undefined): string | undefined {
