@@ -50,7 +50,7 @@ backend_elements() { # $1 the answer
 }
 
 # Of the listing in $T/qstat the heading, and a line for each of our jobs, one for all elements of an array that wait alike (-g d
-# would make megabytes of a thousand of them); whole only with its last tag.
+# would make megabytes of a thousand of them); whole only with its last tag, and with lists of tasks that can be read.
 listed() {
   LC_ALL=C awk -v "heading=$QUEUE_HEADING" '
     function text() { sub(/^[^>]*>/, ""); sub(/<\/.*/, ""); return $0 }
@@ -61,12 +61,14 @@ listed() {
     /<queue_name>/ { queue = text() }
     /<tasks>/ { task = text() }
     /<\/job_list>/ && index(name, "gryphus.") == 1 {
+      if (task !~ /^[0-9,:-]*$/) odd = "tasks " task
       if (task != "") { name = name "[" task "]"; id = id "." (task ~ /^[0-9]+$/ ? task : "[" task "]") }
       line[++n] = name " " id " " state "|" queue "|"
     }
     { last = $0 }
     END {
       if (last !~ /^<\/job_info>/) { print last; exit }
+      if (odd != "") { print odd; exit }
       print heading
       for (i = 1; i <= n; i++) print line[i]
     }' "$T/qstat"

@@ -250,6 +250,11 @@ describe('Grid Engine, recorded', () => {
   it('half an answer is none', () => {
     const text = fixture('sge/qstat-xml.txt');
     expect(shellHalf('sge', { qstat: text.slice(0, -30) }, 'backend_queue')[0]).not.toBe('TAG');
+    expect(shellHalf('sge', { qstat: '' }, 'backend_queue')).not.toContain('TAG');
+    const arrays = fixture('sge/qstat-arrays.xml');
+    expect(shellHalf('sge', { qstat: arrays }, 'backend_queue')[0]).toBe('TAG');
+    const short = arrays.replace('10-12:1', '10-...');
+    expect(shellHalf('sge', { qstat: short }, 'backend_queue')[0]).toContain('tasks 1,2,4-6:1,10-...');
   });
 
   it('every end is told apart', () => {
