@@ -3,8 +3,13 @@
 . "$BIN/pbs-family.sh"
 
 # Slurm's commands have no -t, and no arrays whose elements their qstat could tell apart.
-ELEMENTS=
-backend_start() { case $(bounded 20 qsub --version 2>&1 </dev/null) in [Vv]ersion:*) ELEMENTS=-t ;; esac; }
+ELEMENTS='' HOST_WORD=''
+backend_start() { # Torque 2.5 writes its version in small letters, and has no -n
+  case $(bounded 20 qsub --version 2>&1 </dev/null) in
+    Version:*) ELEMENTS=-t HOST_WORD=-n ;;
+    version:*) ELEMENTS=-t ;;
+  esac
+}
 
 backend_version() {
   words=$(bounded 20 qsub --version 2>&1 </dev/null) || case $words in
@@ -14,13 +19,18 @@ backend_version() {
   printf '%s\n' "$words" | head -n 1
 }
 
+# What is asked of Moab and Maui for a host of one's own says nothing to Torque's own scheduler: sets ALONE_THERE to its word.
+words_for_a_host() { case " $* " in *' x=NACCESSPOLICY:SINGLEJOB '*) ALONE_THERE=$HOST_WORD ;; *) ALONE_THERE= ;; esac; }
+
 # Slurm's qsub writes its errors to standard output.
 backend_submit() { # $1 key, $2 submission, then words of ours
   # shellcheck disable=SC2016 # for the script
   job_script "$1" "$2" '${PBS_JOBID:-${SLURM_JOB_ID:--}}' '#PBS -S /bin/sh' || return
   shift 2
+  words_for_a_host "$@"
   # Ours come last and win over the user's words.
-  ID=$(cd / && bounded 60 qsub "$@" -N "$TAG" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null) && return
+  # shellcheck disable=SC2086 # one word or none
+  ID=$(cd / && bounded 60 qsub $ALONE_THERE "$@" -N "$TAG" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null) && return
   set -- "$?"
   say "$ID" >&2
   return "$1"
@@ -33,7 +43,9 @@ backend_submit_array() { # $1 tag, $2 how many, then words of ours
   group_script "$1" '$PBS_ARRAYID' '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return
   tag=$1 count=$2
   shift 2
-  ID=$(cd / && bounded 60 qsub "$@" -N "$tag" -t "1-$count" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)
+  words_for_a_host "$@"
+  # shellcheck disable=SC2086 # one word or none
+  ID=$(cd / && bounded 60 qsub $ALONE_THERE "$@" -N "$tag" -t "1-$count" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)
 }
 # Elements beyond the idle_slot_limit (300 where nobody set it) are not in the queue before others have started.
 find_array_limit() {

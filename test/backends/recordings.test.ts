@@ -192,6 +192,16 @@ describe('Torque 6.1.3, recorded', () => {
     expect(seen['dependent']).toHaveProperty('words', expect.stringContaining('dependency on job 35.tqhead'));
   });
 
+  it.each([
+    ['Version: 6.1.3', /^-n -W x=NACCESSPOLICY:SINGLEJOB -N t /],
+    ['version: 2.5.13', /^-W x=NACCESSPOLICY:SINGLEJOB -N t /],
+    ['Unknown option: version', /^-W x=NACCESSPOLICY:SINGLEJOB -N t /],
+  ])('a host of its own is asked for in words of its own: %s', (version, words) => {
+    const qsub = `qsub() { case $1 in --version) echo '${version}' ;; *) echo "$*" ;; esac; }; job_script() { SCRIPT=/x; }`;
+    const submit = 'backend_start; TAG=t; backend_submit k 1 -W x=NACCESSPOLICY:SINGLEJOB; say "$ID"';
+    expect(shellHalf('torque', {}, `${qsub}; ${submit}`)[0]).toMatch(words);
+  });
+
   it('an array is as large as its elements come into the queue at once', () => {
     const limit = (server: string): string | undefined =>
       shellHalf('torque', { qstat: server }, 'find_array_limit; say "$ARRAY_LIMIT"').at(-1);
@@ -200,7 +210,7 @@ describe('Torque 6.1.3, recorded', () => {
   });
 
   it.each(refusals('torque/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
-    const kind = [111, 175, 200, 228].includes(status) ? 'later' : 'never';
+    const kind = [33, 111, 175, 200, 228].includes(status) ? 'later' : 'never';
     expect(torqueRefusal(status, words)).toMatchObject({ kind });
     if (status === 200 || status === 228) expect(torqueRefusal(status, words)).toMatchObject({ code: 'site-full' });
     expect(JSON.stringify(torqueRefusal(status, words))).not.toMatch(/usage|exiting/i);
