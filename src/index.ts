@@ -15,6 +15,7 @@ export type { Gauge } from './credentials/gauge.ts';
 export type { Renewed } from './credentials/renew.ts';
 export type { Pilot } from './glidein/crew.ts';
 export type { Failure } from './glidein/failures.ts';
+export type { PoolOwner } from './pool/client-wire.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
 export type { UserLogEvent } from './job/user-log.ts';
 export type { QueueEvent } from './job/events.ts';

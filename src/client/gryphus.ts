@@ -50,6 +50,7 @@ import type {
   Why,
 } from './types.ts';
 import { wait } from './wait.ts';
+import type { PoolOwner } from '../pool/client-wire.ts';
 import { whyOf } from './why.ts';
 
 /**
@@ -264,6 +265,12 @@ export class Gryphus {
   async slots(constraint?: string): Promise<readonly AdText[]> {
     const { poolSlots } = await import('./pool.ts');
     return poolSlots(this.#paths, constraint);
+  }
+
+  /** The owners of the pool's jobs by their user priorities, whoever would be served first first. */
+  async owners(): Promise<readonly PoolOwner[]> {
+    const { poolOwners } = await import('./pool.ts');
+    return poolOwners(this.#paths);
   }
 
   /**

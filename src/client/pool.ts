@@ -6,7 +6,7 @@ import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint, quoted } from '../job/values.ts';
-import type { WaitInPool } from '../pool/client-wire.ts';
+import type { PoolOwner, WaitInPool } from '../pool/client-wire.ts';
 import { type DeskClient, deskToAsk } from '../pool/desk-client.ts';
 import { type MapResult, type MapTask, mapTasks } from '../pool/map.ts';
 import { poolPlaces } from '../pool/places.ts';
@@ -127,6 +127,11 @@ export async function poolSlots(paths: Paths, constraint?: string): Promise<read
   const wanted = constraint === undefined ? () => true : compileConstraint(constraint, '--constraint');
   const ads = await asking(paths, async (desk) => (await desk.ask({ t: 'slots' }, 'slots')).ads, [] as AttrTexts[]);
   return ads.map((ad) => plain(ad)).filter((ad) => wanted(new Attrs(ad)));
+}
+
+/** Who uses the pool and who waits for it, whoever would be served first first; none where no desk runs. */
+export function poolOwners(paths: Paths): Promise<readonly PoolOwner[]> {
+  return asking<readonly PoolOwner[]>(paths, async (desk) => (await desk.ask({ t: 'owners' }, 'owners')).owners, []);
 }
 
 /** Why a job waits in the pool; no lines where no desk runs, or nothing keeps it. */

@@ -37,6 +37,7 @@ import { Tail } from './tail.ts';
 import { Top } from './top.ts';
 import { Up } from './up.ts';
 import { Wait } from './wait.ts';
+import { Userprio } from './userprio.ts';
 import { WhyCommand } from './why.ts';
 
 export { GryphusHelp } from './help.ts';
@@ -57,6 +58,7 @@ export const COMMANDS = {
   map: MapCommand,
   ssh: Ssh,
   top: Top,
+  userprio: Userprio,
   vacate: Vacate,
   suspend: Suspend,
   continue: Continue,

@@ -6,6 +6,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Capacity, Ending, FetchOutcome, FetchRequest, Outcome, Report } from '../site/contract.ts';
 import type { AttemptRequest } from './attempts.ts';
+import type { Standing } from './priorities.ts';
 import type { Terminal } from './shell-text.ts';
 import type { RunUsage } from './usage.ts';
 import type { FromDesk, FromWorker, RunSpec, Size } from './wire.ts';
@@ -18,6 +19,12 @@ export interface RunningNow {
   /** Unix seconds. */
   readonly startedAt?: number;
   readonly usage?: RunUsage;
+}
+
+/** An owner of jobs, as the negotiator sees them. */
+export interface PoolOwner extends Standing {
+  /** Jobs and tasks that wait for a slot. */
+  readonly waiting: number;
 }
 
 /** What keeps a job waiting, a line for each reason; `wants`: what it asks for, where no worker that is there would ever do. */
@@ -65,6 +72,8 @@ export type FromClient =
     }
   /** The pool's slots, as ads. */
   | { readonly t: 'slots'; readonly id: number }
+  /** Who uses the pool, and who waits for it. */
+  | { readonly t: 'owners'; readonly id: number }
   /** What keeps an attempt waiting. */
   | { readonly t: 'why'; readonly id: number; readonly job: string }
   /** A shell beside a job that runs; `shell`: a name that only whoever opens it knows. */
@@ -98,6 +107,7 @@ export type ToClient =
   | { readonly t: 'fetched'; readonly id: number; readonly outcome: FetchOutcome }
   | { readonly t: 'capacity'; readonly id: number; readonly capacity: Capacity }
   | { readonly t: 'slots'; readonly id: number; readonly ads: readonly AttrTexts[] }
+  | { readonly t: 'owners'; readonly id: number; readonly owners: readonly PoolOwner[] }
   | ({ readonly t: 'why'; readonly id: number } & WaitInPool)
   | { readonly t: 'steered'; readonly id: number; readonly jobs: readonly string[] }
   /** A map's task has ended. The bytes are its streams, stdout's first; without `inline` they are to be fetched. */

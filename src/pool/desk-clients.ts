@@ -9,6 +9,7 @@ import type { DeskWorkers } from './desk-workers.ts';
 import type { DeskShells } from './desk-shells.ts';
 import { Fetching } from './fetching.ts';
 import { Channel } from './frames.ts';
+import { ownersOf } from './owners.ts';
 import { runningNow } from './running-now.ts';
 import { slotAds } from './slot-ads.ts';
 import { whyWaits } from './why.ts';
@@ -173,6 +174,8 @@ export class DeskClients {
         return channel.send({ t: 'capacity', id: message.id, capacity: desk.collector.capacity() });
       case 'slots':
         return channel.send({ t: 'slots', id: message.id, ads: slotAds(desk) });
+      case 'owners':
+        return channel.send({ t: 'owners', id: message.id, owners: ownersOf(desk) });
       case 'why':
         return channel.send({ t: 'why', id: message.id, ...whyWaits(desk, message.job) });
       case 'top':
@@ -180,6 +183,7 @@ export class DeskClients {
       case 'steer':
         return channel.send({ t: 'steered', id: message.id, jobs: this.#steer(message.jobs, message.how) });
       case 'buried':
+        this.#workers.part(message.token, message.words);
         desk.bury(message.token, message.words);
         return desk.whenSaved(() => done(message.id)([]));
       case 'drain':

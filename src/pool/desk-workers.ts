@@ -252,6 +252,11 @@ export class DeskWorkers {
     this.#options.desk.leave(instance);
   }
 
+  /** Workers that are no more: who still speaks as one of them is not asked and not heard any more. */
+  part(token: string, words: string): void {
+    for (const { instance } of this.byToken(new Set([token]))) this.#connected.get(instance)?.channel.close(words);
+  }
+
   /** The workers that one of these tokens let in. */
   byToken(tokens: ReadonlySet<string>): Worker[] {
     return [...this.#options.desk.collector.all()].filter((worker) => tokens.has(worker.token));

@@ -22,7 +22,7 @@ export class Desk {
   readonly #ports: DeskPorts;
   readonly #attempts = new Map<AttemptKey, Attempt>();
   readonly #grants: Recovered['grants'];
-  readonly #kinds = new Kinds();
+  readonly kinds = new Kinds();
   readonly collector: Collector;
   readonly priorities: Priorities;
   readonly burials: Burials;
@@ -36,12 +36,12 @@ export class Desk {
   constructor(ports: DeskPorts, recovered: Recovered) {
     this.#ports = ports;
     this.#grants = recovered.grants;
-    this.collector = new Collector(ports, this.#kinds.significance);
+    this.collector = new Collector(ports, this.kinds.significance);
     this.priorities = new Priorities(() => ports.clock() / 1000, recovered.standings);
     this.burials = new Burials(ports, this.collector, this.priorities);
     this.#granting = new Granting({
       ports,
-      kinds: this.#kinds,
+      kinds: this.kinds,
       collector: this.collector,
       priorities: this.priorities,
       attemptOf: (key) => this.#attempts.get(key),
@@ -49,9 +49,9 @@ export class Desk {
     });
     for (const attempt of recovered.attempts.values()) {
       this.#attempts.set(attempt.key, attempt);
-      attempt.kind = this.#kinds.of(attempt.request);
+      attempt.kind = this.kinds.of(attempt.request);
       this.#order = Math.max(this.#order, attempt.order + 1);
-      if (attempt.phase === 'idle') this.#kinds.enqueue(attempt);
+      if (attempt.phase === 'idle') this.kinds.enqueue(attempt);
     }
   }
 
@@ -75,7 +75,7 @@ export class Desk {
       if (!attempt || attempt.phase === 'withdrawn') return [key, unknownKey(key)];
       if (attempt.phase === 'prepared') {
         attempt.phase = 'idle';
-        this.#kinds.enqueue(attempt);
+        this.kinds.enqueue(attempt);
         this.#granting.wanting = true;
       }
       return [key, { ok: true }];
@@ -108,7 +108,7 @@ export class Desk {
         else if (token !== undefined && this.burials.has(token)) this.#end(attempt, { how: nodeFail(BURIED) });
       } else {
         attempt.phase = 'idle';
-        this.#kinds.enqueue(attempt);
+        this.kinds.enqueue(attempt);
         this.#granting.wanting = true;
       }
     }
@@ -158,7 +158,7 @@ export class Desk {
       if (!attempt || attempt.phase === 'ended' || attempt.phase === 'withdrawn') continue;
       if (attempt.worker === undefined) {
         if (how === 'vacate') continue;
-        this.#kinds.dequeue(attempt);
+        this.kinds.dequeue(attempt);
         this.#withdraw(attempt);
       } else {
         attempt.cancelling = how;
@@ -185,7 +185,7 @@ export class Desk {
       const { worker } = attempt ?? this.#grants.get(key) ?? {};
       this.#attempts.delete(key);
       this.#grants.delete(key);
-      if (attempt) this.#kinds.dequeue(attempt);
+      if (attempt) this.kinds.dequeue(attempt);
       if (worker === undefined) continue;
       byWorker.set(worker, [...(byWorker.get(worker) ?? []), key]);
       this.collector.get(worker)?.held.delete(key);
@@ -312,7 +312,7 @@ export class Desk {
     if (ending.startedAt !== undefined) attempt.startedAt = ending.startedAt;
     const { kind, request } = attempt;
     if (kind && ending.startedAt !== undefined && ending.endedAt !== undefined && ending.how.kind !== 'by-site')
-      this.#kinds.learn(kind, ending.endedAt - ending.startedAt);
+      this.kinds.learn(kind, ending.endedAt - ending.startedAt);
     if (!isKeptByClient(request.spec)) this.#ports.journal.add(endedEntry(attempt, ending));
     this.#out.push(() => crashPoint('desk.saved-end'));
     this.#report(attempt);
@@ -322,7 +322,7 @@ export class Desk {
   #gone(worker: Worker, attempt: Attempt, { why, words }: Extract<FromWorker, { t: 'gone' }>): void {
     if (attempt.phase === 'ended' || attempt.phase === 'withdrawn') return;
     const kind = attempt.kind;
-    if (why === 'behind' && kind) this.#kinds.mistook(kind);
+    if (why === 'behind' && kind) this.kinds.mistook(kind);
     else this.#ports.log(`${attempt.key}: not at ${worker.name}`, { why, words });
     this.#granting.drop(worker, attempt);
     if (attempt.cancelling === 'remove' || attempt.cancelling === 'if-not-started') return this.#withdraw(attempt);
@@ -342,7 +342,7 @@ export class Desk {
     delete attempt.cancelling;
     attempt.why = words;
     this.#ports.journal.add({ r: 'u', key: attempt.key });
-    this.#kinds.enqueue(attempt);
+    this.kinds.enqueue(attempt);
     this.#granting.wanting = true;
     this.#report(attempt);
   }
@@ -395,6 +395,6 @@ export class Desk {
   }
 
   #fresh(client: string, request: AttemptRequest, order = this.#order++): Attempt {
-    return { key: request.key, client, request, kind: this.#kinds.of(request), order, phase: 'prepared' };
+    return { key: request.key, client, request, kind: this.kinds.of(request), order, phase: 'prepared' };
   }
 }

@@ -97,6 +97,7 @@ export class Link {
     } catch (thrown) {
       return this.#down(asError(thrown).message);
     }
+    if (this.#ended) return void stream.destroy();
     const channel = new Channel<FromDesk, FromWorker>(stream, readFromDesk);
     this.#channel = channel;
     const late = setTimeout(() => channel.close('the agent did not answer'), HANDSHAKE_MS);

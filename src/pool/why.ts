@@ -27,7 +27,7 @@ export function whyWaits(desk: Desk, job: string): WaitInPool {
   const matchmaker = new Matchmaker();
   const suited = workers.filter((worker) => {
     const machine = offerAd(worker.ad, worker.size);
-    return takesMore(worker) && matchmaker.matches(kind.ad, machine);
+    return takesMore(worker) && lasts(kind, worker) && matchmaker.matches(kind.ad, machine);
   });
   const slots = (sizes: readonly Size[]): number => sizes.reduce((sum, size) => sum + slotsIn(kind.size, size), 0);
   const free = slots(suited.map((worker) => freeNow(worker)));
@@ -86,6 +86,14 @@ function runtimeMissing({ texts }: JobKind, worker: Worker): string | undefined 
   return undefined;
 }
 
+function timeLeft({ texts }: Worker): number {
+  return Number(texts['TimeToLive'] ?? Number.POSITIVE_INFINITY);
+}
+
+function lasts({ seen, mean }: JobKind, worker: Worker): boolean {
+  return lastsFor({ expected: seen > 0 ? mean : undefined }, { timeToLive: timeLeft(worker) });
+}
+
 function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): string {
   if (!kind) return 'not known';
   if (!worker.connected) return 'away, what runs there is waited for';
@@ -102,9 +110,8 @@ function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): stri
   const machine = offerAd(worker.ad, worker.size);
   if (!matchmaker.accepts(kind.ad, machine)) return NOT_ACCEPTED;
   if (!matchmaker.accepts(machine, kind.ad)) return NOT_TAKEN;
-  const expected = kind.seen > 0 ? kind.mean : undefined;
-  const left = Number(worker.texts['TimeToLive'] ?? Number.POSITIVE_INFINITY);
-  if (!lastsFor({ expected }, { timeToLive: left })) return `only ${left} s of its allocation are left`;
+  if (!lasts(kind, worker))
+    return `only ${timeLeft(worker)} s of its allocation are left${kind.seen > 0 ? `, and such jobs take ${Math.ceil(kind.mean)} s` : ''}`;
   if (short !== undefined) return `busy with other jobs (${short})`;
   if (collector.refuses(worker, kind)) return 'it refused the job a moment ago';
   return 'free: the job is about to start';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { asError } from '../../src/errors.ts';
 import { encodeFrame } from '../../src/pool/frames.ts';
 import { slotAds } from '../../src/pool/slot-ads.ts';
-import { come, deskWorkers } from './desk-of-workers.ts';
+import { come, deskWorkers, TOKEN } from './desk-of-workers.ts';
 
 const ASKED = { what: 'read', key: 'a.1.0.1', path: 'stdout', offset: 0, bytes: 1 } as const;
 const words = (asked: Promise<unknown>) =>
@@ -57,4 +57,16 @@ describe('a worker that comes back before its old connection is known to be dead
     }
     expect(offers()).toBe(1);
   });
+});
+
+it('a worker that is said to be no more is parted from, so that nobody waits for its answers', async () => {
+  const { workers } = deskWorkers();
+  const { closed } = await come(workers, 'w');
+  const asked = words(workers.askingOf('w')?.ask(ASKED) ?? Promise.resolve());
+  workers.part('another', 'its pilot is over');
+  expect(workers.askingOf('w')).toBeDefined();
+  workers.part(TOKEN.id, 'its pilot is over');
+  expect(workers.askingOf('w')).toBeUndefined();
+  expect(await asked).toBe('its pilot is over');
+  await closed;
 });

@@ -8,6 +8,7 @@ import { Desk } from '../../src/pool/desk.ts';
 import { compacted, type DeskEntry, recover } from '../../src/pool/desk-journal.ts';
 import { DeskWorkers } from '../../src/pool/desk-workers.ts';
 import { Fetching } from '../../src/pool/fetching.ts';
+import { ownersOf } from '../../src/pool/owners.ts';
 import { whyWaits } from '../../src/pool/why.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { FromDesk, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
@@ -395,6 +396,29 @@ describe('the desk', () => {
     }
   });
 
+  it('says who uses the pool and who waits, whoever would be served first first', async () => {
+    const world = new World();
+    const of = (i: number, owner: string): AttemptRequest => ({ ...request(i), owner });
+    const all = [of(0, 'ann'), of(1, 'ann'), of(2, 'ann'), of(3, 'ann'), of(4, 'ann'), of(5, 'bob')];
+    world.desk.prepare('me', all.slice(0, 5));
+    world.desk.commit(
+      all.slice(0, 5).map(({ key }) => key),
+      () => undefined,
+    );
+    for (const worker of world.workers) world.join(worker);
+    await turn();
+    world.desk.prepare('me', all.slice(5));
+    world.desk.commit(
+      all.slice(5).map(({ key }) => key),
+      () => undefined,
+    );
+    await turn();
+    expect(ownersOf(world.desk)).toMatchObject([
+      { owner: 'bob', inUse: 0, waiting: 1, priority: 0.5 },
+      { owner: 'ann', inUse: 4, waiting: 1 },
+    ]);
+  });
+
   it('says which clause turned workers away, how many slots are short, and what a worker for the job would be', async () => {
     const world = new World();
     const asks = (i: number, size: object, Requirements: string): AttemptRequest => ({
@@ -430,6 +454,14 @@ describe('the desk', () => {
       wants: { cpus: 1, memoryMb: 100 },
     });
     expect(why(3).lines).toContain('No other of its kind waits; for it the pool has 0 slots free: 1 slot short.');
+    const [{ name: ending } = { name: '' }] = world.workers;
+    world.desk.hear(ending, { t: 'ad', ad: { TimeToLive: '80' } }, Buffer.alloc(0));
+    expect(why(9).lines).toEqual([
+      '1 worker: only 80 s of its allocation are left.',
+      '1 worker: busy with other jobs (1 cores of 0 free).',
+      '2 jobs of its kind wait; for them the pool has 0 slots free and 2 that are in use: 2 slots short.',
+    ]);
+    world.desk.hear(ending, { t: 'ad', ad: { TimeToLive: '9000' } }, Buffer.alloc(0));
     expect(why(9)).toEqual({
       lines: [
         '2 workers: busy with other jobs (1 cores of 0 free).',

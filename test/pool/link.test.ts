@@ -51,6 +51,31 @@ describe("a worker's way home", () => {
     return made;
   }
 
+  it('is not taken by a worker that ended meanwhile', async () => {
+    const [here, there] = pair();
+    const said: unknown[] = [];
+    there.on('data', (data: Buffer) => said.push(data));
+    let dialled = (_: Duplex): void => undefined;
+    const ended = new Link({
+      token: TOKEN,
+      instance: 'w',
+      boot: 'b',
+      size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
+      dial: () => new Promise((resolve) => (dialled = resolve)),
+      ad: () => ({}),
+      held: () => [],
+      take: () => undefined,
+      onUp: () => undefined,
+      onDown: () => undefined,
+      onDenied: () => undefined,
+    });
+    ended.open();
+    ended.end('over');
+    dialled(here);
+    await new Promise(setImmediate);
+    expect([here.destroyed, said]).toEqual([true, []]);
+  });
+
   it('is given up when not one byte comes on it', async () => {
     open(() => undefined);
     await until('another try', () => state.dials > 1 || undefined);

@@ -111,7 +111,9 @@ function submitted(ad: AdText): string {
 /** All runs together; the present one counts while the job is running. */
 export function runTime(ad: AdText, now: number): string {
   const past = numberOf(ad, 'RemoteWallClockTime') ?? 0;
-  const since = numberOf(ad, 'JobStatus') === 2 ? numberOf(ad, 'JobCurrentStartDate') : undefined;
+  // Time goes on for a job that is suspended, too.
+  const on = numberOf(ad, 'JobStatus') === 2 || numberOf(ad, 'JobStatus') === 7;
+  const since = on ? numberOf(ad, 'JobCurrentStartDate') : undefined;
   return duration(past + (since === undefined ? 0 : Math.max(0, now - since)));
 }
 
