@@ -55,7 +55,7 @@ describe("a worker's way home", () => {
     const [here, there] = pair();
     const said: unknown[] = [];
     there.on('data', (data: Buffer) => said.push(data));
-    let dialled = (_: Duplex): void => undefined;
+    let dialled: (wire: Duplex) => void = () => undefined;
     const ended = new Link({
       token: TOKEN,
       instance: 'w',
