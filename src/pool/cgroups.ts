@@ -158,6 +158,7 @@ function words(path: string): string[] {
 
 /** Removes groups in which nothing runs: a worker that was killed leaves such. */
 function clear(dir: string): void {
+  if (!existsSync(dir)) return;
   for (const entry of readdirSync(dir, { withFileTypes: true }))
     if (entry.isDirectory() && entry.name !== WORKER) remove(join(dir, entry.name));
 }
