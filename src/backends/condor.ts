@@ -9,7 +9,8 @@ import { coresOf } from './cores.ts';
 export const condor: Backend = {
   name: 'condor',
   shell: ['condor.sh'],
-  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
+  // A host that is gone is noticed when job_lease_duration is over (manual; 40 minutes by default).
+  patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 2_700_000 },
   arrays: true,
   accounts: true,
   submitWords,

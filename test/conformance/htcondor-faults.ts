@@ -31,8 +31,8 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
     }
   };
   afterEach(() => condor().configure());
-  const killed = (name: string): void => {
-    const pids = condor().daemons(name);
+  const killed = (...names: string[]): void => {
+    const pids = names.flatMap((name) => condor().daemons(name));
     expect(pids).not.toEqual([]);
     for (const pid of pids) process.kill(pid, 'SIGKILL');
   };
@@ -191,8 +191,7 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
       const key = freshKey();
       await run(site, [waiting(key, { batch: { extraArgs: ['-append', 'job_lease_duration = 20'] } })]);
       await running(watch, key);
-      killed('startd');
-      killed('starter');
+      killed('startd', 'starter');
       expect((await watch.ended(key, 90_000)).how).toMatchObject({
         kind: 'by-site',
         cause: expect.stringMatching(/^(preempted|requeued)$/),

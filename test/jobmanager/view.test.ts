@@ -288,6 +288,17 @@ describe('what a site says of an attempt', () => {
     expect(killed('13')).toMatchObject({ is: 'running' });
   });
 
+  it('was put back where the end of the lease shows that its host was gone, whatever killed it there', () => {
+    const s = scene(condor);
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('2 0 undefined undefined slot1@n1 undefined')));
+    s.say(`event ${KEY}.1.x ${exit('signaled:9')}`);
+    s.pass(2_400_000);
+    expect(s.is).toMatchObject({ is: 'running' });
+    s.say(...queue(`- gryphus.${KEY}.1 12`, line('1 1 undefined undefined undefined undefined')));
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' }, words: 'signal 9' });
+  });
+
   it('is not requeued by a line that is older than its start', () => {
     const s = scene();
     s.committed();
