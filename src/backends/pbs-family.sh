@@ -48,16 +48,28 @@ jobs_of() { # $1 file, $2 prefix of the names
 # qdel ends at the first id that it cannot find, and its last status counts: each is asked for by itself. What is exiting is
 # left to do so; FORCE is for what does not, or whose node does not answer.
 delete_jobs() { # $1 how, $2 tags, then words with which qdel forgets a job; the jobs' listing is in $T/qstat
-  failed=0 how=$1 tags=$2
+  failed=0 how=$1 tags=$2 most=60 left=120
   shift 2
   for id in $(jobs_of "$T/qstat" gryphus. | elements | LC_ALL=C awk -v "tags=$tags" -v "how=$how" '
     BEGIN { n = split(tags, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
     $1 in ours { split($3, part, "|"); if (part[1] !~ (how == "FORCE" ? "[CFX]" : "[CFXE]")) print $2 }'); do
-    [ "$how" != FORCE ] || ! bounded 60 qdel "$@" "$id" >/dev/null 2>&1 </dev/null || continue
-    words=$(bounded 60 qdel "$id" 2>&1 </dev/null) || gone_or_going "$?" || {
+    [ "$left" -gt 0 ] || { failed=1 && break; }
+    if [ "$how" = FORCE ]; then
+      bounded "$most" qdel "$@" "$id" >/dev/null 2>&1 </dev/null && continue
+      is_hung "$?" && continue
+    fi
+    words=$(bounded "$most" qdel "$id" 2>&1 </dev/null) && continue
+    status=$?
+    is_hung "$status" || gone_or_going "$status" || {
       failed=1
       say "$words" >&2
     }
   done
   return "$failed"
+}
+# Of a node that is frozen and not known to be down, the server waits for an answer with each qdel, which it has heard.
+is_hung() { # $1 status: a long wait is waited once
+  case $1 in 124 | 137) ;; *) return 1 ;; esac
+  failed=1 left=$((left - most)) most=3
+  say 'qdel gives no answer' >&2
 }
