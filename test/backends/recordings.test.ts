@@ -107,7 +107,9 @@ describe('OpenPBS, recorded', () => {
 
   it('deletes what it can in a bounded time where a frozen node answers no qdel', () => {
     const ids = Array.from({ length: 40 }, (_, i) => i + 1);
-    const qstat = ids.map((id) => `Job Id: ${id}.n\n    Job_Name = gryphus.a.1.${id}.1.1\n    job_state = R\n`).join('');
+    const qstat = ids
+      .map((id) => `Job Id: ${id}.n\n    Job_Name = gryphus.a.1.${id}.1.1\n    job_state = R\n`)
+      .join('');
     const tags = ids.map((id) => `gryphus.a.1.${id}.1.1`).join(' ');
     const hangs = 'bounded() { case $2 in qdel) say "$1 $3" >>"$T/asked" && return 137 ;; esac; shift && "$@"; }';
     const call = `elements() { cat; }\n${hangs}\nbackend_cancel TERM '${tags}' 2>/dev/null\nsay "$?"\ncat "$T/asked"`;
