@@ -27,10 +27,11 @@ describe.skipIf(!SLOW || !CAN_MOUNT || skipWithoutSlurm())(
     }, 120_000);
     afterAll(async () => {
       await agent.run(['glidein', 'stop', '--all']);
+      await agent.run(['down']);
+      scratch?.unmount();
+      site?.unmount();
       await agent.end();
       await target?.stop();
-      site?.unmount();
-      scratch?.unmount();
     });
 
     const start = () =>
