@@ -31,7 +31,6 @@ const pool = {
     'runs a job from its files to its results, once',
     'hands over arguments, variables and names with every legal byte',
     'hands over variables of every name and value',
-    'tells exit codes from signals',
   ],
 };
 testSite({
