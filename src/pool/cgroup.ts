@@ -24,7 +24,7 @@ export interface GroupUsage {
 const TICKS = 100;
 const TURN_MS = 20;
 const TURNS = 250;
-const ENDS = 10;
+const ENDS = 100;
 
 /** A control group of one attempt: whatever its program starts is in there, wherever it goes. */
 export class Cgroup {
