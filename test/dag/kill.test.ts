@@ -105,6 +105,8 @@ describe('kill -9', () => {
 
 describe('a DAG that is held, released, removed', () => {
   it('goes on where it was', async () => {
+    const waits = 'case $1 in N6 | N7) until [ -e go ]; do sleep 0.1; done ;; esac';
+    agent.file('node.sh', `#!/bin/sh\necho "$1" >>trace\n${waits}\n`, 0o755);
     const waiting = agent.run(['dag', 'submit', '--wait', 'x.dag']);
     await until('2 nodes', () => lines().length >= 2 || undefined, 60_000);
     await agent.ok('hold', '1');
@@ -112,6 +114,7 @@ describe('a DAG that is held, released, removed', () => {
     await until('the job is held', async () => (await agent.ok('q', '--json', '1')).includes('"held"') || undefined);
     const before = lines().length;
     expect(before).toBeLessThan(NODES);
+    agent.file('go', '');
     await agent.ok('release', '1');
     await endsWell(waiting);
   }, 120_000);
