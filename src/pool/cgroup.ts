@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { put, text } from './cgroup-files.ts';
 import type { Controller } from './cgroup-places.ts';
 import { signal } from './processes.ts';
 
@@ -189,22 +190,4 @@ function kb(bytes: number): number {
 function numberAt(path: string, name: string): number | undefined {
   const found = new RegExp(`^${name} (\\d+)$`, 'm').exec(text(path) ?? '')?.[1];
   return found === undefined ? undefined : Number(found);
-}
-
-function text(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'latin1');
-  } catch {
-    return undefined;
-  }
-}
-
-/** False where there is no such control, or it may not be used. */
-function put(path: string, value: string): boolean {
-  try {
-    writeFileSync(path, value);
-    return true;
-  } catch {
-    return false;
-  }
 }

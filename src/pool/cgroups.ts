@@ -1,17 +1,9 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
 import { Cgroup, type GroupDirs } from './cgroup.ts';
+import { put, text } from './cgroup-files.ts';
 import { CONTROLLERS, type Controller, ownGroups, type OwnGroups } from './cgroup-places.ts';
 import type { Size } from './wire.ts';
 
@@ -149,11 +141,7 @@ function enabled(dir: string, wanted: readonly string[]): string[] {
 }
 
 function words(path: string): string[] {
-  try {
-    return readFileSync(path, 'utf8').trim().split(/\s+/);
-  } catch {
-    return [];
-  }
+  return text(path)?.trim().split(/\s+/) ?? [];
 }
 
 /** Removes groups in which nothing runs: a worker that was killed leaves such. */
@@ -167,15 +155,6 @@ function made(dir: string): boolean {
   try {
     if (!existsSync(dir)) mkdirSync(dir);
     accessSync(join(dir, 'cgroup.procs'), constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function put(path: string, value: string): boolean {
-  try {
-    writeFileSync(path, value);
     return true;
   } catch {
     return false;

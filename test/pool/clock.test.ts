@@ -4,6 +4,7 @@ import type { DeskPorts } from '../../src/pool/desk-ports.ts';
 import { slotAds } from '../../src/pool/slot-ads.ts';
 import type { Report } from '../../src/site/contract.ts';
 import { steadyClock } from '../../src/util/steady-clock.ts';
+import { JUST_TRUE } from './just-true.ts';
 
 const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1000, gpus: 0 };
 const KEY = 'a.1.0.1';
@@ -28,15 +29,9 @@ async function away() {
   const ad = { Requirements: 'true', TimeToLive: '7200' };
   const worker = desk.collector.make(about, ad, 'w', 'w');
   desk.join(worker, []);
-  const spec = {
-    executable: { kind: 'there', path: '/bin/true' },
-    args: [],
-    env: {},
-    stdin: undefined,
-    inputs: [],
-    joinStderr: false,
-  } as const;
-  desk.prepare('c', [{ key: KEY, owner: 'o', ad: { Requirements: 'true' }, size: SIZE, prio: 0, lease: LEASE, spec }]);
+  desk.prepare('c', [
+    { key: KEY, owner: 'o', ad: { Requirements: 'true' }, size: SIZE, prio: 0, lease: LEASE, spec: JUST_TRUE },
+  ]);
   desk.commit([KEY], () => undefined);
   await settled();
   desk.hear('w', { t: 'started', key: KEY, at: 1.7e9 }, Buffer.alloc(0));

@@ -12,6 +12,7 @@ import { ownersOf } from '../../src/pool/owners.ts';
 import { whyWaits } from '../../src/pool/why.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { FromDesk, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
+import { JUST_TRUE } from './just-true.ts';
 
 const SIZE = { cpus: 2, memoryMb: 1000, diskKb: 1e6, gpus: 0 };
 const AD = { Requirements: 'START && TARGET.RequestCpus <= MY.Cpus', START: 'true', Rank: '0' };
@@ -24,14 +25,7 @@ function request(i: number): AttemptRequest {
     size: { cpus: 1, memoryMb: 100, diskKb: 0, gpus: 0 },
     prio: 0,
     lease: 2400,
-    spec: {
-      executable: { kind: 'there', path: '/bin/true' },
-      args: [],
-      env: {},
-      stdin: undefined,
-      inputs: [],
-      joinStderr: false,
-    },
+    spec: JUST_TRUE,
   };
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Attempt } from '../../src/pool/attempts.ts';
 import { Kinds } from '../../src/pool/kinds.ts';
 import { folded } from '../../src/pool/significance.ts';
+import { JUST_TRUE } from './just-true.ts';
 
 const attempt = (i: number): Attempt => ({
   key: `a.1.${i}.1`,
@@ -13,14 +14,7 @@ const attempt = (i: number): Attempt => ({
     size: { cpus: 1, memoryMb: 100, diskKb: 0, gpus: 0 },
     prio: 0,
     lease: 2400,
-    spec: {
-      executable: { kind: 'there', path: '/bin/true' },
-      args: [],
-      env: {},
-      stdin: undefined,
-      inputs: [],
-      joinStderr: false,
-    },
+    spec: JUST_TRUE,
   },
   kind: undefined,
   order: i,

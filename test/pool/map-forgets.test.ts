@@ -13,16 +13,9 @@ import { DeskWorkers } from '../../src/pool/desk-workers.ts';
 import { Channel } from '../../src/pool/frames.ts';
 import { mapTasks } from '../../src/pool/map.ts';
 import type { FromDesk } from '../../src/pool/wire.ts';
+import { JUST_TRUE } from './just-true.ts';
 
 const SIZE = { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 };
-const SPEC = {
-  executable: { kind: 'there', path: '/bin/true' },
-  args: [],
-  env: {},
-  stdin: undefined,
-  inputs: [],
-  joinStderr: false,
-} as const;
 
 describe('what a map has done with', () => {
   const dirs: string[] = [];
@@ -62,7 +55,7 @@ describe('what a map has done with', () => {
       yield { args: [], of: 'one' };
       await vi.waitFor(() => expect(forgets).toHaveLength(2), { timeout: 20_000 });
     };
-    const options = { socket, owner: 'me', spec: SPEC, ad: {}, size: SIZE, retries: 0 };
+    const options = { socket, owner: 'me', spec: JUST_TRUE, ad: {}, size: SIZE, retries: 0 };
     for await (const { of } of mapTasks(tasks(), options)) done.push(of);
     await new Promise((closed) => server.close(closed));
     expect(done).toEqual(['one']);

@@ -6,6 +6,7 @@ import { Desk } from '../../src/pool/desk.ts';
 import { recover } from '../../src/pool/desk-journal.ts';
 import type { FromDesk } from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
+import { JUST_TRUE } from './just-true.ts';
 
 const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1e6, gpus: 0 };
 
@@ -17,14 +18,7 @@ function request(i: number, ad: AttrTexts): AttemptRequest {
     size: { cpus: 1, memoryMb: 100, diskKb: 0, gpus: 0 },
     prio: 0,
     lease: 2400,
-    spec: {
-      executable: { kind: 'there', path: '/bin/true' },
-      args: [],
-      env: {},
-      stdin: undefined,
-      inputs: [],
-      joinStderr: false,
-    },
+    spec: JUST_TRUE,
   };
 }
 

@@ -1,0 +1,11 @@
+import type { RunSpec } from '../../src/pool/wire.ts';
+
+/** A run that ends at once, without files. */
+export const JUST_TRUE: RunSpec = {
+  executable: { kind: 'there', path: '/bin/true' },
+  args: [],
+  env: {},
+  stdin: undefined,
+  inputs: [],
+  joinStderr: false,
+};
