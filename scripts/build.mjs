@@ -3,6 +3,7 @@
 // new dist/ takes the old one's place only when it is whole.
 import { spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   chmodSync,
   copyFileSync,
   existsSync,
@@ -18,6 +19,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import needNode from './need-node.cjs';
+import { noticesOf } from './notices.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** Where to: another directory inside the checkout may be named. */
@@ -46,14 +49,29 @@ async function make() {
     mkdirSync(dirname(target), { recursive: true });
     copyFileSync(join(root, 'src', file), target);
   }
+  pruneTypes();
   await bundle();
   await bundleWorker();
-  writeFileSync(join(fresh, '.built'), '');
+  writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
 
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(fresh, dist);
   warmUp(dist);
   return 0;
+}
+
+/** Of the types only those stay that the library's speak of. */
+function pruneTypes() {
+  const needed = new Set();
+  const need = (file) => {
+    if (needed.has(file)) return;
+    needed.add(file);
+    for (const [, from] of readFileSync(file, 'utf8').matchAll(/['"](\.[^'"]+)\.[jt]s['"]/g))
+      need(join(dirname(file), `${from}.d.ts`));
+  };
+  need(join(fresh, 'index.d.ts'));
+  for (const name of readdirSync(fresh, { recursive: true, encoding: 'utf8' }))
+    if (name.endsWith('.d.ts') && !needed.has(join(fresh, name))) rmSync(join(fresh, name));
 }
 
 /** What the bundles of the command line and the DAG manager have in common. */
@@ -65,6 +83,8 @@ function common() {
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
+    metafile: true,
+    absWorkingDir: root,
     logLevel: 'warning',
     // Native, optional, or of use to the daemons alone.
     external: ['ssh2', 'cpu-features', 'bullmq', 'nodemailer', 'basic-ftp', 'pino', '*.node'],
@@ -75,7 +95,7 @@ function common() {
 /** dist/cli/: the commands and all that they load, in one file that is run out of a code cache; dist/dag-cli/: the DAG manager. */
 async function bundle() {
   const cli = join(fresh, 'cli');
-  await build({
+  const commands = await build({
     ...common(),
     stdin: {
       contents: "export { main } from './commands/main.js'; export * from './commands/registry.js';",
@@ -93,7 +113,7 @@ async function bundle() {
   const ascii = text.replaceAll(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
   writeFileSync(join(cli, 'bundle.js'), ascii);
   // One process for each DAG and sub-DAG: its start counts.
-  await build({
+  const dag = await build({
     ...common(),
     entryPoints: [{ in: join(fresh, 'dag/main.js'), out: 'dag-manager' }],
     outdir: join(fresh, 'dag-cli'),
@@ -103,11 +123,14 @@ async function bundle() {
       js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
     },
   });
+  writeFileSync(join(cli, 'NOTICES.txt'), noticesOf(commands.metafile, root));
+  writeFileSync(join(fresh, 'dag-cli/NOTICES.txt'), noticesOf(dag.metafile, root));
   copyFileSync(join(root, 'scripts/cli-loader.cjs'), join(cli, 'load.js'));
   writeFileSync(join(cli, 'registry.js'), "module.exports = require('./load.js');\n");
   for (const dir of ['cli', 'bin']) writeFileSync(join(fresh, dir, 'package.json'), '{ "type": "commonjs" }\n');
   const bin = join(fresh, 'bin/gryphus.js');
-  writeFileSync(bin, "#!/usr/bin/env node\n'use strict';\nrequire('../cli/load.js').main(process.argv.slice(2));\n");
+  const start = "require('../cli/load.js').main(process.argv.slice(2));";
+  writeFileSync(bin, `#!/usr/bin/env node\n'use strict';\n${needNode}\n${start}\n`);
   chmodSync(bin, 0o755);
 }
 
@@ -133,9 +156,12 @@ function warmUp(built) {
 
 /** dist/worker.mjs: the pool's worker in one file that needs nothing but Node, to be carried to any site. */
 async function bundleWorker() {
-  await build({
+  const outfile = join(fresh, 'worker.mjs');
+  const { metafile } = await build({
     entryPoints: [join(root, 'src/pool/worker-main.ts')],
-    outfile: join(fresh, 'worker.mjs'),
+    outfile,
+    metafile: true,
+    absWorkingDir: root,
     bundle: true,
     format: 'esm',
     platform: 'node',
@@ -145,7 +171,10 @@ async function bundleWorker() {
     legalComments: 'none',
     logLevel: 'warning',
     loader: { '.sh': 'text' },
+    banner: { js: needNode },
   });
+  // It is carried about as this one file.
+  appendFileSync(outfile, `/*\n${noticesOf(metafile, root).replaceAll('*/', '* /')}*/\n`);
 }
 
 /** A bundled module still finds the files beside its own place in dist/; only the commands live where the bundle is. */

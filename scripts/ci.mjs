@@ -2,12 +2,11 @@
 // in which each of the checks counts as one.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { needWhatTestsUse, needModules, needNode, root } from './setup.mjs';
+import { needWhatTestsUse, needModules, root } from './setup.mjs';
 import { runTests } from './test.mjs';
 
 // Vitest and the runner look at it; whoever runs this by hand gets the same.
 process.env.CI ??= 'true';
-needNode();
 needModules();
 const excluded = needWhatTestsUse();
 

@@ -1,10 +1,11 @@
 // Writes the pages that are made from the program itself: docs/cli/ from the commands, docs/configuration.md from the
-// tables that read the configuration. Needs a build.
+// tables that read the configuration, docs/submit-commands.md from that of the submit commands. Needs a build.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../dist/commands/registry.js';
 import { configDocs } from '../dist/config/docs.js';
 import { commandPage, overviewPage, pageName } from '../dist/commands/show/docs.js';
+import { submitCommandsPage } from '../dist/submit/catalogue-docs.js';
 import { root } from './setup.mjs';
 
 const cli = join(root, 'docs/cli');
@@ -13,3 +14,4 @@ for (const name of readdirSync(cli)) rmSync(join(cli, name));
 writeFileSync(join(cli, 'README.md'), overviewPage(COMMANDS));
 for (const [id, command] of Object.entries(COMMANDS)) writeFileSync(join(cli, pageName(id)), commandPage(id, command));
 writeFileSync(join(root, 'docs/configuration.md'), configDocs());
+writeFileSync(join(root, 'docs/submit-commands.md'), submitCommandsPage());

@@ -41,7 +41,7 @@ export function unpackPackages(dir, release, packages) {
 }
 
 /** Where this machine has its own packages from. */
-function mirror() {
+export function mirror() {
   const targets = ['indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages', 'Label: Debian'];
   const { stdout } = spawnSync('apt-get', targets, { encoding: 'utf8' });
   return stdout?.split('\n')[0] || 'http://deb.debian.org/debian';

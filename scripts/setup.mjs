@@ -1,22 +1,24 @@
 // What a fresh clone needs before anything of it runs. Node's own modules only: nothing is installed yet.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { needApptainer } from './apptainer.mjs';
 import { needHtcondor } from './htcondor.mjs';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const NODE = [20, 19];
-
-/** Ends the process with one line unless this Node can run Gryphus. */
-export function needNode() {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major > NODE[0] || (major === NODE[0] && minor >= NODE[1])) return;
-  fail(
-    `Node ${NODE.join('.')} or later is needed; this is ${process.versions.node}. See https://nodejs.org/en/download`,
-  );
-}
 
 export function fail(message) {
   console.error(`gryphus: ${message}`);
@@ -29,7 +31,37 @@ export function needModules() {
   console.log('Installing the packages of package-lock.json …');
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm'];
   const [program, ...before] = npm;
-  run(program, [...before, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
+  const cache = cacheIsWritable() ? [] : ['--cache', passingDir('gryphus-npm-')];
+  run(program, [...before, 'ci', '--no-audit', '--no-fund', '--loglevel=error', ...cache], 'npm ci failed');
+}
+
+/** A directory that goes with this process. */
+function passingDir(prefix) {
+  const dir = mkdtempSync(join(tmpdir(), prefix));
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** npm fails where it cannot write its cache, which is another's or read-only on some machines. npm names it to its scripts. */
+function cacheIsWritable() {
+  const cache = process.env.npm_config_cache ?? join(homedir(), '.npm');
+  return [cache, join(cache, '_cacache'), join(cache, '_cacache/tmp')].every((dir) => {
+    try {
+      accessSync(dir, constants.W_OK);
+      return true;
+    } catch (error) {
+      return error.code === 'ENOENT' && (dir !== cache || canMake(cache));
+    }
+  });
+}
+
+function canMake(dir) {
+  try {
+    mkdirSync(dir, { recursive: true });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function modulesAreFresh() {
@@ -58,9 +90,14 @@ function buildIsFresh() {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).map((name) =>
     join(root, 'src', name),
   );
-  const others = ['package.json', 'tsconfig.json', 'scripts/build.mjs', 'scripts/cli-loader.cjs'].map((name) =>
-    join(root, name),
-  );
+  const others = [
+    'package.json',
+    'tsconfig.json',
+    'scripts/build.mjs',
+    'scripts/cli-loader.cjs',
+    'scripts/need-node.cjs',
+    'scripts/notices.mjs',
+  ].map((name) => join(root, name));
   return [...sources, ...others].every((file) => statSync(file).mtimeMs <= built);
 }
 

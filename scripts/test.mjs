@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { needBuild, needWhatTestsUse, needModules, needNode, root } from './setup.mjs';
+import { needBuild, needWhatTestsUse, needModules, root } from './setup.mjs';
 
 /** A run that takes longer has failed, milliseconds. */
 const LONGEST = 70 * 60_000;
@@ -49,7 +49,6 @@ function count(report) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  needNode();
   needModules();
   const excluded = needWhatTestsUse();
   needBuild();

@@ -1,15 +1,17 @@
 export { Gryphus } from './client/gryphus.ts';
 export { Configuration, type SiteKeys } from './client/configuration.ts';
+export { readDescription } from './client/read-description.ts';
 export { dagTools, kinds, myProxyTools, proxyTools } from './client/tools.ts';
 export type { SiteRecord } from './config/sites.ts';
 export type { Found } from './backends/found.ts';
 export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';
 export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/glideins.ts';
+export type { EventsRequest, EventWithCursor } from './client/news.ts';
 export type { ShellRequest } from './client/shell.ts';
 export type { TopRow } from './client/top.ts';
 export type { SiteWaysView } from './client/site-ways.ts';
-export type { MapRequest, MapResult, MapTask } from './client/pool.ts';
+export type { MapRequest, MapResult, MapTask } from './client/map.ts';
 export type * from './client/types.ts';
 export type { Gauge } from './credentials/gauge.ts';
 export type { Renewed } from './credentials/renew.ts';

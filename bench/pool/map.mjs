@@ -1,12 +1,13 @@
 // How many no-op tasks a second the pool runs on 8 slots, and what processor time each costs; beside it GNU parallel,
-// task-spooler and xargs where they are installed. `node bench/pool/map.mjs [TASKS]`, after `npm run build`.
+// task-spooler and xargs where they are installed. `node bench/pool/map.mjs [TASKS]`, after `npm run build`; `GRYPHUS_DIST`
+// names another build to compare with.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const TASKS = Number(process.argv[2] ?? 5000);
-const cli = join(import.meta.dirname, '../../dist/bin/gryphus.js');
+const cli = join(import.meta.dirname, '../..', process.env.GRYPHUS_DIST ?? 'dist', 'bin/gryphus.js');
 const home = mkdtempSync(join(tmpdir(), 'gryphus-bench-'));
 mkdirSync(join(home, 'g'), { mode: 0o700 });
 writeFileSync(join(home, 'g/config.toml'), '[pool]\ncpus = 8\n');

@@ -45,7 +45,7 @@ export class SimWorker {
       token,
       instance,
       boot: instance,
-      size,
+      size: () => size,
       dial: () => dialHome({ worker: token.id, key: token.secret, ways: [{ kind: 'socket', path: homeSocket }] }),
       ad: () => ({ ...ad, ...changingAd(Date.now() / 1000, undefined) }),
       held: () => [...this.#held].map(([key, held]) => heldAttempt(key, held)),

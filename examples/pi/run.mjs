@@ -1,25 +1,27 @@
 // Runs the sweep by the API with a Gryphus of its own, shows how far it is, sums up, and leaves nothing running.
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Gryphus } from 'gryphus';
+import { Gryphus, GryphusError } from 'gryphus';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const results = join(here, 'results');
 const home = process.env.GRYPHUS_HOME ?? join(here, '../../.gryphus');
 const file = join(here, 'pi.sub');
 
+mkdirSync(home, { recursive: true, mode: 0o700 });
+claim(join(home, 'sweep.pid'));
 rmSync(results, { recursive: true, force: true });
 mkdirSync(results);
-mkdirSync(home, { recursive: true, mode: 0o700 });
 
 const stopped = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort());
 
-const began = Date.now();
 let shown = 0;
-const gryphus = await Gryphus.open({ home });
+const ranBefore = (await Gryphus.statusWithoutQueue({ home })).running;
+const gryphus = await Gryphus.open({ home, install: process.argv.includes('--install'), onFetch }).catch(give);
+const began = Date.now();
 let cluster;
 let ended = false;
 try {
@@ -36,7 +38,42 @@ try {
     await gryphus.wait({ clusters: [cluster], timeoutMs: 20_000 });
   }
   await gryphus.close();
-  await Gryphus.down({ home });
+  if (!ranBefore) await Gryphus.down({ home });
+}
+
+/** One sweep at a time: this process's, until it ends. */
+function claim(file) {
+  try {
+    writeFileSync(file, String(process.pid), { flag: 'wx' });
+    process.once('exit', () => rmSync(file, { force: true }));
+  } catch {
+    const other = Number(readFileSync(file, 'utf8'));
+    try {
+      process.kill(other, 0);
+    } catch {
+      rmSync(file, { force: true });
+      return claim(file);
+    }
+    console.error(`gryphus: a sweep runs already in ${home} (process ${other}).`);
+    process.exit(75);
+  }
+}
+
+/** Where there is no Redis, one is fetched. */
+function onFetch({ step, percent }) {
+  const line = 'Fetching a Redis server: this machine has none';
+  if (process.stderr.isTTY)
+    process.stderr.write(
+      `\r\x1b[K${line}: ${Math.floor(percent)} %${step === 'done' || step === 'failed' ? '\n' : ''}`,
+    );
+  else if (percent === 0 && step !== 'failed') console.error(`${line}.`);
+}
+
+/** An error that says what to do about it is enough; any other is a fault. */
+function give(error) {
+  if (!(error instanceof GryphusError)) throw error;
+  console.error([`gryphus: ${error.message}`, ...error.suggestions.map((one) => `  → ${one}`)].join('\n'));
+  process.exit(error.exitCode);
 }
 
 /** Shows the jobs' way to their end; true when all of them went well. */

@@ -17,7 +17,7 @@ backend_start() {
 }
 backend_version() { echo "plain processes, $GRYPHUS_SLOTS at once"; }
 
-# A wrapper on this machine writes into the pipe; the ticker ends this when the JobManager is gone.
+# A wrapper on this machine writes into the pipe; the ticker ends this when the JobManager is gone, and with it.
 wait_for_event() {
   if [ -z "${TICKER-}" ]; then
     if [ ! -p news ]; then
@@ -27,10 +27,22 @@ wait_for_event() {
     exec 5<>news
     (
       exec 2>/dev/null
-      while kill -0 "$$" && sleep 5; do echo >&5; done
+      nap=
+      trap 'kill "$nap"; exit' TERM
+      start_of "$$"
+      born=$PSTART
+      while [ "$PSTART" = "$born" ]; do
+        sleep 5 5>&- &
+        nap=$!
+        wait "$nap"
+        echo >&5
+        # Its number may be another's by now.
+        start_of "$$"
+      done
       echo >&5
     ) &
     TICKER=$!
+    echo "$TICKER" >|"$T/ticker"
   fi
   IFS= read -r _ <&5
 }

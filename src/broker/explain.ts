@@ -1,5 +1,6 @@
 import { analyze, explain, type ClassAd, Matchmaker } from '../classad/api.ts';
 import type { BidState } from '../job/bid-life.ts';
+import { clockText, counted } from '../util/plain-text.ts';
 import { cpusOf, suitorsOf, Tallies } from './choose.ts';
 import type { Candidate } from './sites.ts';
 
@@ -10,7 +11,7 @@ export interface Explanation {
 }
 
 export function explainChoice(job: ClassAd, sites: readonly Candidate[], now: number): Explanation {
-  const details = turnedAway(job, sites, now);
+  const details = [...onProbation(job, sites, now), ...turnedAway(job, sites, now)];
   const suitors = suitorsOf(job, sites, new Matchmaker({ now }));
   if (suitors.length === 0) return { summary: `None of ${count(sites.length)} would run it.`, details };
   const tallies = new Tallies(sites);
@@ -18,6 +19,18 @@ export function explainChoice(job: ClassAd, sites: readonly Candidate[], now: nu
   const names = suitors.map(({ site }) => site.name).join(', ');
   if (open.length > 0) return { summary: `It is about to be given to a site: ${names}.`, details };
   return { summary: `It waits here until a site that suits it has room for more: ${names}.`, details };
+}
+
+/** Which sites would take it, and are given one job at a time, since they failed jobs. */
+function onProbation(job: ClassAd, sites: readonly Candidate[], now: number): string[] {
+  const suitors = suitorsOf(job, sites, new Matchmaker({ now }));
+  return suitors.flatMap(({ site: { name, load } }) => {
+    if (load.probationUntil === undefined) return [];
+    const until = clockText(load.probationUntil, now);
+    return [
+      `Site ${name} is on probation until ${until}: it failed ${counted(load.failures, 'job')} within the last hour, and is given one at a time.`,
+    ];
+  });
 }
 
 /** Where a flooded job waits. `bids`: its open ones; `refused`: sites that will not have it, with their words. */

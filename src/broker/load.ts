@@ -12,6 +12,8 @@ export interface Load {
   readonly meanWait: number | undefined;
   readonly meanRun: number | undefined;
   readonly failures: number;
+  /** It failed so often of late that it is on probation: until when, Unix seconds. */
+  readonly probationUntil: number | undefined;
   /** One job may go there, to see whether it is well again. */
   readonly outOfUse: boolean;
 }
@@ -25,7 +27,7 @@ const PRESUMED_FREE = 4;
 /** Each failure of the last hour counts as so much more waiting. */
 const FAILURE_S = 300;
 /** A site that failed so often of late is tried with one job at a time. */
-const PROBATION = 3;
+export const PROBATION = 3;
 
 /** Seconds until one more job of so many cores would start there, as far as can be told. */
 export function expectedWait(load: Load, cpus: number): number {
@@ -56,8 +58,8 @@ export function floodRoomFor(load: Load): number {
   return Math.max(0, isOnProbation(load) ? 1 - there : load.maxJobs - there);
 }
 
-function isOnProbation({ failures, outOfUse }: Load): boolean {
-  return outOfUse || failures >= PROBATION;
+function isOnProbation({ probationUntil, outOfUse }: Load): boolean {
+  return outOfUse || probationUntil !== undefined;
 }
 
 function freeOf({ freeCpus, running }: Load): number {

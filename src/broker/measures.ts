@@ -9,7 +9,8 @@ export interface Measures {
 
 export type Sample =
   | { readonly is: 'wait' | 'run'; readonly seconds: number }
-  | { readonly is: 'failure'; readonly at: number };
+  /** `words`: a refusal, which may be of what the job itself asked for. */
+  | { readonly is: 'failure'; readonly at: number; readonly words?: string };
 
 /** How much one more sample weighs. */
 const WEIGHT = 0.13;
@@ -32,6 +33,13 @@ export function observe(known: Measures, sample: Sample): Measures {
 
 export function recentFailures(measures: Measures, now: number): number {
   return measures.failures.filter((at) => now - at < RECENT_S && at <= now).length;
+}
+
+/** From when on fewer than `most` failures are recent, Unix seconds; `undefined` where they are fewer now. */
+export function fewerFrom({ failures }: Measures, most: number, now: number): number | undefined {
+  const recent = failures.filter((at) => now - at < RECENT_S && at <= now);
+  const at = recent.sort((a, b) => b - a)[most - 1];
+  return at === undefined ? undefined : at + RECENT_S;
 }
 
 function mean(before: number | undefined, sample: number): number {

@@ -1,6 +1,8 @@
+import { askedFor } from '../backends/mend.ts';
 import type { BidStepped, Transitioned } from '../job/events.ts';
 import type { LifeEvent } from '../job/life.ts';
-import { readNumber } from '../job/values.ts';
+import { readNumber, readString, type TextSource } from '../job/values.ts';
+import type { SiteCause } from '../site/contract.ts';
 import type { Sample } from './measures.ts';
 
 /** HoldReasonCode where the site would not have the job; other refusals are of its files or its policy. */
@@ -22,7 +24,7 @@ export class SampleTaker {
     const since = this.#committed.get(name);
     if (step.to !== 'waiting') this.#committed.delete(name);
     if (step.event === 'granted' && since !== undefined) return [{ is: 'wait', seconds: at - since }];
-    return step.event === 'refused' ? [{ is: 'failure', at }] : [];
+    return step.event === 'refused' ? [{ is: 'failure', at, words: step.words ?? '' }] : [];
   }
 
   /** The samples of one step; `[]` for most. */
@@ -33,8 +35,9 @@ export class SampleTaker {
     else if (!STILL_WAITS.has(step.event)) this.#committed.delete(step.job);
     if (step.event === 'started') return waited(step, since);
     if (step.event === 'ended') return [...waited(step, since), ...ended(step)];
+    if (step.event === 'lost') return [{ is: 'failure', at }];
     const refused = step.event === 'refused' && numberOf(step, 'HoldReasonCode') === GRID_FAILED;
-    return refused || step.event === 'lost' ? [{ is: 'failure', at }] : [];
+    return refused ? [{ is: 'failure', at, words: stringOf(step, 'HoldReason') ?? '' }] : [];
   }
 }
 
@@ -45,10 +48,30 @@ function waited(step: Transitioned, since: number | undefined): Sample[] {
   return [{ is: 'wait', seconds: (numberOf(step, 'JobCurrentStartDate') ?? step.at / 1000) - since }];
 }
 
+/** Ends by the site that any other site would have given the job too. */
+const ITS_OWN: ReadonlySet<string> = new Set<SiteCause>(['timeout', 'deadline', 'out-of-memory', 'no-image']);
+
 function ended(step: Transitioned): Sample[] {
-  if (typeof step.set['GryphusSiteCause'] === 'string') return [{ is: 'failure', at: step.at / 1000 }];
+  const cause = stringOf(step, 'GryphusSiteCause');
+  if (cause !== undefined) {
+    if (ITS_OWN.has(cause)) return [];
+    const words = cause === 'unsatisfiable' ? { words: stringOf(step, 'GryphusSiteWords') ?? '' } : {};
+    return [{ is: 'failure', at: step.at / 1000, ...words }];
+  }
   const seconds = numberOf(step, 'LastRemoteWallClockTime');
   return seconds === undefined ? [] : [{ is: 'run', seconds }];
+}
+
+/** What the site refused is what the job itself asked for, beyond what every job has: no fault of the site's. */
+export function isOwnRequest(ad: TextSource, words: string): boolean {
+  return askedFor(words).some((name) => {
+    const text = readString(ad, name);
+    return text === undefined ? (readNumber(ad, name) ?? 0) > (name === 'RequestCpus' ? 1 : 0) : text !== '';
+  });
+}
+
+function stringOf({ set }: Transitioned, name: string): string | undefined {
+  return readString({ get: (wanted) => set[wanted] ?? undefined }, name);
 }
 
 function numberOf({ set }: Transitioned, name: string): number | undefined {

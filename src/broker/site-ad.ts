@@ -1,7 +1,7 @@
 import { ClassAd, parseExpr } from '../classad/api.ts';
 import { quoted } from '../job/values.ts';
-import { expectedWait, type Load } from './load.ts';
-import { recentFailures } from './measures.ts';
+import { expectedWait, type Load, PROBATION } from './load.ts';
+import { fewerFrom, recentFailures } from './measures.ts';
 import type { Candidate, KnownSite } from './sites.ts';
 
 /** What a site asks of a job: that it answers, that what it said of itself is not too old, that it has the cores at all. */
@@ -72,6 +72,7 @@ function loadOf({ record, survey, jobs, manners, measures }: KnownSite, now: num
     meanWait: measures.wait,
     meanRun: measures.run,
     failures: recentFailures(measures, now),
+    probationUntil: fewerFrom(measures, PROBATION, now),
     outOfUse: manners.outOfUse !== undefined,
   };
 }

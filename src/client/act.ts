@@ -1,9 +1,8 @@
-import { POOL_SITE } from '../config/sites.ts';
 import { released } from '../gridmanager/hold.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
-import { isEnd, type State } from '../job/life.ts';
-import { checkExpression, quoted, readNumber } from '../job/values.ts';
-import type { Change, ChangeResult, JobRecord, Queue } from '../queue/api.ts';
+import { isEnd } from '../job/life.ts';
+import { quoted, readNumber } from '../job/values.ts';
+import { type Change, type ChangeResult, type JobRecord, makeNoMore, type Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
 import type { Action, ActionRequest, ActionResult, Selection } from './types.ts';
 
@@ -15,7 +14,6 @@ const BY_USER = 1;
 /** Holds, releases or removes what is selected; each job's own result, in the order of ids. */
 export async function act(queue: Queue, action: Action, request: ActionRequest, user: string): Promise<ActionResult[]> {
   const results: ActionResult[] = [];
-  const seen = new Set<string>();
   let batch: JobRecord[] = [];
   const flush = async () => {
     const changes = batch.map((job) => changeFor(action, job, request.reason, user));
@@ -28,15 +26,21 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
   };
   await factories(queue, action, request);
   for await (const job of selectJobs(queue, request)) {
-    seen.add(formatJobId(job.id));
     batch.push(job);
     if (batch.length >= AT_ONCE) await flush();
   }
   await flush();
-  for (const id of request.ids ?? []) {
-    if (!seen.has(formatJobId(id))) results.push(notFound(id));
-  }
-  return results;
+  return [...results, ...notFound(request, results)];
+}
+
+/** The ids of a selection of which there is no result. */
+export function notFound({ ids = [] }: Selection, results: readonly ActionResult[]): ActionResult[] {
+  const seen = new Set(results.map(({ id }) => formatJobId(id)));
+  return ids.filter((id) => !seen.has(formatJobId(id))).map(missing);
+}
+
+function missing(id: JobId): ActionResult {
+  return { id, result: 'not-found', words: 'not found' };
 }
 
 /** Lets removed jobs go although no site has confirmed it; which of them left by this. */
@@ -48,32 +52,6 @@ async function letGo(queue: Queue, jobs: readonly JobRecord[]): Promise<Readonly
   return new Set(jobs.filter((_, i) => answers[i]?.ok));
 }
 
-/** Sets attributes of what is selected. */
-export async function edit(
-  queue: Queue,
-  selection: Selection,
-  set: Readonly<Record<string, string>>,
-): Promise<ActionResult[]> {
-  for (const [name, text] of Object.entries(set)) checkExpression(text, name);
-  const jobs: JobRecord[] = [];
-  for await (const job of selectJobs(queue, selection)) jobs.push(job);
-  const answers = jobs.length === 0 ? [] : await queue.transitionMany(jobs.map(({ id }) => ({ id, set })));
-  await matchAnew(queue, jobs);
-  return answers.map((answer, i): ActionResult => {
-    const id = jobs[i]?.id ?? { cluster: 0, proc: 0 };
-    return answer.ok ? { id, result: 'done', words: 'changed' } : { id, result: 'not-found', words: answer.words };
-  });
-}
-
-/** The pool matches by a job's ad: one that waits there is taken back and described anew; what has started runs on. */
-async function matchAnew(queue: Queue, jobs: readonly JobRecord[]): Promise<void> {
-  const waiting = jobs.filter(({ site, state }) => site === POOL_SITE.name && WAITS_IN_POOL.has(state));
-  if (waiting.length === 0) return;
-  await queue.transitionMany(waiting.map(({ id, state }): Change => ({ id, event: 'takeback', from: state })));
-}
-
-const WAITS_IN_POOL: ReadonlySet<State> = new Set(['preparing', 'prepared', 'committed']);
-
 /** A whole cluster that is removed makes no more procs; one that is held pauses (HTCondor's `JobMaterializePaused`). */
 async function factories(queue: Queue, action: Action, request: ActionRequest): Promise<void> {
   const wanted = request.clusters;
@@ -81,9 +59,11 @@ async function factories(queue: Queue, action: Action, request: ActionRequest): 
   for (const waiting of await queue.unmaterialized()) {
     if (wanted && !wanted.includes(waiting.cluster)) continue;
     if (request.owner !== undefined && request.owner !== waiting.owner) continue;
-    if (action === 'remove')
-      await queue.materialize(waiting.cluster, { nextProc: waiting.nextProc, procs: [], done: true });
-    else await queue.editCluster(waiting.cluster, { JobMaterializePaused: action === 'hold' ? '1' : '0' });
+    if (action === 'remove') await makeNoMore(queue, waiting);
+    else {
+      const paused = action === 'hold' ? '1' : '0';
+      await queue.editCluster(waiting.cluster, { JobMaterializePaused: paused, JobMaterializePauseReason: null });
+    }
   }
 }
 
@@ -136,13 +116,9 @@ const DONE: Readonly<Record<Action, string>> = { hold: 'held', release: 'release
 
 function resultOf(action: Action, job: JobRecord, answer: ChangeResult | undefined): ActionResult {
   if (answer?.ok) return { id: job.id, result: 'done', words: DONE[action] };
-  if (!answer || answer.why === 'no-such-job') return notFound(job.id);
+  if (!answer || answer.why === 'no-such-job') return missing(job.id);
   const state = answer.state ?? job.state;
   if (ALREADY[action].shows.includes(state)) return { id: job.id, result: 'already', words: ALREADY[action].words };
   if (action === 'release') return { id: job.id, result: 'bad-state', words: ALREADY.release.words };
   return { id: job.id, result: 'bad-state', words: `not possible now: the job is ${state}` };
-}
-
-function notFound(id: JobId): ActionResult {
-  return { id, result: 'not-found', words: 'not found' };
 }

@@ -10,12 +10,31 @@ import type { JobManagerSite } from '../jobmanager/client.ts';
 import type { SiteAudit } from '../jobmanager/site-report.ts';
 import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
 import { adopt, type Orphan, unadoptable } from './adopt.ts';
-import type { AuditEntry } from './types.ts';
+import type { AuditedAttempt, AuditEntry, OtherAgents } from './types.ts';
 
 const NOBODY = () => Promise.resolve(undefined);
 
-/** What the site holds that the queue does not know, and the reverse; found by tag, never by a batch system's id. */
+/**
+ * What the site holds that the queue does not know, and the reverse; found by tag, never by a batch system's id. Site and
+ * queue cannot be seen at one moment: a difference counts when it is there again in a second look at both, since what merely
+ * moved between the two is settled by then (the site forgets an attempt before the queue lets it go, and knows it before the
+ * queue says that it does).
+ */
 export async function auditSite(queue: Queue, paths: Paths, record: SiteRecord, owner: string): Promise<AuditEntry[]> {
+  const look = async () => {
+    const found = await holdings(queue, paths, record, owner);
+    return { differences: await compare(queue, record, heldOf(found)), others: othersOf(queue.agent, found) };
+  };
+  const { differences, others } = await look();
+  if (differences.length === 0) return others;
+  const again = await look();
+  const stayed = again.differences.filter(({ key, where }) =>
+    differences.some((entry) => entry.key === key && entry.where === where),
+  );
+  return [...stayed, ...again.others];
+}
+
+async function holdings(queue: Queue, paths: Paths, record: SiteRecord, owner: string): Promise<SiteAudit[]> {
   const found: SiteAudit[] = [];
   await eachPlace(queue, paths, record, owner, async (site) => {
     const there = await site.audit();
@@ -26,11 +45,32 @@ export async function auditSite(queue: Queue, paths: Paths, record: SiteRecord, 
     }
     found.push(there);
   });
-  const there = {
+  return found;
+}
+
+function heldOf(found: readonly SiteAudit[]): Held {
+  return {
     records: found.flatMap(({ records }) => records),
     queued: found.flatMap(({ queued }) => queued),
   };
-  return compare(queue, record, there);
+}
+
+/** What the directories beside ours and the tags in the site's queue say of agents that are not us. */
+function othersOf(agent: string, found: readonly SiteAudit[]): OtherAgents[] {
+  const others = new Map<string, OtherAgents>();
+  for (const { agent: name, attempts: jobs, ended, oldest, newest } of found.flatMap((one) => one.others))
+    others.set(name, { where: 'other-agent', agent: name, jobs, ended, queued: 0, oldest, newest });
+  const queued = new Map<string, Set<string>>();
+  for (const { key, entry } of found.flatMap((one) => one.queued)) {
+    const name = entry.is === 'ended' || key === undefined ? undefined : parseAttemptKey(key)?.agent;
+    if (name === undefined || name === agent) continue;
+    queued.set(name, (queued.get(name) ?? new Set()).add(key ?? ''));
+  }
+  for (const [name, { size }] of queued) {
+    const known = others.get(name) ?? { where: 'other-agent', agent: name, jobs: 0, ended: 0 };
+    others.set(name, { ...known, jobs: Math.max(known.jobs, known.ended + size), queued: size });
+  }
+  return [...others.values()];
 }
 
 /** One after the other, what each of our identities has at the site: a GridManager of its own, a directory of its own. */
@@ -58,9 +98,9 @@ async function eachPlace(
 
 type Held = Pick<SiteAudit, 'records' | 'queued'>;
 
-async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<AuditEntry[]> {
+async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<AuditedAttempt[]> {
   const keys = new Set(keysOf(there));
-  const entries: AuditEntry[] = (await strangers(queue, [...keys], there)).map(entryOf);
+  const entries: AuditedAttempt[] = (await strangers(queue, [...keys], there)).map(entryOf);
   for await (const job of queue.query({ site: record.name, states: PROMISED })) {
     const key = keyOf(queue, job);
     if (keys.has(key)) continue;
@@ -138,37 +178,32 @@ function keysOf(there: Held): AttemptKey[] {
 /** What nobody here cares for, of what the site holds. */
 async function strangers(queue: Queue, keys: readonly AttemptKey[], there: Held): Promise<Orphan[]> {
   const records = new Map(there.records.map((record) => [record.key, record]));
-  const orphans: (Orphan & { readonly name: string })[] = [];
-  for (const key of new Set(keys)) {
+  const attempts = [...new Set(keys)].flatMap((key) => {
     const attempt = parseAttemptKey(key);
-    if (!attempt || attempt.agent !== queue.agent || (await isBid(queue, attempt))) continue;
-    const [job] = await queue.get([attempt]);
-    if (job?.attempt === attempt.attempt && !STRANDED(job)) continue;
-    orphans.push({ attempt, there: records.get(key), job, past: undefined, name: formatJobId(attempt) });
-  }
-  const past = await gone(
-    queue,
-    orphans.filter(({ job }) => !job),
+    return attempt?.agent === queue.agent ? [{ key, attempt }] : [];
+  });
+  const ids = attempts.map(({ attempt: { cluster, proc } }) => ({ cluster, proc }));
+  const bids = new Set(
+    (await queue.bids.of(ids)).flatMap(({ id, open }) => open.map((bid) => keyOf(queue, { id, attempt: bid.attempt }))),
   );
-  return orphans.map(({ name, ...orphan }) => ({ ...orphan, past: orphan.job ? undefined : past.get(name) }));
+  const jobs = new Map<string, JobRecord>();
+  const past = new Map<string, HistoryRecord>();
+  for await (const sighting of queue.look([{ ids }])) {
+    if (sighting.in === 'queue') for (const job of sighting.jobs) jobs.set(formatJobId(job.id), job);
+    else for (const job of sighting.jobs) past.set(formatJobId(job.id), job);
+  }
+  return attempts.flatMap(({ key, attempt }) => {
+    const name = formatJobId(attempt);
+    const job = jobs.get(name);
+    if (bids.has(key) || (job?.attempt === attempt.attempt && !STRANDED(job))) return [];
+    return [{ attempt, there: records.get(key), job, past: past.get(name) }];
+  });
 }
 
 /** A job in one of these states has nothing at a site, as far as we know. */
 const STRANDED = ({ state }: JobRecord) => isEnd(state) || state === 'held' || state === 'idle';
 
-/** Jobs as they left the queue last. */
-async function gone(queue: Queue, orphans: readonly Orphan[]): Promise<ReadonlyMap<string, HistoryRecord>> {
-  const past = new Map<string, HistoryRecord>();
-  if (orphans.length === 0) return past;
-  for await (const record of queue.history.read({ ids: orphans.map(({ attempt }) => attempt) })) {
-    const name = formatJobId(record.id);
-    // The newest comes first.
-    if (!past.has(name)) past.set(name, record);
-  }
-  return past;
-}
-
-function entryOf(orphan: Orphan): AuditEntry {
+function entryOf(orphan: Orphan): AuditedAttempt {
   const { attempt, there, job, past } = orphan;
   const why = unadoptable(orphan);
   const here = job

@@ -130,7 +130,6 @@ async function runTrial(
     executable,
     args: [],
     env: {},
-    stdin: undefined,
     inputs: [],
     joinStderr: false,
     resources,

@@ -5,7 +5,7 @@ import { settingsInFile, writeSetting } from '../config/edit.ts';
 import { loadPaths, type Paths } from '../config/paths.ts';
 import { parseSiteUrl } from '../config/site-url.ts';
 import { loadSettings, SETTINGS, type Settings } from '../config/settings.ts';
-import { loadSite, loadSites, removeSite, saveSite, siteFile, siteFrom, type SiteRecord } from '../config/sites.ts';
+import { loadSite, loadSites, saveSite, siteFile, siteFrom, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AskUser, CheckStep, OpenOptions } from './types.ts';
 
@@ -89,11 +89,6 @@ export class Configuration {
       given['batch'] = found[0]?.batch ?? 'fork';
     }
     return saveSite(this.paths, name, given);
-  }
-
-  /** `false` where no file describes the site. */
-  removeSite(name: string): boolean {
-    return removeSite(this.paths, name);
   }
 
   /** Sends a test by every way that alarms are set to take; each way's end, as it comes. */

@@ -1,3 +1,4 @@
+import { ownBuild } from '../config/build.ts';
 import { DAEMON, type Daemon, daemonsOnDisk, SCHEDULER } from '../config/daemon-files.ts';
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
@@ -5,6 +6,7 @@ import { GryphusError } from '../errors.ts';
 import { deskOf } from '../pool/holders.ts';
 import { poolPlaces } from '../pool/places.ts';
 import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
+import { owedLogs } from '../scheduler/user-logs/report.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { runningScheduler } from './daemon.ts';
 import type { DaemonStatus, Totals } from './types.ts';
@@ -19,14 +21,25 @@ type Manager = Daemon & { readonly identity: string };
 export async function daemonStatus(queue: Queue, paths: Paths, totals: () => Promise<Totals>): Promise<DaemonStatus> {
   const scheduler = await runningScheduler(queue);
   const settings = await loadSettings(paths);
+  const userLogs = await owedLogs(queue.kv);
   return {
-    running: scheduler !== undefined,
-    ...(scheduler ? { pid: scheduler.pid, since: scheduler.since } : {}),
+    ...ofScheduler(scheduler),
     home: paths.stateDir,
     redis: (process.env['REDIS_URL'] ?? settings['redis.url']) === undefined ? 'up' : 'external',
     managers: (await managersOf(queue)).map(shown),
     totals: await totals(),
+    ...(userLogs.count > 0 ? { userLogs } : {}),
   };
+}
+
+function ofScheduler(
+  scheduler: Daemon | undefined,
+): Pick<DaemonStatus, 'running' | 'pid' | 'since' | 'build' | 'ownBuild'> {
+  if (!scheduler) return { running: false };
+  const { pid, since, build } = scheduler;
+  const own = ownBuild();
+  const same = build?.version === own.version && build.built === own.built;
+  return { running: true, pid, since, ...(build ? { build } : {}), ...(same ? {} : { ownBuild: own }) };
 }
 
 /** What can be said without the queue. */
@@ -34,8 +47,7 @@ export async function statusWithoutQueue(paths: Paths): Promise<DaemonStatus> {
   const external = await isExternal(paths);
   const { scheduler, managers } = onDisk(paths);
   return {
-    running: scheduler !== undefined,
-    ...(scheduler ? { pid: scheduler.pid, since: scheduler.since } : {}),
+    ...ofScheduler(scheduler),
     home: paths.stateDir,
     redis: external ? 'external' : (await serverState(paths)) === 'absent' ? 'down' : 'silent',
     managers: managers.map(shown),

@@ -1,11 +1,26 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DAEMON, type Daemon, SCHEDULER } from '../config/daemon-files.ts';
 import type { Paths } from '../config/paths.ts';
+import type { Settings } from '../config/settings.ts';
 import { GryphusError } from '../errors.ts';
 import type { Queue } from '../queue/api.ts';
+import { daemonEnvironment } from '../util/environments.ts';
 import { isAlive } from '../util/process-identity.ts';
+
+/** The environment of an agent's daemons and files, with the home that was asked for. */
+export function environment({ home }: { readonly home?: string }): NodeJS.ProcessEnv {
+  const own = home ?? process.env['GRYPHUS_HOME'];
+  // The daemons work in directories of their own, where a relative name means another place.
+  return own === undefined ? process.env : { ...process.env, GRYPHUS_HOME: own && resolve(own) };
+}
+
+/** Where the queue of an agent is, as its files say. */
+export function queuePlace({ stateDir, socketDir }: Paths, settings: Settings) {
+  return { stateDir, socketDir, url: settings['redis.url'], server: settings['redis.server'] };
+}
 
 /** The Scheduler that runs now, if one does. */
 export async function runningScheduler(queue: Queue): Promise<Daemon | undefined> {
@@ -15,12 +30,12 @@ export async function runningScheduler(queue: Queue): Promise<Daemon | undefined
 }
 
 /** Starts the Scheduler as a process of its own; resolves when it is at work, rejects with what it complained of. */
-export async function startScheduler(paths: Paths, env: NodeJS.ProcessEnv): Promise<void> {
+export async function startScheduler(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv): Promise<void> {
   const main = fileURLToPath(new URL('../scheduler/main.js', import.meta.url));
   if (!existsSync(main))
     throw new GryphusError('internal', `The Scheduler's program ${main} is not there: run the build.`);
   const child = spawn(process.execPath, ['--enable-source-maps', main], {
-    env,
+    env: daemonEnvironment(env, settings['daemons.environment']),
     cwd: paths.stateDir,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -17,9 +17,11 @@ import type { Attrs } from '../job/attrs.ts';
 import { readBoolean, readString } from '../job/values.ts';
 import type { Queue } from '../queue/api.ts';
 import { jobArguments } from '../submit/api.ts';
+import { firstOf } from '../util/first-of.ts';
 import { act } from './act.ts';
 import { enqueueDag, readyDag } from './dag-submit.ts';
 import type { DagLimits, DagStatus, DagSubmitRequest, DagSubmitted } from './dag-types.ts';
+import { SCHEDULER_UNIVERSE } from './totals.ts';
 import { wait } from './wait.ts';
 
 /** DAGMan's exit code of a DAG that was removed. */
@@ -114,11 +116,12 @@ export class DagClient {
   }
 
   #statusOf({ order, ...dag }: Found): DagStatus {
+    // The journal first: the record of the end is on disk before the journal goes.
+    const progress = this.#replay({ ...dag, order })?.progress();
     const end = new JournalPlace(this.#paths, dag.cluster).ended();
     if (end !== undefined) {
       return { ...dag, exitCode: end.exitCode, ...(end.progress === undefined ? {} : { progress: end.progress }) };
     }
-    const progress = this.#replay({ ...dag, order })?.progress();
     return { ...dag, ...(progress === undefined ? {} : { progress }) };
   }
 
@@ -156,17 +159,17 @@ export class DagClient {
   }
 
   async #byCluster(cluster: number): Promise<Found | undefined> {
-    const [job] = await this.#queue.get([{ cluster, proc: 0 }]);
-    if (job !== undefined) return dagOf(cluster, job.state, job.attrs);
-    for await (const { attrs } of this.#queue.history.read({ clusters: [cluster], limit: 1 })) {
-      return dagOf(cluster, 'gone', attrs);
-    }
-    return undefined;
+    const sighting = await firstOf(this.#queue.look([{ ids: [{ cluster, proc: 0 }] }]));
+    const job = sighting?.jobs[0];
+    return job && dagOf(cluster, sighting.in === 'queue' ? job.state : 'gone', job.attrs);
   }
 
   async #inQueue(): Promise<Found[]> {
     const dags: Found[] = [];
-    for await (const { id, state, attrs } of this.#queue.query({ where: ({ attrs }) => isDag(attrs) })) {
+    // Their managers, by the counters of the clusters: a queue of a million jobs is not looked through.
+    const summaries = await this.#queue.summaries();
+    const clusters = summaries.filter(({ universe }) => universe === SCHEDULER_UNIVERSE).map(({ cluster }) => cluster);
+    for await (const { id, state, attrs } of this.#queue.query({ clusters, where: ({ attrs }) => isDag(attrs) })) {
       const dag = dagOf(id.cluster, state, attrs);
       if (dag !== undefined) dags.push(dag);
     }

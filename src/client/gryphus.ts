@@ -1,5 +1,4 @@
 import { userInfo } from 'node:os';
-import { join, resolve } from 'node:path';
 import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
 import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
@@ -10,16 +9,17 @@ import { GryphusError } from '../errors.ts';
 import { Attrs } from '../job/attrs.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
-import { isEnd, LIFE } from '../job/life.ts';
 import type { GlideinClient } from './glideins.ts';
+import { callBack, type EventsRequest, eventsOf, type EventWithCursor } from './news.ts';
 import type { UserLogEvent } from '../job/user-log.ts';
-import { openQueue, type Queue, serverState } from '../queue/api.ts';
-import { act, edit } from './act.ts';
-import { runningScheduler, startScheduler } from './daemon.ts';
+import { installRedis, openQueue, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
+import { act, notFound } from './act.ts';
+import { environment, queuePlace, runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons, statusWithoutQueue } from './daemon-status.ts';
-import type { MapRequest, MapResult, MapTask } from './pool.ts';
-import { queryOf, selectChunks, selectJobs, viewOf, viewsOf } from './select.ts';
+import type { MapRequest, MapResult, MapTask } from './map.ts';
+import { whyNotMade } from './factory-pause.ts';
+import { historyOf, lookForJobs, selectChunks, selectJobs, viewsOf } from './select.ts';
 import type { ShellRequest } from './shell.ts';
 import type { SiteWaysView } from './site-ways.ts';
 import { siteStatuses } from './site-status.ts';
@@ -38,9 +38,12 @@ import type {
   DaemonStatus,
   DryRun,
   JobView,
+  LeftSite,
   OpenOptions,
   QueryRequest,
+  SeenJobView,
   Selection,
+  Selections,
   SiteStatus,
   Submitted,
   SubmitRequest,
@@ -52,6 +55,7 @@ import type {
 import { wait } from './wait.ts';
 import type { PoolOwner } from '../pool/client-wire.ts';
 import { whyOf } from './why.ts';
+import { jobsToExplain, whyEnded } from './why-ended.ts';
 
 /**
  * A personal Gryphus: all that the command line can do, for a program. Every method rejects with a GryphusError, whose
@@ -63,6 +67,7 @@ export class Gryphus {
   readonly #queue: Queue;
   readonly #env: NodeJS.ProcessEnv;
   readonly #starts: boolean;
+  readonly #closing = new AbortController();
 
   private constructor(paths: Paths, settings: Settings, queue: Queue, env: NodeJS.ProcessEnv, starts: boolean) {
     this.#paths = paths;
@@ -79,7 +84,9 @@ export class Gryphus {
     ensureStateDirs(paths);
     const settings = await loadSettings(paths);
     const start = options.start ?? true;
-    const open = () => Gryphus.#open(paths, settings, env, start);
+    const place = { ...queuePlace(paths, settings), onFetch: options.onFetch };
+    if (start && options.install) await installRedis(place);
+    const open = () => Gryphus.#open(paths, settings, env, { ...place, start: start ? 'if-needed' : 'never' });
     return open().catch(async (thrown: unknown) => {
       const away = start && thrown instanceof GryphusError && thrown.code === 'queue-unavailable';
       // An idle Scheduler may have ended its Redis as we came in.
@@ -88,14 +95,9 @@ export class Gryphus {
     });
   }
 
-  static async #open(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv, start: boolean): Promise<Gryphus> {
-    const queue = await openQueue({
-      stateDir: paths.stateDir,
-      socketDir: paths.socketDir,
-      url: settings['redis.url'],
-      server: settings['redis.server'],
-      start: start ? 'if-needed' : 'never',
-    });
+  static async #open(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv, at: QueueOptions): Promise<Gryphus> {
+    const queue = await openQueue(at);
+    const start = at.start !== 'never';
     try {
       const gryphus = new Gryphus(paths, settings, queue, env, start);
       if (start) await gryphus.#ensureScheduler();
@@ -147,6 +149,7 @@ export class Gryphus {
     return new DagClient(this.#queue, this.#paths, this.owner);
   }
 
+  /** Jobs in the queue, in the order of their ids. */
   async *query(request: QueryRequest = {}): AsyncGenerator<JobView> {
     for await (const jobs of this.queryChunks(request)) yield* jobs;
   }
@@ -156,26 +159,22 @@ export class Gryphus {
     for await (const jobs of selectChunks(this.#queue, request, request.limit)) yield viewsOf(jobs, request);
   }
 
-  /** Ended jobs, the newest first. */
-  async *history(request: QueryRequest = {}): AsyncGenerator<JobView> {
-    const { ids, clusters, where } = queryOf(request);
-    const owner = request.owner === undefined ? undefined : `"${request.owner}"`;
-    const found = this.#queue.history.read({
-      ...(ids === undefined ? {} : { ids }),
-      ...(clusters === undefined ? {} : { clusters }),
-      where: (job) =>
-        (owner === undefined || job.attrs.get('Owner') === owner) && (!where || where({ ...BLANK, ...job })),
-      ...(request.limit === undefined ? {} : { limit: request.limit }),
-    });
-    for await (const job of found) yield viewOf(job, request);
+  /** Jobs that have left the queue, the newest first. */
+  history(request: QueryRequest = {}): AsyncGenerator<JobView> {
+    return historyOf(this.#queue, request);
   }
 
-  /** What the queue and the history remember of the jobs' lives, for jobs without a user log: by time. */
+  /** Each job once, wherever it is: those in the queue first, then those that have left it, the newest first. */
+  jobs(request: QueryRequest = {}): AsyncGenerator<SeenJobView> {
+    return lookForJobs(this.#queue, request);
+  }
+
+  /** What queue and history remember of the jobs' lives, for jobs without a user log: by time. */
   async jobEvents(selection: Selection): Promise<readonly UserLogEvent[]> {
     const { rememberedEvents } = await import('./remembered.ts');
     const events: UserLogEvent[] = [];
-    for (const jobs of [this.query(selection), this.history(selection)])
-      for await (const { id, state, ad } of jobs) events.push(...rememberedEvents(id, state, new Attrs(ad)));
+    for await (const { id, state, ad } of this.jobs(selection))
+      events.push(...rememberedEvents(id, state, new Attrs(ad)));
     return events.sort((a, b) => a.at - b.at);
   }
 
@@ -193,48 +192,50 @@ export class Gryphus {
   }
 
   /** Sets attributes (ClassAd expression texts) of the selected jobs. */
-  edit(selection: Selection, set: Readonly<Record<string, string>>): Promise<readonly ActionResult[]> {
-    return edit(this.#queue, selection, set);
+  async edit(selection: Selection, set: Readonly<Record<string, string>>): Promise<readonly ActionResult[]> {
+    const { edit } = await import('./edit.ts');
+    return edit(this.#queue, () => this.#chooser(), selection, set);
   }
 
-  /** False when the time ran out first. */
+  /** Sends jobs that have not started to another site: its name, what `grid_resource` would say, or `pool`. */
+  async move(selection: Selection, site: string): Promise<readonly ActionResult[]> {
+    const { move } = await import('./move.ts');
+    return move(this.#queue, selection, (await this.#chooser()).site(site));
+  }
+
+  /** False when the time ran out, or the signal or `close()` came first. */
   wait(request: WaitRequest): Promise<boolean> {
-    return wait(this.#queue, request);
+    return wait(this.#queue, { ...request, signal: this.#until(request.signal) });
   }
 
   tail(request: TailRequest): AsyncGenerator<Uint8Array> {
-    return tail(this.#queue, this.#paths.spoolDir, request);
+    return tail(this.#queue, this.#paths.spoolDir, { ...request, signal: this.#until(request.signal) });
   }
 
+  /** Why jobs do not run; of named jobs and clusters also what became of those that have left the queue and did not end well. */
   async *why(selection: Selection): AsyncGenerator<Why> {
     const sites = await new SiteBook(this.#paths).allSites();
     const house = { queue: this.#queue, sites, paths: this.#paths, settings: this.#settings };
-    for await (const job of selectJobs(this.#queue, selection)) yield whyOf(house, job);
+    for await (const job of jobsToExplain(this.#queue, selection))
+      yield 'here' in job ? whyOf(house, job.here) : whyEnded(job.gone);
+    yield* whyNotMade(this.#queue, selection);
   }
 
-  /** From now on, or from the cursor of an earlier event. */
-  async *events(
-    options: { readonly from?: string; readonly signal?: AbortSignal } = {},
-  ): AsyncGenerator<QueueEvent & { readonly cursor: string }> {
-    for await (const { id, event } of this.#queue.subscribe(options)) yield { ...event, cursor: id };
+  /**
+   * Every change of the queue, from now on or from the cursor of an earlier event. Endless: it ends, in order, with its signal
+   * or with `close()`.
+   */
+  events({ from, signal }: EventsRequest = {}): AsyncGenerator<EventWithCursor> {
+    return eventsOf(this.#queue, { from, signal: this.#until(signal) });
   }
 
   /**
    * Calls back when a job ends (`terminated`) or needs a person (`problem`: held, a site that wants a log-in). Returns
-   * what ends the calls.
+   * what ends the calls; `close()` ends them too.
    */
   on(what: 'terminated' | 'problem', call: (event: QueueEvent) => void): () => void {
     const stop = new AbortController();
-    const wanted = what === 'terminated' ? isTermination : isProblem;
-    void (async () => {
-      for await (const event of this.events({ signal: stop.signal })) if (wanted(event)) call(event);
-    })().catch((thrown: unknown) => {
-      if (stop.signal.aborted) return;
-      // Nobody awaits this: what ended the calls must not pass in silence.
-      queueMicrotask(() => {
-        throw thrown;
-      });
-    });
+    callBack(this.#queue, what, call, this.#until(stop.signal));
     return () => stop.abort();
   }
 
@@ -281,7 +282,7 @@ export class Gryphus {
     tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
     request: MapRequest,
   ): AsyncGenerator<MapResult<T>> {
-    const { mapOverPool } = await import('./pool.ts');
+    const { mapOverPool } = await import('./map.ts');
     yield* mapOverPool(this.#queue, this.#paths, this.owner, request, tasks);
   }
 
@@ -290,7 +291,8 @@ export class Gryphus {
     const { steerInPool } = await import('./pool.ts');
     const ids = [];
     for await (const { id } of selectJobs(this.#queue, selection)) ids.push(id);
-    return steerInPool(this.#paths, this.#queue.agent, how, ids);
+    const results = await steerInPool(this.#paths, this.#queue.agent, how, ids);
+    return [...results, ...notFound(selection, results)];
   }
 
   /** A shell beside a running job, or one command there; the exit status. */
@@ -300,7 +302,7 @@ export class Gryphus {
   }
 
   /** What running jobs take now. */
-  async top(selections: readonly Selection[]): Promise<readonly TopRow[]> {
+  async top(selections: Selections): Promise<readonly TopRow[]> {
     const { topOf } = await import('./top.ts');
     return topOf(this.#queue, this.#paths, selections);
   }
@@ -330,6 +332,12 @@ export class Gryphus {
     return renewCredential(this.#queue, this.#paths, name);
   }
 
+  /** Forgets a site, whatever runs there; `clean`: and removes what is kept for this agent there. */
+  async leaveSite(site: string, how: { readonly clean?: boolean; readonly ask?: AskUser } = {}): Promise<LeftSite> {
+    const { leaveSite } = await import('./leave-site.ts');
+    return leaveSite(this.#paths, site, { agent: this.#queue.agent, ...how });
+  }
+
   async audit(site: string): Promise<readonly AuditEntry[]> {
     const { auditSite } = await import('./audit.ts');
     return auditSite(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner);
@@ -354,42 +362,29 @@ export class Gryphus {
     return this.#paths;
   }
 
+  /** Ends what still waits or follows (`events`, `on`, `wait`, `tail`), in order. */
   async close(): Promise<void> {
+    this.#closing.abort();
     await this.#queue.close();
+  }
+
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+  }
+
+  async #chooser() {
+    const { siteChooser } = await import('../enqueue/enqueue.ts');
+    return siteChooser(this.#paths, this.#settings);
   }
 
   async #ensureScheduler(): Promise<void> {
     if (await runningScheduler(this.#queue)) return;
     try {
-      await startScheduler(this.#paths, this.#env);
+      await startScheduler(this.#paths, this.#settings, this.#env);
     } catch (thrown) {
       // Somebody else was faster: theirs serves as well.
       if (thrown instanceof GryphusError && thrown.code === 'already-running') return;
       throw thrown;
     }
   }
-}
-
-function environment({ home }: Pick<OpenOptions, 'home'>): NodeJS.ProcessEnv {
-  const own = home ?? process.env['GRYPHUS_HOME'];
-  // The daemons work in directories of their own, where a relative name means another place.
-  return own === undefined ? process.env : { ...process.env, GRYPHUS_HOME: own && resolve(own) };
-}
-
-/** What a job in the history no longer has. */
-const BLANK = { manager: '', site: '', attempt: 0, priority: 0, since: 0 } as const;
-
-function isTermination(event: QueueEvent): boolean {
-  return event.type === 'transition' && isEnd(event.to);
-}
-
-function isProblem(event: QueueEvent): boolean {
-  if (event.type === 'notice')
-    return ['site-down', 'site-needs-login', 'credential-expired', 'manager-failed'].includes(event.about);
-  return event.type === 'transition' && LIFE[event.to].shows === 'held' && LIFE[event.from].shows !== 'held';
-}
-
-/** The log of a daemon, for messages. */
-export function daemonLog(paths: Paths, name: string): string {
-  return join(paths.logDir, `${name}.log`);
 }

@@ -1,49 +1,16 @@
 import { connect } from 'node:net';
-import { hostname } from 'node:os';
-import { resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
-import { compileConstraint, quoted } from '../job/values.ts';
+import { compileConstraint } from '../job/values.ts';
 import type { PoolOwner, WaitInPool } from '../pool/client-wire.ts';
 import { type DeskClient, deskToAsk } from '../pool/desk-client.ts';
-import { type MapResult, type MapTask, mapTasks } from '../pool/map.ts';
 import { poolPlaces } from '../pool/places.ts';
 import type { Queue } from '../queue/api.ts';
-import { BlobIndex } from '../staging/blobs.ts';
-import { resolveInputs } from '../staging/inputs.ts';
 import type { ActionResult, AdText } from './types.ts';
 
-export type { MapResult, MapTask } from '../pool/map.ts';
-
-/** What all tasks of a map have in common. */
-export interface MapRequest {
-  /** The program, as it is found on every worker: absolute, or by PATH. */
-  readonly executable: string;
-  /** Words before each task's own. */
-  readonly args?: readonly string[];
-  /** Where tasks run on workers that share this file system; default: here. Elsewhere each has a directory of its own. */
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  /** Files that each task finds in its own directory. With these no task runs in `cwd`. */
-  readonly inputs?: readonly string[];
-  /** Default 1. */
-  readonly cpus?: number;
-  /** MB; default 128. */
-  readonly memory?: number;
-  /** ClassAd expressions: which workers may run it, and which it prefers. */
-  readonly requirements?: string;
-  readonly rank?: string;
-  /** How often a task that fails is started again; default 0. */
-  readonly retries?: number;
-  /** The most that run at once; without it, as many as there are slots. */
-  readonly atOnce?: number;
-  readonly signal?: AbortSignal;
-}
-
 const DESK_MS = 60_000;
-const DISK_KB = 1024;
 
 /** Sees to it that the desk runs, and waits for it. */
 export async function openDesk(queue: Queue, paths: Paths): Promise<string> {
@@ -68,57 +35,6 @@ function answers(socket: string): Promise<boolean> {
       settle(true);
     });
     probe.once('error', () => settle(false));
-  });
-}
-
-/** Runs tasks over the pool; results come in the order of completion. */
-export async function* mapOverPool<T>(
-  queue: Queue,
-  paths: Paths,
-  owner: string,
-  request: MapRequest,
-  tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
-): AsyncGenerator<MapResult<T>> {
-  const cwd = resolve(request.cwd ?? '.');
-  const inputs = await resolveInputs(
-    (request.inputs ?? []).map((name) => resolve(cwd, name)),
-    new BlobIndex(),
-  ).catch((thrown: unknown) => {
-    // There is no job that could be released.
-    throw thrown instanceof GryphusError ? new GryphusError(thrown.code, thrown.message, { cause: thrown }) : thrown;
-  });
-  if (request.requirements !== undefined) compileConstraint(request.requirements, '--requirements');
-  if (request.rank !== undefined) compileConstraint(request.rank, 'rank');
-  const cpus = request.cpus ?? 1;
-  const memory = request.memory ?? 128;
-  yield* mapTasks(tasks, {
-    socket: await openDesk(queue, paths),
-    owner,
-    retries: request.retries ?? 0,
-    size: { cpus, memoryMb: memory, diskKb: DISK_KB, gpus: 0 },
-    ad: {
-      MyType: quoted('Job'),
-      JobUniverse: '5',
-      Owner: quoted(owner),
-      Cmd: quoted(request.executable),
-      RequestCpus: String(cpus),
-      RequestMemory: String(memory),
-      RequestDisk: String(DISK_KB),
-      FileSystemDomain: quoted(hostname()),
-      Requirements: request.requirements ?? 'true',
-      Rank: request.rank ?? '0.0',
-    },
-    spec: {
-      executable: { kind: 'there', path: request.executable },
-      args: request.args ?? [],
-      env: request.env ?? {},
-      stdin: undefined,
-      inputs,
-      joinStderr: false,
-      ...(inputs.length > 0 ? {} : { shared: { cwd, executable: request.executable } }),
-    },
-    ...(request.atOnce === undefined ? {} : { window: request.atOnce }),
-    ...(request.signal === undefined ? {} : { signal: request.signal }),
   });
 }
 

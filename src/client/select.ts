@@ -1,49 +1,67 @@
-import { formatJobId } from '../job/ids.ts';
+import { IdSet } from '../job/id-set.ts';
 import type { Attrs } from '../job/attrs.ts';
-import type { ClassAdPredicate } from '../job/values.ts';
 import { compileConstraint } from '../job/values.ts';
-import type { JobRecord, Query, Queue } from '../queue/api.ts';
-import type { JobView, QueryRequest, Selection } from './types.ts';
+import type { JobRecord, LookWish, Queue, Sighting } from '../queue/api.ts';
+import type { JobView, QueryRequest, SeenJobView, Selection, Selections } from './types.ts';
 
-/** The queue's query for a selection; a constraint that does not parse is refused with its line and column. */
-export function queryOf(selection: Selection): Query {
-  const where: ClassAdPredicate | undefined =
-    selection.constraint === undefined ? undefined : compileConstraint(selection.constraint, '--constraint');
+/** The wish of a selection; a constraint that does not parse is refused with its line and column. */
+export function wishOf({ ids, clusters, owner, constraint }: Selection): LookWish {
+  const where = constraint === undefined ? undefined : compileConstraint(constraint, '--constraint');
   return {
-    ...(selection.ids === undefined ? {} : { ids: selection.ids }),
-    ...(selection.clusters === undefined ? {} : { clusters: selection.clusters }),
-    ...(selection.owner === undefined ? {} : { owner: selection.owner }),
-    ...(where === undefined ? {} : { where: (job: JobRecord) => where(job.attrs) }),
+    ...(ids === undefined ? {} : { ids }),
+    ...(clusters === undefined ? {} : { clusters }),
+    ...(owner === undefined ? {} : { owner }),
+    ...(where === undefined ? {} : { where: (job) => where(job.attrs) }),
   };
 }
 
-/** Ids and clusters together are alternatives, as HTCondor's commands take them. */
-export async function* selectJobs(queue: Queue, selection: Selection, limit?: number): AsyncIterable<JobRecord> {
-  for await (const jobs of selectChunks(queue, selection, limit)) yield* jobs;
+export function wishesOf({ or = [], ...first }: Selections): LookWish[] {
+  return [first, ...or].map(wishOf);
+}
+
+/** What is in the queue of it, each job once. */
+export async function* selectJobs(queue: Queue, selections: Selections, limit?: number): AsyncIterable<JobRecord> {
+  for await (const jobs of selectChunks(queue, selections, limit)) yield* jobs;
 }
 
 export async function* selectChunks(
   queue: Queue,
-  selection: Selection,
+  selections: Selections,
   limit?: number,
 ): AsyncIterable<readonly JobRecord[]> {
   let left = limit ?? Number.POSITIVE_INFINITY;
-  if (left <= 0) return;
-  const { ids, clusters, ...rest } = selection;
-  const parts: Selection[] = [];
-  if (ids && ids.length > 0) parts.push({ ...rest, ids });
-  if (clusters && clusters.length > 0) parts.push({ ...rest, clusters });
-  if (parts.length === 0) parts.push(rest);
-  const seen = new Set<string>();
-  for (const part of parts) {
-    for await (const jobs of queue.queryChunks(queryOf(part))) {
-      const fresh = parts.length > 1 ? jobs.filter(({ id }) => !seen.has(formatJobId(id))) : jobs;
-      if (parts.length > 1) for (const { id } of fresh) seen.add(formatJobId(id));
+  const wishes = wishesOf(selections);
+  const seen = new IdSet();
+  for (const wish of wishes) {
+    if (left <= 0) return;
+    for await (const jobs of queue.queryChunks(wish)) {
+      const fresh = wishes.length > 1 ? jobs.filter(({ id }) => seen.add(id)) : jobs;
       const some = fresh.slice(0, left);
       if (some.length > 0) yield some;
       left -= some.length;
       if (left <= 0) return;
     }
+  }
+}
+
+/** Jobs that have left the queue, the newest first. */
+export async function* historyOf(queue: Queue, request: QueryRequest): AsyncGenerator<JobView> {
+  const [first = {}, ...or] = wishesOf(request);
+  const { limit } = request;
+  for await (const job of queue.history.read({ ...first, or, ...(limit === undefined ? {} : { limit }) }))
+    yield viewOf(job, request);
+}
+
+/** Each job once: wherever it is, or in the queue alone. */
+export async function* lookFor(queue: Queue, selections: Selections, everywhere: boolean): AsyncIterable<Sighting> {
+  if (everywhere) yield* queue.look(wishesOf(selections));
+  else for await (const jobs of selectChunks(queue, selections)) yield { in: 'queue', jobs };
+}
+
+/** Each job once, wherever it is. */
+export async function* lookForJobs(queue: Queue, request: QueryRequest): AsyncGenerator<SeenJobView> {
+  for await (const sighting of queue.look(wishesOf(request), request.limit)) {
+    for (const view of viewsOf(sighting.jobs, request)) yield { ...view, in: sighting.in };
   }
 }
 
@@ -56,7 +74,10 @@ export function viewOf(
 }
 
 /** The same of many jobs: what their clusters say is looked up once. */
-export function viewsOf(jobs: readonly JobRecord[], { attributes }: Pick<QueryRequest, 'attributes'>): JobView[] {
+export function viewsOf(
+  jobs: readonly Pick<JobRecord, 'id' | 'state' | 'attrs'>[],
+  { attributes }: Pick<QueryRequest, 'attributes'>,
+): JobView[] {
   const pick = attributes ? picker(attributes) : (attrs: Attrs) => attrs.toRecord();
   return jobs.map(({ id, state, attrs }) => ({ id, state, ad: pick(attrs) }));
 }

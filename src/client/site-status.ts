@@ -12,6 +12,8 @@ const VIEW = z.object({
   connection: z.enum(['unused', 'up', 'down', 'needs-login', 'refused']),
   words: z.string(),
   since: z.number(),
+  /** A fault of ours that holds up work there. */
+  trouble: z.optional(z.string()),
 });
 export type ConnectionView = z.infer<typeof VIEW>;
 
@@ -51,6 +53,10 @@ export async function siteStatuses(
   ];
 }
 
+function wordsOf({ words, trouble }: ConnectionView): string {
+  return words === '' ? (trouble ?? '') : words;
+}
+
 function statusOf(
   record: Pick<SiteRecord, 'name' | 'url'> & { readonly batch: string },
   view: ConnectionView | undefined,
@@ -68,7 +74,7 @@ function statusOf(
     url: record.url,
     batch: record.batch,
     connection: view?.connection ?? 'unused',
-    ...(view && view.words !== '' ? { words: view.words } : {}),
+    ...(view && wordsOf(view) !== '' ? { words: wordsOf(view) } : {}),
     ...(view ? { since: view.since } : {}),
     ...(manners?.learned === undefined
       ? {}

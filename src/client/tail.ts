@@ -1,11 +1,13 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
-import { formatAttemptKey, formatJobId, type JobId } from '../job/ids.ts';
+import { formatAttemptKey, formatJobId } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import { readString } from '../job/values.ts';
 import type { Queue } from '../queue/api.ts';
 import { AttemptSpool } from '../staging/streams.ts';
+import { patiently } from './patiently.ts';
 import type { TailRequest } from './types.ts';
 
 const CHUNK = 64 * 1024;
@@ -14,40 +16,65 @@ const LOOK_MS = 200;
 const INTEREST_MS = 10_000;
 
 interface Where {
-  readonly path: string;
+  /** One after the other: what the job wrote until its last checkpoint, and what this attempt wrote. */
+  readonly paths: readonly string[];
   /** Nothing will be added. */
   readonly whole: boolean;
   /** Whose stream it is; `undefined` once the job has left the queue. */
   readonly attempt: number | undefined;
+  /** The attempt whose checkpoint it goes on from. */
+  readonly from: number | undefined;
+  /** What is said where there is no such file; `undefined`: that is no wonder. */
+  readonly without: string | undefined;
 }
 
 /**
  * A job's standard output or error by byte: from what has come home while it runs, from its final place afterwards.
- * While it follows, it says so in the queue, and the GridManager asks the site more often.
+ * While it follows, it says so in the queue, and the GridManager asks the site more often; a queue that is away is waited for.
  */
 export async function* tail(queue: Queue, spoolDir: string, request: TailRequest): AsyncGenerator<Uint8Array> {
   const spool = new AttemptSpool(spoolDir);
   const interest = new Interest(queue, formatJobId(request.id));
+  const { follow, signal = new AbortController().signal } = request;
+  const look = () => locate(queue, spool, request);
   let at: number | undefined;
-  let attempt: number | undefined;
+  let before: Where | undefined;
   try {
-    while (!request.signal?.aborted) {
-      const where = await locate(queue, spool, request);
-      if (request.follow && !where.whole) await interest.show();
-      at ??= await start(where.path, request.lastBytes);
-      // The next attempt writes a stream of its own, from its first byte.
-      if (attempt !== undefined && where.attempt !== undefined && where.attempt !== attempt) at = 0;
-      attempt = where.attempt ?? attempt;
-      for await (const chunk of readFrom(where.path, at)) {
+    for (;;) {
+      const where = follow ? await patiently(look, signal) : await look();
+      if (!where || signal.aborted) return;
+      if (follow && !where.whole) await interest.show();
+      at ??= await start(where.paths, request.lastBytes);
+      if (isAnother(before, where)) at = await goOn(at, before, where);
+      before = where;
+      let found = false;
+      for await (const chunk of readFrom(where.paths, at)) {
+        found = true;
         at += chunk.length;
-        yield chunk;
+        if (chunk.length > 0) yield chunk;
       }
-      if (where.whole || !request.follow) return;
-      await new Promise((done) => setTimeout(done, LOOK_MS));
+      if (where.whole || !follow) {
+        // It may have gone to its final place while it was read.
+        const now = where.whole ? where : await look();
+        if (now.whole !== where.whole || isAnother(where, now)) continue;
+        if (!found && at === 0 && where.without !== undefined) throw new GryphusError('not-found', where.without);
+        return;
+      }
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
     }
   } finally {
     await interest.end();
   }
+}
+
+/** The next attempt writes a stream of its own, from its first byte, unless it goes on where the last one was saved. */
+async function goOn(at: number, before: Where | undefined, { from, paths: [earlier = ''] }: Where): Promise<number> {
+  if (from === undefined) return 0;
+  return from >= (before?.attempt ?? 0) ? at : ((await stat(earlier).catch(() => undefined))?.size ?? 0);
+}
+
+function isAnother(before: Where | undefined, now: Where): boolean {
+  return before?.attempt !== undefined && now.attempt !== undefined && before.attempt !== now.attempt;
 }
 
 /** A sign in the queue that somebody follows a job; it fades by itself when the follower dies. */
@@ -73,61 +100,79 @@ class Interest {
 }
 
 async function locate(queue: Queue, spool: AttemptSpool, { id, stream = 'stdout' }: TailRequest): Promise<Where> {
-  const [job] = await queue.get([id]);
-  const attrs = job?.attrs ?? (await ended(queue, id));
+  const name = formatJobId(id);
+  const [sighting] = await all(queue.look([{ ids: [id] }]));
+  const job = sighting?.jobs[0];
+  if (!sighting || !job) {
+    throw new GryphusError('not-found', `There is no job ${name}.`, {
+      suggestions: ['See `gryphus q` and `gryphus history`.'],
+    });
+  }
+  const { state, attrs } = job;
   const final = readString(attrs, stream === 'stdout' ? 'Out' : 'Err');
   if (final === undefined || final === '/dev/null') {
     const command = stream === 'stdout' ? 'output' : 'error';
-    throw new GryphusError('not-found', `Job ${formatJobId(id)} keeps no ${stream}.`, {
+    throw new GryphusError('not-found', `Job ${name} keeps no ${stream}.`, {
       suggestions: [`Give its submit file a line \`${command} = FILE\`.`],
     });
   }
   const home = resolve(readString(attrs, 'Iwd') ?? '/', final);
-  if (
-    !job ||
-    isEnd(job.state) ||
-    (LIFE[job.state].does === 'forget' && job.state !== 'requeueing') ||
-    job.state === 'fetched'
-  )
-    return { path: home, whole: true, attempt: job?.attempt };
-  const atRest = LIFE[job.state].shows === 'held' && job.state !== 'kept';
-  if (atRest) return { path: home, whole: true, attempt: job?.attempt };
+  const attempt = sighting.in === 'queue' ? sighting.jobs[0]?.attempt : undefined;
+  const { does, shows } = LIFE[state];
+  const atHome = isEnd(state) || state === 'fetched' || (does === 'forget' && state !== 'requeueing');
+  const atRest = shows === 'held' && state !== 'kept';
+  if (attempt === undefined || atHome || atRest) {
+    const how = shows === 'held' || shows === 'removed' ? `is ${shows}, and its` : 'has ended, but its';
+    return {
+      paths: [home],
+      whole: true,
+      attempt,
+      from: undefined,
+      without: `Job ${name} ${how} ${stream} is not here: ${home}.`,
+    };
+  }
+  const key = formatAttemptKey({ agent: queue.agent, ...id, attempt });
+  const earlier = await spool.checkpoints.earlier(id, attempt, stream);
+  const began = shows !== 'idle' || earlier !== undefined;
   return {
-    path: spool.streamPath(formatAttemptKey({ agent: queue.agent, ...id, attempt: job.attempt }), stream),
+    paths: [...(earlier === undefined ? [] : [earlier.path]), spool.streamPath(key, stream)],
     whole: false,
-    attempt: job.attempt,
+    attempt,
+    from: earlier?.attempt,
+    without: began ? undefined : `Job ${name} has not started: \`gryphus tail -f ${name}\` waits for it.`,
   };
 }
 
-async function ended(queue: Queue, id: JobId): Promise<{ get(name: string): string | undefined }> {
-  for await (const job of queue.history.read({ ids: [id], limit: 1 })) return job.attrs;
-  throw new GryphusError('not-found', `There is no job ${formatJobId(id)}.`, {
-    suggestions: ['See `gryphus q` and `gryphus history`.'],
-  });
+async function all<T>(some: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const one of some) found.push(one);
+  return found;
 }
 
-async function start(path: string, lastBytes: number | undefined): Promise<number> {
+async function start(paths: readonly string[], lastBytes: number | undefined): Promise<number> {
   if (lastBytes === undefined) return 0;
-  const file = await open(path, 'r').catch(() => undefined);
-  if (!file) return 0;
-  try {
-    return Math.max(0, (await file.stat()).size - lastBytes);
-  } finally {
-    await file.close();
-  }
+  let size = 0;
+  for (const path of paths) size += (await stat(path).catch(() => undefined))?.size ?? 0;
+  return Math.max(0, size - lastBytes);
 }
 
-async function* readFrom(path: string, from: number): AsyncGenerator<Uint8Array> {
-  const file = await open(path, 'r').catch(() => undefined);
-  if (!file) return;
-  try {
-    for (let at = from; ; ) {
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK), 0, CHUNK, at);
-      if (bytesRead === 0) return;
-      at += bytesRead;
-      yield buffer.subarray(0, bytesRead);
+/** What the files hold from this byte on, one after the other; of one that is there and has no more, an empty piece. */
+async function* readFrom(paths: readonly string[], from: number): AsyncGenerator<Uint8Array> {
+  let skip = from;
+  for (const path of paths) {
+    const file = await open(path, 'r').catch(() => undefined);
+    if (!file) continue;
+    try {
+      const { size } = await file.stat();
+      for (let at = Math.min(skip, size); ; ) {
+        const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK), 0, CHUNK, at);
+        yield buffer.subarray(0, bytesRead);
+        if (bytesRead === 0) break;
+        at += bytesRead;
+      }
+      skip = Math.max(0, skip - size);
+    } finally {
+      await file.close();
     }
-  } finally {
-    await file.close();
   }
 }

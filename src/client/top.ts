@@ -5,9 +5,9 @@ import { JOB_STATUS, LIFE } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
 import { deskToAsk } from '../pool/desk-client.ts';
 import { poolPlaces } from '../pool/places.ts';
-import type { Queue } from '../queue/api.ts';
+import type { JobRecord, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
-import type { Selection } from './types.ts';
+import type { Selections } from './types.ts';
 
 /** A running job and what it takes, as far as anybody can say: of jobs outside of the pool only the time. */
 export interface TopRow {
@@ -25,31 +25,35 @@ export interface TopRow {
 }
 
 /** What these jobs take now: those that do not run are left out. */
-export async function topOf(queue: Queue, paths: Paths, selections: readonly Selection[]): Promise<TopRow[]> {
+export async function topOf(queue: Queue, paths: Paths, selections: Selections): Promise<TopRow[]> {
   const now = await running(paths);
   const rows: TopRow[] = [];
-  for (const selection of selections) {
-    for await (const { id, state, site, attrs } of selectJobs(queue, selection)) {
-      const shows = JOB_STATUS[LIFE[state].shows];
-      if (shows !== JOB_STATUS.running && shows !== JOB_STATUS.suspended) continue;
-      const seen = site === POOL_SITE.name ? now.get(`${queue.agent}.${formatJobId(id)}`) : undefined;
-      const started = seen?.startedAt ?? readNumber(attrs, 'JobCurrentStartDate');
-      rows.push({
-        id,
-        owner: readString(attrs, 'Owner') ?? '',
-        command: readString(attrs, 'Cmd') ?? '',
-        site,
-        host: seen?.host ?? readString(attrs, 'RemoteHost') ?? '',
-        suspended: seen ? seen.is === 'suspended' : shows === JOB_STATUS.suspended,
-        elapsed: started === undefined ? undefined : Math.max(0, Date.now() / 1000 - started),
-        cpuSeconds: seen?.usage?.cpuSeconds,
-        memoryKb: seen?.usage?.rssKb,
-        processes: seen?.usage?.processes,
-      });
-    }
+  for await (const { id, state, site, attrs } of selectJobs(queue, selections)) {
+    const shows = JOB_STATUS[LIFE[state].shows];
+    if (shows !== JOB_STATUS.running && shows !== JOB_STATUS.suspended) continue;
+    const seen = site === POOL_SITE.name ? now.get(`${queue.agent}.${formatJobId(id)}`) : undefined;
+    const started = seen?.startedAt ?? readNumber(attrs, 'JobCurrentStartDate');
+    rows.push({
+      id,
+      owner: readString(attrs, 'Owner') ?? '',
+      command: isDag(attrs) ? 'dagman' : (readString(attrs, 'Cmd') ?? ''),
+      site,
+      host: seen?.host ?? readString(attrs, 'RemoteHost') ?? '',
+      suspended: seen ? seen.is === 'suspended' : shows === JOB_STATUS.suspended,
+      elapsed: started === undefined ? undefined : Math.max(0, Date.now() / 1000 - started),
+      cpuSeconds: seen?.usage?.cpuSeconds,
+      memoryKb: seen?.usage?.rssKb,
+      processes: seen?.usage?.processes,
+    });
   }
   return rows;
 }
+
+function isDag(attrs: JobRecord['attrs']): boolean {
+  return readNumber(attrs, 'JobUniverse') === SCHEDULER_UNIVERSE && attrs.has('DAG_NodesTotal');
+}
+
+const SCHEDULER_UNIVERSE = 7;
 
 /** What the pool runs, by job; nothing where no desk runs. */
 async function running(paths: Paths) {

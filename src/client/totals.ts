@@ -1,11 +1,12 @@
 import { type JOB_STATUS, LIFE, type State } from '../job/life.ts';
+import { readNumber } from '../job/values.ts';
 import type { ClusterSummary, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
 import { NO_JOBS, type Sums, sumOf } from '../job/totals.ts';
 import type { ClusterView, Selection, Totals } from './types.ts';
 
 /** JobUniverse of a DAG's manager: not a user's job, so that no total counts it (as in condor_q). */
-const SCHEDULER_UNIVERSE = 7;
+export const SCHEDULER_UNIVERSE = 7;
 
 const COUNTED: Readonly<Record<keyof typeof JOB_STATUS, keyof Totals>> = {
   idle: 'idle',
@@ -24,8 +25,22 @@ export function isOfClusters(selection: Selection): boolean {
 
 /** The clusters of a selection that `isOfClusters`, in the order of their ids. */
 export async function clusterViews(queue: Queue, selection: Selection = {}): Promise<ClusterView[]> {
-  const found = await queue.summaries(selection.clusters);
-  return found.filter(({ owner }) => selection.owner === undefined || owner === selection.owner).map(viewOf);
+  const all = await queue.summaries(selection.clusters);
+  const found = all.filter(({ owner }) => selection.owner === undefined || owner === selection.owner);
+  const nodes = await nodesOf(queue, found);
+  return found.map((summary) => viewOf(summary, nodes.get(summary.cluster)));
+}
+
+/** What DAGs say of their nodes, by their managers' clusters. */
+async function nodesOf(queue: Queue, found: readonly ClusterSummary[]) {
+  const managers = found.filter(({ universe }) => universe === SCHEDULER_UNIVERSE).map(({ cluster }) => cluster);
+  const nodes = new Map<number, NonNullable<ClusterView['nodes']>>();
+  if (managers.length === 0) return nodes;
+  for await (const { id, attrs } of queue.query({ clusters: managers })) {
+    const total = readNumber(attrs, 'DAG_NodesTotal');
+    if (total !== undefined) nodes.set(id.cluster, { total, done: readNumber(attrs, 'DAG_NodesDone') ?? 0 });
+  }
+  return nodes;
 }
 
 /** How many jobs are in which state: of whole clusters from counters, else by looking at each job. */
@@ -41,7 +56,7 @@ export async function totalsOf(queue: Queue, selection: Selection): Promise<Tota
   return shown(counts, 0);
 }
 
-function viewOf(summary: ClusterSummary): ClusterView {
+function viewOf(summary: ClusterSummary, nodes: ClusterView['nodes']): ClusterView {
   const { cluster, owner, batchName, submitted, counts, nextProc, total, universe, dag, procs } = summary;
   return {
     cluster,
@@ -52,6 +67,7 @@ function viewOf(summary: ClusterSummary): ClusterView {
     ...(procs === undefined ? {} : { first: procs.first, last: procs.last }),
     ...(dag === undefined ? {} : { dag }),
     manager: universe === SCHEDULER_UNIVERSE,
+    ...(nodes === undefined ? {} : { nodes }),
     totals: shown(counts, Math.max(0, total - nextProc)),
   };
 }

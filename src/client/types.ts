@@ -2,11 +2,16 @@ import type { JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
 import type { Totals } from '../job/totals.ts';
 import type { AdText } from '../enqueue/types.ts';
+import type { Build } from '../config/build.ts';
+import type { FetchProgress } from '../queue/api.ts';
+import type { OwedLogs } from '../scheduler/user-logs/report.ts';
 
 export type { Totals } from '../job/totals.ts';
+export type { Build } from '../config/build.ts';
+export type { FetchProgress } from '../queue/api.ts';
 export type { AdText, DryRun, Submitted, SubmitRequest, Warning } from '../enqueue/types.ts';
 
-/** Which jobs: HTCondor's ways to say it. All given conditions must hold; none given means all jobs of the user. */
+/** Which jobs: HTCondor's ways to say it. Ids and clusters are alternatives, all else narrows; nothing given means all jobs. */
 export interface Selection {
   readonly ids?: readonly JobId[];
   /** Whole clusters. */
@@ -22,6 +27,10 @@ export interface OpenOptions {
   readonly home?: string;
   /** Start the Scheduler (and its Redis) when none runs; default true. */
   readonly start?: boolean;
+  /** Where there is no Redis: install the system's package, as root (apt). Default: fetch one for this agent alone. */
+  readonly install?: boolean;
+  /** Told how far the fetching or installing of Redis is. */
+  readonly onFetch?: (progress: FetchProgress) => void;
 }
 
 /** One job as a person asks for it. */
@@ -31,7 +40,17 @@ export interface JobView {
   readonly ad: AdText;
 }
 
-export interface QueryRequest extends Selection {
+/** A job wherever it was seen: in the queue, or, once it has left that, in the history. */
+export interface SeenJobView extends JobView {
+  readonly in: 'queue' | 'history';
+}
+
+/** Which jobs, also by several selections: a job that more than one of them names is one job. */
+export interface Selections extends Selection {
+  readonly or?: readonly Selection[];
+}
+
+export interface QueryRequest extends Selections {
   /** Only these attributes (faster). */
   readonly attributes?: readonly string[];
   readonly limit?: number;
@@ -53,6 +72,8 @@ export interface ClusterView {
   readonly dag?: number;
   /** It is itself a DAG's manager; totals do not count it. */
   readonly manager: boolean;
+  /** Of a DAG's manager: how many nodes the DAG has, and how many are done. */
+  readonly nodes?: { readonly total: number; readonly done: number };
   readonly totals: Totals;
 }
 
@@ -73,9 +94,12 @@ export interface ActionResult {
   readonly words: string;
 }
 
-export interface WaitRequest extends Selection {
+export interface WaitRequest extends Selections {
   readonly timeoutMs?: number;
-  /** `end`: completed or removed (default); `start`: running or later; `settled`: ended or held. */
+  /**
+   * `end`: completed or removed (default), and where the next question finds the job: in the history, or in the queue if it stays
+   * there (`leave_in_queue`). `settled`: ended so, or held. `start`: running or later.
+   */
   readonly until?: 'end' | 'start' | 'settled';
   readonly signal?: AbortSignal;
 }
@@ -130,7 +154,22 @@ export interface CheckStep {
   readonly mend?: string;
 }
 
-export interface AuditEntry {
+export type AuditEntry = AuditedAttempt | OtherAgents;
+
+/** What agents that this queue is not have at the site: those of another machine, or of a queue that was lost. */
+export interface OtherAgents {
+  readonly where: 'other-agent';
+  readonly agent: string;
+  readonly jobs: number;
+  /** Those of them whose programs have ended, and those that the site's queue shows. */
+  readonly ended: number;
+  readonly queued: number;
+  /** When the first and the last of them came there, Unix seconds; absent where nothing but the queue shows them. */
+  readonly oldest?: number;
+  readonly newest?: number;
+}
+
+export interface AuditedAttempt {
   readonly key: string;
   readonly where: 'site-only' | 'queue-only';
   readonly words: string;
@@ -143,11 +182,24 @@ export interface DaemonStatus {
   readonly running: boolean;
   readonly pid?: number;
   readonly since?: number;
+  /** What the Scheduler runs, and what asks for this where that is another build. */
+  readonly build?: Build;
+  readonly ownBuild?: Build;
   readonly home: string;
   /** `silent`: its process runs and does not answer. */
   readonly redis: 'up' | 'down' | 'silent' | 'external';
   readonly managers: readonly { readonly identity: string; readonly pid: number; readonly since: number }[];
   readonly totals?: Totals;
+  /** User logs that cannot be written now: how many, and the first of them. `since`: Unix milliseconds. */
+  readonly userLogs?: OwedLogs;
+}
+
+/** What stays at a site that was forgotten; nothing: without these. */
+export interface LeftSite {
+  /** `~/…` there, or absolute. */
+  readonly directory?: string;
+  /** A line for the shell that removes it. */
+  readonly command?: string;
 }
 
 /** Asks a person: a passphrase, a one-time code. `echo` false for secrets. Undefined: no answer will come. */

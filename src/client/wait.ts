@@ -1,72 +1,184 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueueEvent } from '../job/events.ts';
-import { formatJobId, type JobId } from '../job/ids.ts';
-import { isEnd, LIFE, type State } from '../job/life.ts';
-import type { EventEntry, Queue } from '../queue/api.ts';
+import { IdSet } from '../job/id-set.ts';
+import { type JobId, parseJobId } from '../job/ids.ts';
+import { isEnd, LIFE, type State, STATES } from '../job/life.ts';
+import { staysInQueue } from '../job/stays.ts';
+import type { ClusterSummary, JobRecord, Queue } from '../queue/api.ts';
+import { factoryPause } from './factory-pause.ts';
+import { patiently } from './patiently.ts';
 import { selectJobs } from './select.ts';
 import type { WaitRequest } from './types.ts';
 
-const REACHED: Readonly<Record<NonNullable<WaitRequest['until']>, (state: State) => boolean>> = {
+type Until = NonNullable<WaitRequest['until']>;
+
+const REACHED: Readonly<Record<Until, (state: State) => boolean>> = {
   end: isEnd,
   settled: (state) => isEnd(state) || LIFE[state].shows === 'held',
   start: (state) => isEnd(state) || !['idle', 'preparing', 'prepared', 'committed', 'unknown'].includes(state),
 };
+const ENDS: readonly State[] = STATES.filter(isEnd);
+/** Two looks are as far apart as so many take, up to so many milliseconds: a thousand ends a second cost a few looks. */
+const REST = 4;
+const LONGEST_REST_MS = 250;
+/** Events say when to look; without any it is looked again after so long, milliseconds. */
+const LOOK_MS = 10_000;
+/** Jobs that are asked for at once. */
+const CHUNK = 5000;
 
-/** Waits for events, never in a loop of queries; false when the time ran out or the signal came first. */
+/**
+ * Looks when an event says that there may be something to see, and says true when one look found all jobs where they are to
+ * be; false when the time ran out or the signal came first. What a look finds is true at that moment, whatever events were
+ * missed; whole clusters are looked at by their counters.
+ */
 export async function wait(queue: Queue, request: WaitRequest): Promise<boolean> {
   const stop = new AbortController();
   const timer = request.timeoutMs === undefined ? undefined : setTimeout(() => stop.abort(), request.timeoutMs);
-  request.signal?.addEventListener('abort', () => stop.abort());
-  if (request.signal?.aborted) stop.abort();
-  const events = queue.subscribe({ signal: stop.signal })[Symbol.asyncIterator]();
+  const signal = request.signal ? AbortSignal.any([request.signal, stop.signal]) : stop.signal;
+  const until = request.until ?? 'end';
+  const news = new News();
+  let following: Promise<void> | undefined;
   try {
-    // Reading begins before the look at the queue, so that nothing falls between.
-    let coming = events.next();
-    const open = await stillOpen(queue, request);
-    while (open.size > 0) {
-      const entry: IteratorResult<EventEntry> = await coming;
-      if (entry.done) return false;
-      note(entry.value.event, request, open);
-      coming = events.next();
+    // From before the first look, so that nothing falls between.
+    const from = await patiently(() => queue.position(), signal);
+    const awaited = await patiently(() => awaitedJobs(queue, request), signal);
+    if (from === undefined || !awaited) return false;
+    following = news.follow(queue, from, awaited, until, signal);
+    for (;;) {
+      const began = performance.now();
+      const open = await patiently(() => someOpen(queue, awaited, until), signal);
+      if (open === undefined) return false;
+      if (!open) return true;
+      const rest = Math.min(LONGEST_REST_MS, REST * (performance.now() - began));
+      await sleep(rest, undefined, { signal }).catch(() => undefined);
+      await news.wait(LOOK_MS, signal);
     }
-    stop.abort();
-    await coming;
-    return true;
   } finally {
     clearTimeout(timer);
     stop.abort();
+    await following;
   }
 }
 
-async function stillOpen(queue: Queue, request: WaitRequest): Promise<Set<string>> {
-  const reached = REACHED[request.until ?? 'end'];
-  const open = new Set<string>();
-  for await (const job of selectJobs(queue, request)) if (!reached(job.state)) open.add(formatJobId(job.id));
-  for (const waiting of await queue.unmaterialized()) {
-    if (request.clusters?.includes(waiting.cluster)) open.add(moreOf(waiting.cluster));
+/** What is waited for: whole clusters, with what they make later, and single jobs. */
+interface Awaited {
+  readonly clusters: ReadonlySet<number>;
+  /** Those that may be in the queue; one that has left it is not asked for again. */
+  ids: readonly JobId[];
+  readonly single: IdSet;
+}
+
+async function awaitedJobs(queue: Queue, { or = [], ...first }: WaitRequest): Promise<Awaited> {
+  const whole = new Set<number>();
+  const ids: JobId[] = [];
+  const single = new IdSet();
+  for (const { constraint, ...selection } of [first, ...or]) {
+    const { ids: named, clusters, owner } = selection;
+    if (constraint !== undefined || named !== undefined) {
+      const narrow = constraint === undefined ? { ids: named ?? [] } : { ...selection, constraint };
+      const of = owner === undefined ? narrow : { ...narrow, owner };
+      for await (const { id } of selectJobs(queue, of)) if (single.add(id)) ids.push(id);
+    }
+    if (constraint !== undefined || (named !== undefined && clusters === undefined)) continue;
+    for (const one of await queue.summaries(clusters))
+      if (owner === undefined || owner === one.owner) whole.add(one.cluster);
   }
-  return open;
+  return { clusters: whole, ids, single };
 }
 
-function note(event: QueueEvent, request: WaitRequest, open: Set<string>): void {
-  const reached = REACHED[request.until ?? 'end'];
-  if (event.type === 'transition') {
-    if (reached(event.to)) open.delete(event.job);
-    else if (open.has(event.job) || belongs(event.job, request)) open.add(event.job);
-  } else if (event.type === 'materialized' && request.clusters?.includes(event.cluster)) {
-    for (const [from, to] of event.procs) for (let proc = from; proc < to; proc++) open.add(`${event.cluster}.${proc}`);
-    if (event.done) open.delete(moreOf(event.cluster));
-  } else if (event.type === 'retired') for (const job of event.jobs) open.delete(job);
+/** Whether one of them is not yet where it is to be. */
+async function someOpen(queue: Queue, awaited: Awaited, until: Until): Promise<boolean> {
+  const reached = REACHED[until];
+  // An end counts once the job is where it stays: in the history, or in the queue by its own wish.
+  const isOpen = ({ state, attrs }: JobRecord) =>
+    !reached(state) || (until !== 'start' && isEnd(state) && !staysInQueue(attrs));
+  if (awaited.clusters.size > 0 && (await someOpenIn(queue, awaited.clusters, until, isOpen))) return true;
+  const stay: JobId[] = [];
+  for (let rest = awaited.ids; rest.length > 0; ) {
+    const some = await queue.get(rest.slice(0, CHUNK));
+    rest = rest.slice(CHUNK);
+    const there = some.map(({ id }) => id);
+    if (some.some(isOpen)) {
+      awaited.ids = [...there, ...rest, ...stay];
+      return true;
+    }
+    stay.push(...there);
+  }
+  awaited.ids = stay;
+  return false;
 }
 
-/** A job that was reached and goes back (a release after a hold) is waited for again. */
-function belongs(job: string, request: WaitRequest): boolean {
-  if (request.constraint !== undefined || request.owner !== undefined) return false;
-  const cluster = Number(job.split('.')[0]);
-  return (
-    request.clusters?.includes(cluster) === true || request.ids?.some((id: JobId) => formatJobId(id) === job) === true
-  );
+async function someOpenIn(
+  queue: Queue,
+  clusters: ReadonlySet<number>,
+  until: Until,
+  isOpen: (job: JobRecord) => boolean,
+): Promise<boolean> {
+  // Before the counters: a cluster that makes no more jobs now has all of them there.
+  for (const { cluster } of await queue.unmaterialized()) {
+    if (!clusters.has(cluster)) continue;
+    // One that makes no more until somebody lets it go on is as settled as a held job.
+    if (until !== 'settled' || (await factoryPause(queue, cluster)) === undefined) return true;
+  }
+  const summaries = await queue.summaries([...clusters]);
+  const has = ({ counts }: ClusterSummary, which: (state: State) => boolean) =>
+    STATES.some((state) => which(state) && (counts[state] ?? 0) > 0);
+  if (summaries.some((summary) => has(summary, (state) => !REACHED[until](state)))) return true;
+  const ended = summaries.filter((summary) => has(summary, isEnd)).map(({ cluster }) => cluster);
+  if (until === 'start' || ended.length === 0) return false;
+  for await (const jobs of queue.queryChunks({ clusters: ended, states: ENDS })) if (jobs.some(isOpen)) return true;
+  return false;
 }
 
-function moreOf(cluster: number): string {
-  return `${cluster}.*`;
+/** Wakes who waits when something happened to the jobs that may have ended the wait. */
+class News {
+  #came = false;
+  #wake: () => void = () => undefined;
+
+  async follow(queue: Queue, from: string, awaited: Awaited, until: Until, signal: AbortSignal): Promise<void> {
+    for await (const { event } of queue.subscribe({ from, signal })) if (mayEnd(event, awaited, until)) this.#tell();
+  }
+
+  async wait(ms: number, signal: AbortSignal): Promise<void> {
+    if (!this.#came && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        signal.addEventListener('abort', this.#wake, { once: true });
+      });
+      signal.removeEventListener('abort', this.#wake);
+    }
+    this.#came = false;
+  }
+
+  #tell(): void {
+    this.#came = true;
+    this.#wake();
+  }
+}
+
+function mayEnd(event: QueueEvent, { clusters, single }: Awaited, until: Until): boolean {
+  const concerns = (job: string) => {
+    const id = parseJobId(job);
+    return id !== undefined && (clusters.has(id.cluster) || single.has(id));
+  };
+  switch (event.type) {
+    case 'transition':
+      return REACHED[until](event.to) && concerns(event.job);
+    case 'edited':
+      return concerns(event.job);
+    case 'retired':
+      return event.jobs.some(concerns);
+    case 'materialized':
+    case 'cluster-edited':
+      return clusters.has(event.cluster);
+    case 'submitted':
+    case 'routed':
+    case 'bid':
+    case 'notice':
+      return false;
+  }
 }

@@ -5,10 +5,13 @@ import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
 import { sendingOf } from '../gridmanager/sending.ts';
+import { userLogPath } from '../job/user-log-path.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
 import { NO_WORKERS, type WaitInPool } from '../pool/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
-import { siteManners } from '../broker/site-manners.ts';
+import { owedLogs } from '../scheduler/user-logs/report.ts';
+import { type KnownManners, siteManners } from '../broker/site-manners.ts';
+import { clockText } from '../util/plain-text.ts';
 import { type ConnectionView, connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
 
@@ -41,18 +44,21 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
     else if (sites.has(job.site) && !inPool) suggestions.push(`gryphus site test ${job.site}`);
   }
+  if (connection?.trouble !== undefined) details.push(`${connection.trouble}. It tries again by itself.`);
   if (
     job.state === 'removing' &&
     (!sites.has(job.site) || (connection !== undefined && connection.connection !== 'up'))
   )
     suggestions.push(`gryphus rm --force ${formatJobId(job.id)}   # forget it, whatever ${job.site} still does`);
+  const wanted = readString(job.attrs, 'GryphusMoveTo');
+  if (wanted !== undefined)
+    details.push(`It goes to ${wanted} when ${job.site} has confirmed that it will not run there.`);
   details.push(...(await underWay(queue, job)));
   const manners = (await siteManners(queue.kv)).get(job.site);
   const waits = ['idle', 'preparing', 'prepared'].includes(job.state);
   if (waits && manners?.learned)
     details.push(`Site ${job.site} took ${manners.learned.cap} of our jobs and no more: ${manners.learned.words}`);
-  if (waits && manners?.outOfUse)
-    details.push(`Site ${job.site} is out of use, and tried now and then: ${manners.outOfUse.words}`);
+  if (waits && manners?.outOfUse) details.push(restsText(job.site, manners.outOfUse, Math.floor(Date.now() / 1000)));
   details.push(...choice.details);
   if (inPool && job.state === 'committed') {
     const { whyInPool } = await import('./pool.ts');
@@ -66,12 +72,19 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     if (wants && !coming) suggestions.push(...getWorkers(wants, nobody));
   }
   if (job.state === 'idle' && job.site !== '') details.push(...(await ahead(queue, job, sites.get(job.site))));
+  details.push(...(await logOwed(queue, job)));
   if (LIFE[job.state].shows === 'held') {
     const named = attributesNamed(readString(job.attrs, 'HoldReason') ?? '');
     if (named.length > 0) suggestions.push(`gryphus edit ${formatJobId(job.id)} NAME=VALUE   # ${named.join(', ')}`);
     suggestions.push(`gryphus release ${formatJobId(job.id)}`);
   }
   return { id: job.id, state: job.state, summary, details, suggestions };
+}
+
+async function logOwed(queue: Queue, job: JobRecord): Promise<string[]> {
+  const path = userLogPath(job.attrs);
+  const owed = path === undefined ? undefined : (await owedLogs(queue.kv)).logs.find((one) => one.path === path);
+  return owed ? [`Its log ${owed.path} cannot be written now (${owed.error}); its events are kept.`] : [];
 }
 
 /** Sites to which no pilots are sent for a job in a container. */
@@ -94,7 +107,7 @@ function getWorkers({ cpus, memoryMb }: NonNullable<WaitInPool['wants']>, none: 
   const size = `${cpus > 1 ? ` --cores ${cpus}` : ''}${memoryMb > 1024 ? ` --memory ${memoryMb}M` : ''}`;
   return [
     `gryphus glidein start --site NAME -n COUNT${size}, for workers at a site`,
-    ...(none ? ['pool.local_worker = true in config.toml and `gryphus down`, for this machine'] : []),
+    ...(none ? ['pool.local_worker = true in config.toml, for this machine'] : []),
   ];
 }
 
@@ -203,7 +216,14 @@ async function choiceOf(
     return explainFlood(ad, all, bids?.open ?? [], bids?.refused ?? [], now);
   }
   const { summary, details } = explainChoice(ad, all, now);
-  return { summary, details: [...earlier, ...details] };
+  const rests = [...(await siteManners(queue.kv))].flatMap(([name, { outOfUse }]) =>
+    outOfUse && sites.has(name) ? [restsText(name, outOfUse, now)] : [],
+  );
+  return { summary, details: [...earlier, ...rests, ...details] };
+}
+
+function restsText(site: string, { words, probeAt }: NonNullable<KnownManners['outOfUse']>, now: number): string {
+  return `Site ${site} is out of use, and tried with one job now and then, next at ${clockText(probeAt / 1000, now)}: ${words}`;
 }
 
 async function ahead(queue: Queue, job: JobRecord, site: SiteRecord | undefined): Promise<string[]> {

@@ -1,25 +1,15 @@
 import { Flags } from '@oclif/core';
-import { GryphusError } from '../errors.ts';
-import type { Action, ActionResult } from '../index.ts';
-import { GryphusCommand, prose, word } from './command.ts';
-import { actFlag, actJson } from './json-list.ts';
-import { targets } from './select.ts';
-import { actionLines } from './show/act.ts';
+import type { Action } from '../index.ts';
+import { prose } from './command.ts';
+import { ORDER_ARGS, ORDER_FLAGS, OrderCommand } from './order-jobs.ts';
 
 const FLAGS = {
-  constraint: Flags.string({
-    char: 'c',
-    helpValue: '<expression>',
-    summary: 'All jobs for which this ClassAd expression is true.',
-  }),
-  all: Flags.boolean({ aliases: ['a'], summary: 'All jobs.' }),
+  ...ORDER_FLAGS,
   reason: Flags.string({ helpValue: '<text>', summary: 'Why; kept with the job and shown.' }),
-  json: actFlag,
 };
-const ARGS = { jobs: word('clusters (12), jobs (12.3) or users') };
 
 /** hold, release and rm are one command with three words. */
-abstract class Act extends GryphusCommand {
+abstract class Act extends OrderCommand {
   protected abstract readonly action: Action;
 
   protected async act(
@@ -33,28 +23,13 @@ abstract class Act extends GryphusCommand {
       force?: boolean;
     },
   ): Promise<void> {
-    const named = targets({ words, ...flags });
-    if (named.length === 0) {
-      throw new GryphusError('usage', 'You did not specify any jobs.', {
-        suggestions: ['Name clusters, jobs or users; or use --constraint or --all.'],
-      });
-    }
-    const all: ActionResult[] = [];
-    await this.withGryphus(flags, async (gryphus) => {
-      for (const target of named) {
-        const results = await gryphus.act(this.action, {
-          ...target,
-          ...(flags.reason === undefined ? {} : { reason: flags.reason }),
-          ...(flags.force === true ? { force: true } : {}),
-        });
-        for (const { ok, line } of actionLines(this.action, target, results)) {
-          if (!flags.json) (ok ? process.stdout : process.stderr).write(`${line}\n`);
-          if (!ok) process.exitCode = 1;
-        }
-        all.push(...results);
-      }
-    });
-    if (flags.json) process.stdout.write(actJson(all));
+    await this.order(this.action, words, flags, (gryphus, target) =>
+      gryphus.act(this.action, {
+        ...target,
+        ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+        ...(flags.force === true ? { force: true } : {}),
+      }),
+    );
   }
 }
 
@@ -67,8 +42,9 @@ export class Hold extends Act {
   static override examples = [
     '<%= config.bin %> hold 12.3',
     '<%= config.bin %> hold 12 --reason "waiting for new data"',
+    `<%= config.bin %> hold 12 --constraint 'ProcId >= 100'`,
   ];
-  static override args = ARGS;
+  static override args = ORDER_ARGS;
   static override flags = FLAGS;
   protected readonly action = 'hold';
 
@@ -83,7 +59,7 @@ export class Release extends Act {
   static override summary = 'Release held jobs.';
   static override description = prose('Exit status 1 where a job could not be released.');
   static override examples = ['<%= config.bin %> release 12.3', '<%= config.bin %> release --all'];
-  static override args = ARGS;
+  static override args = ORDER_ARGS;
   static override flags = FLAGS;
   protected readonly action = 'release';
 
@@ -102,9 +78,10 @@ Exit status 1 where a job could not be removed.`);
   static override examples = [
     '<%= config.bin %> rm 12.3',
     '<%= config.bin %> rm 12 13 14',
+    `<%= config.bin %> rm 12 --constraint 'ProcId % 2 == 1'`,
     `<%= config.bin %> rm --constraint 'JobStatus == 5 && HoldReasonCode == 12'`,
   ];
-  static override args = ARGS;
+  static override args = ORDER_ARGS;
   static override flags = {
     ...FLAGS,
     force: Flags.boolean({

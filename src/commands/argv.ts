@@ -1,5 +1,9 @@
+import { type CondorOption, takeOption } from './condor-options.ts';
+
 /** The flags of a command, as far as rewriting needs to know them. */
 export interface Flagged {
+  /** The options of the HTCondor tool whose place it takes. */
+  readonly condor?: readonly CondorOption[];
   readonly flags?: Readonly<Record<string, { readonly type: 'boolean' | 'option'; readonly aliases?: string[] }>>;
 }
 
@@ -10,8 +14,8 @@ export interface Flagged {
 export function condorHabits(words: readonly string[], commands: Readonly<Record<string, Flagged>>): string[] {
   const at = words.findIndex((word) => !word.startsWith('-'));
   const topic = words[at];
-  if (topic === undefined)
-    return words.map((word) => (word === '-help' ? '--help' : word === '-version' ? '--version' : word));
+  if (topic === undefined) return words.map((word) => OUTSIDE[word] ?? word);
+  if (topic === 'version' && words.length === 1) return ['--version'];
   if (topic === 'help' && at === 0) return condorHabits([...words.slice(1), '--help'], commands);
   const two = `${topic}:${words[at + 1] ?? ''}`;
   const [id, from] = two in commands ? [two, at + 2] : [topic, at + 1];
@@ -21,6 +25,19 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
     const word = words[i] ?? '';
     // What follows is another program's, or data.
     if (word === '--' || (id === 'map' && /^:::{1,2}\+?$/.test(word))) return [...out, ...words.slice(i)];
+    const own = word.startsWith('--') && word.slice(2) in flags;
+    const taken = own ? undefined : takeOption(words.slice(i), commands[id]?.condor ?? []);
+    if (taken !== undefined) {
+      const before = taken.option.toggles ? out.indexOf(taken.words[0] ?? '', from) : -1;
+      if (before < 0) out.push(...taken.words);
+      else out.splice(before, 1);
+      i += taken.used - 1;
+      continue;
+    }
+    if (word === '-h' && i === from) {
+      out.push('--help');
+      continue;
+    }
     if (word === '-0' && 'null' in flags) {
       out.push('--null');
       continue;
@@ -47,11 +64,18 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
     }
     out.push(`--${name}`);
     if (flags[name]?.type === 'option' && words[i + 1] !== undefined) out.push(words[++i] ?? '');
-    // condor_submit -dry-run names a file for the ads.
-    else if (name === 'dry-run' && words[i + 1] === '-' && !word.startsWith('--')) i++;
   }
   return out;
 }
+
+/** Words without a command. */
+const OUTSIDE: Readonly<Record<string, string>> = {
+  '-help': '--help',
+  '-h': '--help',
+  '-version': '--version',
+  '-V': '--version',
+  '-v': '--version',
+};
 
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   autoformat: 'af',

@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { Args, Command, Flags } from '@oclif/core';
 
 import type { Configuration, Gryphus, OpenOptions } from '../index.ts';
-import type { Width } from './show/width.ts';
+import { sayFetching } from './fetching.ts';
+import { harmless, type Width } from './show/width.ts';
 
 /** What every command has: where Gryphus lives, how it is opened, how lines are written. */
 export abstract class GryphusCommand extends Command {
@@ -35,7 +37,7 @@ export abstract class GryphusCommand extends Command {
     start = true,
   ): Promise<T> {
     const { Gryphus } = await import('../index.ts');
-    const gryphus = await Gryphus.open({ ...this.openOptions(flags), start });
+    const gryphus = await Gryphus.open({ ...this.openOptions(flags), start, onFetch: sayFetching() });
     try {
       return await work(gryphus);
     } finally {
@@ -59,17 +61,29 @@ export function prose(text: string): string {
   return text.replaceAll(/([^\n])\n(?=[^\n ])/g, '$1 ');
 }
 
-/** Writes to stdout in large pieces, no faster than it is read. */
+/** Writes to stdout in large pieces, no faster than it is read; or to an open file. */
 export class Out {
+  readonly #file: number | undefined;
+  readonly #show: (text: string) => string;
   #held: string[] = [];
   #size = 0;
 
+  /** A terminal does not obey what it is shown, which may be words of a site or a job; a pipe and a file have it as it is. */
+  constructor(file?: number) {
+    this.#file = file;
+    this.#show = file === undefined && process.stdout.isTTY ? harmless : (text) => text;
+  }
+
   line(text: string): void {
-    this.#held.push(text, '\n');
-    this.#size += text.length;
+    this.text(`${text}\n`);
   }
 
   text(text: string): void {
+    this.control(this.#show(text));
+  }
+
+  /** What a terminal is to obey. */
+  control(text: string): void {
     this.#held.push(text);
     this.#size += text.length;
   }
@@ -83,7 +97,9 @@ export class Out {
     const all = this.#held.join('');
     this.#held = [];
     this.#size = 0;
-    if (all !== '' && !process.stdout.write(all)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+    if (this.#file !== undefined) writeFileSync(this.#file, all);
+    else if (all !== '' && !process.stdout.write(all))
+      await new Promise((resolve) => process.stdout.once('drain', resolve));
   }
 }
 

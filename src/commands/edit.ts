@@ -1,53 +1,53 @@
-import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
+import type { ActionResult } from '../index.ts';
 import { formatJobId } from '../job/ids.ts';
 import { GryphusCommand, prose, word } from './command.ts';
 import { actFlag, actJson } from './json-list.ts';
-import { targets } from './select.ts';
+import { constraintFlag, mustName } from './select.ts';
 
 export class Edit extends GryphusCommand {
   static override strict = false;
   static override summary = 'Change attributes of jobs.';
   static override description = prose(
-    `Values are ClassAd expressions, so strings carry quotes. What a site already has of a running job does not change.`,
+    `Values are ClassAd expressions, so strings carry quotes. What a site already has of a running job does not change.
+GridResource moves a job, as \`gryphus move\` does.`,
   );
   static override examples = [
     '<%= config.bin %> edit 12.3 JobPrio 5',
     `<%= config.bin %> edit 12 'JobBatchName="tuesday"' RequestMemory=4096`,
-    `<%= config.bin %> edit --constraint 'JobStatus == 1' JobPrio=-1`,
+    `<%= config.bin %> edit 12 --constraint 'JobStatus == 1' JobPrio=-1`,
   ];
   static override args = {
-    job: word('a cluster (12), a job (12.3) or a user; then NAME VALUE or NAME=VALUE'),
+    job: word('clusters (12), jobs (12.3) or one user; then NAME VALUE or NAME=VALUE'),
   };
   static override flags = {
-    constraint: Flags.string({
-      char: 'c',
-      helpValue: '<expression>',
-      summary: 'All jobs for which this ClassAd expression is true, instead of a job.',
-    }),
+    constraint: constraintFlag,
     json: actFlag,
   };
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Edit);
     const words = argv as string[];
-    const [target] = targets({
-      words: flags.constraint === undefined ? words.splice(0, 1) : [],
-      constraint: flags.constraint,
-    });
+    // A number is no attribute's name; a user can only be named first, and not where a constraint says which jobs.
+    const names = words.findIndex(
+      (word, i) => !/^\d+(\.\d+)?$/.test(word) && (i > 0 || flags.constraint !== undefined),
+    );
+    const named = { words: words.splice(0, names === -1 ? words.length : names), constraint: flags.constraint };
     const set = assignments(words);
-    if (!target || Object.keys(set).length === 0) {
+    if ((names <= 0 && flags.constraint === undefined) || Object.keys(set).length === 0) {
       throw new GryphusError('usage', 'Name a job, an attribute and its value.', {
         suggestions: ['gryphus edit 12.3 JobPrio 5'],
       });
     }
     await this.withGryphus(flags, async (gryphus) => {
-      const results = await gryphus.edit(target, set);
+      const results: ActionResult[] = [];
+      for (const target of mustName(named)) results.push(...(await gryphus.edit(target, set)));
       const done = results.filter((one) => one.result === 'done').length;
       if (done === 0 || done < results.length) process.exitCode = 1;
       if (flags.json) return void process.stdout.write(actJson(results));
-      for (const { id, result, words: why } of results) {
-        if (result !== 'done') process.stderr.write(`Job ${formatJobId(id)} ${why}\n`);
+      for (const { id, result, words: what } of results) {
+        const stream = result === 'done' ? process.stdout : process.stderr;
+        if (result !== 'done' || what !== 'changed') stream.write(`Job ${formatJobId(id)} ${what}\n`);
       }
       for (const name of Object.keys(set)) {
         if (done > 0) process.stdout.write(`Set attribute "${name}" for ${done} matching jobs.\n`);

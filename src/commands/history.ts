@@ -1,10 +1,10 @@
 import { Flags } from '@oclif/core';
 
-import type { Gryphus, JobView, Selection } from '../index.ts';
 import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
-import { selections } from './select.ts';
+import { sayMissing } from './missing.ts';
+import { constraintFlag, oneOf, selections } from './select.ts';
 import { cut } from './show/width.ts';
 import { HISTORY_ATTRIBUTES, historyHead, historyLine } from './show/history.ts';
 
@@ -18,11 +18,7 @@ export class History extends GryphusCommand {
   ];
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
-    constraint: Flags.string({
-      char: 'c',
-      helpValue: '<expression>',
-      summary: 'Only jobs for which this ClassAd expression is true.',
-    }),
+    constraint: constraintFlag,
     limit: Flags.integer({ aliases: ['match'], helpValue: '<n>', min: 0, summary: 'At most so many jobs.' }),
     ...adFlags,
     wide: Flags.boolean({ summary: 'Do not cut lines to the terminal.' }),
@@ -30,44 +26,32 @@ export class History extends GryphusCommand {
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(History);
-    const selected = selections({ words: argv as string[], constraint: flags.constraint, all: true });
+    const words = argv as string[];
+    const request = {
+      ...oneOf(selections({ words, constraint: flags.constraint, all: true })),
+      ...(flags.limit === undefined ? {} : { limit: flags.limit }),
+    };
     await this.withGryphus(flags, async (gryphus) => {
       if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af || flags.format) {
-        await printAds(past(gryphus, selected, flags.limit), flags);
-        return;
+        await printAds(gryphus.history(request), flags);
+        return sayMissing(gryphus, words, 'history');
       }
       const width = flags.wide ? undefined : terminalWidth();
       const out = new Out();
       if (flags['print-format'] !== undefined) {
         const { formatted } = await import('./print-format/table.ts');
-        const { lines } = await formatted(past(gryphus, selected, flags.limit), flags['print-format']);
+        const { lines } = await formatted(gryphus.history(request), flags['print-format']);
         for (const line of lines) out.line(cut(line, width));
         await out.flush();
-        return;
+        return sayMissing(gryphus, words, 'history');
       }
       out.line(historyHead(width));
-      for await (const job of past(gryphus, selected, flags.limit, HISTORY_ATTRIBUTES)) {
+      for await (const job of gryphus.history({ ...request, attributes: HISTORY_ATTRIBUTES })) {
         out.line(historyLine(job, width));
         await out.breathe();
       }
       await out.flush();
+      await sayMissing(gryphus, words, 'history');
     });
-  }
-}
-
-async function* past(
-  gryphus: Gryphus,
-  selected: readonly Selection[],
-  limit: number | undefined,
-  attributes?: readonly string[],
-): AsyncGenerator<JobView> {
-  let left = limit ?? Number.POSITIVE_INFINITY;
-  for (const one of selected) {
-    if (left <= 0) return;
-    const narrow = { ...(attributes ? { attributes } : {}), ...(Number.isFinite(left) ? { limit: left } : {}) };
-    for await (const job of gryphus.history({ ...one, ...narrow })) {
-      yield job;
-      left--;
-    }
   }
 }

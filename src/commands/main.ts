@@ -6,7 +6,8 @@ import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { condorHabits, type Flagged } from './argv.ts';
 import { errorText } from './show/error.ts';
-import { usageError } from './usage-error.ts';
+import { commandFor, synonymFor } from './other-words.ts';
+import { type Spoken, usageError } from './usage-error.ts';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -31,7 +32,7 @@ export async function main(words: readonly string[]): Promise<void> {
     checkCommand(argv, Object.keys(COMMANDS));
     await run(argv, await load());
   } catch (error) {
-    report(error, flagsOf(words, COMMANDS));
+    report(error, commandOf(words, COMMANDS));
   }
 }
 
@@ -69,35 +70,45 @@ function checkCommand(argv: readonly string[], known: readonly string[]): void {
   const first = argv.find((word) => !word.startsWith('-'));
   if (first === undefined || argv[0]?.startsWith('-')) return;
   const topics = new Set(known.map((id) => id.split(':')[0] ?? id));
-  if (!topics.has(first)) throw unknown(first, [...topics]);
+  if (!topics.has(first)) throw unknown(first, commandFor(first), [...topics]);
   const second = argv[argv.indexOf(first) + 1];
   if (known.includes(first) || second === undefined || second.startsWith('-')) return;
   const inTopic = known.filter((id) => id.startsWith(`${first}:`)).map((id) => id.slice(first.length + 1));
-  if (!inTopic.includes(second))
-    throw unknown(
-      `${first} ${second}`,
-      inTopic.map((id) => `${first} ${id}`),
-    );
+  if (inTopic.includes(second)) return;
+  const same = synonymFor(second, inTopic);
+  throw unknown(
+    `${first} ${second}`,
+    same && `gryphus ${first} ${same}`,
+    inTopic.map((id) => `${first} ${id}`),
+  );
 }
 
-function flagsOf(words: readonly string[], commands: Readonly<Record<string, Flagged>>): string[] {
+function commandOf(words: readonly string[], commands: Readonly<Record<string, Flagged>>): Spoken {
   const [one = '', two = ''] = words.filter((word) => !word.startsWith('-'));
-  return Object.keys(commands[`${one}:${two}`]?.flags ?? commands[one]?.flags ?? {});
+  const id = `${one}:${two}` in commands ? `${one}:${two}` : one;
+  const flags = commands[id]?.flags ?? {};
+  return {
+    command: id in commands ? id.replace(':', ' ') : '',
+    flags: Object.entries(flags).flatMap(([name, { aliases = [] }]) => [name, ...aliases]),
+  };
 }
 
-function unknown(command: string, known: readonly string[]): GryphusError {
-  const near = didYouMean(command, known);
+/** `instead`: what it is called here, where people say this elsewhere. */
+function unknown(command: string, instead: string | undefined, known: readonly string[]): GryphusError {
+  const near = instead ?? didYouMean(command, known);
+  const meant = instead ?? `gryphus ${near}`;
+  const topic = command.includes(' ') ? ` ${command.split(' ')[0]}` : '';
   return new GryphusError('usage', `There is no command '${command}'.`, {
-    suggestions: [...(near ? [`Did you mean 'gryphus ${near}'?`] : []), 'See `gryphus --help`.'],
+    suggestions: [...(near ? [`Did you mean '${meant}'?`] : []), `See \`gryphus${topic} --help\`.`],
   });
 }
 
-function report(error: unknown, flags: readonly string[]): void {
+function report(error: unknown, spoken: Spoken): void {
   if (error instanceof Errors.ExitError) {
     process.exitCode = error.oclif.exit ?? 1;
     return;
   }
-  const known = error instanceof Errors.CLIError ? usageError(error, flags) : error;
+  const known = error instanceof Errors.CLIError ? usageError(error, spoken) : error;
   process.stderr.write(errorText(known, process.env['GRYPHUS_DEBUG'] !== undefined));
   process.exitCode = known instanceof GryphusError ? known.exitCode : 70;
 }

@@ -1,6 +1,24 @@
 import { GryphusError } from '../errors.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 
+/** The name of a file, with places as in a command. */
+export class MapName {
+  readonly #pieces: readonly (string | Place)[];
+
+  constructor(name: string) {
+    this.#pieces = split(name);
+  }
+
+  get hasPlaces(): boolean {
+    return this.#pieces.some((piece) => typeof piece !== 'string');
+  }
+
+  /** That of the task; `number`: it counts from 1. */
+  of(inputs: readonly string[], number: number): string {
+    return filled(this.#pieces, inputs, number, (text) => text, ' ');
+  }
+}
+
 /** A command with places for the inputs of a task, in the words of GNU parallel. */
 export class MapCommandLine {
   readonly #pieces: readonly (string | Place)[];
@@ -15,28 +33,34 @@ export class MapCommandLine {
 
   /** The shell's command line for the task; `number`: it counts from 1. */
   line(inputs: readonly string[], number: number): string {
-    return this.#filled(inputs, number, shellQuote, ' ');
+    return filled(this.#pieces, inputs, number, shellQuote, ' ');
   }
 
   /** As `line`, of a command whose words the shell would take as they are. */
   words(inputs: readonly string[], number: number): string[] {
     // Inputs have spaces, too: what separates the words of the command is told apart from them.
-    return this.#filled(inputs, number, (text) => text, NUL).split(NUL);
+    return filled(this.#pieces, inputs, number, (text) => text, NUL).split(NUL);
   }
+}
 
-  #filled(inputs: readonly string[], number: number, quote: (text: string) => string, space: string): string {
-    const fill = ({ list, what }: Place): string => {
-      if (what === '#') return String(number);
-      const of = list === undefined ? inputs : [inputOf(inputs, list)];
-      return of.map((input) => quote(PARTS[what](input))).join(space);
-    };
-    return this.#pieces
-      .map((piece) => {
-        if (typeof piece !== 'string') return fill(piece);
-        return space === ' ' ? piece : piece.replaceAll(/[ \t]+/g, space);
-      })
-      .join('');
-  }
+function filled(
+  pieces: readonly (string | Place)[],
+  inputs: readonly string[],
+  number: number,
+  quote: (text: string) => string,
+  space: string,
+): string {
+  const fill = ({ list, what }: Place): string => {
+    if (what === '#') return String(number);
+    const of = list === undefined ? inputs : [inputOf(inputs, list)];
+    return of.map((input) => quote(PARTS[what](input))).join(space);
+  };
+  return pieces
+    .map((piece) => {
+      if (typeof piece !== 'string') return fill(piece);
+      return space === ' ' ? piece : piece.replaceAll(/[ \t]+/g, space);
+    })
+    .join('');
 }
 
 const NUL = '\0';

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import type { Gryphus, MapTask } from '../index.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import { inputsOf, inputWords } from './map-inputs.ts';
-import { MapCommandLine } from './map-words.ts';
+import { MapCommandLine, MapName } from './map-words.ts';
 
 /** Exit status where more tasks failed than this (GNU parallel's). */
 const MANY = 101;
@@ -18,9 +19,15 @@ input. With several such lists a task has one of each, all combinations; \`:::+\
 with one. In the command \`{}\` is the input (all of a task's), as one word of the shell, \`{2}\` that of the second list;
 \`{.}\` is it without its suffix, \`{/}\` without its directory, \`{//}\` its directory, \`{/.}\` neither, \`{2.}\` and so on
 likewise; \`{#}\` is the task's number. Without any input in it, it is added at the end. What tasks write comes out whole, in the
-order of completion. The exit status is the number of tasks that failed, at most 101.`);
+order of completion. The exit status is the number of tasks that failed, at most 101.
+
+Tasks run in the directory where the map is started, on workers that share it: this machine's, and none that was sent to a site.
+With --transferfile, --return, --input or --anywhere they run on every worker, this machine's too, each in a directory of its
+own that holds what was carried there and is removed afterwards. A file has the same name there as here, so it must be below
+this directory. A task that did not make a file of --return has failed.`);
   static override examples = [
     "<%= config.bin %> map 'gzip -9 {}' ::: *.log",
+    "<%= config.bin %> map --transferfile {} --return {}.gz 'gzip -9 {}' ::: *.log",
     "seq 1000 | <%= config.bin %> map --retries 2 './simulate --seed {} > out.{}'",
     "find . -name '*.log' -print0 | <%= config.bin %> map -0 'gzip -9 {}'",
     '<%= config.bin %> map --keep-order ./measure :::: inputs.txt',
@@ -38,12 +45,26 @@ order of completion. The exit status is the number of tasks that failed, at most
     cpus: Flags.integer({ min: 1, helpValue: '<n>', summary: 'Cores for each task.' }),
     memory: Flags.integer({ min: 1, helpValue: '<MB>', summary: 'Memory for each task.' }),
     requirements: Flags.string({ helpValue: '<expression>', summary: 'Only workers for which this is true.' }),
+    transferfile: Flags.string({
+      aliases: ['tf'],
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: '<file>',
+      summary: "A task's own file ({} and so on), which it finds under the same name.",
+    }),
+    return: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: '<file>',
+      summary: 'A file that each task makes ({.}.out and so on), which comes back here.',
+    }),
     input: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<file>',
-      summary: 'A file that each task finds in a directory of its own.',
+      summary: 'A file that each task finds by its base name; with {} in it, as --transferfile.',
     }),
+    anywhere: Flags.boolean({ summary: 'Also on workers that do not share this directory, without any file.' }),
     null: Flags.boolean({ summary: 'Also -0. Inputs that are read end with a NUL byte each, not with the line.' }),
     'keep-order': Flags.boolean({ char: 'k', summary: 'Write results in the order of the inputs.' }),
     jobs: Flags.integer({ char: 'j', min: 1, helpValue: '<n>', summary: 'At most so many tasks at once.' }),
@@ -63,6 +84,7 @@ order of completion. The exit status is the number of tasks that failed, at most
     const { args, flags } = await this.parse(MapCommand);
     const { signal } = interruptible();
     const how = plan(args.command);
+    const files = filesOf(flags);
     const inputs = inputsOf(given, { nul: flags.null, columns: separator(flags.colsep) });
     if (flags['dry-run']) {
       let number = 0;
@@ -78,7 +100,7 @@ order of completion. The exit status is the number of tasks that failed, at most
       if (one.stderr.length > 0) process.stderr.write(tagged(one.stderr, tag));
     });
     await this.withGryphus(flags, async (gryphus) => {
-      const results = gryphus.map(made(inputs, how.words), {
+      const results = gryphus.map(made(inputs, how.words, files), {
         executable: how.executable,
         retries: flags.retries,
         signal,
@@ -87,19 +109,26 @@ order of completion. The exit status is the number of tasks that failed, at most
         ...(flags.memory === undefined ? {} : { memory: flags.memory }),
         ...(flags.jobs === undefined ? {} : { atOnce: flags.jobs }),
         ...(flags.requirements === undefined ? {} : { requirements: flags.requirements }),
-        ...(flags.input === undefined ? {} : { inputs: flags.input }),
+        inputs: files.common,
+        anywhere: files.anywhere,
       });
-      const nobody = setTimeout(() => void sayIfNobody(gryphus, flags.requirements, flags.cpus ?? 1), NOBODY_MS);
-      for await (const result of results) {
+      const nobody = setTimeout(() => void sayIfNobody(gryphus, flags, files.anywhere), NOBODY_MS);
+      try {
+        for await (const result of results) {
+          clearTimeout(nobody);
+          const { how: end } = result.ending;
+          done++;
+          const problem = end.kind === 'by-site' ? end.words : result.problem;
+          if (end.kind !== 'exited' || end.code !== 0 || problem !== undefined) failed++;
+          if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.join(' ')}: ${problem}\n`);
+          order.take(result);
+          if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once('drain', resume));
+        }
+      } finally {
         clearTimeout(nobody);
-        const { how: end } = result.ending;
-        done++;
-        if (end.kind !== 'exited' || end.code !== 0) failed++;
-        if (end.kind === 'by-site') process.stderr.write(`gryphus: ${result.of.join(' ')}: ${end.words}\n`);
-        order.take(result);
-        if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once('drain', resume));
       }
     });
+    if (done === 0 && !signal.aborted) process.stderr.write('gryphus: there was no input, so nothing was run.\n');
     if (flags.summary) {
       const seconds = (performance.now() - begun) / 1000;
       const rate = Math.round(done / seconds);
@@ -112,12 +141,45 @@ order of completion. The exit status is the number of tasks that failed, at most
 /** After so long without a result it is asked whether anybody takes the tasks. */
 const NOBODY_MS = 10_000;
 
-async function sayIfNobody(gryphus: Gryphus, requirements: string | undefined, cpus: number): Promise<void> {
+async function sayIfNobody(
+  gryphus: Gryphus,
+  { requirements, cpus = 1 }: { readonly requirements?: string | undefined; readonly cpus?: number | undefined },
+  anywhere: boolean,
+): Promise<void> {
   const ads = await gryphus.slots(requirements?.replaceAll(/\bTARGET\./gi, '')).catch(() => undefined);
-  if (ads === undefined || ads.some((ad) => Number(ad['TotalCpus'] ?? 0) >= cpus)) return;
-  process.stderr.write(
-    'gryphus: no worker that the pool has now seems to take these tasks, so they wait.\n  → See `gryphus status --pool`.\n',
-  );
+  if (ads === undefined) return;
+  const able = ads.filter((ad) => Number(ad['TotalCpus'] ?? 0) >= cpus);
+  const sharing = able.filter((ad) => ad['FileSystemDomain'] === JSON.stringify(hostname()));
+  if ((anywhere ? able : sharing).length > 0) return;
+  const why =
+    able.length > 0
+      ? 'no worker that the pool has now shares this directory, so the tasks wait.\n  → --transferfile and --return carry files to the others and back; --anywhere is for tasks without files.\n'
+      : 'no worker that the pool has now seems to take these tasks, so they wait.\n  → See `gryphus status --pool`.\n';
+  process.stderr.write(`gryphus: ${why}`);
+}
+
+/** What is carried to the tasks and back. */
+interface Files {
+  readonly common: readonly string[];
+  readonly own: readonly MapName[];
+  readonly back: readonly MapName[];
+  readonly anywhere: boolean;
+}
+
+function filesOf(flags: {
+  readonly input?: readonly string[] | undefined;
+  readonly transferfile?: readonly string[] | undefined;
+  readonly return?: readonly string[] | undefined;
+  readonly anywhere: boolean;
+}): Files {
+  const { input = [], transferfile = [], return: back = [] } = flags;
+  const [own, common] = [true, false].map((places) => input.filter((name) => new MapName(name).hasPlaces === places));
+  return {
+    common: common ?? [],
+    own: [...transferfile, ...(own ?? [])].map((name) => new MapName(name)),
+    back: back.map((name) => new MapName(name)),
+    anywhere: flags.anywhere || input.length + transferfile.length + back.length > 0,
+  };
 }
 
 interface Written {
@@ -152,9 +214,14 @@ class InOrder {
 async function* made(
   inputs: AsyncIterable<readonly string[]>,
   words: (inputs: readonly string[], number: number) => readonly string[],
+  { own, back }: Files,
 ): AsyncGenerator<MapTask<readonly string[]>> {
   let number = 0;
-  for await (const row of inputs) yield { args: words(row, ++number), of: row };
+  for await (const row of inputs) {
+    number++;
+    const names = (all: readonly MapName[]) => all.map((name) => name.of(row, number));
+    yield { args: words(row, number), of: row, inputs: names(own), outputs: names(back) };
+  }
 }
 
 /** Each line of what a task wrote, whatever bytes it has. */

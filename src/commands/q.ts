@@ -2,14 +2,17 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 
-import type { ClusterView, Gryphus, JobView, QueryRequest, Selection, Totals } from '../index.ts';
+import type { ClusterView, Gryphus, JobView, Selection, Totals } from '../index.ts';
 import { NO_JOBS, type Sums, sumOf } from '../job/totals.ts';
 import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, interruptible, prose, terminalWidth, word } from './command.ts';
+import { CONDOR_Q } from './other-words.ts';
 import { printAds } from './print-ads.ts';
-import { selections } from './select.ts';
+import { sayMissing } from './missing.ts';
+import { constraintFlag, oneOf, selections } from './select.ts';
 import { longDate } from './show/dates.ts';
 import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from './show/q-batch.ts';
+import { DAG_ATTRIBUTES, DAG_HEAD, dagLines } from './show/q-dag.ts';
 import { type View, viewAttributes, viewHead, viewRows, VIEWS } from './show/q-rows.ts';
 import { siteNotes } from './show/sites.ts';
 import { countJobs, totalsLines } from './show/totals.ts';
@@ -30,12 +33,9 @@ export class Q extends GryphusCommand {
     '<%= config.bin %> q --watch',
   ];
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
+  static condor = CONDOR_Q;
   static override flags = {
-    constraint: Flags.string({
-      char: 'c',
-      helpValue: '<expression>',
-      summary: 'Only jobs for which this ClassAd expression is true.',
-    }),
+    constraint: constraintFlag,
     allusers: Flags.boolean({ aliases: ['all'], summary: "Everybody's jobs." }),
     nobatch: Flags.boolean({ summary: 'One line for each job.' }),
     batch: Flags.boolean({ summary: 'One line for each batch (the default).', hidden: true }),
@@ -43,6 +43,8 @@ export class Q extends GryphusCommand {
     run: Flags.boolean({ summary: 'Running jobs, and where.' }),
     idle: Flags.boolean({ summary: 'Idle jobs, and what they ask for.' }),
     grid: Flags.boolean({ summary: 'What the sites say of the jobs.' }),
+    dag: Flags.boolean({ summary: 'One line for each job, nodes below the manager of their DAG.' }),
+    analyze: Flags.boolean({ summary: 'Why jobs do not run, as `why` says it.', hidden: true }),
     totals: Flags.boolean({ aliases: ['tot'], summary: 'Only the totals.' }),
     ...adFlags,
     limit: Flags.integer({ helpValue: '<n>', min: 0, summary: 'At most so many jobs.' }),
@@ -53,6 +55,7 @@ export class Q extends GryphusCommand {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Q);
     const words = argv as string[];
+    if (flags.analyze) return this.#analyze(words, flags);
     const named = { words, constraint: flags.constraint, all: flags.allusers };
     const mine = words.length === 0 && !flags.allusers;
     await this.withGryphus(flags, async (gryphus) => {
@@ -60,20 +63,32 @@ export class Q extends GryphusCommand {
       const selected = selections(named).map((one) => (mine ? { ...one, owner } : one));
       if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af || flags.format) {
         await printAds(eachOf(queryAll(gryphus, selected, { limit: flags.limit })), flags);
-        return;
+        return sayMissing(gryphus, words, 'queue');
       }
       if (flags['print-format'] !== undefined) {
         process.stdout.write(await this.#formatted(gryphus, selected, flags['print-format'], flags));
-        return;
+        return sayMissing(gryphus, words, 'queue');
       }
       const draw = () => this.#draw(gryphus, selected, mine ? owner : undefined, flags);
       if (!flags.watch) {
         process.stdout.write(await draw());
-        return;
+        return sayMissing(gryphus, words, 'queue');
       }
       const stop = interruptible();
       await watch(gryphus, draw, stop.signal);
     });
+  }
+
+  #analyze(
+    words: readonly string[],
+    { constraint, home }: { constraint?: string | undefined; home?: string | undefined },
+  ) {
+    const told = [
+      ...words,
+      ...(constraint === undefined ? [] : ['--constraint', constraint]),
+      ...(home === undefined ? [] : ['--home', home]),
+    ];
+    return this.config.runCommand<void>('why', told);
   }
 
   async #formatted(
@@ -87,7 +102,7 @@ export class Q extends GryphusCommand {
     const out = title ? [`\n\n-- Schedd: ${hostname()} : <local?... @ ${longDate(Date.now())}`] : [];
     const width: Width = wide ? undefined : terminalWidth();
     out.push(...lines.map((line) => cut(line, width)));
-    if (summary) out.push('', ...totalsLines(countJobs(jobs), undefined, sumOf(await gryphus.clusters())));
+    if (summary) out.push('', ...totalsLines(countJobs(jobs), undefined, sumOf(await gryphus.clusters()), width));
     return out.map((line) => `${line}\n`).join('');
   }
 
@@ -98,6 +113,7 @@ export class Q extends GryphusCommand {
     flags: { readonly [K in keyof typeof VIEWS]?: boolean } & {
       totals: boolean;
       wide: boolean;
+      dag: boolean;
       limit?: number | undefined;
     },
   ): Promise<string> {
@@ -105,19 +121,22 @@ export class Q extends GryphusCommand {
     const name = (Object.keys(VIEWS) as (keyof typeof VIEWS)[]).find((one) => flags[one]);
     const view: View | undefined = name && VIEWS[name];
     const out = [`\n\n-- Schedd: ${hostname()} : <local?... @ ${longDate(Date.now())}`];
-    const all = await gryphus.clusters();
-    const counted = view || flags.limit !== undefined ? undefined : clustersOf(all, selected);
+    let all = await gryphus.clusters();
+    const each = view !== undefined || flags.dag || flags.limit !== undefined;
+    const counted = each ? undefined : clustersOf(all, selected);
     let query: Totals;
     if (counted) {
       query = sumOf(counted);
-      if (!flags.totals) out.push(...batchLines(batchesOfClusters(counted), width));
+      if (!flags.totals) out.push(...batchLines(batchesOfClusters(counted, all), width));
     } else {
-      const attributes = view ? viewAttributes(view) : BATCH_ATTRIBUTES;
+      const attributes = view ? viewAttributes(view) : flags.dag ? DAG_ATTRIBUTES : BATCH_ATTRIBUTES;
       const whole: JobView[] = [];
       const sums: Sums = { ...NO_JOBS };
+      const seen = new Map<number, Sums>();
       if (view && !flags.totals) out.push(viewHead(view, width));
       const now = Date.now() / 1000;
       for await (const jobs of queryAll(gryphus, selected, { attributes, limit: flags.limit })) {
+        countByCluster(jobs, seen);
         const shown = view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs;
         countJobs(shown, sums);
         // What is a line already is kept no longer.
@@ -125,14 +144,42 @@ export class Q extends GryphusCommand {
         else if (!view) whole.push(...shown);
       }
       query = sums;
-      if (!view && !flags.totals) out.push(...batchLines(batchesOfJobs(whole), width));
+      if (flags.limit === undefined) all = asSeen(all, clustersOf(all, selected), seen);
+      if (!view && !flags.totals) {
+        if (flags.dag) out.push(cut(DAG_HEAD, width), ...dagLines(whole, now, width));
+        else out.push(...batchLines(batchesOfJobs(whole, all), width));
+      }
       if (view?.bare) return `${out.join('\n')}\n`;
     }
     const ofOwner = () => all.filter((cluster) => cluster.owner === owner);
     const user = owner === undefined ? undefined : { name: owner, totals: sumOf(ofOwner()) };
     if (!flags.totals) out.push('');
-    out.push(...totalsLines(query, user, sumOf(all)), ...siteNotes(await gryphus.sites()));
+    out.push(...totalsLines(query, user, sumOf(all), width), ...siteNotes(await gryphus.sites()));
     return `${out.join('\n')}\n`;
+  }
+}
+
+/** What was seen job by job, and what counters said a moment before, are one answer: the jobs that were seen count. */
+function asSeen(
+  all: readonly ClusterView[],
+  whole: readonly ClusterView[] | undefined,
+  seen: ReadonlyMap<number, Sums>,
+): readonly ClusterView[] {
+  const read = new Set(whole?.map(({ cluster }) => cluster));
+  return all.map((one) => {
+    if (!read.has(one.cluster)) return one;
+    return {
+      ...one,
+      totals: { ...(seen.get(one.cluster) ?? NO_JOBS), unmaterialized: one.totals.unmaterialized },
+    };
+  });
+}
+
+function countByCluster(jobs: readonly JobView[], seen: Map<number, Sums>): void {
+  for (const job of jobs) {
+    const sums = seen.get(job.id.cluster) ?? { ...NO_JOBS };
+    seen.set(job.id.cluster, sums);
+    countJobs([job], sums);
   }
 }
 
@@ -147,24 +194,16 @@ function clustersOf(all: readonly ClusterView[], selected: readonly Selection[])
   );
 }
 
-async function* queryAll(
+function queryAll(
   gryphus: Gryphus,
   selected: readonly Selection[],
   { attributes, limit }: { readonly attributes?: readonly string[]; readonly limit?: number | undefined },
 ): AsyncGenerator<readonly JobView[]> {
-  let left = limit ?? Number.POSITIVE_INFINITY;
-  for (const one of selected) {
-    if (left <= 0) return;
-    const request: QueryRequest = {
-      ...one,
-      ...(attributes ? { attributes } : {}),
-      ...(Number.isFinite(left) ? { limit: left } : {}),
-    };
-    for await (const jobs of gryphus.queryChunks(request)) {
-      yield jobs;
-      left -= jobs.length;
-    }
-  }
+  return gryphus.queryChunks({
+    ...oneOf(selected),
+    ...(attributes ? { attributes } : {}),
+    ...(limit === undefined ? {} : { limit }),
+  });
 }
 
 async function* eachOf(chunks: AsyncIterable<readonly JobView[]>): AsyncGenerator<JobView> {
@@ -190,7 +229,8 @@ async function watch(gryphus: Gryphus, draw: () => Promise<string>, signal: Abor
   while (!signal.aborted && lost.length === 0) {
     if (changed) {
       changed = false;
-      out.text(`\x1b[H\x1b[2J${await draw()}`);
+      out.control('\x1b[H\x1b[2J');
+      out.text(await draw());
       await out.flush();
     }
     // At most once a second; and run times go on without an event.

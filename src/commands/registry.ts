@@ -21,6 +21,7 @@ import { GlideinStop } from './glidein/stop.ts';
 import { History } from './history.ts';
 import { Log } from './log.ts';
 import { MapCommand } from './map.ts';
+import { Move } from './move.ts';
 import { Q } from './q.ts';
 import { SiteAdd } from './site/add.ts';
 import { SiteAudit } from './site/audit.ts';
@@ -51,6 +52,7 @@ export const COMMANDS = {
   hold: Hold,
   release: Release,
   edit: Edit,
+  move: Move,
   wait: Wait,
   tail: Tail,
   log: Log,

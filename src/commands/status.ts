@@ -3,6 +3,7 @@ import { GryphusError } from '../errors.ts';
 import type { AdText, DaemonStatus, SiteStatus } from '../index.ts';
 import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, prose, terminalWidth, word } from './command.ts';
+import { CONDOR_STATUS } from './other-words.ts';
 import { printAds } from './print-ads.ts';
 import type { Shown } from './show/autoformat.ts';
 import { siteAdLines } from './show/site-ads.ts';
@@ -24,6 +25,7 @@ condor_status has, the slots of the pool alone; with --sites only the sites, as 
     `<%= config.bin %> status --sites --constraint 'FreeCpus > 8 && Cost == 0' -af Name FreeCpus`,
   ];
   static override args = { names: word('slots (slot1@node7) or machines (node7) of the pool') };
+  static condor = CONDOR_STATUS;
   static override flags = {
     pool: Flags.boolean({ summary: "The pool's slots, as condor_status shows them." }),
     compact: Flags.boolean({ summary: 'A line for each machine of the pool.' }),

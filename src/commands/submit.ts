@@ -1,12 +1,12 @@
-import { readFileSync } from 'node:fs';
-import { text as readAll } from 'node:stream/consumers';
-import { Flags } from '@oclif/core';
+import { closeSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import { GryphusError } from '../errors.ts';
+import { formatJobId } from '../job/ids.ts';
 import { reasonOf } from '../util/plain-text.ts';
-import type { SubmitRequest, Submitted } from '../index.ts';
+import type { AdText, Gryphus, SubmitRequest, Submitted } from '../index.ts';
 import { GryphusCommand, Out, goesOn, prose, word } from './command.ts';
 import { jsonAds, longAd } from './show/ads.ts';
 import { submittedText, terseText, warningText } from './show/submit.ts';
+import { CONDOR_SUBMIT, SUBMIT_FLAGS, submitTold } from './submit-words.ts';
 
 export class Submit extends GryphusCommand {
   static override strict = false;
@@ -25,48 +25,25 @@ Words like NAME=VALUE set a macro before the file is read.`);
   static override args = {
     file: word('the submit file, or - for standard input; then NAME=VALUE words'),
   };
-  static override flags = {
-    append: Flags.string({
-      char: 'a',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: '<line>',
-      summary: 'Add a line to the end of the file; may be repeated.',
-    }),
-    queue: Flags.string({
-      helpValue: '<arguments>',
-      summary: 'Queue so, as a queue statement would; the file must have none.',
-    }),
-    'batch-name': Flags.string({ helpValue: '<name>', summary: 'The name under which `q` shows the jobs together.' }),
-    wait: Flags.boolean({ summary: 'Stay until the jobs have ended; exit 1 if one is held, was removed, or failed.' }),
-    'dry-run': Flags.boolean({ summary: "Print the jobs' ClassAds; touch nothing." }),
-    json: Flags.boolean({ summary: 'Print JSON: the cluster, or with --dry-run an array of ads.' }),
-    terse: Flags.boolean({ summary: 'Print only the range of ids.', exclusive: ['json'] }),
-  };
+  static override flags = SUBMIT_FLAGS;
+  static condor = CONDOR_SUBMIT;
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Submit);
-    const words = argv as string[];
-    const assign = words.filter((word) => /^[^/=]+=/.test(word));
-    const [file = '-', ...more] = words.filter((word) => !assign.includes(word));
-    if (more.length > 0) throw new GryphusError('usage', `One submit file at a time: '${more[0]}' is one too many.`);
-    const stdin = file === '-';
-    const alone = stdin && assign.length > 0 && flags.queue !== undefined && process.stdin.isTTY;
-    const request: SubmitRequest = {
-      text: alone ? '' : stdin ? await readAll(process.stdin) : readSubmitFile(file),
-      file,
-      cwd: process.cwd(),
-      append: flags.append ?? [],
-      assign,
-      ...(flags.queue === undefined ? {} : { queue: flags.queue }),
-      ...(flags['batch-name'] === undefined ? {} : { batchName: flags['batch-name'] }),
-    };
-    if (flags['dry-run']) return this.#dryRun(request, flags);
+    const told = submitTold(argv as string[], flags);
+    const file = told.file ?? '-';
+    const { readDescription } = await import('../index.ts');
+    if (file === '-' && told.file !== undefined && process.stdin.isTTY)
+      process.stderr.write('Type the submit description; Ctrl-D ends it. (From a file: gryphus submit FILE.)\n');
+    const text = told.file === undefined ? '' : await readDescription(file);
+    const request: SubmitRequest = { ...told.request, text, cwd: process.cwd() };
+    if (flags['dry-run'] || flags.dump !== undefined) return this.#dryRun(request, flags);
     await this.withGryphus(flags, async (gryphus) => {
       goesOn('Interrupted: the jobs were submitted all or not at all; `gryphus q` shows them.');
       const submitted = await gryphus.submit(request);
       goesOn(`The jobs go on; \`gryphus wait ${submitted.cluster}\` waits for them again.`);
       this.#say(submitted, file, flags);
+      if (flags.verbose) await this.#showAds(submitted, gryphus);
       if (flags.wait) await this.#wait(submitted, gryphus);
     });
   }
@@ -77,61 +54,84 @@ Words like NAME=VALUE set a macro before the file is read.`);
     else process.stdout.write(flags.terse ? terseText(submitted) : submittedText(submitted));
   }
 
-  async #wait(
-    { cluster, total }: Submitted,
-    gryphus: Parameters<Parameters<typeof this.withGryphus>[1]>[0],
-  ): Promise<void> {
+  async #wait({ cluster, total }: Submitted, gryphus: Gryphus): Promise<void> {
     const jobs = { clusters: [cluster] };
     await gryphus.wait({ ...jobs, until: 'settled' });
-    let well = 0;
-    const went = '(ExitBySignal =?= false || ExitBySignal =?= undefined) && ExitCode =?= 0 && JobStatus == 4';
-    for await (const _job of gryphus.history({ ...jobs, constraint: went, attributes: ['ExitCode'] })) well++;
-    for await (const _job of gryphus.query({ ...jobs, constraint: went, attributes: ['ExitCode'] })) well++;
-    if (well === total) return;
+    const { Tally } = await import('./show/tally.ts');
+    const tally = new Tally();
+    for await (const job of gryphus.jobs({ ...jobs, attributes: Tally.attributes })) tally.add(job);
+    const bad = total - tally.well;
+    if (bad === 0) return;
+    const [late] = await gryphus.clusters(jobs);
+    const words = tally.words(total, late?.totals.unmaterialized ?? 0);
     process.stderr.write(
-      `gryphus: ${total - well} of ${total} jobs did not end well.\n  → See \`gryphus history ${cluster}\` and \`gryphus why ${cluster}\`.\n`,
+      `gryphus: ${bad} of ${total} jobs did not end well: ${words}.\n  → See \`gryphus why ${cluster}\` and \`gryphus history ${cluster}\`.\n`,
     );
     process.exitCode = 1;
   }
 
-  async #dryRun(
-    request: SubmitRequest,
-    { json, home }: { readonly json: boolean; readonly home?: string | undefined },
-  ): Promise<void> {
-    const { Gryphus } = await import('../index.ts');
-    const { expressions } = await import('./show/expressions.ts');
-    const toJson = jsonAds(expressions());
-    const { warnings, ads, total } = await Gryphus.dryRun(request, home === undefined ? {} : { home });
-    const file = request.file ?? '-';
-    for (const warning of warnings) process.stderr.write(`${warningText(file, warning)}\n`);
+  /** As `condor_submit -verbose`. */
+  async #showAds({ cluster }: Submitted, gryphus: Gryphus): Promise<void> {
     const out = new Out();
-    let first = true;
-    if (json) out.line('[');
-    for (const ad of ads) {
-      if (!json) out.text(longAd(ad));
-      else {
-        if (!first) out.line(',');
-        out.line(toJson(ad));
-      }
-      first = false;
+    for await (const { id, ad } of gryphus.jobs({ clusters: [cluster] })) {
+      out.text(`\n** Proc ${formatJobId(id)}:\n${longAd(ad)}`);
       await out.breathe();
     }
-    if (json) out.line(']');
-    else out.line(`${total} job(s) dry-run to cluster 1.`);
     await out.flush();
+  }
+
+  async #dryRun(request: SubmitRequest, { json, dump = '-', home }: DryRunFlags): Promise<void> {
+    const { Gryphus } = await import('../index.ts');
+    const run = await Gryphus.dryRun(request, home === undefined ? {} : { home });
+    const { ads, total } = run;
+    const counted = json ? '' : `${total} job(s) dry-run to cluster 1.\n`;
+    if (dump === '-') await writeAds(ads, json, new Out());
+    else {
+      const fd = openToWrite(dump);
+      try {
+        await writeAds(ads, json, new Out(fd));
+      } catch (wrong) {
+        // Ads of some of the jobs would look like those of all.
+        if (fstatSync(fd).isFile()) ftruncateSync(fd);
+        throw wrong;
+      } finally {
+        closeSync(fd);
+      }
+    }
+    // Only now all jobs have been made.
+    for (const warning of run.warnings) process.stderr.write(`${warningText(request.file ?? '-', warning)}\n`);
+    process.stdout.write(counted);
   }
 }
 
-function readSubmitFile(file: string): string {
+interface DryRunFlags {
+  readonly json: boolean;
+  readonly dump?: string | undefined;
+  readonly home?: string | undefined;
+}
+
+async function writeAds(ads: Iterable<AdText>, json: boolean, out: Out): Promise<void> {
+  const { expressions } = await import('./show/expressions.ts');
+  const toJson = jsonAds(expressions());
+  let first = true;
+  if (json) out.line('[');
+  for (const ad of ads) {
+    if (!json) out.text(longAd(ad));
+    else {
+      if (!first) out.line(',');
+      out.line(toJson(ad));
+    }
+    first = false;
+    await out.breathe();
+  }
+  if (json) out.line(']');
+  await out.flush();
+}
+
+function openToWrite(file: string): number {
   try {
-    return readFileSync(file, 'utf8');
+    return openSync(file, 'w');
   } catch (cause) {
-    throw new GryphusError(
-      'input-missing',
-      `Cannot read the submit file ${JSON.stringify(file)}: ${reasonOf(cause)}.`,
-      {
-        cause,
-      },
-    );
+    throw new GryphusError('usage', `Cannot write ${JSON.stringify(file)}: ${reasonOf(cause)}.`, { cause });
   }
 }

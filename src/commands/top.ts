@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
-import { GryphusError } from '../errors.ts';
 import type { TopRow } from '../index.ts';
 import { GryphusCommand, interruptible, prose, terminalWidth, word } from './command.ts';
-import { selections } from './select.ts';
+import { sayMissing } from './missing.ts';
+import { allFlag, constraintFlag, mustName, oneOf } from './select.ts';
 import { topLines } from './show/top.ts';
 
 export class Top extends GryphusCommand {
@@ -20,7 +20,8 @@ then the mean since the start.`,
   ];
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
-    all: Flags.boolean({ aliases: ['a'], summary: 'All jobs.' }),
+    constraint: constraintFlag,
+    all: allFlag,
     once: Flags.boolean({ summary: 'One table, and the end.' }),
     json: Flags.boolean({ summary: 'An array of objects, once.' }),
     interval: Flags.integer({ char: 'i', min: 1, default: 2, helpValue: '<seconds>', summary: 'Between two tables.' }),
@@ -28,16 +29,15 @@ then the mean since the start.`,
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Top);
-    if (argv.length === 0 && !flags.all) {
-      throw new GryphusError('usage', 'You did not specify any jobs.', {
-        suggestions: ['Name clusters, jobs or users; or use --all.'],
-      });
-    }
-    const named = selections({ words: argv as string[], all: flags.all });
+    const words = argv as string[];
+    const named = oneOf(mustName({ words, ...flags }));
     const { signal } = interruptible();
     await this.withGryphus(flags, async (gryphus) => {
       const look = () => gryphus.top(named);
-      if (flags.json) return void process.stdout.write(`${JSON.stringify(await look(), undefined, 2)}\n`);
+      if (flags.json) {
+        process.stdout.write(`${JSON.stringify(await look(), undefined, 2)}\n`);
+        return sayMissing(gryphus, words, 'queue');
+      }
       const once = flags.once || !process.stdout.isTTY;
       let before: readonly TopRow[] = [];
       while (!signal.aborted) {
@@ -45,7 +45,7 @@ then the mean since the start.`,
         const lines = topLines(rows, before, terminalWidth());
         const room = once ? lines.length : Math.max(1, process.stdout.rows - 1);
         process.stdout.write(`${once ? '' : '\u001b[H\u001b[J'}${lines.slice(0, room).join('\n')}\n`);
-        if (once) return;
+        if (once) return sayMissing(gryphus, words, 'queue');
         before = rows;
         await delay(flags.interval * 1000, undefined, { signal }).catch(() => undefined);
       }

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Flags } from '@oclif/core';
 import { GryphusCommand, prose, terminalWidth } from './command.ts';
+import { sayFetching } from './fetching.ts';
 import { statusLines } from './show/status.ts';
 import { systemdUnit } from './show/systemd.ts';
 
@@ -15,6 +16,11 @@ export class Up extends GryphusCommand {
   ];
   static override flags = {
     systemd: Flags.boolean({ summary: 'Print a systemd user unit; start nothing.' }),
+    install: Flags.boolean({
+      summary:
+        "As root, where there is no Redis: install the system's package instead of fetching one for Gryphus alone.",
+      exclusive: ['systemd'],
+    }),
     json: Flags.boolean({ summary: 'A JSON object.' }),
   };
 
@@ -27,7 +33,11 @@ export class Up extends GryphusCommand {
       return;
     }
     const { Gryphus } = await import('../index.ts');
-    const status = await Gryphus.up(this.openOptions(flags));
+    const status = await Gryphus.up({
+      ...this.openOptions(flags),
+      install: flags.install,
+      onFetch: sayFetching(),
+    });
     const lines = flags.json ? [JSON.stringify(status, undefined, 2)] : statusLines(status, [], terminalWidth());
     process.stdout.write(`${lines.join('\n')}\n`);
   }

@@ -2,13 +2,69 @@ import { Errors } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 
+/** The command that was called, as it is typed, and the names of its flags. */
+export interface Spoken {
+  readonly command: string;
+  readonly flags: readonly string[];
+}
+
+/** Flags that people try, and what does the same. */
+const OTHER_FLAGS: Readonly<Record<string, readonly string[]>> = {
+  constraint: ['filter', 'where', 'state', 'status', 'states', 'match', 'select', 'grep', 'failed'],
+  json: ['output-format', 'format=json', 'as-json'],
+  limit: ['head', 'tail', 'max', 'n', 'count', 'last', 'first', 'top'],
+  number: ['n', 'count', 'num'],
+  all: ['everything', 'any'],
+  allusers: ['everyone', 'all-users', 'user', 'global', 'u'],
+  nobatch: ['each', 'jobs', 'one', 'expand', 'array', 'r'],
+  long: ['full', 'verbose', 'details', 'v', 'ad', 'ads'],
+  af: ['o', 'format', 'output', 'columns', 'fields', 'print'],
+  watch: ['w', 'follow', 'f', 'interval', 'i', 'refresh', 'iterate', 'live', 'loop'],
+  wide: ['ww', 'width', 'no-trunc', 'notrunc', 'wrap'],
+  force: ['f', 'forcex', 'yes', 'y', 'now'],
+  reason: ['message', 'm', 'comment', 'why', 'note'],
+  follow: ['watch', 'live'],
+  stderr: ['error', 'err'],
+  timeout: ['t', 'seconds', 'wait', 'for', 'max'],
+  wait: ['sync', 'w', 'block', 'blocking'],
+  jobs: ['j', 'parallel', 'p', 'max-procs', 'np', 'workers', 'n', 'max-workers'],
+  retries: ['retry', 'r', 'attempts'],
+  cores: ['cpus', 'c', 'ncpus', 'cpus-per-task'],
+  cpus: ['cores', 'c', 'ncpus', 'cpus-per-task', 'threads'],
+  memory: ['mem', 'm', 'ram', 'mem-per-cpu'],
+  walltime: ['time', 't', 'timeout', 'hours'],
+  colsep: ['delimiter', 'd', 'sep', 'separator'],
+  'keep-order': ['ordered', 'order', 'sorted'],
+};
+
 /** What oclif has against the words, in our own; with the flag that was likely meant. */
-export function usageError(error: Errors.CLIError, flags: readonly string[]): GryphusError {
-  const odd = 'flags' in error && Array.isArray(error.flags) ? String(error.flags[0]) : '';
-  const near = didYouMean(odd.replace(/^-+/, ''), flags);
+export function usageError(error: Errors.CLIError, { command, flags }: Spoken): GryphusError {
+  const odd = 'flags' in error && Array.isArray(error.flags) ? String(error.flags[0]).replace(/^-+/, '') : '';
+  const near = odd === '' ? undefined : nearFlag(odd.toLowerCase(), flags);
   return new GryphusError('usage', `${wordsOf(error)}.`, {
-    suggestions: [...(near ? [`Did you mean --${near}?`] : []), 'See the command with --help.'],
+    suggestions: [
+      ...(near ? [`Did you mean --${near}?`] : []),
+      command === '' ? 'See `gryphus --help`.' : `See \`gryphus ${command} --help\`.`,
+    ],
   });
+}
+
+function nearFlag(odd: string, flags: readonly string[]): string | undefined {
+  const same = flags.find((name) => OTHER_FLAGS[name]?.includes(odd));
+  // One letter is near to every other.
+  if (same !== undefined || odd.length < 2) return same;
+  const own = didYouMean(odd, flags) ?? flags.find((name) => beginsWith(name, odd));
+  if (own !== undefined) return own;
+  const others = flags.flatMap((name) => (OTHER_FLAGS[name] ?? []).map((word) => [word, name] as const));
+  const near = didYouMean(
+    odd,
+    others.flatMap(([word]) => (word.length > 2 ? [word] : [])),
+  );
+  return others.find(([word]) => word === near)?.[1];
+}
+
+function beginsWith(name: string, odd: string): boolean {
+  return odd.length > 2 && (name.startsWith(odd) || odd.startsWith(name) || name.split('-').includes(odd));
 }
 
 interface MissingArg {

@@ -1,17 +1,20 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
-import type { Gryphus } from '../index.ts';
+import { firstOf } from '../util/first-of.ts';
+import type { Gryphus, Selections } from '../index.ts';
+import { LIFE } from '../job/life.ts';
 import type { UserLogEvent } from '../job/user-log.ts';
 import { GryphusCommand, interruptible, prose, word } from './command.ts';
-import { selections, targets } from './select.ts';
+import { constraintFlag, oneOf, selections, targets } from './select.ts';
 
 export class Wait extends GryphusCommand {
   static override strict = false;
   static override summary = 'Wait until jobs have ended.';
   static override description =
     prose(`Jobs are named by id, or by a user log and perhaps a job in it, as condor_wait takes them; a log is read without the
-Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first.`);
+Scheduler. Exit status 0 when the jobs have ended, however they did (\`gryphus history\` says how), 1 when the time ran out first.
+Of a job that has ended all is where it stays by then: its files, its user log, its place in the history.`);
   static override examples = [
     '<%= config.bin %> wait 12',
     '<%= config.bin %> wait 12.3 13 --timeout 60',
@@ -21,11 +24,7 @@ Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first
     jobs: word('clusters (12) and jobs (12.3), or a user log and a job of it'),
   };
   static override flags = {
-    constraint: Flags.string({
-      char: 'c',
-      helpValue: '<expression>',
-      summary: 'Jobs for which this ClassAd expression is true.',
-    }),
+    constraint: constraintFlag,
     timeout: Flags.integer({ aliases: ['wait'], helpValue: '<seconds>', min: 0, summary: 'Wait no longer.' }),
     num: Flags.integer({ helpValue: '<n>', min: 1, summary: 'Until so many jobs of the log have ended.' }),
     status: Flags.boolean({ summary: 'Say what happens, from the log.' }),
@@ -47,40 +46,38 @@ Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first
     }
     const isLog = words[0] !== undefined && !/^\d+(\.\d+)?$/.test(words[0]);
     const { signal } = interruptible(isLog ? undefined : 'The jobs go on.');
+    let held = 0;
     const ended = isLog
       ? await this.#log(words, flags, signal)
       : await this.withGryphus(flags, async (gryphus) => {
-          const [selection = {}] = selections({ words, constraint: flags.constraint });
           await this.#mustBe(gryphus, words);
-          return gryphus.wait({
-            ...selection,
-            until: flags.until,
-            signal,
-            ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1000 }),
-          });
+          const jobs = oneOf(selections({ words, constraint: flags.constraint }));
+          const limit = flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1000 };
+          const ended = await gryphus.wait({ ...jobs, until: flags.until, signal, ...limit });
+          if (ended && flags.until === 'settled') held = await heldOf(gryphus, jobs);
+          return ended;
         }).catch((error: unknown) => {
           if (signal.aborted) return undefined;
           throw error;
         });
     if (ended === undefined || signal.aborted) return;
-    process.stdout.write(ended ? 'All jobs done.\n' : 'Time expired.\n');
+    const done = held > 0 ? `All jobs have ended or are held: ${held} held.` : DONE[flags.until];
+    process.stdout.write(`${ended ? done : 'Time expired.'}\n`);
     if (!ended) process.exitCode = 1;
   }
 
-  /** `undefined`: said already, or interrupted. */
   /** A mistyped id would else be taken for a job that has ended. */
   async #mustBe(gryphus: Gryphus, words: readonly string[]): Promise<void> {
     for (const [i, target] of targets({ words }).entries()) {
       const one = { ...target, limit: 1, attributes: [] };
-      const { done: away } = await gryphus.query(one).next();
-      if (!away || (await gryphus.clusters(target)).some((cluster) => target.clusters?.includes(cluster.cluster)))
-        continue;
-      const { done: never } = await gryphus.history(one).next();
-      if (never)
+      const known = await firstOf(gryphus.jobs(one));
+      // A cluster whose jobs are all yet to be made is one too.
+      if (!known && (target.clusters === undefined || (await gryphus.clusters(target)).length === 0))
         throw new GryphusError('not-found', `There is no job ${words[i]}, neither in the queue nor in the history.`);
     }
   }
 
+  /** `undefined`: said already, or interrupted. */
   async #log(
     [file = '', job]: readonly string[],
     flags: { timeout?: number | undefined; num?: number | undefined; status: boolean; echo: boolean },
@@ -115,4 +112,12 @@ Scheduler. Exit status 0 when the jobs have ended, 1 when the time ran out first
       clearTimeout(timer);
     }
   }
+}
+
+const DONE = { end: 'All jobs done.', settled: 'All jobs done.', start: 'All jobs have started.' } as const;
+
+async function heldOf(gryphus: Gryphus, jobs: Selections): Promise<number> {
+  let held = 0;
+  for await (const { state } of gryphus.query({ ...jobs, attributes: [] })) if (LIFE[state].shows === 'held') held++;
+  return held;
 }

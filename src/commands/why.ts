@@ -1,24 +1,22 @@
-import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
+import type { Gryphus } from '../index.ts';
+import { firstOf } from '../util/first-of.ts';
 import { GryphusCommand, Out, prose, word } from './command.ts';
 import { JsonList, listFlags } from './json-list.ts';
-import { selections } from './select.ts';
+import { constraintFlag, selections, targets } from './select.ts';
 import { whyText } from './show/why.ts';
 
 export class WhyCommand extends GryphusCommand {
   static override strict = false;
-  static override summary = 'Say why a job is not running.';
+  static override summary = 'Say why a job is not running, or how it ended.';
   static override description = prose(
-    `One answer for each job, joined from our hold, the site's own reason, the connection, the credential and the queue.`,
+    `One answer for each job, joined from our hold, the site's own reason, the connection, the credential and the queue. Of jobs
+and clusters that are named also those that have left the queue; of a cluster, those of them that did not end well.`,
   );
   static override examples = ['<%= config.bin %> why 12.3', '<%= config.bin %> why 12 --json'];
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
-    constraint: Flags.string({
-      char: 'c',
-      helpValue: '<expression>',
-      summary: 'Jobs for which this ClassAd expression is true.',
-    }),
+    constraint: constraintFlag,
     ...listFlags,
   };
 
@@ -37,13 +35,23 @@ export class WhyCommand extends GryphusCommand {
           await out.breathe();
         }
       }
+      if (found === 0) for (const line of await this.#nothing(gryphus, words)) if (!list) out.line(line);
     });
     list?.end();
     await out.flush();
-    if (found === 0 && words.length > 0) {
-      throw new GryphusError('not-found', `There is no such job in the queue: ${words.join(' ')}.`, {
-        suggestions: [`It may have ended: gryphus history ${words.join(' ')}`],
-      });
+  }
+
+  /** Nothing is in the way of what was named: it has ended well, or it never was. */
+  async #nothing(gryphus: Gryphus, words: readonly string[]): Promise<string[]> {
+    const lines: string[] = [];
+    for (const [i, target] of targets({ words }).entries()) {
+      const known = await firstOf(gryphus.jobs({ ...target, limit: 1, attributes: [] }));
+      if (!known)
+        throw new GryphusError('not-found', `There is no job ${words[i]}, neither in the queue nor in the history.`, {
+          suggestions: ['See `gryphus q` and `gryphus history`.'],
+        });
+      lines.push(`${words[i]}: nothing is in the way; all jobs have completed with exit status 0.`);
     }
+    return lines;
   }
 }

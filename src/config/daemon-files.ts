@@ -2,12 +2,19 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { isMarked } from '../util/marked-dir.ts';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 import { isAlive } from '../util/process-identity.ts';
+import { BUILD } from './build.ts';
 import type { Paths } from './paths.ts';
 
-/** What a daemon says of itself. `since`: Unix milliseconds. */
-export const DAEMON = z.object({ pid: z.number().int().gt(1), started: z.string(), since: z.number() });
+/** What a daemon says of itself. `since`: Unix milliseconds; `build`: the Scheduler's, of which the others are children. */
+export const DAEMON = z.object({
+  pid: z.number().int().gt(1),
+  started: z.string(),
+  since: z.number(),
+  build: z.exactOptional(BUILD),
+});
 export type Daemon = z.infer<typeof DAEMON>;
 
 const FILE = DAEMON.extend({ name: z.string() });
@@ -19,6 +26,8 @@ export const SCHEDULER = 'scheduler';
  * find them.
  */
 export function noteDaemon(paths: Pick<Paths, 'stateDir'>, name: string, daemon: Daemon): void {
+  // A state directory that was removed is not made again.
+  if (!isMarked(paths.stateDir)) return;
   ensurePrivateDir(dirOf(paths));
   writeWhole(fileOf(paths, name), JSON.stringify({ ...daemon, name }));
 }
@@ -44,6 +53,28 @@ export function daemonsOnDisk(paths: Pick<Paths, 'stateDir'>): (Daemon & { reado
       return [];
     }
   });
+}
+
+/**
+ * Keeps the Redis that the environment of the Scheduler names, for DAG managers: they are jobs, whose environment is in the
+ * queue for all to see, and the URL may have a password.
+ */
+export function noteRedisUrl(paths: Pick<Paths, 'stateDir'>, url: string | undefined): void {
+  ensurePrivateDir(dirOf(paths));
+  if (url === undefined || url === '') rmSync(urlFile(paths), { force: true });
+  else writeWhole(urlFile(paths), url);
+}
+
+export function notedRedisUrl(paths: Pick<Paths, 'stateDir'>): string | undefined {
+  try {
+    return readFileSync(urlFile(paths), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function urlFile(paths: Pick<Paths, 'stateDir'>): string {
+  return join(dirOf(paths), 'redis-url');
 }
 
 function dirOf({ stateDir }: Pick<Paths, 'stateDir'>): string {

@@ -5,11 +5,16 @@ import { loadSettings, SETTINGS, type Settings } from './settings.ts';
 import { loadSite, LOCAL_SITE, siteFile, type SiteRecord, Sites, withBuiltIn } from './sites.ts';
 
 /** A change of a file is seen within this time, milliseconds. */
-const LOOK_MS = 1000;
+const LOOK_MS = 500;
 
 export interface FollowedSettings {
   /** Each setting as it is now: whoever keeps this object and reads late follows the file. */
   readonly settings: Settings;
+  /** Begins to look for changes: what it calls is made from the settings, and so after them. */
+  readonly follow: (told: {
+    readonly changed?: (now: Settings) => void;
+    readonly wrong: (message: string) => void;
+  }) => void;
   readonly close: () => void;
 }
 
@@ -17,10 +22,7 @@ export interface FollowedSettings {
  * The settings, kept up with `config.toml` for as long as a daemon lives. A file that is wrong leaves what was in force,
  * with one warning. `redis.*` and `log.max_size` are read at the start of a daemon alone.
  */
-export async function followSettings(
-  paths: Paths,
-  told: { readonly changed?: (now: Settings) => void; readonly wrong: (message: string) => void },
-): Promise<FollowedSettings> {
+export async function followSettings(paths: Paths): Promise<FollowedSettings> {
   let signature = signatureOf(paths.configFile);
   let current = await loadSettings(paths);
   const live = Object.defineProperties(
@@ -29,7 +31,8 @@ export async function followSettings(
       Object.keys(SETTINGS).map((key) => [key, { enumerable: true, get: () => current[key as keyof Settings] }]),
     ),
   ) as Settings;
-  const look = () => {
+  let timer: NodeJS.Timeout | undefined;
+  const look = (told: Parameters<FollowedSettings['follow']>[0]) => {
     const now = signatureOf(paths.configFile);
     if (now === signature) return;
     signature = now;
@@ -42,8 +45,13 @@ export async function followSettings(
       (thrown: unknown) => told.wrong(`${asError(thrown).message} What was set before stays in force.`),
     );
   };
-  const timer = setInterval(look, LOOK_MS).unref();
-  return { settings: live, close: () => clearInterval(timer) };
+  return {
+    settings: live,
+    follow: (told) => {
+      timer ??= setInterval(() => look(told), LOOK_MS).unref();
+    },
+    close: () => clearInterval(timer),
+  };
 }
 
 /** What was last read of one site's file. */

@@ -1,7 +1,11 @@
+import { parseWholeExpr } from '../classad/api.ts';
+
 /** One kind of value that a configuration key can have. */
 export interface Kind<T> {
   /** Completes "must be …". */
   readonly says: string;
+  /** What is wrong with a value that must not be shown. */
+  readonly hides?: (raw: unknown) => string | undefined;
   /** The value, or `undefined` where `raw` (as TOML gives it) is not one. */
   read(raw: unknown): T | undefined;
 }
@@ -9,6 +13,20 @@ export interface Kind<T> {
 export const text: Kind<string> = {
   says: 'a string',
   read: (raw) => (typeof raw === 'string' && raw !== '' ? raw : undefined),
+};
+
+/** A ClassAd expression, kept as its text. */
+export const expression: Kind<string> = {
+  says: 'a ClassAd expression (a string)',
+  read: (raw) => {
+    if (typeof raw !== 'string') return undefined;
+    try {
+      parseWholeExpr(raw);
+      return raw;
+    } catch {
+      return undefined;
+    }
+  },
 };
 
 export const flag: Kind<boolean> = {

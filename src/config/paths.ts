@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
+import { markDirectory } from '../util/marked-dir.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 
 /** Where things are; all absolute. Directories are 0700. */
@@ -63,4 +64,5 @@ function socketDir(stateDir: string, env: Environment): string {
 export function ensureStateDirs(paths: Paths): void {
   for (const dir of [paths.stateDir, paths.redisDir, paths.logDir, paths.spoolDir, paths.socketDir])
     ensurePrivateDir(dir);
+  markDirectory(paths.stateDir);
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { duration, durations, flag, integer, oneOf, path, size, someOf, text } from './kinds.ts';
+import { duration, durations, expression, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
 import { loadPaths, type Paths } from './paths.ts';
 import { entry, presets, readTable, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
@@ -15,10 +15,16 @@ export const SETTINGS = {
     'The redis-server program of the private Redis; `GRYPHUS_REDIS_SERVER` goes before it.',
   ),
 
+  'daemons.environment': entry(
+    texts,
+    [],
+    'Variables that the daemons take over from the shell of the command that starts them, besides those that they need: names, with `*` at the end for many. For a ProxyCommand of ssh, say. Jobs do not see them.',
+  ),
+
   'scheduler.periodic_interval': entry(
     duration,
     '60s',
-    'How often `periodic_hold`, `periodic_release` and `periodic_remove` are looked at.',
+    'How often `periodic_hold`, `periodic_release`, `periodic_remove` and `periodic_vacate` are looked at.',
   ),
   'scheduler.idle_exit': entry(
     duration,
@@ -60,13 +66,17 @@ export const SETTINGS = {
   'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; without it, all.'),
   'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; without it, all.'),
   'pool.start': entry(
-    text,
+    expression,
     undefined,
     'A ClassAd expression: which jobs the worker of this machine takes (START). Without it, all.',
   ),
-  'pool.rank': entry(text, undefined, 'A ClassAd expression: which jobs the worker of this machine prefers (RANK).'),
+  'pool.rank': entry(
+    expression,
+    undefined,
+    'A ClassAd expression: which jobs the worker of this machine prefers (RANK).',
+  ),
   'pool.retirement': entry(
-    text,
+    expression,
     undefined,
     'A ClassAd expression: seconds that a job may run on before it makes room for one that `pool.rank` prefers (MaxJobRetirementTime; a job may ask for less). Without it, 0.',
   ),
@@ -78,13 +88,18 @@ export const SETTINGS = {
   'pool.cgroups': entry(
     oneOf(['auto', 'always', 'never']),
     'auto',
-    "Whether workers run each job in a control group: where they may make such of the kernel's second generation, of the first generation, too (as root), or nowhere.",
+    "Whether workers run each job in a control group, as of a worker's start: where they may make such of the kernel's second generation, of the first generation, too (as root), or nowhere.",
   ),
 
   'submit.default_site': entry(
     text,
     'pool',
     'Where a vanilla job runs: `pool`, or the name of a site (`local`: as plain processes of this machine).',
+  ),
+  'submit.max_jobs': entry(
+    integer(1),
+    10_000_000,
+    'Jobs that one submit may put into the queue; those that late materialization makes are not counted.',
   ),
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
   'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),

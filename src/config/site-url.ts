@@ -14,6 +14,8 @@ const SSH = /^(?:ssh:\/\/)?(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%a-z]+\]|[^@/:\s]+)(?:
 export function parseSiteUrl(url: string): SiteTarget {
   if (url === 'local') return { kind: 'local' };
   if (url.startsWith('gt2://')) return parseGramContact(url.slice('gt2://'.length));
+  const secret = passwordIn(url);
+  if (secret !== undefined) throw new GryphusError('bad-input', `${secret}.`, { suggestions: NO_PASSWORD });
   const found = SSH.exec(url);
   const [, user, host, port] = found ?? [];
   if (!host || /^[a-z][a-z0-9+.-]*:\/\//i.test(url.replace(/^ssh:\/\//, '')))
@@ -28,6 +30,16 @@ export function parseSiteUrl(url: string): SiteTarget {
     ...(number === undefined ? {} : { port: number }),
   };
 }
+
+/** What to say of a URL with a password, without showing it. */
+function passwordIn(url: string): string | undefined {
+  const [, scheme = '', user = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)?([^/\s]*)@(.*)$/is.exec(url) ?? [];
+  const name = decodeURIComponentOr(user).split(':')[0] ?? '';
+  if (name === decodeURIComponentOr(user)) return undefined;
+  return `A URL of a site has no password: write ${scheme}${encodeURIComponent(name)}@${rest}`;
+}
+
+const NO_PASSWORD = ['Log in by a key, or type the password when it is asked for: gryphus site login NAME'];
 
 export function formatSiteUrl(target: SiteTarget): string {
   if (target.kind === 'local') return 'local';
@@ -53,6 +65,7 @@ function bad(url: string, what: string): GryphusError {
 /** The `url` of a site's file. */
 export const siteUrl: Kind<string> = {
   says: '"local", "ssh://user@host:port" or a Host of your ~/.ssh/config',
+  hides: (raw) => (typeof raw === 'string' ? passwordIn(raw) : undefined),
   read: (raw) => {
     if (typeof raw !== 'string') return undefined;
     try {

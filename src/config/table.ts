@@ -59,7 +59,8 @@ function valuesOf<T extends Table>(
     }
     const value = kind.read(raw);
     if (value === undefined) {
-      throw refusal(source, key, `'${key}' must be ${kind.says}, not ${JSON.stringify(raw)}`, [
+      const hidden = kind.hides?.(raw);
+      throw refusal(source, key, hidden ?? `'${key}' must be ${kind.says}, not ${JSON.stringify(raw)}`, [
         preset === undefined
           ? `Correct or delete the line.`
           : `Correct the line, or delete it for the default: ${JSON.stringify(preset)}`,

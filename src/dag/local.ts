@@ -44,10 +44,15 @@ export function diskFiles(root: string): DagFiles {
   };
 }
 
-/** What a journal holds, without touching it: its manager may be at work. */
+/** What a journal holds, without touching it: its manager may be at work, or just have ended and taken it away. */
 export function readJournal(path: string): readonly JournalEntry[] {
-  if (!fs.existsSync(path)) return [];
-  const text = fs.readFileSync(path, 'utf8');
+  let text: string;
+  try {
+    text = fs.readFileSync(path, 'utf8');
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return [];
+    throw thrown;
+  }
   return text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')

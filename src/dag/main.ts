@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { dirname } from 'node:path';
+import { notedRedisUrl } from '../config/daemon-files.ts';
 import { loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
 import { openEnqueuer } from '../enqueue/enqueue.ts';
@@ -8,7 +7,8 @@ import { asError, GryphusError } from '../errors.ts';
 import { parseAttemptKey } from '../job/ids.ts';
 import { LIFE } from '../job/life.ts';
 import { quoted, readString } from '../job/values.ts';
-import { openQueue, type Queue } from '../queue/api.ts';
+import { endWithState, openQueue, type Queue } from '../queue/api.ts';
+import { jobEnvironment } from '../submit/api.ts';
 import { JournalPlace } from './journal-place.ts';
 import { FileJournal } from './local.ts';
 import type { DagRun } from './manager/prepare.ts';
@@ -22,30 +22,33 @@ import { type DagOrder, readOrder } from './words.ts';
 const LEASE_MS = 15_000;
 /** Exit statuses up to this one take the manager's job out of the queue (its OnExitRemove). */
 const LAST_END = 2;
-/** What a job's environment says of the job itself. */
-const OWN_ENVIRONMENT = ['GRYPHUS_KEY', '_CONDOR_SCRATCH_DIR', '_CONDOR_JOB_AD', '_CONDOR_MACHINE_AD'];
 /** An exit status that brings it back. */
 const GOES_ON = 75;
+
+/** What its submit says is the environment of its scripts and, with `getenv`, its nodes; the rest is what its site gave it. */
+function keepOnly(declared: Readonly<Record<string, string>>): void {
+  for (const name of Object.keys(process.env)) if (!(name in declared)) delete process.env[name];
+}
 
 /** The DAG manager's process: a job of the scheduler universe, in the directory of the DAG. Its exit status is DAGMan's. */
 async function main(): Promise<number> {
   const order = readOrder(process.argv.slice(2));
   const attempt = parseAttemptKey(process.env['GRYPHUS_KEY'] ?? '');
-  // They are this job's, not its scripts' and nodes' (`getenv = true`).
-  for (const name of OWN_ENVIRONMENT) delete process.env[name];
   if (order === undefined || attempt === undefined) {
     throw new GryphusError('usage', 'The DAG manager is a job: use `gryphus dag submit`.');
   }
   const paths = loadPaths();
   const settings = await loadSettings(paths);
+  const url = settings['redis.url'] ?? notedRedisUrl(paths);
   const place = new JournalPlace(paths, attempt.cluster);
   const queue = await patiently(() =>
-    openQueue({ stateDir: paths.stateDir, socketDir: paths.socketDir, url: settings['redis.url'], start: 'never' }),
+    openQueue({ stateDir: paths.stateDir, socketDir: paths.socketDir, url, start: 'never' }),
   );
   try {
     const known = place.ended();
     if (known !== undefined) return await leave(queue, attempt.cluster, known.exitCode);
     const own = (await patiently(() => queue.cluster(attempt.cluster)))?.attrs;
+    if (own !== undefined) keepOnly(jobEnvironment(own));
     const ownAttribute = (name: string): string | undefined => own?.get(name);
     const run = { ...order, dagmanId: attempt.cluster, version: '0.1.0', ownAttribute };
     const batch = await batchOf(queue, attempt.cluster, order, ownAttribute);
@@ -53,7 +56,7 @@ async function main(): Promise<number> {
     const root = process.cwd();
     const journal = new FileJournal(place.journal);
     const enqueuer = await openEnqueuer(queue, paths, owner);
-    const { defaults } = enqueuer;
+    const { rules } = enqueuer;
     const world = new QueueWorld({
       enqueuer,
       dagmanId: attempt.cluster,
@@ -62,12 +65,13 @@ async function main(): Promise<number> {
       nodes: {
         root,
         owner,
-        defaults,
+        rules,
         subdag: (file, directory, request) => subdagDescription(run, file, directory, request),
       },
       env: process.env,
     });
-    watch(queue, attempt.cluster, world, dirname(paths.stateDir));
+    endWithState(paths.stateDir, () => process.exit(GOES_ON));
+    watch(queue, attempt.cluster, world);
     const end = await runDag({ ...run, ...batch }, world);
     await world.close();
     journal.close();
@@ -110,10 +114,9 @@ async function leave(queue: Queue, cluster: number, exitCode: number): Promise<n
 }
 
 /** One manager for a DAG; asked to end, it looks in the queue whether its DAG is removed, or only held. */
-function watch(queue: Queue, cluster: number, world: QueueWorld, home: string): void {
+function watch(queue: Queue, cluster: number, world: QueueWorld): void {
   void patiently(() => queue.acquireLease(`dag:${cluster}`, LEASE_MS, { force: true })).then((lease) => {
     setInterval(() => {
-      if (!existsSync(home)) process.exit(GOES_ON);
       if (lease === undefined) return;
       queue.renewLease(lease, LEASE_MS).then(
         (mine) => {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseRequest } from '../enqueue/enqueue.ts';
+import { parseRequest, type SubmitRules } from '../enqueue/enqueue.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
@@ -12,8 +12,7 @@ export interface NodeContext {
   /** The DAG manager's directory, absolute. */
   readonly root: string;
   readonly owner: string;
-  /** What a description says that does not say it itself: `name=value`. */
-  readonly defaults?: readonly string[];
+  readonly rules?: SubmitRules;
   /** The description of the manager of a sub-DAG; `directory` is absolute. */
   readonly subdag: (file: string, directory: string, request: NodeSubmit) => string;
 }
@@ -39,7 +38,7 @@ export function nodeCluster(request: NodeSubmit, context: NodeContext): NodeClus
         append: request.after.map(([name, value]) => `${name} = ${value}`),
       },
       context.owner,
-      { defaults: context.defaults ?? [] },
+      context.rules ?? { defaults: [] },
     );
     if (request.oneJob && cluster.total > 1) return { failed: 'Submit generated multiple job procs', again: false };
     return { cluster, attributes: attributesOf(request) };

@@ -102,6 +102,10 @@ function nodesFromTheEnd(dag: DagGraph): Int32Array {
   return dag.order.slice().sort((a, b) => (level[b] ?? 0) - (level[a] ?? 0));
 }
 
+function someJobs(some: number, of: number, node: string, cluster: number): string {
+  return `${some} of ${of} jobs of ${node} (cluster ${cluster}) ${some === 1 ? 'is' : 'are'}`;
+}
+
 function waitsFor(core: Core, node: number): string {
   const name = nameOf(core.dag, node);
   const jobs = core.jobs.get(node);
@@ -112,9 +116,12 @@ function waitsFor(core: Core, node: number): string {
       return `The POST script of ${name} runs.`;
     case STATUS.submitted: {
       if (jobs === undefined) return `${name} is being submitted.`;
-      if (jobs.held > 0)
-        return `${jobs.held} of ${jobs.procs} jobs of ${name} (cluster ${jobs.cluster}) are held; release them.`;
-      return `${jobs.queued} of ${jobs.procs} jobs of ${name} (cluster ${jobs.cluster}) are in the queue.`;
+      if (jobs.procs === 1) {
+        const job = `The job of ${name} (cluster ${jobs.cluster})`;
+        return jobs.held > 0 ? `${job} is held; release it.` : `${job} is in the queue.`;
+      }
+      if (jobs.held > 0) return `${someJobs(jobs.held, jobs.procs, name, jobs.cluster)} held; release them.`;
+      return `${someJobs(jobs.queued, jobs.procs, name, jobs.cluster)} in the queue.`;
     }
     case STATUS.ready: {
       const waits = [...parentsOf(core.dag, node)].filter((p) => core.status[p] !== STATUS.done);

@@ -1,6 +1,6 @@
 import { isEnd } from '../job/life.ts';
 import { quoted } from '../job/values.ts';
-import type { Change, Queue } from '../queue/api.ts';
+import { type Change, makeNoMore, type Queue } from '../queue/api.ts';
 
 /** Jobs removed in one exchange. */
 const AT_ONCE = 1000;
@@ -9,9 +9,8 @@ const AT_ONCE = 1000;
 export async function removeClusters(queue: Queue, clusters: readonly number[], reason: string): Promise<void> {
   if (clusters.length === 0) return;
   const wanted = new Set(clusters);
-  for (const { cluster, nextProc } of await queue.unmaterialized()) {
-    if (wanted.has(cluster)) await queue.materialize(cluster, { nextProc, procs: [], done: true });
-  }
+  // First, so that what it has made by then is among those that are removed.
+  for (const waiting of await queue.unmaterialized()) if (wanted.has(waiting.cluster)) await makeNoMore(queue, waiting);
   let changes: Change[] = [];
   for await (const job of queue.query({ clusters })) {
     if (isEnd(job.state)) continue;

@@ -35,7 +35,7 @@ const KNOBS = {
   DAGMAN_SUPPRESS_NOTIFICATION: { type: 'boolean', default: false },
   DAGMAN_SUPPRESS_JOB_LOGS: { type: 'boolean', default: false },
   DAGMAN_DEFAULT_PRIORITY: { type: 'integer', default: 0 },
-  DAGMAN_QUEUE_UPDATE_INTERVAL: { type: 'integer', default: 120 },
+  DAGMAN_QUEUE_UPDATE_INTERVAL: { type: 'integer', default: 5 },
   DAGMAN_REMOVE_JOBS_AFTER_LIMIT_CHANGE: { type: 'boolean', default: false },
   DAGMAN_NODE_RECORD_INFO: { type: 'string', default: '' },
   DAGMAN_RECORD_MACHINE_ATTRS: { type: 'string', default: '' },

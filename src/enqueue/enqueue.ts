@@ -1,16 +1,14 @@
-import { statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { dirname, resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
-import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
-import { readString } from '../job/values.ts';
 import type { ProcInput, Queue, SubmitInput } from '../queue/api.ts';
-import { type Cluster, fullAds, parseSubmit } from '../submit/api.ts';
+import { type Cluster, fullAds, parseSubmit, type SubmitRequest as Description } from '../submit/api.ts';
 import { localWorld } from '../submit/local-world.ts';
+import { LogCheck } from './log-check.ts';
 import { proxyCheck } from './proxy-check.ts';
+import { OutOfPlace } from './out-of-place.ts';
 import { Placement } from './placement.ts';
 import { SiteChooser } from './site-choice.ts';
 import { Unheard } from './unheard.ts';
@@ -22,27 +20,38 @@ export interface Enqueuer {
   readonly queue: Queue;
   readonly chooser: SiteChooser;
   readonly owner: string;
+  readonly rules: SubmitRules;
+}
+
+/** What this installation's settings say of submits. */
+export interface SubmitRules {
   /** What a description says that does not say it itself: `name=value`. */
   readonly defaults: readonly string[];
+  /** Jobs that one submit may put into the queue. */
+  readonly mostJobs?: number;
 }
 
 export async function openEnqueuer(queue: Queue, paths: Paths, owner: string): Promise<Enqueuer> {
   const settings = await loadSettings(paths);
-  const book = new SiteBook(paths);
-  const chooser = new SiteChooser(await book.sites(), settings['submit.default_site'], book.problems);
-  return { queue, owner, chooser, defaults: requestDefaults(settings) };
+  return { queue, owner, chooser: await siteChooser(paths, settings), rules: rulesOf(settings) };
 }
 
-/** What jobs ask for that ask for nothing, where the settings say something else than HTCondor does. */
-function requestDefaults(settings: Settings): string[] {
+export async function siteChooser(paths: Paths, settings: Settings): Promise<SiteChooser> {
+  const book = new SiteBook(paths);
+  return new SiteChooser(await book.sites(), settings['submit.default_site'], book.problems);
+}
+
+/** `defaults`: what jobs ask for that ask for nothing, where the settings say something else than HTCondor does. */
+function rulesOf(settings: Settings): SubmitRules {
   const cpus = settings['submit.default_cpus'];
   const memory = settings['submit.default_memory'];
   const disk = settings['submit.default_disk'];
-  return [
+  const defaults = [
     ...(cpus === 1 ? [] : [`request_cpus=${cpus}`]),
     ...(memory === 128 * 2 ** 20 ? [] : [`request_memory=${Math.ceil(memory / 2 ** 20)}M`]),
     ...(disk === undefined ? [] : [`request_disk=${Math.ceil(disk / 2 ** 10)}K`]),
   ];
+  return { defaults, mostJobs: settings['submit.max_jobs'] };
 }
 
 /** Reads the description and puts its jobs into the queue; resolves when they are on disk. */
@@ -53,7 +62,7 @@ export async function submitCluster(
   owner: string,
 ): Promise<Submitted> {
   const enqueuer = await openEnqueuer(queue, paths, owner);
-  const cluster = parseRequest(request, owner, { defaults: enqueuer.defaults });
+  const cluster = parseRequest(request, owner, enqueuer.rules);
   // Its results are the submitter's files, whatever the daemons' own umask is.
   return enqueue(enqueuer, cluster, { GryphusUmask: String(process.umask()) });
 }
@@ -68,9 +77,10 @@ export async function enqueue(
   const clusterAd = { ...cluster.clusterAd, ...limitsOf(cluster), ...more };
   const placement = new Placement(chooser, owner, clusterAd);
   const first = firstCount(cluster);
-  const logs = new LogDirectories();
+  const logs = new LogCheck();
   const urls = new UrlCheck();
   const unheard = new Unheard();
+  const outOfPlace = new OutOfPlace(cluster);
   let id = 0;
   const submitted = await queue.submit({
     clusterAd,
@@ -86,12 +96,14 @@ export async function enqueue(
       (attrs) => {
         logs.check(attrs, clusterAd);
         urls.check(attrs, clusterAd);
-        unheard.look(placement.siteOf(attrs), attrs, clusterAd);
+        const site = placement.siteOf(attrs);
+        unheard.look(site, attrs, clusterAd);
+        outOfPlace.look(site, attrs, clusterAd);
         return placement.of(attrs);
       },
     ),
   });
-  const warnings = [...cluster.warnings, ...unheard.warnings];
+  const warnings = [...cluster.warnings, ...outOfPlace.warnings, ...unheard.warnings];
   return { cluster: submitted.cluster, queued: submitted.procs, total: cluster.total, warnings };
 }
 
@@ -101,33 +113,61 @@ export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryR
   const settings = await loadSettings(paths);
   const cluster = parseRequest(request, settings.owner ?? userInfo().username, {
     dryRun: true,
-    defaults: requestDefaults(settings),
+    ...rulesOf(settings),
   });
   // As condor_submit: what will be made late is not made by a dry run.
-  return { warnings: cluster.warnings, ads: cluster.late ? [] : fullAds(cluster), total: cluster.total };
+  return {
+    get warnings() {
+      return cluster.warnings;
+    },
+    ads: cluster.late ? [] : fullAds(cluster),
+    total: cluster.total,
+  };
 }
 
 /** The cluster that a description makes on this machine now. */
 export function parseRequest(
   request: SubmitRequest,
   owner: string,
-  { dryRun = false, defaults = [] }: { readonly dryRun?: boolean; readonly defaults?: readonly string[] } = {},
+  { dryRun = false, defaults, mostJobs }: SubmitRules & { readonly dryRun?: boolean },
 ): Cluster {
   const domain = hostname();
+  const description = describe(request);
   return parseSubmit({
-    text: request.text,
-    ...(request.file === undefined || request.file === '-' ? {} : { file: request.file }),
+    ...description,
     cwd: request.cwd ?? process.cwd(),
     world: localWorld({ readOnly: dryRun }),
-    policy: { dryRun, broker: true, gridTypes: ['gt2'], checkProxy: proxyCheck() },
+    policy: {
+      ...description.policy,
+      ...(mostJobs === undefined ? {} : { mostJobs }),
+      dryRun,
+      broker: true,
+      gridTypes: ['gt2'],
+      checkProxy: proxyCheck(),
+    },
     owner,
     now: Math.floor(Date.now() / 1000),
     machine: { uidDomain: domain, fileSystemDomain: domain },
     assignments: [...defaults, ...(request.assign ?? [])],
-    ...(request.append === undefined ? {} : { appends: request.append }),
-    ...(request.queue === undefined ? {} : { queueArgs: request.queue }),
-    ...(request.batchName === undefined ? {} : { batchName: request.batchName }),
   });
+}
+
+/** The part of a request that does not depend on the machine, in the words of the submit room. */
+export function describe(request: SubmitRequest): Omit<Description, 'cwd' | 'world' | 'owner' | 'now'> {
+  const { file, append, assign, queue, batchName, batchId, maxJobs, factory, warnUnused } = request;
+  return {
+    text: request.text,
+    ...(file === undefined || file === '-' ? {} : { file }),
+    ...(append === undefined ? {} : { appends: append }),
+    ...(assign === undefined ? {} : { assignments: assign }),
+    ...(queue === undefined ? {} : { queueArgs: queue }),
+    ...(batchName === undefined ? {} : { batchName }),
+    ...(batchId === undefined ? {} : { batchId }),
+    ...(maxJobs === undefined ? {} : { maxJobs }),
+    ...(factory === undefined ? {} : { factory }),
+    ...(warnUnused === undefined ? {} : { warnUnused }),
+    policy: { checkInputs: request.checkFiles ?? true, allowCrlfScript: request.allowCrlfScript ?? false },
+  };
 }
 
 /** What the Scheduler keeps to when it makes the others, as HTCondor's schedd has it in the cluster's ad. */
@@ -149,30 +189,4 @@ function* inputs(
   place: (attrs: AttrTexts) => Pick<ProcInput, 'site' | 'manager'>,
 ): Generator<ProcInput> {
   for (const { proc, attrs } of procs()) yield { proc, attrs, ...place(attrs) };
-}
-
-function sourceOf(attrs: AttrTexts): { get(name: string): string | undefined } {
-  return { get: (name) => attrs[name] ?? undefined };
-}
-
-/** Refuses a log whose directory is not there: later nobody would be told of anything. Each directory is looked at once. */
-class LogDirectories {
-  readonly #seen = new Set<string>();
-  #shared = false;
-
-  check(own: AttrTexts, shared: AttrTexts): void {
-    if (!('UserLog' in own) && this.#shared) return;
-    this.#shared = true;
-    const all = { ...shared, ...own };
-    const log = readString(sourceOf(all), 'UserLog');
-    if (log === undefined || log === '') return;
-    const directory = dirname(resolve(readString(sourceOf(all), 'Iwd') ?? '/', log));
-    if (this.#seen.has(directory)) return;
-    this.#seen.add(directory);
-    if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-      throw new GryphusError('bad-input', `The log ${log} cannot be written: there is no directory ${directory}.`, {
-        suggestions: [`mkdir -p '${directory}', or correct the line \`log = ${log}\`.`],
-      });
-    }
-  }
 }

@@ -4,8 +4,17 @@ import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
 import { UNIVERSE } from '../submit/api.ts';
+import { didYouMean } from '../util/did-you-mean.ts';
 
 export type Destination = Pick<SiteRecord, 'name' | 'credential'> & Partial<Pick<SiteRecord, 'target' | 'batch'>>;
+/** HTCondor's numbers of universes that are not run here (manual, job ClassAd attributes, `JobUniverse`). */
+const UNIVERSE_NAMES: Readonly<Record<number, string>> = {
+  1: 'standard',
+  8: 'MPI',
+  10: 'java',
+  11: 'parallel',
+  13: 'vm',
+};
 /** The site is not chosen yet: the broker will do it. */
 const THE_BROKERS: Destination = { name: '', credential: undefined };
 
@@ -55,10 +64,19 @@ export class SiteChooser {
       case UNIVERSE.grid:
         return this.#gridSite(source);
       default:
-        throw new GryphusError('bad-input', `Jobs of universe ${universe} cannot be run here.`, {
-          suggestions: ['Use the vanilla, grid, local or scheduler universe.'],
-        });
+        throw new GryphusError(
+          'bad-input',
+          `Jobs of the ${UNIVERSE_NAMES[universe] ?? 'unknown'} universe (${universe}) cannot be run here.`,
+          {
+            suggestions: ['Use the vanilla, grid, local or scheduler universe.'],
+          },
+        );
     }
+  }
+
+  /** A site by its name, or by what grid_resource would say. */
+  site(words: string): SiteRecord {
+    return /\s/.test(words.trim()) ? this.#byResource(words) : this.#named(words.trim());
   }
 
   #gridSite(source: TextSource): Destination {
@@ -115,8 +133,10 @@ export class SiteChooser {
     if (site) return site;
     const problem = this.#problems.get(name);
     if (problem) throw problem;
+    const near = didYouMean(name, [...this.#sites.keys(), POOL_SITE.name]);
     throw new GryphusError('site-unknown', `There is no site '${name}'.`, {
       suggestions: [
+        ...(near === undefined ? [] : [`Did you mean '${near}'?`]),
         `gryphus site add ${name} ssh://user@host --batch slurm`,
         `Sites that there are: ${[...this.#sites.keys()].join(', ')}.`,
       ],

@@ -12,6 +12,17 @@ export interface SubmitRequest {
   /** Replaces the file's queue statement, as `-queue`. */
   readonly queue?: string;
   readonly batchName?: string;
+  readonly batchId?: string;
+  /** Refuse the description if it makes more jobs; absent, 0 or -1: no limit. */
+  readonly maxJobs?: number;
+  /** Late materialization even where the description does not ask for it. */
+  readonly factory?: boolean;
+  /** Look whether input files and output directories are there; default true. */
+  readonly checkFiles?: boolean;
+  /** Warn of lines that no job uses; default true. */
+  readonly warnUnused?: boolean;
+  /** Take a `#!` script with DOS line ends, with a warning; default false. */
+  readonly allowCrlfScript?: boolean;
 }
 
 export interface Warning {
@@ -32,6 +43,7 @@ export interface Submitted {
 export type AdText = Readonly<Record<string, string>>;
 
 export interface DryRun {
+  /** Of the ads that were read so far. */
   readonly warnings: readonly Warning[];
   /** One full ad a proc, lazily. */
   readonly ads: Iterable<AdText>;

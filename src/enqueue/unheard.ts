@@ -1,4 +1,5 @@
 import { type Asked, gramAdapter } from '../config/gram-adapter.ts';
+import { POOL_SITE } from '../config/sites.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { readNumber, readString, type TextSource } from '../job/values.ts';
 import type { Destination } from './site-choice.ts';
@@ -31,10 +32,14 @@ const WORDLESS: Readonly<Record<string, { readonly asked: 'request_disk' | 'batc
 export class Unheard {
   readonly #found = new Map<string, Set<Asked>>();
   readonly #wordless = new Map<string, string>();
+  /** Sites of jobs that want to keep what they leave at an eviction. */
+  readonly #keepers = new Set<string>();
 
   look({ name, batch, target }: Destination, own: AttrTexts, shared: AttrTexts): void {
     const job = { get: (attribute: string) => own[attribute] ?? shared[attribute] ?? undefined };
     if (batch !== undefined) this.#lookAt(name, batch, job);
+    if (name !== POOL_SITE.name && readString(job, 'WhenToTransferOutput') === 'ON_EXIT_OR_EVICT')
+      this.#keepers.add(name);
     if (target?.kind !== 'gram') return;
     const found = gramAdapter(target.service).ignores.filter((asked) => ASKS[asked](job));
     if (found.length === 0) return;
@@ -46,7 +51,12 @@ export class Unheard {
     const services = [...this.#found].map(([service, asked]) => ({
       message: `The GRAM service ${service} passes over ${[...asked].join(', ')}: what the site sets by itself holds.`,
     }));
-    return [...services, ...[...this.#wordless.values()].map((message) => ({ message }))];
+    const lost = [...this.#keepers].map((name) => ({
+      message: `when_to_transfer_output = ON_EXIT_OR_EVICT: ${
+        name === '' ? 'only the pool brings' : `site ${name}, unlike the pool, does not bring`
+      } home what a job leaves when it is evicted.`,
+    }));
+    return [...services, ...[...this.#wordless.values()].map((message) => ({ message })), ...lost];
   }
 
   #lookAt(site: string, batch: string, job: TextSource): void {

@@ -1,7 +1,7 @@
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { readString } from '../job/values.ts';
-import { parseRemaps, transferList } from '../staging/transfer-lists.ts';
+import { parseRemaps, transferList } from '../job/transfer-lists.ts';
 import { fileNameOf, isUrl, parseFileUrl } from '../staging/url/file-url.ts';
 import { URL_SCHEMES } from '../staging/url/schemes.ts';
 

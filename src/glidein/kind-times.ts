@@ -3,6 +3,7 @@ import { parseJobId } from '../job/ids.ts';
 import { readNumber, readString } from '../job/values.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
+import { counted } from '../util/plain-text.ts';
 
 /** Jobs that ask for the same and run the same program are of one kind, and take about the same time. */
 export interface JobKind {
@@ -17,7 +18,12 @@ export function kindOf(attrs: Attrs): JobKind {
   const memoryMb = Math.max(0, Math.ceil(readNumber(attrs, 'RequestMemory') ?? 0));
   const gpus = Math.max(0, Math.ceil(readNumber(attrs, 'RequestGPUs') ?? 0));
   const more = gpus === 0 ? '' : `, ${gpus} GPUs`;
-  return { name: `${readString(attrs, 'Cmd') ?? ''} (${cpus} cores, ${memoryMb} MB${more})`, cpus, memoryMb, gpus };
+  return {
+    name: `${readString(attrs, 'Cmd') ?? ''} (${counted(cpus, 'core')}, ${memoryMb} MB${more})`,
+    cpus,
+    memoryMb,
+    gpus,
+  };
 }
 
 const TIMES = 'glidein-times';

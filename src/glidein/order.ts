@@ -78,7 +78,7 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
   const tokens = new Tokens(poolPlaces(paths).dir);
   const id = randomBytes(5).toString('hex');
   const issued = Array.from({ length: count }, () =>
-    tokens.issue({ site: site.name, local: false, expires: now() + TOKEN_LIFE }),
+    tokens.issue({ site: site.name, local: false, cpus: order.cores, expires: now() + TOKEN_LIFE }),
   );
   let batch: Batch = {
     id,

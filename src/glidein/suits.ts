@@ -2,6 +2,7 @@ import { asCondition, attributesOf, ClassAd, clausesOf, Matchmaker } from '../cl
 import type { SiteRecord } from '../config/sites.ts';
 import { quoted } from '../job/values.ts';
 import { adFrom, offerAd } from '../pool/ads.ts';
+import { TRANSFERS } from '../pool/machine.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 
 /** A pilot that is home, whose whole size is offered. */
@@ -39,7 +40,7 @@ export function expectedAd(
     // It shares files with nobody.
     FileSystemDomain: quoted(''),
     UidDomain: quoted(''),
-    HasFileTransfer: 'true',
+    ...TRANSFERS,
     PartitionableSlot: 'true',
     ...seen,
   });

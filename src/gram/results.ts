@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type ExitRecord, readExit } from '../jobmanager/exit-record.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest } from '../site/contract.ts';
+import { askedFor } from '../staging/asked-for.ts';
 import { makeParents, partOf, unplaceable, within } from '../staging/place.ts';
 import { STREAM_FILES, type StreamName } from '../staging/streams.ts';
 import { chosenMode } from '../util/file-mode.ts';
+import { plainName } from '../util/plain-name.ts';
 import { readAt, type TarMember, tarMembers } from './tar.ts';
 
 /** What a job's package of results holds, if it came home whole. */
@@ -44,15 +46,19 @@ export async function unpack(results: Results, request: FetchRequest): Promise<F
       files.push(await take(results, member, { name: stream, kind: stream, at: STREAM_FILES[stream] }, request));
   }
   const inWork = results.members.filter(({ name }) => name.startsWith('work/'));
-  const top = inWork.map(({ name }) => name.slice(5)).filter((name) => !name.includes('/'));
-  const wanted = request.outputs === 'new' ? top : request.outputs;
-  for (const output of wanted) {
-    const plain = output.replace(/^\.\//, '').replace(/\/+$/, '');
-    const found = inWork.filter(({ name }) => name === `work/${plain}` || name.startsWith(`work/${plain}/`));
-    if (found.length === 0) missing.push(output);
-    for (const member of found) {
-      const name = member.name.slice(5);
-      files.push(await take(results, member, { name, kind: 'output', at: name }, request));
+  const asked = askedFor(request);
+  const found = new Set<string>();
+  for (const member of inWork) {
+    const name = asked(member.name.slice(5));
+    if (name === undefined) continue;
+    found.add(name);
+    files.push(await take(results, member, { name, kind: 'output', at: name }, request));
+  }
+  if (request.outputs !== 'new') {
+    for (const output of request.outputs) {
+      const plain = plainName(output);
+      const below = (name: string) => name === plain || plain === '' || name.startsWith(`${plain}/`);
+      if (plain === undefined || ![...found].some(below)) missing.push(output);
     }
   }
   if (missing.length === 0) return { ok: true, files };

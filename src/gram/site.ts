@@ -208,7 +208,7 @@ class Gt2Site implements GramSite {
       const state = isOver(seen.state) ? 'ended' : seen.active ? 'started' : promised ? 'submitted' : 'prepared';
       return { key, submission: promised ? 1 : 0, batchId: contact, state } as const;
     });
-    return { records, queued: [], queueError: undefined, content: { files: 0, kb: 0 } };
+    return { records, queued: [], queueError: undefined, content: { files: 0, kb: 0 }, others: [] };
   }
 
   async test(): Promise<readonly SiteStep[]> {

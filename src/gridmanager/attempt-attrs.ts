@@ -21,6 +21,8 @@ const FRESH = {
   ExitSignal: null,
   GryphusSiteCause: null,
   GryphusSiteWords: null,
+  GryphusYielded: null,
+  GryphusSaved: null,
 } as const;
 
 /** HTCondor's form: the resource's words, then the batch system's id. */

@@ -19,7 +19,8 @@ export async function bidsIn(ctx: SiteContext, state: BidState, limit = BATCH): 
   const jobs = await jobsOf(ctx, bids);
   return bids.flatMap((bid) => {
     const job = jobs.get(formatJobId(bid.id));
-    return job ? [{ key: keyOf(ctx, bid), job: { ...job, attempt: bid.attempt }, bid }] : [];
+    const one = job && { key: keyOf(ctx, bid), job: { ...job, attempt: bid.attempt }, bid };
+    return one && !ctx.troubles.isResting(one.job) ? [one] : [];
   });
 }
 

@@ -7,6 +7,7 @@ import type { BidStep, Change, JobRecord } from '../queue/api.ts';
 import type { Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Again, BATCH, commitBidSteps, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
+import { asWished, withoutWish } from './moving.ts';
 import { startAttributes, type WatchState } from './watch-lane.ts';
 
 const ENDING = ['removing', 'holding', 'restarting'] as const;
@@ -52,23 +53,26 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
     if (bid) steps.push({ id: bid.id, attempt: bid.attempt, event: 'withdrawn' });
     if (job) {
       if (job.state === 'removing') await ctx.spool.checkpoints.remove(job.id);
+      const elsewhere = job.state === 'removing' ? {} : asWished(job.attrs);
       const more = job.state === 'withdrawing' ? backFrom(ctx, job) : { set: brokenOff(job) };
-      changes.push({ ...of(job), event: 'withdrawn', ...more });
+      changes.push({ ...of(job), event: 'withdrawn', ...more, ...elsewhere, set: { ...more.set, ...elsewhere.set } });
     }
   }
   for (const [key, outcome] of outcomes) {
     const job = jobs.get(key);
     if (!job || outcome.ok || outcome.refusal.code !== 'already-started') continue;
-    changes.push({ ...of(job), event: 'started', set: startAttributes(ctx, job, { key, is: 'running' }) });
+    changes.push({ ...of(job), event: 'started', set: startedAfterAll(ctx, job, key) });
     // What the site said of it meanwhile was not heard.
     watch.afresh = true;
   }
-  await commitChanges(ctx, changes);
+  const committed = await commitChanges(ctx, changes);
   await commitBidSteps(ctx, steps);
   crashPoint('gm.saved-cancel');
   ctx.wake('submit');
   if (watch.afresh) ctx.wake('watch');
   if (outcomes.size < wished) return UNDERWAY_MS;
+  // Its owner has another wish since it was read.
+  if (committed.some((result) => !result.ok)) return 0;
   if (changes.length + steps.length < wished) return LATER_MS;
   return wished >= BATCH ? 0 : undefined;
 }
@@ -82,6 +86,11 @@ const NONE: Outcomes = new Map();
 
 function of(job: JobRecord): Pick<Change, 'id' | 'from' | 'attempt'> {
   return { id: job.id, from: job.state, attempt: job.attempt };
+}
+
+/** It was faster than who wanted it elsewhere. */
+function startedAfterAll(ctx: SiteContext, job: JobRecord, key: AttemptKey): AttrTexts {
+  return { ...startAttributes(ctx, job, { key, is: 'running' }), ...withoutWish(job.attrs) };
 }
 
 /** Without a site it waits for the broker's next choice; in the pool, where it was edited, it is described anew. */

@@ -7,6 +7,7 @@ import type { FetchRequest, Site } from '../site/contract.ts';
 import type { BlobIndex } from '../staging/blobs.ts';
 import type { AttemptSpool } from '../staging/streams.ts';
 import type { CredentialGate } from './credential-gate.ts';
+import type { Troubles } from './faults.ts';
 import type { Lane } from './lanes.ts';
 import type { SiteManners } from './manners.ts';
 import type { SiteProxies } from './proxies.ts';
@@ -35,6 +36,8 @@ export interface SiteContext {
   readonly underway: Set<AttemptKey>;
   /** Attempts whose large results are on their way home, and what was asked for. */
   readonly coming: Map<AttemptKey, FetchRequest>;
+  /** Jobs whose own work met faults. */
+  readonly troubles: Troubles;
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly wake: (lane: Lane) => void;
@@ -55,8 +58,9 @@ export interface Sent {
   readonly bid?: Bid;
 }
 
-export function jobsIn(ctx: SiteContext, state: State, limit = BATCH): Promise<readonly JobRecord[]> {
-  return ctx.queue.nextJobs({ manager: ctx.manager, site: ctx.record.name, state, limit });
+export async function jobsIn(ctx: SiteContext, state: State, limit = BATCH): Promise<readonly JobRecord[]> {
+  const jobs = await ctx.queue.nextJobs({ manager: ctx.manager, site: ctx.record.name, state, limit });
+  return jobs.filter((job) => !ctx.troubles.isResting(job));
 }
 
 export function keyOf(
@@ -67,12 +71,15 @@ export function keyOf(
 }
 
 /**
- * Records changes under this manager's lease. A refusal because the user was faster is no fault: the job is then found
- * in its new state. A stale epoch ends this process (invariant 4).
+ * Records changes under this manager's lease, of jobs that are still at this site: one that was given to another since
+ * it was read must not begin here too. A refusal because the user was faster is no fault: the job is then found in its
+ * new state. A stale epoch ends this process (invariant 4).
  */
 export async function commitChanges(ctx: SiteContext, changes: readonly Change[]): Promise<readonly ChangeResult[]> {
   if (changes.length === 0) return [];
-  const results = await ctx.queue.transitionMany(changes, ctx.lease);
+  const at = { manager: ctx.manager, site: ctx.record.name };
+  const here = changes.map((change) => (change.bid === undefined ? { ...change, at } : change));
+  const results = await ctx.queue.transitionMany(here, ctx.lease);
   endIfStale(ctx, results);
   return results;
 }

@@ -7,6 +7,7 @@ import type { JobRecord } from '../queue/api.ts';
 import type { SiteCause } from '../site/contract.ts';
 import { isCheckpoint } from './files.ts';
 import { holdAttributes } from './hold.ts';
+import { asksForOther, changesOnEvict, OUT_OF_MEMORY, type Vacated } from './on-evict.ts';
 import { SITE_CAUSES } from './site-causes.ts';
 
 export interface Decision {
@@ -27,14 +28,11 @@ const POLICY_UNDEFINED = 5;
  */
 export function decide(job: JobRecord, now: number): Decision {
   const cause = readString(job.attrs, 'GryphusSiteCause') as SiteCause | undefined;
-  if (cause !== undefined && cause in SITE_CAUSES) return bySite(job, cause);
+  if (cause !== undefined && cause in SITE_CAUSES) return bySite(job, cause, now);
   const completions = (readNumber(job.attrs, 'NumJobCompletions') ?? 0) + 1;
   const done = { NumJobCompletions: String(completions), JobCurrentFinishTransferOutputDate: String(now) };
   if (job.attrs.has('GryphusMissingOutput')) return { event: 'stop', set: { ...done, GryphusMissingOutput: null } };
-  if (isCheckpoint(job.attrs)) {
-    const count = (readNumber(job.attrs, 'NumCkpts') ?? 0) + 1;
-    return { event: 'again', set: { NumCkpts: String(count), LastCkptTime: String(now) }, info: { by: 'checkpoint' } };
-  }
+  if (isCheckpoint(job.attrs)) return { event: 'again', set: checkpointed(job, now), info: { by: 'checkpoint' } };
   const hold = truthOf(job.attrs, 'OnExitHold', done);
   if (hold === true) {
     return { event: 'stop', set: { ...done, ...policyHold(job, 'OnExitHold') } };
@@ -59,6 +57,11 @@ export function decide(job: JobRecord, now: number): Decision {
   return { event: 'stop', set: { ...done, ...holdAttributes(reason, POLICY_UNDEFINED) } };
 }
 
+/** What it has done until now is not lost any more. */
+function checkpointed({ attrs }: JobRecord, now: number): Record<string, string> {
+  return { NumCkpts: String((readNumber(attrs, 'NumCkpts') ?? 0) + 1), LastCkptTime: String(now) };
+}
+
 /**
  * Who hears of the completion later, when the job may have left the queue, must still know how it ended; a DAG's manager,
  * which writes a log of its nodes' jobs, also what it took.
@@ -80,16 +83,30 @@ export function policyHold(job: JobRecord, attribute: 'OnExitHold' | 'PeriodicHo
   };
 }
 
-function bySite(job: JobRecord, cause: SiteCause): Decision {
+function bySite(job: JobRecord, cause: SiteCause, now: number): Decision {
   const retries = readNumber(job.attrs, 'JobMaxRetries');
   const starts = readNumber(job.attrs, 'NumJobStarts') ?? 0;
   const words = readString(job.attrs, 'GryphusSiteWords') ?? '';
   const { says, mend, hold, inVain } = SITE_CAUSES[cause];
   // Whoever chose the pool chose that its jobs move: an eviction runs it again, as HTCondor's vanilla universe does.
+  const vacated: Vacated = cause === 'out-of-memory' ? OUT_OF_MEMORY : {};
+  const changes = changesOnEvict(job.attrs, vacated);
+  if (cause === 'out-of-memory' && asksForOther(changes)) {
+    const more = Object.entries(changes).filter(([name]) => /^request/i.test(name));
+    const asks = more.map(([name, text]) => `${name} = ${text ?? 'undefined'}`).join(', ');
+    const reason = `${says}${words === '' ? '' : ` (${words})`}. It runs again with ${asks}.`;
+    return { event: 'again', set: { ...changes, GryphusSiteCause: null }, info: { by: 'eviction', reason } };
+  }
   const moves = job.site === POOL_SITE.name && (cause === 'preempted' || cause === 'node-fail');
   if (moves) {
     const reason = words === '' ? says : words;
-    return { event: 'again', set: { GryphusSiteCause: null }, info: { by: 'eviction', reason } };
+    const set = { ...changes, GryphusSiteCause: null };
+    if (!job.attrs.has('GryphusSaved')) return { event: 'again', set, info: { by: 'eviction', reason } };
+    return {
+      event: 'again',
+      set: { ...set, ...checkpointed(job, now) },
+      info: { by: 'eviction', reason, checkpointed: 'true' },
+    };
   }
   if (retries !== undefined && starts <= retries && !inVain) {
     return { event: 'again', set: { GryphusSiteCause: null }, info: { reason: `${says} (${words})` } };
@@ -97,5 +114,5 @@ function bySite(job: JobRecord, cause: SiteCause): Decision {
   const known = inVain ? mendOf(words) : undefined;
   const todo = known === undefined ? mend : `${known}.`;
   const reason = `${says}${words === '' || words === says ? '' : ` (${words})`}. ${todo}`;
-  return { event: 'stop', set: { ...holdAttributes(reason, hold), GryphusSiteCause: quoted(cause) } };
+  return { event: 'stop', set: { ...holdAttributes(reason, hold, vacated.subCode), GryphusSiteCause: quoted(cause) } };
 }

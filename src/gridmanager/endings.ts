@@ -1,5 +1,6 @@
 import { quoted } from '../job/values.ts';
 import type { Ending } from '../site/contract.ts';
+import { sentence } from '../util/plain-text.ts';
 import { SITE_CAUSES } from './site-causes.ts';
 
 /** What the queue already says of the job's earlier attempts. */
@@ -12,14 +13,17 @@ export interface Before {
   readonly completions: number;
 }
 
+/** As much as HTCondor's readers of a user log take. */
+const MOST_SECONDS = 1e12;
+
 /**
  * A job's attributes once its program ended, as HTCondor names them. The ending is whole in them, so that what follows
  * (the policy's decision) needs the ad alone, also after a crash.
  */
 export function endingAttributes(ending: Ending, before: Before, now: number): Record<string, string | null> {
   const wall = wallClock(ending, before, now);
-  const user = ending.usage?.userCpuSeconds ?? 0;
-  const system = ending.usage?.systemCpuSeconds ?? 0;
+  const user = credible(ending.usage?.userCpuSeconds);
+  const system = credible(ending.usage?.systemCpuSeconds);
   return {
     ...statusAttributes(ending),
     RemoteWallClockTime: real(before.wallClock + wall),
@@ -53,7 +57,8 @@ export function statusAttributes({ how, words }: Ending): Record<string, string 
         ExitStatus: String(how.code),
         ExitSignal: null,
         GryphusSiteCause: null,
-        GryphusSiteWords: words === undefined ? null : quoted(words),
+        GryphusYielded: null,
+        GryphusSiteWords: words === undefined ? null : quoted(sentence(words)),
       };
     case 'signaled':
       return {
@@ -62,7 +67,8 @@ export function statusAttributes({ how, words }: Ending): Record<string, string 
         ExitStatus: String(how.signal),
         ExitCode: null,
         GryphusSiteCause: null,
-        GryphusSiteWords: words === undefined ? null : quoted(words),
+        GryphusYielded: null,
+        GryphusSiteWords: words === undefined ? null : quoted(sentence(words)),
       };
     case 'by-site':
       return {
@@ -70,7 +76,8 @@ export function statusAttributes({ how, words }: Ending): Record<string, string 
         ExitCode: null,
         ExitSignal: null,
         GryphusSiteCause: quoted(how.cause),
-        GryphusSiteWords: quoted(how.words === '' ? SITE_CAUSES[how.cause].says : how.words),
+        GryphusYielded: how.yielded === true ? 'true' : null,
+        GryphusSiteWords: quoted(how.words === '' ? SITE_CAUSES[how.cause].says : sentence(how.words)),
       };
   }
 }
@@ -79,7 +86,12 @@ export function statusAttributes({ how, words }: Ending): Record<string, string 
 function wallClock(ending: Ending, before: Before, now: number): number {
   const started = ending.startedAt ?? before.startedAt;
   const ended = ending.endedAt ?? now;
-  return started === undefined ? 0 : Math.max(0, ended - started);
+  return started === undefined ? 0 : credible(ended - started);
+}
+
+/** Seconds that a run may have taken: what is no number, or beyond all that can be, is somebody's mistake. */
+function credible(seconds = 0): number {
+  return seconds >= 0 ? Math.min(seconds, MOST_SECONDS) : 0;
 }
 
 function real(seconds: number): string {

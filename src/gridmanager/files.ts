@@ -1,6 +1,6 @@
 import type { Attrs } from '../job/attrs.ts';
-import { readBoolean, readNumber, readString } from '../job/values.ts';
-import { parseRemaps, transferList } from '../staging/transfer-lists.ts';
+import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
+import { parseRemaps, transferList } from '../job/transfer-lists.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { wantsContainer } from './container-spec.ts';
 
@@ -24,6 +24,8 @@ export interface JobFiles {
   readonly remaps: ReadonlyMap<string, string>;
   /** A URL under which results go that no remap names. */
   readonly outputDestination: string | undefined;
+  /** Where results go that no remap names, if not there: absolute; `output_directory`, or iwd. */
+  readonly outputDirectory: string;
 }
 
 /** HTCondor's numbers (manual, job ClassAd attributes, `JobUniverse`). */
@@ -37,11 +39,15 @@ export const UNIVERSE = { vanilla: 5, scheduler: 7, grid: 9, local: 12 } as cons
 export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const iwd = readString(ad, 'Iwd') ?? '/';
   const at = (name: string) => under(iwd, name);
-  const inputs = transferList(readString(ad, 'TransferInput'));
+  // What many jobs share crosses once to a site, whether it is named so or not.
+  const listed = ['TransferInput', 'CommonInputFiles', 'PublicInputFiles'].map((name) => readString(ad, name));
+  const inputs = [...new Set(listed.flatMap(transferList))];
   const outputs = readString(ad, 'TransferOutput');
   const to = readString(ad, 'OutputDestination');
   const outputDestination = to !== undefined && isUrl(to) ? to.replace(/\/+$/, '') : undefined;
-  const namesFiles = savesItself(ad) || inputs.length > 0 || outputs !== undefined || outputDestination !== undefined;
+  const outputDirectory = readString(ad, 'OutputDirectory');
+  const places = [outputs, outputDestination, outputDirectory];
+  const namesFiles = savesItself(ad) || inputs.length > 0 || places.some((one) => one !== undefined);
   const sandbox = needsSandbox(ad, siteIsHere, namesFiles);
   const stream = (name: string) => {
     const path = readString(ad, name);
@@ -59,6 +65,7 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
     outputs: !sandbox ? [] : outputs === undefined ? 'new' : transferList(outputs),
     remaps: parseRemaps(readString(ad, 'TransferOutputRemaps') ?? ''),
     outputDestination,
+    outputDirectory: outputDirectory === undefined || outputDirectory === '' ? iwd : at(outputDirectory),
   };
 }
 
@@ -71,6 +78,20 @@ function savesItself(ad: Attrs): boolean {
 export function isCheckpoint(ad: Attrs): boolean {
   if (!savesItself(ad) || ad.has('GryphusSiteCause')) return false;
   return readNumber(ad, 'ExitCode') === readNumber(ad, 'SuccessCheckpointExitCode');
+}
+
+/** What it leaves when it is evicted goes on with it (`when_to_transfer_output = ON_EXIT_OR_EVICT`). */
+export function keepsAtEviction(ad: TextSource): boolean {
+  return readString(ad, 'WhenToTransferOutput')?.toUpperCase() === 'ON_EXIT_OR_EVICT';
+}
+
+/** It was evicted from a machine of the pool, and ended there in order. */
+export function leavesWork(ad: Attrs): boolean {
+  return (
+    keepsAtEviction(ad) &&
+    readString(ad, 'GryphusSiteCause') === 'preempted' &&
+    readBoolean(ad, 'GryphusYielded') === true
+  );
 }
 
 /** Names in the job's directory that make a checkpoint; without any named, its results. */
@@ -94,7 +115,7 @@ function under(iwd: string, name: string): string {
   return name.startsWith('/') || isUrl(name) ? name : `${iwd.replace(/\/+$/, '')}/${name}`;
 }
 
-/** Where a result goes: its remap, or its own name under the URL of all outputs or iwd (directories keep their shape). */
+/** Where a result goes: its remap, or its own name under the URL of all outputs, the directory of all outputs or iwd (directories keep their shape). */
 export function destination(files: JobFiles, name: string): string {
   const whole = files.remaps.get(name);
   if (whole !== undefined) return under(files.iwd, whole);
@@ -102,6 +123,6 @@ export function destination(files: JobFiles, name: string): string {
     const moved = files.remaps.get(name.slice(0, cut));
     if (moved !== undefined) return under(files.iwd, `${moved}${name.slice(cut)}`);
   }
-  if (files.outputDestination === undefined) return under(files.iwd, name);
+  if (files.outputDestination === undefined) return under(files.outputDirectory, name);
   return `${files.outputDestination}/${name.split('/').map(encodeURIComponent).join('/')}`;
 }

@@ -56,10 +56,11 @@ export class Followed {
     return this.#lengths.size;
   }
 
-  /** Writes what came. */
+  /** Writes what came of attempts that are followed at this site: it has nothing to say of others. */
   async store(ctx: SiteContext, chunks: readonly Chunk[]): Promise<{ readonly bytes: number }> {
     let bytes = 0;
     for (const { key, stream, offset, data } of chunks) {
+      if (!this.#lengths.has(key)) continue;
       const length = await ctx.spool.write(key, stream, offset, data).catch((thrown: unknown) => {
         if (!(thrown instanceof GryphusError)) throw thrown;
         // No room here: the stream comes home at the end, or the job is held then.

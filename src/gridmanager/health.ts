@@ -8,6 +8,8 @@ export interface HealthView {
   readonly words: string;
   /** Unix milliseconds. */
   readonly since: number;
+  /** A fault of ours that holds up work there, whatever the connection is. */
+  readonly trouble?: string;
 }
 
 /** Sites that want a person are asked again no more often, unless somebody logs in. */

@@ -3,6 +3,7 @@ import type { GryphusError } from '../errors.ts';
 import type { Attrs, AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
 import type { Refusal } from '../site/contract.ts';
+import { sentence } from '../util/plain-text.ts';
 
 /** HTCondor's HoldReasonCode where nothing else fits a site's refusal: "the job's grid resource failed" (manual, GlobusGramError and its heirs). */
 const GRID_FAILED = 37;
@@ -20,7 +21,7 @@ const CODES: Readonly<Record<Refusal['code'], number>> = {
 
 /** Why a job is held, as HTCondor's attributes. */
 export function holdAttributes(reason: string, code: number, subCode = 0): AttrTexts {
-  return { HoldReason: quoted(reason), HoldReasonCode: String(code), HoldReasonSubCode: String(subCode) };
+  return { HoldReason: quoted(sentence(reason)), HoldReasonCode: String(code), HoldReasonSubCode: String(subCode) };
 }
 
 /** What a release makes of the hold's attributes. */

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadCredentials, watchConfig } from '../config/credentials.ts';
 import { followSettings, SiteBook } from '../config/follow.ts';
@@ -8,8 +7,10 @@ import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/places.ts';
 import { openPoolSite } from '../pool/pool-site.ts';
-import { openQueue } from '../queue/api.ts';
+import { endWithState, openQueue } from '../queue/api.ts';
 import { parseAddress } from '../wayhome/address.ts';
+import { oneLine } from '../util/plain-text.ts';
+import { spreadNet } from '../util/process-net.ts';
 import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { deskPath } from './desk-path.ts';
 import { LoginDesk } from './login-desk.ts';
@@ -26,17 +27,18 @@ const LINGER_MS = 20_000;
 /** The GridManager's process: its one argument is the identity that it serves. */
 async function main(identity: string): Promise<void> {
   const paths = loadPaths();
-  const { settings, close: closeSettings } = await followSettings(paths, {
-    changed: (now) => {
-      log.level = now['log.level'];
-    },
-    wrong: (message) => log.warn(message),
-  });
+  const { settings, follow, close: closeSettings } = await followSettings(paths);
   const log = openLog(
     join(paths.logDir, `gridmanager-${identity}.log`),
     settings['log.level'],
     settings['log.max_size'],
   );
+  follow({
+    changed: (now) => {
+      log.level = now['log.level'];
+    },
+    wrong: (message) => log.warn(message),
+  });
   const sites = new SiteBook(paths, (message) => log.warn(message));
   const queue = await openQueue({
     stateDir: paths.stateDir,
@@ -45,7 +47,6 @@ async function main(identity: string): Promise<void> {
     start: 'await',
     patienceMs: 30_000,
   });
-  mkdirSync(paths.spoolDir, { recursive: true, mode: 0o700 });
   const desk = new LoginDesk(deskPath(paths, identity));
   const address = settings['glidein.address'] ?? settings['glidein.listen'];
   const workers = {
@@ -55,6 +56,10 @@ async function main(identity: string): Promise<void> {
     log: (message: string, facts?: object) => log.info(facts ?? {}, message),
   };
   const mark = guardedMarks(queue);
+  const onFault = (message: string, error: Error): void => {
+    log.error({ err: error }, message);
+    void queue.notice({ about: 'fault', manager: identity, message: oneLine(message) }).catch(() => undefined);
+  };
   const manager = new GridManager({
     identity,
     queue,
@@ -86,9 +91,12 @@ async function main(identity: string): Promise<void> {
     urls: urlAccess(paths, settings),
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),
+    onFault,
   });
   process.once('SIGTERM', () => manager.end());
   process.once('SIGINT', () => manager.end());
+  spreadNet({ onFault, end: (error) => manager.end(error) });
+  endWithState(paths.stateDir, () => manager.end());
   await desk.open(manager);
   log.info({ identity }, 'started');
   try {

@@ -1,22 +1,26 @@
 import { join } from 'node:path';
-import { GryphusError } from '../errors.ts';
-import type { QueueEvent } from '../job/events.ts';
+import { asError, GryphusError } from '../errors.ts';
 import type { SiteRecord } from '../config/sites.ts';
-import type { BidPlace, Lease, Place, Queue, Work, Worker } from '../queue/api.ts';
+import type { Lease, Queue, Work, Worker } from '../queue/api.ts';
 import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
 import { Gathered } from '../util/gathered.ts';
+import { Pauses } from '../util/pauses.ts';
 import { SharedRuns } from '../util/shared-runs.ts';
+import { isAboutTheSite } from './about-the-site.ts';
+import { Census } from './census.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
+import { asFault, endsProcess, isFault, Troubles } from './faults.ts';
+import { isFromOutside } from './from-outside.ts';
 import type { HealthView } from './health.ts';
-import { HAS_PLACE, hasPlace, IS_THERE, isThere, type Lane, LANES, lanesWanted } from './lanes.ts';
+import { type Lane, LANES } from './lanes.ts';
 import { MANNERS, type MannersView, SiteManners } from './manners.ts';
 import { OpenSites, type SiteShare } from './open-sites.ts';
 import type { RetryLimits } from './pacing.ts';
-import { isAboutTheSite, SiteAgent } from './site-agent.ts';
+import { SiteAgent } from './site-agent.ts';
 import { staying } from './stay.ts';
 import { BROKER, WANTED_UNTIL } from './survey.ts';
 import type { UrlAccess } from './url-access.ts';
@@ -40,6 +44,8 @@ export interface ManagerOptions {
   /** This manager has no work left for so long: it ends. Milliseconds. */
   readonly lingerMs: number;
   readonly log: (message: string, facts?: object) => void;
+  /** A fault of ours, which was contained: loudly. */
+  readonly onFault: (message: string, error: Error) => void;
   readonly now?: () => number;
   readonly random?: () => number;
 }
@@ -69,13 +75,11 @@ export class GridManager {
   readonly #stop = new AbortController();
   readonly #work: Work;
   readonly #begun = deferred<undefined>();
+  readonly #pauses = new Pauses();
+  readonly #troubles: Troubles;
   #lease: Lease | undefined;
   #worker: Worker | undefined;
-  #places: readonly Place[] = [];
-  #bids: readonly BidPlace[] = [];
-  /** How many counts of the places were begun, and which of them `#places` is. */
-  #counts = 0;
-  #counted = 0;
+  readonly #census: Census;
   #busyAt: number;
   #end: (reason: Error | undefined) => void = () => undefined;
 
@@ -95,7 +99,12 @@ export class GridManager {
       agentFor: (record, site, share) => this.#agentFor(record, site, share),
       now: () => this.#now(),
     });
+    this.#census = new Census(options.queue, options.identity);
     this.#work = options.queue.work(`gm-${options.identity}`);
+    this.#troubles = new Troubles(
+      (where, error, waitMs) => this.#tellFault(where, error, waitMs),
+      () => this.#now(),
+    );
     this.#busyAt = this.#now();
   }
 
@@ -109,13 +118,13 @@ export class GridManager {
       this.#end = resolve;
     });
     const timers = [
-      setInterval(() => void this.#guard(this.#renew()), RENEW_MS),
-      setInterval(() => void this.#guard(this.#lookAround()), LOOK_AROUND_MS),
+      setInterval(() => void this.#guard('renewing the lease', this.#renew()), RENEW_MS),
+      setInterval(() => void this.#guard('looking for work', this.#lookAround()), LOOK_AROUND_MS),
       setInterval(() => this.#endWhenIdle(), Math.min(1000, this.#options.lingerMs)),
     ];
     this.#worker = await this.#work.run(this.#handlers(), { concurrency: 64, fresh: true });
-    const events = this.#guard(this.#follow());
-    await this.#guard(this.#lookAround());
+    const events = this.#follow();
+    await this.#guard('looking for work', this.#lookAround());
     const reason = await ended;
     for (const timer of timers) clearInterval(timer);
     this.#stop.abort();
@@ -125,8 +134,8 @@ export class GridManager {
   }
 
   /** Ends it in order: what runs now is let end, nothing new begins. */
-  end(): void {
-    this.#end(undefined);
+  end(error?: Error): void {
+    this.#end(error);
   }
 
   /** Somebody logged in to the site. */
@@ -143,7 +152,8 @@ export class GridManager {
 
   #handlers(): Record<Lane, (item: { readonly id: string }) => Promise<{ againInMs: number } | undefined>> {
     const handler = (lane: Lane) => async (item: { readonly id: string }) => {
-      const run = () => this.#round(item.id, lane).catch((thrown: unknown) => this.#fail(thrown));
+      const where = `the ${lane} lane of site ${item.id}`;
+      const run = () => this.#round(item.id, lane).catch((thrown: unknown) => this.#fail(where, thrown));
       const again = await this.#rounds.run(`${lane}/${item.id}`, run);
       return again === undefined || this.#stop.signal.aborted ? undefined : { againInMs: again };
     };
@@ -159,7 +169,7 @@ export class GridManager {
   async #round(name: string, lane: Lane): Promise<number | undefined> {
     if (this.#stop.signal.aborted) return undefined;
     this.#busyAt = this.#now();
-    const began = this.#counts;
+    const began = this.#census.begun;
     let opened = false;
     let again: number | undefined;
     try {
@@ -173,15 +183,17 @@ export class GridManager {
     }
     this.#busyAt = this.#now();
     if (lane !== 'watch' || again === undefined) return again;
-    return (await this.#hasWork(name, 'watch', began)) ? again : undefined;
+    return (await this.#census.hasWork(name, 'watch', began)) ? again : undefined;
   }
 
   /** A site that cannot be opened (it is not configured any more, say) is told of, and the other sites go on. */
   async #unopened(name: string, thrown: unknown): Promise<number> {
-    if (!isAboutTheSite(thrown)) throw thrown;
-    if (this.#unopenable.get(name) === thrown.message) return UNOPENED_MS;
-    this.#unopenable.set(name, thrown.message);
-    await this.#tell(name, { connection: 'refused', words: thrown.message, since: this.#now() });
+    if (!isAboutTheSite(thrown) && !isFault(thrown)) throw thrown;
+    const { message } = asFault(thrown, `opening site ${name}`);
+    if (this.#unopenable.get(name) === message) return UNOPENED_MS;
+    if (isFault(thrown)) this.#tellFault(`opening site ${name}`, asError(thrown), UNOPENED_MS);
+    this.#unopenable.set(name, message);
+    await this.#tell(name, { connection: 'refused', words: message, since: this.#now() });
     return UNOPENED_MS;
   }
 
@@ -203,17 +215,19 @@ export class GridManager {
         urls: this.#urls,
         ...share,
         now: () => this.#now(),
-        wake: (lane) => void this.#guard(this.#wake(name, lane)),
+        troubles: this.#troubles,
+        wake: (lane) => void this.#guard(`waking site ${name}`, this.#wake(name, lane)),
         isFollowed: () => this.#isFollowed(),
       },
       {
-        placed: () => this.#placed(name),
-        there: () => this.#there(name),
+        placed: () => this.#census.placed(name),
+        there: () => this.#census.there(name),
         surveyWanted: () => this.#surveyWanted(),
         random: this.#options.random ?? Math.random,
         retry: this.#options.retry,
         onHealth: (view, at) => this.#tell(at, view),
         onWords: (view, at) => this.#note(at, view),
+        onFault: (where, error, waitMs) => this.#tellFault(where, error, waitMs),
       },
     );
   }
@@ -240,48 +254,20 @@ export class GridManager {
   }
 
   async #lookAround(): Promise<void> {
-    const places = await this.#count();
-    const wanted = this.#lanesWanted();
+    await this.#census.count();
+    const wanted = this.#census.lanesWanted();
     await Promise.all([...wanted].flatMap(([site, lanes]) => [...lanes].map((lane) => this.#wake(site, lane))));
     if (await this.#surveyWanted()) {
       for (const { name, batch } of (await this.#options.loadSites()).values())
         if (batch !== 'pool') await this.#wake(name, 'survey');
     }
-    if (wanted.size > 0 || unrouted(places)) this.#busyAt = this.#now();
+    if (wanted.size > 0 || this.#census.unrouted) this.#busyAt = this.#now();
   }
 
   async #surveyWanted(): Promise<boolean> {
-    if (unrouted(this.#places)) return true;
+    if (this.#census.unrouted) return true;
     const until = await this.#options.queue.kv.get(BROKER, WANTED_UNTIL);
     return Number(until?.value ?? 0) > this.#now();
-  }
-
-  async #count(): Promise<readonly Place[]> {
-    const { queue } = this.#options;
-    const count = ++this.#counts;
-    const [totals, bids] = await Promise.all([queue.totals(), queue.bids.places()]);
-    this.#places = totals.places.filter((place) => place.manager === this.#options.identity);
-    this.#bids = bids.filter((place) => place.manager === this.#options.identity);
-    this.#counted = count;
-    return this.#places;
-  }
-
-  #lanesWanted(): ReturnType<typeof lanesWanted> {
-    return lanesWanted(this.#places, this.#bids);
-  }
-
-  async #placed(site: string): Promise<number> {
-    const places = await this.#count();
-    const jobs = places.filter((p) => p.site === site && HAS_PLACE.includes(p.state));
-    const bids = this.#bids.filter((p) => p.site === site && hasPlace(p));
-    return jobs.reduce((sum, p) => sum + p.jobs, 0) + bids.reduce((sum, p) => sum + p.bids, 0);
-  }
-
-  async #there(site: string): Promise<number> {
-    const places = await this.#count();
-    const jobs = places.filter((p) => p.site === site && IS_THERE.includes(p.state));
-    const bids = this.#bids.filter((p) => p.site === site && isThere(p));
-    return jobs.reduce((sum, p) => sum + p.jobs, 0) + bids.reduce((sum, p) => sum + p.bids, 0);
   }
 
   /** What an earlier GridManager learned of the site, and where this one writes it down. */
@@ -295,12 +281,6 @@ export class GridManager {
     });
   }
 
-  /** By a count that began after `began`: what was committed before the lane's round is in no earlier one. */
-  async #hasWork(site: string, lane: Lane, began: number): Promise<boolean> {
-    if (this.#counted <= began) await this.#count();
-    return this.#lanesWanted().get(site)?.has(lane) === true;
-  }
-
   async #isFollowed(): Promise<boolean> {
     const signs = await this.#options.queue.kv.list('followed');
     return signs.some(({ value }) => Number(value) > this.#now());
@@ -312,20 +292,37 @@ export class GridManager {
 
   /** Reacts to what others did: submits, routes and users' actions; our own transitions wake their lanes themselves. */
   async #follow(): Promise<void> {
-    const lookAround = new Gathered(() => void this.#guard(this.#lookAround()), GATHER_MS);
-    for await (const { event } of this.#options.queue.subscribe({ signal: this.#stop.signal })) {
-      if (event.type === 'notice' && event.about === 'credential-renewed') await this.#renewed(event.site);
-      if (event.type === 'transition' && event.event === 'adopted') await this.#listAgain();
-      if (isFromOutside(event)) lookAround.want();
+    while (!this.#stop.signal.aborted) {
+      let wait = 0;
+      const followed = this.#followOnce().catch((thrown: unknown) => {
+        wait = this.#fail('following events', thrown) ?? 0;
+      });
+      await followed;
+      if (this.#stop.signal.aborted) return;
+      await new Promise((done) => setTimeout(done, wait));
+      // What came meanwhile was heard by nobody.
+      await this.#guard('looking for work', this.#lookAround());
     }
-    lookAround.end();
+  }
+
+  async #followOnce(): Promise<void> {
+    const lookAround = new Gathered(() => void this.#guard('looking for work', this.#lookAround()), GATHER_MS);
+    try {
+      for await (const { event } of this.#options.queue.subscribe({ signal: this.#stop.signal })) {
+        if (event.type === 'notice' && event.about === 'credential-renewed') await this.#renewed(event.site);
+        if (event.type === 'transition' && event.event === 'adopted') await this.#listAgain();
+        if (isFromOutside(event)) lookAround.want();
+      }
+    } finally {
+      lookAround.end();
+    }
   }
 
   /** A credential is fresh: who was refused tries at once, and the copies at the sites are made anew. */
   async #renewed(site: string | undefined): Promise<void> {
     for (const name of this.#sites.names)
       if (site === undefined || name === site)
-        await this.encourage(name).catch((thrown: unknown) => this.#fail(thrown));
+        await this.encourage(name).catch((thrown: unknown) => this.#fail(`encouraging site ${name}`, thrown));
   }
 
   /** What the sites said before of an attempt that is ours only now was passed over. */
@@ -333,7 +330,7 @@ export class GridManager {
     for (const name of this.#sites.names)
       await this.#sites
         .use(name, async ({ agent }) => agent.listAgain())
-        .catch((thrown: unknown) => this.#fail(thrown));
+        .catch((thrown: unknown) => this.#fail(`asking site ${name} for everything`, thrown));
   }
 
   async #renew(): Promise<void> {
@@ -344,32 +341,44 @@ export class GridManager {
 
   #endWhenIdle(): void {
     if (this.#now() - this.#busyAt < this.#options.lingerMs) return;
-    void this.#guard(this.#endWithoutWork());
+    void this.#guard('looking whether there is work left', this.#endWithoutWork());
   }
 
   async #endWithoutWork(): Promise<void> {
-    const places = await this.#count();
-    if (this.#lanesWanted().size > 0 || unrouted(places)) return;
+    await this.#census.count();
+    if (this.#census.lanesWanted().size > 0 || this.#census.unrouted) return;
     if (!(await staying(this.#options.queue, this.#now())).has(this.#options.identity)) this.#end(undefined);
   }
 
-  /** Background work: a queue that is away is waited for, anything else ends this process. */
-  async #guard(work: Promise<unknown>): Promise<void> {
+  async #guard(where: string, work: Promise<unknown>): Promise<void> {
     try {
       await work;
+      this.#pauses.passed(where);
     } catch (thrown) {
-      this.#fail(thrown);
+      this.#fail(where, thrown);
     }
   }
 
-  #fail(thrown: unknown): number | undefined {
+  /** A queue that is away is waited for, a fault contained; what ends this process is heard. When to try again, milliseconds. */
+  #fail(where: string, thrown: unknown): number | undefined {
     if (this.#stop.signal.aborted) return undefined;
-    if (thrown instanceof GryphusError && thrown.retry === 'later') {
-      this.#options.log('trying again', { error: thrown.message });
+    if (endsProcess(thrown)) {
+      this.#end(asError(thrown));
+      return undefined;
+    }
+    if (!isFault(thrown)) {
+      this.#options.log('trying again', { error: asError(thrown).message });
       return 1000;
     }
-    this.#end(thrown instanceof Error ? thrown : new Error(String(thrown)));
-    return undefined;
+    const wait = this.#pauses.of(this.#pauses.failed(where, this.#now()));
+    this.#tellFault(where, asError(thrown), wait);
+    return wait;
+  }
+
+  /** Loud, and harmless to others: the work goes on. */
+  #tellFault(where: string, error: Error, waitMs: number): void {
+    const again = `it tries again in ${Math.ceil(waitMs / 1000)} s`;
+    this.#options.onFault(`Gryphus failed at ${where}, through a fault of its own; ${again}: ${error.message}`, error);
   }
 
   async #close(): Promise<void> {
@@ -384,17 +393,4 @@ export class GridManager {
   #now(): number {
     return (this.#options.now ?? Date.now)();
   }
-}
-
-const OTHERS = new Set(['hold', 'release', 'remove', 'takeback', 'adopted']);
-
-/** Jobs wait for the broker to choose their site. */
-function unrouted(places: readonly Place[]): boolean {
-  return places.some(({ site, state, jobs }) => site === '' && state === 'idle' && jobs > 0);
-}
-
-function isFromOutside(event: QueueEvent): boolean {
-  if (event.type === 'transition') return OTHERS.has(event.event);
-  if (event.type === 'bid') return event.event === 'opened' || event.event === 'withdraw';
-  return event.type === 'submitted' || event.type === 'materialized' || event.type === 'routed';
 }

@@ -67,10 +67,13 @@ const CONTENT_MS = 1000;
  * Where the agent's directory is there. Two sites of one home (a front machine and its cluster) must not take each other's
  * events, nor may the GridManagers of two credentials at one site.
  */
-function scratchOf(record: SiteRecord, identity: string | undefined): string {
+function scratchOf(
+  record: SiteRecord,
+  identity: string | undefined,
+): { readonly scratch: string; readonly ours: number } {
   const site = `${(record.scratch ?? '~/.gryphus').replace(/\/+$/, '')}/${record.name}`;
-  if (identity === undefined || !identity.includes('+')) return site;
-  return `${site}/+${createHash('sha256').update(identity).digest('hex').slice(0, 12)}`;
+  if (identity === undefined || !identity.includes('+')) return { scratch: site, ours: 1 };
+  return { scratch: `${site}/+${createHash('sha256').update(identity).digest('hex').slice(0, 12)}`, ours: 2 };
 }
 
 /** The configured site as the life of a job knows it; closing it closes its connection. */
@@ -86,7 +89,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
     options: {
       ...(record.queue === undefined ? {} : { queue: record.queue }),
       ...(record.prelude === undefined ? {} : { prelude: record.prelude }),
-      scratch: scratchOf(record, identity),
+      ...scratchOf(record, identity),
       // As HTCondor, which asks a job of the scheduler universe to end and leaves it its time: a DAG has a final node.
       ...(record === SCHEDULER_SITE ? { killAfter: Number.POSITIVE_INFINITY, giveUp: 1000 } : {}),
       // Plain processes are no batch system that could be asked too often.

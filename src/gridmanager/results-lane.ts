@@ -3,17 +3,21 @@ import { POOL_SITE, sharesHome } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, formatJobId } from '../job/ids.ts';
-import type { Change, JobRecord } from '../queue/api.ts';
+import type { Change, ChangeResult, JobRecord } from '../queue/api.ts';
 import type { FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
 import { isOurDisk, makeParents, place } from '../staging/place.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { quoted, readNumber, readString } from '../job/values.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import { oneLine } from '../util/plain-text.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
 import { decide } from './decide.ts';
 import { statusAttributes } from './endings.ts';
-import { checkpointFiles, destination, isCheckpoint, type JobFiles, jobFiles } from './files.ts';
+import { checkpointFiles, destination, isCheckpoint, type JobFiles, jobFiles, leavesWork } from './files.ts';
+import { isFault, narrowing } from './faults.ts';
+import { givenNames } from './given.ts';
 import { holdAttributes, holdByError } from './hold.ts';
+import { asWished } from './moving.ts';
 import { transferTimes } from './transfer-times.ts';
 import { notPutThere } from './url-direct.ts';
 
@@ -26,14 +30,16 @@ const COMING_MS = 1000;
 export async function resultsRound(ctx: SiteContext): Promise<Again> {
   const finished = await jobsIn(ctx, 'finished');
   const home = await bringHome(ctx, finished);
-  if (finished.some(({ attrs }) => isCheckpoint(attrs))) await dropOldCheckpoints(ctx);
+  if (finished.some(({ attrs }) => isCheckpoint(attrs) || leavesWork(attrs))) await dropOldCheckpoints(ctx);
   const fetched = await jobsIn(ctx, 'fetched');
   await decideAll(ctx, fetched);
   const over = (
     await Promise.all((['completing', 'requeueing', 'stopping'] as const).map((s) => jobsIn(ctx, s)))
   ).flat();
-  await letForget(ctx, over);
+  const forgotten = await letForget(ctx, over);
   if (over.length > 0) ctx.wake('submit');
+  // The owner of one has another wish since it was read.
+  if (forgotten.some((result) => !result.ok)) return 0;
   if (home.settled + home.arriving < finished.length) return LATER_MS;
   if (home.arriving > 0) return COMING_MS;
   return finished.length === BATCH || over.length >= BATCH ? 0 : undefined;
@@ -53,7 +59,7 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   );
   crashPoint('gm.before-fetch');
   const began = ctx.now();
-  const { outcomes, noRoom } = await fetchFitting(ctx, work);
+  const { outcomes, failed } = await fetchFitting(ctx, work);
   crashPoint('gm.after-fetch');
   const changes: Change[] = [];
   await Promise.all(
@@ -63,56 +69,64 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
       if (change) changes.push(change);
     }),
   );
-  for (const [key, error] of noRoom) {
+  for (const [key, thrown] of failed) {
     const job = work.get(key)?.job;
     // What came of it makes room for others; the site has it all.
     await ctx.spool.remove(key);
-    if (job)
-      changes.push({ id: job.id, from: job.state, attempt: job.attempt, event: 'keep', set: holdByError(error) });
+    const change = job && kept(ctx, job, thrown);
+    if (change) changes.push(change);
   }
   await commitChanges(ctx, changes);
   crashPoint('gm.saved-fetch');
   return { settled: changes.length, arriving: [...outcomes.values()].filter(isArriving).length };
 }
 
+/** Its results stay at the site, and it is held; `undefined`: what keeps them from coming is tried again. */
+function kept(ctx: SiteContext, job: JobRecord, thrown: unknown): Change | undefined {
+  const error = isOurDisk(thrown) ? thrown : ctx.troubles.met(job, 'bringing home the results', thrown);
+  return error && { id: job.id, from: job.state, attempt: job.attempt, event: 'keep', set: holdByError(error) };
+}
+
 type Coming = ReadonlyMap<AttemptKey, { readonly job: JobRecord; readonly files: JobFiles }>;
 
 interface Fetched {
   readonly outcomes: ReadonlyMap<AttemptKey, FetchOutcome>;
-  readonly noRoom: ReadonlyMap<AttemptKey, GryphusError>;
+  readonly failed: ReadonlyMap<AttemptKey, unknown>;
 }
 
-/** Where our own disk has no room for all of a batch, each half is tried by itself: what fits comes home. */
+/** Where our own disk has no room for all of a batch, or one of it is at fault, that one is found: the others come home. */
 async function fetchFitting(ctx: SiteContext, work: Coming): Promise<Fetched> {
-  try {
-    const requests = await Promise.all(
-      [...work].map(async ([key, { job, files }]): Promise<FetchRequest> => {
-        const asked = ctx.coming.get(key);
-        if (asked) return asked;
+  const failed = new Map<AttemptKey, unknown>();
+  const requests = await Promise.all(
+    [...work].map(async ([key, { job, files }]): Promise<FetchRequest | undefined> => {
+      const asked = ctx.coming.get(key);
+      if (asked) return asked;
+      try {
         const wanted = await request(ctx, key, job, files);
+        // What a job saves for itself is no result yet.
+        if (isCheckpoint(job.attrs) || leavesWork(job.attrs)) return wanted;
         return { ...wanted, outputs: await notPutThere(ctx, key, files, wanted.outputs) };
-      }),
-    );
-    const outcomes = await ctx.site.fetch(requests);
-    for (const asked of requests) {
-      const outcome = outcomes.get(asked.key);
-      if (outcome && isArriving(outcome)) ctx.coming.set(asked.key, asked);
-      else ctx.coming.delete(asked.key);
-    }
-    return { outcomes, noRoom: new Map() };
-  } catch (thrown) {
-    if (!(thrown instanceof GryphusError) || !isOurDisk(thrown)) throw thrown;
-    const all = [...work];
-    const [only] = all;
-    if (all.length <= 1) return { outcomes: new Map(), noRoom: new Map(only ? [[only[0], thrown]] : []) };
-    const middle = Math.ceil(all.length / 2);
-    const first = await fetchFitting(ctx, new Map(all.slice(0, middle)));
-    const second = await fetchFitting(ctx, new Map(all.slice(middle)));
-    return {
-      outcomes: new Map([...first.outcomes, ...second.outcomes]),
-      noRoom: new Map([...first.noRoom, ...second.noRoom]),
-    };
+      } catch (thrown) {
+        if (!isOnes(thrown)) throw thrown;
+        failed.set(key, thrown);
+        return undefined;
+      }
+    }),
+  );
+  const asked = requests.flatMap((one) => one ?? []);
+  const fetched = await narrowing(asked, (some) => ctx.site.fetch(some), isOnes);
+  const outcomes = new Map(fetched.done.flatMap((some) => [...some]));
+  for (const one of asked) {
+    const outcome = outcomes.get(one.key);
+    if (outcome && isArriving(outcome)) ctx.coming.set(one.key, one);
+    else ctx.coming.delete(one.key);
   }
+  for (const [{ key }, thrown] of fetched.failed) failed.set(key, thrown);
+  return { outcomes, failed };
+}
+
+function isOnes(thrown: unknown): boolean {
+  return isOurDisk(thrown) || isFault(thrown);
 }
 
 function isArriving(outcome: FetchOutcome): boolean {
@@ -120,18 +134,21 @@ function isArriving(outcome: FetchOutcome): boolean {
 }
 
 async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files: JobFiles): Promise<FetchRequest> {
+  const outputs = isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [];
+  const saved = () => ctx.spool.checkpoints.filesFor(job.id, job.attempt);
   return {
     key,
-    outputs: isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [],
+    outputs,
+    ...(outputs === 'new' ? { given: await givenNames(files, await saved()) } : {}),
     stdout: files.stdout !== undefined,
     stderr: files.stderr !== undefined && files.stderr !== files.stdout,
     into: await ctx.spool.prepare(key),
   };
 }
 
-/** `when_to_transfer_output = ON_SUCCESS`: a failed job's files stay behind; its streams come home all the same. */
+/** `when_to_transfer_output`: a job's files may stay behind where it failed or was ended; its streams come home all the same. */
 function wantsOutputs({ attrs }: JobRecord): boolean {
-  if (attrs.has('GryphusSiteCause')) return false;
+  if (attrs.has('GryphusSiteCause')) return leavesWork(attrs);
   if (readString(attrs, 'WhenToTransferOutput')?.toUpperCase() !== 'ON_SUCCESS') return true;
   return readNumber(attrs, 'ExitCode') === (readNumber(attrs, 'JobSuccessExitCode') ?? 0);
 }
@@ -151,12 +168,15 @@ async function settle(
     return { ...change, event: outcome.refusal.kind === 'gone' ? 'lost' : 'keep', set: holdAttributes(reason, 12) };
   }
   const { checkpoints } = ctx.spool;
-  const saved = outcome.ok && isCheckpoint(job.attrs);
+  const { files: came = [] } = outcome;
+  const leaves = leavesWork(job.attrs);
+  // An evicted job had not got as far as to make all that it names.
+  const saved = leaves ? came.some(({ kind }) => kind === 'output') : outcome.ok && isCheckpoint(job.attrs);
   const umask = readNumber(job.attrs, 'GryphusUmask');
   try {
     let bytes = 0;
-    if (saved) await checkpoints.keep(job.id, job.attempt, outcome.files);
-    for (const file of outcome.files ?? []) {
+    if (saved) await checkpoints.keep(job.id, job.attempt, came);
+    for (const file of came) {
       bytes += file.bytes;
       const to = saved ? undefined : target(files, file.kind, file.name);
       if (to === undefined) continue;
@@ -164,17 +184,19 @@ async function settle(
         await ctx.urls.outputs.store(keyOf(ctx, job), file.path, to, readString(job.attrs, 'x509userproxy'));
         continue;
       }
-      if (file.kind === 'output' && file.name.includes('/')) await makeParents(files.iwd, to, umask);
+      if (file.kind === 'output' && file.name.includes('/'))
+        await makeParents(to.startsWith(`${files.outputDirectory}/`) ? files.outputDirectory : files.iwd, to, umask);
       const from =
         file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
       await place({ from, to, executable: file.executable, mode: file.mode, umask });
     }
     const times = hasTravelled(ctx, job, files) ? transferTimes('Out', began, ctx.now()) : {};
     const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};
-    const set = { BytesRecvd: `${bytes}.0`, ...times, ...lost, ...missing(ctx, job, outcome) };
+    const found = leaves ? { GryphusSaved: saved ? 'true' : null } : missing(ctx, job, outcome);
+    const set = { BytesRecvd: `${bytes}.0`, ...times, ...lost, ...found };
     return { ...change, event: 'fetched', set };
   } catch (thrown) {
-    if (!(thrown instanceof GryphusError)) throw thrown;
+    if (!(thrown instanceof GryphusError)) return kept(ctx, job, thrown);
     if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;
     return { ...change, event: 'keep', set: holdByError(thrown) };
   }
@@ -192,24 +214,27 @@ async function dropOldCheckpoints({ queue, spool }: SiteContext): Promise<void> 
   for (const id of saved) if (!there.has(formatJobId(id))) await spool.checkpoints.remove(id);
 }
 
-const ODD: Readonly<Record<OddOutput['is'], string>> = {
+const ODD: Readonly<Record<Exclude<OddOutput['is'], 'unasked'>, string>> = {
   pipe: 'a named pipe',
   socket: 'a socket',
   device: 'a device',
   loop: 'a link to a directory that it is in itself',
 };
 
-/** A named output that the job did not make: the decision holds the job for it (HTCondor: hold code 12). */
+/** A named output that the job did not make, or what is none: the decision holds the job for it (HTCondor: hold code 12). */
 function missing(ctx: SiteContext, job: JobRecord, outcome: FetchOutcome): AttrTexts {
   if (outcome.ok) return { GryphusMissingOutput: null };
   const odd = outcome.odd ?? [];
-  const names = [...outcome.missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ');
-  const program = basename(job.attrs.get('Cmd')?.replaceAll('"', '') ?? 'the job');
-  const [first] = odd;
-  const reason = first
-    ? `${program} ended at ${ctx.record.name}, and its output '${first.name}' is ${ODD[first.is]}: it has no content that could be brought home.`
-    : `${program} ended at ${ctx.record.name} without the output ${names} that transfer_output_files names.`;
-  return { ...holdAttributes(reason, 12, 2), GryphusMissingOutput: quoted(names) };
+  const names = [...outcome.missing, ...odd.map(({ name }) => name)].map((name) => `'${oneLine(name)}'`).join(', ');
+  return { ...holdAttributes(missingReason(ctx, job, names, odd[0]), 12, 2), GryphusMissingOutput: quoted(names) };
+}
+
+function missingReason({ record }: SiteContext, job: JobRecord, names: string, odd: OddOutput | undefined): string {
+  const ended = `${basename(job.attrs.get('Cmd')?.replaceAll('"', '') ?? 'the job')} ended at ${record.name}`;
+  if (!odd) return `${ended} without the output ${names} that transfer_output_files names.`;
+  const name = `'${oneLine(odd.name)}'`;
+  if (odd.is === 'unasked') return `${ended}, and the site offers ${name}, which nobody asked for: it was left there.`;
+  return `${ended}, and its output ${name} is ${ODD[odd.is]}: it has no content that could be brought home.`;
 }
 
 function target(files: JobFiles, kind: 'output' | 'stdout' | 'stderr', name: string): string | undefined {
@@ -220,18 +245,25 @@ async function decideAll(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   crashPoint('gm.before-decide');
   await commitChanges(
     ctx,
-    jobs.map((job) => ({
-      id: job.id,
-      from: job.state,
-      attempt: job.attempt,
-      ...decide(job, Math.floor(ctx.now() / 1000)),
-    })),
+    jobs.flatMap((job): Change[] => {
+      const decision = decided(ctx, job);
+      return decision ? [{ id: job.id, from: job.state, attempt: job.attempt, ...decision }] : [];
+    }),
   );
   crashPoint('gm.saved-decide');
 }
 
-async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<void> {
-  if (jobs.length === 0) return;
+function decided(ctx: SiteContext, job: JobRecord): Pick<Change, 'event' | 'set' | 'info'> | undefined {
+  try {
+    return decide(job, Math.floor(ctx.now() / 1000));
+  } catch (thrown) {
+    const error = ctx.troubles.met(job, "deciding by the job's policy", thrown);
+    return error && { event: 'stop', set: holdByError(error) };
+  }
+}
+
+async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<readonly ChangeResult[]> {
+  if (jobs.length === 0) return [];
   const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));
   crashPoint('gm.before-forget');
   const outcomes = await ctx.site.forget([...byKey.keys()]);
@@ -240,11 +272,18 @@ async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   for (const [key, outcome] of outcomes) {
     const job = byKey.get(key);
     if (!job || !outcome.ok) continue;
-    await ctx.spool.remove(key);
-    if (job.state === 'completing') await ctx.spool.checkpoints.remove(job.id);
+    try {
+      await ctx.spool.remove(key);
+      if (job.state === 'completing') await ctx.spool.checkpoints.remove(job.id);
+    } catch (thrown) {
+      ctx.troubles.met(job, 'clearing up', thrown);
+      continue;
+    }
     ctx.urls.outputs.drop(key);
-    changes.push({ id: job.id, from: job.state, attempt: job.attempt, event: 'forgotten' });
+    const elsewhere = job.state === 'completing' ? {} : asWished(job.attrs);
+    changes.push({ id: job.id, from: job.state, attempt: job.attempt, event: 'forgotten', ...elsewhere });
   }
-  await commitChanges(ctx, changes);
+  const results = await commitChanges(ctx, changes);
   crashPoint('gm.saved-forget');
+  return results;
 }

@@ -1,9 +1,12 @@
-import { GryphusError } from '../errors.ts';
+import { asError, type GryphusError } from '../errors.ts';
+import { Pauses } from '../util/pauses.ts';
+import { isAboutTheSite } from './about-the-site.ts';
 import type { Again, SiteContext } from './context.ts';
 import { checkCopy } from './older-copy.ts';
 import { cancelRound } from './cancel-lane.ts';
+import { asFault, isFault, type ReportFault } from './faults.ts';
 import { SiteHealth, type HealthView } from './health.ts';
-import type { Lane } from './lanes.ts';
+import { type Lane, LANES } from './lanes.ts';
 import { type RetryLimits, SubmitBudget } from './pacing.ts';
 import { resultsRound } from './results-lane.ts';
 import { submitRound, type SubmitState } from './submit-lane.ts';
@@ -13,6 +16,14 @@ import { markSilent } from './silence.ts';
 
 /** After so long without an answer the site's jobs are *unknown*, milliseconds. */
 const SILENT_AFTER_MS = 30_000;
+
+const DOING: Readonly<Record<Lane, string>> = {
+  submit: 'sending jobs to',
+  watch: 'watching the jobs of',
+  results: 'bringing home the results of',
+  cancel: 'withdrawing jobs from',
+  survey: 'asking what there is at',
+};
 
 export interface SiteAgentOptions {
   /** Our jobs that have a place at the site, and those of them that may be in its queue. */
@@ -27,6 +38,8 @@ export interface SiteAgentOptions {
   readonly onHealth: (view: HealthView, site: string) => Promise<void>;
   /** It is as before, and says something else of why. */
   readonly onWords: (view: HealthView, site: string) => Promise<void>;
+  /** A round met what nobody foresaw. */
+  readonly onFault: ReportFault;
 }
 
 /** Cares for one site of one manager: runs the lanes' rounds, and keeps account of how the site answers. */
@@ -37,6 +50,8 @@ export class SiteAgent {
   readonly #submit: SubmitState;
   #watch: WatchState;
   readonly #survey: SurveyState;
+  readonly #pauses = new Pauses();
+  #trouble = '';
   #silent = false;
   #meeting: Promise<void> | undefined;
 
@@ -64,19 +79,39 @@ export class SiteAgent {
     this.#watch.afresh = true;
   }
 
-  /** One round of a lane; when it wants the next. Only what ends this process is thrown. */
+  /** One round of a lane; when it wants the next. Only what ends this process, or waits for the queue, is thrown. */
   async round(lane: Lane): Promise<Again> {
-    const wait = this.#health.waitMs(this.#ctx.now());
+    const now = this.#ctx.now();
+    const wait = Math.max(this.#health.waitMs(now), this.#pauses.waitMs(lane, now));
     if (wait > 0) return wait;
     try {
       await this.#met();
       const again = await this.#run(lane);
       await this.#good();
+      if (this.#pauses.passed(lane)) await this.#options.onWords(this.#view, this.name);
       return again;
     } catch (thrown) {
-      if (!isAboutTheSite(thrown)) throw thrown;
-      return this.#bad(thrown);
+      if (isAboutTheSite(thrown)) return this.#bad(thrown);
+      if (!isFault(thrown)) throw thrown;
+      return this.#fault(lane, thrown);
     }
+  }
+
+  /** The lane is left alone for a while; the site's others, and other sites, go on. */
+  async #fault(lane: Lane, thrown: unknown): Promise<Again> {
+    const wait = this.#pauses.of(this.#pauses.failed(lane, this.#ctx.now()));
+    const doing = `${DOING[lane]} site ${this.name}`;
+    const error = asFault(thrown, doing);
+    this.#options.onFault(doing, asError(thrown), wait);
+    this.#trouble = error.message;
+    await this.#options.onWords(this.#view, this.name);
+    return wait;
+  }
+
+  get #view(): HealthView {
+    const { view } = this.#health;
+    const troubled = LANES.some((lane) => this.#pauses.has(lane));
+    return troubled ? { ...view, trouble: this.#trouble } : view;
   }
 
   /** Once, before anything else is done there. */
@@ -107,15 +142,14 @@ export class SiteAgent {
     if (!this.#health.good(this.#ctx.now())) return;
     if (this.#silent) this.#watch = freshWatch(this.#ctx);
     this.#silent = false;
-    await this.#options.onHealth(this.#health.view, this.name);
+    await this.#options.onHealth(this.#view, this.name);
   }
 
   async #bad(error: GryphusError): Promise<Again> {
     const now = this.#ctx.now();
     const { words } = this.#health.view;
-    if (this.#health.bad(error, now, this.#options.random()))
-      await this.#options.onHealth(this.#health.view, this.name);
-    else if (this.#health.view.words !== words) await this.#options.onWords(this.#health.view, this.name);
+    if (this.#health.bad(error, now, this.#options.random())) await this.#options.onHealth(this.#view, this.name);
+    else if (this.#health.view.words !== words) await this.#options.onWords(this.#view, this.name);
     if (!this.#silent && now - this.#health.view.since >= SILENT_AFTER_MS) {
       this.#silent = true;
       await markSilent(this.#ctx);
@@ -123,26 +157,3 @@ export class SiteAgent {
     return Math.max(1, this.#health.waitMs(now));
   }
 }
-
-/** A failure that says something of the site and nothing of us; a job is never failed for one (invariant 5). */
-export function isAboutTheSite(thrown: unknown): thrown is GryphusError {
-  return thrown instanceof GryphusError && ABOUT_THE_SITE.has(thrown.code);
-}
-
-const ABOUT_THE_SITE: ReadonlySet<string> = new Set([
-  'site-unreachable',
-  'site-busy',
-  'site-refused',
-  'site-unknown',
-  'host-key-changed',
-  'host-key-unknown',
-  'login-refused',
-  'needs-login',
-  'credential-expired',
-  'credential-invalid',
-  'protocol-error',
-  'timeout',
-  'missing-program',
-  'bad-config',
-  'disk-full',
-]);

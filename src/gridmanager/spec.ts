@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { sharesHome } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
 import { jobAdLines } from '../job/ad-lines.ts';
 import type { Attrs } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
@@ -9,10 +10,12 @@ import type { AttemptSpec, BatchOptions, InputFile, Resources, SiteFile } from '
 import { resolveInputs } from '../staging/inputs.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { jobArguments, jobEnvironment } from '../submit/api.ts';
+import { oneLine } from '../util/plain-text.ts';
+import { plainName } from '../util/plain-name.ts';
 import { shellWords } from '../util/shell-words.ts';
 import { containerSpec, programInImage, wantsContainer, withoutSlash } from './container-spec.ts';
 import type { SiteContext } from './context.ts';
-import { jobFiles } from './files.ts';
+import { checkpointFiles, type JobFiles, jobFiles } from './files.ts';
 
 /** What a site needs to know of a job for one attempt. Rejects with 'input-missing' where a file at home is not there. */
 export async function attemptSpec(
@@ -24,6 +27,7 @@ export async function attemptSpec(
 ): Promise<AttemptSpec> {
   const ad = job.attrs;
   const files = jobFiles(ad, sharesHome(ctx.record));
+  refuseOutside(ad, files);
   const saved = await ctx.spool.checkpoints.filesFor(job.id, job.attempt);
 
   const blob = async (path: string): Promise<SiteFile> => ({ kind: 'blob', blob: await ctx.blobs.blobOf(path) });
@@ -39,7 +43,8 @@ export async function attemptSpec(
     args: jobArguments(ad),
     env: jobEnvironment(ad),
     ...(proxy === undefined ? {} : { proxy }),
-    stdin: files.stdin === undefined ? undefined : files.sandbox ? await blob(files.stdin) : there(files.stdin),
+    ...coreLimit(ad),
+    ...(files.stdin === undefined ? {} : { stdin: files.sandbox ? await blob(files.stdin) : there(files.stdin) }),
     inputs: contained?.inputs ?? brought,
     ...(contained && { container: contained.container }),
     outputs: files.outputs,
@@ -51,6 +56,24 @@ export async function attemptSpec(
     // The pool has the ad itself.
     ...(ctx.record.batch === 'pool' ? {} : { ads: adFiles(ad, ctx.record) }),
   };
+}
+
+/** An edit, or an attribute given as `+TransferOutput`, is met by no check of the submit. */
+function refuseOutside(ad: Attrs, files: JobFiles): void {
+  const checkpoint = checkpointFiles(ad, files);
+  const names = [files.outputs, checkpoint].flatMap((some) => (some === 'new' ? [] : some));
+  const outside = names.find((name) => plainName(name) === undefined);
+  if (outside === undefined) return;
+  throw new GryphusError('output-missing', `The output '${oneLine(outside)}' leads out of the job's directory.`, {
+    suggestions: ['Name files of that directory with `gryphus edit`, then `gryphus release` the job.'],
+  });
+}
+
+/** `core_size`, in bytes; below zero: no limit. */
+function coreLimit(ad: Attrs): Pick<AttemptSpec, 'core'> {
+  const bytes = readNumber(ad, 'CoreSize');
+  if (bytes === undefined || !Number.isFinite(bytes)) return {};
+  return { core: bytes < 0 ? 'unlimited' : String(Math.ceil(bytes / 512)) };
 }
 
 /** The pool matches by the job's ad, and runs a job in place where a worker shares the file system of home. */

@@ -8,6 +8,7 @@ import { fresh, gridJobId } from './attempt-attrs.ts';
 import { bidsIn, LEAVE_WITHIN_S } from './bids.ts';
 import { Book } from './book.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type Sent, type SiteContext } from './context.ts';
+import { narrowing } from './faults.ts';
 import { holdPrepared } from './hold-prepared.ts';
 import { admitted, type ProxySource } from './proxies.ts';
 import type { SubmitBudget } from './pacing.ts';
@@ -120,8 +121,9 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
   await Promise.all(
     ready.map(async ({ one, proxy }, i) => {
       const name = proxy && proxies.get(proxy.name);
-      const spec = name instanceof GryphusError ? name : await specOf(ctx, one, name).catch(asRefusal);
-      if (typeof spec === 'string') {
+      const spec = name instanceof GryphusError ? name : await specOf(ctx, one, name).catch(faultOf(ctx, one));
+      if (spec === undefined) book.later(one, TROUBLED);
+      else if (typeof spec === 'string') {
         coming += 1;
         book.later(one, spec);
       } else if (spec instanceof GryphusError) book.unfit(one, spec);
@@ -135,8 +137,16 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
   const byKey = new Map(ready.map(({ one }) => [one.key, one]));
   const all = specs.flatMap((spec) => spec ?? []);
   const travelled = new Set(all.flatMap((spec) => (spec.cwd === undefined && !spec.shared ? [spec.key] : [])));
-  const outcomes = await send(ctx, byKey, all);
+  const sentTo = await narrowing(all, (some) => send(ctx, byKey, some));
   crashPoint('gm.after-prepare');
+  for (const [{ key }, thrown] of sentTo.failed) {
+    const one = byKey.get(key);
+    if (!one) continue;
+    const error = ctx.troubles.met(one.job, `sending it to ${ctx.record.name}`, thrown);
+    if (error) book.unfit(one, error);
+    else book.later(one, TROUBLED);
+  }
+  const outcomes = new Map(sentTo.done.flatMap((some) => [...some]));
   const { later, arriving } = apply(ctx, outcomes, byKey, book, (one) => {
     const since = one.job.attrs.has('TransferringInput') ? readNumber(one.job.attrs, 'TransferInStarted') : undefined;
     const times = transferTimes('In', since === undefined ? began : since * 1000, ctx.now());
@@ -145,6 +155,16 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
   await book.save();
   crashPoint('gm.saved-prepare');
   return { done: book.done, later, coming: coming > 0 || arriving };
+}
+
+const TROUBLED = 'a fault of Gryphus itself; it is tried again';
+
+/** An error of its own holds it; a fault of ours leaves it for later, until that came again and again. */
+function faultOf(ctx: SiteContext, one: Sent): (thrown: unknown) => GryphusError | undefined {
+  return (thrown) =>
+    thrown instanceof GryphusError && thrown.code !== 'internal'
+      ? thrown
+      : ctx.troubles.met(one.job, 'describing it for its site', thrown);
 }
 
 const TAKES_NO_BIDS: Refusal = {

@@ -22,6 +22,8 @@ export interface WatchState {
   pollMs: number;
   /** What the site said of attempts whose promise is not recorded here yet: heard again in the next round. */
   early: readonly Report[];
+  /** What could not be recorded, through a fault of ours: the site says it once. */
+  unrecorded: readonly Report[];
   readonly followed: Followed;
 }
 
@@ -31,6 +33,7 @@ export function freshWatch(ctx: SiteContext): WatchState {
     afresh: false,
     pollMs: ctx.record.limits.pollMin * 1000,
     early: [],
+    unrecorded: [],
     followed: new Followed(),
   };
 }
@@ -54,6 +57,8 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
   const changed = await record(ctx, state, answer, expected);
   crashPoint('gm.saved-poll');
   state.cursor = answer.cursor;
+  // It lost something: with the next poll every job of ours is looked for in what it holds.
+  if (answer.complete && !expected) state.afresh = true;
   state.pollMs = nextPoll(state.pollMs, changed || streamed.bytes > 0, {
     pollMinMs: ctx.record.limits.pollMin * 1000,
     pollMaxMs: ctx.record.limits.pollMax * 1000,
@@ -87,12 +92,13 @@ async function record(
   answer: PollAnswer,
   expected: ReadonlyMap<AttemptKey, JobRecord> | undefined,
 ): Promise<boolean> {
-  const reports = latest([...state.early, ...answer.reports]);
+  const reports = latest([...state.unrecorded, ...state.early, ...answer.reports]);
   const others = reports.filter(({ key }) => !expected?.has(key));
   const jobs = new Map([...(expected ?? []), ...(await named(ctx, others))]);
   const changes: Change[] = [];
   const said = new Set<AttemptKey>();
   const early: Report[] = [];
+  const unrecorded: Report[] = [];
   const heard: Report[] = [];
   const asking: AttemptKey[] = [];
   for (const report of reports) {
@@ -100,9 +106,19 @@ async function record(
     const job = jobs.get(report.key);
     if (job && isEarly(job.state, report)) early.push(report);
     if (!job || LIFE[job.state].does !== 'watch') continue;
+    if (ctx.troubles.isResting(job)) {
+      unrecorded.push(report);
+      continue;
+    }
     heard.push(report);
-    const change = changeOf(ctx, job, report);
-    if (change) changes.push(change);
+    try {
+      const change = changeOf(ctx, job, report);
+      if (change) changes.push(change);
+    } catch (thrown) {
+      // It runs, or ran: it is not held for that.
+      ctx.troubles.met(job, 'recording what the site said', thrown);
+      unrecorded.push(report);
+    }
     // Its grant is recorded, and the leave did not reach it.
     if (report.is === 'asking') asking.push(report.key);
     if (report.is === 'running') state.followed.add(report.key, job);
@@ -117,6 +133,7 @@ async function record(
   const ofBids = reports.filter(({ key }) => !jobs.has(key));
   const bids = await hearBids(ctx, ofBids, expected !== undefined && answer.complete);
   state.early = [...early, ...bids.early];
+  state.unrecorded = unrecorded;
   if (changes.some((change) => change.event === 'ended' || change.event === 'refused')) ctx.wake('results');
   if (changes.some((change) => change.event === 'lost')) ctx.wake('submit');
   return bids.changed || changes.some((change) => change.event !== undefined);

@@ -72,3 +72,8 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
     return this.#index.get(low);
   }
 }
+
+/** The same with some attributes as they are about to be; `null`: without it. */
+export function withAttrs(attrs: Attrs, about: AttrTexts): Attrs {
+  return new Attrs(about, attrs);
+}

@@ -114,6 +114,7 @@ export type NoticeKind =
   | 'manager-started'
   | 'manager-ended'
   | 'manager-failed'
+  | 'fault'
   | 'job-note';
 
 /** Every change of the queue, as the queue's stream carries it. */

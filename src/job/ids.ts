@@ -36,3 +36,8 @@ export function parseAttemptKey(text: string): Attempt | undefined {
   if (!found?.[1]) return undefined;
   return { agent: found[1], cluster: Number(found[2]), proc: Number(found[3]), attempt: Number(found[4]) };
 }
+
+/** Text of others that is to be used as a key. */
+export function isAttemptKey(text: string): text is AttemptKey {
+  return KEY.test(text);
+}

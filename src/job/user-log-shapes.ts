@@ -93,14 +93,19 @@ export const SHAPES: Readonly<Record<Exclude<Type, 'other'>, Shape>> = {
       // Without a code the head ends at the point.
       may('Job was evicted. Code {code#} Subcode {subcode#}'),
       may('Job was evicted.', (fields) => fields['code'] === undefined),
-      must('\t(0) CPU times'),
+      may('\t({checkpointed#}) Job was checkpointed.'),
+      may('\t(0) CPU times', (fields) => fields['checkpointed'] === undefined),
       ...SPENT,
       ...BYTES,
       may('\tReason: {reason}'),
       RESOURCES,
     ],
     ad: { ...SPENT_AD, ...CODE_AD },
-    also: () => ({ Checkpointed: false, TerminatedAndRequeued: false, TerminatedNormally: false }),
+    also: ({ checkpointed }) => ({
+      Checkpointed: checkpointed === 1,
+      TerminatedAndRequeued: false,
+      TerminatedNormally: false,
+    }),
   },
   terminated: {
     number: 5,

@@ -98,5 +98,5 @@ function cpuTime(found: RegExpExecArray, group: number): Cpu {
 
 /** A text that cannot end its line. */
 export function oneLine(text: string): string {
-  return text.replaceAll(/[\u0000-\u0008\u000a-\u001f\u007f\u0085\u2028\u2029]/g, ' ');
+  return text.replaceAll(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]/g, ' ');
 }

@@ -19,7 +19,7 @@ export type UserLogBody =
   /** 001; a grid job's host is its resource. `props`: attribute name and expression text. */
   | { readonly type: 'execute'; readonly host: string; readonly slot?: string; readonly props?: Properties }
   /** 004; before a hold (code: its HoldReasonCode), a removal (1023), a vacation (1022), or between two attempts. */
-  | ({ readonly type: 'evicted' } & Partial<Code> &
+  | ({ readonly type: 'evicted'; readonly checkpointed?: 1 } & Partial<Code> &
       Spent & { readonly reason?: string; readonly resources?: Resources })
   /** 004 with "terminated and was requeued": policy asked for another attempt. */
   | ({ readonly type: 'requeued'; readonly reason?: string; readonly resources?: Resources } & Spent & Ending)

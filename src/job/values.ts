@@ -1,12 +1,15 @@
 import {
   ClassAd,
   ClassAdSyntaxError,
+  ErrorValue,
   type Expr,
   evaluate,
+  ListValue,
   parseExpr,
   parseWholeExpr,
   printValue,
   Real,
+  type Value,
 } from '../classad/api.ts';
 import { GryphusError } from '../errors.ts';
 import type { Attrs, AttrTexts } from './attrs.ts';
@@ -56,12 +59,49 @@ export function truthOf(attrs: Attrs, name: string, about: AttrTexts = {}): bool
   const text = attrs.get(name);
   if (text === undefined) return undefined;
   if (/^(true|false)$/i.test(text)) return text.toLowerCase() === 'true';
+  return condition(evaluate(expression(text), { my: withEdits(attrs, about) }));
+}
+
+function withEdits(attrs: Attrs, about: AttrTexts): ClassAd {
   const ad = adOf(attrs);
   for (const [key, value] of Object.entries(about)) {
     if (value === null) ad.delete(key);
     else ad.setExpr(key, expression(value));
   }
-  return condition(evaluate(expression(text), { my: ad }));
+  return ad;
+}
+
+/** The value of an expression in a job's ad as its text; `undefined` where it has none. */
+export function valueText(attrs: Attrs, text: string): string | undefined {
+  const value = evaluate(expression(text), { my: adOf(attrs) });
+  return value === undefined || value instanceof ErrorValue ? undefined : printValue(value, 'old');
+}
+
+export type Kind = 'string' | 'number' | 'boolean' | 'undefined' | 'error' | 'list' | 'other';
+
+/**
+ * What an expression is in a job's ad as it will be with `about`; `missing`: all that it says is the name of an attribute,
+ * and there is none of that name.
+ */
+export function whatItIs(
+  attrs: Attrs,
+  text: string,
+  about: AttrTexts,
+): { readonly kind: Kind; readonly missing?: string } {
+  const ad = withEdits(attrs, about);
+  const value = evaluate(expression(text), { my: ad });
+  const bare = /^(?:MY\.)?([A-Za-z_]\w*)$/i.exec(text.trim())?.[1];
+  if (value === undefined && bare !== undefined && !/^undefined$/i.test(bare))
+    return { kind: 'undefined', missing: bare };
+  return { kind: kindOf(value) };
+}
+
+function kindOf(value: Value): Kind {
+  if (value === undefined) return 'undefined';
+  if (typeof value === 'string') return 'string';
+  if (typeof value === 'boolean') return 'boolean';
+  if (typeof value === 'number' || typeof value === 'bigint' || value instanceof Real) return 'number';
+  return value instanceof ErrorValue ? 'error' : value instanceof ListValue ? 'list' : 'other';
 }
 
 /** A job's ad, chained to its cluster's, which is built once for all jobs of the cluster. */

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Backend } from '../backends/contract.ts';
-import { shellQuote } from '../util/shell-quote.ts';
 
 /** The programs that are carried to a site, under the hash of their content: a new version never touches an old one. */
 export interface Bundle {
   readonly hash: string;
-  /** Run with `sh -s DIRECTORY` there, it leaves them whole in DIRECTORY/hash, or nothing. */
+  /** Their names, which have no blanks. */
+  readonly names: readonly string[];
+  /** Run in the agent's directory there, it leaves them whole in bin/HASH, or nothing. */
   readonly installer: string;
 }
 
@@ -28,6 +29,7 @@ export async function makeBundle(backend: Backend, prelude: string): Promise<Bun
   const files = new Map<string, string>([['prelude.sh', `${prelude}\n`]]);
   for (const name of COMMON) files.set(name, await readFile(new URL(name, import.meta.url), 'utf8'));
   files.set('delegate.sh', await readFile(new URL('../credentials/delegate.sh', import.meta.url), 'utf8'));
+  files.set('ends.sh', await readFile(new URL('../util/ends.sh', import.meta.url), 'utf8'));
   for (const [index, name] of backend.shell.entries()) {
     files.set(
       index === 0 ? 'backend.sh' : name,
@@ -37,22 +39,27 @@ export async function makeBundle(backend: Backend, prelude: string): Promise<Bun
   const digest = createHash('sha256');
   for (const [name, text] of files) digest.update(`${name}\0${text}\0`);
   const hash = digest.digest('hex').slice(0, 16);
-  return { hash, installer: installer(hash, files) };
+  const names = [...files.keys(), NAMES];
+  files.set(NAMES, `${names.join(' ')}\n`);
+  return { hash, names, installer: installer(hash, files) };
 }
+
+/** The file that has the names of all. */
+const NAMES = 'names';
 
 function installer(hash: string, files: ReadonlyMap<string, string>): string {
   const mark = `GRYPHUS_END_${hash}`;
   const writes = [...files].map(
-    ([name, text]) =>
-      `cat >"$new"/${shellQuote(name)} <<'${mark}' || fail\n${text}${text.endsWith('\n') ? '' : '\n'}${mark}\n`,
+    ([name, text]) => `cat >"$new"/${name} <<'${mark}' || fail\n${text}${text.endsWith('\n') ? '' : '\n'}${mark}\n`,
   );
   return `umask 077
-new=$1/${hash}.new.$$
+new=bin/${hash}.new.$$
 fail() { rm -rf "$new"; echo 'gryphus: the disk of the site is full, or its home cannot be written' >&2; exit 74; }
-mkdir -p "$1" && mkdir "$new" || fail
+whole() { for file in ${[...files.keys()].join(' ')}; do [ -s "bin/${hash}/$file" ] || return; done; }
+mkdir -p bin && mkdir "$new" || fail
 ${writes.join('')}chmod 700 "$new"/*.sh
-# Another client may have been quicker.
-[ -d "$1/${hash}" ] || mv "$new" "$1/${hash}" || fail
+# Another client may have been quicker; what a cleaner has left of it is of no use.
+whole || { rm -rf "bin/${hash}"; mv "$new" "bin/${hash}"; } || whole || fail
 rm -rf "$new"
 echo installed
 `;

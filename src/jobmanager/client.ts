@@ -34,7 +34,7 @@ import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
 import { Session } from './session.ts';
 import { type SiteAudit, readAudit, readSteps, type SiteStep } from './site-report.ts';
-import { checkComplete, type SiteContext, wordsOf } from './site-context.ts';
+import { checkComplete, ofAsked, type SiteContext, wordsOf } from './site-context.ts';
 import { upload } from './upload.ts';
 import { View } from './view.ts';
 
@@ -43,6 +43,8 @@ export interface JobManagerOptions {
   readonly prelude?: string;
   /** The directory there that holds the agents' directories, `~/…` or absolute; default `~/.gryphus`. */
   readonly scratch?: string;
+  /** How many of its last names are ours, and must be nobody else's; default 1. */
+  readonly ours?: number;
   /** The queue of jobs that name none, for the check-up. */
   readonly queue?: string;
   /** fork: how many jobs run at once; default: the processors of the site. */
@@ -111,6 +113,8 @@ class ShellSite implements JobManagerSite {
   readonly #looker: Looker;
   readonly #options: JobManagerOptions;
   #sweptAt = Number.NEGATIVE_INFINITY;
+  /** How many attempts had vanished at the last answer. */
+  #vanished = 0;
   /** Cursors of other clients, and of this one before it was started again, mean nothing here. */
   readonly #origin = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
 
@@ -131,6 +135,7 @@ class ShellSite implements JobManagerSite {
       transport: config.transport,
       bundle: () => (bundle ??= makeBundle(backend, preludeOf(options))),
       scratch: options.scratch ?? '~/.gryphus',
+      ...(options.ours === undefined ? {} : { ours: options.ours }),
       shell: options.shell ?? 'sh',
     });
     this.name = config.name;
@@ -162,12 +167,15 @@ class ShellSite implements JobManagerSite {
     return readFacts(await this.#site.session.hello(), this.#site.backend.name);
   }
 
-  prepare(specs: readonly AttemptSpec[]): Promise<Outcomes> {
-    return prepare(this.#site, specs);
+  async prepare(specs: readonly AttemptSpec[]): Promise<Outcomes> {
+    return ofAsked(
+      specs.map(({ key }) => key),
+      await prepare(this.#site, specs),
+    );
   }
 
-  commit(keys: readonly AttemptKey[]): Promise<Outcomes> {
-    return commit(this.#site, keys);
+  async commit(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return ofAsked(keys, await commit(this.#site, keys));
   }
 
   async poll(request: PollRequest): Promise<PollAnswer> {
@@ -182,14 +190,17 @@ class ShellSite implements JobManagerSite {
         queue: seen === undefined || this.#looker.due <= 0,
         follow: request.follow,
       });
-      const reports = view.reports(seen ?? 0).map((report) => this.#looker.skew.mended(report));
+      // Of what is gone there is no report: that it is missing among all of them says so.
+      const complete = seen === undefined || view.vanished > this.#vanished;
+      const reports = view.reports(complete ? 0 : (seen ?? 0)).map((report) => this.#looker.skew.mended(report));
       // What the attempts' own records say is true all the same.
       if (queueError !== undefined && reports.length + chunks.length === 0) {
         throw new GryphusError('site-busy', `The batch system of ${this.name} gives no answer: ${queueError}.`);
       }
-      if (seen === undefined || reports.length > 0 || chunks.length > 0 || now() >= until) {
+      if (complete || reports.length > 0 || chunks.length > 0 || now() >= until) {
         crashPoint('jm.after-poll');
-        return { cursor: `${this.#origin}.${view.change}`, complete: seen === undefined, reports, chunks };
+        this.#vanished = view.vanished;
+        return { cursor: `${this.#origin}.${view.change}`, complete, reports, chunks };
       }
       const following = request.follow.length > 0 ? 1000 : Number.POSITIVE_INFINITY;
       await session.news(news, Math.min(until - now(), Math.max(this.#looker.due, 50), following));
@@ -207,11 +218,12 @@ class ShellSite implements JobManagerSite {
     const stubborn = new Set(
       onlyIfNotStarted ? [] : keys.filter((key) => (since?.get(key) ?? Number.POSITIVE_INFINITY) <= longAgo),
     );
-    return await cancel(this.#site, this.#looker, keys, onlyIfNotStarted ? 'WAITING' : 'TERM', patience, stubborn);
+    const how = onlyIfNotStarted ? 'WAITING' : 'TERM';
+    return ofAsked(keys, await cancel(this.#site, this.#looker, keys, how, patience, stubborn));
   }
 
-  leave(keys: readonly AttemptKey[]): Promise<Outcomes> {
-    return leave(this.#site, keys);
+  async leave(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    return ofAsked(keys, await leave(this.#site, keys));
   }
 
   async capacity(): Promise<Capacity> {
@@ -235,7 +247,7 @@ class ShellSite implements JobManagerSite {
     await forget(this.#site, keys, outcomes);
     crashPoint('jm.after-forget');
     checkComplete(this.name, keys, outcomes);
-    return outcomes;
+    return ofAsked(keys, outcomes);
   }
 
   delegate(name: string, sign: (requestPem: string) => Promise<string>): Promise<void> {

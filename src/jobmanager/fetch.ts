@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
+import { askedFor } from '../staging/asked-for.ts';
 import { makeParents, partOf, within } from '../staging/place.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { shellQuote } from '../util/shell-quote.ts';
@@ -47,10 +48,17 @@ export async function fetch(
   return outcomes;
 }
 
+/** Read, write and execute: no site gives a file at home its set-user-ID. */
+const PERMISSIONS = 0o777;
+/** Names in one sentence. */
+const MOST_TOLD = 10;
+
 const ODD: readonly OddOutput['is'][] = ['pipe', 'socket', 'device', 'loop'];
 
 interface Progress {
   readonly request: FetchRequest;
+  /** The name under which an offered file is kept; undefined where nobody asked for it. */
+  readonly asked: (offered: string) => string | undefined;
   readonly files: FetchedFile[];
   readonly missing: string[];
   readonly odd: OddOutput[];
@@ -61,15 +69,30 @@ interface Progress {
 async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], outcomes: Map<AttemptKey, FetchOutcome>) {
   const progress = new Map<string, Progress>();
   for (const request of batch)
-    progress.set(request.key, { request, files: [], missing: [], odd: [], trouble: undefined, gone: false });
+    progress.set(request.key, {
+      request,
+      asked: askedFor(request),
+      files: [],
+      missing: [],
+      odd: [],
+      trouble: undefined,
+      gone: false,
+    });
   const answer = await site.session.exchange('fetch', [words(batch.flatMap(wishes))], [SMALL_BLOCKS], 600_000);
   for (const [key = ''] of wordsOf(answer, 'gone')) {
     const at = progress.get(key);
     if (at) at.gone = true;
   }
-  for (const [key = '', name = ''] of wordsOf(answer, 'missing')) progress.get(key)?.missing.push(unescape(name));
-  for (const [key = '', is = '', name = ''] of wordsOf(answer, 'odd'))
-    progress.get(key)?.odd.push({ name: percentDecode(name), is: ODD.find((one) => one === is) ?? 'device' });
+  for (const [key = '', name = ''] of wordsOf(answer, 'missing')) {
+    const at = progress.get(key);
+    if (at && isOf(at.request, unescape(name))) at.missing.push(unescape(name));
+  }
+  for (const [key = '', is = '', word = ''] of wordsOf(answer, 'odd')) {
+    const at = progress.get(key);
+    const name = at?.asked(percentDecode(word));
+    if (at && name !== undefined && at.odd.length < MOST_TOLD)
+      at.odd.push({ name, is: ODD.find((one) => one === is) ?? 'device' });
+  }
   const modeOf = modes(answer);
   for (const { name, bytes, whole } of smallFiles(answer)) {
     const at = placeOf(progress, name);
@@ -93,6 +116,13 @@ async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], out
         return outcome(site, at);
       });
   }
+}
+
+/** A named output, or a stream that is wanted. */
+function isOf({ outputs, stdout, stderr }: FetchRequest, name: string): boolean {
+  return (
+    (name === 'stdout' && stdout) || (name === 'stderr' && stderr) || (outputs !== 'new' && outputs.includes(name))
+  );
 }
 
 function wishes({ key, outputs, stdout, stderr }: FetchRequest): string[] {
@@ -135,7 +165,7 @@ function modes(answer: Answer): (name: string) => FileMode {
   const executables = new Set(wordsOf(answer, 'executable').flat());
   const chosen = new Map<string, number>();
   for (const [bit = '', name = ''] of wordsOf(answer, 'bit')) {
-    chosen.set(name, (chosen.get(name) ?? 0) | Number.parseInt(bit, 8));
+    chosen.set(name, (chosen.get(name) ?? 0) | (Number.parseInt(bit, 8) & PERMISSIONS));
   }
   return (name) => {
     const mode = /^[^/]+\/work\//.test(name) ? chosen.get(name) : undefined;
@@ -148,14 +178,21 @@ interface Place {
   readonly file: { readonly name: string; readonly kind: FetchedFile['kind'] };
 }
 
-/** `KEY/stdout`, `KEY/stderr` or `KEY/work/NAME`, as the site names it under jobs/. */
+/**
+ * `KEY/stdout`, `KEY/stderr` or `KEY/work/NAME`, as the site names it under jobs/. What nobody asked for has no place; of the
+ * job whose file it would be it is told.
+ */
 function placeOf(progress: ReadonlyMap<string, Progress>, path: string): Place | undefined {
-  const found = /^([^/]+)\/(?:(stdout|stderr)|work\/(.+))$/s.exec(percentDecode(path));
-  const to = progress.get(found?.[1] ?? '');
-  if (!found || to === undefined) return undefined;
-  const stream = found[2];
-  if (stream === 'stdout' || stream === 'stderr') return { to, file: { name: stream, kind: stream } };
-  return { to, file: { name: found[3] ?? '', kind: 'output' } };
+  const [key = '', top, ...below] = path.split('/').map(percentDecode);
+  const to = progress.get(key);
+  if (to === undefined) return undefined;
+  if ((top === 'stdout' || top === 'stderr') && below.length === 0 && to.request[top])
+    return { to, file: { name: top, kind: top } };
+  const offered = below.join('/');
+  const name = top === 'work' ? to.asked(offered) : undefined;
+  if (name !== undefined) return { to, file: { name, kind: 'output' } };
+  if (to.odd.length < MOST_TOLD) to.odd.push({ name: top === 'work' ? offered : path, is: 'unasked' });
+  return undefined;
 }
 
 async function target(into: string, file: Place['file']): Promise<string> {

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Gryphus: the site's half. Reads requests from standard input and answers on standard output.
-#   jobmanager.sh ROOT AGENT NONCE
-# ROOT   the directory that holds the agents' directories at this site
+#   jobmanager.sh AGENT NONCE, started in the agent's directory at this site (entering.sh)
 # NONCE  comes back in the first line, so that noise of log-in scripts before it is known for noise
 #
 # A request is one line `ID VERB SIZE…` and then as many bytes as its SIZEs say. An answer is lines `KIND WORDS…`, some
@@ -24,30 +23,43 @@
 umask 077
 # Where batch systems are installed by default: a shell that nobody logs in to has not read what would say so.
 PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/opt/pbs/bin:/opt/slurm/bin:/usr/local/slurm/bin:/opt/torque/bin
-BIN=$(dirname "$0")
+ROOT=$(pwd)
+BIN=${0%/*}
+BIN=$ROOT/${BIN#./}
 # shellcheck source=/dev/null # the site's own lines, which may expect an ordinary shell
 . "$BIN/prelude.sh" </dev/null >&2
 set -ufC
 unset LC_ALL
 LC_ALL=C
-ROOT=$1/$2
-AGENT=$2
-NONCE=$3
+AGENT=$1
+NONCE=$2
 PREFIX=gryphus.$AGENT.
 NL='
 '
 
 say() { printf '%s\n' "$*"; }
 
-for dir in jobs groups cache in events tmp trash; do [ -d "$ROOT/$dir" ] || mkdir -p "$ROOT/$dir"; done
-cd "$ROOT" || exit 73
-ROOT=$(pwd)
+cd "$ROOT" || exit 66
 T=tmp/$NONCE
-mkdir "$T" 2>/dev/null
 HOST=$(uname -n)
 BOOT=-
 [ -r /proc/sys/kernel/random/boot_id ] && read -r BOOT </proc/sys/kernel/random/boot_id
-printf '%s %s\n' "$HOST" "$$" >|"$T/pid" 2>/dev/null
+read -r PROGRAMS <"$BIN/names" || exit 66
+
+# All that there has to be, before each request: a site's cleaner deletes what nobody touched for long, or everything. Where the
+# programs are gone, or this directory is not the one of its name any more, we end; whoever starts us looks and carries them again.
+furnish() {
+  is_here || exit 66
+  for dir in jobs groups cache in events tmp trash "$T"; do [ -d "$dir" ] || mkdir "$dir" || exit 73; done 2>/dev/null
+  [ -s "$T/pid" ] || printf '%s %s\n' "$HOST" "$$" >|"$T/pid" 2>/dev/null
+  for file in $PROGRAMS; do [ -s "$BIN/$file" ] || exit 66; done
+}
+is_here() {
+  # shellcheck disable=SC3013 # where it is not known, the numbers tell
+  [ "$ROOT" -ef . ] 2>/dev/null && return
+  there=$(ls -di "$ROOT/." 2>/dev/null) && here=$(ls -di .) && [ "${there% *}" = "${here% *}" ]
+}
+furnish
 
 # Test runs name a place, and the JobManager dies there as if the machine took it: once, or at the COUNT-th pass.
 CRASH=
@@ -209,13 +221,21 @@ backend_start
 say_hello
 # What a JobManager left half deleted.
 (exec </dev/null >/dev/null 2>&1 && set +f && rm -rf trash/*) &
-trap 'rm -rf "$T"; kill "$WATCHER" 2>/dev/null' EXIT
+end_all() {
+  ticker=
+  [ ! -s "$T/ticker" ] || read -r ticker <"$T/ticker"
+  rm -rf "$T"
+  # shellcheck disable=SC2086 # a number or none
+  kill "$WATCHER" $ticker
+} 2>/dev/null
+trap end_all EXIT
 trap 'exit 129' HUP TERM
 watch_events &
 WATCHER=$!
 while IFS=' ' read -r id verb size rest; do
   case $verb in
     keep_mark | prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | leave | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
+      furnish
       # shellcheck disable=SC2086 # numbers
       "do_$verb" "$size" $rest
       say "end $id $?"

@@ -1,5 +1,5 @@
 import type { Patience } from '../backends/contract.ts';
-import type { AttemptKey } from '../job/ids.ts';
+import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 import type { Chunk, Follow } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
 import type { Entry } from './entry.ts';
@@ -154,11 +154,11 @@ function queueError(answer: Answer): string | undefined {
 
 function chunksOf(answer: Answer): Chunk[] {
   return answer.lines.flatMap(({ kind, rest, bytes }) => {
-    const [key = '', stream, offset] = rest.split(' ');
+    const [key = '', stream, at] = rest.split(' ');
     const data = bytes[0];
+    const offset = Number(at);
     if (kind !== 'data' || data === undefined || data.length === 0) return [];
-    return [
-      { key: key as AttemptKey, stream: stream === 'err' ? 'stderr' : 'stdout', offset: Number(offset), data } as const,
-    ];
+    if (!isAttemptKey(key) || !Number.isSafeInteger(offset) || offset < 0) return [];
+    return [{ key, stream: stream === 'err' ? 'stderr' : 'stdout', offset, data } as const];
   });
 }

@@ -3,21 +3,22 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asError, GryphusError } from '../errors.ts';
-import type { Channel, Transport } from '../transport/contract.ts';
-import { shellQuote } from '../util/shell-quote.ts';
+import type { Channel, ChannelEnd, Transport } from '../transport/contract.ts';
+import { oneLine } from '../util/plain-text.ts';
 import { type Answer, NotOurs, readAnswer } from './answer.ts';
 import type { Bundle } from './bundle.ts';
 import { ByteReader } from './byte-reader.ts';
+import { type AgentPlace, entering, refusedWords } from './entering.ts';
 
 const HELLO_MS = 60_000;
 
-export interface SessionPlace {
+/** Exit status of a start where our programs are not at the site (entering.sh, jobmanager.sh). */
+const NOT_THERE = 66;
+
+export interface SessionPlace extends AgentPlace {
   readonly name: string;
-  readonly agentId: string;
   readonly transport: Transport;
   readonly bundle: () => Promise<Bundle>;
-  /** Directory at the site above the agent's, `~/…` or absolute. */
-  readonly scratch: string;
   /** The shell that runs the JobManager, `sh`. */
   readonly shell: string;
 }
@@ -39,7 +40,6 @@ interface Running {
 export class Session {
   readonly #place: SessionPlace;
   #running: Running | undefined;
-  #installed: string | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
   #news = 0;
@@ -144,13 +144,12 @@ export class Session {
     if (this.#closed) throw new GryphusError('interrupted', `The connection to ${this.#place.name} was closed.`);
     if (this.#running !== undefined) return this.#running;
     const bundle = await this.#place.bundle();
-    const fresh = this.#installed === bundle.hash;
     let first: unknown;
     try {
       return await this.#start(bundle);
     } catch (thrown) {
-      // Most likely it was never carried there.
-      if (fresh || !(thrown instanceof JobManagerDied)) throw this.#startError(thrown);
+      // It was never carried there, or the site's cleaner took it.
+      if (!(thrown instanceof JobManagerDied) || thrown.status !== NOT_THERE) throw this.#startError(thrown);
       first = thrown;
     }
     await this.#install(bundle, first);
@@ -167,10 +166,11 @@ export class Session {
 
   async #start(bundle: Bundle): Promise<Running> {
     const { transport, agentId, shell } = this.#place;
-    const root = shellPath(this.#place.scratch);
     const nonce = randomBytes(16).toString('hex');
-    const program = `${root}/${agentId}/bin/${bundle.hash}/jobmanager.sh`;
-    const channel = await transport.open(`exec ${shell} ${program} ${root} ${agentId} ${nonce}`);
+    const bin = `./bin/${bundle.hash}`;
+    const whole = `for file in ${bundle.names.join(' ')}; do [ -s "${bin}/$file" ] || exit ${NOT_THERE}; done`;
+    const run = `exec ${shell} ${bin}/jobmanager.sh ${agentId} ${nonce}`;
+    const channel = await transport.open([entering(this.#place, { make: false }), whole, run].join('\n'));
     const complaints: string[] = [];
     channel.stdin.on('error', () => undefined);
     void this.#listen(channel.stderr, complaints);
@@ -194,16 +194,17 @@ export class Session {
       },
     );
     this.#running = { ...running, hello };
-    this.#installed = bundle.hash;
     this.generation += 1;
     return this.#running;
   }
 
   async #install(bundle: Bundle, first: unknown): Promise<void> {
-    const { transport, agentId, name } = this.#place;
-    const target = `${shellPath(this.#place.scratch)}/${agentId}/bin`;
-    const result = await transport.run(`exec sh -s ${target}`, { stdin: bundle.installer, timeoutMs: HELLO_MS });
+    const { transport, name } = this.#place;
+    const stdin = `${entering(this.#place, { make: true })}${bundle.installer}`;
+    const result = await transport.run('exec sh -s', { stdin, timeoutMs: HELLO_MS });
     if (result.code === 0 && result.stdout.toString().trimEnd().endsWith('installed')) return;
+    const refused = refusedWords(result.stderr.toString().split('\n'));
+    if (refused !== undefined) throw refusal(name, refused);
     const words = `${result.stderr.toString()} ${result.stdout.toString()}`.trim().slice(-500);
     const code = result.code === 74 ? 'disk-full' : 'protocol-error';
     throw new GryphusError(code, `The JobManager could not be put on ${name}: ${words}`, {
@@ -236,7 +237,7 @@ export class Session {
           cause: end.reason,
         });
       }
-      throw new JobManagerDied(end.kind === 'exited' ? `status ${end.code}` : end.signal, running.complaints, thrown);
+      throw new JobManagerDied(end, running.complaints, thrown);
     } finally {
       clearTimeout(timer);
     }
@@ -269,14 +270,20 @@ class JobManagerDied extends Error {
   override readonly name = 'JobManagerDied';
   readonly #complaints: readonly string[];
   readonly #how: string;
+  /** Of its exit. */
+  readonly status: number | undefined;
 
-  constructor(how: string, complaints: readonly string[], cause: unknown) {
+  constructor(end: Exclude<ChannelEnd, { kind: 'lost' }>, complaints: readonly string[], cause: unknown) {
+    const how = end.kind === 'exited' ? `status ${end.code}` : end.signal;
     super(`The JobManager ended (${how}).`, { cause });
     this.#how = how;
+    this.status = end.kind === 'exited' ? end.code : undefined;
     this.#complaints = complaints;
   }
 
   asGryphusError(site: string, doing: string): GryphusError {
+    const refused = refusedWords(this.#complaints);
+    if (refused !== undefined) return refusal(site, refused);
     const heard = this.cause instanceof NotOurs ? [this.cause.message] : this.#complaints;
     const words = heard.slice(-5).join(' / ').slice(0, 500);
     return new GryphusError(
@@ -292,8 +299,9 @@ class JobManagerDied extends Error {
   }
 }
 
-/** A path that may begin with `~/`, as a shell word. */
-export function shellPath(path: string): string {
-  if (path === '~') return '"$HOME"';
-  return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path);
+/** Others could have put there what we would run, or could yet. */
+function refusal(site: string, words: string): GryphusError {
+  return new GryphusError('site-refused', `Nothing is run at ${site}, since ${oneLine(words)}.`, {
+    suggestions: ["Mend that there, or name a directory of your own: `scratch` in the site's file."],
+  });
 }

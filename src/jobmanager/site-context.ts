@@ -1,7 +1,7 @@
 import type { Backend } from '../backends/contract.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import type { Outcome, Refusal } from '../site/contract.ts';
+import type { Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import type { Answer } from './answer.ts';
 import { percentDecode } from './escape.ts';
@@ -52,6 +52,15 @@ export function unwritten(site: string, encoded: string | undefined): Outcome {
   const said = percentDecode(encoded ?? '').trim();
   const words = said === '' ? '' : `: ${said.split('\n').at(-1)}`;
   return refuse('later', 'disk-full', `${site} could not write the job's record (disk or quota full?)${words}`);
+}
+
+/** A site has nothing to say of what it was not asked: another site's attempt, say. */
+export function ofAsked(asked: readonly AttemptKey[], outcomes: Outcomes): Outcomes {
+  const found = asked.flatMap((key): [AttemptKey, Outcome][] => {
+    const outcome = outcomes.get(key);
+    return outcome ? [[key, outcome]] : [];
+  });
+  return new Map(found);
 }
 
 /** Every key has an outcome, or the site did not answer as it should. */

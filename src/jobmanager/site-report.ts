@@ -10,6 +10,19 @@ export interface SiteAudit {
   /** Why the queue could not be asked; then `queued` says nothing. */
   readonly queueError: string | undefined;
   readonly content: { readonly files: number; readonly kb: number };
+  /** What lies there of agents that are not this one. */
+  readonly others: readonly OtherAgent[];
+}
+
+/** Attempts of one agent; Unix seconds. */
+export interface OtherAgent {
+  readonly agent: string;
+  readonly attempts: number;
+  /** Those of them whose programs have ended. */
+  readonly ended: number;
+  /** When the first and the last of them were prepared. */
+  readonly oldest: number;
+  readonly newest: number;
 }
 
 export interface AuditRecord {
@@ -42,6 +55,7 @@ export function readAudit(answer: Answer, backend: Backend): SiteAudit {
   const queued: AuditJob[] = [];
   let queueError: string | undefined;
   let content = { files: 0, kb: 0 };
+  const others: OtherAgent[] = [];
   for (const { kind, rest } of answer.lines) {
     const words = rest.split(' ');
     const last = records.at(-1);
@@ -49,9 +63,17 @@ export function readAudit(answer: Answer, backend: Backend): SiteAudit {
     else if (kind === 'queued') queued.push(jobOf(words, backend));
     else if (kind === 'queue' && words[0] !== '0') queueError = percentDecode(words[1] ?? '').trim() || 'no answer';
     else if (kind === 'content') content = { files: Number(words[0]), kb: Number(words[1]) };
+    else if (kind === 'other') others.push(...otherOf(words));
     else if (last !== undefined) records[records.length - 1] = { ...last, ...detail(kind, rest, last, backend) };
   }
-  return { records, queued, queueError, content };
+  return { records, queued, queueError, content, others };
+}
+
+function otherOf([agent = '', ...numbers]: string[]): OtherAgent[] {
+  const [attempts = 0, ended = 0, oldest = 0, newest = 0] = numbers.map((text) =>
+    /^\d{1,15}$/.test(text) ? Number(text) : 0,
+  );
+  return /^[A-Za-z0-9_-]{1,64}$/.test(agent) ? [{ agent, attempts, ended, oldest, newest }] : [];
 }
 
 function recordOf([key = '', n = '0', flags = '']: string[]): AuditRecord {

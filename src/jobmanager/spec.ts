@@ -9,6 +9,7 @@ export function specLines(spec: AttemptSpec, backend: Pick<Backend, 'submitWords
     // Right behind the submit words: the wrapper looks for it before it takes the lock.
     ...(spec.leaveWithin === undefined ? [] : [`leave ${Math.ceil(spec.leaveWithin)}`]),
     ...(spec.joinStderr ? ['join'] : []),
+    ...(spec.core === undefined ? [] : [`core ${spec.core}`]),
     ...(spec.cwd === undefined ? [] : [`cwd ${octalEscape(spec.cwd)}`]),
     ...spec.inputs.flatMap(inputLines),
     ...(spec.stdin === undefined ? [] : [...fileLines(spec.stdin, false), 'stdin']),

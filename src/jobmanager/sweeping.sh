@@ -88,10 +88,16 @@ used_content() {
   find jobs -name spec -type f -exec awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' {} +
 }
 
-# All that the site holds under our name: `job` lines as in a poll, `queued TAG ID REST`, `content COUNT KB`.
+# All that the site holds under our name: `job` lines as in a poll, `queued TAG ID REST`, `content COUNT KB`; and of agents
+# that are not us, whose directories lie beside ours, `other AGENT ATTEMPTS ENDED OLDEST NEWEST` (when they were prepared).
 do_audit() {
   body "$1" >/dev/null
   list_jobs
+  case $ROOT in
+    # Those of the agent's other identities are named from where it has none.
+    */+*/"$AGENT") ;;
+    *) list_others ;;
+  esac
   answer=$(backend_queue 2>|"$T/why" </dev/null)
   status=$?
   if [ "$status" -eq 0 ]; then
@@ -102,6 +108,23 @@ do_audit() {
   fi
   say "queue $status $(encoded <"$T/why")"
   say "content $(find cache -type f | wc -l | tr -d ' ') $(du -sk cache | LC_ALL=C awk '{ print $1 }')"
+}
+
+list_others() {
+  set +f
+  set -- ../*/jobs ../+*/*/jobs
+  set -f
+  for dir; do
+    whose=${dir%/jobs}
+    whose=${whose##*/}
+    case $whose in "$AGENT" | *[!A-Za-z0-9_-]* | '') continue ;; esac
+    times=$(find "$dir" -name spec -type f -exec awk 'FNR == 1 && $1 == "prepared" { print $2 + 0 }' {} + 2>/dev/null | LC_ALL=C awk '
+      NR == 1 || $1 < oldest { oldest = $1 }
+      $1 > newest { newest = $1 }
+      { count++ }
+      END { if (count) printf "%d %.0f %.0f", count, oldest, newest }')
+    [ -z "$times" ] || say "other $whose ${times%% *} $(find "$dir" -name exit -type f 2>/dev/null | wc -l | tr -d ' ') ${times#* }"
+  done
 }
 
 # Steps of a check-up: `step NAME ok|bad WORDS`.

@@ -29,6 +29,7 @@ export class View {
   /** Lines whose attempt is not known yet: the queue is asked before the directory. */
   readonly #strange = new Map<string, Map<string, string>>();
   #change = 0;
+  #vanished = 0;
   /** When the queue gave its last good answer. */
   #lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -43,6 +44,11 @@ export class View {
   /** Number of the latest change of any report. */
   get change(): number {
     return this.#change;
+  }
+
+  /** Attempts whose record the site had, and lost without being told to. */
+  get vanished(): number {
+    return this.#vanished;
   }
 
   /** What changed after `seen`; 0 for everything. */
@@ -310,6 +316,10 @@ export class View {
   }
 
   #dropUnlisted(listed: ReadonlySet<AttemptKey>): void {
-    for (const key of this.#entries.keys()) if (!listed.has(key)) this.forget(key);
+    for (const key of this.#entries.keys()) {
+      if (listed.has(key)) continue;
+      this.forget(key);
+      this.#vanished += 1;
+    }
   }
 }

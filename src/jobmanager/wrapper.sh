@@ -12,6 +12,8 @@ set -u
 umask 077
 ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--} RESET=${6-} WATCHED=${6+yes}
 BIN=${0%/*}
+# shellcheck source=/dev/null
+. "$BIN/ends.sh"
 
 case $KEY in *.a)
   line=$(sed -n "${N}p" "$ROOT/groups/$KEY/map" 2>/dev/null)
@@ -151,26 +153,44 @@ borrow() { # $1 path at the site, $2 name
   ln -s "$1" "work/$2" || cannot "The input $1 could not be linked."
 }
 
-# By whatever the site has; a transfer that is cut goes on where it was.
+# By whatever the site has; a transfer that is cut goes on where it was. The URL may hold a secret (a signature), and everybody
+# on the host reads command lines: it comes by standard input, but for busybox' wget, which takes it in no other way.
 download() { # $1 URL, $2 name
   NAMES=$NAMES$2/
   if command -v curl >/dev/null; then
-    curl -qgfsSL --connect-timeout 60 --retry 5 -C - -o "work/$2" -- "$1" 2>"run.lock.$N/download"
+    printf 'url = "%s"\n' "$(printf %s "$1" | sed 's/[\\"]/\\&/g')" |
+      curl -qgfsSL --connect-timeout 60 --retry 5 -C - -o "work/$2" -K - 2>"run.lock.$N/download"
   elif command -v wget >/dev/null; then
-    wget -nv -c -t 5 -T 60 -O "work/$2" -- "$1" 2>"run.lock.$N/download"
+    case $(wget --help 2>&1) in
+      *--input-file*) printf '%s\n' "$1" | wget -nv -c -t 5 -T 60 -O "work/$2" -i - ;;
+      *) wget -c -T 60 -O "work/$2" -- "$1" ;;
+    esac 2>"run.lock.$N/download"
   else
     cannot "The site has neither curl nor wget to fetch $1."
   fi || cannot "The input $1 could not be fetched at the site: $(tail -n 1 "run.lock.$N/download")"
 }
 
+# A variable that a shell can hand on. What is no identifier it cannot, and some names mean something to one shell or another.
+is_plain() {
+  case $1 in
+    '' | [0-9]* | *[!A-Za-z0-9_]*) return 1 ;;
+    _ | BASH* | COMP_* | COPROC | DIRSTACK | EPOCH* | ERRNO | FUNCNAME | GROUPS | HIST* | IFS | LINENO | OPTARG | OPTIND) return 1 ;;
+    PIPESTATUS | PPID | RANDOM | READLINE* | SECONDS | SHELLOPTS | SHLVL | SRANDOM | TMOUT | USERNAME | *UID | *GID) return 1 ;;
+    KSH* | ZSH* | ARGC | USER_ID | argv | path | fpath | cdpath | manpath | mailpath | status | pipestatus) return 1 ;;
+  esac
+}
+
 [ -d work ] || mkdir work || cannot 'The working directory could not be made: is the disk full?'
 HERE=$ROOT/jobs/$KEY
-NAMES=/.job.ad/.machine.ad/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' PROGRAM='' url='' line=''
+NAMES=/.job.ad/.machine.ad/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' CORE='' PROGRAM='' url='' line='' others=''
+NL='
+'
 set --
 while IFS= read -r line; do
   decode "${line#* }"
   case $line in
     join) JOINED=1 ;;
+    'core '*) CORE=$VALUE ;;
     'cwd '*) DIR=$VALUE ;;
     'dir '*)
       mkdir -p "work/$VALUE" || cannot "The directory $VALUE could not be made."
@@ -190,7 +210,7 @@ while IFS= read -r line; do
       fi
       ;;
     stdin) if [ -n "$there" ]; then INPUT=$there; else cached "$sha" - && INPUT=$SOURCE; fi ;;
-    'env '*) set -- "$@" "$VALUE" ;;
+    'env '*) if is_plain "${VALUE%%=*}"; then set -- "$@" "$VALUE"; else others=$others$line$NL; fi ;;
     'proxy '*)
       [ -r "$ROOT/proxies/$VALUE/x509up" ] || cannot 'The proxy of this job is not at the site.'
       set -- "$@" "X509_USER_PROXY=$ROOT/proxies/$VALUE/x509up"
@@ -202,6 +222,13 @@ while IFS= read -r line; do
         PROGRAM=$HERE/work/condor_exec.exe
         [ "$DIR" != "$HERE/work" ] || PROGRAM=./condor_exec.exe
       fi
+      # Behind what is exported, what env is given.
+      set -- "$@" ''
+      while IFS= read -r line; do
+        [ -z "$line" ] || { decode "${line#* }" && set -- "$@" "$VALUE"; }
+      done <<OTHERS
+$others
+OTHERS
       # To env, a program with '=' in its path would be a variable.
       # shellcheck disable=SC2016 # the inner shell expands it
       case $PROGRAM in *=*) set -- "$@" sh -c 'exec "$@"' sh ;; esac
@@ -251,33 +278,33 @@ if [ -z "$WATCHED" ]; then
   fi 2>/dev/null
 fi
 
-launch() { # the variables, the program, its arguments; never returns
+ENV_COMMAND=$(command -v env)
+case $ENV_COMMAND in '' | *[!A-Za-z0-9_./+-]*) ENV_COMMAND='env' ;; esac
+# $1…: variables, an empty word, more variables that env is to set, the program, its arguments; never returns. The first are
+# exported: command lines are for everybody to read. They may have any names, ours too, so nothing of ours is used after.
+launch() {
   trap - TERM HUP INT QUIT USR1 USR2 XCPU
-  # shellcheck disable=SC3028 # only where it is bash
-  [ -z "${BASH_VERSION-}" ] || printf '%s\n' "${BASHPID-}" >"run.lock.$N/pid"
   cd "$DIR" || exit 126
   umask 022
-  exec env ${RESET:+"$RESET"} -- GRYPHUS_KEY="$KEY" _CONDOR_SCRATCH_DIR="$HERE/work" BATCH_SYSTEM=Gryphus "$@"
+  # shellcheck disable=SC3045 # dash, ash, ksh and bash know it
+  [ -z "$CORE" ] || ulimit -S -c "$CORE" 2>/dev/null || :
+  set -- GRYPHUS_KEY="$KEY" _CONDOR_SCRATCH_DIR="$HERE/work" BATCH_SYSTEM=Gryphus "$@"
+  eval "
+    while [ -n \"\$1\" ]; do
+      export \"\$1\"
+      shift
+    done 2>/dev/null
+    shift
+    exec $ENV_COMMAND $RESET -- \"\$@\""
 }
 run() {
   if [ -n "$JOINED" ]; then launch "$@" >stdout 2>&1; else launch "$@" >stdout 2>stderr; fi
-}
-# A wait status above 128 may be a signal or an exit. dash and ash tell by `jobs` after the wait; bash by what it says
-# of a foreground command that a signal ended (of INT and PIPE it says nothing: 130 and 141 are taken for signals).
-observe() {
-  trap : TERM HUP INT QUIT USR1 USR2 XCPU
-  (run "$@")
-  set -- "$?"
-  printf '%s\n' "$1" >"run.lock.$N/status"
-  return "$1"
 }
 # shellcheck disable=SC2317 # the traps call it
 pass_on() { # $1 signal
   got=$got,$1
   case " $FORWARD " in *" $1 "*) ;; *) return ;; esac
-  target=$CHILD
-  [ -z "${BASH_VERSION-}" ] || read -r target <"run.lock.$N/pid"
-  [ -z "$target" ] || kill "-$1" "$target"
+  [ -z "$CHILD" ] || kill "-$1" "$CHILD"
 } 2>/dev/null
 
 CHILD=''
@@ -286,11 +313,8 @@ for signal in TERM HUP INT QUIT USR1 USR2 XCPU; do
   trap "pass_on $signal" "$signal"
 done
 { true >stdout && true >stderr; } || cannot 'The files of its output could not be made: is the disk full?'
-if [ -n "${BASH_VERSION-}" ]; then
-  observe "$@" <"$INPUT" 2>"run.lock.$N/said" &
-else
-  run "$@" <"$INPUT" &
-fi
+exec 2>"run.lock.$N/said"
+run "$@" <"$INPUT" &
 CHILD=$!
 WATCHER=
 if [ -z "$WATCHED" ] && [ -r "$BIN/memory.sh" ]; then
@@ -298,30 +322,8 @@ if [ -z "$WATCHED" ] && [ -r "$BIN/memory.sh" ]; then
   (. "$BIN/memory.sh" && watch_one "$CHILD" "run.lock.$N") </dev/null >/dev/null 2>&1 &
   WATCHER=$!
 fi
-before=none STATUS=0
-while [ "$got" != "$before" ]; do # a trapped signal ends the wait, not the program
-  before=$got
-  wait "$CHILD" 2>/dev/null
-  status=$?
-  [ "$status" -eq 127 ] && [ -n "$got" ] && [ "$STATUS" -ne 0 ] || STATUS=$status
-done
+await_end "$CHILD" "run.lock.$N"
 [ -z "$WATCHER" ] || { kill -KILL "$WATCHER" && wait "$WATCHER"; } 2>/dev/null
-jobs -l >"run.lock.$N/jobs" 2>/dev/null
-state=
-while IFS= read -r line; do
-  case $line in *" $CHILD "*) state=$line ;; esac
-done <"run.lock.$N/jobs"
-if [ -n "${BASH_VERSION-}" ]; then
-  read -r status <"run.lock.$N/status" && STATUS=$status
-  state=Done
-  [ -s "run.lock.$N/said" ] && IFS= read -r state <"run.lock.$N/said"
-  case $STATUS in 130 | 141) state=signal ;; esac
-fi
-case $STATUS:$state in
-  *:*Done* | ?:* | ??:* | 1[01]?:* | 12[0-8]:*) how=exited:$STATUS ;;
-  *core*) how=signaled:$((STATUS & 127)):core ;;
-  *) how=signaled:$((STATUS & 127)) ;;
-esac
 # A linked input that the program wrote into is no longer what its name says. Its time alone does not tell: whoever
 # prepares another job with it touches it.
 is_still() { # $1 file, $2 its sha
@@ -336,6 +338,6 @@ for sha in $LINKED; do
     [ -z "$(find "$file" -newer "run.lock.$N/owner" 2>/dev/null)" ] || is_still "$file" "$sha" || rm -f "$file"
   done
 done
-case $how in exited:126 | exited:127) check_interpreter ;; esac
-finish "$how"
+case $HOW in exited:126 | exited:127) check_interpreter ;; esac
+finish "$HOW"
 exit "$STATUS"

@@ -28,6 +28,8 @@ export interface EndedJob {
   readonly startedAt?: number;
   readonly endedAt: number;
   readonly cpuSeconds?: number;
+  /** What the job wants told besides (`email_attributes`): name and expression text. */
+  readonly attributes?: readonly (readonly [name: string, text: string])[];
 }
 
 /** HTCondor's `notification = complete | always | error`. */
@@ -45,6 +47,7 @@ export function jobEnded(job: EndedJob): Message {
     `Ended:     ${timeText(job.endedAt)}`,
     ...(job.startedAt === undefined ? [] : [`Wall time: ${spanText(job.endedAt - job.startedAt)}`]),
     ...(job.cpuSeconds === undefined ? [] : [`CPU time:  ${spanText(job.cpuSeconds)}`]),
+    ...(job.attributes ?? []).map(([name, text]) => `${name} = ${oneLine(text)}`),
     ...typeThis([`gryphus history ${id}`]),
   ];
   return message('job', `job-ended ${id} ${job.attempt}`, `Job ${id} ${end}`, lines);
@@ -88,6 +91,24 @@ export function siteProblem(problem: SiteProblem): Message {
     `${count(problem.jobs, 'job')} of yours ${problem.jobs === 1 ? 'waits' : 'wait'} for it; none is lost.`,
     ...problem.suggestions.map((one) => `Help: ${oneLine(one)}`),
     ...typeThis([`gryphus site test ${site}`]),
+  ]);
+}
+
+export interface OwedUserLogs {
+  readonly path: string;
+  /** Unix seconds. */
+  readonly since: number;
+  readonly error: string;
+  /** How many logs there are like it. */
+  readonly count: number;
+}
+
+export function userLogsOwed({ path, since, error, count: all }: OwedUserLogs): Message {
+  return message('problem', `user-log ${path} ${since}`, `A user log cannot be written: ${path}`, [
+    `Since ${timeText(since)} the user log ${oneLine(path)} cannot be written: ${oneLine(error)}`,
+    ...(all > 1 ? [`${count(all - 1, 'other log')} cannot be written either.`] : []),
+    'Its events are kept, and written as soon as it can be; the jobs go on.',
+    ...typeThis(['gryphus status']),
   ]);
 }
 

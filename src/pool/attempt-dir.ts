@@ -6,13 +6,13 @@ import type { ProcessIdentity } from '../util/process-identity.ts';
 import {
   type AttemptPlace,
   type AttemptRecord,
-  childTimes,
   type ExitRecord,
   readEnding,
   secondsOf,
   writeEnding,
 } from './attempt-place.ts';
 import { Cgroup, type GroupDirs } from './cgroup.ts';
+import { waited } from './waiter/waiter.ts';
 
 /** One attempt's directory at a worker: its record, its sandbox `work/`, its streams, its exit. */
 export class AttemptDir implements AttemptPlace {
@@ -101,20 +101,13 @@ export class AttemptDir implements AttemptPlace {
 
   exit(): ExitRecord | undefined {
     const path = join(this.path, 'exit');
-    let text: string;
     try {
-      text = readFileSync(path, 'latin1');
+      const record = waited(readFileSync(path, 'latin1'));
+      // A shell that writes it does not know the time.
+      return record?.endedAt === 0 ? { ...record, endedAt: secondsOf(path) ?? 0 } : record;
     } catch {
       return undefined;
     }
-    const found = /([\d.,m]+)s ([\d.,m]+)s\n(\d+) ([01]) end\n/.exec(text);
-    if (!found) return undefined;
-    return {
-      status: Number(found[3]),
-      signaled: found[4] === '1',
-      ...childTimes(found[1], found[2]),
-      endedAt: secondsOf(path) ?? 0,
-    };
   }
 
   decide(ending: Ending): void {

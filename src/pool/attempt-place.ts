@@ -13,13 +13,14 @@ export interface AttemptRecord {
   readonly lease: number;
 }
 
-/** How a program ended, as its shell wrote it down. */
+/** How a program ended, as wait(2) said it. */
 export interface ExitRecord {
-  readonly status: number;
-  readonly signaled: boolean;
-  /** Seconds that the shell's children took so far, in all. */
+  readonly how: Extract<Ending['how'], { kind: 'exited' | 'signaled' }>;
+  /** What it took, with those of its children that it waited for; 0 where that is not known. */
   readonly userSeconds: number;
   readonly systemSeconds: number;
+  /** The most resident memory of one process, KB; 0 where it is not known. */
+  readonly maxRssKb: number;
   /** Unix seconds. */
   readonly endedAt: number;
 }
@@ -67,14 +68,4 @@ export function readEnding(path: string): Ending | undefined {
 export function secondsOf(path: string): number | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   return found && Math.round(found.mtimeMs / 10) / 100;
-}
-
-/** What a shell's `times` says of its children: `0m1.250000s 0m0.010000s`, with its language's decimal point. */
-export function childTimes(user = '', system = ''): Pick<ExitRecord, 'userSeconds' | 'systemSeconds'> {
-  return { userSeconds: minutes(user), systemSeconds: minutes(system) };
-}
-
-function minutes(text: string): number {
-  const [min = 0, seconds = 0] = text.replace(',', '.').split('m').map(Number);
-  return min * 60 + seconds;
 }

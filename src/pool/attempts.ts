@@ -2,19 +2,8 @@ import type { ClassAd } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Ending, Outcome, Report } from '../site/contract.ts';
-import type { DerivedSpec, OutputFile, RunSpec, Size } from './wire.ts';
-
-/** What a client asks to be run. */
-export interface AttemptRequest {
-  readonly key: AttemptKey;
-  readonly owner: string;
-  readonly ad: AttrTexts;
-  readonly size: Size;
-  readonly prio: number;
-  /** Seconds that it may be without the desk. */
-  readonly lease: number;
-  readonly spec: RunSpec | DerivedSpec;
-}
+import type { AttemptRequest } from './client-wire.ts';
+import type { OutputFile, Size } from './wire.ts';
 
 /** Jobs that no match can tell apart. */
 export interface JobKind {
@@ -69,11 +58,12 @@ export function reportOf(attempt: Attempt): Report {
     case 'idle':
     case 'granted':
       return { key, is: 'queued', ...(attempt.why === undefined ? {} : { why: attempt.why }) };
-    case 'running':
     case 'suspended':
+      return { key, is: 'suspended' };
+    case 'running':
       return {
         key,
-        is: attempt.phase,
+        is: 'running',
         ...(attempt.host === undefined ? {} : { host: attempt.host }),
         ...(attempt.startedAt === undefined ? {} : { since: attempt.startedAt }),
       };

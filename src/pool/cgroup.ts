@@ -92,6 +92,11 @@ export class Cgroup {
     return this.#each().some((dir) => pidsIn(dir).length > 0);
   }
 
+  /** What runs in it, or below. */
+  pids(): number[] {
+    return [...new Set(this.#each().flatMap((dir) => pidsIn(dir)))];
+  }
+
   usage(): GroupUsage {
     return this.places.generation === 2 ? this.#usageOfSecond() : this.#usageOfFirst();
   }

@@ -8,7 +8,8 @@ import { CONTROLLERS, type Controller, ownGroups, type OwnGroups } from './cgrou
 import type { Size } from './wire.ts';
 
 /** `auto`: groups of the second generation, where the worker may make such; `always`: of the first, too. */
-export type CgroupPolicy = 'auto' | 'always' | 'never';
+export const CGROUP_POLICIES = ['auto', 'always', 'never'] as const;
+export type CgroupPolicy = (typeof CGROUP_POLICIES)[number];
 
 export interface CgroupsOptions {
   readonly policy: CgroupPolicy;
@@ -23,11 +24,12 @@ export interface CgroupsOptions {
 /** The control groups of a worker's jobs, each below the group in which the worker itself was started. */
 export class Cgroups {
   readonly #base: GroupDirs;
-  readonly #limitMemory: boolean;
+  /** Of groups that are made from now on. */
+  limitMemory: boolean;
 
   private constructor(base: GroupDirs, limitMemory: boolean) {
     this.#base = base;
-    this.#limitMemory = limitMemory;
+    this.limitMemory = limitMemory;
   }
 
   /** `undefined`: there are none, the worker may make none, or shall not. */
@@ -53,13 +55,13 @@ export class Cgroups {
     return {
       CgroupVersion: String(generation),
       GryphusCgroups: quoted(what.join(' ')),
-      ...(this.#limitMemory && dirs.memory !== undefined ? { CgroupMemoryLimitPolicy: quoted('hard') } : {}),
+      ...(this.limitMemory && dirs.memory !== undefined ? { CgroupMemoryLimitPolicy: quoted('hard') } : {}),
     };
   }
 
   /** A group of this name; `undefined` where it cannot be made now. */
   make(name: string, size: Pick<Size, 'cpus' | 'memoryMb'>): Cgroup | undefined {
-    const memoryMb = this.#limitMemory ? size.memoryMb : undefined;
+    const memoryMb = this.limitMemory ? size.memoryMb : undefined;
     try {
       return Cgroup.make(this.placesOf(name), { cpus: size.cpus, memoryMb });
     } catch {

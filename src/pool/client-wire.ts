@@ -2,121 +2,150 @@
  * What the agent's own processes (GridManagers, maps, commands) and the desk say to each other, over the desk's socket
  * in the agent's 0700 directory. Questions carry an id that their answer repeats; reports and chunks come unasked.
  */
-import type { AttrTexts } from '../job/attrs.ts';
-import type { AttemptKey } from '../job/ids.ts';
-import type { Capacity, Ending, FetchOutcome, FetchRequest, Outcome, Report } from '../site/contract.ts';
-import type { AttemptRequest } from './attempts.ts';
-import type { Standing } from './priorities.ts';
-import type { Terminal } from './shell-text.ts';
-import type { RunUsage } from './usage.ts';
-import type { FromDesk, FromWorker, RunSpec, Size } from './wire.ts';
+import * as z from 'zod';
+import {
+  amount,
+  attemptKey as key,
+  attemptKeys as keys,
+  attrTexts as ad,
+  capacity,
+  count as id,
+  count,
+  ending,
+  fetchOutcome,
+  fetchRequest,
+  flag,
+  inputFile,
+  maybe,
+  moment,
+  outcome,
+  type Read,
+  report,
+  stream,
+  text,
+  texts,
+} from '../site/shapes.ts';
+import { reader } from './read-message.ts';
+import {
+  derivedSpec,
+  inline,
+  message,
+  runSpec,
+  runUsage,
+  shellClose,
+  shellIn,
+  shellOut,
+  shellOver,
+  shellSize,
+  size,
+  terminal,
+} from './wire.ts';
+
+/** What a client asks to be run. */
+const attemptRequest = z.strictObject({
+  key,
+  owner: text,
+  ad,
+  size,
+  prio: z.number(),
+  /** Seconds that it may be without the desk. */
+  lease: amount,
+  spec: z.union([derivedSpec, runSpec]),
+});
+export type AttemptRequest = Read<typeof attemptRequest>;
 
 /** A running attempt; without `usage` where its worker does not answer now. */
-export interface RunningNow {
-  readonly job: string;
-  readonly is: 'running' | 'suspended';
-  readonly host?: string;
+const runningNow = z.strictObject({
+  job: text,
+  is: z.enum(['running', 'suspended']),
+  host: maybe(text),
   /** Unix seconds. */
-  readonly startedAt?: number;
-  readonly usage?: RunUsage;
-}
+  startedAt: maybe(moment),
+  usage: maybe(runUsage),
+});
+export type RunningNow = Read<typeof runningNow>;
+
+/** What is known of an owner's use of the pool. */
+const standing = z.strictObject({
+  owner: text,
+  /** Smaller is better: what the owner used of late, in cores. */
+  priority: amount,
+  /** Cores in use now. */
+  inUse: amount,
+});
+export type Standing = Read<typeof standing>;
 
 /** An owner of jobs, as the negotiator sees them. */
-export interface PoolOwner extends Standing {
+const poolOwner = standing.extend({
   /** Jobs and tasks that wait for a slot. */
-  readonly waiting: number;
-}
+  waiting: count,
+});
+export type PoolOwner = Read<typeof poolOwner>;
 
 /** What keeps a job waiting, a line for each reason; `wants`: what it asks for, where no worker that is there would ever do. */
-export interface WaitInPool {
-  readonly lines: readonly string[];
-  readonly wants?: Pick<Size, 'cpus' | 'memoryMb'>;
-}
+const waitInPool = z.strictObject({ lines: texts, wants: maybe(size.pick({ cpus: true, memoryMb: true })) });
+export type WaitInPool = Read<typeof waitInPool>;
 
 /** Why a job waits in a pool where nobody is. */
 export const NO_WORKERS = 'The pool has no workers now.';
 
-export type FromClient =
+const fromClient = z.discriminatedUnion('t', [
   /** `client`: a GridManager's identity, or a map's session. From now on its attempts' reports come here. */
-  | { readonly t: 'open'; readonly client: string; readonly map: boolean }
-  | { readonly t: 'prepare'; readonly id: number; readonly requests: readonly AttemptRequest[] }
-  | { readonly t: 'commit'; readonly id: number; readonly keys: readonly AttemptKey[] }
+  message('open', { client: text, map: flag }),
+  message('prepare', { id, requests: z.array(attemptRequest) }),
+  message('commit', { id, keys }),
   /** Answered when none can run any more, or where that cannot be said yet with a refusal 'later'. */
-  | {
-      readonly t: 'cancel';
-      readonly id: number;
-      readonly keys: readonly AttemptKey[];
-      readonly how: 'remove' | 'if-not-started';
-    }
+  message('cancel', { id, keys, how: z.enum(['remove', 'if-not-started']) }),
   /** Reports of all of the client's attempts, in the answer. */
-  | { readonly t: 'all'; readonly id: number }
-  | { readonly t: 'follow'; readonly key: AttemptKey; readonly stdout: number; readonly stderr: number }
-  | { readonly t: 'fetch'; readonly id: number; readonly request: FetchRequest }
-  | { readonly t: 'forget'; readonly id: number; readonly keys: readonly AttemptKey[] }
-  | { readonly t: 'capacity'; readonly id: number }
-  /** A map's tasks. */
-  | {
-      readonly t: 'base';
-      readonly base: string;
-      readonly spec: RunSpec;
-      readonly ad: AttrTexts;
-      readonly size: Size;
-      readonly owner: string;
-      readonly lease: number;
-    }
-  | {
-      readonly t: 'tasks';
-      readonly base: string;
-      /** Each with the words that follow the base's own arguments. */
-      readonly tasks: readonly (readonly [AttemptKey, readonly string[]])[];
-    }
+  message('all', { id }),
+  message('follow', { key, stdout: count, stderr: count }),
+  message('fetch', { id, request: fetchRequest }),
+  message('forget', { id, keys }),
+  message('capacity', { id }),
+  /** What a map's tasks have in common. */
+  message('base', { base: text, spec: runSpec, ad, size, owner: text, lease: amount }),
+  /** A map's tasks, each with the words that follow the base's own arguments, and what it finds beside the base's inputs. */
+  message('tasks', { base: text, tasks: z.array(z.tuple([key, texts, maybe(z.array(inputFile))])) }),
   /** The pool's slots, as ads. */
-  | { readonly t: 'slots'; readonly id: number }
+  message('slots', { id }),
   /** Who uses the pool, and who waits for it. */
-  | { readonly t: 'owners'; readonly id: number }
+  message('owners', { id }),
   /** What keeps an attempt waiting. */
-  | { readonly t: 'why'; readonly id: number; readonly job: string }
-  /** A shell beside a job that runs; `shell`: a name that only whoever opens it knows. */
-  | {
-      readonly t: 'shell';
-      readonly shell: string;
-      /** As in `steer`. */
-      readonly job: string;
-      readonly command?: string;
-      readonly tty?: Terminal;
-    }
-  | Extract<FromDesk, { readonly t: 'shell-in' | 'shell-size' | 'shell-close' }>
+  message('why', { id, job: text }),
+  /** A shell beside a job (as in `steer`) that runs; `shell`: a name that only whoever opens it knows. */
+  message('shell', { shell: text, job: text, command: maybe(text), tty: maybe(terminal) }),
+  shellIn,
+  shellSize,
+  shellClose,
   /** What runs now, of all clients, and what it takes. */
-  | { readonly t: 'top'; readonly id: number }
+  message('top', { id }),
   /** `jobs`: keys without the attempt, `<agent>.<cluster>.<proc>`. */
-  | {
-      readonly t: 'steer';
-      readonly id: number;
-      readonly jobs: readonly string[];
-      readonly how: 'vacate' | 'suspend' | 'continue';
-    }
+  message('steer', { id, jobs: texts, how: z.enum(['vacate', 'suspend', 'continue']) }),
   /** Whoever watches a worker knows that it is no more. `token`: that let it in. */
-  | { readonly t: 'buried'; readonly id: number; readonly token: string; readonly words: string }
+  message('buried', { id, token: text, words: text }),
   /** Workers let in by these tokens take no more jobs, and end. */
-  | { readonly t: 'drain'; readonly id: number; readonly tokens: readonly string[]; readonly now: boolean };
+  message('drain', { id, tokens: texts, now: flag }),
+]);
+export type FromClient = Read<typeof fromClient>;
 
-export type ToClient =
-  | { readonly t: 'done'; readonly id: number; readonly outcomes: readonly (readonly [AttemptKey, Outcome])[] }
-  | { readonly t: 'reports'; readonly id?: number; readonly reports: readonly Report[] }
-  | { readonly t: 'chunk'; readonly key: AttemptKey; readonly stream: 'stdout' | 'stderr'; readonly offset: number }
-  | { readonly t: 'fetched'; readonly id: number; readonly outcome: FetchOutcome }
-  | { readonly t: 'capacity'; readonly id: number; readonly capacity: Capacity }
-  | { readonly t: 'slots'; readonly id: number; readonly ads: readonly AttrTexts[] }
-  | { readonly t: 'owners'; readonly id: number; readonly owners: readonly PoolOwner[] }
-  | ({ readonly t: 'why'; readonly id: number } & WaitInPool)
-  | { readonly t: 'steered'; readonly id: number; readonly jobs: readonly string[] }
-  /** A map's task has ended. The bytes are its streams, stdout's first; without `inline` they are to be fetched. */
-  | {
-      readonly t: 'result';
-      readonly key: AttemptKey;
-      readonly ending: Ending;
-      readonly inline?: { readonly stdout: number; readonly stderr: number };
-    }
-  | Extract<FromWorker, { readonly t: 'shell-out' | 'shell-over' }>
-  | { readonly t: 'tops'; readonly id: number; readonly runs: readonly RunningNow[] }
-  | { readonly t: 'failed'; readonly id: number; readonly words: string };
+const toClient = z.discriminatedUnion('t', [
+  message('done', { id, outcomes: z.array(z.tuple([key, outcome])) }),
+  message('reports', { id: maybe(id), reports: z.array(report) }),
+  message('chunk', { key, stream, offset: count }),
+  message('fetched', { id, outcome: fetchOutcome }),
+  message('capacity', { id, capacity }),
+  message('slots', { id, ads: z.array(ad) }),
+  message('owners', { id, owners: z.array(poolOwner) }),
+  message('why', { id, ...waitInPool.shape }),
+  message('steered', { id, jobs: texts }),
+  /** A map's task has ended. The bytes are its streams; without `inline` they are to be fetched. */
+  message('result', { key, ending, inline: maybe(inline) }),
+  shellOut,
+  shellOver,
+  message('tops', { id, runs: z.array(runningNow) }),
+  message('failed', { id, words: text }),
+]);
+export type ToClient = Read<typeof toClient>;
+
+export const readFromClient = reader(fromClient);
+export const readToClient = reader(toClient);

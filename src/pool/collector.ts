@@ -1,3 +1,4 @@
+import { GryphusError } from '../errors.ts';
 import type { ClassAd } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
@@ -60,6 +61,8 @@ export interface Worker {
   readonly refused: Map<unknown, { readonly until: number; readonly wait: number }>;
 }
 
+/** Characters that a machine's ad may have: it is told to everybody who looks at the pool. */
+const MOST_AD = 200_000;
 /** A worker that refused a kind is not offered it again for so long, at first and where it refuses again; milliseconds. */
 const REFUSED_MS = 5_000;
 const LONGEST_REFUSED_MS = 80_000;
@@ -84,6 +87,7 @@ export class Collector {
     name: string,
     host: string,
   ): Worker {
+    if (lengthOf(texts) > MOST_AD) throw new GryphusError('protocol-error', 'its ad is too long');
     const all = folded(texts);
     this.#significance.learn('machine', texts, all);
     return {
@@ -123,11 +127,14 @@ export class Collector {
   }
 
   /** True where it changed in what matters in a match. */
-  update(worker: Worker, change: AttrTexts): boolean {
+  update(worker: Worker, change: AttrTexts, size?: Size): boolean {
     const before = this.#shapeOf(worker);
     const was = roomOf(worker);
     worker.texts = { ...worker.texts, ...change };
+    if (lengthOf(worker.texts) > MOST_AD) throw new GryphusError('protocol-error', 'its ad is too long');
     worker.ad = adFrom(worker.texts);
+    this.#significance.learn('machine', worker.texts, folded(worker.texts));
+    if (size) this.#resize(worker, size);
     worker.heardAt = this.#ports.clock();
     const room = roomOf(worker);
     const more = room > was;
@@ -136,7 +143,15 @@ export class Collector {
       worker.size = { ...worker.size, diskKb: room };
       worker.free = worker.size;
     }
-    return more || before !== this.#shapeOf(worker);
+    if (before !== this.#shapeOf(worker)) worker.refused.clear();
+    else return more || size !== undefined;
+    return true;
+  }
+
+  /** What runs there runs on, also where there would be no place for it any more. */
+  #resize(worker: Worker, size: Size): void {
+    worker.size = { ...size, diskKb: worker.size.diskKb };
+    worker.free = [...worker.claims.values()].reduce((left, claim) => minus(left, claim.size), worker.size);
   }
 
   /** It refused such jobs a moment ago. */
@@ -212,6 +227,10 @@ export class Collector {
     worker.claims.delete(id);
     worker.free = plus(worker.free, claim.size);
   }
+}
+
+function lengthOf(texts: AttrTexts): number {
+  return Object.entries(texts).reduce((sum, [name, text]) => sum + name.length + (text?.length ?? 0), 0);
 }
 
 /** KB of its disk that are free by its last word, whoever took the rest. */

@@ -1,3 +1,5 @@
+import { tinyElf } from './tiny-elf.ts';
+
 /*
  * The smallest program there is to try a container runtime with: it makes the file `ok` in its working directory, and
  * ends with 0 if it could. It needs nothing of the image, and so the image is this program alone.
@@ -43,31 +45,9 @@ function words(instructions: readonly number[]): number[] {
   return instructions.flatMap((one) => [0, 8, 16, 24].map((shift) => (one >>> shift) & 0xff));
 }
 
-const HEADERS = 64 + 56;
-const BASE = 0x400000n;
-
 /** The program for an architecture as Node names it; `undefined`: there is none for it. */
 export function probeProgram(arch: string): Buffer | undefined {
   const found = PROGRAMS[arch];
   if (!found) return undefined;
-  const body = Buffer.from([...found.code, 0x6f, 0x6b, 0]);
-  const head = Buffer.alloc(HEADERS);
-  const size = BigInt(HEADERS + body.length);
-  head.write('\x7fELF\x02\x01\x01', 'latin1');
-  head.writeUInt16LE(2, 16); // executable
-  head.writeUInt16LE(found.machine, 18);
-  head.writeUInt32LE(1, 20);
-  head.writeBigUInt64LE(BASE + BigInt(HEADERS), 24); // entry
-  head.writeBigUInt64LE(64n, 32); // program headers
-  head.writeUInt16LE(64, 52);
-  head.writeUInt16LE(56, 54);
-  head.writeUInt16LE(1, 56);
-  head.writeUInt32LE(1, 64); // load
-  head.writeUInt32LE(5, 68); // read, execute
-  head.writeBigUInt64LE(BASE, 80);
-  head.writeBigUInt64LE(BASE, 88);
-  head.writeBigUInt64LE(size, 96);
-  head.writeBigUInt64LE(size, 104);
-  head.writeBigUInt64LE(0x1000n, 112);
-  return Buffer.concat([head, body]);
+  return tinyElf(found.machine, Buffer.from([...found.code, 0x6f, 0x6b, 0]));
 }

@@ -184,14 +184,17 @@ function engine(parts: Parts): { readonly env: string; readonly text: string[] }
     `    rm -f "$d/started"; printf '%s\\n' ${shellQuote(`${place.program}: `)}"$last" >"$d/said"; quit ${CANNOT} ;;`,
     '  esac ;;',
     'esac',
-    ...SIGNALED,
-    'quit "$code"',
+    ...RECORDED,
   ];
   return { env: file, text };
 }
 
-/** As HTCondor has it: above 128 it was a signal. */
-const SIGNALED = [': >"$d/said"', 'if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then echo signal >"$d/said"; fi'];
+/** As HTCondor has it: above 128 it was a signal. In the waiter's words, over the room that the starter kept. */
+const RECORDED = [
+  'if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then code=$((code - 128)); else code=$((code << 8)); fi',
+  `printf '${'%016x '.repeat(7)}%016x\\n' "$code" 0 0 0 0 0 0 0 1<>"$d/exit"`,
+  'quit 0',
+];
 
 /** `$image` as the engine takes it, in its store; a directory is used as it is, and left as it was. */
 function engineImage({ spec, place }: Parts): string[] {
@@ -309,8 +312,7 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
     '  last=$(tail -n 1 "$errors")',
     `  case $last in FATAL:*) rm -f "$d/started"; printf '%s\\n' "$last" >"$d/said"; exit ${CANNOT} ;; esac`,
     'fi',
-    ...SIGNALED,
-    'quit "$code"',
+    ...RECORDED,
   ];
   return { env: '', text };
 }

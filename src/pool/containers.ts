@@ -12,7 +12,8 @@ import { type Contained, type ContainerScript, containerScript, LABELS, removal 
 import { findRuntimes } from './find-runtimes.ts';
 import { goScript, type Placed } from './go.ts';
 import type { Run } from './run.ts';
-import { runBriefly } from './run-briefly.ts';
+import { endPause, WORKER_VARIABLE } from './podman-pause.ts';
+import { endBriefRuns, runBriefly } from './run-briefly.ts';
 import type { BlobCache } from './sandbox.ts';
 
 /** What a container runtime itself looks at; jobs do not see it. */
@@ -42,11 +43,14 @@ export class Containers {
 
   constructor(options: ContainersOptions) {
     this.#options = options;
-    this.#surroundings = Object.fromEntries(
-      Object.entries(options.environment).flatMap(([name, value]) =>
-        value !== undefined && SURROUNDINGS.test(name) ? [[name, value] as const] : [],
+    this.#surroundings = {
+      ...Object.fromEntries(
+        Object.entries(options.environment).flatMap(([name, value]) =>
+          value !== undefined && SURROUNDINGS.test(name) ? [[name, value] as const] : [],
+        ),
       ),
-    );
+      [WORKER_VARIABLE]: options.dir,
+    };
     this.#env = { ...options.env, ...this.#surroundings };
   }
 
@@ -59,6 +63,12 @@ export class Containers {
     for (const { kind, version, flags } of runtimes) log(`runs containers by ${kind} ${version} (${flags.join(' ')})`);
     for (const words of why) log(`cannot run containers by ${words}`);
     for (const { kind, program } of runtimes) if (kind !== 'apptainer') await this.#sweep(kind, program);
+  }
+
+  /** What runtimes left beside the containers goes with the worker; containers that run are left to whoever comes next. */
+  close(): void {
+    endBriefRuns();
+    endPause(this.#options.dir);
   }
 
   /** For the machine's ad; another object when there is something new. */
@@ -75,9 +85,12 @@ export class Containers {
     cache: BlobCache,
     /** Makes its group. */
     enter: () => readonly string[],
+    /** The words that wait for a program. */
+    waiter: readonly string[],
   ): void {
     const { spec } = run.record;
-    if (!spec.container) return dir.arm(starter, goScript(run.key, spec, { ...placed, doors: enter() }), run.names);
+    if (!spec.container)
+      return dir.arm(starter, goScript(run.key, spec, { ...placed, doors: enter() }, waiter), run.names);
     const { go, env } = this.#script(run.key, { ...spec, container: spec.container }, dir, placed, cache, enter);
     dir.arm(starter, go, run.names, env);
   }

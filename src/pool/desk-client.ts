@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { GryphusError } from '../errors.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
-import type { FromClient, ToClient } from './client-wire.ts';
+import { type FromClient, readToClient, type ToClient } from './client-wire.ts';
 import { Channel } from './frames.ts';
 
 type Question = Extract<FromClient, { readonly id: number }>;
@@ -79,7 +79,7 @@ export class DeskClient {
   async #connect(): Promise<Channel<ToClient, FromClient>> {
     const { client, map, take } = this.#options;
     const socket = await this.#dial();
-    const channel = new Channel<ToClient, FromClient>(socket);
+    const channel = new Channel<ToClient, FromClient>(socket, readToClient);
     channel.open(
       (message, bytes) => {
         const id = 'id' in message ? message.id : undefined;

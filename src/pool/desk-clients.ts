@@ -2,8 +2,8 @@ import type { Duplex } from 'node:stream';
 import { asError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Report } from '../site/contract.ts';
-import { type Attempt, type AttemptRequest, jobOf, reportOf } from './attempts.ts';
-import type { FromClient, ToClient } from './client-wire.ts';
+import { type Attempt, jobOf, reportOf } from './attempts.ts';
+import { type AttemptRequest, type FromClient, readFromClient, type ToClient } from './client-wire.ts';
 import type { Desk } from './desk.ts';
 import type { DeskWorkers } from './desk-workers.ts';
 import type { DeskShells } from './desk-shells.ts';
@@ -50,7 +50,7 @@ export class DeskClients {
   }
 
   accept(stream: Duplex): void {
-    const channel: Client = new Channel(stream);
+    const channel: Client = new Channel(stream, readFromClient);
     let client: string | undefined;
     channel.open(
       (message, bytes) => {
@@ -128,7 +128,11 @@ export class DeskClients {
     if (!base) return [];
     const { owner, ad, size, lease, spec } = base;
     const common = { owner, ad, size, lease, prio: 0 };
-    return tasks.map(([key, args]) => ({ ...common, key, spec: { base: id, args: [...spec.args, ...args] } }));
+    return tasks.map(([key, args, inputs]) => ({
+      ...common,
+      key,
+      spec: { base: id, args: [...spec.args, ...args], ...(inputs === undefined ? {} : { inputs }) },
+    }));
   }
 
   /** Nobody waits for a map's results any more. */

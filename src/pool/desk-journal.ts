@@ -1,7 +1,7 @@
 import type { AttemptKey } from '../job/ids.ts';
 import type { Ending } from '../site/contract.ts';
-import type { Attempt, AttemptRequest } from './attempts.ts';
-import type { Standing } from './priorities.ts';
+import type { Attempt } from './attempts.ts';
+import type { AttemptRequest, Standing } from './client-wire.ts';
 import type { DerivedSpec } from './wire.ts';
 
 /** Everything that the desk promises, as it is written down before it is said. */

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
-import { ensureStateDirs, loadPaths } from '../config/paths.ts';
-import { loadSettings } from '../config/settings.ts';
+import { loadPaths } from '../config/paths.ts';
+import { followSettings } from '../config/follow.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
+import { endWithState } from '../queue/api.ts';
+import { spreadNet } from '../util/process-net.ts';
 import { DeskRoom, takeOver } from './desk-room.ts';
 import { LocalWorker } from './local-worker.ts';
 import { poolPlaces } from './places.ts';
@@ -11,8 +13,7 @@ import { Tokens } from './tokens.ts';
 /** The desk's process: its one argument is the agent's id. It says `ready` on standard output when it listens. */
 async function main(agent: string): Promise<void> {
   const paths = loadPaths();
-  ensureStateDirs(paths);
-  const settings = await loadSettings(paths);
+  const { settings, follow, close: closeSettings } = await followSettings(paths);
   const log = openLog(join(paths.logDir, 'pool.log'), settings['log.level'], settings['log.max_size']);
   const say = (words: string, facts?: object) => log.info(facts ?? {}, words);
   const places = poolPlaces(paths);
@@ -20,7 +21,9 @@ async function main(agent: string): Promise<void> {
   const tokens = new Tokens(places.dir);
   const ended = new Promise<Error | undefined>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(undefined));
-    room = new DeskRoom({ places, tokens, agent, log: say, onBroken: resolve });
+    spreadNet({ onFault: (message, error) => log.error({ err: error }, message), end: resolve });
+    endWithState(paths.stateDir, () => resolve(undefined));
+    room = new DeskRoom({ places, tokens, agent, log: say, onBroken: (error) => resolve(unwritable(error)) });
   });
   await room?.listen(places);
   const local = new LocalWorker({
@@ -34,14 +37,33 @@ async function main(agent: string): Promise<void> {
       if (room) room.desk.localTrouble = words;
     },
   });
-  if (settings['pool.local_worker']) local.open();
+  const apply = () => {
+    const wanted = settings['pool.local_worker'];
+    if (room) room.workers.localWanted = wanted;
+    if (wanted) local.open();
+    else local.leave();
+  };
+  apply();
+  follow({
+    changed: () => {
+      log.level = settings['log.level'];
+      log.info('config.toml has changed');
+      apply();
+    },
+    wrong: (message) => log.warn(message),
+  });
   process.stdout.write('ready\n');
   const broken = await ended;
   const idle = room?.desk.busy === 0;
+  closeSettings();
   room?.close();
   await local.close(idle);
-  if (broken) throw new GryphusError('disk-full', `The pool's journal cannot be written: ${broken.message}`);
+  if (broken) throw broken;
   say('ended');
+}
+
+function unwritable({ message }: Error): GryphusError {
+  return new GryphusError('disk-full', `The pool's journal cannot be written: ${message}`);
 }
 
 let room: DeskRoom | undefined;

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { asError, GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
@@ -15,7 +15,7 @@ import type { PoolPlaces } from './places.ts';
 import { signal } from './processes.ts';
 import { Proxies } from './proxies.ts';
 import type { Tokens } from './tokens.ts';
-import type { RunSpec } from './wire.ts';
+import { derived, type RunSpec } from './wire.ts';
 import { acceptHome } from '../wayhome/secure.ts';
 
 /** The journal is written anew when it is larger than this, bytes. */
@@ -73,7 +73,10 @@ export class DeskRoom {
       shells,
       agent,
       desk: this.desk,
-      findToken: (id) => tokens.find(id, Date.now() / 1000),
+      tokens: {
+        find: (id) => tokens.find(id, Date.now() / 1000),
+        bind: (token, instance) => tokens.bind(token, instance),
+      },
       specOf: (key) => this.#specOf(key as AttemptKey),
       proxies: new Proxies(places.proxies),
       lease: LEASE_SECONDS,
@@ -125,7 +128,9 @@ export class DeskRoom {
 
   #specOf(key: AttemptKey): RunSpec | undefined {
     const spec = this.desk.get(key)?.request.spec;
-    return spec && 'base' in spec ? this.desk.baseOf(spec.base) : spec;
+    if (!spec || !('base' in spec)) return spec;
+    const base = this.desk.baseOf(spec.base);
+    return base && derived(base, spec);
   }
 
   #compact(): void {
@@ -139,7 +144,7 @@ export class DeskRoom {
  * holds the Scheduler's lease.
  */
 export async function takeOver({ dir, pid }: Pick<PoolPlaces, 'dir' | 'pid'>): Promise<void> {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
   const other = deskOf({ pid });
   if (other && other.pid !== process.pid) {
     signal(other.pid, 'SIGTERM');

@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { asError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
 import { quoted, readString } from '../job/values.ts';
+import { oneLine } from '../util/plain-text.ts';
 import { Asking } from './asking.ts';
 import { isProof, nonce, proof } from './auth.ts';
 import type { Attempt } from './attempts.ts';
@@ -11,8 +13,7 @@ import { Channel } from './frames.ts';
 import type { Proxies } from './proxies.ts';
 import { inputPiece } from './shadow.ts';
 import type { IssuedToken } from './tokens.ts';
-import { type FromDesk, type FromWorker, type RunSpec, WIRE_VERSION } from './wire.ts';
-import { readFromWorker } from './wire-schema.ts';
+import { type FromDesk, type FromWorker, readFromWorker, type RunSpec, type Size, WIRE_VERSION } from './wire.ts';
 
 const HANDSHAKE_MS = 30_000;
 /** Seconds between a worker's pings, and the lease of one that runs nothing. */
@@ -24,12 +25,14 @@ const LOCAL_PING = 4;
  * it, is given nothing more, is taken for dead. Looks are counted and not time: while this process did not run, nobody was heard.
  */
 const QUIET = { ask: 3, silent: 4, dead: 12 } as const;
+/** Characters of a worker's name that are shown. */
+const MOST_NAME = 255;
 const ANOTHER = 'it came back by another connection';
 
 export interface DeskWorkersOptions {
   readonly agent: string;
   readonly desk: Desk;
-  readonly findToken: (id: string) => IssuedToken | undefined;
+  readonly tokens: { find(id: string): IssuedToken | undefined; bind(token: IssuedToken, instance: string): boolean };
   /** Of an attempt, whole. */
   readonly specOf: (key: string) => RunSpec | undefined;
   readonly proxies: Pick<Proxies, 'sign'>;
@@ -43,7 +46,7 @@ export interface DeskWorkersOptions {
 interface Connected {
   readonly channel: Channel<FromWorker, FromDesk>;
   readonly asking: Asking;
-  readonly local: boolean;
+  readonly token: IssuedToken;
   /** When the last byte had come at the last look, by the monotonic clock. */
   heardAt: number;
   /** Looks without any since. */
@@ -55,6 +58,7 @@ export class DeskWorkers {
   readonly #options: DeskWorkersOptions;
   readonly #connected = new Map<string, Connected>();
   readonly #awaited = new Set<(instance: string, asking: Asking) => void>();
+  #localWanted = true;
 
   constructor(options: DeskWorkersOptions) {
     this.#options = options;
@@ -81,7 +85,7 @@ export class DeskWorkers {
         if (message.t === 'hello' && !hello) {
           hello = message;
           if (message.version !== WIRE_VERSION) return deny(`this agent speaks version ${WIRE_VERSION}`);
-          token = this.#options.findToken(message.token);
+          token = this.#options.tokens.find(message.token);
           // Who has no token gets a challenge as well: which tokens there are is nobody's business.
           const known = token ?? { id: message.token, secret: '00' };
           return channel.send({ t: 'challenge', nonce: mine, proof: proof(known, 'desk', mine, message.nonce) });
@@ -90,7 +94,8 @@ export class DeskWorkers {
         if (!token || !isProof(message.proof, proof(token, 'worker', mine, hello.nonce)))
           return deny('the token is not one of this agent, or its time is over');
         clearTimeout(late);
-        instance = hello.instance;
+        if (!this.#options.tokens.bind(token, hello.instance)) return deny('its token has let in another worker');
+        instance = identityOf(token, hello.instance);
         this.#welcome(instance, token, channel, message);
       },
       (words) => {
@@ -152,7 +157,7 @@ export class DeskWorkers {
 
   /** When the worker of this machine was heard last, by the monotonic clock; `undefined`: it is not connected. */
   get localHeardAt(): number | undefined {
-    const heard = [...this.#connected.values()].flatMap(({ local, channel }) => (local ? [channel.heardAt] : []));
+    const heard = [...this.#connected.values()].flatMap(({ token, channel }) => (token.local ? [channel.heardAt] : []));
     return heard.length === 0 ? undefined : Math.max(...heard);
   }
 
@@ -172,23 +177,24 @@ export class DeskWorkers {
       channel.send(ask);
       return !channel.closed;
     });
-    this.#connected.set(instance, { channel, asking, local: token.local, heardAt: channel.heardAt, quiet: 0 });
+    this.#connected.set(instance, { channel, asking, token, heardAt: channel.heardAt, quiet: 0 });
     before?.asking.end(ANOTHER);
     if (before) this.#options.shells.away(instance);
     before?.channel.close(ANOTHER);
     const source = { get: (name: string) => message.ad[name] ?? undefined };
-    const name = (readString(source, 'Name') ?? instance).replace(/^slot1@/, '');
-    const host = readString(source, 'Machine') ?? name;
+    const said = (attribute: string) => oneLine(readString(source, attribute) ?? '').slice(0, MOST_NAME);
+    const name = said('Name').replace(/^slot1@/, '') || instance;
+    const host = said('Machine') || name;
     const worker = desk.collector.make(
-      { instance, token: token.id, site: token.site, boot: message.boot, size: message.size },
-      // Where it is and what it shares is what we know of its token, whatever it says.
-      { ...message.ad, GryphusSite: quoted(token.site) },
+      { instance, token: token.id, site: token.site, boot: message.boot, size: within(message.size, token) },
+      { ...message.ad, ...known(token) },
       name,
       host,
     );
     channel.send({ t: 'welcome', agent, site: token.site, lease, ping: token.local ? LOCAL_PING : PING });
     log('a worker came', { worker: name, site: token.site, attempts: message.attempts.length });
     desk.join(worker, message.attempts);
+    if (token.local && !this.#localWanted) this.#drain(instance);
     for (const look of this.#awaited) look(instance, asking);
   }
 
@@ -207,7 +213,12 @@ export class DeskWorkers {
       if (attempt?.worker === instance) this.#options.onChunk(attempt, message.stream, message.offset, bytes);
     } else if (message.t === 'shell-out' || message.t === 'shell-over')
       this.#options.shells.hear(instance, message, bytes);
-    else desk.hear(instance, message, bytes);
+    else if (message.t === 'ad') {
+      const { size } = message;
+      const { token } = connected;
+      const ad = { ...message.ad, ...known(token) };
+      desk.hear(instance, { t: 'ad', ad, ...(size && { size: within(size, token) }) }, bytes);
+    } else desk.hear(instance, message, bytes);
   }
 
   /** An input, only of what was granted to this worker. */
@@ -252,6 +263,18 @@ export class DeskWorkers {
     this.#options.desk.leave(instance);
   }
 
+  /** Whether the worker of this machine is wanted: one that is not takes no more jobs, and ends when those that it has are over. */
+  set localWanted(wanted: boolean) {
+    this.#localWanted = wanted;
+    if (!wanted) for (const [instance, { token }] of this.#connected) if (token.local) this.#drain(instance);
+  }
+
+  #drain(instance: string): void {
+    const worker = this.#options.desk.collector.get(instance);
+    if (worker) worker.draining = true;
+    this.send(instance, { t: 'drain', now: false, words: 'this machine is out of the pool' });
+  }
+
   /** Workers that are no more: who still speaks as one of them is not asked and not heard any more. */
   part(token: string, words: string): void {
     for (const { instance } of this.byToken(new Set([token]))) this.#connected.get(instance)?.channel.close(words);
@@ -261,4 +284,22 @@ export class DeskWorkers {
   byToken(tokens: ReadonlySet<string>): Worker[] {
     return [...this.#options.desk.collector.all()].filter((worker) => tokens.has(worker.token));
   }
+}
+
+/**
+ * Who a worker is to the desk: the name that it gave itself, below its token. So no token is good for what was granted to a
+ * worker that another one let in, whatever name is given.
+ */
+export function identityOf(token: Pick<IssuedToken, 'id'>, instance: string): string {
+  return `${token.id}/${instance}`;
+}
+
+/** Where it is and whose it is is what we know of its token, whatever it says. */
+function known({ id, site, local }: IssuedToken): AttrTexts {
+  return { GryphusSite: quoted(site), GryphusPilot: local ? null : quoted(id) };
+}
+
+/** It brings no more cores than its token was made for. */
+function within(size: Size, { cpus = Number.POSITIVE_INFINITY }: IssuedToken): Size {
+  return { ...size, cpus: Math.min(size.cpus, cpus) };
 }

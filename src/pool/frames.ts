@@ -32,6 +32,8 @@ const EMPTY = Buffer.alloc(0);
 export class FrameReader {
   #held: Buffer[] = [];
   #size = 0;
+  /** Bytes that must be there before there is anything to do: a long frame is put together once. */
+  #wanted = HEAD;
   readonly #take: (message: Message, bytes: Buffer) => void;
 
   constructor(take: (message: Message, bytes: Buffer) => void) {
@@ -41,17 +43,18 @@ export class FrameReader {
   push(data: Buffer): void {
     this.#held.push(data);
     this.#size += data.length;
-    if (this.#size < HEAD) return;
+    if (this.#size < this.#wanted) return;
     let all = this.#held.length === 1 ? data : Buffer.concat(this.#held);
     for (;;) {
+      this.#wanted = HEAD;
       if (all.length < HEAD) break;
       const json = all.readUInt32BE(0);
       const bytes = all.readUInt32BE(4);
       if (json > MAX_JSON || bytes > MAX_BYTES) throw new GryphusError('protocol-error', 'A frame is too long.');
-      const end = HEAD + json + bytes;
-      if (all.length < end) break;
-      this.#take(parse(all.toString('utf8', HEAD, HEAD + json)), all.subarray(HEAD + json, end));
-      all = all.subarray(end);
+      this.#wanted = HEAD + json + bytes;
+      if (all.length < this.#wanted) break;
+      this.#take(parse(all.toString('utf8', HEAD, HEAD + json)), all.subarray(HEAD + json, this.#wanted));
+      all = all.subarray(this.#wanted);
     }
     this.#held = all.length > 0 ? [all] : [];
     this.#size = all.length;
@@ -84,8 +87,8 @@ export class Channel<In extends Message, Out extends Message> {
   #heardAt = performance.now();
   #onClose: (words: string) => void = () => undefined;
 
-  /** `read` throws at what is no message of the peer's; without it the peer is one of our own processes, and taken at its word. */
-  constructor(stream: Duplex, read: (message: Message) => In = (message) => message as unknown as In) {
+  /** `read` throws at what is no message of the peer's. */
+  constructor(stream: Duplex, read: (message: Message) => In) {
     this.#stream = stream;
     this.#read = read;
   }

@@ -28,9 +28,14 @@ export function entering(doors: readonly string[] = []): string[] {
 
 /**
  * The shell text that becomes the job: it runs in a subshell of the starter, where `$d` is the attempt's directory. Its
- * last step before the program makes `started`.
+ * last step before the program makes `started`. `waiter`: the words that wait for it.
  */
-export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'joinStderr'>, placed: Placed): string {
+export function goScript(
+  key: string,
+  spec: Pick<RunSpec, 'args' | 'env' | 'joinStderr' | 'core'>,
+  placed: Placed,
+  waiter: readonly string[],
+): string {
   const own = {
     ...spec.env,
     [KEY_VARIABLE]: key,
@@ -42,8 +47,7 @@ export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'join
   const variables = Object.entries(own);
   const exports = variables.filter(([name]) => IDENTIFIER.test(name));
   const others = variables.filter(([name]) => !IDENTIFIER.test(name));
-  const env =
-    others.length === 0 ? '' : `env ${others.map(([name, value]) => shellQuote(`${name}=${value}`)).join(' ')} `;
+  const env = others.length === 0 ? [] : ['env', ...others.map(([name, value]) => `${name}=${value}`)];
   return [
     ...entering(placed.doors),
     `exec <${placed.stdin === undefined ? '/dev/null' : shellQuote(placed.stdin)} >"$d/stdout" || exit 216`,
@@ -51,12 +55,14 @@ export function goScript(key: string, spec: Pick<RunSpec, 'args' | 'env' | 'join
     // All that can find no room is made before it counts as started.
     `if [ -n "$errors" ]; then : >"$d/stderr"; fi || exit 216`,
     `: >"$d/started" || exit 216`,
+    `exec 9<>"$d/exit" || exit 216`,
     `if [ -n "$errors" ]; then exec 2>"$d/stderr"; else exec 2>&1; fi`,
     `cd ${placed.cwd === undefined ? '"$d/work"' : shellQuote(placed.cwd)} || exit 216`,
     'umask 022',
+    ...(spec.core === undefined ? [] : [`ulimit -S -c ${spec.core} 2>/dev/null || :`]),
     ...exports.map(([name, value]) => `export ${name}=${shellQuote(value)}`),
-    `unset -v errors d status signaled`,
-    `exec ${env}${shellWords([placed.program, ...spec.args])}`,
+    'unset -v errors d status',
+    `exec ${shellWords([...waiter, ...env, placed.program, ...spec.args])}`,
     '',
   ].join('\n');
 }

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { Matchmaker } from '../classad/api.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import { offerAd } from './ads.ts';
 import type { Attempt, JobKind } from './attempts.ts';
 import { type Collector, freeNow, type HeldClaim, slotName, takesMore, type Worker } from './collector.ts';
 import { isKeptByClient } from './desk-journal.ts';
@@ -9,11 +11,13 @@ import type { Kinds } from './kinds.ts';
 import { lastsFor, negotiate } from './negotiator.ts';
 import { preemptions } from './preempting.ts';
 import type { Priorities } from './priorities.ts';
-import { fits } from './slots.ts';
+import { fits, plus } from './slots.ts';
 import type { RunSpec } from './wire.ts';
 
 /** A claim that is older goes back when others wait, milliseconds (HTCondor's CLAIM_WORKLIFE is 20 minutes). */
 const CLAIM_LIFE_MS = 300_000;
+/** With more kinds than this that may come first, a claim goes back. */
+const FEW = 32;
 /** So many quick tasks wait at their worker behind the one that runs: it need not ask for each. */
 const BEHIND = 4;
 
@@ -99,7 +103,7 @@ export class Granting {
     const tired = ports.clock() - claim.madeAt > CLAIM_LIFE_MS && kinds.othersWait(claim.kind);
     const lasts = lastsFor({ expected: kinds.expected(claim.kind) }, collector.timeOf(worker));
     const here = takesMore(worker);
-    const goesOn = here && !tired && lasts && !claim.promised;
+    const goesOn = here && !tired && lasts && !claim.promised && !this.#isPassed(worker, claim);
     if (claim.key === undefined && goesOn) {
       const next = kinds.take(claim.kind);
       claim.key = next?.key;
@@ -116,6 +120,34 @@ export class Granting {
     const heir = claim.promised;
     const first = heir && here && fits(heir.size, freeNow(worker)) ? kinds.take(heir) : undefined;
     if (heir && first) this.#claim(first, heir, worker);
+  }
+
+  /**
+   * Somebody else's turn has come who could use the room under the claim: an owner of better standing, or a more urgent job of
+   * its own owner.
+   */
+  #isPassed(worker: Worker, { kind, size }: HeldClaim): boolean {
+    const { kinds, collector, priorities, ports } = this.#options;
+    const rivals = kind.queue.length === 0 ? [] : kinds.rivals(kind);
+    if (rivals.length === 0) return false;
+    // A cycle of negotiation finds out for many what would have to be found out here for each.
+    if (rivals.length > FEW) return true;
+    const order = priorities.order(
+      new Set([kind.owner, ...rivals.map(({ owner }) => owner)]),
+      new Map([[kind.owner, -size.cpus]]),
+    );
+    const first = new Set(order.slice(0, order.indexOf(kind.owner) + 1));
+    const room = plus(freeNow(worker), size);
+    const machine = offerAd(worker.ad, room);
+    const matchmaker = new Matchmaker({ now: Math.floor(ports.now() / 1000) });
+    return rivals.some(
+      (rival) =>
+        first.has(rival.owner) &&
+        fits(rival.size, room) &&
+        !collector.refuses(worker, rival) &&
+        lastsFor({ expected: kinds.expected(rival) }, collector.timeOf(worker)) &&
+        matchmaker.matches(rival.ad, machine),
+    );
   }
 
   /** The worker did not take it: the claim is no more. */

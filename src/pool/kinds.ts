@@ -1,6 +1,7 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { adFrom } from './ads.ts';
-import type { Attempt, AttemptRequest, JobKind } from './attempts.ts';
+import type { Attempt, JobKind } from './attempts.ts';
+import type { AttemptRequest } from './client-wire.ts';
 import { isKeptByClient } from './desk-journal.ts';
 import type { Wanted } from './negotiator.ts';
 import { folded, Significance } from './significance.ts';
@@ -12,10 +13,15 @@ const SEEN = 10;
 /** More than this must wait. */
 const MANY = 100;
 
+/** Kinds of which nothing waits are forgotten where there are more than this. */
+const MOST_KINDS = 1000;
+
 /** Sorts attempts into kinds that no match can tell apart (autoclusters), each with those that wait. */
 export class Kinds {
   readonly significance = new Significance();
   readonly #kinds = new Map<string, JobKind>();
+  /** Those of which something waits. */
+  readonly #waiting = new Set<JobKind>();
   /** Kinds that others have taken the place of. */
   readonly #gone = new WeakSet<JobKind>();
   #version = 0;
@@ -63,6 +69,7 @@ export class Kinds {
     const waiting = [...this.#kinds.values()].flatMap((kind) => kind.queue.splice(0));
     for (const kind of this.#kinds.values()) this.#gone.add(kind);
     this.#kinds.clear();
+    this.#waiting.clear();
     waiting.sort((a, b) => a.order - b.order);
     for (const attempt of waiting) this.enqueue(attempt);
   }
@@ -77,27 +84,32 @@ export class Kinds {
       if (!before || goesBefore(before, attempt)) break;
     }
     queue.splice(at, 0, attempt);
+    this.#waiting.add(attempt.kind);
   }
 
   dequeue(attempt: Attempt): void {
-    const queue = attempt.kind?.queue ?? [];
-    const at = attempt.phase === 'idle' ? queue.indexOf(attempt) : -1;
-    if (at >= 0) queue.splice(at, 1);
+    const { kind } = attempt;
+    const at = kind && attempt.phase === 'idle' ? kind.queue.indexOf(attempt) : -1;
+    if (!kind || at < 0) return;
+    kind.queue.splice(at, 1);
+    if (kind.queue.length === 0) this.#waiting.delete(kind);
   }
 
   /** The next that waits. */
   take(kind: JobKind): Attempt | undefined {
-    return kind.queue.shift();
+    const next = kind.queue.shift();
+    if (kind.queue.length === 0) this.#waiting.delete(kind);
+    return next;
   }
 
   wanted(): Wanted<JobKind>[] {
+    if (this.significance.version !== this.#version) this.#regroup();
+    if (this.#kinds.size > MOST_KINDS)
+      for (const [signature, kind] of this.#kinds) if (!this.#waiting.has(kind)) this.#drop(signature, kind);
     const all: Wanted<JobKind>[] = [];
-    for (const [signature, kind] of this.#kinds) {
+    for (const kind of this.#waiting) {
       const first = kind.queue[0];
-      if (!first) {
-        if (this.#kinds.size > 1000) this.#drop(signature, kind);
-        continue;
-      }
+      if (!first) continue;
       all.push({
         kind,
         owner: kind.owner,
@@ -149,10 +161,17 @@ export class Kinds {
     );
   }
 
-  /** Jobs of other owners, or more urgent ones, wait. */
+  /** Something of another kind waits. */
   othersWait(kind: JobKind): boolean {
-    for (const other of this.#kinds.values()) if (other !== kind && other.queue.length > 0) return true;
-    return false;
+    return this.#waiting.size > (this.#waiting.has(kind) ? 1 : 0);
+  }
+
+  /** Kinds that wait and may come before the next of this one: other owners', and more urgent ones of its own. */
+  rivals(kind: JobKind): JobKind[] {
+    const next = kind.queue[0]?.request.prio ?? Number.NEGATIVE_INFINITY;
+    return [...this.#waiting].filter(
+      ({ owner, queue }) => owner !== kind.owner || (queue[0]?.request.prio ?? next) > next,
+    );
   }
 }
 

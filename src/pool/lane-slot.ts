@@ -12,9 +12,11 @@ import {
 } from './attempt-place.ts';
 import type { Runner } from './shell.ts';
 import type { ToldLane, ToldTask } from './lane.ts';
+import { waited } from './waiter/waiter.ts';
 
-const ENDED = /^(\d+) (\d+) ([012])$/;
-const COULD_NOT = /^(\d+) \d+ 2$/;
+const BEGUN = /^(\d+)$/;
+/** What the shell says of a task that left no record; `roomless` is never in the log. */
+export const NO_RECORD = /^(\d+) 0 (killed|failed|roomless)$/m;
 const SUFFIX = { stdout: 'out', stderr: 'err' } as const;
 
 export interface LaneSlotOptions {
@@ -90,21 +92,15 @@ export class LaneSlot implements AttemptPlace {
 
   startedAt(): number | undefined {
     if (this.ended) return this.failed ? undefined : this.began;
-    const lines = this.#logged();
-    return lines.includes(String(this.n)) && !lines.some((line) => COULD_NOT.exec(line)?.[1] === String(this.n))
-      ? (this.began ?? this.#options.at)
-      : undefined;
+    const logged = loggedIn(this.#dir).get(this.n);
+    return logged === undefined || logged === 'failed' ? undefined : (this.began ?? this.#options.at);
   }
 
   exit(): ExitRecord | undefined {
-    if (this.ended || this.began !== undefined) return this.ended;
-    for (const line of this.#logged()) {
-      const found = ENDED.exec(line);
-      if (found?.[1] !== String(this.n)) continue;
-      const endedAt = secondsOf(join(this.#dir, 'log')) ?? 0;
-      return { status: Number(found[2]), signaled: found[3] === '1', userSeconds: 0, systemSeconds: 0, endedAt };
-    }
-    return undefined;
+    // The shell says it, as long as it lives.
+    if (this.ended || (this.began !== undefined && this.lane?.alive)) return this.ended;
+    const logged = loggedIn(this.#dir).get(this.n);
+    return typeof logged === 'object' ? logged : undefined;
   }
 
   decide(ending: Ending): void {
@@ -118,7 +114,7 @@ export class LaneSlot implements AttemptPlace {
 
   said(): string {
     if (this.roomless) return 'no space left for its record';
-    return readText(join(this.#dir, 'said')).trim().slice(-500) || 'its shell could not start it';
+    return readText(join(this.#dir, 'said')).trim().split('\n').at(-1) || 'its shell could not start it';
   }
 
   remove(): void {
@@ -138,10 +134,6 @@ export class LaneSlot implements AttemptPlace {
   swept(): void {
     this.#swept = true;
     if (this.#removed) this.#options.onFree?.();
-  }
-
-  #logged(): string[] {
-    return readText(join(this.#dir, 'log')).split('\n');
   }
 
   get #ending(): string {
@@ -175,6 +167,31 @@ export function lanesIn(lanesDir: string): { record: AttemptRecord; slot: LaneSl
       shell,
     }));
   });
+}
+
+/** What is known of each task that was begun in a lane. */
+function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'failed'> {
+  const tasks = new Map<number, ExitRecord | 'begun' | 'failed'>();
+  let last: number | undefined;
+  for (const line of readText(join(dir, 'log')).split('\n')) {
+    const begun = BEGUN.exec(line)?.[1];
+    const [, n, how] = NO_RECORD.exec(line) ?? [];
+    if (n !== undefined) tasks.set(Number(n), how === 'failed' ? 'failed' : killed(secondsOf(join(dir, 'log')) ?? 0));
+    else if (begun !== undefined) tasks.set((last = Number(begun)), 'begun');
+    else if (last !== undefined) tasks.set(last, waited(line) ?? tasks.get(last) ?? 'begun');
+  }
+  // Records for which the log had no room, in order.
+  const kept = readText(join(dir, 'room'))
+    .split('\n')
+    .flatMap((line) => waited(line) ?? []);
+  for (const [n, is] of tasks) if (is === 'begun') tasks.set(n, kept.shift() ?? is);
+  return tasks;
+}
+
+/** The waiter was killed at this time, Unix seconds, and its program with it. */
+export function killed(at: number): ExitRecord {
+  const how = { kind: 'signaled', signal: 9 } as const;
+  return { how, userSeconds: 0, systemSeconds: 0, maxRssKb: 0, endedAt: Math.round(at * 100) / 100 };
 }
 
 /** A line that is not whole was followed by nothing. */

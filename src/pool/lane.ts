@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, ftruncateSync, mkdirSync, openSync, realpathSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ProcessIdentity } from '../util/process-identity.ts';
 import { shellQuote, shellWords } from '../util/shell-quote.ts';
-import { type AttemptRecord, childTimes } from './attempt-place.ts';
-import { LaneSlot } from './lane-slot.ts';
-import { firstLine } from './sandbox.ts';
-import { type Runner, Shell } from './shell.ts';
+import type { AttemptRecord } from './attempt-place.ts';
+import { killed, LaneSlot, NO_RECORD } from './lane-slot.ts';
+import { type Runner, Shell, STARTER } from './shell.ts';
+import { RECORD_BYTES, waited } from './waiter/waiter.ts';
 import type { RunSpec } from './wire.ts';
 
 /** A lane's shell is replaced after so many tasks: its files grow. */
 const TASKS = 5000;
-/** What is kept of the disk for a task's end to be written down in, bytes. */
-const ROOM = 8192;
+/** What is kept of the disk for the ends of tasks to be written down in, bytes. */
+const ROOM = 60 * RECORD_BYTES;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** A run that needs nothing but a directory of this machine: no sandbox, no files to carry, no input. */
@@ -52,6 +52,8 @@ export interface ToldLane {
 export interface LaneOptions {
   /** lane.sh's text. */
   readonly script: string;
+  /** The words that wait for a program. */
+  readonly waiter: readonly string[];
   /** Where lanes' directories are. */
   readonly lanesDir: string;
   readonly env: NodeJS.ProcessEnv;
@@ -84,14 +86,14 @@ export class Lane implements Runner {
   #closed = false;
 
   /** Throws where the disk is full. */
-  constructor({ script, lanesDir, env, base, spec }: LaneOptions) {
+  constructor({ script, waiter, lanesDir, env, base, spec }: LaneOptions) {
     this.base = base;
     this.dir = join(lanesDir, randomBytes(6).toString('hex'));
     this.#program = spec.shared.executable;
     mkdirSync(join(this.dir, 'work'), { recursive: true, mode: 0o700 });
     this.#told = openSync(join(this.dir, 'told'), 'a', 0o600);
     this.#shell = new Shell({
-      args: ['-s', 'gryphus-starter', this.dir],
+      args: ['-s', STARTER, this.dir],
       cwd: this.dir,
       env,
       onText: (text) => this.#hear(text),
@@ -104,7 +106,7 @@ export class Lane implements Runner {
       this.#shell.end();
       throw thrown;
     }
-    this.#shell.write(`${prologue(this.dir, spec)}${script}`);
+    this.#shell.write(`${prologue(this.dir, spec, waiter)}${script}`);
   }
 
   get identity(): ProcessIdentity {
@@ -182,26 +184,23 @@ export class Lane implements Runner {
     this.#size += bytes.length;
   }
 
-  /** Of each task, in order, the shell's own times and its children's; before them `N STATUS HOW`, if it is not 0. */
+  /** Of each task, in order, its record; or `N 0 HOW`, where there is none. */
   #hear(text: string): void {
     this.#text += text;
     if (!this.#text.endsWith('\n')) return;
-    const found = /(?:(\d+) (\d+) ([0123])\n)?[^ \n]+ [^ \n]+\n([\d.,m]+)s ([\d.,m]+)s\n$/.exec(this.#text);
-    if (!found) return;
+    const said = this.#text;
     this.#text = '';
-    const [, n, status = '0', how, user, system] = found;
     const running = this.#running;
-    if (!running || (n !== undefined && running.slot.n !== Number(n))) return;
-    running.slot.ended = {
-      status: Number(status),
-      signaled: how === '1',
-      ...childTimes(user, system),
-      endedAt: Math.round(Date.now() / 10) / 100,
-    };
-    running.slot.failed = how === '2' || how === '3';
+    if (!running) return;
+    const { slot } = running;
+    const record = waited(said);
+    const [, n, how] = NO_RECORD.exec(said) ?? [];
+    if (record === undefined && Number(n) !== slot.n) return;
+    slot.ended = record ?? killed(Date.now() / 1000);
+    slot.failed = how !== undefined && how !== 'killed';
     // Half a line may stand in its log now.
-    running.slot.roomless = how === '3';
-    if (running.slot.roomless) this.#count = TASKS;
+    slot.roomless = how === 'roomless';
+    if (slot.roomless) this.#count = TASKS;
     this.#running = undefined;
     running.done();
   }
@@ -228,26 +227,17 @@ export class Lane implements Runner {
   }
 }
 
-/** A program of the machine's own, and no shell: those say of signals what the lane's shell says of them. */
-function isProgram(path: string): boolean {
-  try {
-    return firstLine(path).startsWith('\x7fELF') && !SHELLS.has(basename(realpathSync(path)));
-  } catch {
-    return false;
-  }
-}
-
-const SHELLS: ReadonlySet<string> = new Set(['sh', 'dash', 'bash', 'ash', 'busybox', 'ksh', 'ksh93', 'mksh', 'zsh']);
-
-function prologue(dir: string, { env, shared }: LaneOptions['spec']): string {
+/** What is said to the shell before lane.sh. */
+export function prologue(dir: string, { env, shared }: LaneOptions['spec'], waiter: readonly string[]): string {
   const variables = { ...env, _CONDOR_SCRATCH_DIR: join(dir, 'work'), BATCH_SYSTEM: 'Gryphus' };
   return [
     `gryphus_d=${shellQuote(dir)}`,
-    `exec 2>>"$gryphus_d/said" 3>>"$gryphus_d/log"`,
+    `exec 2>>"$gryphus_d/said" 7<>"$gryphus_d/room" 8>&1 9>>"$gryphus_d/log" 1>&9`,
     `cd ${shellQuote(shared.cwd)} || exit 216`,
-    `gryphus_apart=${isProgram(shared.executable) ? '' : '1'}`,
     'umask 022',
     ...Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}`),
+    // A function of one command, for which no copy of the shell is made.
+    `gryphus_wait() { ${shellWords(waiter)} "$@" </dev/null >"$gryphus_f.out" 2>"$gryphus_f.err"; }`,
     '',
   ].join('\n');
 }

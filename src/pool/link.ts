@@ -4,14 +4,21 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { Asking } from './asking.ts';
 import { isProof, nonce, proof, type Token } from './auth.ts';
 import { Channel } from './frames.ts';
-import { type ForLink, type FromDesk, type FromWorker, type HeldAttempt, type Size, WIRE_VERSION } from './wire.ts';
-import { readFromDesk } from './wire-schema.ts';
+import {
+  type ForLink,
+  type FromDesk,
+  type FromWorker,
+  type HeldAttempt,
+  readFromDesk,
+  type Size,
+  WIRE_VERSION,
+} from './wire.ts';
 
 export interface LinkOptions {
   readonly token: Token;
   readonly instance: string;
   readonly boot: string;
-  readonly size: Size;
+  readonly size: () => Size;
   readonly dial: () => Promise<Duplex>;
   /** The longest wait before it dials again, milliseconds; default 30,000. */
   readonly longestRetryMs?: number;
@@ -125,7 +132,7 @@ export class Link {
         throw new Error('whoever answers is not the agent');
       const answer = proof(token, 'worker', message.nonce, mine);
       const attempts = this.#options.held();
-      channel.send({ t: 'proof', proof: answer, ad: this.#options.ad(), size, boot, attempts });
+      channel.send({ t: 'proof', proof: answer, ad: this.#options.ad(), size: size(), boot, attempts });
       this.#untold = [];
       return false;
     }

@@ -49,21 +49,33 @@ export class LocalWorker {
   /** Looks in turn at which nothing had been heard of it. */
   #quiet = 0;
   #troubled: string | undefined;
+  #started: ProcessIdentity | undefined;
 
   constructor(options: LocalWorkerOptions) {
     this.#options = options;
   }
 
+  /** Keeps it there, as the settings are now. */
   open(): void {
+    const file = this.#configFile;
+    // Where it does not run now, the next is told at its start.
+    if (existsSync(file)) this.#configure(file);
     this.#look();
-    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#timer ??= setInterval(() => this.#look(), LOOK_MS);
+  }
+
+  /** It is not looked after any more. */
+  leave(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   /** `idle`: nothing runs there, so that it ends as well, and is waited for. */
   async close(idle: boolean): Promise<void> {
-    clearInterval(this.#timer);
-    const there = workerOf(this.#options.places.workerDir);
-    if (!there || !idle) return;
+    this.leave();
+    // One that was started just now does not hold its directory yet.
+    const there = workerOf(this.#options.places.workerDir) ?? this.#started;
+    if (!there || !idle || !isAlive(there)) return;
     signal(there.pid, 'SIGTERM');
     for (const end = performance.now() + END_MS; isAlive(there) && performance.now() < end; )
       await new Promise((resume) => setTimeout(resume, 10));
@@ -77,9 +89,11 @@ export class LocalWorker {
     if (performance.now() - this.#startedAt < PATIENCE_MS) return;
     this.#startedAt = performance.now();
     try {
-      mkdirSync(places.workerDir, { recursive: true, mode: 0o700 });
+      // Its parent is there as long as the state directory is.
+      if (!existsSync(places.workerDir)) mkdirSync(places.workerDir, { mode: 0o700 });
       if (freeDiskKb(places.workerDir) < LEAST_KB) return this.#trouble(`no room in ${places.workerDir}`);
       const identity = this.#start();
+      this.#started = identity;
       this.#options.log("this machine's worker started", { ...identity });
     } catch (thrown) {
       this.#trouble(asError(thrown).message);
@@ -109,9 +123,9 @@ export class LocalWorker {
   }
 
   #start(): ProcessIdentity | undefined {
-    const { places, logFile } = this.#options;
-    const file = join(places.workerDir, 'config.json');
-    writeWhole(file, JSON.stringify(this.#config(file)));
+    const { logFile } = this.#options;
+    const file = this.#configFile;
+    this.#configure(file);
     const program = fileURLToPath(new URL('../worker.mjs', import.meta.url));
     const log = openSync(logFile, 'a', 0o600);
     try {
@@ -129,11 +143,23 @@ export class LocalWorker {
     }
   }
 
+  get #configFile(): string {
+    return join(this.#options.places.workerDir, 'config.json');
+  }
+
+  #configure(file: string): void {
+    const now = JSON.stringify(this.#config(file));
+    if (!existsSync(file) || readFileSync(file, 'utf8') !== now) writeWhole(file, now);
+  }
+
   #config(file: string): WorkerConfig {
     const { places, settings, tokens } = this.#options;
     const known = knownToken(file);
+    // Another token would be another worker, to whom nothing of what runs here was granted.
     const token =
-      (known === undefined ? undefined : tokens.find(known, 0)) ?? tokens.issue({ site: 'local', local: true });
+      (known === undefined ? undefined : tokens.find(known, 0)) ??
+      tokens.local() ??
+      tokens.issue({ site: 'local', local: true });
     return {
       token: token.id,
       secret: token.secret,

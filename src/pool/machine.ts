@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { arch, availableParallelism, freemem, hostname, loadavg, release, totalmem, type } from 'node:os';
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
+import { URL_SCHEMES } from '../staging/url/schemes.ts';
 import type { Size } from './wire.ts';
 
 /** What a worker may use: all that is there, or what its configuration says. */
@@ -71,6 +72,19 @@ function gpus(): number {
 /** HTCondor's words for architectures (manual, machine ClassAd attributes, `Arch`). */
 const ARCH: Readonly<Record<string, string>> = { x64: 'X86_64', arm64: 'aarch64', ppc64: 'ppc64le', ia32: 'INTEL' };
 
+/** Files reach every worker; what is at URLs the agent fetches and puts, wherever a job runs. */
+export const TRANSFERS: AttrTexts = {
+  HasFileTransfer: 'true',
+  // All of them are encrypted on their way.
+  HasPerFileEncryption: 'true',
+  HasFileTransferPluginMethods: quoted(URL_SCHEMES.join(',')),
+};
+
+/** This machine's architecture and system, in HTCondor's words. */
+export function platform(): { readonly Arch: string; readonly OpSys: string } {
+  return { Arch: quoted(ARCH[arch()] ?? arch()), OpSys: quoted(type().toUpperCase()) };
+}
+
 /** The machine's ad: what does not change while the worker lives. `name`: of the worker, unique in the pool. */
 export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts {
   const os = osRelease();
@@ -78,8 +92,7 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
     MyType: quoted('Machine'),
     Name: quoted(`slot1@${name}`),
     Machine: quoted(hostname()),
-    Arch: quoted(ARCH[arch()] ?? arch()),
-    OpSys: quoted(type().toUpperCase()),
+    ...platform(),
     ...(os === undefined ? {} : os),
     UtsnameRelease: quoted(release()),
     PartitionableSlot: 'true',
@@ -94,7 +107,7 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
     TotalGPUs: String(size.gpus),
     // Jobs' requirements read it: below 25.12 they look at the machine's disk.
     CondorVersion: quoted('$CondorVersion: 25.0.0 2025-01-01 Gryphus $'),
-    HasFileTransfer: 'true',
+    ...TRANSFERS,
     HasSelfCheckpointTransfers: 'true',
     HasReconnect: 'true',
     START: 'true',

@@ -1,24 +1,31 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
-import { GryphusError } from '../errors.ts';
+import { asError, GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import type { Ending } from '../site/contract.ts';
+import type { Ending, FetchedFile, FetchOutcome, FetchRequest, InputFile } from '../site/contract.ts';
+import { askedFor } from '../staging/asked-for.ts';
+import { makeParents, place, within } from '../staging/place.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
-import type { ToClient } from './client-wire.ts';
+import type { FromClient, ToClient } from './client-wire.ts';
 import { DeskClient } from './desk-client.ts';
 import type { RunSpec, Size } from './wire.ts';
 
 /** One task: the words that follow the program's own. */
-export interface MapTask<T> {
+export interface PoolTask<T> {
   readonly args: readonly string[];
   /** Comes back with the result. */
   readonly of: T;
+  /** What it finds in its directory beside what all find. */
+  readonly inputs: readonly InputFile[];
+  /** Names of files in its directory that come home, plain and below it. */
+  readonly outputs: readonly string[];
+  /** Why it cannot be run at all. */
+  readonly refused?: string;
 }
 
 export interface MapResult<T> {
@@ -30,12 +37,17 @@ export interface MapResult<T> {
   readonly stderr: Buffer;
   /** How often it was started. */
   readonly tries: number;
+  /** Why it failed all the same, where its program did not: an output that it did not make, or that cannot be written here. */
+  readonly problem?: string;
 }
 
 export interface MapOptions {
   /** The desk's socket for clients. */
   readonly socket: string;
   readonly owner: string;
+  /** Where outputs come to, and where they are on their way. */
+  readonly cwd: string;
+  readonly spoolDir: string;
   /** What all tasks have in common; their arguments are added to its own. */
   readonly spec: RunSpec;
   readonly ad: AttrTexts;
@@ -51,8 +63,19 @@ interface Open<T> {
   readonly of: T;
   readonly index: number;
   readonly args: readonly string[];
+  readonly inputs: readonly InputFile[];
+  readonly outputs: readonly string[];
   tries: number;
 }
+
+/** What of a task is home. */
+interface Home {
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  readonly problem?: string;
+}
+
+type Named = Extract<FromClient, { t: 'tasks' }>['tasks'][number];
 
 const WINDOW = 500;
 /** While the desk has more tasks than this, more of them, and what it may forget, are said together, milliseconds. */
@@ -69,7 +92,7 @@ const LEASE_SECONDS = 2400;
  * knows by its journal what was granted already.
  */
 export async function* mapTasks<T>(
-  tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
+  tasks: AsyncIterable<PoolTask<T>>,
   options: MapOptions,
 ): AsyncGenerator<MapResult<T>> {
   const run = new MapRun<T>(options);
@@ -89,7 +112,7 @@ class MapRun<T> {
   readonly #desk: DeskClient;
   readonly #open = new Map<AttemptKey, Open<T>>();
   readonly #done: MapResult<T>[] = [];
-  #unsent: [AttemptKey, readonly string[]][] = [];
+  #unsent: AttemptKey[] = [];
   #forgotten: AttemptKey[] = [];
   #soonest: NodeJS.Immediate | undefined;
   #later: NodeJS.Timeout | undefined;
@@ -116,14 +139,15 @@ class MapRun<T> {
   }
 
   /** Gives tasks to the desk as it has room for them. */
-  async feed(tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>): Promise<void> {
+  async feed(tasks: AsyncIterable<PoolTask<T>>): Promise<void> {
     await this.#base();
     let index = 0;
-    for await (const { args, of } of tasks) {
+    for await (const task of tasks) {
       while (this.#open.size >= Math.min(this.#options.window ?? WINDOW, WINDOW) && !this.#failure)
         await this.#changed.promise;
       if (this.#failure || this.#closed) return;
-      this.#give({ of, index: index++, args, tries: 0 });
+      if (task.refused === undefined) this.#give({ ...task, index: index++, tries: 0 });
+      else this.#refuse(task.of, index++, task.refused);
     }
     this.#fed = true;
     this.#wake();
@@ -160,11 +184,17 @@ class MapRun<T> {
     await this.#desk.close();
   }
 
+  #refuse(of: T, index: number, words: string): void {
+    const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', words } };
+    this.#done.push({ of, index, ending, tries: 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) });
+    this.#wake();
+  }
+
   #give(open: Open<T>): void {
     open.tries += 1;
     const key: AttemptKey = `${this.#session}.${open.index}.0.${open.tries}`;
     this.#open.set(key, open);
-    this.#unsent.push([key, open.args]);
+    this.#unsent.push(key);
     this.#soon();
   }
 
@@ -181,7 +211,7 @@ class MapRun<T> {
     clearTimeout(this.#later);
     this.#soonest = undefined;
     this.#later = undefined;
-    const tasks = this.#unsent;
+    const tasks = this.#unsent.flatMap((key) => this.#named(key));
     this.#unsent = [];
     if (tasks.length > 0) await this.#desk.say({ t: 'tasks', base: this.#session, tasks });
     const keys = this.#forgotten;
@@ -196,6 +226,12 @@ class MapRun<T> {
     }
   }
 
+  #named(key: AttemptKey): Named[] {
+    const { args, inputs } = this.#open.get(key) ?? {};
+    if (!args) return [];
+    return [inputs?.length ? [key, args, inputs] : [key, args]];
+  }
+
   async #base(): Promise<void> {
     const { spec, ad, size, owner } = this.#options;
     await this.#desk.say({ t: 'base', base: this.#session, spec, ad, size, owner, lease: LEASE_SECONDS });
@@ -207,37 +243,39 @@ class MapRun<T> {
     // What was withdrawn because nobody waits any more is not started again.
     if (!open || this.#closed) return;
     const evicted = ending.how.kind === 'by-site' && EVICTED.has(ending.how.cause);
-    const failed = ending.how.kind !== 'exited' || ending.how.code !== 0;
-    if (evicted || (failed && open.tries <= this.#options.retries)) {
-      this.#open.delete(key);
+    const well = ending.how.kind === 'exited' && ending.how.code === 0;
+    const again = () => {
+      if (!this.#open.delete(key)) return;
       this.#forgotten.push(key);
-      return this.#give(open);
-    }
-    const streams = message.inline
-      ? {
-          stdout: Buffer.from(bytes.subarray(0, message.inline.stdout)),
-          stderr: Buffer.from(bytes.subarray(message.inline.stdout)),
-        }
-      : await this.#fetch(key).catch(() => undefined);
+      this.#give(open);
+    };
+    const more = open.tries <= this.#options.retries;
+    if (evicted || (!well && more)) return again();
+    const outputs = well ? open.outputs : [];
+    const home =
+      message.inline && outputs.length === 0
+        ? {
+            stdout: Buffer.from(bytes.subarray(0, message.inline.stdout)),
+            stderr: Buffer.from(bytes.subarray(message.inline.stdout)),
+          }
+        : await this.#fetch(key, outputs).catch(() => undefined);
     // The desk went away meanwhile: it tells the result again.
-    if (!streams || !this.#open.delete(key)) return;
+    if (!home || !this.#open.has(key)) return;
+    if (home.problem !== undefined && more) return again();
+    this.#open.delete(key);
     this.#forgotten.push(key);
     this.#soon();
-    this.#done.push({ of: open.of, index: open.index, ending, tries: open.tries, ...streams });
+    this.#done.push({ of: open.of, index: open.index, ending, tries: open.tries, ...home });
     this.#wake();
   }
 
-  async #fetch(key: AttemptKey): Promise<{ stdout: Buffer; stderr: Buffer }> {
-    const into = await mkdtemp(join(tmpdir(), 'gryphus-map-'));
+  /** What it wrote, and its outputs where they belong. */
+  async #fetch(key: AttemptKey, outputs: readonly string[]): Promise<Home> {
+    const into = await mkdtemp(join(this.#options.spoolDir, '.map-'));
     try {
-      const request = { key, outputs: [], stdout: true, stderr: true, into };
-      for (;;) {
-        const { outcome } = await this.#desk.ask({ t: 'fetch', request }, 'fetched');
-        if (outcome.ok || outcome.refusal.kind !== 'later') break;
-        // They are on their way, or their worker is away.
-        if (this.#closed) throw new GryphusError('interrupted', outcome.refusal.message);
-        await delay(AGAIN_MS);
-      }
+      const outcome = await this.#bring({ key, outputs, stdout: true, stderr: true, into });
+      const unplaced = await this.#place(outcome.files ?? [], outputs);
+      const problem = outcome.ok ? unplaced : notMade(outcome);
       const read = (name: string) => {
         try {
           return readFileSync(join(into, name));
@@ -245,9 +283,38 @@ class MapRun<T> {
           return Buffer.alloc(0);
         }
       };
-      return { stdout: read(STREAM_FILES.stdout), stderr: read(STREAM_FILES.stderr) };
+      const streams = { stdout: read(STREAM_FILES.stdout), stderr: read(STREAM_FILES.stderr) };
+      return problem === undefined ? streams : { ...streams, problem };
     } finally {
       await rm(into, { recursive: true, force: true });
+    }
+  }
+
+  async #bring(request: FetchRequest): Promise<FetchOutcome> {
+    for (;;) {
+      const { outcome } = await this.#desk.ask({ t: 'fetch', request }, 'fetched');
+      if (outcome.ok || outcome.refusal.kind !== 'later') return outcome;
+      // They are on their way, or their worker is away.
+      if (this.#closed) throw new GryphusError('interrupted', outcome.refusal.message);
+      await delay(AGAIN_MS);
+    }
+  }
+
+  /** Why they could not be placed, if they could not. */
+  async #place(files: readonly FetchedFile[], outputs: readonly string[]): Promise<string | undefined> {
+    const { cwd } = this.#options;
+    const nameOf = askedFor({ outputs });
+    try {
+      for (const { name: offered, kind, path, executable, mode } of files) {
+        const name = kind === 'output' ? nameOf(offered) : undefined;
+        if (name === undefined) continue;
+        const to = within(cwd, name);
+        await makeParents(cwd, to);
+        await place({ from: path, to, executable, mode });
+      }
+      return undefined;
+    } catch (thrown) {
+      return asError(thrown).message;
     }
   }
 
@@ -259,7 +326,7 @@ class MapRun<T> {
       return this.fail(new GryphusError('site-unreachable', "The pool's desk went away and does not come back."));
     try {
       await this.#base();
-      this.#unsent = [...this.#open].map(([key, { args }]) => [key, args]);
+      this.#unsent = [...this.#open.keys()];
       await this.#send();
       this.#lostAt = undefined;
     } catch {
@@ -272,6 +339,11 @@ class MapRun<T> {
     this.#changed = deferred();
     changed.resolve();
   }
+}
+
+function notMade({ missing, odd = [], refusal }: Extract<FetchOutcome, { ok: false }>): string {
+  const names = [...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`);
+  return names.length === 0 ? refusal.message : `it did not make ${names.join(', ')}`;
 }
 
 /** Ends that say nothing of the task: it is started again without counting. */

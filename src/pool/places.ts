@@ -18,7 +18,6 @@ export interface PoolPlaces {
   readonly homeSocket: string;
   /** The worker of this machine. */
   readonly workerDir: string;
-  readonly checkpoints: string;
   /** Delegated to the pool, for its jobs. */
   readonly proxies: string;
 }
@@ -33,7 +32,6 @@ export function poolPlaces(paths: Pick<Paths, 'stateDir' | 'socketDir'>): PoolPl
     workerSocket: join(paths.socketDir, 'pool-workers.sock'),
     homeSocket: join(paths.socketDir, 'pool-home.sock'),
     workerDir: join(dir, 'worker'),
-    checkpoints: join(dir, 'checkpoints'),
     proxies: join(dir, 'proxies'),
   };
 }

@@ -16,7 +16,7 @@ import type {
   Site,
   SiteFacts,
 } from '../site/contract.ts';
-import type { AttemptRequest } from './attempts.ts';
+import type { AttemptRequest } from './client-wire.ts';
 import { DeskClient } from './desk-client.ts';
 import { Proxies } from './proxies.ts';
 import { sizeOf } from './request-size.ts';
@@ -186,7 +186,7 @@ function requestOf(spec: AttemptSpec): AttemptRequest {
 }
 
 function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefined }): RunSpec {
-  const { executable, args, env, proxy, stdin, inputs, joinStderr, container, cwd, shared, resources } = spec;
+  const { executable, args, env, proxy, stdin, inputs, joinStderr, container, core, cwd, shared, resources } = spec;
   const vacate = readNumber(ad, 'JobMaxVacateTime');
   const kill = readString(ad, 'KillSig');
   return {
@@ -195,8 +195,9 @@ function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefine
     env,
     inputs,
     joinStderr,
-    stdin,
+    ...(stdin && { stdin }),
     ...(proxy === undefined ? {} : { proxy }),
+    ...(core === undefined ? {} : { core }),
     ...(container && { container }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(shared === undefined ? {} : { shared }),

@@ -1,15 +1,9 @@
+import type { Standing } from './client-wire.ts';
+
 /** Usage of so long ago counts half, seconds (HTCondor's PRIORITY_HALFLIFE). */
 const HALF_LIFE = 86_400;
 /** The best that a priority can be, as HTCondor's. */
 const BEST = 0.5;
-
-export interface Standing {
-  readonly owner: string;
-  /** Smaller is better: what the owner used of late, in cores. */
-  readonly priority: number;
-  /** Cores in use now. */
-  readonly inUse: number;
-}
 
 interface Account {
   priority: number;

@@ -9,6 +9,8 @@ export interface BriefEnd {
 }
 
 const MOST = 64 << 10;
+/** Each leads a process group. */
+const running = new Set<number>();
 
 /** Runs a program of the node's for what it answers; what takes longer than its time is ended with all that it started. */
 export function runBriefly(
@@ -21,6 +23,7 @@ export function runBriefly(
     let stdout = '';
     let stderr = '';
     let late = false;
+    if (child.pid !== undefined) running.add(child.pid);
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       if (stdout.length < MOST) stdout += text;
     });
@@ -29,14 +32,11 @@ export function runBriefly(
     });
     const timer = setTimeout(() => {
       late = true;
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // It is no more.
-      }
+      end(child.pid);
       child.stdout.destroy();
       child.stderr.destroy();
     }, options.timeoutMs);
+    child.once('exit', () => void running.delete(child.pid ?? 0));
     child.once('error', (error) => {
       clearTimeout(timer);
       resolve({ code: 127, stdout, words: error.message });
@@ -47,6 +47,19 @@ export function runBriefly(
       resolve({ code: code ?? 137, stdout, words });
     });
   });
+}
+
+/** Ends all that runs now: whoever waits for it is about to end. */
+export function endBriefRuns(): void {
+  for (const pid of running) end(pid);
+}
+
+function end(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It is no more.
+  }
 }
 
 /** The last line of what a program complained of, without the times that some put before it and the manual that others name after. */

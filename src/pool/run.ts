@@ -8,6 +8,7 @@ import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts
 import type { Cgroup } from './cgroup.ts';
 import { NO_IMAGE } from './container-script.ts';
 import { lanesIn } from './lane-slot.ts';
+import { livingOf } from './last-of.ts';
 import { signal } from './processes.ts';
 import { lastWords } from './run-briefly.ts';
 import type { Runner } from './shell.ts';
@@ -67,8 +68,9 @@ export class Run {
   }
 
   signal(name: NodeJS.Signals): void {
-    if (this.starter) this.starter.signal(name);
+    if (this.starter?.alive) this.starter.signal(name);
     else if (this.shell && isAlive(this.shell)) signal(-this.shell.pid, name);
+    else for (const { pid } of livingOf(this)) signal(pid, name);
   }
 
   /** From now on what is written to its streams is sent, from these bytes on. */
@@ -81,33 +83,35 @@ export class Run {
     this.timers = [];
   }
 
-  /** What its exit record means; `before`: the shell's times at its start. */
-  endingOf(exit: ExitRecord | undefined, before: Pick<ExitRecord, 'userSeconds' | 'systemSeconds'>): Ending {
+  /** What its exit record means. */
+  endingOf(exit: ExitRecord | undefined): Ending {
     const at = this.startedAt;
     const group = this.group?.usage();
+    const most = this.record.spec.container ? 0 : (exit?.maxRssKb ?? 0);
     // What ended before anybody looked is known by what was charged to its group.
-    const held = this.peakRssKb > 0 ? this.peakRssKb : (group?.peakKb ?? 0);
+    const held = group ? this.peakRssKb || group.peakKb || most : Math.max(this.peakRssKb, most);
     const facts = {
       host: HOST,
       ...(at === undefined ? {} : { startedAt: at }),
       endedAt: exit?.endedAt ?? Date.now() / 1000,
       usage: {
         ...(group && { userCpuSeconds: round(group.userSeconds), systemCpuSeconds: round(group.systemSeconds) }),
-        // What a container took is not of the shell's own children.
+        // What a container took is not known.
         ...(!group &&
           exit &&
           !this.record.spec.container && {
-            userCpuSeconds: Math.max(0, round(exit.userSeconds - before.userSeconds)),
-            systemCpuSeconds: Math.max(0, round(exit.systemSeconds - before.systemSeconds)),
+            userCpuSeconds: round(exit.userSeconds),
+            systemCpuSeconds: round(exit.systemSeconds),
           }),
         ...(held > 0 ? { maxRssKb: held } : {}),
       },
       stdoutBytes: this.dir.size('stdout'),
       stderrBytes: this.dir.size('stderr'),
     };
-    if (this.decided) return { ...facts, ...this.decided };
+    if (this.decided) return { ...facts, ...this.decided, how: yielding(this.decided.how, exit) };
     if (exit && this.dir.startedAt() === undefined) {
-      const cause = exit.status === NO_IMAGE ? 'no-image' : 'cannot-start';
+      const noImage = exit.how.kind === 'exited' && exit.how.code === NO_IMAGE;
+      const cause = noImage ? 'no-image' : 'cannot-start';
       const said = this.dir.said();
       const words = this.record.spec.container ? lastWords(said) : said.slice(0, 500);
       return { ...facts, how: { kind: 'by-site', cause, words } };
@@ -116,8 +120,7 @@ export class Run {
       const words = 'the program and the shell that watched it were killed together';
       return { ...facts, how: { kind: 'by-site', cause: 'vanished', words } };
     }
-    if (exit.signaled) return { ...facts, how: { kind: 'signaled', signal: exit.status & 127 } };
-    return { ...facts, how: { kind: 'exited', code: exit.status } };
+    return { ...facts, how: exit.how };
   }
 
   /** Both streams, where they are small. */
@@ -171,6 +174,21 @@ function left(run: Run, shell: ProcessIdentity | undefined): Run {
   run.phase = shell ? 'running' : 'ended';
   return run;
 }
+
+/** What was killed, because it did not end in time or by somebody else, was stopped in the middle of whatever it did. */
+function yielding(how: Ending['how'], exit: ExitRecord | undefined): Ending['how'] {
+  if (how.kind !== 'by-site' || how.cause !== 'preempted' || !exit || wasKilled(exit)) return how;
+  return { ...how, yielded: true };
+}
+
+/** A container runtime tells a killed program's end as this status. */
+const KILLED_INSIDE = 137;
+
+function wasKilled({ how }: ExitRecord): boolean {
+  return how.kind === 'signaled' ? how.signal === SIGKILL : how.code === KILLED_INSIDE;
+}
+
+const SIGKILL = 9;
 
 function round(seconds: number): number {
   return Math.round(seconds * 1e6) / 1e6;

@@ -2,7 +2,7 @@ import { type Attempt, jobOf } from './attempts.ts';
 import type { RunningNow } from './client-wire.ts';
 import type { Desk } from './desk.ts';
 import type { DeskWorkers } from './desk-workers.ts';
-import type { RunUsage } from './usage.ts';
+import type { RunUsage } from './wire.ts';
 
 /** A worker that does not answer within this is passed over, milliseconds. */
 const PATIENCE_MS = 5000;

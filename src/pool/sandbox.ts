@@ -263,7 +263,7 @@ function runnable(program: string, cwd: string): string {
 const KNOWN = new Map<string, number>();
 
 /** Its beginning, at most 256 bytes of it, as latin1. */
-export function firstLine(file: string): string {
+function firstLine(file: string): string {
   const buffer = Buffer.alloc(256);
   const fd = openSync(file, 'r');
   try {

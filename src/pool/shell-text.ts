@@ -1,11 +1,5 @@
 import { shellWords } from '../util/shell-quote.ts';
-
-/** The terminal of whoever opened a shell. */
-export interface Terminal {
-  readonly rows: number;
-  readonly cols: number;
-  readonly term: string;
-}
+import type { Terminal } from './wire.ts';
 
 /**
  * The shell text that becomes somebody's shell; without a command, one that reads what is typed. script(1) gives it a terminal of

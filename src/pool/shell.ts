@@ -13,6 +13,9 @@ export interface ShellOptions {
   readonly onEnd: () => void;
 }
 
+/** A word of the command line of every such shell, and of its copies. */
+export const STARTER = 'gryphus-starter';
+
 /** A shell in a session of its own, which outlives the worker that started it by what it has to do. */
 export class Shell {
   readonly identity: ProcessIdentity;

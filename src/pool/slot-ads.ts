@@ -45,8 +45,10 @@ function dynamic(desk: Desk, worker: Worker): AttrTexts[] {
   });
 }
 
+/** More may be claimed of a machine than it has, where it was given less meanwhile. */
 function sizeOf({ cpus, memoryMb, diskKb, gpus }: Size): AttrTexts {
-  return { Cpus: String(cpus), Memory: String(memoryMb), Disk: String(diskKb), GPUs: String(gpus) };
+  const said = (much: number) => String(Math.max(0, much));
+  return { Cpus: said(cpus), Memory: said(memoryMb), Disk: said(diskKb), GPUs: said(gpus) };
 }
 
 function seconds(ms: number): string {

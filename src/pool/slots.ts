@@ -1,4 +1,5 @@
 import type { Size } from './wire.ts';
+import { counted } from '../util/plain-text.ts';
 
 /** `wanted` can be cut out of what is `free`. */
 export function fits(wanted: Size, free: Size): boolean {
@@ -44,9 +45,10 @@ export const NOTHING: Size = { cpus: 0, memoryMb: 0, diskKb: 0, gpus: 0 };
 
 /** The first of what does not fit, for people: `8 cores of 4 free`. */
 export function shortOf(wanted: Size, free: Size): string | undefined {
-  if (wanted.cpus > free.cpus) return `${wanted.cpus} cores of ${free.cpus} free`;
-  if (wanted.memoryMb > free.memoryMb) return `${wanted.memoryMb} MB of memory of ${free.memoryMb} free`;
-  if (wanted.diskKb > free.diskKb) return `${wanted.diskKb} KB of disk of ${free.diskKb} free`;
-  if (wanted.gpus > free.gpus) return `${wanted.gpus} GPUs of ${free.gpus} free`;
+  const of = (much: number) => `of ${Math.max(0, much)} free`;
+  if (wanted.cpus > free.cpus) return `${counted(wanted.cpus, 'core')} ${of(free.cpus)}`;
+  if (wanted.memoryMb > free.memoryMb) return `${wanted.memoryMb} MB of memory ${of(free.memoryMb)}`;
+  if (wanted.diskKb > free.diskKb) return `${wanted.diskKb} KB of disk ${of(free.diskKb)}`;
+  if (wanted.gpus > free.gpus) return `${wanted.gpus} GPUs ${of(free.gpus)}`;
   return undefined;
 }

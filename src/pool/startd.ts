@@ -1,8 +1,7 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClassAd } from '../classad/api.ts';
 import { asError, GryphusError } from '../errors.ts';
-import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Ending } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
@@ -10,42 +9,19 @@ import { isAlive } from '../util/process-identity.ts';
 import { adFrom } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
-import type { Cgroups } from './cgroups.ts';
-import type { Containers } from './containers.ts';
 import { DiskRoom, fullWords, isFull, lackedRoom, LEAST_KB, NO_ROOM } from './disk-room.ts';
 import { LaneSlot } from './lane-slot.ts';
+import { lastOf } from './last-of.ts';
 import { Run, runsIn } from './run.ts';
 import { enterGroup, halt, overMemory, starved } from './run-group.ts';
 import { newsOf, sendNews } from './run-news.ts';
 import { BlobCache } from './sandbox.ts';
-import type { Runner } from './shell.ts';
-import { dropUnused, equip, type Means, stage } from './stage.ts';
-import { cancelled, evicted, stop, sweep, Sweeper, timeout } from './stopping.ts';
-import { type Scripts, type Start, WorkerClaims } from './worker-claims.ts';
-import type { FromDesk, FromWorker, HeldAttempt, Order, RunSpec, Size } from './wire.ts';
-
-export interface StartdOptions extends Means {
-  /** The worker's own directory: `jobs/`, `cache/`. */
-  readonly dir: string;
-  readonly size: Size;
-  /** The most of its disk that is the worker's, KB; default: all. */
-  readonly diskKb?: number;
-  /** Of the machine; `Requirements` is its START policy. */
-  readonly ad: AttrTexts;
-  /** What jobs see of the worker's environment. */
-  readonly env: NodeJS.ProcessEnv;
-  readonly scripts: Scripts;
-  /** A job whose processes hold more memory than its slot has is ended. */
-  readonly limitMemory: boolean;
-  /** What lasts for so long keeps nothing waiting behind it; default 100. */
-  readonly slowMs?: number;
-  readonly containers: Containers;
-  /** In which jobs run, if there may be such. */
-  readonly groups?: Cgroups | undefined;
-  /** `unhurried`: a moment later is soon enough. */
-  readonly say: (message: FromWorker, bytes?: Uint8Array, unhurried?: boolean) => void;
-  readonly log: (words: string) => void;
-}
+import { dropUnused, equip, stage } from './stage.ts';
+import type { StartdOptions } from './startd-options.ts';
+import { cancelled, evicted, graceOf, stop, sweep, Sweeper, timeout } from './stopping.ts';
+import { placeWaiter } from './waiter/waiter.ts';
+import { type Start, WorkerClaims } from './worker-claims.ts';
+import { derived, type FromDesk, type FromWorker, type HeldAttempt, type Order, type RunSpec } from './wire.ts';
 
 type Cancel = Extract<FromDesk, { t: 'cancel' }>;
 
@@ -71,19 +47,24 @@ export class Startd {
   readonly #bases = new Map<string, RunSpec>();
   readonly room: DiskRoom;
   readonly #claims: WorkerClaims;
+  readonly #waiter: readonly string[];
   readonly #runs = new Map<AttemptKey, Run>();
   readonly #sweeper = new Sweeper();
   readonly #timers: NodeJS.Timeout[];
   #draining: string | undefined;
+  readonly #closing = new AbortController();
 
   constructor(options: StartdOptions) {
     this.#options = options;
     this.#jobsDir = join(options.dir, 'jobs');
     const lanesDir = join(options.dir, 'lanes');
-    for (const dir of [this.#jobsDir, lanesDir]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+    // Below the worker's directory, which is not made again where somebody has removed it.
+    for (const dir of [this.#jobsDir, lanesDir]) if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
     this.#cache = new BlobCache(join(options.dir, 'cache'));
     this.room = new DiskRoom(options.dir, options.diskKb);
-    this.#claims = new WorkerClaims({ ...options, jobsDir: this.#jobsDir, lanesDir, room: this.room });
+    this.#waiter = placeWaiter(join(options.dir, 'waiter'), options.scripts);
+    const { room } = this;
+    this.#claims = new WorkerClaims({ ...options, waiter: this.#waiter, jobsDir: this.#jobsDir, lanesDir, room });
     this.#adopt(lanesDir);
     this.#timers = [
       setInterval(() => sendNews(this.#runs.values(), options.say), FOLLOW_MS),
@@ -111,6 +92,11 @@ export class Startd {
   /** Results that nobody has fetched yet. */
   get waiting(): number {
     return this.#runs.size;
+  }
+
+  /** Seconds that what runs here may take to end. */
+  get grace(): number {
+    return Math.max(0, ...[...this.#runs.values()].map((run) => (run.phase === 'ended' ? 0 : graceOf(run))));
   }
 
   get runs(): Iterable<Run> {
@@ -168,6 +154,7 @@ export class Startd {
   }
 
   close(): void {
+    this.#closing.abort();
     for (const timer of this.#timers) clearInterval(timer);
     this.#sweeper.close();
     this.#claims.close();
@@ -184,7 +171,7 @@ export class Startd {
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
     if (!base) return this.#gone(start.key, 'never-started', 'its description has not come');
-    const spec = 'base' in start.spec ? { ...base, args: start.spec.args } : start.spec;
+    const spec = 'base' in start.spec ? derived(base, start.spec) : start.spec;
     const { key, claim, size, lease } = start;
     const record = { key, claim, size, lease, spec: this.#options.sharesHome ? spec : { ...spec, shared: undefined } };
     let place: AttemptPlace;
@@ -216,20 +203,18 @@ export class Startd {
     const { dir, record } = run;
     const { containers, groups } = this.#options;
     try {
-      const placed = equip(run, this.#cache, this.#options.ad);
+      const placed = equip(run, this.#cache, this.#options.machine.ad);
       run.starter = (dir instanceof LaneSlot ? dir.lane : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
       if (dir instanceof AttemptDir)
-        containers.arm(run, dir, run.shell, placed, this.#cache, () => enterGroup(run, dir, groups));
+        containers.arm(run, dir, run.shell, placed, this.#cache, () => enterGroup(run, dir, groups), this.#waiter);
     } catch (thrown) {
       return this.#unfit(run, thrown);
     }
     run.phase = 'running';
     run.startedAt = Math.round(Date.now() / 10) / 100;
-    const before = this.#times;
-    const shell = run.starter;
-    shell.run(run.key, () => this.#over(run, before.get(shell)));
+    run.starter.run(run.key, () => this.#over(run));
     crashPoint('worker.after-start');
     const { walltimeSeconds } = record.spec;
     const settled = () => {
@@ -242,31 +227,33 @@ export class Startd {
       run.timers.push(setTimeout(() => stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
   }
 
-  /** What each shell's children took before its present run. */
-  readonly #times = new Map<Runner, { userSeconds: number; systemSeconds: number }>();
+  /** The shell has said that it ended, or is no more: then something of it may live. */
+  #over(run: Run): void {
+    if (run.starter?.alive || run.dir.exit()) return this.#ended(run);
+    void lastOf(run, this.#closing.signal).then(() => this.#closing.signal.aborted || this.#ended(run));
+  }
 
-  /** The shell has said that it ended, or is no more. */
-  #over(run: Run, before = { userSeconds: 0, systemSeconds: 0 }): void {
+  #ended(run: Run): void {
     run.clearTimers();
     const released = run.record.spec.container && this.#options.containers.release(run.dir);
-    if (released) return void released.then(() => this.#over(run, before));
+    if (released) return void released.then(() => this.#ended(run));
     const exit = run.dir.exit();
-    if (this.#options.limitMemory) run.decided ??= starved(run);
-    if (run.starter && exit) this.#times.set(run.starter, exit);
-    else if (run.starter) this.#times.delete(run.starter);
+    if (this.#options.machine.limitMemory) run.decided ??= starved(run);
     const began = run.dir.startedAt();
     run.startedAt = began ?? (exit ? run.startedAt : undefined);
     if (began === undefined && !run.decided && lackedRoom(run, exit, this.room))
       return this.#unstart(run, 'claim', NO_ROOM);
     if (run.startedAt === undefined && !exit) {
       if (run.decided?.how.kind === 'by-site' && run.decided.how.cause === 'cannot-start')
-        return this.#finish(run, run.endingOf(undefined, before));
+        return this.#finish(run, run.endingOf(undefined));
       if (run.decided) return this.#unstart(run, 'cancelled', 'it was cancelled');
       return this.#unstart(run, 'never-started', 'its shell ended before it could start it');
     }
-    const ending = run.endingOf(exit, before);
+    const ending = run.endingOf(exit);
     const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
-    if (lasted > SWEEP_FIRST || run.decided) {
+    // What may be tried again leaves nothing behind; for the others it is looked soon.
+    const failed = !(run.dir instanceof LaneSlot) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
+    if (lasted > SWEEP_FIRST || run.decided || failed || !exit) {
       void sweep(run).then(() => this.#finish(run, ending));
     } else {
       this.#sweeper.add(run);
@@ -372,7 +359,7 @@ export class Startd {
     this.#claims.endSpareLanes();
     if (this.room.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
     const over = overMemory(this.#runs.values());
-    if (this.#options.limitMemory) for (const { run, ending } of over) stop(run, ending);
+    if (this.#options.machine.limitMemory) for (const { run, ending } of over) stop(run, ending);
   }
 
   /** What an earlier worker on this directory left: ended, running, or never started. */

@@ -1,7 +1,7 @@
 # Gryphus: runs attempts one after another. Standard input names one attempt's directory a line, relative to the working
 # directory; standard output answers with the same line when it has ended. Its record is on disk before that:
 #   started   is there as soon as the program may have been started
-#   exit      the times of this shell and of its children, then `STATUS SIGNALED end`, then what is left of the room for it
+#   exit      the waiter's record (waiter/waiter.x64.s), then what is left of the room for it
 # The shell leads a process group and session of its own, in which the programs run; it outlives whoever started it.
 trap : TERM HUP INT QUIT USR1 USR2 XCPU
 while IFS= read -r d; do
@@ -13,12 +13,16 @@ while IFS= read -r d; do
   fi
   (. "$d/go")
   status=$?
-  signaled=0
-  # Above 128 it may be a status or a signal: of a signal the shell says something, but of INT and PIPE.
   case $status in
-    130 | 141) signaled=1 ;;
-    129 | 1[3-9]? | 2??) [ ! -s "$d/said" ] || signaled=1 ;;
+    # The record is there, or could not be written.
+    0 | 218) status= ;;
+    # There could be no process: as where this shell itself can make none, it ends.
+    219) command -p rm -f "$d/started" && exit 1 ;;
+    # The waiter was killed, and its program with it.
+    137) status=9 ;;
+    # What came before the program failed.
+    *) status=$((status << 8)) ;;
   esac
-  { times && printf '%s %s end\n' "$status" "$signaled"; } 1<>"$d/exit"
+  [ -z "$status" ] || printf '%016x %016x %016x %016x %016x %016x %016x %016x\n' "$status" 0 0 0 0 0 0 0 1<>"$d/exit"
   printf '%s\n' "$d"
 done

@@ -1,5 +1,5 @@
 import type { ProcessIdentity } from '../util/process-identity.ts';
-import { type Runner, Shell } from './shell.ts';
+import { type Runner, Shell, STARTER } from './shell.ts';
 
 /**
  * A shell that runs attempts that have directories, one after another. It costs one fork for each attempt, and it ends
@@ -13,7 +13,7 @@ export class Starter implements Runner {
   /** `script`: starter.sh's text; `jobsDir`: where attempts' directories are. */
   constructor(script: string, jobsDir: string, env: NodeJS.ProcessEnv) {
     this.#shell = new Shell({
-      args: ['-c', script, 'gryphus-starter'],
+      args: ['-c', script, STARTER],
       cwd: jobsDir,
       env,
       onText: (text) => {

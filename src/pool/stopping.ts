@@ -5,6 +5,11 @@ import type { Run } from './run.ts';
 
 const GRACE_SECONDS = 10;
 
+/** Seconds from the word to end until it is killed. */
+export function graceOf({ record }: Run): number {
+  return record.spec.vacateSeconds ?? GRACE_SECONDS;
+}
+
 /** Asks a run to end, and makes it end where it does not; what it ends as is on disk before. */
 export function stop(run: Run, ending: Ending): void {
   if (run.phase === 'staging') run.aborted = true;
@@ -25,14 +30,14 @@ export function stop(run: Run, ending: Ending): void {
     void run.group?.kill();
     void killAll(new Set([run.key]));
   };
-  run.timers.push(setTimeout(kill, (run.record.spec.vacateSeconds ?? GRACE_SECONDS) * 1000));
+  run.timers.push(setTimeout(kill, graceOf(run) * 1000));
 }
 
-/** Kills every process of these attempts, until there is none. */
+/** Kills every process of these attempts, until there is none, twice: one that becomes another program just now has no environment. */
 export async function killAll(keys: ReadonlySet<string>): Promise<void> {
-  for (let turn = 0; turn < 50; turn++) {
+  for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
     const found = processesOf(keys);
-    if (found.length === 0) return;
+    clean = found.length === 0 ? clean + 1 : 0;
     for (const { pid } of found) signal(pid, 'SIGKILL');
     await new Promise((resume) => setTimeout(resume, 20));
   }

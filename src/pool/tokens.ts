@@ -12,6 +12,8 @@ export interface IssuedToken extends Token {
   readonly local: boolean;
   /** Unix seconds after which it lets nobody in any more. */
   readonly expires?: number;
+  /** The most cores that its worker may bring into the pool. */
+  readonly cpus?: number;
 }
 
 const ISSUED = z.object({
@@ -19,9 +21,12 @@ const ISSUED = z.object({
   secret: z.string().regex(/^[0-9a-f]{64}$/),
   site: z.string(),
   local: z.boolean(),
-  expires: z.number().optional(),
+  expires: z.exactOptional(z.number()),
+  cpus: z.exactOptional(z.number()),
 });
 const ID = /^[A-Za-z0-9_-]{8,64}$/;
+/** Ends the name of the file that says which worker a token let in. */
+const BOUND = '.worker';
 
 /** Tokens are files of their own, 0600 in a 0700 directory: no secret is in Redis, in an environment or on a command line. */
 export class Tokens {
@@ -32,7 +37,7 @@ export class Tokens {
   }
 
   /** A fresh token, on disk before it is answered. */
-  issue(about: { readonly site: string; readonly local: boolean; readonly expires?: number }): IssuedToken {
+  issue(about: Omit<IssuedToken, keyof Token>): IssuedToken {
     const token = { ...newToken(), ...about };
     mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
     writeWhole(join(this.#dir, token.id), JSON.stringify(token));
@@ -44,9 +49,32 @@ export class Tokens {
     if (!ID.test(id)) return undefined;
     const path = join(this.#dir, id);
     if (!existsSync(path)) return undefined;
-    const { expires, ...token } = ISSUED.parse(JSON.parse(readFileSync(path, 'utf8')));
-    if (expires !== undefined && expires <= now) return undefined;
-    return expires === undefined ? token : { ...token, expires };
+    const token = ISSUED.parse(JSON.parse(readFileSync(path, 'utf8')));
+    return token.expires !== undefined && token.expires <= now ? undefined : token;
+  }
+
+  /**
+   * A token is for one worker: the first that shows it. False for any other `instance`, also after a restart. The worker of
+   * this machine, whose token stays here, may have a new directory.
+   */
+  bind({ id, local }: IssuedToken, instance: string): boolean {
+    if (local) return true;
+    const path = join(this.#dir, `${id}${BOUND}`);
+    if (!existsSync(path)) writeWhole(path, instance);
+    return readFileSync(path, 'utf8') === instance;
+  }
+
+  /** That of the worker of this machine. */
+  local(): IssuedToken | undefined {
+    for (const id of this.all()) {
+      try {
+        const token = this.find(id, 0);
+        if (token?.local === true) return token;
+      } catch {
+        // A file that is none of ours.
+      }
+    }
+    return undefined;
   }
 
   /** It lasts until then; false where there is no such token, or it has ended. `now`: Unix seconds. */
@@ -59,7 +87,7 @@ export class Tokens {
 
   /** From now on it lets nobody in. */
   revoke(id: string): void {
-    if (ID.test(id)) rmSync(join(this.#dir, id), { force: true });
+    if (ID.test(id)) for (const name of [id, `${id}${BOUND}`]) rmSync(join(this.#dir, name), { force: true });
   }
 
   all(): readonly string[] {

@@ -1,15 +1,7 @@
 import type { AttemptKey } from '../job/ids.ts';
 import { processes, processesOf } from './processes.ts';
 import type { Run } from './run.ts';
-
-/** What a running attempt's processes take now. */
-export interface RunUsage {
-  readonly key: AttemptKey;
-  /** Of the processes that live now and of their children that ended, user and system together. */
-  readonly cpuSeconds: number;
-  readonly rssKb: number;
-  readonly processes: number;
-}
+import type { RunUsage } from './wire.ts';
 
 /** Clock ticks a second in /proc (USER_HZ, 100 with every kernel that this runs on). */
 const TICKS = 100;

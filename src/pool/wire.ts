@@ -12,247 +12,234 @@
  * Every message is safe to repeat: attempts are named by their keys, and after each new connection the worker says all
  * that it holds and the desk sends again what it does not find there.
  */
-import type { AttrTexts } from '../job/attrs.ts';
-import type { AttemptKey } from '../job/ids.ts';
-import type { AttemptSpec, Ending, OddOutput } from '../site/contract.ts';
-import type { Terminal } from './shell-text.ts';
-import type { RunUsage } from './usage.ts';
+import * as z from 'zod';
+import {
+  amount,
+  attemptKey as key,
+  attemptKeys as keys,
+  attrTexts as ad,
+  count,
+  ending,
+  flag,
+  inputFile,
+  maybe,
+  moment,
+  oddOutput,
+  program,
+  type Read,
+  stream,
+  text,
+  texts,
+} from '../site/shapes.ts';
+import { reader } from './read-message.ts';
 
 export const WIRE_VERSION = 1;
 
 /** Cores, MB of memory, KB of disk and GPUs: what a slot is made of and a job asks for. */
-export interface Size {
-  readonly cpus: number;
-  readonly memoryMb: number;
-  readonly diskKb: number;
-  readonly gpus: number;
-}
+export const size = z.strictObject({ cpus: amount, memoryMb: amount, diskKb: amount, gpus: amount });
+export type Size = Read<typeof size>;
 
 /** One attempt, as much as a worker needs to run it. */
-export type RunSpec = Pick<
-  AttemptSpec,
-  'executable' | 'args' | 'env' | 'stdin' | 'inputs' | 'joinStderr' | 'container'
-> & {
-  /** The job's X509_USER_PROXY is the proxy that was delegated to the pool under this name. */
-  readonly proxy?: string;
-  /** Run there instead of in a sandbox of its own. */
-  readonly cwd?: string;
-  /** How to run it where the worker shares the file system of home: there, without any transfer. */
-  readonly shared?: { readonly cwd: string; readonly executable: string; readonly stdin?: string };
+export const runSpec = program.extend({
   /** Seconds that it may run; the worker ends it after. */
-  readonly walltimeSeconds?: number;
-  /** Self-checkpointing: ended with `code`, its checkpoint goes home and it is started again at once. */
-  readonly checkpoint?: { readonly code: number; readonly files: readonly string[] };
+  walltimeSeconds: maybe(amount),
   /** The signal that asks it to end; default SIGTERM. */
-  readonly killSignal?: string;
+  killSignal: maybe(text),
   /** Seconds from that signal until SIGKILL. */
-  readonly vacateSeconds?: number;
-};
+  vacateSeconds: maybe(amount),
+});
+export type RunSpec = Read<typeof runSpec>;
 
-/** A run that differs from another in its arguments alone. */
-export interface DerivedSpec {
-  readonly base: string;
-  readonly args: readonly string[];
+/** A run that differs from another in its arguments, and in what it finds in its directory beside the other's inputs. */
+export const derivedSpec = z.strictObject({ base: text, args: texts, inputs: maybe(z.array(inputFile)) });
+export type DerivedSpec = Read<typeof derivedSpec>;
+
+export function derived(base: RunSpec, { args, inputs }: DerivedSpec): RunSpec {
+  return { ...base, args, ...(inputs === undefined ? {} : { inputs: [...base.inputs, ...inputs] }) };
 }
 
 /** What a worker says of an attempt that it holds. */
-export interface HeldAttempt {
-  readonly key: AttemptKey;
-  readonly is: 'staging' | 'running' | 'suspended' | 'ended';
-  /** Unix seconds. */
-  readonly startedAt?: number;
-  readonly ending?: Ending;
-}
+const heldAttempt = z.strictObject({
+  key,
+  is: z.enum(['staging', 'running', 'suspended', 'ended']),
+  startedAt: maybe(moment),
+  ending: maybe(ending),
+});
+export type HeldAttempt = Read<typeof heldAttempt>;
 
 /** A file in an ended attempt's directory. */
-export interface OutputFile {
-  readonly name: string;
-  readonly bytes: number;
-  readonly executable: boolean;
+const outputFile = z.strictObject({
+  name: text,
+  bytes: count,
+  executable: flag,
   /** Permission bits that the job chose for it. */
-  readonly mode?: number;
+  mode: maybe(count.max(0o777)),
   /** Given when asked for. */
-  readonly sha256?: string;
-}
+  sha256: maybe(text),
+});
+export type OutputFile = Read<typeof outputFile>;
 
-export type FromWorker =
-  | {
-      readonly t: 'hello';
-      readonly version: number;
-      readonly token: string;
-      /** Made once for each directory that a worker works in: two workers with one token are told apart. */
-      readonly instance: string;
-      readonly nonce: string;
-    }
-  | {
-      readonly t: 'proof';
-      readonly proof: string;
-      readonly ad: AttrTexts;
-      readonly size: Size;
-      /** The machine's boot: what it had on disk before another boot may be gone. */
-      readonly boot: string;
-      readonly attempts: readonly HeldAttempt[];
-    }
-  /** What changed in its ad: load, time to live. */
-  | { readonly t: 'ad'; readonly ad: AttrTexts }
-  | { readonly t: 'started'; readonly key: AttemptKey; readonly at: number }
-  | { readonly t: 'suspended' | 'resumed'; readonly key: AttemptKey }
+/** The terminal of whoever opened a shell. */
+export const terminal = z.strictObject({ rows: count, cols: count, term: text });
+export type Terminal = Read<typeof terminal>;
+
+/** What a running attempt's processes take now. */
+export const runUsage = z.strictObject({
+  key,
+  /** Of the processes that live now and of their children that ended, user and system together. */
+  cpuSeconds: amount,
+  rssKb: amount,
+  processes: count,
+});
+export type RunUsage = Read<typeof runUsage>;
+
+/** How many of the bytes that come along are of which stream: stdout's are first. */
+export const inline = z.strictObject({ stdout: count, stderr: count });
+
+export const message = <T extends string, S extends z.core.$ZodLooseShape>(t: T, shape: S) =>
+  z.strictObject({ t: z.literal(t), ...shape });
+const question = <T extends string, S extends z.core.$ZodLooseShape>(what: T, shape: S) =>
+  z.strictObject({ t: z.literal('ask'), id: count, what: z.literal(what), ...shape });
+
+/** A question with one answer. */
+const ask = z.discriminatedUnion('what', [
+  /** Bytes of an input, worker to desk, only of what was granted to it. */
+  question('blob', { key, sha256: text, offset: count, bytes: count }),
+  /** An ended attempt's results (`new`: what was not there at the start). */
+  question('files', { key, outputs: z.union([z.literal('new'), texts]), digests: flag }),
+  /** Bytes of `stdout`, `stderr` or `work/NAME`. */
+  question('read', { key, path: text, offset: count, bytes: count }),
+  /** What running attempts take. */
+  question('usage', { keys }),
+  /** The answer (PEM) to a request for a proxy, worker to desk. */
+  question('proxy', { key, name: text, request: text }),
+]);
+export type Ask = Read<typeof ask>;
+
+/** The answer's bytes are the content that was asked for; fewer than asked: it ends there. */
+const answer = z.discriminatedUnion('ok', [
+  message('answer', {
+    id: count,
+    ok: z.literal(true),
+    files: maybe(z.array(outputFile)),
+    missing: maybe(texts),
+    odd: maybe(z.array(oddOutput)),
+    usage: maybe(z.array(runUsage)),
+  }),
+  message('answer', { id: count, ok: z.literal(false), words: text }),
+]);
+export type Answer = Read<typeof answer>;
+
+/** What a shell beside a job writes, and how it ended (ssh's words: 255 where it never was). */
+export const shellOut = message('shell-out', { shell: text, stream });
+export const shellOver = message('shell-over', { shell: text, status: z.int(), words: maybe(text) });
+
+const fromWorker = z.discriminatedUnion('t', [
+  message('hello', {
+    version: z.number(),
+    token: text,
+    /** Made once for each directory that a worker works in: two workers with one token are told apart. */
+    instance: z.string().min(1),
+    nonce: text,
+  }),
+  message('proof', {
+    proof: text,
+    ad,
+    size,
+    /** The machine's boot: what it had on disk before another boot may be gone. */
+    boot: text,
+    attempts: z.array(heldAttempt),
+  }),
+  /** What changed in its ad: load, time to live; with its size, where that is another now. */
+  message('ad', { ad, size: maybe(size) }),
+  message('started', { key, at: moment }),
+  z.strictObject({ t: z.enum(['suspended', 'resumed']), key }),
   /**
-   * It ended; it stays at the worker until `forget`. Small streams come along: the bytes are stdout's, then stderr's.
-   * `files` is there when all results are known already.
+   * It ended; it stays at the worker until `forget`. Small streams come along. `files` is there when all results are known
+   * already.
    */
-  | {
-      readonly t: 'ended';
-      readonly key: AttemptKey;
-      readonly ending: Ending;
-      readonly inline?: { readonly stdout: number; readonly stderr: number };
-      readonly files?: readonly OutputFile[];
-    }
+  message('ended', { key, ending, inline: maybe(inline), files: maybe(z.array(outputFile)) }),
   /**
    * It never started here and never will. `claim`: the match itself was refused; `input`: what it needs is not there;
    * `behind`: what was to end before it takes long.
    */
-  | {
-      readonly t: 'gone';
-      readonly key: AttemptKey;
-      readonly why: 'claim' | 'input' | 'cancelled' | 'never-started' | 'behind';
-      readonly words: string;
-    }
+  message('gone', { key, why: z.enum(['claim', 'input', 'cancelled', 'never-started', 'behind']), words: text }),
   /** Bytes of a stream from `offset` on. */
-  | { readonly t: 'chunk'; readonly key: AttemptKey; readonly stream: 'stdout' | 'stderr'; readonly offset: number }
-  /** What a shell beside a job writes, and how it ended (ssh's words: 255 where it never was). */
-  | { readonly t: 'shell-out'; readonly shell: string; readonly stream: 'stdout' | 'stderr' }
-  | { readonly t: 'shell-over'; readonly shell: string; readonly status: number; readonly words?: string }
-  | Ask
-  | Answer
+  message('chunk', { key, stream, offset: count }),
+  shellOut,
+  shellOver,
+  ask,
+  answer,
   /** Answered by `pong` with the same number: only then the worker knows that the desk heard it. */
-  | { readonly t: 'ping'; readonly n: number }
+  message('ping', { n: z.number() }),
   /** It ends now: nothing runs here any more, nothing is to be sent. */
-  | { readonly t: 'bye'; readonly words: string };
+  message('bye', { words: text }),
+]);
+export type FromWorker = Read<typeof fromWorker>;
 
-export type FromDesk =
-  | { readonly t: 'challenge'; readonly nonce: string; readonly proof: string }
-  | { readonly t: 'denied'; readonly words: string }
-  | {
-      readonly t: 'welcome';
-      readonly agent: string;
-      readonly site: string;
-      /** Seconds without the desk after which the worker ends what it runs. */
-      readonly lease: number;
-      /** Seconds between pings. */
-      readonly ping: number;
-    }
+/** Bytes for a shell; `end`: no more will come. */
+export const shellIn = message('shell-in', { shell: text, end: flag });
+/** Its terminal's window has another size now. */
+export const shellSize = message('shell-size', { shell: text, rows: count, cols: count });
+export const shellClose = message('shell-close', { shell: text });
+
+const fromDesk = z.discriminatedUnion('t', [
+  message('challenge', { nonce: text, proof: text }),
+  message('denied', { words: text }),
+  message('welcome', {
+    agent: text,
+    site: text,
+    /** Seconds without the desk after which the worker ends what it runs. */
+    lease: amount,
+    /** Seconds between pings. */
+    ping: z.number().positive(),
+  }),
   /** A kind of jobs: the ad that stands for all of them in the worker's own check of a match. */
-  | { readonly t: 'kind'; readonly id: string; readonly ad: AttrTexts }
+  message('kind', { id: text, ad }),
   /** A run that others are derived from. */
-  | { readonly t: 'base'; readonly id: string; readonly spec: RunSpec }
-  | {
-      readonly t: 'start';
-      readonly key: AttemptKey;
-      /**
-       * The claim that it runs under. The first start of a claim makes it: the worker checks the match again. One that
-       * comes while another runs under it waits for that one's end.
-       */
-      readonly claim: string;
-      readonly kind: string;
-      readonly size: Size;
-      readonly spec: RunSpec | DerivedSpec;
-      /** Seconds that this job may be without the desk. */
-      readonly lease: number;
-      /** Of a job: its own ad, and the slot's name. */
-      readonly ad?: AttrTexts;
-      readonly slot?: string;
-    }
+  message('base', { id: text, spec: runSpec }),
+  message('start', {
+    key,
+    /**
+     * The claim that it runs under. The first start of a claim makes it: the worker checks the match again. One that
+     * comes while another runs under it waits for that one's end.
+     */
+    claim: text,
+    kind: text,
+    size,
+    spec: z.union([derivedSpec, runSpec]),
+    /** Seconds that this job may be without the desk. */
+    lease: amount,
+    /** Of a job: its own ad, and the slot's name. */
+    ad: maybe(ad),
+    slot: maybe(text),
+  }),
   /** The claim is given back; what runs under it runs on. */
-  | { readonly t: 'release'; readonly claim: string }
+  message('release', { claim: text }),
   /** Ends it: as if it had never been (`remove`), or so that it can go on elsewhere (`vacate`). */
-  | {
-      readonly t: 'cancel';
-      readonly key: AttemptKey;
-      readonly how: 'remove' | 'vacate' | 'if-not-started';
-      readonly words: string;
-    }
-  | { readonly t: 'suspend' | 'resume'; readonly key: AttemptKey }
+  message('cancel', { key, how: z.enum(['remove', 'vacate', 'if-not-started']), words: text }),
+  z.strictObject({ t: z.enum(['suspend', 'resume']), key }),
   /** The results are home: nothing is kept. What is still there under the key is ended first. */
-  | { readonly t: 'forget'; readonly keys: readonly AttemptKey[] }
+  message('forget', { keys }),
   /** From now on, send what is written to its streams, from these bytes on. */
-  | { readonly t: 'follow'; readonly key: AttemptKey; readonly stdout: number; readonly stderr: number }
+  message('follow', { key, stdout: count, stderr: count }),
   /** A shell beside a running job, with a command or to be typed into, until one of the two ends. */
-  | {
-      readonly t: 'shell';
-      readonly shell: string;
-      readonly key: AttemptKey;
-      readonly command?: string;
-      readonly tty?: Terminal;
-    }
-  /** Bytes for it; `end`: no more will come. */
-  | { readonly t: 'shell-in'; readonly shell: string; readonly end: boolean }
-  /** Its terminal's window has another size now. */
-  | { readonly t: 'shell-size'; readonly shell: string; readonly rows: number; readonly cols: number }
-  | { readonly t: 'shell-close'; readonly shell: string }
-  | Ask
-  | Answer
-  | { readonly t: 'pong'; readonly n: number }
+  message('shell', { shell: text, key, command: maybe(text), tty: maybe(terminal) }),
+  shellIn,
+  shellSize,
+  shellClose,
+  ask,
+  answer,
+  message('pong', { n: z.number() }),
   /** Takes no more jobs; `now`: those that run are vacated. It ends when none is left. */
-  | { readonly t: 'drain'; readonly now: boolean; readonly words: string };
+  message('drain', { now: flag, words: text }),
+]);
+export type FromDesk = Read<typeof fromDesk>;
 
 /** What of it is for the connection itself, for shells beside jobs, and for what runs. */
 export type ForLink = Extract<FromDesk, { readonly t: 'challenge' | 'denied' | 'welcome' | 'pong' | 'answer' }>;
 export type ForShells = Extract<FromDesk, { readonly shell: string }>;
 export type Order = Exclude<FromDesk, ForLink | ForShells | { readonly t: 'ask' }>;
 
-/**
- * A question with one answer. `blob`: bytes of an input, worker to desk, only of what was granted to it. `files`: an ended
- * attempt's results (`new`: what was not there at the start). `read`: bytes of one of them, `stdout`, `stderr` or a name
- * under `work/`. `usage`: what running attempts take. `proxy`: the answer (PEM) to a request for a proxy, worker to desk.
- */
-export type Ask =
-  | {
-      readonly t: 'ask';
-      readonly id: number;
-      readonly what: 'blob';
-      readonly key: AttemptKey;
-      readonly sha256: string;
-      readonly offset: number;
-      readonly bytes: number;
-    }
-  | {
-      readonly t: 'ask';
-      readonly id: number;
-      readonly what: 'files';
-      readonly key: AttemptKey;
-      readonly outputs: readonly string[] | 'new';
-      readonly digests: boolean;
-    }
-  | {
-      readonly t: 'ask';
-      readonly id: number;
-      readonly what: 'read';
-      readonly key: AttemptKey;
-      /** `stdout`, `stderr` or `work/NAME`. */
-      readonly path: string;
-      readonly offset: number;
-      readonly bytes: number;
-    }
-  | { readonly t: 'ask'; readonly id: number; readonly what: 'usage'; readonly keys: readonly AttemptKey[] }
-  | {
-      readonly t: 'ask';
-      readonly id: number;
-      readonly what: 'proxy';
-      readonly key: AttemptKey;
-      readonly name: string;
-      readonly request: string;
-    };
-
-/** The answer's bytes are the content that was asked for; fewer than asked: it ends there. */
-export type Answer =
-  | {
-      readonly t: 'answer';
-      readonly id: number;
-      readonly ok: true;
-      readonly files?: readonly OutputFile[];
-      readonly missing?: readonly string[];
-      readonly odd?: readonly OddOutput[];
-      readonly usage?: readonly RunUsage[];
-    }
-  | { readonly t: 'answer'; readonly id: number; readonly ok: false; readonly words: string };
+export const readFromWorker = reader(fromWorker);
+export const readFromDesk = reader(fromDesk);

@@ -1,4 +1,4 @@
-import { type ClassAd, Matchmaker } from '../classad/api.ts';
+import { ClassAd, Matchmaker } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { adFrom, offerAd } from './ads.ts';
@@ -8,8 +8,9 @@ import type { Containers } from './containers.ts';
 import type { DiskRoom } from './disk-room.ts';
 import { isLight, Lane, type LaneOptions } from './lane.ts';
 import type { Run } from './run.ts';
-import { minus, plus, shortOf } from './slots.ts';
+import { minus, shortOf } from './slots.ts';
 import { Starter } from './starter.ts';
+import type { WaiterScripts } from './waiter/waiter.ts';
 import type { FromDesk, Size } from './wire.ts';
 
 /** A lane that nobody uses ends after so long, milliseconds. */
@@ -28,18 +29,28 @@ interface Claim {
 
 export type Start = Extract<FromDesk, { readonly t: 'start' }>;
 
-/** The texts of starter.sh and lane.sh. */
-export interface Scripts {
+/** The texts of starter.sh, lane.sh and the waiter's. */
+export interface Scripts extends WaiterScripts {
   readonly starter: string;
   readonly lane: string;
 }
 
-export interface WorkerClaimsOptions {
+/** What of the machine may be used now. */
+export interface MachineNow {
   readonly size: Size;
+  /** `Requirements` is its START policy. */
   readonly ad: AttrTexts;
+  /** A job whose processes hold more memory than its slot has is ended. */
+  readonly limitMemory: boolean;
+}
+
+export interface WorkerClaimsOptions {
+  readonly machine: MachineNow;
   readonly containers: Pick<Containers, 'ad'>;
   readonly env: NodeJS.ProcessEnv;
   readonly scripts: Scripts;
+  /** The words that wait for a program. */
+  readonly waiter: readonly string[];
   readonly jobsDir: string;
   readonly lanesDir: string;
   readonly room: Pick<DiskRoom, 'kb'>;
@@ -48,17 +59,24 @@ export interface WorkerClaimsOptions {
 /** The worker's one partitionable slot, what the desk has claimed of it, and the shells that run what is claimed. */
 export class WorkerClaims {
   readonly #options: WorkerClaimsOptions;
-  #machine: ClassAd;
-  #more: AttrTexts | undefined;
+  #machine = new ClassAd();
+  /** What that was made of. */
+  #texts: readonly AttrTexts[] = [];
   readonly #claims = new Map<string, Claim>();
   readonly #spare: Starter[] = [];
   readonly #spareLanes = new Map<Lane, number>();
-  #free: Size;
+  /** Of its disk what was there when nothing was claimed, KB. */
+  #diskKb: number;
 
   constructor(options: WorkerClaimsOptions) {
     this.#options = options;
-    this.#machine = adFrom(options.ad);
-    this.#free = options.size;
+    this.#diskKb = options.machine.size.diskKb;
+  }
+
+  /** What nothing is claimed of; less than nothing where it was given less while it was claimed. */
+  get #free(): Size {
+    const all = { ...this.#options.machine.size, diskKb: this.#diskKb };
+    return [...this.#claims.values()].reduce((left, { size }) => minus(left, size), all);
   }
 
   /**
@@ -72,9 +90,10 @@ export class WorkerClaims {
       const short = shortOf(start.size, held.size);
       return short === undefined ? undefined : `the claim is smaller: ${short}`;
     }
-    // What nothing is claimed of is all that is there.
-    if (this.#claims.size === 0) this.#free = { ...this.#free, diskKb: this.#options.room.kb };
-    const free = { ...this.#free, diskKb: Math.min(this.#free.diskKb, this.#options.room.kb) };
+    const { kb } = this.#options.room;
+    if (this.#claims.size === 0) this.#diskKb = kb;
+    const left = this.#free;
+    const free = { ...left, diskKb: Math.min(left.diskKb, kb) };
     const short = shortOf(start.size, free);
     if (short !== undefined) return `it asks for ${short}`;
     const matchmaker = new Matchmaker();
@@ -82,15 +101,14 @@ export class WorkerClaims {
     if (!matchmaker.accepts(machine, job)) return "the machine's START policy does not take it";
     if (!matchmaker.accepts(job, machine)) return "the job's requirements do not take this machine";
     this.#claims.set(start.claim, fresh(start.size, undefined));
-    this.#free = minus(this.#free, start.size);
     return undefined;
   }
 
   /** With what has been found since it began. */
   #machineNow(): ClassAd {
-    const more = this.#options.containers.ad();
-    if (more !== this.#more) this.#machine = adFrom({ ...this.#options.ad, ...more });
-    this.#more = more;
+    const texts = [this.#options.machine.ad, this.#options.containers.ad()];
+    if (texts.some((one, i) => one !== this.#texts[i])) this.#machine = adFrom(Object.assign({}, ...texts));
+    this.#texts = texts;
     return this.#machine;
   }
 
@@ -142,7 +160,6 @@ export class WorkerClaims {
       return;
     }
     this.#claims.set(run.record.claim, fresh(run.record.size, run));
-    this.#free = minus(this.#free, run.record.size);
   }
 
   starter(id: string): Starter {
@@ -175,8 +192,8 @@ export class WorkerClaims {
     kept?.end();
     const spare = [...this.#spareLanes.keys()].find((lane) => lane.alive && lane.base === base && !lane.tired);
     if (spare) this.#spareLanes.delete(spare);
-    const { scripts, lanesDir, env } = this.#options;
-    const lane = spare ?? new Lane({ script: scripts.lane, lanesDir, env, base, spec });
+    const { scripts, waiter, lanesDir, env } = this.#options;
+    const lane = spare ?? new Lane({ script: scripts.lane, waiter, lanesDir, env, base, spec });
     if (claim) claim.lane = lane;
     return lane;
   }
@@ -201,7 +218,6 @@ export class WorkerClaims {
     const claim = this.#claims.get(id);
     if (!claim || claim.run || claim.waiting.length > 0) return;
     this.#claims.delete(id);
-    this.#free = plus(this.#free, claim.size);
     if (claim.starter?.alive) this.#spare.push(claim.starter);
     if (claim.lane) this.#spareLanes.set(claim.lane, performance.now());
   }

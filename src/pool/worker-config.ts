@@ -1,47 +1,57 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
-import type { AttrTexts } from '../job/attrs.ts';
-import type { Way } from '../wayhome/home.ts';
-import type { CgroupPolicy } from './cgroups.ts';
-import type { Bounds } from './machine.ts';
+import { amount, attrTexts, flag, maybe, type Read, text } from '../site/shapes.ts';
+import { WAY } from '../wayhome/home.ts';
+import { CGROUP_POLICIES } from './cgroups.ts';
+
+const filled = text.min(1);
 
 /** What a worker is told, as JSON in a file of its own that others cannot read: its secret is in there. */
-export interface WorkerConfig extends Bounds {
-  readonly token: string;
-  readonly secret: string;
+const workerConfig = z.strictObject({
+  token: filled,
+  secret: filled,
   /** Unique in the pool; shown as `slot1@NAME`. */
-  readonly name: string;
-  readonly site: string;
+  name: filled,
+  site: filled,
   /** The desk's own socket for workers of this machine: plain, in a directory of its owner. Else one of the ways home. */
-  readonly socket?: string;
+  socket: maybe(text),
   /** Tried in this order. */
-  readonly ways?: readonly Way[];
+  ways: maybe(z.array(WAY)),
   /** Where the ways stand now, in a file that the agent renews. */
-  readonly waysFile?: string;
+  waysFile: maybe(text),
   /** Where the jobs' proxies are, on a machine that shares them with the agent; else each is delegated to the worker. */
-  readonly proxies?: string;
+  proxies: maybe(text),
   /** The worker's own directory; default: the configuration's. */
-  readonly dir: string;
+  dir: text,
+  /** Of the machine, what it may use; default: all that is there. `diskKb`: the most of its disk. */
+  cpus: maybe(amount),
+  memoryMb: maybe(amount),
+  diskKb: maybe(amount),
+  gpus: maybe(amount),
+  /** Of its node the worker has a part, as a job of a batch system has: others are there, too. */
+  part: maybe(flag),
   /** Unix seconds at which its allocation ends. */
-  readonly endsAt?: number;
+  endsAt: maybe(amount),
   /** It ends when nothing was to do for so long. */
-  readonly idleSeconds?: number;
+  idleSeconds: maybe(amount),
   /** It ends when it has nothing to run and was without the agent for so long. */
-  readonly loneSeconds?: number;
+  loneSeconds: maybe(amount),
   /** ClassAd expressions: which jobs it takes, and which it prefers. */
-  readonly start?: string;
-  readonly rank?: string;
-  readonly attributes?: AttrTexts;
+  start: maybe(text),
+  rank: maybe(text),
+  attributes: maybe(attrTexts),
   /** It reads the agent's own files: the worker of this very machine. */
-  readonly sharesHome?: boolean;
+  sharesHome: maybe(flag),
   /** Of the machines that share a file system; without it, it shares none. */
-  readonly fileSystemDomain?: string;
+  fileSystemDomain: maybe(text),
   /** A job that holds more memory than its slot has is ended. */
-  readonly limitMemory?: boolean;
+  limitMemory: maybe(flag),
   /** Whether jobs run in control groups; default `auto`. */
-  readonly cgroups?: CgroupPolicy;
-}
+  cgroups: maybe(z.enum(CGROUP_POLICIES)),
+});
+export type WorkerConfig = Read<typeof workerConfig>;
 
 /** Reads a worker's configuration; a GryphusError 'bad-config' says what is wrong with it. */
 export function readWorkerConfig(file: string): WorkerConfig {
@@ -54,11 +64,9 @@ export function readWorkerConfig(file: string): WorkerConfig {
     throw bad('it is not JSON.');
   }
   if (typeof value !== 'object' || value === null) throw bad('it is no object.');
-  const config = { dir: dirname(file), ...value } as Partial<WorkerConfig> & { readonly dir: string };
-  const { token, secret, name, site } = config;
-  for (const [key, text] of Object.entries({ token, secret, name, site }))
-    if (typeof text !== 'string' || text === '') throw bad(`'${key}' is missing.`);
-  if (config.socket === undefined && config.ways === undefined && config.waysFile === undefined)
+  const { data, error } = workerConfig.safeParse({ dir: '.', ...value });
+  if (error) throw bad(error.issues.map(({ path, message }) => `'${path.join('.')}': ${message}`).join('; '));
+  if (data.socket === undefined && data.ways === undefined && data.waysFile === undefined)
     throw bad("neither 'socket' nor 'ways' nor 'waysFile' names a way home.");
-  return { ...(config as WorkerConfig), dir: resolve(dirname(file), config.dir) };
+  return { ...data, dir: resolve(dirname(file), data.dir) };
 }

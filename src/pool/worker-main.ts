@@ -1,6 +1,9 @@
 import { asError } from '../errors.ts';
+import { FOR_PROGRAMS, only } from '../util/environments.ts';
+import ends from '../util/ends.sh';
 import lane from './lane.sh';
 import starter from './starter.sh';
+import waiter from './waiter/waiter.sh';
 import { runWorker, WORKER_EXIT } from './worker.ts';
 import { readWorkerConfig } from './worker-config.ts';
 
@@ -10,13 +13,14 @@ import { readWorkerConfig } from './worker-config.ts';
  */
 
 /** What jobs see of the surroundings that the worker was started in; the rest is the worker's alone. */
-const FOR_JOBS = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|LD_LIBRARY_PATH|SLURM_.*|CUDA_VISIBLE_DEVICES)$/;
+const FOR_JOBS = [...FOR_PROGRAMS, 'SLURM_*', 'CUDA_VISIBLE_DEVICES'];
 
 async function main(file: string): Promise<number> {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => FOR_JOBS.test(name)));
+  const env = only(process.env, FOR_JOBS);
   const log = (words: string) => process.stderr.write(`${new Date().toISOString()} ${words}\n`);
   const { exit, words } = await runWorker(readWorkerConfig(file), {
-    scripts: { starter, lane },
+    file,
+    scripts: { starter, lane, waiter, ends },
     env,
     environment: process.env,
     log,

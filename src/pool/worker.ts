@@ -4,25 +4,26 @@ import { join } from 'node:path';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asError } from '../errors.ts';
-import { quoted } from '../job/values.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { steadyClock } from '../util/steady-clock.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { dialHome } from '../wayhome/dial.ts';
-import { Cgroups } from './cgroups.ts';
 import { Containers } from './containers.ts';
 import { holderOf, workerFile } from './holders.ts';
 import { Link } from './link.ts';
-import { bootId, changingAd, machineAd, measure } from './machine.ts';
+import { bootId, changingAd } from './machine.ts';
 import { Proxies, WorkerProxies } from './proxies.ts';
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
 import { Shells } from './shells.ts';
+import { killAll } from './stopping.ts';
 import { proxiesOf } from './stage.ts';
-import { Startd, type StartdOptions } from './startd.ts';
+import { Startd } from './startd.ts';
+import type { StartdOptions } from './startd-options.ts';
 import { usageOf } from './usage.ts';
 import type { Ask, FromWorker } from './wire.ts';
 import type { Scripts } from './worker-claims.ts';
 import type { WorkerConfig } from './worker-config.ts';
+import { WorkerMachine } from './worker-machine.ts';
 
 /** What a worker's process ends with. */
 export const WORKER_EXIT = { done: 0, denied: 77, another: 75, broken: 70 } as const;
@@ -31,13 +32,19 @@ const AD_MS = 30_000;
 const LOOK_MS = 500;
 /** To look for a desk on this machine costs nothing: its first job does not wait for it. */
 const LOCAL_RETRY_MS = 500;
-/** So long before its allocation ends it takes no more jobs, and vacates those that run, seconds. */
-const LAST_SECONDS = 60;
+/** So many looks in turn at which its directory was not there, or another worker's. */
+const ABSENT_LOOKS = 4;
+/** How long its jobs may take to end then. */
+const VANISH_SECONDS = 4;
+/** Before its allocation ends it takes no more jobs, and vacates those that run: so that their results are home by then, seconds. */
+const LAST_SECONDS = 50;
 
 /** One worker, from its start to its end: resolves with why it ended. */
 export async function runWorker(
   config: WorkerConfig,
   options: {
+    /** That the configuration was read from. */
+    readonly file: string;
     readonly scripts: Scripts;
     /** What jobs see of `environment`, which is the worker's own. */
     readonly env: NodeJS.ProcessEnv;
@@ -46,24 +53,13 @@ export async function runWorker(
   },
 ): Promise<{ readonly exit: number; readonly words: string }> {
   const { dir } = config;
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
   if (!lock(dir)) return { exit: WORKER_EXIT.another, words: `another worker works in ${dir}` };
   const instance = instanceOf(dir);
-  const limitMemory = config.limitMemory === true;
-  const groups = Cgroups.open({ policy: config.cgroups ?? 'auto', name: `gryphus-${instance}`, limitMemory });
-  const size = measure(dir, config, options.environment);
-  const ad = machineAd(config.name, size, {
-    GryphusSite: quoted(config.site),
-    GryphusWorker: quoted(instance),
-    FileSystemDomain: quoted(config.fileSystemDomain ?? instance),
-    UidDomain: quoted(config.fileSystemDomain ?? instance),
-    ...(config.start === undefined ? {} : { START: config.start }),
-    ...(config.rank === undefined ? {} : { Rank: config.rank }),
-    ...groups?.ad(),
-    ...config.attributes,
-  });
+  const machine = new WorkerMachine({ ...options, config, instance });
   const now = steadyClock();
   let idleSince = now();
+  let absent = 0;
   const containers = new Containers({ dir, ...options });
   return new Promise((resolve) => {
     const say: StartdOptions['say'] = (message, bytes, unhurried) => link.say(message, bytes, unhurried);
@@ -74,15 +70,13 @@ export async function runWorker(
     );
     const startd = new Startd({
       dir,
-      size,
+      machine,
       ...(config.diskKb === undefined ? {} : { diskKb: config.diskKb }),
-      ad,
       env: options.env,
       scripts: options.scripts,
       sharesHome: config.sharesHome === true,
-      limitMemory,
       containers,
-      groups,
+      groups: machine.groups,
       pull: (key) => async (blob, offset, bytes) =>
         (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
@@ -93,10 +87,10 @@ export async function runWorker(
       token: { id: config.token, secret: config.secret },
       instance,
       boot: bootId(),
-      size,
+      size: () => machine.size,
       dial: () => dial(config),
       ...(config.socket === undefined ? {} : { longestRetryMs: LOCAL_RETRY_MS }),
-      ad: () => ({ ...ad, ...containers.ad(), ...changes() }),
+      ad: () => ({ ...machine.ad, ...containers.ad(), ...changes() }),
       held: () => startd.held(),
       take: (message, bytes) => {
         if (message.t === 'ask') void answer(startd, message, say);
@@ -132,11 +126,24 @@ export async function runWorker(
       (thrown: unknown) => options.log(`cannot look for container runtimes: ${asError(thrown).message}`),
     );
 
+    /** Nobody will ever ask for what it has: its jobs are given a moment to end. */
+    async function vanish(): Promise<void> {
+      clearInterval(timers.pop());
+      startd.drain(true, 'its directory is gone');
+      for (const until = now() + VANISH_SECONDS; startd.busy > 0 && now() < until; )
+        await new Promise((resume) => setTimeout(resume, LOOK_MS));
+      await killAll(new Set([...startd.runs].map((run) => run.key)));
+      end(WORKER_EXIT.done, 'its directory is gone');
+    }
+
     function look(): void {
+      absent = isHeld(dir, config.socket === undefined ? undefined : instance) ? 0 : absent + 1;
+      if (absent === ABSENT_LOOKS) return void vanish();
       startd.room.look(tell);
+      if (machine.look()) say({ t: 'ad', ad: machine.ad, size: machine.size });
       if (proxies.isDue()) void proxies.renew(proxiesOf(startd.runs));
       startd.endLeases(link.silence);
-      if (config.endsAt !== undefined && !startd.draining && config.endsAt - now() < LAST_SECONDS)
+      if (config.endsAt !== undefined && !startd.draining && config.endsAt - now() < LAST_SECONDS + startd.grace)
         startd.drain(true, 'the allocation of its worker ends');
       if (startd.waiting > 0) idleSince = now();
       const idle = now() - idleSince;
@@ -154,7 +161,8 @@ export async function runWorker(
       process.off('SIGINT', stop);
       shells.close();
       startd.close();
-      groups?.close();
+      containers.close();
+      machine.groups?.close();
       link.end(words);
       resolve({ exit, words });
     }
@@ -208,6 +216,18 @@ function lock(dir: string): boolean {
     }
   }
   return false;
+}
+
+/** Its directory is there, and not another's. What a cleaner takes out of it at a site, by age, is no matter. */
+function isHeld(dir: string, instance: string | undefined): boolean {
+  const other = holderOf(workerFile(dir));
+  if (other && other.pid !== process.pid && isAlive(other)) return false;
+  if (instance === undefined) return existsSync(dir);
+  try {
+    return readFileSync(join(dir, 'instance'), 'utf8').trim() === instance;
+  } catch {
+    return false;
+  }
 }
 
 function instanceOf(dir: string): string {

@@ -4,7 +4,7 @@ import type { Json, QueueEvent } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
 import type { QueueMark } from '../job/mark.ts';
-import type { History } from './history-types.ts';
+import type { History, LookWish, Sighting } from './history-types.ts';
 import type { RestoredJob } from './restore.ts';
 import type {
   Change,
@@ -26,6 +26,8 @@ import type { Work } from './work-types.ts';
 
 export type * from './bid-types.ts';
 export type * from './history-types.ts';
+export { endWithState } from './end-with-state.ts';
+export { makeNoMore } from './make-no-more.ts';
 export type { RestoredJob } from './restore.ts';
 export type * from './types.ts';
 export type * from './work-types.ts';
@@ -132,6 +134,11 @@ export interface Queue {
   query(query?: Query): AsyncIterable<JobRecord>;
   /** The same, many at a time: waiting for each of many jobs costs more than reading it. */
   queryChunks(query?: Query): AsyncIterable<readonly JobRecord[]>;
+  /**
+   * Each job that a wish names once, wherever it is: in the queue, or, once it has left that, in the history. Nothing that moves
+   * meanwhile is lost or given twice: every answer about jobs that may have ended comes from here.
+   */
+  look(wishes: readonly LookWish[], limit?: number): AsyncIterable<Sighting>;
   /** The next jobs in one place: JobPrio descending, then cluster and proc. Default: idle ones. */
   nextJobs(place: {
     readonly manager: string;
@@ -146,6 +153,8 @@ export interface Queue {
   summaries(clusters?: readonly number[]): Promise<readonly ClusterSummary[]>;
   cluster(cluster: number): Promise<(ClusterRecord & { readonly attrs: Attrs }) | undefined>;
 
+  /** Of the newest event ('0' where there is none): what comes after it is what comes from now on. */
+  position(): Promise<string>;
   /** After `from` ('0': all that is kept, '$': only what comes). */
   readEvents(
     from: string,
@@ -156,8 +165,8 @@ export interface Queue {
   /** A new name starts at `startAt`, default '0'. */
   cursor(name: string, startAt?: '0' | '$'): Promise<Cursor>;
   notice(notice: NoticeInput): Promise<void>;
-  /** Forgets the events that every cursor has passed (without cursors: all but the last 10,000). */
-  trimEvents(): Promise<void>;
+  /** Forgets the events that every cursor has passed, but keeps the newest `keep` (default 10,000) for those who have no cursor. */
+  trimEvents(keep?: number): Promise<void>;
 
   /** `undefined` while another holds it. `force`: take it from whoever has it. */
   acquireLease(
@@ -220,8 +229,8 @@ export async function serverState(
   return serverState(options);
 }
 
-/** Downloads redis-server into the state directory where the system has none (Debian, Ubuntu; no root needed); its path. */
-export async function provideRedis(stateDir: string): Promise<string> {
-  const { provideRedis } = await import('./redis-provide.ts');
-  return provideRedis(stateDir);
+/** Installs the system's Redis package where none is on PATH, as root (Debian, Ubuntu); 'not-permitted' to others. */
+export async function installRedis(options: Pick<QueueOptions, 'stateDir' | 'server' | 'onFetch'>): Promise<void> {
+  const { installRedis } = await import('./redis-provide.ts');
+  return installRedis(options);
 }

@@ -15,7 +15,12 @@ export async function transitionMany(
   changes: readonly Change[],
   lease?: Lease,
 ): Promise<readonly ChangeResult[]> {
-  const numbers = await room.names.numbers(changes.flatMap((c) => (c.route ? [c.route.manager, c.route.site] : [])));
+  const named = new Set<string>();
+  for (const { route: to, at } of changes) {
+    if (to) named.add(to.manager).add(to.site);
+    if (at) named.add(at.manager).add(at.site);
+  }
+  const numbers = await room.names.numbers([...named]);
   const results: ChangeResult[] = [];
   for (let from = 0; from < changes.length; from += AT_ONCE) {
     const some = changes.slice(from, from + AT_ONCE);
@@ -44,12 +49,13 @@ export function route(ids: readonly JobId[], to: { readonly manager: string; rea
 }
 
 function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): string {
-  const { id, event, from, set, route: to, info, attempt, bid, adopt, attemptsFrom } = change;
+  const { id, event, from, at, set, route: to, info, attempt, bid, adopt, attemptsFrom } = change;
   const states = from === undefined ? undefined : typeof from === 'string' ? [from] : from;
   const fields = [
     `"i":"${id.cluster}","p":"${id.proc}"`,
     event === undefined ? '' : `"e":${JSON.stringify(event)}`,
     states === undefined ? '' : `"f":${JSON.stringify(Object.fromEntries(states.map((state) => [state, true])))}`,
+    at === undefined ? '' : `"w":["${numbers.get(at.manager)}","${numbers.get(at.site)}"]`,
     set === undefined ? '' : `"s":${encodeJson(settable(set))}`,
     info === undefined ? '' : `"n":${JSON.stringify(encodeJson(info))}`,
     attempt === undefined ? '' : `"a":"${attempt}"`,

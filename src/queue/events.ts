@@ -9,7 +9,7 @@ import type { Room } from './room.ts';
 const LIMIT = 1000;
 /** How long a subscriber's call waits at the server at a time. */
 const BLOCK_MS = 5000;
-/** Kept where nobody has a cursor. */
+/** Kept for those who have no cursor. */
 const KEPT = 10_000;
 
 interface Entry {
@@ -55,11 +55,12 @@ export async function* subscribe(
   room: Room,
   { from, signal }: { readonly from?: string; readonly signal?: AbortSignal } = {},
 ): AsyncIterable<EventEntry> {
-  let at = from === undefined || from === '$' ? await lastId(room) : from;
+  let at = from === '$' ? undefined : from;
   const over = () => signal?.aborted === true;
   while (!over()) {
     let some: readonly EventEntry[] = [];
     try {
+      at ??= await lastId(room);
       some = await readEvents(room, at, { blockMs: BLOCK_MS }, signal);
     } catch (thrown) {
       if (over()) return;
@@ -101,11 +102,11 @@ export async function notice(room: Room, input: NoticeInput): Promise<void> {
   await room.db.run((redis) => redis.xadd(`${room.db.prefix}events`, '*', 'e', text));
 }
 
-export async function trimEvents(room: Room): Promise<void> {
-  await room.db.script('trim', [KEPT]);
+export async function trimEvents(room: Room, keep: number = KEPT): Promise<void> {
+  await room.db.script('trim', [keep]);
 }
 
-async function lastId(room: Room): Promise<string> {
+export async function lastId(room: Room): Promise<string> {
   const [last] = await room.db.run((redis) => redis.xrevrange(`${room.db.prefix}events`, '+', '-', 'COUNT', 1));
   return last?.[0] ?? '0';
 }

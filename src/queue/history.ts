@@ -2,13 +2,15 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import { Attrs } from '../job/attrs.ts';
+import { IdSet } from '../job/id-set.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
-import type { HistoryRecord, JobRecord, History as Reading } from './api.ts';
-import { type ClusterLine, type HistoryEntry, HistoryFile, type JobLine } from './history-file.ts';
+import type { HistoryQuery, HistoryRecord, JobRecord, LookWish, History as Reading, SeenJob } from './api.ts';
+import { type ClusterLine, HistoryFile, type JobLine } from './history-file.ts';
+import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
 import { getJobs } from './read.ts';
-import { stateNamed } from './record.ts';
+import { plainString, stateNamed } from './record.ts';
 import type { Room } from './room.ts';
 
 /** Jobs that go in one write. */
@@ -37,21 +39,27 @@ export class History implements Reading {
     return mine;
   }
 
-  async *read(query: Parameters<Reading['read']>[0] = {}): AsyncIterable<HistoryRecord> {
-    const ids = query.ids && new Set(query.ids.map(formatJobId));
-    const clusters = query.clusters && new Set(query.clusters);
-    let left = query.limit ?? Number.POSITIVE_INFINITY;
+  async *read(query: HistoryQuery = {}): AsyncIterable<HistoryRecord> {
+    const { or = [], but, once, limit, ...first } = query;
+    const wishes = [first, ...or];
+    const placed = placedBy(wishes);
+    const wished = wishes.map(wishedBy);
+    const met = new IdSet();
+    let left = limit ?? Number.POSITIVE_INFINITY;
+    const wanted = (id: JobId): boolean => placed(id) && !but?.has(id) && (!once || met.add(id));
     for (const name of this.#names().reverse()) {
-      const file = new HistoryFile(join(this.#dir, name));
-      const ads = new Map<number, Attrs>();
-      for (const entry of file.entries()) {
-        if (left <= 0) return;
-        if (ids && !ids.has(formatJobId(entry))) continue;
-        if (clusters && !clusters.has(entry.cluster)) continue;
-        const job = readEntry(file, entry, ads);
-        if (query.where && !query.where(job)) continue;
-        left -= 1;
-        yield job;
+      const snapshot = left > 0 ? HistorySnapshot.open(join(this.#dir, name)) : undefined;
+      try {
+        const ads = new Map<number, Attrs>();
+        for (const entry of snapshot?.entries((cluster, proc) => wanted({ cluster, proc })) ?? []) {
+          const job = snapshot && readEntry(snapshot, entry, ads);
+          if (!job || !wished.some((one) => one(job))) continue;
+          yield job;
+          left -= 1;
+          if (left <= 0) return;
+        }
+      } finally {
+        snapshot?.close();
       }
     }
   }
@@ -132,15 +140,20 @@ export class History implements Reading {
     }
     const tails =
       known === name
-        ? [file.lines(Number(size))]
-        : [new HistoryFile(join(this.#dir, known)).lines(Number(size)), file.lines(0)];
+        ? [{ file, from: Number(size) }]
+        : [
+            { file: new HistoryFile(join(this.#dir, known)), from: Number(size) },
+            { file, from: 0 },
+          ];
     const written = new Map<string, JobLine>();
     for (const tail of tails) {
-      for (const { text } of tail) {
-        if (!text.startsWith('{"j":')) continue;
-        const line = JSON.parse(text) as JobLine;
-        written.set(line.j, line);
-      }
+      tail.file.look((snapshot) => {
+        for (const { text } of snapshot.lines(tail.from)) {
+          if (!text.startsWith('{"j":')) continue;
+          const line = JSON.parse(text) as JobLine;
+          written.set(line.j, line);
+        }
+      }, undefined);
     }
     return written;
   }
@@ -209,15 +222,37 @@ function isLine({ state, attrs }: JobRecord, line: JobLine | undefined): boolean
 
 /** Unix seconds; 0 where nobody is in it. */
 function lastRetired(file: HistoryFile): number {
-  for (const { offset, length } of file.entries()) return (JSON.parse(file.line(offset, length)) as JobLine).t;
-  return 0;
+  return file.look((snapshot) => {
+    for (const { offset, length } of snapshot.entries())
+      return (JSON.parse(snapshot.line(offset, length)) as JobLine).t;
+    return 0;
+  }, 0);
 }
 
-function readEntry(file: HistoryFile, entry: HistoryEntry, ads: Map<number, Attrs>): HistoryRecord {
-  const line = JSON.parse(file.line(entry.offset, entry.length)) as JobLine;
+/** Where the wished jobs can be, by their ids alone: it is asked of every job of the history. */
+function placedBy(wishes: readonly LookWish[]): (id: JobId) => boolean {
+  if (wishes.some(({ ids, clusters }) => ids === undefined && clusters === undefined)) return () => true;
+  const whole = new Set(wishes.flatMap(({ clusters }) => clusters ?? []));
+  const single = new IdSet();
+  for (const { ids } of wishes) for (const id of ids ?? []) single.add(id);
+  return (id) => whole.has(id.cluster) || single.has(id);
+}
+
+function wishedBy(wish: LookWish): (job: SeenJob) => boolean {
+  const placed = placedBy([wish]);
+  const { owner, where } = wish;
+  return (job) =>
+    placed(job.id) && (owner === undefined || plainString(job.attrs.get('Owner')) === owner) && (!where || where(job));
+}
+
+/** `undefined` for a line that was taken back. */
+function readEntry(snapshot: HistorySnapshot, entry: HistoryEntry, ads: Map<number, Attrs>): HistoryRecord | undefined {
+  const text = snapshot.line(entry.offset, entry.length);
+  if (text === '') return undefined;
+  const line = JSON.parse(text) as JobLine;
   let cluster = ads.get(line.c[0]);
   if (!cluster) {
-    cluster = new Attrs((JSON.parse(file.line(...line.c)) as ClusterLine).ad);
+    cluster = new Attrs((JSON.parse(snapshot.line(...line.c)) as ClusterLine).ad);
     ads.set(line.c[0], cluster);
   }
   const state = stateNamed(line.s) ?? 'completed';

@@ -4,11 +4,12 @@ import { Attrs as Layer, type AttrTexts } from '../job/attrs.ts';
 import { openBids } from './bids.ts';
 import { editCluster, route, transitionMany } from './changes.ts';
 import { dagDesk } from './dag-desk.ts';
-import { cursor, notice, readEvents, subscribe, trimEvents } from './events.ts';
+import { cursor, lastId, notice, readEvents, subscribe, trimEvents } from './events.ts';
 import { History } from './history.ts';
 import { openKv } from './kv.ts';
 import { parting, queueMark, skipClusters } from './lives.ts';
 import { acquireLease, leaseMark, releaseLease, renewLease } from './leases.ts';
+import { look } from './look.ts';
 import { openMeta } from './meta.ts';
 import { query, queryChunks } from './query.ts';
 import { clusterIds, clusterRecords, getJobs, nextJobs, totals } from './read.ts';
@@ -60,17 +61,19 @@ function assemble(room: Room, agent: string, history: History): Queue {
     },
     query: (wish = {}) => query(room, wish),
     queryChunks: (wish = {}) => queryChunks(room, wish),
+    look: (wishes, limit) => look(room, history, wishes, limit),
     nextJobs: (place) => nextJobs(room, place),
     bids: openBids(room),
     totals: () => totals(room),
     clusters: async () => clusterRecords(room, await clusterIds(room, 'clusters')),
     summaries: (clusters) => summaries(room, clusters),
     cluster: (cluster) => oneCluster(room, cluster),
+    position: () => lastId(room),
     readEvents: (from, wish) => readEvents(room, from, wish),
     subscribe: (wish) => subscribe(room, wish),
     cursor: (name, startAt) => cursor(room, name, startAt),
     notice: (input) => notice(room, input),
-    trimEvents: () => trimEvents(room),
+    trimEvents: (keep) => trimEvents(room, keep),
     acquireLease: (name, ttlMs, wish) => acquireLease(room, name, ttlMs, wish),
     renewLease: (lease, ttlMs) => renewLease(room, lease, ttlMs),
     releaseLease: (lease) => releaseLease(room, lease),

@@ -1,6 +1,6 @@
 import type { JobId } from '../job/ids.ts';
 import type { JobRecord, Query } from './api.ts';
-import { answersOf, clusterIds, clusterRecords, decodeJobs, getJobs, type Raw, totals } from './read.ts';
+import { answersOf, clusterIds, clusterRecords, decodeJobs, getJobs, type Raw } from './read.ts';
 import type { Room } from './room.ts';
 
 /** Jobs in one exchange. */
@@ -37,23 +37,26 @@ function matches(job: JobRecord, wish: Query, owners: ReadonlyMap<number, string
     (wish.manager === undefined || wish.manager === job.manager) &&
     (wish.site === undefined || wish.site === job.site) &&
     (wish.owner === undefined || owners.get(job.id.cluster) === wish.owner) &&
-    (!wish.clusters || wish.clusters.includes(job.id.cluster)) &&
     (!wish.where || wish.where(job))
   );
 }
 
 async function* chunks(room: Room, wish: Query): AsyncIterable<JobRecord[]> {
-  const ids = wish.ids ? dedupe([...wish.ids].sort(byId)) : await idsByPlace(room, wish);
-  if (!ids) {
-    const clusters = wish.clusters
-      ? [...new Set(wish.clusters)].sort((a, b) => a - b)
-      : await clusterIds(room, 'clusters');
-    yield* walk(room, clusters, wish);
-    return;
+  const { clusters } = wish;
+  const whole = new Set(clusters);
+  const ids = wish.ids
+    ? dedupe(wish.ids.filter(({ cluster }) => !whole.has(cluster)).sort(byId))
+    : await idsByPlace(room, wish);
+  if (ids) {
+    for (let from = 0; from < ids.length; from += CHUNK) yield await getJobs(room, ids.slice(from, from + CHUNK));
   }
-  for (let from = 0; from < ids.length; from += CHUNK) {
-    yield await getJobs(room, ids.slice(from, from + CHUNK));
-  }
+  if (clusters)
+    yield* walk(
+      room,
+      [...whole].sort((a, b) => a - b),
+      wish,
+    );
+  else if (!ids) yield* walk(room, await clusterIds(room, 'clusters'), wish);
 }
 
 function byId(a: JobId, b: JobId): number {
@@ -64,36 +67,22 @@ function dedupe(sorted: readonly JobId[]): JobId[] {
   return sorted.filter((id, i) => i === 0 || byId(id, sorted[i - 1] ?? id) !== 0);
 }
 
-/** `undefined` where the indexes of places would not help. */
+/** At one moment: a job that goes from one place to another is there once. `undefined` where the indexes of places would not help. */
 async function idsByPlace(room: Room, wish: Query): Promise<JobId[] | undefined> {
-  if ((!wish.states && wish.manager === undefined && wish.site === undefined) || wish.clusters) return undefined;
-  const places = (await totals(room)).places.filter(
-    (place) =>
-      (!wish.states || wish.states.includes(place.state)) &&
-      (wish.manager === undefined || wish.manager === place.manager) &&
-      (wish.site === undefined || wish.site === place.site),
-  );
-  if (places.reduce((sum, place) => sum + place.jobs, 0) > BY_PLACE) return undefined;
-  const numbers = await room.names.numbers(places.flatMap(({ manager, site }) => [manager, site]));
-  const { prefix } = room.db;
+  const { manager, site, states } = wish;
+  if ((!states && manager === undefined && site === undefined) || wish.clusters) return undefined;
+  const [m, s] = [await numberOf(room, manager), await numberOf(room, site)];
+  if (m === undefined || s === undefined) return [];
+  const found = await room.db.script('find', [BY_PLACE, m, s, ...(states ?? [])]);
+  if (!Array.isArray(found)) return undefined;
   const ids: JobId[] = [];
-  for (const { manager, site, state } of places) {
-    const [m, s] = [numbers.get(manager), numbers.get(site)];
-    const groups = await room.db.run((redis) => redis.zrange(`${prefix}q:${m}:${s}:${state}`, 0, '-1'));
-    for (let from = 0; from < groups.length; from += CHUNK) {
-      const some = groups.slice(from, from + CHUNK).map((name) => name.slice(1).split(':'));
-      const procs = await room.db.run(async (redis) => {
-        const pipeline = redis.pipeline();
-        for (const [cluster, prio] of some)
-          pipeline.zrange(`${prefix}g:${cluster}:${m}:${s}:${prio}:${state}`, 0, '-1');
-        return answersOf<string[]>(await pipeline.exec());
-      });
-      for (const [i, [cluster]] of some.entries()) {
-        for (const proc of procs[i] ?? []) ids.push({ cluster: Number(cluster), proc: Number(proc) });
-      }
-    }
-  }
+  for (let i = 0; i + 1 < found.length; i += 2) ids.push({ cluster: Number(found[i]), proc: Number(found[i + 1]) });
   return ids.sort(byId);
+}
+
+/** '' where any will do; `undefined` where no job was ever there. */
+async function numberOf(room: Room, name: string | undefined): Promise<string | undefined> {
+  return name === undefined ? '' : room.names.known(name);
 }
 
 /** Small clusters many at a time, large ones in slices of procs. */

@@ -2,10 +2,16 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import type { ServerOptions } from './redis-place.ts';
-import { providedRedis } from './redis-provide.ts';
 
-/** The redis-server program: the named one, else of PATH, else the one that `provideRedis` brought; 'missing-program' without. */
-export function findServer({ server, stateDir }: ServerOptions): string {
+type Options = Pick<ServerOptions, 'server' | 'stateDir'>;
+
+/** The redis-server program: the named one, else of PATH, else the one that was fetched; 'missing-program' where the named one is none. */
+export function findServer(options: Options): string | undefined {
+  return installedServer(options) ?? fetchedServer(options.stateDir);
+}
+
+/** As `findServer`, without what was fetched. */
+export function installedServer({ server }: Pick<Options, 'server'>): string | undefined {
   const named = process.env['GRYPHUS_REDIS_SERVER'] ?? server;
   if (named !== undefined) {
     if (isProgram(named)) return named;
@@ -19,14 +25,17 @@ export function findServer({ server, stateDir }: ServerOptions): string {
       if (dir !== '' && isProgram(path)) return path;
     }
   }
-  const provided = providedRedis(stateDir);
-  if (provided) return provided;
-  throw new GryphusError('missing-program', 'There is no redis-server on this machine, and the queue needs one.', {
-    suggestions: [
-      'Install it: apt-get install redis-server, dnf install redis, brew install redis.',
-      'Or name one with GRYPHUS_REDIS_SERVER, or a running one with REDIS_URL.',
-    ],
-  });
+  return undefined;
+}
+
+/** Where a fetched server and its libraries are, or would be. */
+export function fetchedDir(stateDir: string): string {
+  return join(stateDir, 'redis-program');
+}
+
+export function fetchedServer(stateDir: string): string | undefined {
+  const program = join(fetchedDir(stateDir), 'redis-server');
+  return isProgram(program) ? program : undefined;
 }
 
 function isProgram(path: string): boolean {

@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
+import type { FetchProgress } from './types.ts';
 
 export interface ServerOptions {
   readonly stateDir: string;
   readonly socketDir?: string;
   readonly server?: string | undefined;
+  readonly onFetch?: ((progress: FetchProgress) => void) | undefined;
 }
 
 /** Where a private Redis keeps things; all absolute. */
@@ -30,6 +32,11 @@ export function serverPlace(options: ServerOptions): ServerPlace {
   const record = join(dir, RECORD);
   const socket = existsSync(record) ? readFileSync(record, 'utf8').trim() : newSocket(options);
   return place(dir, socket);
+}
+
+/** Whether a server was ever started on this state directory as it is now: one that answers without is a removed one's. */
+export function isRecorded({ stateDir }: Pick<ServerOptions, 'stateDir'>): boolean {
+  return existsSync(join(stateDir, 'redis', RECORD));
 }
 
 /** Makes the directories and records where the socket will be. */

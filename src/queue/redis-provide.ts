@@ -1,91 +1,152 @@
-import { execFile } from 'node:child_process';
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { asError, GryphusError } from '../errors.ts';
-import { shellQuote } from '../util/shell-quote.ts';
-import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
+import { ensurePrivateDir } from '../util/private-file.ts';
+import { howToInstall, noRedis } from './redis-advice.ts';
+import { aptInstall, hasApt, withDebs } from './redis-apt.ts';
+import { fetchedDir, fetchedServer, installedServer } from './redis-find.ts';
+import type { QueueOptions } from './types.ts';
 
 const run = promisify(execFile);
 
-/** redis-server of Debian and Ubuntu and the libraries that a small system may lack. */
-const PACKAGES = [
-  'redis-server',
-  'redis-tools',
-  'liblua5.1-0',
-  'libjemalloc2',
-  'liblzf1',
-  'lua-bitop',
-  'lua-cjson',
-  'libatomic1',
-  'libsystemd0',
-];
+/**
+ * Starts the server beside the libraries that were fetched with it. They are named by `.`, since a colon, a semicolon or a
+ * `$ORIGIN` in the directory's own name would mean something to the dynamic linker (ld.so(8)).
+ */
+const START = '#!/bin/sh\ncd "${0%/*}/lib" && LD_LIBRARY_PATH=. exec ./redis-server "$@"\n';
 
-const programIn = (stateDir: string) => join(stateDir, 'redis-program', 'redis-server');
+type Options = Pick<QueueOptions, 'stateDir' | 'server' | 'onFetch'>;
 
-/** What `provideRedis` brought into the state directory, if it did. */
-export function providedRedis(stateDir: string): string | undefined {
-  const program = programIn(stateDir);
-  try {
-    accessSync(program, constants.X_OK);
-    return program;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Debian's packages, unpacked below the state directory: whole, or not at all. 'missing-program' where there is no apt. */
-export async function provideRedis(stateDir: string): Promise<string> {
-  const there = providedRedis(stateDir);
-  if (there) return there;
+/**
+ * Fetches a Redis server from the system's package sources into the state directory: whole, or not at all, and once, however
+ * many ask for it; its program. 'missing-program' where there is no apt, or it cannot be had.
+ */
+export async function provideRedis({ stateDir, onFetch }: Options): Promise<string> {
+  if (!hasApt()) throw noRedis('There is no redis-server on this machine, and the queue needs one.');
   ensurePrivateDir(stateDir);
-  const fresh = mkdtempSync(join(stateDir, 'redis-program.'));
+  let waited = false;
+  const lock = await takeLock(`${fetchedDir(stateDir)}.lock`, () => {
+    waited = true;
+    onFetch?.({ step: 'waiting', percent: 0 });
+  });
   try {
-    const debs = join(fresh, 'debs');
-    mkdirSync(debs);
-    // libsystemd0 and others have other names in some releases: what cannot be had is left out, and the try-out decides.
-    for (const name of PACKAGES) await run('apt-get', ['download', name], { cwd: debs }).catch(() => undefined);
-    for (const deb of readdirSync(debs)) await run('dpkg', ['-x', join(debs, deb), fresh]);
-    rmSync(debs, { recursive: true });
-    const home = join(stateDir, 'redis-program');
-    writeWhole(join(fresh, 'redis-server'), wrapper(fresh, home), 0o700);
-    chmodSync(join(fresh, 'redis-server'), 0o700);
-    rmSync(home, { recursive: true, force: true });
-    renameSync(fresh, home);
-    await run(programIn(stateDir), ['--version']);
-    return programIn(stateDir);
-  } catch (thrown) {
-    rmSync(join(stateDir, 'redis-program'), { recursive: true, force: true });
-    throw new GryphusError('missing-program', 'redis-server could not be downloaded.', {
-      cause: asError(thrown),
-      suggestions: [
-        'Install it: apt-get install redis-server, dnf install redis, brew install redis.',
-        'Or name one with GRYPHUS_REDIS_SERVER, or a running one with REDIS_URL.',
-      ],
-    });
+    if (fetchedServer(stateDir) === undefined) {
+      await told(onFetch, 'fetching', (onPercent) => fetchInto(stateDir, onPercent));
+    } else if (waited) onFetch?.({ step: 'done', percent: 100 });
+    return join(fetchedDir(stateDir), 'redis-server');
   } finally {
-    rmSync(fresh, { recursive: true, force: true });
+    lock.release();
   }
 }
 
-function wrapper(fresh: string, home: string): string {
-  const libraries = ['usr/lib', 'lib'].flatMap((dir) =>
-    existsSync(join(fresh, dir))
-      ? readdirSync(join(fresh, dir))
-          .filter((name) => name.includes('-linux-'))
-          .map((name) => join(home, dir, name))
-      : [],
-  );
-  const path = shellQuote([...libraries].join(':'));
-  return `#!/bin/sh\nLD_LIBRARY_PATH=${path} exec ${shellQuote(join(home, 'usr/bin/redis-server'))} "$@"\n`;
+/** Installs the system's package, unless there is a Redis on PATH. 'not-permitted' but for root, 'missing-program' without apt. */
+export async function installRedis({ server, onFetch }: Options): Promise<void> {
+  if (installedServer({ server }) !== undefined) return;
+  if (!hasApt()) throw noRedis('There is no apt on this machine to install a redis-server with.');
+  if (process.getuid?.() !== 0) {
+    throw new GryphusError('not-permitted', 'Only root can install packages.', {
+      suggestions: ['Without being told to install it, Gryphus fetches a Redis of its own.', howToInstall()],
+    });
+  }
+  await told(onFetch, 'installing', aptInstall).catch((thrown: unknown) => {
+    throw noRedis(`redis-server could not be installed: ${asError(thrown).message}`, thrown);
+  });
+}
+
+async function told(
+  onFetch: Options['onFetch'],
+  step: 'fetching' | 'installing',
+  work: (onPercent: (percent: number) => void) => Promise<void>,
+): Promise<void> {
+  let shown = 0;
+  onFetch?.({ step, percent: shown });
+  try {
+    await work((percent) => {
+      if (percent < shown + 1) return;
+      shown = Math.floor(percent);
+      onFetch?.({ step, percent: shown });
+    });
+  } catch (thrown) {
+    onFetch?.({ step: 'failed', percent: 0 });
+    throw thrown;
+  }
+  onFetch?.({ step: 'done', percent: 100 });
+}
+
+async function fetchInto(stateDir: string, onPercent: (percent: number) => void): Promise<void> {
+  const fresh = `${fetchedDir(stateDir)}.new`;
+  const clean = () => rmSync(fresh, { recursive: true, force: true });
+  // What an interrupted fetch left.
+  clean();
+  mkdirSync(fresh, { mode: 0o700 });
+  process.once('exit', clean);
+  try {
+    await withDebs(onPercent, async (debs) => {
+      for (const deb of debs) await run('dpkg', ['-x', deb, join(fresh, 'unpacked')]);
+    });
+    onPercent(97);
+    arrange(fresh);
+    await tryOut(join(fresh, 'redis-server'), stateDir);
+    rmSync(fetchedDir(stateDir), { recursive: true, force: true });
+    renameSync(fresh, fetchedDir(stateDir));
+  } catch (thrown) {
+    if (thrown instanceof GryphusError) throw thrown;
+    const cause = asError(thrown);
+    throw noRedis(`There is no redis-server on this machine, and none could be fetched: ${cause.message}`, cause);
+  } finally {
+    process.removeListener('exit', clean);
+    clean();
+  }
+}
+
+/** The server and all libraries in one directory, and the program that starts it. */
+function arrange(fresh: string): void {
+  const unpacked = join(fresh, 'unpacked');
+  const lib = join(fresh, 'lib');
+  mkdirSync(lib, { mode: 0o700 });
+  for (const dir of ['usr/lib', 'lib'].map((name) => join(unpacked, name))) {
+    for (const triplet of existsSync(dir) ? readdirSync(dir).filter((name) => name.includes('-linux-')) : []) {
+      const libraries = readdirSync(join(dir, triplet)).filter((name) => /\.so(\.|$)/.test(name));
+      for (const name of libraries) renameSync(join(dir, triplet, name), join(lib, name));
+    }
+  }
+  const programs = ['redis-server', 'valkey-server'].map((name) => join(unpacked, 'usr/bin', name));
+  const program = programs.find((one) => existsSync(one));
+  if (program === undefined) throw new Error('no redis-server is in the packages');
+  // A link to another program of its package, in some.
+  copyFileSync(program, join(lib, 'redis-server'));
+  rmSync(unpacked, { recursive: true });
+  writeFileSync(join(fresh, 'redis-server'), START, { mode: 0o700 });
+}
+
+async function tryOut(program: string, stateDir: string): Promise<void> {
+  try {
+    await run(program, ['--version']);
+  } catch (thrown) {
+    const { code, stderr = '' } = thrown as { code?: unknown; stderr?: string };
+    const noexec = code === 'EACCES' || code === 126;
+    const why = noexec ? 'the file system runs no programs (noexec)' : stderr.trim();
+    throw noRedis(`The redis-server that was fetched into ${stateDir} does not run there: ${why}.`, thrown);
+  }
+}
+
+/**
+ * Holds a lock file until it is released, or this process is gone; `onWait` where another holds it. Where
+ * there is no flock(1), nothing is held.
+ */
+async function takeLock(file: string, onWait: () => void): Promise<{ release(): void }> {
+  const script =
+    'exec 9>>"$0" || exit; if command -v flock >/dev/null; then flock -n 9 || { echo wait; flock 9; }; fi; echo held; exec cat';
+  const child = spawn('/bin/sh', ['-c', script, file], { stdio: ['pipe', 'pipe', 'ignore'] });
+  await new Promise<void>((resolve) => {
+    child.stdout.setEncoding('utf8').on('data', (said: string) => {
+      if (said.includes('wait')) onWait();
+      if (said.includes('held')) resolve();
+    });
+    child.once('error', () => resolve());
+    child.once('close', () => resolve());
+  });
+  return { release: () => child.stdin.destroy() };
 }

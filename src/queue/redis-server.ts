@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readPid } from '../util/pid-file.ts';
 import { GryphusError } from '../errors.ts';
+import { daemonEnvironment } from '../util/environments.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { diskIsFull, lastWords, refuseFullDisk } from './redis-disk.ts';
 import { findServer } from './redis-find.ts';
-import { prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
+import { provideRedis } from './redis-provide.ts';
+import { isRecorded, prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
 
 /** A large append-only file takes its time to load; a server that loads is waited for without this limit. */
 const START_MS = 15_000;
@@ -29,10 +31,12 @@ exec "$@"`;
 /** Finds the private server of a state directory running, or starts it; its socket. */
 export async function ensureServer(options: ServerOptions): Promise<string> {
   const known = serverPlace(options);
+  // What it would be told nobody would keep.
+  if (!isRecorded(options)) await say(known.socket, 'SHUTDOWN NOSAVE');
   const greeting = await greet(known.socket);
   if (greeting === 'ready') return known.socket;
   if (greeting === 'loading' && (await untilReady(known, Date.now())) === 'ready') return known.socket;
-  const program = findServer(options);
+  const program = findServer(options) ?? (await provideRedis(options));
   refuseFullDisk(options.stateDir);
   const place = prepareServerPlace(options);
   const deadline = Date.now() + START_MS;
@@ -91,6 +95,7 @@ async function launch(program: string, place: ServerPlace, deadline: number): Pr
     detached: true,
     stdio: 'ignore',
     cwd: place.dir,
+    env: daemonEnvironment(process.env),
   });
   const ended = new Promise<number>((resolve) => {
     child.once('error', () => resolve(127));
@@ -124,7 +129,7 @@ async function greet(socket: string): Promise<'ready' | 'loading' | 'silent' | '
 }
 
 export function serverState(options: ServerOptions): ReturnType<typeof greet> {
-  return greet(serverPlace(options).socket);
+  return isRecorded(options) ? greet(serverPlace(options).socket) : Promise.resolve('absent');
 }
 
 /** One inline command's first answer ('' where the server closed instead); `undefined` where nobody listens. */

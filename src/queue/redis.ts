@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { asError, GryphusError } from '../errors.ts';
+import { goneCheck } from '../util/marked-dir.ts';
 import type { QueueOptions } from './types.ts';
 import { diskIsFull } from './redis-disk.ts';
 import { serverPlace } from './redis-place.ts';
@@ -13,6 +14,7 @@ const PATIENCE_MS = 2000;
 /** Done twice, they have done what once does. */
 const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'drop',
+  'find',
   'intern',
   'life',
   'next',
@@ -45,11 +47,13 @@ export class Connection {
   #idle: Redis[] = [];
   #closed = false;
   #reviving: Promise<unknown> | undefined;
+  readonly #gone: () => boolean;
 
   private constructor(options: QueueOptions, url: string | undefined) {
     this.#options = options;
     this.#url = url;
     this.where = url === undefined ? serverPlace(options).socket : url.replace(/\/\/[^@/]*@/, '//');
+    this.#gone = goneCheck(options.stateDir);
     this.#main = this.#client(this.#patient());
     this.#main.on('close', () => this.#revive());
   }
@@ -205,6 +209,8 @@ export class Connection {
 
   #revive(): void {
     if (this.#closed || this.#reviving || this.#url !== undefined || this.#options.start !== 'keep') return;
+    // Where all is gone, there is nothing to serve.
+    if (this.#gone()) return;
     this.#reviving = ensureServer(this.#options)
       // The next 'close' tries again: the reconnecting client goes on with its back-off.
       .catch(() => undefined)

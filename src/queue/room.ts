@@ -28,6 +28,15 @@ export class NameTable {
     return this.#numbers;
   }
 
+  /** The number of a name; `undefined` where it has none. */
+  async known(name: string): Promise<string | undefined> {
+    const known = this.#numbers.get(name);
+    if (known !== undefined) return known;
+    const number = await this.#db.run((redis) => redis.hget(`${this.#db.prefix}names`, name));
+    if (number !== null) this.#learn(number, name);
+    return number ?? undefined;
+  }
+
   /** Number to name, with at least these numbers in it. */
   async names(numbers: Iterable<string>): Promise<ReadonlyMap<string, string>> {
     for (const number of numbers) {

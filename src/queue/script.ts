@@ -9,6 +9,7 @@ export type ScriptName =
   | 'change'
   | 'drop'
   | 'edit-cluster'
+  | 'find'
   | 'intern'
   | 'kv'
   | 'lease'

@@ -11,8 +11,10 @@ export interface QueueOptions {
   readonly socketDir?: string;
   /** A Redis that somebody else runs (`redis://`, `rediss://`, `unix://`); `$REDIS_URL` goes before it. Then nothing is started. */
   readonly url?: string | undefined;
-  /** The redis-server program; `$GRYPHUS_REDIS_SERVER` goes before it; default: PATH, then what `provideRedis` brought. */
+  /** The redis-server program; `$GRYPHUS_REDIS_SERVER` goes before it; default: PATH, then what was fetched. */
   readonly server?: string | undefined;
+  /** Told how far it is where there is no redis-server and one is fetched, by the system's apt, into `stateDir`. */
+  readonly onFetch?: ((progress: FetchProgress) => void) | undefined;
   /**
    * `never`: fail with 'queue-unavailable' at once when no private Redis runs. `await`: only after the patience, since
    * somebody else starts it. `if-needed` (default): start it. `keep`: start it also when it dies later (the Scheduler).
@@ -22,6 +24,13 @@ export interface QueueOptions {
   readonly clock?: () => number;
   /** How long a call waits for a Redis that is away before 'queue-unavailable', in milliseconds; default 2000. */
   readonly patienceMs?: number;
+}
+
+/** How far the fetching of a Redis server is. */
+export interface FetchProgress {
+  /** `waiting`: another process fetches it. */
+  readonly step: 'waiting' | 'fetching' | 'installing' | 'done' | 'failed';
+  readonly percent: number;
 }
 
 /** A job as the queue keeps it. */
@@ -129,6 +138,8 @@ export interface Change {
   readonly set?: AttrTexts;
   /** Give the job elsewhere with it; it must then be where nothing is done (idle, held), but for 'adopted'. */
   readonly route?: { readonly manager: string; readonly site: string };
+  /** Only if the job is still cared for there: else refused with 'wrong-state'. */
+  readonly at?: { readonly manager: string; readonly site: string };
   /** Goes into the event, not into the job. */
   readonly info?: Readonly<Record<string, Json>>;
   /** Only if the job is still in this attempt. */
@@ -153,6 +164,7 @@ export type ChangeResult =
     };
 
 export interface Query {
+  /** Ids and clusters are alternatives; all else narrows. */
   readonly ids?: readonly JobId[];
   readonly clusters?: readonly number[];
   readonly owner?: string;

@@ -3,11 +3,12 @@ import { choose } from '../broker/choose.ts';
 import { roomFor } from '../broker/load.ts';
 import { knownSites, measuresOf, saveMeasures } from '../broker/known-sites.ts';
 import { observe, type Sample } from '../broker/measures.ts';
-import { SampleTaker } from '../broker/samples.ts';
+import { isOwnRequest, SampleTaker } from '../broker/samples.ts';
 import { type KnownManners, siteManners } from '../broker/site-manners.ts';
 import type { Candidate, KnownSite } from '../broker/sites.ts';
 import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
 import type { SiteRecord } from '../config/sites.ts';
+import { narrowing, type ReportFault, Troubles } from '../gridmanager/faults.ts';
 import { BROKER, WANTED_UNTIL } from '../gridmanager/survey.ts';
 import { formatJobId, parseJobId } from '../job/ids.ts';
 import { adOf, quoted, readNumber } from '../job/values.ts';
@@ -28,6 +29,7 @@ export interface BrokerOptions {
   /** At so many sites a flooded job (`want_flood`) is queued at once, at most. */
   readonly floodSites: () => number;
   readonly log: (message: string, facts?: object) => void;
+  readonly onFault: ReportFault;
   readonly now?: () => number;
 }
 
@@ -54,29 +56,36 @@ export class Broker implements Listener {
   /** There are flooded jobs without a start, or there may be. */
   #mayFlood = true;
 
+  readonly #troubles: Troubles;
+
   constructor(options: BrokerOptions) {
     this.#options = options;
+    this.#troubles = new Troubles(options.onFault, () => this.#now());
   }
 
   /** Measures what jobs meet at their sites. */
   async hear(entries: readonly EventEntry[]): Promise<void> {
     const { queue } = this.#options;
-    const samples = new Map<string, Sample[]>();
-    const bySite = new Map<string, Sample[]>();
+    const taken: { readonly job: string; readonly site?: string; readonly sample: Sample }[] = [];
     for (const { event } of entries) {
       if (COMES.has(event.type) || (event.type === 'transition' && event.to === 'idle')) this.#mayFlood = true;
       if (event.type === 'bid') {
-        const taken = this.#taker.takeBid(event);
-        if (taken.length > 0) bySite.set(event.site, [...(bySite.get(event.site) ?? []), ...taken]);
+        const { job, site } = event;
+        for (const sample of this.#taker.takeBid(event)) taken.push({ job, site, sample });
       }
       if (event.type !== 'transition') continue;
-      const taken = this.#taker.take(event);
-      if (taken.length > 0) samples.set(event.job, [...(samples.get(event.job) ?? []), ...taken]);
+      for (const sample of this.#taker.take(event)) taken.push({ job: event.job, sample });
     }
-    const ids = [...samples.keys()].flatMap((name) => parseJobId(name) ?? []);
-    for (const { id, site } of ids.length === 0 ? [] : await queue.get(ids)) {
+    const names = new Set(taken.map(({ job }) => job));
+    const ids = [...names].flatMap((name) => parseJobId(name) ?? []);
+    const jobs = new Map((ids.length === 0 ? [] : await queue.get(ids)).map((job) => [formatJobId(job.id), job]));
+    const bySite = new Map<string, Sample[]>();
+    for (const { job: name, site: named, sample } of taken) {
+      const job = jobs.get(name);
+      const site = named ?? job?.site ?? '';
       if (site === '') continue;
-      bySite.set(site, [...(bySite.get(site) ?? []), ...(samples.get(formatJobId(id)) ?? [])]);
+      if (job && sample.is === 'failure' && isOwnRequest(job.attrs, sample.words ?? '')) continue;
+      bySite.set(site, [...(bySite.get(site) ?? []), sample]);
     }
     for (const [site, all] of bySite) {
       await saveMeasures(queue.kv, site, all.reduce(observe, await measuresOf(queue.kv, site)));
@@ -137,7 +146,7 @@ export class Broker implements Listener {
     const most = floodSites();
     const bidding = await floodJobs(flooded, { queue, sites, records, most, now, lease });
     const others = flooded.length === 0 ? jobs : [...jobs.filter((job) => !isFlooded(job)), ...bidding.left];
-    const { choices } = choose(others, ({ attrs }) => adOf(attrs), sites, now);
+    const choices = await this.#chosen(others, sites, now);
     const changes = choices.flatMap(({ job, site, because }): Change[] => {
       const record = records.get(site);
       if (record === undefined) return [];
@@ -158,6 +167,20 @@ export class Broker implements Listener {
     await queue.transitionMany(changes, lease);
     this.#options.log('sites chosen', { jobs: changes.length });
     return changes.length + bidding.done;
+  }
+
+  /** One job's ad that cannot be matched must not keep the others from their sites. */
+  async #chosen(jobs: readonly JobRecord[], sites: readonly Candidate[], now: number) {
+    const ofThese = (some: readonly JobRecord[]) => choose(some, ({ attrs }) => adOf(attrs), sites, now).choices;
+    const sound = jobs.filter((job) => !this.#troubles.isResting(job));
+    try {
+      return ofThese(sound);
+    } catch (thrown) {
+      const { failed } = await narrowing(sound, async (some) => ofThese(some));
+      if (failed.size === 0) throw thrown;
+      for (const [job, why] of failed) this.#troubles.met(job, 'choosing the site', why);
+      return ofThese(sound.filter((job) => !failed.has(job)));
+    }
   }
 
   /** Jobs that the broker placed and that have not started. */

@@ -1,14 +1,19 @@
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd, type State, STATES } from '../job/life.ts';
-import { truthOf } from '../job/values.ts';
+import { staysInQueue } from '../job/stays.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 
 const ENDS: readonly State[] = STATES.filter(isEnd);
 
-/** Ended jobs on their way into the history; those that `leave_in_queue` keeps are looked at again from time to time. */
+/**
+ * Ended jobs on their way into the history, which they take once every listener has heard of their end; those that
+ * `leave_in_queue` keeps are looked at again from time to time.
+ */
 export class Ended {
   readonly #queue: Queue;
   readonly #kept = new Map<string, JobId>();
+  /** They had ended when we began: of some the listeners heard before, of the others they are about to. */
+  #found: readonly JobId[] = [];
 
   constructor(queue: Queue) {
     this.#queue = queue;
@@ -18,7 +23,15 @@ export class Ended {
   async recover(): Promise<void> {
     const { states } = await this.#queue.totals();
     if (ENDS.every((state) => states[state] === 0)) return;
-    for await (const job of this.#queue.query({ states: ENDS })) this.#kept.set(formatJobId(job.id), job.id);
+    const found: JobId[] = [];
+    for await (const job of this.#queue.query({ states: ENDS })) found.push(job.id);
+    this.#found = found;
+  }
+
+  /** The listeners have heard all that had happened by now, and more than when we began. */
+  caughtUp(): void {
+    for (const id of this.#found) this.#kept.set(formatJobId(id), id);
+    this.#found = [];
   }
 
   async note(entries: readonly EventEntry[]): Promise<void> {
@@ -40,8 +53,7 @@ export class Ended {
     const going: JobId[] = [];
     for (const job of await this.#queue.get(ids)) {
       if (!isEnd(job.state)) continue;
-      const stays = job.attrs.has('LeaveJobInQueue') && truthOf(job.attrs, 'LeaveJobInQueue') === true;
-      if (stays) this.#kept.set(formatJobId(job.id), job.id);
+      if (staysInQueue(job.attrs)) this.#kept.set(formatJobId(job.id), job.id);
       else going.push(job.id);
     }
     if (going.length > 0) await this.#queue.retire(going);

@@ -13,12 +13,10 @@ import { KindTimes, kindOf } from '../glidein/kind-times.ts';
 import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
 import { asAttributes, rememberRuntimes } from '../glidein/runtimes-seen.ts';
 import { expectedAd, maySuit, pilotAd, suits } from '../glidein/suits.ts';
-import { poolPlaces } from '../pool/places.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 import { adOf, readBoolean } from '../job/values.ts';
-import { parseAddress } from '../wayhome/address.ts';
-import { openPortWay, type PortWay } from '../wayhome/port-way.ts';
 import type { Listener } from './listener.ts';
+import { PortKeeper } from './port-keeper.ts';
 
 export interface GlideinKeeperOptions {
   readonly queue: Queue;
@@ -31,7 +29,6 @@ export interface GlideinKeeperOptions {
 
 /** Waiting jobs that one round looks at; those behind them are like them. */
 const MOST_JOBS = 1000;
-const TOLD_MS = 60_000;
 
 /** Looks after the pilots, and starts and takes back those that the factory wants: one round after the other. */
 export class GlideinKeeper implements Listener {
@@ -39,14 +36,14 @@ export class GlideinKeeper implements Listener {
   readonly #world: OrderWorld;
   readonly #crew: Crew;
   readonly #times: KindTimes;
-  #port: PortWay | undefined;
-  #portToldAt = 0;
+  readonly #port: PortKeeper;
 
   constructor(options: GlideinKeeperOptions) {
     this.#options = options;
     this.#world = { ...options, now: () => Math.floor(Date.now() / 1000) };
     this.#crew = new Crew(this.#world);
     this.#times = new KindTimes(options.queue);
+    this.#port = new PortKeeper(options.log);
   }
 
   /** Learns what jobs of the pool take. */
@@ -65,7 +62,7 @@ export class GlideinKeeper implements Listener {
   }
 
   async #look(): Promise<void> {
-    await this.#openPort();
+    this.#port.want(this.#options.settings['glidein.listen']);
     for (const [site, failures] of await this.#crew.tend()) {
       await addFailures(this.#options.queue.kv, site, failures, this.#world.now());
       for (const { job, words } of failures) this.#options.log('a pilot could not run', { site, job, words });
@@ -75,21 +72,8 @@ export class GlideinKeeper implements Listener {
   }
 
   async close(): Promise<void> {
-    this.#port?.close();
+    this.#port.close();
     await this.#crew.close();
-  }
-
-  /** The agent's own port for workers; one that cannot be had is told of, and tried again. */
-  async #openPort(): Promise<void> {
-    const listen = this.#options.settings['glidein.listen'];
-    if (listen === undefined || this.#port !== undefined) return;
-    try {
-      const desk = poolPlaces(this.#options.paths).homeSocket;
-      this.#port = await openPortWay({ ...parseAddress(listen, 'glidein.listen'), desk });
-    } catch (thrown) {
-      if (Date.now() - this.#portToldAt > TOLD_MS) this.#options.log(asError(thrown).message);
-      this.#portToldAt = Date.now();
-    }
   }
 
   async #produce(sites: readonly SiteRecord[]): Promise<void> {

@@ -169,7 +169,8 @@ function evicted(step: Transitioned, attrs: Attrs, code: number): UserLogBody[] 
 /** It was evicted, and goes on elsewhere. */
 function moved(step: Transitioned, attrs: Attrs): UserLogBody {
   const code = { code: EVICTED.vacated, subcode: 0 };
-  return { type: 'evicted', ...spentOf(attrs), ...code, ...reasonOf(step), resources: resourcesOf(attrs) };
+  const saved = step.info?.['checkpointed'] === 'true' ? { checkpointed: 1 as const } : {};
+  return { type: 'evicted', ...saved, ...spentOf(attrs), ...code, ...reasonOf(step), resources: resourcesOf(attrs) };
 }
 
 function held(step: Transitioned, attrs: Attrs): UserLogBody {

@@ -1,49 +1,48 @@
-import { resolve } from 'node:path';
 import type { QueueEvent } from '../job/events.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { userLogJson, userLogXml } from '../job/user-log-ad.ts';
 import type { UserLogEvent } from '../job/user-log.ts';
+import { userLogPath } from '../job/user-log-path.ts';
 import { printUserLog } from '../job/user-log-text.ts';
-import { readString } from '../job/values.ts';
 import type { EventEntry, JobRecord, Queue } from '../queue/api.ts';
 import type { Listener } from './listener.ts';
 import { logEvents, submitEvent } from './log-events.ts';
-import { UserLogs } from './user-logs.ts';
+import type { UserLogs } from './user-logs/user-logs.ts';
 
 export interface LogListenerOptions {
-  readonly queue: Pick<Queue, 'get' | 'kv'>;
+  readonly queue: Pick<Queue, 'get'>;
+  readonly logs: Pick<UserLogs, 'told' | 'append'>;
   /** This machine's name, for the submit event. */
   readonly host: string;
   /** HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS. */
   readonly style: () => readonly string[];
-  readonly log: (message: string, facts?: object) => void;
 }
 
 /** Writes the jobs' user logs (`log =`) from the queue's events. */
 export class LogListener implements Listener {
   readonly #options: LogListenerOptions;
-  readonly #logs: UserLogs;
 
   constructor(options: LogListenerOptions) {
     this.#options = options;
-    this.#logs = new UserLogs(options.queue.kv, (path, error) =>
-      options.log('a user log cannot be written', { path, error: error.message }),
-    );
   }
 
-  async hear(entries: readonly EventEntry[]): Promise<void> {
-    const [first] = entries;
+  async hear(heard: readonly EventEntry[]): Promise<void> {
+    const [first] = heard;
     if (!first) return;
+    const told = this.#options.logs.told(first.id);
+    const entries = told === undefined ? heard : heard.filter(({ id }) => isLater(id, told));
+    const last = entries.at(-1);
+    if (!last) return;
     const jobs = await this.#jobs(entries);
     const texts = new Map<string, string>();
     const print = printer(this.#options.style());
     for (const { event } of entries) {
       for (const [job, said] of this.#said(event, jobs)) {
-        const path = logPath(job);
+        const path = userLogPath(job.attrs);
         if (path !== undefined) texts.set(path, (texts.get(path) ?? '') + print(said));
       }
     }
-    await this.#logs.append({ first: first.id, texts });
+    if (texts.size > 0) await this.#options.logs.append({ from: first.id, last: last.id, texts });
   }
 
   *#said(event: QueueEvent, jobs: ReadonlyMap<string, JobRecord>): Generator<[JobRecord, UserLogEvent]> {
@@ -66,6 +65,13 @@ export class LogListener implements Listener {
   }
 }
 
+/** Ids of events: milliseconds, and a number among those of one. */
+function isLater(id: string, than: string): boolean {
+  const [a = 0, i = 0] = id.split('-').map(Number);
+  const [b = 0, j = 0] = than.split('-').map(Number);
+  return a === b ? i > j : a > b;
+}
+
 function* idsOf(event: QueueEvent): Generator<JobId> {
   if (event.type === 'transition') {
     const id = parseJobId(event.job);
@@ -74,14 +80,6 @@ function* idsOf(event: QueueEvent): Generator<JobId> {
     for (const [from, to] of event.procs)
       for (let proc = from; proc < to; proc++) yield { cluster: event.cluster, proc };
   }
-}
-
-/** `undefined` where the job keeps no log. */
-function logPath({ attrs }: JobRecord): string | undefined {
-  const path = readString(attrs, 'UserLog');
-  return path === undefined || path === '' || path === '/dev/null'
-    ? undefined
-    : resolve(readString(attrs, 'Iwd') ?? '/', path);
 }
 
 function printer(style: readonly string[]): (event: UserLogEvent) => string {

@@ -108,8 +108,14 @@ function jobMessage(event: Transitioned, job: JobRecord, tellsProblems: boolean)
     submittedAt: readNumber(job.attrs, 'QDate') ?? at,
     ...(startedAt === undefined ? {} : { startedAt }),
     endedAt: at,
+    attributes: wanted(job),
     cpuSeconds: (readNumber(job.attrs, 'RemoteUserCpu') ?? 0) + (readNumber(job.attrs, 'RemoteSysCpu') ?? 0),
   });
+}
+
+function wanted({ attrs }: JobRecord): (readonly [name: string, text: string])[] {
+  const names = (readString(attrs, 'EmailAttributes') ?? '').split(/[\s,]+/).filter((name) => name !== '');
+  return names.map((name) => [name, attrs.get(name) ?? 'undefined'] as const);
 }
 
 /** Sites that need a person; one that is merely away is probed and said in `gryphus status`, not mailed. */

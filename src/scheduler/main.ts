@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { forgetDaemon, noteDaemon, SCHEDULER } from '../config/daemon-files.ts';
+import { ownBuild } from '../config/build.ts';
+import { type Daemon, forgetDaemon, noteDaemon, noteRedisUrl, SCHEDULER } from '../config/daemon-files.ts';
 import { followSettings, SiteBook } from '../config/follow.ts';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
 import { POOL_SITE } from '../config/sites.ts';
@@ -8,8 +9,10 @@ import { SiteChooser } from '../enqueue/site-choice.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/places.ts';
-import { openQueue, stopRedis } from '../queue/api.ts';
+import { endWithState, openQueue, stopRedis } from '../queue/api.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
+import { oneLine } from '../util/plain-text.ts';
+import { spreadNet } from '../util/process-net.ts';
 import { Alarms } from './alarms.ts';
 import { Broker } from './broker.ts';
 import { Children } from './children.ts';
@@ -22,6 +25,7 @@ import { Outbox } from './outbox.ts';
 import { PoolKeeper } from './pool-keeper.ts';
 import { Scheduler } from './scheduler.ts';
 import { freeLease, readDaemon, theOne } from './the-one.ts';
+import { openUserLogs } from './user-logs/open.ts';
 
 const MANAGER = 'gm:';
 
@@ -29,14 +33,15 @@ const MANAGER = 'gm:';
 async function main(): Promise<void> {
   const paths = loadPaths();
   ensureStateDirs(paths);
-  const { settings, close: closeSettings } = await followSettings(paths, {
+  const { settings, follow, close: closeSettings } = await followSettings(paths);
+  const log = openLog(join(paths.logDir, 'scheduler.log'), settings['log.level'], settings['log.max_size']);
+  follow({
     changed: (now) => {
       log.level = now['log.level'];
       log.info('config.toml has changed');
     },
     wrong: (message) => log.warn(message),
   });
-  const log = openLog(join(paths.logDir, 'scheduler.log'), settings['log.level'], settings['log.max_size']);
   const sites = new SiteBook(paths, (message) => log.warn(message));
   const queue = await openQueue({
     stateDir: paths.stateDir,
@@ -45,11 +50,14 @@ async function main(): Promise<void> {
     server: settings['redis.server'],
     start: 'keep',
   });
-  const since = Date.now();
-  const one = theOne(queue, since);
+  // Whatever lies in its place now is another agent's.
+  let gone = false;
+  const me: Daemon = { ...processIdentity(), since: Date.now(), build: ownBuild() };
+  const one = theOne(queue, me);
   await one.claim();
   await freeLease(queue);
-  noteDaemon(paths, SCHEDULER, { ...processIdentity(), since });
+  noteRedisUrl(paths, process.env['REDIS_URL']);
+  noteDaemon(paths, SCHEDULER, me);
   const children = new Children({
     env: process.env,
     longestWaitMs: () => settings['gridmanager.restart_max'] * 1000,
@@ -62,7 +70,7 @@ async function main(): Promise<void> {
     },
     onEnd: (child, clean, words) => {
       log[clean ? 'info' : 'error']({ identity: child.identity, manager: child.pid, words }, 'GridManager ended');
-      forgetDaemon(paths, `${MANAGER}${child.identity}`);
+      if (!gone) forgetDaemon(paths, `${MANAGER}${child.identity}`);
       void queue.kv.delete('daemon', `${MANAGER}${child.identity}`).catch(() => undefined);
       scheduler.staffSoon();
       const about = clean ? 'manager-ended' : 'manager-failed';
@@ -71,12 +79,6 @@ async function main(): Promise<void> {
         .catch(() => undefined);
     },
   });
-  // A GridManager outlives a Scheduler that was killed, and with it the connections that somebody logged in to.
-  for (const entry of await queue.kv.list('daemon')) {
-    const daemon = entry.key.startsWith(MANAGER) ? readDaemon(entry) : undefined;
-    if (daemon && isAlive(daemon)) children.adopt(entry.key.slice(MANAGER.length), daemon);
-    else if (entry.key !== SCHEDULER) await queue.kv.delete('daemon', entry.key);
-  }
   const pool = new PoolKeeper({
     agent: queue.agent,
     env: process.env,
@@ -85,9 +87,20 @@ async function main(): Promise<void> {
     hungAfterMs: () => settings['gridmanager.hung_after'] * 1000,
     log: (message, facts) => log.info(facts ?? {}, message),
   });
+  const onFault = (message: string, error: Error): void => {
+    log.error({ err: error }, message);
+    void queue.notice({ about: 'fault', message: oneLine(message) }).catch(() => undefined);
+  };
   const warn = (message: string, facts?: object) => log.warn(facts ?? {}, message);
   const outbox = await Outbox.open({ queue, settings, log: warn });
   const alarms = new Alarms({ settings, outbox, log: warn });
+  const userLogs = await openUserLogs({
+    paths,
+    kv: queue.kv,
+    alarms,
+    keepForMs: () => settings['history.keep_for'] * 1000,
+    log: warn,
+  });
   const credentials = new CredentialWatch({
     queue,
     paths,
@@ -102,6 +115,7 @@ async function main(): Promise<void> {
     patience: () => settings['broker.max_wait'],
     floodSites: () => settings['broker.flood_sites'],
     log: (message, facts) => log.info(facts ?? {}, message),
+    onFault: (where, error) => onFault(`The broker failed at ${where}: ${error.message}`, error),
   });
   const glideins = new GlideinKeeper({
     queue,
@@ -122,9 +136,9 @@ async function main(): Promise<void> {
     listeners: [
       new LogListener({
         queue,
+        logs: userLogs,
         host: hostname(),
         style: () => settings['user_log.format'],
-        log: warn,
       }),
       new DagListener({
         queue,
@@ -143,8 +157,22 @@ async function main(): Promise<void> {
     keep: () => ({ jobs: settings['history.keep_jobs'], seconds: settings['history.keep_for'] }),
     one,
     log: (message, facts) => log.info(facts ?? {}, message),
+    onFault,
+  });
+  endWithState(paths.stateDir, () => {
+    gone = true;
+    log.error('the state directory is gone');
+    scheduler.end();
   });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => scheduler.end());
+  spreadNet({ onFault, end: (error) => scheduler.end(error) });
+  // A GridManager outlives a Scheduler that was killed, and with it the connections that somebody logged in to.
+  // Only now: one that ends at once is told to the Scheduler.
+  for (const entry of await queue.kv.list('daemon')) {
+    const daemon = entry.key.startsWith(MANAGER) ? readDaemon(entry) : undefined;
+    if (daemon && isAlive(daemon)) children.adopt(entry.key.slice(MANAGER.length), daemon);
+    else if (entry.key !== SCHEDULER) await queue.kv.delete('daemon', entry.key);
+  }
   try {
     await scheduler.run(() => {
       credentials.open();
@@ -153,14 +181,18 @@ async function main(): Promise<void> {
     });
   } finally {
     closeSettings();
+    await userLogs.close();
     await credentials.close();
     await glideins.close();
-    await Promise.all([children.end(10_000), pool.end(10_000)]);
-    await one.giveBack().catch(() => undefined);
-    forgetDaemon(paths, SCHEDULER);
+    const patienceMs = gone ? 3000 : 10_000;
+    await Promise.all([children.end(patienceMs), pool.end(patienceMs)]);
+    if (!gone) {
+      await one.giveBack().catch(() => undefined);
+      forgetDaemon(paths, SCHEDULER);
+    }
     await queue.close();
     const own = (process.env['REDIS_URL'] || settings['redis.url']) === undefined;
-    if (own && scheduler.endedIdle && !(await stopRedis({ ...paths, unused: true })))
+    if (own && !gone && scheduler.endedIdle && !(await stopRedis({ ...paths, unused: true })))
       log.info('Redis runs on: somebody is connected to it');
     log.info('ended');
   }

@@ -4,7 +4,8 @@ import type { SiteChooser } from '../enqueue/site-choice.ts';
 import { GryphusError } from '../errors.ts';
 import type { Attrs } from '../job/attrs.ts';
 import { isEnd, type State } from '../job/life.ts';
-import { readNumber } from '../job/values.ts';
+import { quoted, readNumber } from '../job/values.ts';
+import type { Patience } from './patience.ts';
 import type { ClusterRecord, Lease, ProcInput, Queue } from '../queue/api.ts';
 import { materialize, type ProcAd } from '../submit/api.ts';
 
@@ -13,45 +14,66 @@ const AT_ONCE = 5000;
 
 /**
  * Late materialization: makes as many procs of each waiting cluster as its limits leave room for (HTCondor's manual,
- * `max_materialize`, `max_idle`). A proc with a site or a proxy of its own goes where it would have gone at the submit.
+ * `max_materialize`, `max_idle`). A proc with a site or a proxy of its own goes where it would have gone at the submit. At one
+ * that cannot be made (a macro that is wrong for it) its cluster pauses, as HTCondor's factory does, with the reason.
  */
-export async function materializeAll(queue: Queue, lease: Lease, choose: () => Promise<SiteChooser>): Promise<void> {
+export async function materializeAll(
+  queue: Queue,
+  lease: Lease,
+  choose: () => Promise<SiteChooser>,
+  patience: Pick<Patience, 'with' | 'waitMs'>,
+): Promise<void> {
   let chooser: SiteChooser | undefined;
   const check = proxyCheck();
-  for (const waiting of await queue.unmaterialized()) {
-    const full = await queue.cluster(waiting.cluster);
-    if (!full?.digest || (readNumber(full.attrs, 'JobMaterializePaused') ?? 0) !== 0) continue;
-    const count = room(
-      full,
-      readNumber(full.attrs, 'JobMaterializeLimit'),
-      readNumber(full.attrs, 'JobMaterializeMaxIdle'),
-    );
-    if (count <= 0) continue;
-    const made = materialize(full.digest, { cluster: full.cluster, fromProc: full.nextProc, count });
-    chooser ??= await choose();
-    const procs = placed(made.procs, full, chooser, check);
-    // Its site is not configured now; its other jobs go on.
-    if (procs === undefined) continue;
-    await queue.materialize(full.cluster, { nextProc: full.nextProc, procs, done: made.done, lease });
+  for (const { cluster } of await queue.unmaterialized()) {
+    const what = `making the procs of cluster ${cluster}`;
+    if (patience.waitMs(what) > 0) continue;
+    await patience.with(what, async () => {
+      const full = await queue.cluster(cluster);
+      if (!full?.digest || (readNumber(full.attrs, 'JobMaterializePaused') ?? 0) !== 0) return;
+      const count = room(
+        full,
+        readNumber(full.attrs, 'JobMaterializeLimit'),
+        readNumber(full.attrs, 'JobMaterializeMaxIdle'),
+      );
+      if (count <= 0) return;
+      const made = materialize(full.digest, { cluster: full.cluster, fromProc: full.nextProc, count });
+      chooser ??= await choose();
+      const { procs, wrong } = placed(made.procs, full, chooser, check);
+      // Where its site is not configured now, its other jobs go on.
+      if (procs.length > 0) {
+        const done = made.done && wrong === undefined;
+        await queue.materialize(full.cluster, { nextProc: full.nextProc, procs, done, lease });
+      }
+      if (wrong?.code === 'bad-input') {
+        await queue.editCluster(full.cluster, {
+          JobMaterializePaused: '1',
+          JobMaterializePauseReason: quoted(`Job ${full.nextProc + procs.length} cannot be made: ${wrong.message}`),
+        });
+      }
+    });
   }
 }
 
-/** `undefined` where one has no site that is known. */
+/** The procs up to the first that cannot be made, and what is wrong with that one. */
 function placed(
-  procs: Iterable<ProcAd>,
+  made: Iterable<ProcAd>,
   cluster: ClusterRecord & { readonly attrs: Attrs },
   chooser: SiteChooser,
   check: ReturnType<typeof proxyCheck>,
-): ProcInput[] | undefined {
+): { readonly procs: ProcInput[]; readonly wrong?: GryphusError } {
+  const procs: ProcInput[] = [];
   try {
     const placement = new Placement(chooser, cluster.owner, cluster.attrs.toRecord());
-    return [...procs].map(({ proc, attrs }) => {
+    for (const { proc, attrs } of made) {
       const all = withProxy(attrs, check);
-      return { proc, attrs: all, ...placement.of(all) };
-    });
+      procs.push({ proc, attrs: all, ...placement.of(all) });
+    }
+    return { procs };
   } catch (thrown) {
-    if (thrown instanceof GryphusError && (thrown.code === 'site-unknown' || thrown.code === 'bad-config'))
-      return undefined;
+    if (!(thrown instanceof GryphusError)) throw thrown;
+    if (thrown.code === 'site-unknown' || thrown.code === 'bad-config') return { procs: [], wrong: thrown };
+    if (thrown.code === 'bad-input') return { procs, wrong: thrown };
     throw thrown;
   }
 }

@@ -1,5 +1,5 @@
 import type { EventEntry, Queue } from '../queue/api.ts';
-import { hasPeriodicPolicy } from './periodic.ts';
+import { hasPeriodicPolicy, isPolicy } from './periodic.ts';
 
 /** In the queue, so that a later Scheduler knows it: clusters of which a single job was given a policy by an edit. */
 const EDITED = 'periodic';
@@ -17,7 +17,7 @@ export class Policies {
   async hear(entries: readonly EventEntry[]): Promise<void> {
     for (const { event } of entries) {
       if (event.type === 'cluster-edited') this.#known.delete(event.cluster);
-      if (event.type !== 'edited' || !Object.keys(event.set).some((name) => /^periodic/i.test(name))) continue;
+      if (event.type !== 'edited' || !Object.keys(event.set).some(isPolicy)) continue;
       const cluster = Number(event.job.split('.')[0]);
       await this.#queue.kv.set(EDITED, String(cluster), '1');
       (await this.#editedOnes()).add(cluster);
@@ -36,8 +36,13 @@ export class Policies {
       await this.#queue.kv.delete(EDITED, String(cluster));
     }
     const found: number[] = [];
-    for (const cluster of there) if (edited.has(cluster) || (await this.#ofAll(cluster))) found.push(cluster);
+    for (const cluster of there) if (await this.has(cluster)) found.push(cluster);
     return found;
+  }
+
+  /** Whether some job of the cluster may have a policy. */
+  async has(cluster: number): Promise<boolean> {
+    return (await this.#editedOnes()).has(cluster) || this.#ofAll(cluster);
   }
 
   async #ofAll(cluster: number): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { formatJobId, type JobId } from '../job/ids.ts';
 import { type DeskClient, deskToAsk } from '../pool/desk-client.ts';
 import { Pulses } from './pulse.ts';
 import { type Trouble, restartDelay, troubleAfter } from './plan.ts';
@@ -60,6 +61,17 @@ export class PoolKeeper {
     if (this.#pulses.look([beat], this.#options.hungAfterMs()).length === 0) return;
     this.#options.log("the pool's desk hangs, and is killed", { desk: pid });
     this.#desk?.kill('SIGKILL');
+  }
+
+  /** Has these jobs make room where they run; those that do not run there any more are passed over. */
+  async vacate(ids: readonly JobId[]): Promise<void> {
+    const { agent, socket } = this.#options;
+    const client = deskToAsk(socket, 'keeper');
+    try {
+      await client.ask({ t: 'steer', jobs: ids.map((id) => `${agent}.${formatJobId(id)}`), how: 'vacate' }, 'steered');
+    } finally {
+      await client.close();
+    }
   }
 
   /** One question at a time: one that hangs answers none. */

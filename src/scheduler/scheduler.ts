@@ -1,5 +1,6 @@
 import { POOL_SITE } from '../config/sites.ts';
 import type { QueueEvent } from '../job/events.ts';
+import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd, type State, STATES } from '../job/life.ts';
 import { laneOf } from '../gridmanager/lanes.ts';
 import { staying } from '../gridmanager/stay.ts';
@@ -13,7 +14,9 @@ import type { Listener } from './listener.ts';
 import type { SiteChooser } from '../enqueue/site-choice.ts';
 import { materializeAll } from './materialize.ts';
 import type { PoolKeeper } from './pool-keeper.ts';
-import { periodicChange } from './periodic.ts';
+import { Patience, pause } from './patience.ts';
+import { Deadlines } from './deadlines.ts';
+import { periodicChange, vacates } from './periodic.ts';
 import { Policies } from './policies.ts';
 import { type Beat, Pulses } from './pulse.ts';
 import type { TheOne } from './the-one.ts';
@@ -21,7 +24,7 @@ import type { TheOne } from './the-one.ts';
 export interface SchedulerOptions {
   readonly queue: Queue;
   readonly children: Children;
-  readonly pool: Pick<PoolKeeper, 'want' | 'look'>;
+  readonly pool: Pick<PoolKeeper, 'want' | 'look' | 'vacate'>;
   /** This machine's worker is there before the first job is. */
   readonly poolFirst: () => boolean;
   readonly broker: Pick<Broker, 'round'>;
@@ -32,21 +35,26 @@ export interface SchedulerOptions {
   readonly listeners: readonly Listener[];
   /** Milliseconds, as it is set now. */
   readonly periodicMs: () => number;
-  /** It ends when there has been no job for so long; infinite: never. */
   /** A GridManager without a sign of life for so long hangs. */
   readonly hungAfterMs: () => number;
+  /** It ends when there has been no job for so long; infinite: never. */
   readonly idleExitMs: () => number;
   /** What the history keeps. */
   readonly keep: () => { readonly jobs: number; readonly seconds: number };
   readonly one: TheOne;
   readonly log: (message: string, facts?: object) => void;
+  /** A fault that was contained: loudly. */
+  readonly onFault: (message: string, error: Error) => void;
 }
+
+const STAFFING = 'starting GridManagers and making procs';
+const PLACING = 'giving jobs to sites';
 
 const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
-/** How often the history is looked at for what it need not keep, milliseconds. */
 /** Between two looks whether the GridManagers live, milliseconds; they renew their leases every 5 s. */
 const PULSE_MS = 2000;
+/** How often the history is looked at for what it need not keep, milliseconds. */
 const PRUNE_MS = 600_000;
 const GLIDEINS_MS = 3000;
 
@@ -59,18 +67,31 @@ export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #stop = new AbortController();
   readonly #ended: Ended;
+  readonly #patience: Patience;
   #lease: Lease | undefined;
   readonly #policies: Policies;
+  readonly #deadlines: Deadlines;
   #busyAt = performance.now();
   #staffing: NodeJS.Timeout | undefined;
   #placing: Promise<void> | undefined;
   #endedIdle = false;
+  #failure: Error | undefined;
   readonly #pulses = new Pulses();
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#ended = new Ended(options.queue);
     this.#policies = new Policies(options.queue);
+    const { log, onFault } = options;
+    this.#patience = new Patience({ stop: this.#stop, log, onFault });
+    this.#deadlines = new Deadlines(
+      options.queue,
+      (cluster) => this.#policies.has(cluster),
+      () => {
+        const what = 'holding jobs that ran for too long';
+        void this.#patience.with(what, () => this.#deadlines.round()).catch(() => undefined);
+      },
+    );
   }
 
   /** Runs until `end()`; rejects with 'already-running' when another has the state directory. */
@@ -88,43 +109,54 @@ export class Scheduler {
     try {
       await Promise.all([
         this.#loop(
+          'renewing the lease',
           () => this.#renew(),
           () => LEASE_MS / 3,
         ),
         this.#loop(
+          STAFFING,
           () => this.#staff(),
           () => 2000,
         ),
         this.#loop(
+          'looking whether the GridManagers live',
           () => this.#pulse(),
           () => PULSE_MS,
         ),
         this.#loop(
+          PLACING,
           () => this.#place(),
           () => 2000,
         ),
         this.#loop(
+          'looking after glideins',
           () => this.#options.glideins.round(),
           () => GLIDEINS_MS,
         ),
-        this.#loop(() => this.#periodic(), this.#options.periodicMs),
+        this.#loop("looking at jobs' periodic policy", () => this.#periodic(), this.#options.periodicMs),
         this.#loop(
+          'clearing up the history',
           () => queue.history.prune(this.#options.keep()),
           () => PRUNE_MS,
         ),
         this.#loop(
+          'clearing up the events',
           () => queue.trimEvents(),
           () => 60_000,
         ),
         this.#listen(cursor),
       ]);
+      if (this.#failure) throw this.#failure;
     } finally {
       clearTimeout(this.#staffing);
+      this.#deadlines.close();
       await queue.releaseLease(this.#lease).catch(() => undefined);
     }
   }
 
-  end(): void {
+  /** `error`: why it cannot go on. */
+  end(error?: Error): void {
+    this.#failure ??= error;
     this.#stop.abort();
   }
 
@@ -133,12 +165,12 @@ export class Scheduler {
     return this.#endedIdle;
   }
 
-  /** A GridManager ended: who has work gets another. */
+  /** A GridManager ended: who has work gets another. Before `run` there is nothing to do, since it begins so. */
   staffSoon(ms = 0): void {
-    if (this.#stop.signal.aborted || this.#staffing) return;
+    if (!this.#lease || this.#stop.signal.aborted || this.#staffing) return;
     this.#staffing = setTimeout(() => {
       this.#staffing = undefined;
-      void this.#patiently(() => this.#staff()).catch(() => undefined);
+      void this.#patience.with(STAFFING, () => this.#staff()).catch(() => undefined);
     }, ms);
   }
 
@@ -154,7 +186,7 @@ export class Scheduler {
     const stay = await staying(queue, Date.now());
     const again = children.ensure(new Set([...wanted.map((place) => place.manager), ...stay]));
     if (again !== undefined) this.staffSoon(again);
-    if (this.#lease) await materializeAll(queue, this.#lease, chooser);
+    if (this.#lease) await materializeAll(queue, this.#lease, chooser, this.#patience);
     if (jobs > 0 || stay.size > 0 || asked) this.#busyAt = performance.now();
     else if (performance.now() - this.#busyAt >= this.#options.idleExitMs()) await this.#endIdle();
   }
@@ -198,37 +230,54 @@ export class Scheduler {
 
   async #listen(cursor: Cursor): Promise<void> {
     const { listeners } = this.#options;
-    while (!this.#stop.signal.aborted) {
-      const entries = await this.#patiently(() => cursor.read({ limit: EVENTS_AT_ONCE, blockMs: 1000 }));
-      const last = entries?.at(-1);
-      if (!entries || !last) continue;
-      for (const listener of listeners) await this.#patiently(() => listener.hear(entries));
-      await this.#patiently(() => cursor.save(last.id));
-      // Only now: a batch that is told again after a crash must still find its jobs in the queue.
-      await this.#patiently(() => this.#afterwards(entries));
+    const { signal } = this.#stop;
+    const reading = 'reading events';
+    while (!signal.aborted) {
+      const entries = await this.#patience.with(reading, () => cursor.read({ limit: EVENTS_AT_ONCE, blockMs: 1000 }));
+      if (!entries) {
+        await pause(this.#patience.waitMs(reading), signal);
+        continue;
+      }
+      const last = entries.at(-1);
+      if (last) {
+        // It ends: the next one tells it again.
+        for (const listener of listeners) if (!(await this.#patience.tell(listener, entries))) return;
+        await this.#patience.with('passing over events', () => cursor.save(last.id));
+        // Only now: a batch that is told again after a crash must still find its jobs in the queue.
+        await this.#afterwards(entries);
+      }
+      if (entries.length < EVENTS_AT_ONCE) this.#ended.caughtUp();
     }
   }
 
   async #afterwards(entries: readonly EventEntry[]): Promise<void> {
-    await this.#policies.hear(entries);
-    await this.#ended.note(entries);
-    if (entries.some(({ event }) => changesStaff(event))) {
-      await this.#staff();
-      await this.#place();
-    } else if (entries.some(({ event }) => event.type === 'notice' && event.about === 'site-up')) {
-      await this.#place();
-      if (await this.#poolAsked()) this.#options.pool.want();
+    await this.#patience.with('noting policies', () => this.#policies.hear(entries));
+    await this.#patience.with('noting how long jobs may run', () => this.#deadlines.hear(entries));
+    await this.#patience.with('moving jobs into the history', () => this.#ended.note(entries));
+    const changes = entries.some(({ event }) => changesStaff(event));
+    const siteUp = entries.some(({ event }) => event.type === 'notice' && event.about === 'site-up');
+    if (changes) await this.#patience.with(STAFFING, () => this.#staff());
+    if (changes || siteUp) await this.#patience.with(PLACING, () => this.#place());
+    if (siteUp && !changes) {
+      await this.#patience.with(STAFFING, async () => {
+        if (await this.#poolAsked()) this.#options.pool.want();
+      });
     }
   }
 
   async #periodic(): Promise<void> {
-    const { queue } = this.#options;
+    const { queue, pool } = this.#options;
     for (const cluster of await this.#policies.clusters()) {
       const changes = [];
+      const vacated: JobId[] = [];
       for await (const job of queue.query({ clusters: [cluster], states: LIVE })) {
-        const change = periodicChange(job);
+        this.#deadlines.note(job);
+        const what = `the periodic policy of job ${formatJobId(job.id)}`;
+        const change = this.#patience.attempt(what, () => periodicChange(job));
         if (change) changes.push(change);
+        else if (this.#patience.attempt(what, () => vacates(job))) vacated.push(job.id);
       }
+      if (vacated.length > 0) await pool.vacate(vacated);
       if (changes.length > 0) await queue.transitionMany(changes);
     }
     await this.#ended.retry();
@@ -240,27 +289,10 @@ export class Scheduler {
     }
   }
 
-  async #loop(work: () => Promise<unknown>, everyMs: () => number): Promise<void> {
+  async #loop(what: string, work: () => Promise<unknown>, everyMs: () => number): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await this.#patiently(work);
-      await pause(everyMs(), this.#stop.signal);
-    }
-  }
-
-  /** A queue that is away is waited for; everything else ends the Scheduler. */
-  async #patiently<T>(work: () => Promise<T>): Promise<T | undefined> {
-    for (;;) {
-      try {
-        return await work();
-      } catch (thrown) {
-        if (this.#stop.signal.aborted) return undefined;
-        if (!(thrown instanceof GryphusError) || thrown.retry !== 'later') {
-          this.#stop.abort();
-          throw thrown;
-        }
-        this.#options.log('trying again', { error: thrown.message });
-        await pause(1000, this.#stop.signal);
-      }
+      await this.#patience.with(what, work);
+      await pause(Math.max(everyMs(), this.#patience.waitMs(what)), this.#stop.signal);
     }
   }
 }
@@ -278,17 +310,4 @@ function changesStaff(event: QueueEvent): boolean {
 /** The job came to a state in which somebody must care for it, or it made room for another. */
 function isNews(state: State): boolean {
   return state === 'idle' || isEnd(state) || laneOf(state) === 'cancel' || laneOf(state) === 'results';
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(done, ms);
-    function done() {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    }
-    signal.addEventListener('abort', done);
-  });
 }

@@ -1,7 +1,7 @@
-import { DAEMON, SCHEDULER } from '../config/daemon-files.ts';
+import { DAEMON, type Daemon, SCHEDULER } from '../config/daemon-files.ts';
 import { GryphusError } from '../errors.ts';
 import type { KvEntry, Queue } from '../queue/api.ts';
-import { isAlive, processIdentity } from '../util/process-identity.ts';
+import { isAlive } from '../util/process-identity.ts';
 
 /** This process is the Scheduler of the queue, until it says otherwise. */
 export interface TheOne {
@@ -11,8 +11,8 @@ export interface TheOne {
   giveBack(): Promise<void>;
 }
 
-export function theOne(queue: Queue, since: number): TheOne {
-  const mine = JSON.stringify({ ...processIdentity(), since });
+export function theOne(queue: Queue, me: Daemon): TheOne {
+  const mine = JSON.stringify(me);
   return {
     claim: async () => {
       for (;;) {

@@ -1,6 +1,8 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { QueueMark } from '../job/mark.ts';
+import type * as shapes from './shapes.ts';
+import type { Read } from './shapes.ts';
 
 /**
  * The one thing that the GridManager knows of a place that runs jobs. Each call carries many jobs and is idempotent by
@@ -61,10 +63,7 @@ export interface Upload {
   readonly login?: { readonly user: string; readonly password: string };
 }
 
-export interface Capacity {
-  readonly cpus?: number;
-  readonly freeCpus?: number;
-}
+export type Capacity = Read<typeof shapes.capacity>;
 
 export interface SiteFacts {
   /** What the transport reached: host name as the site says it. */
@@ -79,33 +78,10 @@ export interface SiteFacts {
   readonly batchVersion: string | undefined;
 }
 
-export type Outcome =
-  | { readonly ok: true; readonly batchId?: string }
-  | { readonly ok: false; readonly refusal: Refusal };
+export type Outcome = Read<typeof shapes.outcome>;
 export type Outcomes = ReadonlyMap<AttemptKey, Outcome>;
 
-/** Why a site would not do it for this one job. */
-export interface Refusal {
-  /**
-   * `never`: will always fail, hold the job. `later`: a passing limit (queue full, site busy), the job waits here as idle.
-   * `gone`: the site does not know the key (swept, or the site lost its disk): prepare again.
-   */
-  readonly kind: 'never' | 'later' | 'gone';
-  readonly code:
-    | 'site-refused'
-    | 'input-missing'
-    | 'disk-full'
-    | 'site-busy'
-    /** It takes no more jobs of ours now: a limit of jobs is reached. Always `later`. */
-    | 'site-full'
-    /** Its content is on its way there, and goes on. Always `later`. */
-    | 'arriving'
-    | 'output-missing'
-    | 'unknown-key'
-    | 'already-started';
-  /** One sentence, with the site's own words. */
-  readonly message: string;
-}
+export type Refusal = Read<typeof shapes.refusal>;
 
 /** Content on its way to a site, or a result on its way home. */
 export interface Sending {
@@ -120,29 +96,14 @@ export interface Sending {
 }
 
 /** One attempt, as much of a job as a site needs to know. */
-export interface AttemptSpec {
+export interface AttemptSpec extends Read<typeof shapes.program> {
   readonly key: AttemptKey;
   /** A short name for the site's queue display, already printable. */
   readonly title: string;
-  readonly executable: SiteFile;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** The job's X509_USER_PROXY is the proxy that was delegated under this name. */
-  readonly proxy?: string;
-  readonly stdin: SiteFile | undefined;
-  readonly inputs: readonly InputFile[];
   /** What will be fetched, for a site that gives results once; absent: all that the job made. */
   readonly outputs?: readonly string[] | 'new';
-  /** Directory at the site to run in instead of the attempt's own (no file transfer). */
-  readonly cwd?: string;
-  /** How to run it, instead, on a machine that shares the file system of home: there, without any transfer. */
-  readonly shared?: { readonly cwd: string; readonly executable: string; readonly stdin?: string };
   /** The job's ad, for a site that matches jobs with machines itself: the pool. */
   readonly ad?: AttrTexts;
-  /** What it runs in. Only the pool can: `executable` that is `there` is then the image's own, '' what the image starts by itself. */
-  readonly container?: ContainerSpec;
-  /** stdout and stderr go into one stream, in order. */
-  readonly joinStderr: boolean;
   readonly resources: Resources;
   readonly batch: BatchOptions;
   /**
@@ -157,50 +118,10 @@ export interface AttemptSpec {
   readonly ads?: { readonly job: readonly string[]; readonly machine: readonly string[] };
 }
 
-/** A program's container: its image, and how it is made. */
-export interface ContainerSpec {
-  readonly image: /** With its scheme: `docker://debian:12`. */
-    | { readonly kind: 'registry'; readonly name: string }
-    /** On the node: absolute, or in the sandbox. A .sif file, an archive, or a directory. */
-    | { readonly kind: 'there'; readonly path: string }
-    | { readonly kind: 'file'; readonly name: string; readonly file: SiteFile };
-  /** Of docker itself, or of what takes its place. */
-  readonly docker: boolean;
-  /** The image's entry point is started, with the program as its first argument. */
-  readonly keepEntrypoint: boolean;
-  /** Where the sandbox is in the container; without it, where it is outside. */
-  readonly targetDir?: string;
-  /** As `docker_network_type` has it. */
-  readonly network?: string;
-  readonly alwaysPull: boolean;
-  /** Paths outside of the sandbox that it sees, where they are. */
-  readonly binds: readonly string[];
-}
-
-/** A file for the site: carried there by content, already there, or fetched there when the attempt starts. */
-export type SiteFile =
-  | { readonly kind: 'blob'; readonly blob: Blob }
-  | { readonly kind: 'there'; readonly path: string }
-  | { readonly kind: 'url'; readonly url: string };
-
-/** Content that crosses once to a site, under its SHA-256. */
-export interface Blob {
-  readonly sha256: string;
-  readonly bytes: number;
-  /** Absolute path at home to read it from. */
-  readonly path: string;
-}
-
-export type InputFile =
-  | {
-      readonly kind: 'file';
-      readonly name: string;
-      readonly file: SiteFile;
-      readonly executable: boolean;
-      /** The job made it itself, in an earlier attempt: it is one of its results. */
-      readonly restored?: true;
-    }
-  | { readonly kind: 'directory'; readonly name: string };
+export type ContainerSpec = Read<typeof shapes.containerSpec>;
+export type SiteFile = Read<typeof shapes.siteFile>;
+export type Blob = Read<typeof shapes.blob>;
+export type InputFile = Read<typeof shapes.inputFile>;
 
 export interface Resources {
   readonly cpus: number;
@@ -241,7 +162,10 @@ export interface Follow {
 
 export interface PollAnswer {
   readonly cursor: string;
-  /** The answer speaks of every attempt that the site holds: what is not named, the site does not know. */
+  /**
+   * The answer speaks of every attempt that the site holds: what is not named, the site does not know. So it does without a
+   * cursor, and where the site lost some.
+   */
   readonly complete: boolean;
   readonly reports: readonly Report[];
   readonly chunks: readonly Chunk[];
@@ -254,105 +178,12 @@ export interface Chunk {
   readonly data: Uint8Array;
 }
 
-/** What a site says of one attempt. Total: a word that nobody knows is `unclear`, never an end. */
-export type Report = { readonly key: AttemptKey } & (
-  | { readonly is: 'prepared' }
-  | { readonly is: 'queued'; readonly batchId?: string; readonly why?: string }
-  | { readonly is: 'held-by-site'; readonly batchId?: string; readonly why: string }
-  | { readonly is: 'running'; readonly batchId?: string; readonly host?: string; readonly since?: number }
-  /** It has its place and would start, but for the leave that its record wants. */
-  | { readonly is: 'asking'; readonly batchId?: string; readonly host?: string }
-  | { readonly is: 'suspended'; readonly batchId?: string; readonly why?: string }
-  /** The batch system does not have it and its lock was never taken: it can be prepared and committed again. */
-  | { readonly is: 'lost'; readonly why: string }
-  | ({ readonly is: 'ended' } & Ending)
-  | { readonly is: 'unclear'; readonly batchId?: string; readonly words: string }
-);
+export type Report = Read<typeof shapes.report>;
+export type Ending = Read<typeof shapes.ending>;
+export type SiteCause = Read<typeof shapes.siteCause>;
+export type Usage = Read<typeof shapes.usage>;
 
-export interface Ending {
-  readonly how:
-    | { readonly kind: 'exited'; readonly code: number }
-    | { readonly kind: 'signaled'; readonly signal: number; readonly coreDumped?: boolean }
-    /** The site ended it, or cannot say how it ended: never taken for a success. */
-    | { readonly kind: 'by-site'; readonly cause: SiteCause; readonly words: string };
-  /** Unix seconds by our clock, where the site's is known to be off. */
-  readonly startedAt?: number;
-  readonly endedAt?: number;
-  readonly host?: string;
-  readonly usage?: Usage;
-  readonly stdoutBytes?: number;
-  readonly stderrBytes?: number;
-  /** An exit status is known as well as the site's cause (killed at the time limit with 143, say). */
-  readonly words?: string;
-}
-
-export type SiteCause =
-  | 'timeout'
-  | 'node-fail'
-  | 'preempted'
-  /** The site put it back into its queue after it had started. */
-  | 'requeued'
-  /** The site has it, and can never start it as it is asked for. */
-  | 'unsatisfiable'
-  | 'out-of-memory'
-  | 'cancelled'
-  | 'boot-fail'
-  | 'deadline'
-  | 'cannot-start'
-  /** Its container's image is not there, or cannot be fetched. */
-  | 'no-image'
-  | 'vanished';
-
-export interface Usage {
-  readonly userCpuSeconds?: number;
-  readonly systemCpuSeconds?: number;
-  readonly maxRssKb?: number;
-  readonly diskKb?: number;
-}
-
-export interface FetchRequest {
-  readonly key: AttemptKey;
-  /** Names in the attempt's directory; `new`: all files at its top that were not there at the start (HTCondor's default). */
-  readonly outputs: readonly string[] | 'new';
-  readonly stdout: boolean;
-  readonly stderr: boolean;
-  /** Absolute, at home, the attempt's own; what is there already and whole is not sent again. */
-  readonly into: string;
-}
-
-export type FetchOutcome =
-  | {
-      readonly ok: true;
-      readonly files: readonly FetchedFile[];
-      /** The site lost the results after it had told of the end: that is what the end comes to. */
-      readonly lost?: Extract<Ending['how'], { kind: 'by-site' }>;
-    }
-  | {
-      readonly ok: false;
-      readonly refusal: Refusal;
-      /** Named outputs that the job did not make. */
-      readonly missing: readonly string[];
-      /** What stands among the named outputs and has no content that could be brought home. */
-      readonly odd?: readonly OddOutput[];
-      /** What came home all the same. */
-      readonly files?: readonly FetchedFile[];
-    };
-
-/** `loop`: a link to a directory that the link itself is in. */
-export interface OddOutput {
-  /** In the attempt's directory. */
-  readonly name: string;
-  readonly is: 'pipe' | 'socket' | 'device' | 'loop';
-}
-
-export interface FetchedFile {
-  /** As the job named it, relative; directories are given by their files. */
-  readonly name: string;
-  readonly kind: 'output' | 'stdout' | 'stderr';
-  /** Absolute, at home. */
-  readonly path: string;
-  readonly bytes: number;
-  readonly executable: boolean;
-  /** Permission bits that the job chose for it; absent: those that files get by themselves. */
-  readonly mode?: number;
-}
+export type FetchRequest = Read<typeof shapes.fetchRequest>;
+export type FetchOutcome = Read<typeof shapes.fetchOutcome>;
+export type FetchedFile = Read<typeof shapes.fetchedFile>;
+export type OddOutput = Read<typeof shapes.oddOutput>;

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import type { FetchedFile } from '../site/contract.ts';
 import { makeParents, unplaceable, within } from './place.ts';
@@ -52,13 +52,27 @@ export class Checkpoints {
     }
   }
 
+  /**
+   * The file with what the job wrote to a stream until its last checkpoint before this attempt, and which attempt saved it;
+   * `undefined`: there is none.
+   */
+  async earlier(
+    id: JobId,
+    attempt: number,
+    stream: Stream,
+  ): Promise<{ readonly path: string; readonly attempt: number } | undefined> {
+    const last = await this.#before(id, attempt);
+    const path = last === undefined ? undefined : join(last, stream);
+    if (last === undefined || path === undefined || !(await there(path))) return undefined;
+    return { path, attempt: Number(basename(last)) };
+  }
+
   /** A file with what the job wrote to a stream until its last checkpoint, and what this attempt wrote, which is at `path`. */
   async joined(id: JobId, attempt: number, stream: Stream, path: string): Promise<string> {
-    const last = await this.#before(id, attempt);
-    const earlier = last === undefined ? undefined : join(last, stream);
-    if (earlier === undefined || !(await there(earlier))) return path;
+    const earlier = await this.earlier(id, attempt, stream);
+    if (earlier === undefined) return path;
     const whole = `${path}.whole`;
-    await copyFile(earlier, whole);
+    await copyFile(earlier.path, whole);
     await appendFile(whole, await readFile(path).catch(() => Buffer.alloc(0)));
     return whole;
   }

@@ -19,6 +19,11 @@ export async function resolveInputs(paths: readonly string[], blobs: BlobIndex):
   return [...found.values()];
 }
 
+/** A file, or a directory with all it holds, under a name of its own. `path` is absolute. */
+export async function inputAs(path: string, name: string, blobs: BlobIndex): Promise<readonly InputFile[]> {
+  return entry(path, name, blobs, []);
+}
+
 /** `above`: the directories that it is in, as `device:inode`. */
 async function entry(
   path: string,

@@ -36,7 +36,7 @@ export async function place({ from, to, executable, mode, umask = UMASK }: Place
     await copyFile(from, waiting, constants.COPYFILE_FICLONE);
     const file = await open(waiting, 'r+');
     try {
-      await file.chmod(mode ?? (executable ? 0o777 : 0o666) & ~umask);
+      await file.chmod(mode === undefined ? (executable ? 0o777 : 0o666) & ~umask : mode & 0o777);
       await file.datasync();
     } finally {
       await file.close();
@@ -101,7 +101,7 @@ export async function makeParents(base: string, path: string, umask = UMASK): Pr
 }
 
 /** It is this machine that could not write a result. */
-export function isOurDisk(thrown: unknown): boolean {
+export function isOurDisk(thrown: unknown): thrown is GryphusError {
   return thrown instanceof GryphusError && (thrown.code === 'disk-full' || thrown.code === 'output-unwritable');
 }
 

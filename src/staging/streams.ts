@@ -2,7 +2,8 @@ import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Checkpoints } from './checkpoints.ts';
 import { unplaceable } from './place.ts';
-import type { AttemptKey } from '../job/ids.ts';
+import { GryphusError } from '../errors.ts';
+import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 
 /** The two names that a job's streams have in its attempt's directory at home. */
 export const STREAM_FILES = { stdout: '_condor_stdout', stderr: '_condor_stderr' } as const;
@@ -22,7 +23,9 @@ export class AttemptSpool {
     this.checkpoints = new Checkpoints(join(root, '.checkpoints'));
   }
 
+  /** 'protocol-error' for a key that is none: it may have come from a site, and would be a path. */
   directory(key: AttemptKey): string {
+    if (!isAttemptKey(key)) throw new GryphusError('protocol-error', `${JSON.stringify(key)} is no attempt's key.`);
     return join(this.#root, key);
   }
 

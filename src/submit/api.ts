@@ -19,6 +19,7 @@ export {
   printArgsV2,
   unescapeArgsV1,
 } from './argv.ts';
+export { NUMBER_ATTRIBUTES, STRING_ATTRIBUTES } from './attribute-types.ts';
 export type { Cluster, ProcAd, ProcsRequest } from './cluster.ts';
 export { shouldTransfer } from './commands/transfer.ts';
 export { UNIVERSE } from './commands/universe.ts';
@@ -31,5 +32,5 @@ export type { LateMaterialization } from './late.ts';
 export { localWorld, type LocalWorldOptions } from './local-world.ts';
 export { DEFAULT_MACHINE, DEFAULT_POLICY, type MachineFacts, type SubmitPolicy } from './options.ts';
 export { parseSubmit, type SubmitRequest } from './parse.ts';
-export { isSubmitCommand } from './unused.ts';
+export { CATALOGUE, isSubmitCommand, JOB_PLACES, type JobPlace, spellings, type SubmitCommand } from './catalogue.ts';
 export type { FileFacts, Outcome, SubmitWorld } from './world.ts';

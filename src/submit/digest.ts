@@ -4,12 +4,14 @@ import { restore, store } from './attributes.ts';
 import type { ClusterPart, ProcAd } from './cluster.ts';
 import { procsOf } from './cluster.ts';
 import { allSteps } from './commands/all.ts';
+import { Complaints } from './complaints.ts';
 import type { Attributes } from './draft.ts';
 import { Expander } from './expand.ts';
-import type { Place } from './fault.ts';
+import { badInput, type Place } from './fault.ts';
 import { JobRun } from './job-run.ts';
 import { MacroTable } from './macros.ts';
 import type { ClusterKind, MakerScope } from './maker.ts';
+import { Missing } from './missing.ts';
 import type { MachineFacts } from './options.ts';
 import { DEFAULT_POLICY } from './options.ts';
 import type { QueuePlan } from './queue-items.ts';
@@ -69,7 +71,7 @@ function keptWorld(environment: Readonly<Record<string, string>>): SubmitWorld {
     readText: () => nothing,
     writeText: () => nothing,
     run: () => nothing,
-    stdin: () => '',
+    stdin: () => nothing,
     look: () => undefined,
     treeBytes: () => 0,
     list: () => [],
@@ -100,12 +102,15 @@ function open(text: string): Opened {
   const macros = new MacroTable(new Map(digest.defaults));
   for (const [name, value, line] of digest.macros) macros.define(name, value, { file, line });
   const world = keptWorld(digest.environment);
-  const expander = new Expander({
+  const expander: Expander = new Expander({
     macros,
     cwd: digest.cwd,
     env: (name) => world.environment[name],
     random: () => world.random(),
-    complain: () => undefined,
+    // A cluster's other jobs wait until somebody has looked at it.
+    complain: (message) => {
+      throw badInput(expander.place, message);
+    },
   });
   const scope: MakerScope = {
     macros,
@@ -118,6 +123,8 @@ function open(text: string): Opened {
     now: digest.now,
     seen: new Map(),
     late: true,
+    complaints: new Complaints(),
+    missing: new Missing(world),
     warn: () => undefined,
   };
   const { plan, kind, place } = digest;

@@ -146,6 +146,7 @@ export class JobRun {
     if (macros.find('item')?.origin !== 'internal' && !plan.vars.includes('Item'))
       macros.define('Item', '', place, 'internal');
     scope.expander.place = place;
+    scope.complaints.job = firstProc + n;
     const job = new JobMaker(scope, draft, kind, place, { cluster, proc: firstProc + n });
     job.setInt('ProcId', firstProc + n);
     return job;

@@ -8,6 +8,9 @@ export interface Line {
   readonly line: number;
 }
 
+/** Characters in a statement: what comes of it is in each of its jobs. */
+const LONGEST = 2 ** 24;
+
 /**
  * Reads a submit description line by line. A backslash at the end of a line (blanks after it do not matter) joins the next
  * one without its indentation; a comment never continues. A comment between continued lines is refused, unless it ends in a
@@ -40,12 +43,31 @@ export class LineReader {
     if (this.atEnd) return undefined;
     const line = this.#next + 1;
     let text = trim(this.#take());
+    this.#refuseLong(text.length, line);
     if (text.startsWith('#')) return { text: text.replace(/\\$/, ''), line };
-    while (text.endsWith('\\') && !this.atEnd) {
+    const parts: string[] = [];
+    for (let length = text.length; text.endsWith('\\') && !this.atEnd; ) {
       const more = this.#takeContinuation();
-      text = text.slice(0, -1) + (more.startsWith('#') ? '\\' : more);
+      const added = more.startsWith('#') ? '\\' : more;
+      length += added.length;
+      this.#refuseLong(length, line);
+      parts.push(text.slice(0, -1));
+      text = added;
+      // A line end may have been behind two backslashes.
+      while (text === '' && parts.length > 0) text = parts.pop() ?? '';
     }
+    text = parts.join('') + text;
     return { text: trimEnd(text.replace(/\\$/, '')), line };
+  }
+
+  #refuseLong(length: number, line: number): void {
+    if (length <= LONGEST) return;
+    const most = LONGEST / 2 ** 20;
+    throw badInput(
+      { file: this.file, line },
+      `the line has ${Math.ceil(length / 2 ** 20)} million characters, more than ${most}`,
+      ['Put what is so long into a file, and name that in transfer_input_files.'],
+    );
   }
 
   #take(): string {

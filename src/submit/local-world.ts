@@ -1,17 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import {
-  accessSync,
-  closeSync,
-  constants,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
+import { boundedText, MOST_TEXT, readText, tooLong } from '../util/bounded-text.ts';
 import type { FileFacts, Outcome, SubmitWorld } from './world.ts';
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -20,9 +11,6 @@ const WORDS: Readonly<Record<string, string>> = {
   EISDIR: 'Is a directory',
   ENOTDIR: 'Not a directory',
 };
-
-/** What a command of an include or a queue statement may print. */
-const MOST_OUTPUT = 256 * 1024 * 1024;
 
 function reasonOf(thrown: unknown): string {
   const { code, message } = thrown as NodeJS.ErrnoException;
@@ -70,9 +58,12 @@ function run(argv: readonly string[], cwd: string): Outcome<{ readonly stdout: s
   const result = spawnSync(program, words, {
     cwd,
     encoding: 'utf8',
-    maxBuffer: MOST_OUTPUT,
+    maxBuffer: MOST_TEXT,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  if (result.error !== undefined && 'code' in result.error && result.error.code === 'ENOBUFS') {
+    return { ok: false, reason: tooLong(`what ${program} prints`, MOST_TEXT).message };
+  }
   if (result.error) return { ok: false, reason: reasonOf(result.error) };
   return { ok: true, value: { stdout: result.stdout, status: result.status ?? 128 } };
 }
@@ -86,11 +77,11 @@ export interface LocalWorldOptions {
 /** This machine: the one place of this room that touches files and starts programs. */
 export function localWorld(options: LocalWorldOptions = {}): SubmitWorld {
   return {
-    readText: (path) => attempt(() => readFileSync(path, 'utf8')),
+    readText: (path) => attempt(() => boundedText(path, MOST_TEXT)),
     writeText: (path, text) =>
       options.readOnly ? { ok: true, value: undefined } : attempt(() => writeFileSync(path, text)),
     run,
-    stdin: () => readFileSync(0, 'utf8'),
+    stdin: () => attempt(() => readText(0, MOST_TEXT, 'standard input')),
     look,
     treeBytes,
     list: (path) => {

@@ -1,11 +1,13 @@
 import { boolAttr, intAttr, parseAttr, realAttr, stringAttr } from './attr.ts';
 import { booleanOf, integerOf, syntaxReason } from './calculate.ts';
+import type { Complaints } from './complaints.ts';
 import type { Draft } from './draft.ts';
 import type { Expander } from './expand.ts';
 import type { Place } from './fault.ts';
 import { badInput } from './fault.ts';
 import type { JobId } from '../job/ids.ts';
 import type { MacroTable } from './macros.ts';
+import type { Missing } from './missing.ts';
 import type { MachineFacts, SubmitPolicy } from './options.ts';
 import { absolutePath } from './source.ts';
 import type { FileFacts, SubmitWorld } from './world.ts';
@@ -33,6 +35,8 @@ export interface MakerScope {
   readonly seen: Map<string, string>;
   /** The job is made long after the submit, elsewhere: nothing is checked or measured any more. */
   readonly late: boolean;
+  readonly complaints: Complaints;
+  readonly missing: Missing;
   /** Once for each text. */
   warn(message: string, line?: number): void;
 }

@@ -39,6 +39,8 @@ export interface SubmitPolicy {
   readonly allowCrlfScript: boolean;
   /** Refuse a job whose input files are not there. */
   readonly checkInputs: boolean;
+  /** Jobs that a description may put into the queue at once. */
+  readonly mostJobs: number;
   /** Only look at what would be submitted: attribute names that the queue would refuse are taken, as HTCondor's dry run does. */
   readonly dryRun: boolean;
   /** More words that grid_resource may begin with. */
@@ -52,6 +54,7 @@ export interface SubmitPolicy {
 export const DEFAULT_POLICY: SubmitPolicy = {
   allowCrlfScript: false,
   checkInputs: true,
+  mostJobs: Number.POSITIVE_INFINITY,
   dryRun: false,
   gridTypes: [],
   broker: false,

@@ -1,7 +1,8 @@
 import { GryphusError } from '../errors.ts';
 import { texts } from './attributes.ts';
 import type { Cluster, ClusterPart } from './cluster.ts';
-import { procsOf } from './cluster.ts';
+import { procsOf, refuseMissing } from './cluster.ts';
+import { Complaints } from './complaints.ts';
 import { allSteps } from './commands/all.ts';
 import { setBase } from './commands/base.ts';
 import { defaultMacros } from './defaults.ts';
@@ -16,6 +17,7 @@ import type { LateMaterialization } from './late.ts';
 import { lateMaterialization } from './late.ts';
 import { MacroTable } from './macros.ts';
 import type { ClusterKind, MakerScope } from './maker.ts';
+import { Missing } from './missing.ts';
 import type { MachineFacts, SubmitPolicy } from './options.ts';
 import { DEFAULT_MACHINE, DEFAULT_POLICY } from './options.ts';
 import { queueArguments } from './queue-args.ts';
@@ -47,10 +49,14 @@ export interface SubmitRequest {
   /** What would follow the word queue, for a description without a queue statement (-queue). */
   readonly queueArgs?: string;
   readonly batchName?: string;
+  /** JobBatchId (-batch-id). */
+  readonly batchId?: string;
   /** Late materialization even where the description does not ask for it (-factory). */
   readonly factory?: boolean;
   /** Refuse a cluster of more jobs (-maxjobs). */
   readonly maxJobs?: number;
+  /** Warn of what was said and never looked at; default true (-unused turns it off). */
+  readonly warnUnused?: boolean;
   readonly machine?: Partial<MachineFacts>;
   readonly policy?: Partial<SubmitPolicy>;
   /** HTCondor's JobSubmitMethod; default 0, the command. */
@@ -69,10 +75,14 @@ function assign(text: string, macros: MacroTable): void {
 }
 
 function appendedLines(request: SubmitRequest): string[] {
-  const { batchName } = request;
-  const quoted = batchName?.startsWith('"') ? batchName : `"${batchName?.replaceAll('"', '\\"')}"`;
-  const lines = (request.appends ?? []).filter((line) => queueArguments(line) === undefined);
-  return [...lines, ...(batchName === undefined ? [] : [`MY.JobBatchName = ${quoted}`])];
+  const { appends = [], batchName, batchId } = request;
+  const lines = appends.filter((line) => queueArguments(line) === undefined);
+  const string = (text: string) => (text.startsWith('"') ? text : `"${text.replaceAll('"', '\\"')}"`);
+  return [
+    ...lines,
+    ...(batchName === undefined ? [] : [`MY.JobBatchName = ${string(batchName)}`]),
+    ...(batchId === undefined ? [] : [`MY.JobBatchId = ${string(batchId)}`]),
+  ];
 }
 
 /** What was given after the word queue outside of the description: an appended queue statement is one (-append). */
@@ -88,6 +98,8 @@ class SubmitParser {
   readonly #request: SubmitRequest;
   readonly #macros: MacroTable;
   readonly #warnings: Warning[] = [];
+  readonly #complaints = new Complaints();
+  readonly #missing: Missing;
   readonly #scope: MakerScope;
   readonly #readScope: ReadScope;
   readonly #reader: DescriptionReader;
@@ -103,6 +115,7 @@ class SubmitParser {
     this.#request = request;
     this.#given = givenQueue(request);
     const { cwd, world, file, now } = request;
+    this.#missing = new Missing(world);
     const machine = { ...DEFAULT_MACHINE, ...request.machine };
     this.#macros = new MacroTable(defaultMacros(machine, now, file));
     for (const text of request.assignments ?? []) assign(text, this.#macros);
@@ -115,6 +128,8 @@ class SubmitParser {
       now,
       seen: new Map(),
       late: false,
+      complaints: this.#complaints,
+      missing: this.#missing,
       warn: (message, line) => this.#warn({ message, ...(line === undefined || line < 1 ? {} : { line }) }),
     });
     const { expander } = this.#scope;
@@ -136,7 +151,7 @@ class SubmitParser {
         return value;
       },
       random: () => rest.world.random(),
-      complain: (message) => rest.warn(message, expander.place?.line),
+      complain: (message) => rest.complaints.add(message, expander.place?.line),
     });
     return { ...rest, macros, expander };
   }
@@ -206,6 +221,7 @@ class SubmitParser {
     if (maxJobs > 0 && this.#total + run.count > maxJobs) {
       throw badInput(place, `Number of submitted jobs would exceed -maxjobs (${maxJobs})`);
     }
+    this.#refuseTooMany(run.count, place);
     const isFirst = this.#parts.length === 0;
     const draft = new Draft(isFirst ? undefined : this.#base);
     const cluster = this.#request.cluster ?? 1;
@@ -220,11 +236,23 @@ class SubmitParser {
     this.#total += run.count;
   }
 
+  #refuseTooMany(count: number, place: Place): void {
+    const { mostJobs } = this.#scope.policy;
+    if (this.#late || this.#total + count <= mostJobs) return;
+    throw badInput(place, `${this.#total + count} jobs are more than one submit may have, ${mostJobs}`, [
+      'Write max_materialize = 10000: then jobs are made as earlier ones leave the queue, and there may be any number.',
+      'Or raise the limit: gryphus config submit.max_jobs NUMBER',
+    ]);
+  }
+
   #finish(): void {
+    if (this.#missing.any) refuseMissing(this.#parts, this.#base, this.#missing);
     if (this.#total === 0) {
       const file = this.#request.file ?? '(stdin)';
       this.#warn({ message: `"${file}" has only empty "queue" commands -- no jobs queued` });
-    } else for (const warning of unusedWarnings(this.#macros)) this.#warn(warning);
+    } else if (this.#request.warnUnused ?? true) {
+      for (const warning of unusedWarnings(this.#macros)) this.#warn(warning);
+    }
   }
 
   #cluster(): Cluster {
@@ -233,11 +261,20 @@ class SubmitParser {
     const total = this.#total;
     const known = this.#request.cluster ?? 1;
     const { owner } = this.#request;
+    const warnings = this.#warnings;
+    const complaints = this.#complaints;
     return {
       clusterAd: texts(base),
       total,
-      warnings: this.#warnings,
+      get warnings() {
+        return [...warnings, ...complaints.warnings];
+      },
       late: this.#late,
+      lineOf: (names) => {
+        const macro = names.map((name) => this.#macros.find(name)).find((one) => one !== undefined);
+        if (macro === undefined || macro.origin === 'internal') return undefined;
+        return macro.origin === 'file' ? macro.place.line : 0;
+      },
       procs: ({ cluster = known, from = 0, count = total } = {}) => procsOf(parts, base, { cluster, from, count }),
       digest: () => {
         const [part] = parts;

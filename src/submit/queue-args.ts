@@ -101,11 +101,11 @@ function takeQualifiers(text: string, mode: string): { readonly found: Qualifier
       found.slice = parsed.slice;
       rest = trimStart(parsed.rest);
     } else if (name === 'files' || name === 'dirs' || name === 'any') {
-      if (mode !== 'matching') throw new QueueError('Queue keyword conflict');
+      if (mode !== 'matching' || found.matching !== undefined) throw new QueueError('Queue keyword conflict');
       found.matching = name;
       rest = trimStart(rest.slice(name.length));
     } else if (name === 'table') {
-      if (mode !== 'from') throw new QueueError('Queue keyword conflict');
+      if (mode !== 'from' || found.table !== undefined) throw new QueueError('Queue keyword conflict');
       const options = /^\(([^)]*)\)/.exec(trimStart(rest.slice(name.length)));
       if (rest[word?.end ?? 0] === '(' && !options) throw new QueueError('Invalid TABLE options');
       const given = rest[word?.end ?? 0] === '(' ? options : null;

@@ -40,7 +40,7 @@ function itemsOf(lines: readonly string[], parsed: QueueArgs): readonly string[]
 
 /** What a list is read from; a directory has no lines. */
 function itemText(name: string, scope: ReadScope): Outcome<string> {
-  if (name === '-') return { ok: true, value: scope.world.stdin() };
+  if (name === '-') return scope.world.stdin();
   if (scope.world.look(absolutePath(name, scope.cwd))?.directory) return { ok: true, value: '' };
   return sourceText({ name }, scope);
 }

@@ -1,24 +1,9 @@
-import { SIMPLE_COMMANDS } from './commands/simple.ts';
+import { CATALOGUE, isSubmitCommand } from './catalogue.ts';
 import type { Warning } from './fault.ts';
 import type { Macro, MacroTable } from './macros.ts';
 
-/** Commands that are not put into the ad as they stand: what a misspelt one may have been meant to be. */
-const OTHERS = `accounting_group accounting_group_user arguments batch_extra_submit_args batch_project batch_queue
-  batch_runtime concurrency_limits container_image cron_window deferral_prep_time deferral_time deferral_window disk_usage
-  docker_image environment error executable getenv globus_rsl gpus_maximum_capability gpus_minimum_capability
-  gpus_minimum_memory gpus_minimum_runtime grid_resource hold image_size initialdir input kill_sig leave_in_queue max_materialize max_retries
-  nice_user notification on_exit_hold on_exit_hold_reason on_exit_hold_subcode on_exit_remove output periodic_hold
-  periodic_hold_reason periodic_hold_subcode periodic_release periodic_remove periodic_vacate rank request_cpus
-  request_disk request_gpus request_memory require_gpus requirements retry_until shell should_transfer_files
-  skip_filechecks stream_error stream_input stream_output success_exit_code transfer_executable transfer_input_files
-  transfer_output_files transfer_output_remaps universe use_x509userproxy when_to_transfer_output
-  x509userproxy`.split(/\s+/);
-
-const COMMANDS = [...SIMPLE_COMMANDS.map(({ name }) => name), ...OTHERS];
-
-export function isSubmitCommand(name: string): boolean {
-  return COMMANDS.includes(name.toLowerCase());
-}
+/** What a misspelt command may have been meant to be. */
+const COMMANDS = CATALOGUE.map(({ name }) => name).filter((name) => !name.startsWith('+'));
 
 /** Set by DAGs and templates, or meant for interactive jobs: used or not. */
 const NEVER_NAMED = new Set([
@@ -60,6 +45,11 @@ export function nearestCommand(name: string): string | undefined {
   return near[0]?.command;
 }
 
+/** Commands that say where a job of the grid universe goes, and how it is queued there. */
+const GRID_ONLY: ReadonlySet<string> = new Set(
+  'grid_resource batch_queue batch_project batch_runtime batch_extra_submit_args'.split(' '),
+);
+
 function warningFor(macro: Macro): Warning {
   if (macro.origin === 'loop') {
     return {
@@ -71,7 +61,7 @@ function warningFor(macro: Macro): Warning {
   const meant = nearestCommand(macro.name);
   const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`;
   const text = isSubmitCommand(macro.name)
-    ? `${line} It means nothing for such a job.`
+    ? `${line} It means nothing for such a job.${GRID_ONLY.has(macro.name.toLowerCase()) ? ' → universe = grid' : ''}`
     : `${line} Is it a typo?${hint}`;
   return { message: text, ...(macro.origin === 'file' ? { line: macro.place.line } : {}) };
 }

@@ -6,7 +6,7 @@ export interface SubmitWorld {
   writeText(path: string, text: string): Outcome<void>;
   /** Runs a program (argv[0] is looked for in PATH) in `cwd`; its standard output and exit status. */
   run(argv: readonly string[], cwd: string): Outcome<{ readonly stdout: string; readonly status: number }>;
-  stdin(): string;
+  stdin(): Outcome<string>;
   /** `undefined` where there is nothing, or it cannot be reached. */
   look(path: string): FileFacts | undefined;
   /** The names in a directory, without `.` and `..`; empty when it is none. */

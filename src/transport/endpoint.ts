@@ -36,7 +36,8 @@ export function parseEndpoint(text: string): Endpoint {
 }
 
 function decodeUser(text: string, encoded: string): string {
-  if (encoded.includes(':')) throw bad(text, 'a password does not belong in a site');
+  if (encoded.includes(':'))
+    throw bad(`…@${text.slice(text.lastIndexOf('@') + 1)}`, 'a password does not belong in a site');
   let user: string;
   try {
     user = decodeURIComponent(encoded);

@@ -3,19 +3,24 @@ import { fingerprint, keyType } from './public-key.ts';
 import { type HostKeyVerdict, plainName } from './known-hosts.ts';
 import { shellWords } from '../util/shell-quote.ts';
 
-/** The refusal for a host key that known_hosts does not vouch for. `file` is where a new key would be written. */
+/**
+ * The refusal for a host key that known_hosts does not vouch for. `file` is where a new key would be written; `way` is
+ * how the site is reached, for who has to log in by hand once.
+ */
 export function hostKeyError(
   verdict: Exclude<HostKeyVerdict, { kind: 'known' }>,
   name: string,
   key: Buffer,
   file: string,
+  way: { readonly user: string; readonly hostName: string; readonly port: number },
 ): GryphusError {
   const shown = `${keyType(key)} ${fingerprint(key)}`;
-  const port = /\]:(\d+)$/.exec(name)?.[1];
-  const host = plainName(name);
   switch (verdict.kind) {
     case 'unknown': {
-      const words = ['ssh', '-o', 'StrictHostKeyChecking=ask', ...(port === undefined ? [] : ['-p', port]), host];
+      const port = way.port === 22 ? [] : ['-p', String(way.port)];
+      // An alias of the key's name (HostKeyAlias) is not where the host is.
+      const alias = plainName(name) === way.hostName.toLowerCase() ? [] : ['-o', `HostKeyAlias=${name}`];
+      const words = ['ssh', '-o', 'StrictHostKeyChecking=ask', ...alias, ...port, `${way.user}@${way.hostName}`];
       return new GryphusError('host-key-unknown', `The host key of ${name} is not known; it showed ${shown}.`, {
         suggestions: [
           'Compare that fingerprint with the one that the site publishes.',

@@ -48,7 +48,7 @@ export class HostKeys {
       addKnownHost(file, hashKnownHosts ? hashHost(hostKeyName) : hostKeyName, key);
       return undefined;
     }
-    return hostKeyError(verdict, hostKeyName, key, file ?? 'known_hosts');
+    return hostKeyError(verdict, hostKeyName, key, file ?? 'known_hosts', this.#settings);
   }
 }
 

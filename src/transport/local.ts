@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import type { Duplex } from 'node:stream';
+import { FOR_SITE, only } from '../util/environments.ts';
 import { fileError, transfer } from './transfer.ts';
 import type {
   Channel,
@@ -16,7 +17,10 @@ import { LocalFiles } from './local-files.ts';
 import { listenHere } from './local-listen.ts';
 import { runChannel } from './run-channel.ts';
 
-/** This machine as a site: commands are children of this process, run by /bin/sh in the home directory. */
+/**
+ * This machine as a site: commands are children of this process, run by /bin/sh in the home directory. They see of its
+ * environment what any log-in would give them, and nothing that is this process's own.
+ */
 export class LocalTransport implements Transport {
   readonly label = 'local';
   readonly #here = new LocalFiles();
@@ -34,7 +38,7 @@ export class LocalTransport implements Transport {
 
   async open(command: string): Promise<Channel> {
     try {
-      return await spawnChannel('/bin/sh', ['-c', command], { cwd: this.#home });
+      return await spawnChannel('/bin/sh', ['-c', command], { cwd: this.#home, env: only(process.env, FOR_SITE) });
     } catch (thrown) {
       throw fileError(this.label, 'run a command in', this.#home, thrown);
     }

@@ -3,11 +3,24 @@ export function oneLine(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
 }
 
+/** Characters of somebody else's words that are kept. */
+const MOST_WORDS = 2000;
+
+/** Words of a site or a worker as they go into an attribute: one line, and not without end. */
+export function sentence(words: string): string {
+  return oneLine(words.slice(0, 4 * MOST_WORDS)).slice(0, MOST_WORDS);
+}
+
 /** `text` with every occurrence of these secrets replaced: for words of others that we are about to show. */
 export function redact(text: string, secrets: readonly string[]): string {
   let clean = text;
   for (const secret of secrets) if (secret !== '') clean = clean.replaceAll(secret, '***');
   return clean;
+}
+
+/** `1 job`, `3 jobs`. */
+export function counted(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }
 
 /** `3 d 4 h`, `5 h 58 min`, `12 min`, `40 s`: the two largest units of a length of time in seconds. */
@@ -33,6 +46,15 @@ export function timeText(seconds: number): string {
   const date = new Date(seconds * 1000);
   if (Number.isNaN(date.getTime())) return `${seconds} s`;
   return `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** Unix seconds as a clock on the wall here shows them, `22:30`; with the day where it is another one than that of `now`. */
+export function clockText(seconds: number, now: number): string {
+  const [then, today] = [new Date(seconds * 1000), new Date(now * 1000)];
+  const two = (n: number) => String(n).padStart(2, '0');
+  const time = `${two(then.getHours())}:${two(then.getMinutes())}`;
+  if (then.toDateString() === today.toDateString()) return time;
+  return `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} ${time}`;
 }
 
 const LONGEST = 400;

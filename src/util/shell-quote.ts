@@ -12,3 +12,9 @@ export function shellQuote(text: string): string {
 export function shellWords(words: readonly string[]): string {
   return words.map(shellQuote).join(' ');
 }
+
+/** A path that may begin with `~/`, as a shell word. */
+export function shellPath(path: string): string {
+  if (path === '~') return '"$HOME"';
+  return path.startsWith('~/') ? `"$HOME"/${shellQuote(path.slice(2))}` : shellQuote(path);
+}

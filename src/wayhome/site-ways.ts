@@ -175,9 +175,11 @@ export class SiteWays {
   #lead(raw: Duplex, way: 'connection' | 'mailbox'): void {
     this.#links.add(raw);
     this.#came[way]++;
+    this.#options.onView(this.view);
     raw.once('close', () => {
       this.#links.delete(raw);
       this.#came[way]--;
+      this.#options.onView(this.view);
     });
     relay(raw, connect(this.#options.desk));
   }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { TestAgent } from './agent.ts';
 
 /** Kills the processes of this agent whose command line holds the words. */
@@ -24,6 +24,22 @@ export function processesOf(words: string, agent: TestAgent, remoteHome?: string
       return (
         environment.includes(agent.dir) || (remoteHome !== undefined && environment.includes(`HOME=${remoteHome}`))
       );
+    });
+}
+
+/** All that runs for an agent, by its surroundings and its command line; a job's own program among it. */
+export function processes(agent: TestAgent): { readonly pid: number; readonly what: string }[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+        const own = `${command}\0${environment}`.includes(agent.dir) && command !== '';
+        return own ? [{ pid: Number(pid), what: command }] : [];
+      } catch {
+        return [];
+      }
     });
 }
 

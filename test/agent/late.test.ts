@@ -37,3 +37,35 @@ describe('a million jobs of which a thousand are made', () => {
     );
   }, 120_000);
 });
+
+describe('a job that cannot be made', () => {
+  const agent = new TestAgent();
+  afterAll(() => agent.end());
+
+  it('pauses its cluster with the reason, and no other', async () => {
+    agent.site('away', { url: 'ssh://127.0.0.1:1', batch: 'fork' });
+    const job = (lines: string) =>
+      `universe = grid\ngrid_resource = batch fork away\nexecutable = /bin/true\ntransfer_executable = false\nmax_materialize = 1\n${lines}\n`;
+    const bad = await agent.submit(
+      job('arguments = $INT(x)\npriority = $(y)\nqueue x,y from (\n1 1\n2 2\nthree 3\n4 4\n)'),
+    );
+    const good = await agent.submit(job('queue 4'));
+    await agent.ok('rm', `${bad}.0`);
+    await agent.ok('rm', `${good}.0`);
+    const ids = async () => (await agent.ok('q', '-af:j', 'JobPrio')).trim().split('\n');
+    await until('the next of each', async () => (await ids()).join() === `${bad}.1 2,${good}.1 0` || undefined);
+    await agent.ok('rm', `${bad}.1`);
+    const why = await until('the pause', async () => {
+      const { stdout } = await agent.run(['why', String(bad)]);
+      return stdout.includes('paused') ? stdout : undefined;
+    });
+    expect(why).toContain(`${bad}.2 (held): The jobs from here to ${bad}.3 are not made`);
+    expect(why).toContain(
+      'Job 2 cannot be made: on Line 6 of job.sub: $INT() macro: three does not evaluate to an integer!',
+    );
+    // Nobody waits for jobs that are not made.
+    await agent.ok('wait', String(bad), '--until', 'settled');
+    await agent.ok('rm', `${good}.1`);
+    await until('the other cluster to go on', async () => (await ids()).join() === `${good}.2 0` || undefined);
+  }, 60_000);
+});

@@ -78,6 +78,21 @@ queue 5`,
     expect(JSON.stringify(await agent.ads(cluster))).not.toContain('planted');
   }, 300_000);
 
+  it('are what a machine of the pool can have, for a job whose files are carried there', async () => {
+    agent.file('local.dat', 'local ');
+    const cluster = await agent.submit(`executable = /bin/sh
+arguments = "-c 'cat local.dat big* params >result; echo done >summary.txt'"
+should_transfer_files = YES
+transfer_input_files = local.dat, ${base}/set%201/big.h5, ${base}/run/params
+transfer_output_files = result, summary.txt
+transfer_output_remaps = "summary.txt = ${base}/me/summary-$(ProcId).txt"
+output_destination = ${base}/results/$(ClusterId).$(ProcId)
+queue 2`);
+    await agent.ok('wait', '--timeout', '100', String(cluster));
+    expect(stored.get(`/results/${cluster}.1/result`)).toBe('local /set%201/big.h5/run/params');
+    expect(stored.get('/me/summary-0.txt')).toBe('done\n');
+  }, 200_000);
+
   it('that cannot be right are refused by the submit; that are not there hold the job', async () => {
     agent.file('bad.sub', `${script('true')}transfer_input_files = http://u:geheim@h/x\nqueue\n`);
     const refused = await agent.run(['submit', 'bad.sub']);

@@ -77,6 +77,19 @@ describe('an ordinary job, in the pool of this machine', () => {
     expect(agent.read('order')).toBe('first\nhigh\nlow\n');
   }, 120_000);
 
+  it('of an owner who uses little goes before the queue of one who uses much', async () => {
+    agent.file('turns.sh', '#!/bin/sh\nuntil [ -e turn ]; do sleep 0.1; done\necho "$1" >>turns\n', 0o755);
+    const jobs = (owner: string, jobs: number) =>
+      `executable = turns.sh\narguments = ${owner}\naccounting_group = ${owner}\nrequest_cpus = 2\nqueue ${jobs}\n`;
+    const heavy = await agent.submit(jobs('heavy', 4));
+    await until('the first to run', async () => (await one(heavy))['JobStatus'] === 2 || undefined);
+    const light = await agent.submit(jobs('light', 1));
+    await until('it to wait there', async () => (await one(light))['GryphusState'] === 'committed' || undefined);
+    agent.file('turn', '');
+    await agent.ok('wait', '--timeout', '60', String(heavy), String(light));
+    expect(agent.read('turns')).toBe('heavy\nlight\nheavy\nheavy\nheavy\n');
+  }, 90_000);
+
   it('leaves no process behind when the daemons end', async () => {
     expect(processesOf('worker.mjs', agent)).not.toEqual([]);
     await agent.ok('down');

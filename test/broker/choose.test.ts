@@ -144,6 +144,7 @@ describe('waits and room', () => {
     meanWait: undefined,
     meanRun: undefined,
     failures: 0,
+    probationUntil: undefined,
     outOfUse: false,
   };
 
@@ -169,8 +170,24 @@ describe('waits and room', () => {
     );
     expect(recentFailures(measures, NOW)).toBe(3);
     expect(recentFailures(measures, NOW + 3600)).toBe(0);
-    expect(roomFor({ ...idle, failures: 3 }, 1)).toBe(1);
-    expect(roomFor({ ...idle, failures: 3, running: 1 }, 1)).toBe(0);
+    expect(roomFor({ ...idle, failures: 3, probationUntil: 9 }, 1)).toBe(1);
+    expect(roomFor({ ...idle, failures: 3, probationUntil: 9, running: 1 }, 1)).toBe(0);
+  });
+
+  it('says so, and until when', () => {
+    const measures = [3000, 2000, 1000, 10].reduce(
+      (all, ago) => observe(all, { is: 'failure', at: NOW - ago }),
+      NOTHING_MEASURED,
+    );
+    const bad = candidate('bad', { measures, jobs: { here: 1, queued: 0, running: 0 } });
+    const { summary, details } = explainChoice(job(), [bad], NOW);
+    expect(summary).toContain('has room for more: bad');
+    // Two failures are left when that of 2,000 s ago is an hour old.
+    const until = new Date((NOW + 1600) * 1000).toTimeString().slice(0, 5);
+    expect(details).toEqual([
+      `Site bad is on probation until ${until}: it failed 4 jobs within the last hour, and is given one at a time.`,
+    ]);
+    expect(explainChoice(job(), [candidate('good')], NOW).details).toEqual([]);
   });
 
   it('has a site that is out of use for one job, when its time has come', () => {

@@ -18,6 +18,7 @@ const LOAD: Load = {
   meanWait: undefined,
   meanRun: undefined,
   failures: 0,
+  probationUntil: undefined,
   outOfUse: false,
 };
 
@@ -49,9 +50,9 @@ describe('where a flooded job gets bids', () => {
   it('not where the limit of our jobs is reached, by bids that are opened with it neither', () => {
     const sites = [site('small', { maxJobs: 3, queued: 1 }), site('at its limit', { maxJobs: 4, running: 4 })];
     expect(sitesOf([job(), job(), job()], sites)).toEqual(['small', 'small']);
-    expect(sitesOf([job()], [site('failing', { failures: 3, queued: 1 }), site('tried', { failures: 3 })])).toEqual([
-      'tried',
-    ]);
+    expect(
+      sitesOf([job()], [site('failing', { probationUntil: 9, queued: 1 }), site('tried', { probationUntil: 9 })]),
+    ).toEqual(['tried']);
   });
 
   it('not where it was refused; what all refuse is hopeless, what none suits is left to others', () => {
@@ -77,7 +78,7 @@ describe('what bids say of their sites', () => {
     expect(taker.takeBid(step('withdraw', 'withdrawing', 260))).toEqual([]);
     expect(taker.takeBid(step('granted', 'gone', 300))).toEqual([]);
     const [failure] = taker.takeBid(step('refused', 'withdrawing', 400));
-    expect(failure).toEqual({ is: 'failure', at: 400 });
+    expect(failure).toEqual({ is: 'failure', at: 400, words: '' });
     expect(failure && observe(NOTHING_MEASURED, failure).failures).toEqual([400]);
   });
 });

@@ -30,10 +30,33 @@ describe('hold, release and rm say what HTCondor says', () => {
     const results = answers.map((answer) => ({ ...answer, words: words[action] }));
     const want = recordings('rm-hold-release.txt').find((one) => one.command === command);
     const said = actionLines(action, target, results);
-    expect(said.map(({ line }) => `${line}\n`).join('')).toBe(
+    // HTCondor's line; that of many jobs with their number behind it.
+    expect(said.map(({ line }) => `${line.replace(/ \(1 job\)$/, '')}\n`).join('')).toBe(
       want?.exit === 0 ? want.stdout : want?.stderr.trimStart(),
     );
     expect(said.every(({ ok }) => ok)).toBe(want?.exit === 0);
+  });
+
+  it('of many, how many, and what of the others', () => {
+    const many = (n: number, words: string, result: ActionResult['result'] = 'done') =>
+      Array.from({ length: n }, (_, proc): ActionResult => ({ id: id(9, proc), result, words }));
+    const half = { clusters: [9], constraint: 'ProcId % 2 == 1' };
+    expect(actionLines('remove', half, many(20, 'marked for removal'))).toEqual([
+      {
+        ok: true,
+        line: 'All jobs in cluster 9 matching constraint (ProcId % 2 == 1) have been marked for removal (20 jobs)',
+      },
+    ]);
+    const some = [...many(2, 'held'), ...many(3, 'already held', 'already')];
+    expect(actionLines('hold', { owner: 'jane' }, some)).toEqual([
+      { ok: true, line: 'All jobs of user "jane" have been held (2 jobs; 3 already held)' },
+    ]);
+    expect(actionLines('suspend', { clusters: [9] }, many(3, 'not running in the pool', 'bad-state'))).toEqual([
+      { ok: false, line: "Couldn't find/suspend all jobs in cluster 9 (3 not running in the pool)" },
+    ]);
+    expect(actionLines('hold', { ids: [id(9, 0)], constraint: 'true' }, [])).toEqual([
+      { ok: false, line: 'Job 9.0 not found matching constraint (true)' },
+    ]);
   });
 
   it('of each job by itself', () => {
@@ -48,6 +71,12 @@ describe('hold, release and rm say what HTCondor says', () => {
       { ok: false, line: 'Job 48.2 not found' },
     ]);
   });
+});
+
+it('submit draws one line of dots at most', () => {
+  const text = submittedText({ cluster: 3, queued: 100, total: 10_000, warnings: [] });
+  expect(text.split('\n').map((line) => line.length <= 80)).not.toContain(false);
+  expect(text).toContain('\n10000 job(s) submitted to cluster 3.\n');
 });
 
 it('submit says what condor_submit says', () => {

@@ -28,7 +28,25 @@ describe('words that mean nothing', () => {
   it.each([
     ['sumbit', "There is no command 'sumbit'.", "Did you mean 'gryphus submit'?"],
     ['site tset', "There is no command 'site tset'.", "Did you mean 'gryphus site test'?"],
-    ['q --nobath', 'Nonexistent flag: --nobath.', 'Did you mean --nobatch?'],
+    ['q --nobath', 'Nonexistent flag: --nobath.', 'Did you mean --nobatch?\n  → See `gryphus q --help`.'],
+    ['queue', "There is no command 'queue'.", "Did you mean 'gryphus q'?"],
+    ['cancel 12', "There is no command 'cancel'.", "Did you mean 'gryphus rm JOBS'?"],
+    ['ls', "There is no command 'ls'.", "Did you mean 'gryphus q'?"],
+    ['run x.sh', "There is no command 'run'.", "Did you mean 'gryphus submit FILE'?"],
+    ['logs -f 12', "There is no command 'logs'.", "Did you mean 'gryphus tail JOB'?"],
+    ['condor_submit x.sub', "There is no command 'condor_submit'.", "Did you mean 'gryphus submit FILE'?"],
+    ['sbatch x.sh', "There is no command 'sbatch'.", "Did you mean 'gryphus submit FILE'?"],
+    ['site remove c1', "There is no command 'site remove'.", "Did you mean 'gryphus site rm'?"],
+    ['dag nothing', "There is no command 'dag nothing'.", 'See `gryphus dag --help`.'],
+    ['q --verbos', 'Nonexistent flag: --verbos.', 'Did you mean --long?'],
+    ['hold 12 --mesage x', 'Nonexistent flag: --mesage.', 'Did you mean --reason?'],
+    ['q -u me', 'Nonexistent flag: -u.', 'Did you mean --allusers?'],
+    ['rm -9 12', "'-9' is neither a cluster (12), nor a job (12.3), nor a user.", 'gryphus rm --force'],
+    ['q -io', '-io: what jobs read and write is not counted.', 'gryphus top --all'],
+    ['q -factory', '-factory: ', 'gryphus q'],
+    ['q -name x', '-name: there is one queue here', '--home'],
+    ['status -schedd', "-schedd: the daemons are this agent's own", 'gryphus status'],
+    ['status -master', "-master: the daemons are this agent's own", 'gryphus status'],
     ['config notify.emial', "There is no key 'notify.emial'.", "Did you mean 'notify.email'?"],
     ['rm', 'You did not specify any jobs.', '--constraint'],
     ['tail', 'gryphus: JOB is missing: a job (12.3); 12 is 12.0.', '--help'],
@@ -56,12 +74,25 @@ it.each(['/proc/nowhere', '/dev/null/x'])('a home that cannot be made, %s: one e
   expect(exit).toBe(77);
 });
 
+it.each([
+  ['universe = parallel\nmachine_count = 2', 'Jobs of the parallel universe (11) cannot be run here.'],
+  ['universe = java\narguments = Main', 'Jobs of the java universe (10) cannot be run here.'],
+])('a job of a universe that is not here, by its name: %j', async (lines, message) => {
+  const { stderr, exit } = await run(['submit'], `${lines}\nexecutable = /bin/true\nqueue\n`);
+  expect(stderr).toContain(message);
+  expect(exit).toBe(65);
+  await run(['down']);
+});
+
 describe('help', () => {
   it('is there for every command, and says what it is', async () => {
     const { stdout, exit } = await run(['--help']);
     expect(exit).toBe(0);
     for (const word of ['submit', 'q', 'history', 'site', 'why', 'completion'])
       expect(stdout).toContain(`\n  ${word} `);
+    for (const help of ['-h', '-help', '--help']) expect((await run([help])).stdout).toBe(stdout);
+    expect((await run(['q', '-h'])).stdout).toContain('$ gryphus q [JOBS...]');
+    for (const version of ['version', '-version', '-V']) expect((await run([version])).stdout).toMatch(/^gryphus\/\d/);
     const q = await run(['q', '-help']);
     expect(q.stdout).toContain('$ gryphus q [JOBS...]');
     expect(q.stdout.replaceAll(/\s+/g, ' ')).toContain('ST is I idle, R running');

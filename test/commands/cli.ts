@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { shellWords } from '../../src/util/shell-quote.ts';
 
 /** The built executable; GRYPHUS_BIN names another one to test, such as an installed one. */
 export const BIN = process.env['GRYPHUS_BIN'] ?? resolve(import.meta.dirname, '../../dist/bin/gryphus.js');
@@ -32,6 +33,32 @@ export function start(words: readonly string[], { home, stdin, cwd, env }: Optio
 
 export async function gryphus(words: readonly string[], options: Options): Promise<Ended> {
   return ended(start(words, options));
+}
+
+/** The same at a terminal of so many columns; what it shows, with the line ends of a file. */
+export async function atTerminal(
+  words: readonly string[],
+  { home, cwd, env, stdin }: Options,
+  columns = 80,
+): Promise<string> {
+  const command = `stty cols ${columns} rows 50; exec ${shellWords([process.execPath, BIN, ...words])}`;
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    cwd: cwd ?? home,
+    env: {
+      PATH: process.env['PATH'],
+      HOME: home,
+      GRYPHUS_HOME: home,
+      TZ: 'UTC',
+      LANG: 'C.UTF-8',
+      SHELL: '/bin/sh',
+      ...env,
+    },
+  });
+  child.stdin.on('error', () => undefined);
+  // Its end would be the end of the terminal.
+  if (stdin !== undefined) child.stdin.write(stdin);
+  const { stdout } = await ended(child);
+  return stdout.replaceAll('\r\n', '\n');
 }
 
 export function ended(child: ChildProcessWithoutNullStreams): Promise<Ended> {

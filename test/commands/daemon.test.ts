@@ -109,7 +109,7 @@ queue 2
 
     expect(await run(['rm', '--constraint', `ClusterId == ${cluster} && JobStatus == 5`])).toMatchObject({
       exit: 0,
-      stdout: `All jobs matching constraint (ClusterId == ${cluster} && JobStatus == 5) have been marked for removal\n`,
+      stdout: `All jobs matching constraint (ClusterId == ${cluster} && JobStatus == 5) have been marked for removal (1 job)\n`,
     });
     expect(await run(`wait ${cluster} --timeout 60`)).toMatchObject({ exit: 0 });
     expect(await run(`rm ${cluster}`)).toMatchObject({
@@ -133,7 +133,7 @@ queue 2
       exit: 65,
       stderr: expect.stringMatching(/^gryphus: The value of JobPrio: line 1, column \d+: expected a value/),
     });
-    expect(await run('vacate 999.0')).toMatchObject({ exit: 1, stderr: 'There is no job 999.0 in the queue.\n' });
+    expect(await run('vacate 999.0')).toMatchObject({ exit: 1, stderr: 'Job 999.0 not found\n' });
     expect(await run('rm 999.0 --json')).toMatchObject({
       exit: 1,
       stdout: expect.stringMatching(/^\[\n +\{\n +"job": "999.0",\n +"result": "not-found",/),
@@ -156,7 +156,7 @@ queue 2
       'executable = /bin/false\ntransfer_executable = false\nqueue\n',
     );
     expect(exit).toBe(1);
-    expect(stderr).toContain('1 of 1 jobs did not end well.');
+    expect(stderr).toContain('gryphus: 1 of 1 jobs did not end well: 1 exit status 1.\n');
   });
 
   it('finds the sites and the daemons, and ends them', async () => {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/registry.ts';
 import { configDocs } from '../../src/config/docs.ts';
+import { submitCommandsPage } from '../../src/submit/catalogue-docs.ts';
 import { commandPage, overviewPage, pageName } from '../../src/commands/show/docs.ts';
 
 const DOCS = new URL('../../docs/', import.meta.url);
@@ -16,6 +17,10 @@ it('the pages of the commands are those that `node scripts/docs.mjs` writes', ()
 
 it('so is that of the configuration', () => {
   expect(read('configuration.md')).toBe(configDocs());
+});
+
+it('and that of the submit commands', () => {
+  expect(read('submit-commands.md')).toBe(submitCommandsPage());
 });
 
 it('every command says what it does, and every option too', () => {

@@ -7,13 +7,14 @@ import { unquote } from '../../src/commands/show/ad.ts';
 import { expressions } from '../../src/commands/show/expressions.ts';
 import { historyHead, historyLine } from '../../src/commands/show/history.ts';
 import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from '../../src/commands/show/q-batch.ts';
-import { type View, viewAttributes, viewHead, viewRows, VIEWS } from '../../src/commands/show/q-rows.ts';
+import { DAG_HEAD, dagLines } from '../../src/commands/show/q-dag.ts';
+import { command, type View, viewAttributes, viewHead, viewRows, VIEWS } from '../../src/commands/show/q-rows.ts';
 import { parseFormats, printf } from '../../src/commands/show/printf.ts';
 import { countJobs, totalsLines, totalsText } from '../../src/commands/show/totals.ts';
 import { columns, cut } from '../../src/commands/show/width.ts';
 import { NO_JOBS, sumOf } from '../../src/job/totals.ts';
 import type { ClusterView, JobView } from '../../src/index.ts';
-import { recorded, recordedJob, view } from './recordings.ts';
+import { recorded, recordedJob, recordings, view } from './recordings.ts';
 
 const zone = process.env['TZ'];
 beforeAll(() => {
@@ -148,10 +149,15 @@ describe('history reads like condor_history', () => {
   const GONE = recordedJob('history-removed.txt', 'condor_history -l 44.0');
 
   it('one job a line', () => {
-    const lines = recorded('history.txt', 'condor_history -limit 3').stdout.split('\n');
-    expect([historyHead(undefined), historyLine(GONE, undefined), historyLine(DONE, undefined)]).toEqual(
-      lines.slice(0, 3),
-    );
+    // With a column of its own for the exit status.
+    const [head = '', gone = '', done = ''] = recorded('history.txt', 'condor_history -limit 3').stdout.split('\n');
+    const at = head.indexOf('CMD');
+    const said = (line: string, exit: string) => `${line.slice(0, at)}${exit.padEnd(5)}${line.slice(at)}`;
+    expect(historyHead(undefined)).toBe(said(head, 'EXIT'));
+    expect(historyLine({ ...GONE, state: 'removed' }, undefined)).toBe(said(gone, '-'));
+    expect(historyLine({ ...DONE, state: 'completed' }, undefined)).toBe(said(done, '3'));
+    const killed = { ...DONE.ad, ExitBySignal: 'true', ExitSignal: '9' };
+    expect(historyLine({ ...DONE, state: 'completed', ad: killed }, undefined)).toBe(said(done, 'S9'));
   });
 
   it('as JSON lines', () => {
@@ -168,54 +174,164 @@ describe('batches', () => {
   const job = (cluster: number, proc: number, more: Record<string, string> = {}) =>
     view({ ClusterId: `${cluster}`, ProcId: `${proc}`, Owner: '"me"', JobStatus: '1', QDate: '1795217791', ...more });
 
+  const cluster = (n: number, more: Partial<ClusterView>): ClusterView => ({
+    cluster: n,
+    owner: 'me',
+    submitted: 1795217791,
+    procs: 1,
+    first: 0,
+    last: 0,
+    manager: false,
+    totals: NO_JOBS,
+    ...more,
+  });
+  const HEAD = 'OWNER BATCH_NAME    SUBMITTED   DONE   RUN    IDLE  TOTAL JOB_IDS';
+
   it('count the jobs that have left, and those of one name together', () => {
-    const sweep = { JobBatchName: '"a sweep"', TotalSubmitProcs: '10' };
-    const lines = batchLines(
-      batchesOfJobs([
-        job(5, 3, sweep),
-        job(5, 9, { ...sweep, JobStatus: '2' }),
-        job(6, 0, { ...sweep, JobStatus: '4', QDate: '1795217700' }),
-        job(4, 0),
-      ]),
-      undefined,
-    );
-    expect(lines).toEqual([
-      'OWNER BATCH_NAME    SUBMITTED   DONE   RUN    IDLE  TOTAL JOB_IDS',
+    const sweep = { JobBatchName: '"a sweep"' };
+    const jobs = [
+      job(5, 3, sweep),
+      job(5, 9, { ...sweep, JobStatus: '2' }),
+      job(6, 0, { ...sweep, JobStatus: '4', QDate: '1795217700' }),
+      job(4, 0),
+    ];
+    const clusters = [
+      cluster(5, { procs: 10, totals: { ...NO_JOBS, jobs: 2 } }),
+      cluster(6, { procs: 10, totals: { ...NO_JOBS, jobs: 1, completed: 1 } }),
+    ];
+    expect(batchLines(batchesOfJobs(jobs, clusters), undefined)).toEqual([
+      HEAD,
       'me    ID: 4       11/20 23:36      _      _      1      1 4.0',
       'me    a sweep     11/20 23:35     18      1      1     20 5.3 ... 6.0',
     ]);
-    expect(batchLines(batchesOfJobs([job(5, 3, sweep), job(5, 9, sweep)]), undefined)[1]).toMatch(
-      / 8 {6}_ {6}2 {5}10 5\.3-9$/,
+    // What a constraint passes over is not done.
+    expect(batchLines(batchesOfJobs(jobs.slice(0, 1), clusters), undefined)[1]).toMatch(/ 8 {6}_ {6}1 {5}10 5\.3$/);
+  });
+
+  it('do not call done what is not made yet, and keep columns apart', () => {
+    const totals = { ...NO_JOBS, jobs: 91, idle: 82, running: 9, unmaterialized: 999_900 };
+    const million = cluster(7, { procs: 1_000_000, first: 9, last: 99, totals });
+    expect(batchLines(batchesOfClusters([million]), undefined)).toEqual([
+      'OWNER BATCH_NAME    SUBMITTED   DONE   RUN    IDLE   TOTAL JOB_IDS',
+      'me    ID: 7       11/20 23:36      9      9     82 1000000 7.9-99',
+    ]);
+    const many = fc.record({ done: fc.nat(1e9), running: fc.nat(1e9), idle: fc.nat(1e9), held: fc.nat(1e9) });
+    fc.assert(
+      fc.property(many, ({ done, running, idle, held }) => {
+        const jobs = running + idle + held;
+        const view = cluster(1, { procs: done + jobs, totals: { ...NO_JOBS, jobs, running, idle, held } });
+        const [head = '', row = ''] = batchLines(batchesOfClusters([view]), undefined);
+        const shown = [done, running, idle, ...(held > 0 ? [held] : []), done + jobs].map((n) =>
+          n > 0 ? `${n}` : '_',
+        );
+        expect(row.split(/ +/).slice(5, -1)).toEqual(shown);
+        expect(head.trim().split(/ +/).slice(3, -1)).toHaveLength(shown.length);
+      }),
     );
+  });
+
+  it('of a DAG are its nodes, not its manager, as condor_q has them', () => {
+    const during = recordings('dag-q.txt');
+    const [q = '', bare = '', rich = ''] = during.map(({ stdout }) => stdout);
+    const rows = (text: string) => text.split('\n').filter((line) => /^(OWNER|htcuser)/.test(line));
+    const dag = (n: number, name: string, total: number, done: number, more: Partial<ClusterView> = {}) =>
+      cluster(n, {
+        owner: 'htcuser',
+        batchName: name,
+        manager: true,
+        nodes: { total, done },
+        totals: { ...NO_JOBS, jobs: 1, running: 1 },
+        ...more,
+      });
+    const node = (n: number, of: number, name: string, more: Partial<ClusterView>) =>
+      cluster(n, { owner: 'htcuser', batchName: name, dag: of, ...more });
+    const diamond = [
+      dag(108, 'diamond.dag+108', 4, 0, { submitted: 1795218362 }),
+      node(109, 108, 'diamond.dag+108', { submitted: 1795218362, totals: { ...NO_JOBS, jobs: 1, running: 1 } }),
+    ];
+    expect(batchLines(batchesOfClusters(diamond), undefined)).toEqual(rows(q));
+    // HTCondor has 0.0 there: no job of it is in the queue.
+    const alone = [dag(110, 'richbatch', 1, 0, { submitted: 1795218362 })];
+    expect(batchLines(batchesOfClusters(alone), undefined)).toEqual(
+      rows(bare).map((row) => row.replace(/0\.0$/, '110.0')),
+    );
+    const later = [
+      dag(823, 'richbatch', 5, 1, { submitted: 1795221645 }),
+      node(824, 823, 'richbatch', { submitted: 1795221646, totals: { ...NO_JOBS, jobs: 1, idle: 1 } }),
+    ];
+    expect(batchLines(batchesOfClusters(later), undefined)).toEqual(rows(rich));
+    // By its jobs, the same; a sub-DAG is one node of its own; one that is held is seen.
+    const idle = { ...NO_JOBS, jobs: 3, idle: 3 };
+    const deep = [
+      dag(1, 'outer', 9, 2),
+      dag(2, 'outer', 50, 7, { dag: 1 }),
+      node(3, 2, 'outer', { procs: 3, last: 2, totals: idle }),
+    ];
+    const [, row = ''] = batchLines(batchesOfClusters(deep), undefined);
+    expect(row).toMatch(/ 2 {6}_ {6}3 {6}9 3\.0-2$/);
+    const jobs = [0, 1, 2].map((proc) =>
+      job(3, proc, { Owner: '"htcuser"', JobBatchName: '"outer"', DAGManJobId: '2' }),
+    );
+    expect(batchLines(batchesOfJobs(jobs, deep), undefined)[1]).toBe(row);
+    const held = [dag(1, 'x', 9, 2, { totals: { ...NO_JOBS, jobs: 1, held: 1 } })];
+    expect(batchLines(batchesOfClusters(held), undefined)[1]).toMatch(/ 2 {6}_ {6}_ {6}1 {6}9 1\.0$/);
+  });
+
+  it('of DAGs, one job a line, have nodes below their manager, as condor_q -dag -nobatch', () => {
+    const { stdout } = recorded('dag-q.txt', 'condor_q -dag -nobatch');
+    const [head = '', manager = '', node = ''] = stdout.split('\n').filter((line) => /^ (ID|10[89])/.test(line));
+    const args = manager.slice(manager.indexOf('condor_dagman ') + 'condor_dagman '.length);
+    const ad = (more: Record<string, string>) => ({ Owner: '"htcuser"', JobStatus: '2', ...more });
+    const jobs = [
+      job(109, 0, {
+        ...ad({ QDate: '1795218364', DAGManJobId: '108', DAGNodeName: '"A"', JobCurrentStartDate: '1795218364' }),
+        ImageSize: '8192',
+        Cmd: '"/bin/sh"',
+        Arguments: `"-c sleep' '1;' 'echo' 'node' 'A;' 'exit' '0"`,
+      }),
+      job(108, 0, {
+        ...ad({ QDate: '1795218362', JobCurrentStartDate: '1795218362' }),
+        ImageSize: '1250',
+        Cmd: '"/usr/bin/condor_dagman"',
+        Arguments: `"${args}"`,
+      }),
+    ];
+    const now = 1795218365;
+    expect([DAG_HEAD, ...dagLines(jobs, now, undefined)]).toEqual([head, manager, node]);
+    // Of a sub-DAG, one deeper; whose manager is not shown stands by itself.
+    const deep = [
+      job(3, 0, { DAGManJobId: '2', DAGNodeName: '"x"' }),
+      job(2, 0, { DAGManJobId: '1', DAGNodeName: '"sub"' }),
+    ];
+    const names = (all: readonly JobView[]) => dagLines(all, now, undefined).map((line) => line.slice(9, 26).trimEnd());
+    expect(names([...deep, job(1, 0)])).toEqual(['me', ' |-sub', '  |-x']);
+    expect(names(deep)).toEqual(['me', ' |-x']);
+  });
+
+  it('name a DAG by its file, not by how our program is called', () => {
+    const args = '--max-semi-space-size=64 /opt/gryphus/dist/dag-cli/dag-manager.js -Dag d.dag -MaxIdle 5';
+    expect(command(view({ Cmd: '"/usr/bin/node"', Arguments: `"${args}"` }).ad)).toBe('dagman -Dag d.dag -MaxIdle 5');
+    expect(command(view({ Cmd: '"/usr/bin/node"', Arguments: '"dag-manager.js x"' }).ad)).toBe('node dag-manager.js x');
   });
 
   it('are the same from the queue’s counters', () => {
     const named = { JobBatchName: '"a sweep"' };
     const jobs = [
-      job(5, 3, { ...named, TotalSubmitProcs: '10' }),
-      job(5, 9, { ...named, TotalSubmitProcs: '10', JobStatus: '7' }),
-      job(6, 0, { ...named, TotalSubmitProcs: '1', JobStatus: '5', QDate: '1795217700' }),
-      job(8, 0, { TotalSubmitProcs: '1', DAGManJobId: '7', JobStatus: '4' }),
+      job(5, 3, named),
+      job(5, 9, { ...named, JobStatus: '7' }),
+      job(6, 0, { ...named, JobStatus: '5', QDate: '1795217700' }),
+      job(8, 0, { DAGManJobId: '7', JobStatus: '4' }),
     ];
-    const cluster = (n: number, more: Partial<ClusterView>): ClusterView => ({
-      cluster: n,
-      owner: 'me',
-      submitted: 1795217791,
-      procs: 1,
-      manager: false,
-      totals: NO_JOBS,
-      ...more,
-    });
-    const one = { first: 0, last: 0 };
     const sweep = { batchName: 'a sweep' };
     const clusters = [
       cluster(5, { ...sweep, procs: 10, first: 3, last: 9, totals: { ...NO_JOBS, jobs: 2, idle: 1, suspended: 1 } }),
-      cluster(6, { ...sweep, ...one, submitted: 1795217700, totals: { ...NO_JOBS, jobs: 1, held: 1 } }),
-      cluster(8, { ...one, dag: 7, totals: { ...NO_JOBS, jobs: 1, completed: 1 } }),
-      cluster(9, { procs: 100, totals: { ...NO_JOBS, unmaterialized: 100 } }),
+      cluster(6, { ...sweep, submitted: 1795217700, totals: { ...NO_JOBS, jobs: 1, held: 1 } }),
+      cluster(8, { dag: 7, totals: { ...NO_JOBS, jobs: 1, completed: 1 } }),
     ];
-    expect(batchLines(batchesOfClusters(clusters), undefined)).toEqual(batchLines(batchesOfJobs(jobs), undefined));
-    expect(sumOf(clusters)).toEqual({ ...countJobs(jobs), unmaterialized: 100 });
+    const { first: _first, last: _last, ...unmade } = cluster(9, { procs: 100 });
+    const all = [...clusters, { ...unmade, totals: { ...NO_JOBS, unmaterialized: 100 } }];
+    expect(batchLines(batchesOfClusters(all), undefined)).toEqual(batchLines(batchesOfJobs(jobs, all), undefined));
+    expect(sumOf(all)).toEqual({ ...countJobs(jobs), unmaterialized: 100 });
   });
 
   it('fit the terminal, whatever a name is made of', () => {

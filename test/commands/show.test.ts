@@ -87,6 +87,25 @@ it('status says what runs', () => {
   expect(statusLines(status, [], undefined)[2]).toMatch(/^GridManager: me \(process 8\) since /);
 });
 
+it('status says which build runs, and of which age another than the command is', () => {
+  const build = { version: '1.2.0', path: '/opt/gryphus', built: '2026-11-23T01:00:00.000Z' };
+  const status = { running: true, home: '/h', redis: 'up', managers: [] } as const;
+  const lines = (more: object) => statusLines({ ...status, ...more }, [], undefined).slice(1, -2);
+  expect(lines({ build })).toEqual(['Gryphus:     1.2.0 of /opt/gryphus']);
+  const newer = { ...build, version: '1.3.0', built: '2026-11-23T02:00:00.000Z' };
+  const mend = '             `gryphus down && gryphus up` changes over; jobs run on';
+  expect(lines({ build, ownBuild: newer })).toEqual([
+    "Gryphus:     1.2.0 of /opt/gryphus, an older build than this command's",
+    mend,
+  ]);
+  expect(lines({ build: newer, ownBuild: { ...build, path: '/home/me/g' } })).toEqual([
+    "Gryphus:     1.3.0 of /opt/gryphus, a newer build than this command's",
+    '             (1.2.0 of /home/me/g)',
+    mend,
+  ]);
+  expect(lines({ ownBuild: build })[0]).toBe("Gryphus:     an older build than this command's");
+});
+
 it('why has one answer, its evidence, and what to type', () => {
   const why = {
     id: { cluster: 1, proc: 2 },
@@ -209,8 +228,8 @@ describe('a table in 80 columns', () => {
 
   it('is what q shows of a batch with a long name', () => {
     const id = { cluster: 14, proc: 0 };
-    const counts = { present: 3, completed: 0, running: 1, idle: 1, held: 1 };
-    const batch = { owner: 'me', name: 'ü'.repeat(100), submitted: 0, sizes: new Map([[14, 3]]), ...counts };
+    const counts = { done: 0, total: 3, running: 1, idle: 1, held: 1, bare: false, counted: new Set([14]) };
+    const batch = { owner: 'me', name: 'ü'.repeat(100), submitted: 0, ...counts };
     const lines = batchLines([{ ...batch, first: id, last: { cluster: 15, proc: 2 } }], 80);
     expect(lines.every((line) => line.length <= 80)).toBe(true);
     expect(lines[0]).toMatch(/TOTAL JOB_IDS$/);

@@ -22,7 +22,8 @@ describe('settings that are followed', () => {
       new Promise<void>((resolve) => {
         wake = resolve;
       });
-    const { settings, close } = await followSettings(paths, {
+    const { settings, follow, close } = await followSettings(paths);
+    follow({
       changed: (now) => {
         heard.push(`now ${now['log.level']}`);
         wake();

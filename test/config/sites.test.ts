@@ -80,9 +80,33 @@ describe("a site's url", () => {
     (url) => expect(() => parseSiteUrl(url)).toThrow(expect.objectContaining({ code: 'bad-input' })),
   );
 
+  it.each(['ssh://a:pw@h', 'a:pw@h:22', 'ssh://a%3Apw@h', 'ssh://:pw@h', 'ssh://a:p%40w:x@h/', 'ssh://a:p@w@h'])(
+    'has no password: %s, which is not shown again',
+    (url) => {
+      const refused = expect.objectContaining({
+        code: 'bad-input',
+        message: expect.stringMatching(/^A URL of a site has no password: write (ssh:\/\/)?a?@/),
+      });
+      expect(() => parseSiteUrl(url)).toThrow(refused);
+      expect(() => parseSiteUrl(url)).not.toThrow(/pw|p%40w|p@w/);
+    },
+  );
+
+  it('in a file has none either', async () => {
+    mkdirSync(paths.sitesDir, { recursive: true, mode: 0o700 });
+    writeFileSync(join(paths.sitesDir, 'leaky.toml'), 'batch = "fork"\nurl = "ssh://a:pw@h"\n', { mode: 0o600 });
+    const error: unknown = await loadSite(paths, 'leaky').catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'bad-config',
+      message: expect.stringContaining('line 2: A URL of a site has no password'),
+    });
+    expect(String(error)).not.toContain('pw');
+    rmSync(join(paths.sitesDir, 'leaky.toml'));
+  });
+
   it('is printed so that it reads back the same', () => {
     const host = fc.oneof(fc.domain(), fc.ipV4(), fc.ipV6(), fc.constant('alias_1'));
-    const user = fc.string({ minLength: 1, unit: 'grapheme' }).filter((s) => !s.startsWith('-'));
+    const user = fc.string({ minLength: 1, unit: 'grapheme' }).filter((s) => !s.startsWith('-') && !s.includes(':'));
     fc.assert(
       fc.property(host, fc.option(user), fc.option(fc.integer({ min: 1, max: 65_535 })), (host, user, port) => {
         const target = { kind: 'ssh' as const, host, ...(user ? { user } : {}), ...(port ? { port } : {}) };

@@ -56,7 +56,6 @@ export function spec(key: AttemptKey, more: Partial<AttemptSpec> = {}): AttemptS
     executable: { kind: 'there', path: '/bin/sh' },
     args: ['-c', 'exit 0'],
     env: {},
-    stdin: undefined,
     inputs: [],
     joinStderr: false,
     resources: { cpus: 1, memoryMb: undefined, diskKb: undefined, gpus: undefined, walltimeSeconds: undefined },

@@ -419,7 +419,7 @@ describe('progress', () => {
         { node: 'B', status: 'STATUS_READY' },
         { node: 'C', status: 'STATUS_READY' },
       ],
-      waitsFor: `1 of 2 jobs of A (cluster ${bench.clusters.get('A')}) are held; release them.`,
+      waitsFor: `1 of 2 jobs of A (cluster ${bench.clusters.get('A')}) is held; release them.`,
     });
     expect(progressOf(bench.engine.core)).toMatchObject({ total: 4, queued: 2, unready: 2, fraction: 0 });
     expect(progressBar(0.5, 8)).toBe('[████░░░░] 50 %');

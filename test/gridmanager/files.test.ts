@@ -4,7 +4,7 @@ import { containerSpec, withoutSlash } from '../../src/gridmanager/container-spe
 import { destination, jobFiles } from '../../src/gridmanager/files.ts';
 import { Attrs } from '../../src/job/attrs.ts';
 import { quoted } from '../../src/job/values.ts';
-import { parseRemaps } from '../../src/staging/transfer-lists.ts';
+import { parseRemaps } from '../../src/job/transfer-lists.ts';
 
 const ad = (attrs: Record<string, string>) => new Attrs({ Iwd: '"/home/j"', Cmd: '"/bin/prog"', ...attrs });
 

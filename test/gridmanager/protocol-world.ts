@@ -1,5 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { move } from '../../src/client/move.ts';
+import type { ActionResult } from '../../src/client/types.ts';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
 import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
 import { GridManager } from '../../src/gridmanager/manager.ts';
@@ -17,7 +19,7 @@ export class World {
   readonly site: SimulatedSite;
   readonly sites: ReadonlyMap<string, SimulatedSite>;
   readonly #queue: Queue;
-  readonly #identity: string;
+  readonly identity: string;
   readonly #dir: string;
   readonly #jobs: JobId[] = [];
   /** Releases that the queue took, by job: each asks for one more start. */
@@ -29,10 +31,17 @@ export class World {
   crashed = 0;
   #failure: unknown;
   #steps = 0;
+  /** GridManagers that were started, and what they said of faults that they contained. */
+  managers = 0;
+  readonly faults: string[] = [];
+  /** Whether faults are expected: else they break the promises. */
+  faulty = false;
+  /** How far the clock of the GridManager was put forward, milliseconds. */
+  ahead = 0;
 
   constructor(queue: Queue, random: () => number, weather: Weather, others: readonly string[] = []) {
     this.#queue = queue;
-    this.#identity = `user${++worlds}`;
+    this.identity = `user${++worlds}`;
     this.#dir = mkdtempSync('/tmp/gpw-');
     this.site = new SimulatedSite('there', random);
     this.sites = new Map([this.site, ...others.map((name) => new SimulatedSite(name, random))].map((s) => [s.name, s]));
@@ -45,9 +54,14 @@ export class World {
 
   async submit(count: number, how: 'flooded' | 'at the site' = 'at the site'): Promise<readonly JobId[]> {
     const { cluster } = await this.#queue.submit({
-      clusterAd: { Owner: '"u"', Cmd: '"/bin/true"', Iwd: JSON.stringify(this.#dir), JobUniverse: '5' },
+      clusterAd: {
+        Owner: JSON.stringify(this.identity),
+        Cmd: '"/bin/true"',
+        Iwd: JSON.stringify(this.#dir),
+        JobUniverse: '5',
+      },
       procs: Array.from({ length: count }, (_, proc) => ({ attrs: { Out: `"out.${this.#jobs.length + proc}"` } })),
-      manager: this.#identity,
+      manager: this.identity,
       site: how === 'flooded' ? '' : 'there',
     });
     const ids = Array.from({ length: count }, (_, proc) => ({ cluster, proc }));
@@ -60,6 +74,11 @@ export class World {
     if (result.ok && event === 'release') {
       this.#asked.set(formatJobId(id), (this.#asked.get(formatJobId(id)) ?? 0) + 1);
     }
+  }
+
+  /** A user wants it at that site. */
+  async move(id: JobId, site: string): Promise<readonly ActionResult[]> {
+    return move(this.#queue, { ids: [id] }, { ...LOCAL_SITE, name: site });
   }
 
   /** The GridManager dies at each of these in turn; after each death another is started. */
@@ -84,7 +103,7 @@ export class World {
   async #flood(): Promise<void> {
     const waiting = (await this.records()).filter(({ site, state }) => site === '' && state === 'idle');
     const bids = waiting.flatMap(({ id }) =>
-      [...this.sites.keys()].map((site) => ({ id, event: 'opened', manager: this.#identity, site }) as const),
+      [...this.sites.keys()].map((site) => ({ id, event: 'opened', manager: this.identity, site }) as const),
     );
     if (bids.length > 0) await this.#queue.bids.step(bids);
   }
@@ -125,7 +144,7 @@ export class World {
   /** Bids that there are, those that are being withdrawn among them. */
   async bids(): Promise<number> {
     const places = await this.#queue.bids.places();
-    return places.filter(({ manager }) => manager === this.#identity).reduce((sum, { bids }) => sum + bids, 0);
+    return places.filter(({ manager }) => manager === this.identity).reduce((sum, { bids }) => sum + bids, 0);
   }
 
   get holds(): readonly string[] {
@@ -157,6 +176,7 @@ export class World {
         if (output !== key) wrong.push(`job ${name} has the output ${JSON.stringify(output)}, not its own`);
       }
     }
+    if (!this.faulty) wrong.push(...this.faults);
     if (this.holds.length > 0) wrong.push(`left at the sites: ${this.holds.join(', ')}`);
     return wrong;
   }
@@ -169,8 +189,9 @@ export class World {
   }
 
   #start(): void {
+    this.managers += 1;
     const manager = new GridManager({
-      identity: this.#identity,
+      identity: this.identity,
       queue: this.#queue,
       spoolDir: join(this.#dir, 'spool'),
       loadSites: async () => new Map([...this.sites.keys()].map((name) => [name, { ...LOCAL_SITE, name }])),
@@ -185,6 +206,8 @@ export class World {
       urls: urlAccess({ configDir: this.#dir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
       lingerMs: 60_000,
       log: () => undefined,
+      onFault: (message) => void this.faults.push(message),
+      now: () => Date.now() + this.ahead,
     });
     this.#manager = manager;
     this.#running = manager.run().then(

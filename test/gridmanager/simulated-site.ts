@@ -11,6 +11,7 @@ import type {
   Outcomes,
   PollAnswer,
   PollRequest,
+  Refusal,
   Report,
   Site,
   SiteFacts,
@@ -44,6 +45,10 @@ export const CLEAR: Weather = { lost: 0, unanswered: 0, twice: 0, late: 0 };
 export class SimulatedSite implements Site {
   readonly name: string;
   readonly starts = new Map<AttemptKey, number>();
+  /** Called with each answer before it arrives: what it throws, the caller's code met with it. */
+  met:
+    | ((call: 'prepare' | 'commit' | 'poll' | 'fetch' | 'forget' | 'cancel', keys: readonly AttemptKey[]) => void)
+    | undefined;
   /** What our own disk has no room for: the fetch of a batch with one of these fails. */
   readonly noRoomFor = new Set<AttemptKey>();
   readonly #held = new Map<AttemptKey, Held>();
@@ -103,6 +108,10 @@ export class SimulatedSite implements Site {
   async prepare(specs: readonly AttemptSpec[]): Promise<Outcomes> {
     await this.slow;
     return this.#over(() => {
+      this.met?.(
+        'prepare',
+        specs.map(({ key }) => key),
+      );
       const outcomes = new Map<AttemptKey, Outcome>();
       for (const spec of specs) {
         if (!this.#held.has(spec.key))
@@ -113,7 +122,8 @@ export class SimulatedSite implements Site {
     });
   }
 
-  commit(keys: readonly AttemptKey[]): Promise<Outcomes> {
+  async commit(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    this.met?.('commit', keys);
     return this.#each(keys, (held) => {
       if (held.stage === 'prepared' || held.stage === 'lost') this.#move(held, 'queued');
     });
@@ -125,23 +135,35 @@ export class SimulatedSite implements Site {
     });
   }
 
-  cancel(keys: readonly AttemptKey[], { since }: CancelOptions = {}): Promise<Outcomes> {
+  async cancel(keys: readonly AttemptKey[], { since, onlyIfNotStarted }: CancelOptions = {}): Promise<Outcomes> {
+    this.met?.('cancel', keys);
     for (const key of keys) this.since.set(key, [...(this.since.get(key) ?? []), since?.get(key)]);
     if (this.stuck) {
       const refusal = { kind: 'later', code: 'site-busy', message: 'it does not end' } as const;
       return this.#over(() => new Map(keys.map((key) => [key, { ok: false, refusal }])));
     }
-    return this.#each(keys, (held) => held.stage !== 'ended' && this.#move(held, 'withdrawn'), true);
+    const started = { kind: 'never', code: 'already-started', message: 'it has started' } as const;
+    return this.#each(
+      keys,
+      (held) => {
+        if (onlyIfNotStarted && (held.stage === 'running' || held.stage === 'ended')) return started;
+        if (held.stage !== 'ended') this.#move(held, 'withdrawn');
+        return undefined;
+      },
+      true,
+    );
   }
 
-  forget(keys: readonly AttemptKey[]): Promise<Outcomes> {
-    return this.#each(keys, (held) => this.#held.delete(held.spec.key), true);
+  async forget(keys: readonly AttemptKey[]): Promise<Outcomes> {
+    this.met?.('forget', keys);
+    return this.#each(keys, (held) => void this.#held.delete(held.spec.key), true);
   }
 
   async poll({ cursor }: PollRequest): Promise<PollAnswer> {
     // As a real site, which waits for news: no busy loop.
     await new Promise((done) => setTimeout(done, 5));
     return this.#over(() => {
+      this.met?.('poll', this.holds);
       const since = cursor === undefined ? 0 : Number(cursor);
       const reports = [...this.#held]
         .filter(([, held]) => held.changed > since)
@@ -152,6 +174,10 @@ export class SimulatedSite implements Site {
 
   async fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {
     return this.#over(async () => {
+      this.met?.(
+        'fetch',
+        requests.map(({ key }) => key),
+      );
       if (requests.some(({ key }) => this.noRoomFor.has(key))) throw new GryphusError('disk-full', 'No space left.');
       const outcomes = new Map<AttemptKey, FetchOutcome>();
       for (const { key, into, stdout } of requests) {
@@ -179,14 +205,20 @@ export class SimulatedSite implements Site {
     held.changed = ++this.#clock;
   }
 
-  #each(keys: readonly AttemptKey[], act: (held: Held) => void, unknownIsFine = false): Promise<Outcomes> {
+  /** `act` gives its refusal where it has one. */
+  #each(
+    keys: readonly AttemptKey[],
+    act: (held: Held) => Refusal | undefined | void,
+    unknownIsFine = false,
+  ): Promise<Outcomes> {
     return this.#over(() => {
       const outcomes = new Map<AttemptKey, Outcome>();
       for (const key of keys) {
         const held = this.#held.get(key);
-        if (held) act(held);
-        const refusal = { kind: 'gone', code: 'unknown-key', message: 'not here' } as const;
-        outcomes.set(key, held || unknownIsFine ? { ok: true } : { ok: false, refusal });
+        const said = held && act(held);
+        const gone = { kind: 'gone', code: 'unknown-key', message: 'not here' } as const;
+        const refusal = said || (held || unknownIsFine ? undefined : gone);
+        outcomes.set(key, refusal ? { ok: false, refusal } : { ok: true });
       }
       return outcomes;
     });

@@ -26,6 +26,7 @@ it('a manager without work ends, but not while somebody who logged in has its co
     urls: urlAccess({ configDir: redis.stateDir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
     lingerMs: 100,
     log: () => undefined,
+    onFault: (message) => expect.unreachable(message),
   });
   const until = Date.now() + 2000;
   await stayUntil(queue, 'me', until);

@@ -23,7 +23,7 @@ describe.runIf(mounted)('the check-up of a site', () => {
   });
 
   async function faults(options: string) {
-    spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'none', scratch]);
+    spawnSync('mount', ['-t', 'tmpfs', '-o', `mode=700,${options}`, 'none', scratch]);
     const site = openJobManagerSite({
       name: 'here',
       agentId: AGENT,

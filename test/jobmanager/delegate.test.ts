@@ -87,7 +87,6 @@ describe('delegation to a site', () => {
       executable: { kind: 'there', path: script },
       args: [],
       env: { X509_USER_PROXY: '/not/this/one' },
-      stdin: undefined,
       inputs: [],
       proxy: 'p1',
       joinStderr: true,

@@ -1,13 +1,28 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { fork } from '../../src/backends/fork.ts';
 import { BACKENDS } from '../../src/backends/registry.ts';
 import { makeBundle } from '../../src/jobmanager/bundle.ts';
 import { DELEGATION_CRASH_POINTS, SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
+import { entering } from '../../src/jobmanager/entering.ts';
+import { octalEscape } from '../../src/jobmanager/escape.ts';
 import { readExit } from '../../src/jobmanager/exit-record.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
@@ -19,6 +34,11 @@ const PIECES = [...OWN, 'credentials/delegate.sh'];
 const SHELLS = [['dash'], ['bash', '--posix'], ['busybox', 'sh']];
 const scratch = mkdtempSync(join(tmpdir(), 'gsh-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+/** As at a site: all in one directory. */
+const WRAPPER = join(scratch, 'bin/wrapper.sh');
+mkdirSync(join(scratch, 'bin'));
+for (const name of ['jobmanager/wrapper.sh', 'jobmanager/memory.sh', 'util/ends.sh'])
+  copyFileSync(join(SRC, name), join(scratch, 'bin', basename(name)));
 
 /** The JobManager as one program, in which every name is seen where it is used. */
 function whole(backend: string): string {
@@ -38,8 +58,10 @@ describe('the shell programs', () => {
   });
 
   it.each([
+    'jobmanager/entering.sh',
     'jobmanager/wrapper.sh',
     'jobmanager/memory.sh',
+    'util/ends.sh',
     'gram/gram-job.sh',
     'backends/fork-worker.sh',
     'backends/slurm-job.sh',
@@ -67,8 +89,9 @@ describe.skipIf(!existsSync('/bin/busybox'))('the JobManager where busybox is al
     mkdirSync(tools);
     execFileSync('/bin/busybox', ['--install', '-s', tools]);
     const { hash, installer } = await makeBundle(fork, `PATH=${tools}`);
-    const options = { env: { PATH: tools, HOME: scratch }, encoding: 'utf8' } as const;
-    execFileSync(join(tools, 'sh'), ['-s', join(scratch, 'bin')], { ...options, input: installer });
+    const options = { env: { PATH: tools, HOME: scratch }, encoding: 'utf8', cwd: tools } as const;
+    const place = { agentId: 'agent', scratch: '~/site' };
+    execFileSync(join(tools, 'sh'), ['-s'], { ...options, input: `${entering(place, { make: true })}${installer}` });
     const blobs = [Buffer.from('one\n'), Buffer.alloc(0), randomBytes(150_001)];
     const requests = blobs.map((blob, index) => {
       const names = `${createHash('sha256').update(blob).digest('hex')}:${blob.length} `;
@@ -76,7 +99,7 @@ describe.skipIf(!existsSync('/bin/busybox'))('the JobManager where busybox is al
     });
     const manager = spawnSync(
       join(tools, 'sh'),
-      [join(scratch, 'bin', hash, 'jobmanager.sh'), join(scratch, 'site'), 'agent', 'nonce'],
+      ['-c', `${entering(place, { make: false })}\nexec sh ./bin/${hash}/jobmanager.sh agent nonce`],
       { ...options, input: Buffer.concat(requests), timeout: 60_000 },
     );
     const answers = manager.stdout.split('\n').filter((line) => /^(stored|bad|end)/.test(line));
@@ -89,38 +112,40 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
   let count = 0;
   const attempt = (
     lines: string[],
-  ): { key: string; dir: string; run: (forward?: string) => ReturnType<typeof spawnSync> } => {
+  ): {
+    key: string;
+    dir: string;
+    words: readonly string[];
+    run: (forward?: string, env?: NodeJS.ProcessEnv) => ReturnType<typeof spawnSync>;
+  } => {
     const key = `w${shell[0]}.${++count}.0.1`;
     const dir = join(scratch, 'jobs', key);
     mkdirSync(dir, { recursive: true });
     for (const sub of ['events', 'cache']) mkdirSync(join(scratch, sub), { recursive: true });
     writeFileSync(join(dir, 'spec'), ['prepared 1', ...lines, 'end', ''].join('\n'));
     const [command = '', ...args] = shell;
-    const run = (forward = '') =>
-      spawnSync(command, [...args, join(SRC, 'jobmanager/wrapper.sh'), scratch, key, '1', forward, '77'], {
-        encoding: 'utf8',
-      });
-    return { key, dir, run };
+    const words = [command, ...args, WRAPPER, scratch, key, '1', ''];
+    const run = (forward = '', env = process.env) =>
+      spawnSync(command, [...words.slice(1, -1), forward, '77'], { encoding: 'utf8', env });
+    return { key, dir, words, run };
   };
   const script = (text: string): string[] => ['there /bin/sh', 'program', 'arg -c', `arg ${text}`];
   const exit = (dir: string) => readExit(readFileSync(join(dir, 'exit'), 'utf8').trimEnd())?.ending.how;
 
-  it.each([
-    ['exit 0', { kind: 'exited', code: 0 }],
-    ['exit 130', { kind: 'exited', code: 130 }],
-    ['exit 143', { kind: 'exited', code: 143 }],
-    ['exit 255', { kind: 'exited', code: 255 }],
-    ['kill -TERM $$', { kind: 'signaled', signal: 15 }],
-    ['kill -KILL $$', { kind: 'signaled', signal: 9 }],
-    ['kill -INT $$', { kind: 'signaled', signal: 2 }],
-    ['kill -PIPE $$', { kind: 'signaled', signal: 13 }],
-    ['kill -SEGV $$', { kind: 'signaled', signal: 11 }],
-  ])('tells %s', (text, how) => {
-    const { dir, run } = attempt(script(text));
-    run();
-    // bash says nothing of INT and PIPE, so an exit with their statuses is taken for them.
-    if (shell[0] === 'bash' && text === 'exit 130') expect(exit(dir)).toMatchObject({ kind: 'signaled', signal: 2 });
-    else expect(exit(dir)).toMatchObject(how);
+  const END_CASES: readonly [string, object][] = [
+    ...[0, 1, 127, 128, 129, 130, 137, 141, 143, 192, 193, 255].map(
+      (code) => [`exit ${code}`, { kind: 'exited', code }] as [string, object],
+    ),
+    ...[1, 2, 6, 9, 11, 13, 15, 34, 64].map(
+      (signal) => [`ulimit -c 0; kill -${signal} $$`, { kind: 'signaled', signal }] as [string, object],
+    ),
+  ];
+  it.each(END_CASES)('tells %s, at once and after a while', (text, how) => {
+    const quick = attempt(script(text));
+    quick.run();
+    const slow = attempt(script(`sleep 0.3; ${text}`));
+    slow.run();
+    expect([exit(quick.dir), exit(slow.dir)]).toEqual([how, how]);
   });
 
   it('lets one copy run, and the others leave with a word', () => {
@@ -158,6 +183,86 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
     expect(readFileSync(join(dir, 'names'), 'utf8')).toBe('/.job.ad/.machine.ad/');
   });
 
+  /** Commands that note how they are called, and a path on which they come first. */
+  const noting = (dir: string, ...names: string[]): { readonly calls: () => string; readonly bin: string } => {
+    const bin = join(dir, 'bin');
+    const log = join(dir, 'calls');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(log, '');
+    for (const name of names) {
+      const real = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
+      const text = `#!/bin/sh\nprintf '%s\\n' "$@" >>'${log}'\nexec ${real} "$@"\n`;
+      writeFileSync(join(bin, name), text, { mode: 0o755 });
+    }
+    return { calls: () => readFileSync(log, 'utf8'), bin };
+  };
+
+  it('gives the program variables of every name and value, and puts none of them on a command line', () => {
+    const own = 'KEY N ROOT BIN VALUE line others DIR CHILD STATUS got RESET sh i'.split(' ');
+    const shells = 'PS4 ENV LC_ALL CDPATH POSIXLY_CORRECT MAIL TERM'.split(' ');
+    const rare =
+      'RANDOM SECONDS UID SHELLOPTS BASHOPTS BASH_VERSION SHLVL TMOUT status path argv IFS LINENO OPTIND'.split(' ');
+    const odd = ['a-b', 'a.b', '1x', 'é', 'x y', '%s'];
+    const value = `S3CRET$(exit 3)'"\\ \t*é\nend=`;
+    const names = [...own, ...shells, 'TOKEN', 'EMPTY'];
+    const pairs = [
+      ...names.map((name) => `${name}=${name === 'EMPTY' ? '' : value}`),
+      ...[...rare, ...odd].map((name) => `${name}=plain ${name}`),
+    ];
+    const { dir, run } = attempt([
+      ...pairs.map((pair) => `env ${octalEscape(pair)}`),
+      'there /usr/bin/env',
+      'program',
+      'arg -0',
+    ]);
+    const { calls, bin } = noting(dir, 'env');
+    expect(run('', { ...process.env, PATH: `${bin}:${process.env['PATH']}` }).status).toBe(0);
+    const found = readFileSync(join(dir, 'stdout'), 'utf8').split('\0');
+    expect(pairs.filter((pair) => !found.includes(pair))).toEqual([]);
+    expect(calls()).toContain('plain a-b');
+    expect(calls()).not.toContain('S3CRET');
+    expect(readFileSync(join(dir, 'stderr'), 'utf8')).toBe('');
+  });
+
+  it.each(['curl', 'wget'])('tells %s what to fetch, on no command line', async (tool) => {
+    const seen: string[] = [];
+    const server = createServer((request, response) => {
+      seen.push(request.url ?? '');
+      response.end('content');
+    });
+    await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+    const { port } = server.address() as AddressInfo;
+    const path = `/a%20b/c.txt?sig=S3CRET&q=x'$(z)"`;
+    const url = `url http://127.0.0.1:${port}${octalEscape(path)}`;
+    const { dir, words } = attempt([url, `as ${octalEscape("in '$(x)")}`, ...script('cat in*')]);
+    const { calls, bin } = noting(dir, tool, 'env');
+    // No other directory, so that the other tool is not found.
+    for (const name of [
+      'sh',
+      'cat',
+      'date',
+      'mkdir',
+      'rm',
+      'sed',
+      'tail',
+      'wc',
+      'mv',
+      'uname',
+      'tr',
+      'ls',
+      'sha256sum',
+      'find',
+    ])
+      symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), join(bin, name));
+    const real = execFileSync('sh', ['-c', `command -v ${words[0]}`], { encoding: 'utf8' }).trim();
+    await promisify(execFile)(real, words.slice(1), { env: { ...process.env, PATH: bin } });
+    server.close();
+    expect(readFileSync(join(dir, 'stdout'), 'utf8')).toBe('content');
+    expect(seen.map((one) => decodeURIComponent(one))).toEqual([decodeURIComponent(path)]);
+    expect(calls()).toContain("in '$(x)");
+    expect(calls()).not.toContain('S3CRET');
+  });
+
   it('sees how much memory the program and its children had', () => {
     const seen = `[ "$(cat '../run.lock.1/memory' 2>/dev/null || echo 0)" -gt 30000 ]`;
     const hungry = `awk 'BEGIN { s = "x"; while (length(s) < 40000000) s = s s; system("exec sleep 5") }' & p=$!`;
@@ -175,17 +280,7 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
     const { key, dir } = attempt(script(text));
     const drive = `"$@" & p=$!; until grep -q ready '${dir}/stdout' 2>/dev/null; do sleep 0.02; done
       kill -USR1 $p; until grep -q usr1 '${dir}/stdout'; do sleep 0.02; done; kill -TERM $p; wait $p`;
-    execFileSync('bash', [
-      '-c',
-      `${drive}; exit 0`,
-      'sh',
-      ...shell,
-      join(SRC, 'jobmanager/wrapper.sh'),
-      scratch,
-      key,
-      '1',
-      'USR1 TERM',
-    ]);
+    execFileSync('bash', ['-c', `${drive}; exit 0`, 'sh', ...shell, WRAPPER, scratch, key, '1', 'USR1 TERM']);
     expect(readFileSync(join(dir, 'stdout'), 'utf8')).toBe('ready\nusr1\nterm\n');
     expect(exit(dir)).toEqual({ kind: 'exited', code: 5 });
     expect(readFileSync(join(dir, 'exit'), 'utf8')).toContain('got=USR1,TERM ');

@@ -20,9 +20,9 @@ import { Startd } from '../../src/pool/startd.ts';
 import type { FromWorker } from '../../src/pool/wire.ts';
 import type { Ending } from '../../src/site/contract.ts';
 import { until } from '../agent/agent.ts';
+import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
-const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src/pool', name), 'utf8');
 
 /** Groups of this machine in which root may make others, by what they are. */
 function places(): (readonly [string, OwnGroups])[] {
@@ -90,12 +90,10 @@ describe.each(places())('control groups %s', (_, roots) => {
     groups = opened;
     const made = new Startd({
       dir,
-      size: SIZE,
-      ad: { Requirements: 'true' },
+      machine: { size: SIZE, ad: { Requirements: 'true' }, limitMemory: true },
       env: { PATH: process.env['PATH'] },
-      scripts: { starter: text('starter.sh'), lane: text('lane.sh') },
+      scripts: SCRIPTS,
       sharesHome: true,
-      limitMemory: true,
       containers: new Containers({ dir, env: {}, environment: {}, log: () => undefined }),
       groups,
       proxyOf: (name) => join(dir, name),
@@ -111,7 +109,7 @@ describe.each(places())('control groups %s', (_, roots) => {
     const key: AttemptKey = `a-${process.pid}.${++count}.0.1`;
     const executable = { kind: 'there', path: '/bin/sh' } as const;
     const args = ['-c', script];
-    const spec = { executable, args, env: {}, stdin: undefined, inputs: [], joinStderr: false, vacateSeconds: 1 };
+    const spec = { executable, args, env: {}, inputs: [], joinStderr: false, vacateSeconds: 1 };
     const size = { cpus: 1, memoryMb: 60, diskKb: 0, gpus: 0 };
     startd.take({ t: 'start', key, claim: key, kind: 'k', size, spec, lease: 60 });
     const path = join(dir, 'jobs', key);

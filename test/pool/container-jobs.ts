@@ -9,9 +9,9 @@ import type { FromWorker, RunSpec } from '../../src/pool/wire.ts';
 import type { ContainerSpec, Ending } from '../../src/site/contract.ts';
 import { until } from '../agent/agent.ts';
 import type { ContainerEngine } from '../sites/container-engine.ts';
+import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
-const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src/pool', name), 'utf8');
 
 /** What every runtime has to do for jobs. `docker`: as jobs of the docker universe. */
 export function containerJobs(make: () => ContainerEngine | Promise<ContainerEngine>, docker = false): void {
@@ -50,12 +50,10 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     said = news;
     const made = new Startd({
       dir,
-      size: SIZE,
-      ad: { Requirements: 'true' },
+      machine: { size: SIZE, ad: { Requirements: 'true' }, limitMemory: true },
       env,
-      scripts: { starter: text('starter.sh'), lane: text('lane.sh') },
+      scripts: SCRIPTS,
       sharesHome: true,
-      limitMemory: true,
       containers,
       proxyOf: (name) => join(dir, name),
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
@@ -86,7 +84,6 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
       executable,
       args,
       env: {},
-      stdin: undefined,
       inputs: [],
       joinStderr: false,
       container,

@@ -74,7 +74,6 @@ esac
           executable: { kind: 'there', path: '/bin/sh' },
           args: [],
           env,
-          stdin: undefined,
           inputs: [],
           joinStderr: false,
           container: { ...BOX, ...box },

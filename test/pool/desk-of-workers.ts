@@ -3,7 +3,7 @@ import { isProof, nonce, proof } from '../../src/pool/auth.ts';
 import { Desk } from '../../src/pool/desk.ts';
 import { DeskWorkers } from '../../src/pool/desk-workers.ts';
 import { Channel } from '../../src/pool/frames.ts';
-import { type FromDesk, type FromWorker, WIRE_VERSION } from '../../src/pool/wire.ts';
+import { type FromDesk, type FromWorker, readFromDesk, WIRE_VERSION } from '../../src/pool/wire.ts';
 import { pair } from './wire-pair.ts';
 
 export const TOKEN = { id: 'pilot', secret: 'ab'.repeat(32), site: 'cluster', local: false };
@@ -27,7 +27,7 @@ export function deskWorkers(): { readonly workers: DeskWorkers; readonly desk: D
   const workers = new DeskWorkers({
     agent: 'a',
     desk,
-    findToken: (id) => (id === TOKEN.id ? TOKEN : undefined),
+    tokens: { find: (id) => ({ ...TOKEN, id }), bind: () => true },
     specOf: () => undefined,
     proxies: { sign: () => '' },
     lease: 2400,
@@ -46,10 +46,11 @@ interface Come {
 }
 
 /** A worker that comes by a connection of its own and then answers nothing; resolves with its welcome. */
-export async function come(workers: DeskWorkers, instance: string): Promise<Come> {
+export async function come(workers: DeskWorkers, instance: string, id = TOKEN.id): Promise<Come> {
+  const token = { ...TOKEN, id };
   const heard: FromDesk[] = [];
   const [here, there] = pair();
-  const channel = new Channel<FromDesk, FromWorker>(here);
+  const channel = new Channel<FromDesk, FromWorker>(here, readFromDesk);
   const mine = nonce();
   let onClosed: (words: string) => void = () => undefined;
   const closed = new Promise<string>((resolve) => {
@@ -60,11 +61,11 @@ export async function come(workers: DeskWorkers, instance: string): Promise<Come
       heard.push(message);
       if (message.t === 'welcome') resolve({ closed, wire: here, channel, heard });
       if (message.t !== 'challenge') return;
-      if (!isProof(message.proof, proof(TOKEN, 'desk', message.nonce, mine))) throw new Error('not the desk');
-      const answer = proof(TOKEN, 'worker', message.nonce, mine);
+      if (!isProof(message.proof, proof(token, 'desk', message.nonce, mine))) throw new Error('not the desk');
+      const answer = proof(token, 'worker', message.nonce, mine);
       channel.send({ t: 'proof', proof: answer, ad: {}, size: SIZE, boot: 'b', attempts: [] });
     }, onClosed);
-    channel.send({ t: 'hello', version: WIRE_VERSION, token: TOKEN.id, instance, nonce: mine });
+    channel.send({ t: 'hello', version: WIRE_VERSION, token: id, instance, nonce: mine });
     workers.accept(there);
   });
 }

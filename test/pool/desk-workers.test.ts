@@ -15,11 +15,11 @@ describe('a worker that comes back before its old connection is known to be dead
   it('leaves no question of the old one open', async () => {
     const { workers } = deskWorkers();
     await come(workers, 'w');
-    const old = workers.askingOf('w');
+    const old = workers.askingOf('pilot/w');
     const asked = words(old?.ask(ASKED) ?? Promise.resolve());
     await come(workers, 'w');
     expect(await asked).toBe('it came back by another connection');
-    expect(workers.askingOf('w')).not.toBe(old);
+    expect(workers.askingOf('pilot/w')).not.toBe(old);
     // Whoever still holds the old one hears at once that there is no connection.
     expect(await words(old?.ask(ASKED) ?? Promise.resolve())).toBe('the connection ended');
   });
@@ -27,11 +27,11 @@ describe('a worker that comes back before its old connection is known to be dead
   it('is taken for away when nothing is heard of it', async () => {
     const { workers } = deskWorkers();
     const { closed } = await come(workers, 'w');
-    const asked = words(workers.askingOf('w')?.ask(ASKED) ?? Promise.resolve());
+    const asked = words(workers.askingOf('pilot/w')?.ask(ASKED) ?? Promise.resolve());
     for (let looks = 0; looks < 11; looks++) workers.tick();
-    expect(workers.askingOf('w')).toBeDefined();
+    expect(workers.askingOf('pilot/w')).toBeDefined();
     workers.tick();
-    expect(workers.askingOf('w')).toBeUndefined();
+    expect(workers.askingOf('pilot/w')).toBeUndefined();
     expect(await asked).toBe('it does not say anything any more');
     await closed;
   });
@@ -53,7 +53,7 @@ describe('a worker that comes back before its old connection is known to be dead
       wire.write(frame.subarray(at, at + 1));
       await new Promise(setImmediate);
       for (let looks = 0; looks < 3; looks++) workers.tick();
-      expect(workers.askingOf('w')).toBeDefined();
+      expect(workers.askingOf('pilot/w')).toBeDefined();
     }
     expect(offers()).toBe(1);
   });
@@ -62,11 +62,11 @@ describe('a worker that comes back before its old connection is known to be dead
 it('a worker that is said to be no more is parted from, so that nobody waits for its answers', async () => {
   const { workers } = deskWorkers();
   const { closed } = await come(workers, 'w');
-  const asked = words(workers.askingOf('w')?.ask(ASKED) ?? Promise.resolve());
+  const asked = words(workers.askingOf('pilot/w')?.ask(ASKED) ?? Promise.resolve());
   workers.part('another', 'its pilot is over');
-  expect(workers.askingOf('w')).toBeDefined();
+  expect(workers.askingOf('pilot/w')).toBeDefined();
   workers.part(TOKEN.id, 'its pilot is over');
-  expect(workers.askingOf('w')).toBeUndefined();
+  expect(workers.askingOf('pilot/w')).toBeUndefined();
   expect(await asked).toBe('its pilot is over');
   await closed;
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { AttemptRequest } from '../../src/pool/attempts.ts';
+import type { AttemptRequest } from '../../src/pool/client-wire.ts';
 import { Desk } from '../../src/pool/desk.ts';
 import { compacted, type DeskEntry, recover } from '../../src/pool/desk-journal.ts';
 import { DeskWorkers } from '../../src/pool/desk-workers.ts';
@@ -182,7 +182,7 @@ class World {
 
 const NO_WORKERS = {
   agent: 'a',
-  findToken: () => undefined,
+  tokens: { find: () => undefined, bind: () => true },
   specOf: () => undefined,
   proxies: { sign: () => '' },
   lease: 2400,

@@ -10,8 +10,8 @@ import { Startd } from '../../src/pool/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
 import { CAN_MOUNT, type SmallDisk, smallDisk } from './small-disk.ts';
+import { SCRIPTS } from './scripts.ts';
 
-const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src/pool', name), 'utf8');
 const SIZE = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
 
 describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
@@ -37,12 +37,14 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     said = mine;
     startd = new Startd({
       dir: disk.dir,
-      size: { cpus: 4, memoryMb: 4000, diskKb: 8192, gpus: 0 },
-      ad: { Requirements: 'true' },
+      machine: {
+        size: { cpus: 4, memoryMb: 4000, diskKb: 8192, gpus: 0 },
+        ad: { Requirements: 'true' },
+        limitMemory: false,
+      },
       env: { PATH: process.env['PATH'] },
-      scripts: { starter: text('starter.sh'), lane: text('lane.sh') },
+      scripts: SCRIPTS,
       sharesHome,
-      limitMemory: false,
       containers: new Containers({ dir: disk.dir, env: {}, environment: {}, log: () => undefined }),
       pull: () => (_, offset, bytes) => Promise.resolve(content.subarray(offset, offset + bytes)),
       proxyOf: (name) => name,
@@ -56,7 +58,6 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     executable: { kind: 'there', path: '/bin/sh' },
     args: ['-c', command],
     env: {},
-    stdin: undefined,
     inputs: [],
     joinStderr: false,
     ...more,

@@ -4,8 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { proof } from '../../src/pool/auth.ts';
 import { Channel, encodeFrame, type Message } from '../../src/pool/frames.ts';
 import { Link } from '../../src/pool/link.ts';
-import type { FromDesk, FromWorker } from '../../src/pool/wire.ts';
-import { readFromDesk, readFromWorker } from '../../src/pool/wire-schema.ts';
+import { type FromDesk, type FromWorker, readFromDesk, readFromWorker } from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
 import { come, deskWorkers, TOKEN } from './desk-of-workers.ts';
 import { pair } from './wire-pair.ts';
@@ -56,7 +55,7 @@ const DESK_SAYS: readonly FromDesk[] = [
   {
     t: 'base',
     id: 'b',
-    spec: { executable: BLOB, args: ['a'], env: { A: 'b' }, stdin: undefined, inputs: [], joinStderr: false },
+    spec: { executable: BLOB, args: ['a'], env: { A: 'b' }, inputs: [], joinStderr: false },
   },
   {
     t: 'start',
@@ -90,7 +89,6 @@ const DESK_SAYS: readonly FromDesk[] = [
       cwd: '/c',
       shared: { cwd: '/c', executable: '/bin/true', stdin: '/s' },
       walltimeSeconds: 5,
-      checkpoint: { code: 85, files: ['f'] },
       killSignal: 'SIGINT',
       vacateSeconds: 3,
     },
@@ -147,6 +145,19 @@ describe('messages between a worker and the desk', () => {
     expect(() => readFromWorker(bad)).toThrow(/^a message is not one of ours: key: /);
     expect(() => readFromDesk({ t: 'start' })).toThrow(/not one of ours/);
   });
+
+  it('are refused where they have a key that nobody would read, at any depth', () => {
+    const file = { name: 'f', bytes: 1, executable: false, owner: 'me' };
+    expect(() => readFromWorker({ t: 'ended', key: 'a.1.0.1', ending: ENDING, files: [file] })).toThrow(
+      /files\.0: Unrecognized key: "owner"/,
+    );
+    expect(() => readFromDesk({ t: 'forget', keys: [], quickly: true })).toThrow(/Unrecognized key: "quickly"/);
+  });
+
+  it('keep a name that an object has of itself', () => {
+    const ad: unknown = JSON.parse('{"__proto__":"1","constructor":"2"}');
+    expect(JSON.stringify(readFromWorker({ t: 'ad', ad }))).toBe('{"t":"ad","ad":{"__proto__":"1","constructor":"2"}}');
+  });
 });
 
 describe('garbage from a worker', () => {
@@ -170,7 +181,7 @@ describe('garbage from a worker', () => {
       bad.wire.write(bytes);
       expect(await bad.closed).toMatch(/ended/);
     }
-    expect(workers.askingOf('good')).toBeDefined();
+    expect(workers.askingOf('pilot/good')).toBeDefined();
     expect(logged.some((words) => words.includes('not one of ours'))).toBe(true);
   }, 60_000);
 });
@@ -187,11 +198,11 @@ describe('garbage from the desk', () => {
       token: TOKEN,
       instance: 'w',
       boot: 'b',
-      size: SIZE,
+      size: () => SIZE,
       longestRetryMs: 1,
       dial: () => {
         const [here, there] = pair();
-        const desk = new Channel<FromWorker, FromDesk>(there);
+        const desk = new Channel<FromWorker, FromDesk>(there, readFromWorker);
         desk.open(
           (message) => {
             if (message.t === 'hello')

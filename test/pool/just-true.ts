@@ -5,7 +5,6 @@ export const JUST_TRUE: RunSpec = {
   executable: { kind: 'there', path: '/bin/true' },
   args: [],
   env: {},
-  stdin: undefined,
   inputs: [],
   joinStderr: false,
 };

@@ -1,17 +1,20 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import { isLight, Lane, type LaneOptions } from '../../src/pool/lane.ts';
+import { isLight, Lane, type LaneOptions, prologue } from '../../src/pool/lane.ts';
 import { lanesIn, type LaneSlot } from '../../src/pool/lane-slot.ts';
+import { placeWaiter, waited } from '../../src/pool/waiter/waiter.ts';
 import { isAlive } from '../../src/util/process-identity.ts';
 import { shellWords } from '../../src/util/shell-quote.ts';
 import { until } from '../agent/agent.ts';
+import { ENDS } from './ends.ts';
+import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 1, memoryMb: 128, diskKb: 1024, gpus: 0 };
-const script = readFileSync(join(import.meta.dirname, '../../src/pool/lane.sh'), 'utf8');
+const script = SCRIPTS.lane;
 const LINE = '{ gryphus_run 0 0 k /bin/sh -c';
 
 describe('a lane', () => {
@@ -19,18 +22,31 @@ describe('a lane', () => {
   let count = 0;
   beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'gryphus lane $(x) '))));
   afterEach(() => rmSync(dir, { recursive: true, force: true }));
+  const bin = mkdtempSync(join(tmpdir(), 'gryphus lane waiter '));
+  afterAll(() => rmSync(bin, { recursive: true, force: true }));
+  const waiter = () => placeWaiter(bin, SCRIPTS);
+  const codeOf = (slot: LaneSlot) => {
+    const how = slot.exit()?.how;
+    return how?.kind === 'exited' ? how.code : undefined;
+  };
 
   const spec = (executable: string): LaneOptions['spec'] => ({
     executable: { kind: 'there', path: executable },
     args: [],
     env: { GREETING: "it's\n$(here)" },
-    stdin: undefined,
     inputs: [],
     joinStderr: false,
     shared: { cwd: dir, executable },
   });
   const lane = (executable: string) =>
-    new Lane({ script, lanesDir: dir, env: { PATH: process.env['PATH'] }, base: 'b', spec: spec(executable) });
+    new Lane({
+      script,
+      waiter: waiter(),
+      lanesDir: dir,
+      env: { PATH: process.env['PATH'] },
+      base: 'b',
+      spec: spec(executable),
+    });
   const give = (to: Lane, executable: string, args: readonly string[]) => {
     const key = `a.1.0.${++count}` as AttemptKey;
     return { key, slot: to.give({ key, claim: 'c', size: SIZE, lease: 60, spec: { ...spec(executable), args } }) };
@@ -64,84 +80,78 @@ describe('a lane', () => {
     await until('the directory to go', () => readdirSync(dir).length === 0 || undefined);
   });
 
-  it('tells a status from a signal', async () => {
+  it('tells every status and every signal', async () => {
     const sh = lane('/bin/sh');
-    const ends = [];
-    for (const command of [
-      'exit 0',
-      'exit 7',
-      'exit 143',
-      'kill -TERM $$',
-      'kill -INT $$',
-      'kill -KILL $$',
-      'exit 200',
-    ])
-      ends.push((await ran(sh, '/bin/sh', ['-c', command])).exit());
-    expect(ends.map((end) => [end?.status, end?.signaled])).toEqual([
-      [0, false],
-      [7, false],
-      [143, false],
-      [143, true],
-      [130, true],
-      [137, true],
-      [200, false],
-    ]);
+    const wrong = [];
+    for (const { text, how } of ENDS) {
+      const slot = await ran(sh, '/bin/sh', ['-c', text]);
+      const told = slot.exit()?.how;
+      if (JSON.stringify(told) !== JSON.stringify(how)) wrong.push([text, told]);
+      slot.remove();
+      slot.swept();
+    }
+    expect(wrong).toEqual([]);
     sh.end();
   });
 
-  it('tells them apart for programs that it starts without a shell of their own, and leaves their words as they are', async () => {
+  it('leaves what a program says last as it is, also where a shell would say it of a signal', async () => {
     const node = lane(process.execPath);
-    const ends = [];
-    for (const [words, end] of [
-      ['', 'process.exit(0)'],
-      ['Killed\n', 'process.exit(7)'],
-      ['', 'process.exit(137)'],
-      ['some words', 'process.exit(137)'],
-      ['some words', 'process.kill(process.pid, "SIGKILL")'],
-      ['Killed\n', 'process.kill(process.pid, "SIGKILL")'],
-      ['', 'process.kill(process.pid, "SIGTERM")'],
-      ['', 'process.exit(147)'],
-      ['', 'process.kill(process.pid, "SIGINT")'],
-      ['', 'process.exit(200)'],
-      ['', 'process.exit(0)'],
+    for (const [words, end, how] of [
+      ['Killed\n', 'process.exit(137)', { kind: 'exited', code: 137 }],
+      ['Killed\n', 'process.kill(process.pid, "SIGKILL")', { kind: 'signaled', signal: 9 }],
+      ['Terminated\n', 'process.exit(143)', { kind: 'exited', code: 143 }],
     ] as const) {
       const text = `require("fs").writeSync(2, ${JSON.stringify(words)}); ${end}; setInterval(() => 0, 1000)`;
       const slot = await ran(node, process.execPath, ['-e', text]);
-      const exit = slot.exit();
-      expect(readFileSync(slot.stream('stderr'), 'utf8')).toBe(words);
-      ends.push([exit?.status, exit?.signaled]);
+      expect([readFileSync(slot.stream('stderr'), 'utf8'), slot.exit()?.how]).toEqual([words, how]);
     }
-    expect(ends).toEqual([
-      [0, false],
-      [7, false],
-      [137, false],
-      [137, false],
-      [137, true],
-      [137, true],
-      [143, true],
-      [147, false],
-      [130, true],
-      [200, false],
-      [0, false],
-    ]);
     node.end();
   });
 
   it.each([['dash'], ['bash'], ['busybox', 'sh']])('is told the same by %s', (shell, ...applet) => {
-    const tasks = ['process.kill(process.pid, "SIGKILL")', 'process.exit(137)', 'process.exit(3)', 'process.exit(0)'];
+    const tasks = ['kill -9 $$', 'exit 137', 'exit 130', 'kill -2 $$', 'kill -9 $PPID; sleep 5', 'exit 0'];
     const lines = tasks.map((text, n) => {
-      const program = `require("fs").writeSync(2, "words"); ${text}; setInterval(() => 0, 1000)`;
-      return `{ gryphus_run ${n} ${n} k${n} ${shellWords([process.execPath, '-e', program])}; }\n`;
+      return `{ gryphus_run ${n} ${n} k${n} /bin/sh -c ${shellWords([`echo words >&2; ${text}`])}; }\n`;
     });
-    const unwritable = '{ gryphus_run 4 nowhere/4 k4 /bin/true; }\n{ gryphus_run 5 5 k5 /bin/true; }\n';
-    const begin = `gryphus_d=${shellWords([dir])}\nexec 2>>"$gryphus_d/said" 3>>"$gryphus_d/log"\ngryphus_apart=\n`;
-    const input = `${begin}${script}${lines.join('')}${unwritable}`;
+    const unwritable = '{ gryphus_run 6 nowhere/4 k4 /bin/true; }\n{ gryphus_run 7 7 k7 /bin/true; }\n';
+    const input = `${prologue(dir, spec('/bin/sh'), waiter())}${script}${lines.join('')}${unwritable}`;
+    writeFileSync(join(dir, 'room'), '');
     const { stdout } = spawnSync(shell, [...applet, '-s', 'gryphus-starter'], { input, encoding: 'utf8' });
-    const ends = ['0 137 1', '1 137 0', '2 3 0', '3 0 0', expect.stringMatching(/^4 [12] 2$/), '5 0 0'];
-    const log = readFileSync(join(dir, 'log'), 'utf8').trim().split('\n');
-    expect(log.filter((_, i) => i % 2 === 1)).toEqual(ends);
-    expect(stdout.match(/^\d+ \d+ \d$/gm)).toEqual([...ends.slice(0, 3), ends[4]]);
-    for (const n of tasks.keys()) expect(readFileSync(join(dir, `${n}.err`), 'utf8')).toBe('words');
+    const ends = [
+      { kind: 'signaled', signal: 9 },
+      { kind: 'exited', code: 137 },
+      { kind: 'exited', code: 130 },
+      { kind: 'signaled', signal: 2 },
+      '4 0 killed',
+      { kind: 'exited', code: 0 },
+      '6 0 failed',
+      { kind: 'exited', code: 0 },
+    ];
+    const told = (text: string) => text.split('\n').map((line) => waited(line)?.how ?? line);
+    expect(told(stdout.trim())).toEqual(ends);
+    const log = readFileSync(join(dir, 'log'), 'utf8')
+      .replace(/^\d?\n/gm, '')
+      .trim();
+    expect(told(log)).toEqual(ends);
+    // A shell has a word for the waiter's own death.
+    for (const n of tasks.keys())
+      expect(readFileSync(join(dir, `${n}.err`), 'utf8')).toMatch(n === 4 ? /^words\n/ : /^words\n$/);
+  });
+
+  it('writes a record that finds no room into the file that was made for it', async () => {
+    const sh = lane('/bin/sh');
+    const [name = ''] = readdirSync(dir);
+    const inLane = join(dir, name);
+    sh.tell(`exec 9>/dev/full\n`);
+    await ran(sh, '/bin/sh', ['-c', 'exit 130']);
+    await ran(sh, '/bin/sh', ['-c', 'kill -2 $$']);
+    sh.end();
+    await until('the shell to end', () => !isAlive(sh.identity) || undefined);
+    expect(waited(readFileSync(join(inLane, 'log'), 'utf8'))).toBe(undefined);
+    expect(lanesIn(dir).map(({ slot }) => slot.exit()?.how)).toEqual([
+      { kind: 'exited', code: 130 },
+      { kind: 'signaled', signal: 2 },
+    ]);
   });
 
   it('ends what it runs after its worker is gone, and another worker finds what became of it', async () => {
@@ -154,13 +164,13 @@ describe('a lane', () => {
     sh.end();
     await until('the shell to end', () => !isAlive(sh.identity) || undefined);
     const found = lanesIn(dir);
-    expect(
-      found.map(({ slot, record }) => [slot.n, record.key, slot.exit()?.status, slot.startedAt() !== undefined]),
-    ).toEqual([
-      [1, `a.1.0.${count - 2}`, 3, true],
-      [2, running.key, 0, true],
-      [3, never.key, undefined, false],
-    ]);
+    expect(found.map(({ slot, record }) => [slot.n, record.key, codeOf(slot), slot.startedAt() !== undefined])).toEqual(
+      [
+        [1, `a.1.0.${count - 2}`, 3, true],
+        [2, running.key, 0, true],
+        [3, never.key, undefined, false],
+      ],
+    );
     expect(found[0]?.record.spec.args).toEqual(['-c', 'echo one; exit 3']);
     expect(text(ended, 'stdout')).toBe('one\n');
     expect(text(running.slot, 'stdout')).toBe('two\n');

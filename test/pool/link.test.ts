@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { proof } from '../../src/pool/auth.ts';
 import { Channel } from '../../src/pool/frames.ts';
 import { Link } from '../../src/pool/link.ts';
-import type { FromDesk, FromWorker } from '../../src/pool/wire.ts';
+import { type FromDesk, type FromWorker, readFromWorker } from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
 import { pair } from './wire-pair.ts';
 
@@ -23,11 +23,11 @@ describe("a worker's way home", () => {
       token: TOKEN,
       instance: 'w',
       boot: 'b',
-      size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
+      size: () => ({ cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 }),
       dial: () => {
         state.dials += 1;
         const [here, there] = pair();
-        const desk = new Channel<FromWorker, FromDesk>(there);
+        const desk = new Channel<FromWorker, FromDesk>(there, readFromWorker);
         desk.open(
           (message) => {
             if (message.t === 'hello')
@@ -60,7 +60,7 @@ describe("a worker's way home", () => {
       token: TOKEN,
       instance: 'w',
       boot: 'b',
-      size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
+      size: () => ({ cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 }),
       dial: () => new Promise((resolve) => (dialled = resolve)),
       ad: () => ({}),
       held: () => [],
@@ -99,7 +99,7 @@ describe("a worker's way home", () => {
       token: TOKEN,
       instance: 'w',
       boot: 'b',
-      size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
+      size: () => ({ cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 }),
       longestRetryMs: 50,
       dial: () => {
         tries += 1;

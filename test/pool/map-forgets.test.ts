@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import type { FromClient, ToClient } from '../../src/pool/client-wire.ts';
+import { type FromClient, readFromClient, type ToClient } from '../../src/pool/client-wire.ts';
 import { Desk } from '../../src/pool/desk.ts';
 import { DeskClients } from '../../src/pool/desk-clients.ts';
 import { recover } from '../../src/pool/desk-journal.ts';
 import { DeskShells } from '../../src/pool/desk-shells.ts';
 import { DeskWorkers } from '../../src/pool/desk-workers.ts';
 import { Channel } from '../../src/pool/frames.ts';
-import { mapTasks } from '../../src/pool/map.ts';
+import { mapTasks, type PoolTask } from '../../src/pool/map.ts';
 import type { FromDesk } from '../../src/pool/wire.ts';
 import { JUST_TRUE } from './just-true.ts';
 
@@ -29,7 +29,7 @@ describe('what a map has done with', () => {
     dirs.push(dir);
     const forgets: (readonly AttemptKey[])[] = [];
     const server = createServer((socket) => {
-      const channel = new Channel<FromClient, ToClient>(socket);
+      const channel = new Channel<FromClient, ToClient>(socket, readFromClient);
       channel.open(
         (message) => {
           if (message.t === 'tasks')
@@ -51,11 +51,11 @@ describe('what a map has done with', () => {
     const socket = join(dir, 'desk');
     await new Promise<void>((ready) => server.listen(socket, ready));
     const done: string[] = [];
-    const tasks = async function* (): AsyncGenerator<{ args: string[]; of: string }> {
-      yield { args: [], of: 'one' };
+    const tasks = async function* (): AsyncGenerator<PoolTask<string>> {
+      yield { args: [], of: 'one', inputs: [], outputs: [] };
       await vi.waitFor(() => expect(forgets).toHaveLength(2), { timeout: 20_000 });
     };
-    const options = { socket, owner: 'me', spec: JUST_TRUE, ad: {}, size: SIZE, retries: 0 };
+    const options = { socket, cwd: dir, spoolDir: dir, owner: 'me', spec: JUST_TRUE, ad: {}, size: SIZE, retries: 0 };
     for await (const { of } of mapTasks(tasks(), options)) done.push(of);
     await new Promise((closed) => server.close(closed));
     expect(done).toEqual(['one']);
@@ -80,7 +80,7 @@ describe('what a map has done with', () => {
     const workers = new DeskWorkers({
       agent: 'a',
       desk,
-      findToken: () => undefined,
+      tokens: { find: () => undefined, bind: () => true },
       specOf: () => undefined,
       proxies: { sign: () => '' },
       lease: 2400,

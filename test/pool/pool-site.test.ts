@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { FromClient, ToClient } from '../../src/pool/client-wire.ts';
+import { type FromClient, readFromClient, type ToClient } from '../../src/pool/client-wire.ts';
 import { Channel } from '../../src/pool/frames.ts';
 import { openPoolSite } from '../../src/pool/pool-site.ts';
 
@@ -15,7 +15,7 @@ describe('the pool as a site', () => {
   beforeEach(async () => {
     dir = mkdtempSync(join(tmpdir(), 'gry-desk-'));
     server = createServer((socket) => {
-      const channel = new Channel<FromClient, ToClient>(socket);
+      const channel = new Channel<FromClient, ToClient>(socket, readFromClient);
       desk = channel;
       channel.open(
         (message) => {

@@ -238,12 +238,22 @@ queue
       throw new Error(await story(cluster), { cause: thrown });
     });
     await until('it to be known to run', async () => (await agent.ads(cluster))[0]?.['JobStatus'] === 2 || undefined);
+    // From the first byte on, also what was written before the last checkpoint.
+    const follower = agent.start(['tail', '-f', `${cluster}.0`]);
+    let followed = '';
+    follower.stdout?.setEncoding('utf8').on('data', (more: string) => (followed += more));
+    await until('all that it wrote', () => followed === 'run 0\nrun 1\nrun 2\n' || undefined);
+    expect(await agent.ok('tail', `${cluster}.0`)).toBe(followed);
+    expect(await agent.ok('tail', '--bytes', '8', `${cluster}.0`)).toBe('1\nrun 2\n');
     await agent.ok('vacate', `${cluster}.0`);
     await until('it to go on', () => lines(ledger).length === 4 || undefined);
     writeFileSync(`${ledger}.go`, '');
     await agent.ok('wait', '--timeout', '60', String(cluster));
     expect(lines(ledger)).toEqual(['0', '1', '2', '2']);
     expect([agent.read('save.out'), agent.read('state')]).toEqual(['run 0\nrun 1\nrun 2\n', '3\n']);
+    await until('the follower to end', () => follower.exitCode ?? undefined);
+    // What runs again after the vacate is written again.
+    expect(followed).toBe('run 0\nrun 1\nrun 2\nrun 2\n');
     const log = agent.read('save.log');
     expect(log.match(/^004 .*$/gm)?.map((line) => line.replace(/^.*(?=Job was)/, ''))).toEqual([
       'Job was evicted. Code 1022 Subcode 0',

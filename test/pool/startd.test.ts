@@ -9,9 +9,9 @@ import type { InputFile } from '../../src/site/contract.ts';
 import { Startd } from '../../src/pool/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
+import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
-const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src/pool', name), 'utf8');
 
 describe("a worker's runs", () => {
   let dir: string;
@@ -31,12 +31,10 @@ describe("a worker's runs", () => {
     said = mine;
     startd = new Startd({
       dir,
-      size: SIZE,
-      ad: { Requirements: 'true' },
+      machine: { size: SIZE, ad: { Requirements: 'true' }, limitMemory: true },
       env: { PATH: process.env['PATH'] },
-      scripts: { starter: text('starter.sh'), lane: text('lane.sh') },
+      scripts: SCRIPTS,
       sharesHome: true,
-      limitMemory: true,
       slowMs,
       containers: new Containers({ dir, env: {}, environment: {}, log: () => undefined }),
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
@@ -53,7 +51,6 @@ describe("a worker's runs", () => {
       executable: { kind: 'there', path: executable },
       args,
       env: {},
-      stdin: undefined,
       inputs: [],
       joinStderr: false,
       shared: { cwd: dir, executable },
@@ -185,7 +182,6 @@ describe("a worker's runs", () => {
           args: ['-c', script],
           env: {},
           proxy: 'mine',
-          stdin: undefined,
           inputs,
           joinStderr: true,
         },
@@ -207,7 +203,6 @@ describe("a worker's runs", () => {
       executable: { kind: 'there', path: '/bin/true' },
       args: [],
       env: {},
-      stdin: undefined,
       inputs,
       joinStderr: true,
     };

@@ -34,10 +34,17 @@ describe('a cursor', () => {
     expect(messages(await later.read({ limit: 2 }))).toEqual(['n0', 'n1']);
     const last = (await slow.read({ limit: 1000 })).at(-1)?.id ?? '';
     await fast.save(last);
-    await queue.trimEvents();
+    await queue.trimEvents(0);
     expect((await slow.read({ limit: 1000 })).length).toBe(502);
     await slow.save(last);
+    // Others read too, who have no cursor: a waiting command that is a moment behind.
     await queue.trimEvents();
+    expect((await queue.readEvents('0')).length).toBe(503);
+    await queue.trimEvents(250);
+    const kept = (await queue.readEvents('0')).length;
+    expect(kept).toBeGreaterThanOrEqual(250);
+    expect(kept).toBeLessThan(400);
+    await queue.trimEvents(0);
     expect((await queue.readEvents('0')).length).toBeLessThan(150);
     await slow.drop();
     await expect(slow.read()).rejects.toMatchObject({ code: 'not-found' });

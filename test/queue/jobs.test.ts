@@ -109,6 +109,32 @@ describe('a transition', () => {
     expect(results).toMatchObject([{ ok: true }, { ok: false, why: 'wrong-state', state: 'preparing' }]);
     expect((await queue.nextJobs({ manager: 'ρ', site: 'far', limit: 9 })).map(({ id }) => id)).toEqual([ids[0]]);
   });
+
+  it('lets nobody begin with a job that was given elsewhere since it was read', async () => {
+    const here = { manager: 'm', site: 'one' };
+    const { cluster } = await queue.submit({ clusterAd: { Owner: '"r"' }, ...here, procs: procs(1) });
+    const id = { cluster, proc: 0 };
+    const [read] = await queue.nextJobs({ ...here, limit: 1 });
+    await queue.route([id], { manager: 'm', site: 'two' });
+    expect(await queue.transition({ id: read?.id ?? id, event: 'take', from: 'idle', at: here })).toMatchObject({
+      ok: false,
+      why: 'wrong-state',
+    });
+    const there = { manager: 'm', site: 'two' };
+    expect(await queue.transition({ id, event: 'take', from: 'idle', at: there })).toMatchObject({ ok: true });
+  });
+
+  it('lets no job go that is wanted elsewhere without saying where it goes', async () => {
+    const { cluster } = await queue.submit({ clusterAd: { Owner: '"r"' }, site: 'one', procs: procs(1) });
+    const id = { cluster, proc: 0 };
+    await queue.transition({ id, event: 'take' });
+    await queue.transition({ id, event: 'takeback' });
+    await queue.transition({ id, from: 'withdrawing', set: { GryphusMoveTo: '"two"' } });
+    expect(await queue.transition({ id, event: 'withdrawn' })).toMatchObject({ ok: false, why: 'wrong-state' });
+    const route = { manager: 'm', site: 'two' };
+    const gone = await queue.transition({ id, event: 'withdrawn', route, set: { GryphusMoveTo: null } });
+    expect(gone).toMatchObject({ ok: true, state: 'idle' });
+  });
 });
 
 describe('a cluster', () => {

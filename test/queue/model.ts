@@ -60,6 +60,10 @@ export class Model {
     const unroutable = change.route && to !== 'idle' && to !== 'held' && change.event !== 'adopted';
     if (!to || (from && !from.includes(job.state)) || unroutable)
       return { ok: false, why: 'wrong-state', state: job.state };
+    const away = change.at && (change.at.manager !== job.manager || change.at.site !== job.site);
+    const leaves = change.event === 'withdrawn' || change.event === 'forgotten';
+    const wished = typeof job.own['GryphusMoveTo'] === 'string' && !change.route && (to === 'idle' || to === 'held');
+    if (away || (leaves && wished)) return { ok: false, why: 'wrong-state', state: job.state };
     if (change.attempt !== undefined && change.attempt !== job.attempt)
       return { ok: false, why: 'wrong-attempt', state: job.state };
     // Only a bid is granted, and no job here has one.

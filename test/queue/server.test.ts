@@ -1,19 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openQueue, provideRedis, type Queue, stopRedis } from '../../src/queue/api.ts';
+import { openQueue, type Queue, stopRedis } from '../../src/queue/api.ts';
 import { startRedis, type TestRedis, until } from '../sites/redis.ts';
 import { procs } from './all.ts';
 
@@ -266,19 +257,4 @@ describe.runIf(mounted)('on a full disk', () => {
       rmSync(stateDir, { recursive: true, force: true });
     }
   });
-});
-
-const online = spawnSync('apt-get', ['download', '--print-uris', 'redis-server']).status === 0;
-
-describe.runIf(online)('without a redis-server', () => {
-  it('brings one, which runs', async () => {
-    const stateDir = mkdtempSync('/tmp/gq-');
-    const program = await provideRedis(stateDir);
-    expect(readFileSync(program, 'utf8')).toContain('LD_LIBRARY_PATH');
-    const queue = await openQueue({ stateDir, server: program });
-    expect(await count(queue)).toBe(0);
-    await queue.close();
-    await stopRedis({ stateDir });
-    rmSync(stateDir, { recursive: true });
-  }, 180_000);
 });

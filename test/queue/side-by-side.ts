@@ -79,7 +79,7 @@ export class Run {
 
   async #change({ wishes, as, cut }: Extract<Step, { do: 'change' }>): Promise<void> {
     const changes: Change[] = [];
-    for (const { pick: n, event, prio, set, from, attempt, route } of wishes) {
+    for (const { pick: n, event, prio, set, from, attempt, route, at } of wishes) {
       const id = this.#id(n) ?? { cluster: 999_999, proc: 0 };
       const state = this.model.jobs.get(formatJobId(id))?.state ?? 'idle';
       const known = Object.keys(LIFE[state].on) as LifeEvent[];
@@ -91,6 +91,7 @@ export class Run {
         ...(from && { from }),
         ...(attempt !== undefined && { attempt }),
         ...(route && { route }),
+        ...(at && { at }),
         ...(Object.keys(wished).length > 0 && { set: wished }),
       });
     }

@@ -39,11 +39,12 @@ const wish = fc.record(
     ),
     from: sometimes(fc.constantFrom(...STATES)),
     attempt: sometimes(fc.nat({ max: 2 })),
-    set: fc.dictionary(fc.constantFrom('Args', 'GridJobId'), fc.option(text)),
+    set: fc.dictionary(fc.constantFrom('Args', 'GridJobId', 'GryphusMoveTo'), fc.option(text)),
     prio: fc.integer({ min: -3, max: 3 }),
     route: sometimes(place),
+    at: sometimes(place),
   },
-  { requiredKeys: ['pick', 'event', 'from', 'attempt', 'route'] },
+  { requiredKeys: ['pick', 'event', 'from', 'attempt', 'route', 'at'] },
 );
 
 type Wish = typeof wish extends fc.Arbitrary<infer T> ? T : never;

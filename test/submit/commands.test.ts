@@ -35,7 +35,7 @@ describe('an unknown command', () => {
 
   it('is not what a command is that means nothing for such a job', () => {
     expect(warningsOf('batch_queue = q').map(({ message }) => message)).toEqual([
-      "the line 'batch_queue = q' was unused by gryphus submit. It means nothing for such a job.",
+      "the line 'batch_queue = q' was unused by gryphus submit. It means nothing for such a job. → universe = grid",
     ]);
   });
 
@@ -53,7 +53,7 @@ describe('an attribute', () => {
   it.each([
     ['JobUniverse', 'universe = mpi\nmachine_count = 2', '8'],
     ['Out', 'universe = mpi\nmachine_count = 2\noutput = o.$(Node)', '"o.#MpInOdE#"'],
-    ['PublicInputFiles', 'public_input_files = a, ,b/', '"a,b/"'],
+    ['PublicInputFiles', 'skip_filechecks = true\npublic_input_files = a, ,b/', '"a,b/"'],
     ['PublicInputFiles', 'public_input_files = a\nshould_transfer_files = no', undefined],
   ])('%s of %j', (attribute, lines, value) => expect(column(attribute, `${lines}\nqueue`)).toEqual([value]));
 
@@ -204,5 +204,56 @@ describe('attributes of the user', () => {
     expect(column('Foo', '+Foo =\nqueue')).toEqual(['undefined']);
     expect(column('__proto__', '+__proto__ = 1\nqueue')).toEqual(['1']);
     expect(column('Note', '+Note = "a \\ b \\" c"\nqueue')).toEqual(['"a \\ b \\" c"']);
+  });
+});
+
+describe('what is not there', () => {
+  it('is told all at once, of all jobs, with the lines and the mend', () => {
+    const text = `executable = job.sh
+output = out/$(Process).txt
+error = err/it's/e
+log = job.log
+transfer_input_files = job.sh, $(Process).dat, URL://x/y
+transfer_output_remaps = "a = res/a; b = b2; c = http://h/c; d = /d/"
+queue 2`;
+    const parsed = (): unknown => submit(text);
+    const message = `on Line 2 of job.sub: output = out/0.txt: there is no directory /d/out
+on Line 2 of job.sub: output = out/1.txt: there is no directory /d/out
+on Line 3 of job.sub: error = err/it's/e: there is no directory /d/err/it's
+on Line 5 of job.sub: Can't open "/d/0.dat" for reading: No such file or directory
+on Line 5 of job.sub: Can't open "/d/1.dat" for reading: No such file or directory
+on Line 6 of job.sub: transfer_output_remaps = res/a: there is no directory /d/res`;
+    const suggestions = [
+      `mkdir -p /d/out '/d/err/it'\\''s' /d/res`,
+      'Relative names start from initialdir. skip_filechecks = true submits without looking.',
+    ];
+    expect(parsed).toThrow(expect.objectContaining({ code: 'bad-input', message, suggestions }));
+  });
+
+  it('in later jobs alone is found as they are made, and then in all of them', () => {
+    const cluster = submit(
+      'executable = job.sh\noutput = $(d)o\ntransfer_input_files = $(f)\nqueue d,f from (\n- job.sh\na/ job.sh\nb/ c\n)',
+    );
+    const read = (): unknown => [...cluster.procs()];
+    expect(read).toThrow(/^on Line 2 .*\/d\/a\n.*\/d\/b\non Line 3 .*"\/d\/c"[^\n]*$/);
+  });
+
+  it('is warned of, or passed over, as skip_filechecks says, and in a dry run', () => {
+    const job = 'output = out/x\nlog = log/x\nqueue';
+    expect(submit(`executable = job.sh\nskip_filechecks = warn\n${job}`).warnings).toEqual([
+      { line: 3, message: 'output = out/x: there is no directory /d/out' },
+      { line: 4, message: 'log = /d/log/x: there is no directory /d/log' },
+    ]);
+    expect(submit(`executable = job.sh\nskip_filechecks = true\n${job}`).warnings).toEqual([]);
+    expect(submit(`executable = job.sh\n${job}`, { policy: { checkInputs: false } }).warnings).toEqual([]);
+    expect(submit(`executable = job.sh\n${job}`, { policy: { dryRun: true } }).warnings).toEqual([
+      { line: 2, message: 'output = out/x: there is no directory /d/out: a real submit is refused' },
+      { line: 3, message: 'log = /d/log/x: there is no directory /d/log: a real submit is refused' },
+    ]);
+  });
+
+  it('is shown in part where it is very much', () => {
+    const parsed = (): unknown => submit('executable = job.sh\noutput = $(Process)/o\nqueue 50');
+    expect(parsed).toThrow(/(on Line 2 .*\n){20}… and 30 more$/);
   });
 });

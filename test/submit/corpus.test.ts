@@ -21,8 +21,8 @@ function adDifferences(test: CorpusCase, ours: Answer): string[] {
 }
 
 /** What a user would see to be different from condor_submit, one line each. */
-function differences(test: CorpusCase): string[] {
-  const ours = answer(test);
+async function differences(test: CorpusCase): Promise<string[]> {
+  const ours = await answer(test);
   const refused = DIFFERENCES[test.name]?.error;
   if (refused) return ours.exit === 1 && refused.test(ours.message) ? [] : [`${test.name}: ${ours.message}`];
   if ((ours.exit === 0) !== (test.exit === 0)) return [`${test.name}: exit ${ours.exit}: ${ours.message}`];
@@ -35,10 +35,10 @@ function differences(test: CorpusCase): string[] {
 describe('what condor_submit 25.14 answered', () => {
   const categories = [...new Set(cases.map(({ name }) => name.split('/')[0] ?? ''))];
 
-  it.each(categories)('%s: the same jobs with the same attributes', (category) => {
+  it.each(categories)('%s: the same jobs with the same attributes', async (category) => {
     const own = cases.filter(({ name }) => name.startsWith(`${category}/`));
     expect(own.length).toBeGreaterThan(20);
-    expect(own.flatMap(differences)).toEqual([]);
+    expect((await Promise.all(own.map(differences))).flat()).toEqual([]);
   });
 
   it('knows every case that it makes an exception for', () => {
@@ -46,13 +46,14 @@ describe('what condor_submit 25.14 answered', () => {
     expect(Object.keys(DIFFERENCES).filter((name) => !names.has(name))).toEqual([]);
   });
 
-  it('names the line that the real tool names', () => {
-    const wrong = cases.flatMap((test) => {
+  it('names the line that the real tool names', async () => {
+    const wrong: string[] = [];
+    for (const test of cases) {
       const line = /^\s*ERROR: on Line (\d+) of job\.sub/.exec(test.stderr ?? '')?.[1];
-      if (line === undefined) return [];
-      const ours = /^on Line (\d+) of job\.sub/.exec(answer(test).message)?.[1];
-      return ours === line ? [] : [`${test.name}: line ${ours} instead of ${line}`];
-    });
+      if (line === undefined) continue;
+      const ours = /^on Line (\d+) of job\.sub/.exec((await answer(test)).message)?.[1];
+      if (ours !== line) wrong.push(`${test.name}: line ${ours} instead of ${line}`);
+    }
     // The real one counts to the end of a statement or a list; ours says where it begins.
     expect(wrong).toEqual([
       '00basic/line continuation with comment inside: line 3 instead of 4',
@@ -60,8 +61,10 @@ describe('what condor_submit 25.14 answered', () => {
     ]);
   });
 
-  it('draws by chance from what was asked for', () => {
-    const random = cases.filter(isRandom).map((test) => ({ name: test.name, ads: answer(test).ads }));
+  it('draws by chance from what was asked for', async () => {
+    const random = await Promise.all(
+      cases.filter(isRandom).map(async (test) => ({ name: test.name, ads: (await answer(test)).ads })),
+    );
     expect(random.map(({ name }) => name)).toEqual(['02macros/random integer', '02macros/random choice']);
     for (const ad of random[0]?.ads ?? []) expect(ad['Args']).toMatch(/^"([1-9]|10)"$/);
     for (const ad of random[1]?.ads ?? []) expect(ad['Args']).toMatch(/^"[abc]"$/);

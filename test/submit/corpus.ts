@@ -1,6 +1,11 @@
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { Errors, Parser } from '@oclif/core';
+import { condorHabits } from '../../src/commands/argv.ts';
+import { Submit } from '../../src/commands/submit.ts';
+import { submitTold, type Told } from '../../src/commands/submit-words.ts';
+import { describe } from '../../src/enqueue/enqueue.ts';
 import { GryphusError } from '../../src/errors.ts';
 import { type Cluster, fullAds, parseSubmit, type SubmitRequest } from '../../src/submit/api.ts';
 import { localWorld } from '../../src/submit/local-world.ts';
@@ -48,52 +53,44 @@ export interface Answer {
   readonly late: boolean;
 }
 
-/** The command line as condor_submit reads it, for the options of the corpus. */
-function fromArguments(argv: readonly string[]): Partial<SubmitRequest> & { unknown?: boolean } {
-  const appends: string[] = [];
-  const assignments: string[] = [];
-  const options: { -readonly [K in keyof SubmitRequest]?: SubmitRequest[K] } & { unknown?: boolean } = {};
-  const left = [...argv];
-  for (let word = left.shift(); word !== undefined; word = left.shift()) {
-    if (/^-a(p|pp|ppe|ppen|ppend)?$/.test(word)) appends.push(left.shift() ?? '');
-    else if (word === '-batch-name') options.batchName = left.shift() ?? '';
-    else if (word === '-batch-id') appends.push(`MY.JobBatchId = "${left.shift() ?? ''}"`);
-    else if (/^-q(u|ue|ueu|ueue)?$/.test(word)) options.queueArgs = left.splice(0).join(' ');
-    else if (word === '-maxjobs') options.maxJobs = Number(left.shift());
-    else if (word === '-factory') options.factory = true;
-    else if (word === '-allow-crlf-script') options.policy = { allowCrlfScript: true };
-    else if (/^-(terse|single-cluster|verbose|disable|unused)$/.test(word)) continue;
-    else if (word.startsWith('-')) options.unknown = true;
-    else if (word.includes('=')) assignments.push(word);
-    else options.file = word;
-  }
-  return { ...options, appends, assignments };
+/** The command line, read as the command reads it. */
+async function fromArguments({ argv = [], flags }: CorpusCase): Promise<Told> {
+  const words = flags?.includes('nojobsub')
+    ? argv
+    : flags?.includes('subfirst')
+      ? ['job.sub', ...argv]
+      : [...argv, 'job.sub'];
+  const ours = condorHabits(['submit', '-dry-run:full', 'out.ads', ...words], { submit: Submit }).slice(1);
+  const parsed = await Parser.parse(ours, { flags: Submit.flags, args: {}, strict: false });
+  return submitTold(parsed.argv as string[], parsed.flags);
 }
 
 /** Lays a case's files out in a directory, and reads its description there. */
-export function answer(test: CorpusCase, policy: SubmitRequest['policy'] = {}): Answer {
+export async function answer(test: CorpusCase, policy: SubmitRequest['policy'] = {}): Promise<Answer> {
   const temporary = mkdtempSync(join(tmpdir(), 'gs-'));
   const root = join(temporary, 'dir');
   mkdirSync(root);
   try {
-    for (const directory of test.dirs ?? []) mkdirSync(join(root, directory), { recursive: true });
-    const filled = Object.entries(test.fill ?? {}).map(([path, bytes]) => [path, 'x'.repeat(bytes)] as const);
-    for (const [path, text] of [...Object.entries(test.files), ...filled]) {
-      mkdirSync(dirname(join(root, path)), { recursive: true });
-      writeFileSync(join(root, path), text);
-      if (path.endsWith('.sh')) chmodSync(join(root, path), 0o755);
-    }
-    return read(test, root, policy);
+    layOut(test, root);
+    return await read(test, root, policy);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
 }
 
-function read(test: CorpusCase, root: string, policy: SubmitRequest['policy']): Answer {
-  const { unknown, ...options } = fromArguments(test.argv ?? []);
-  const failed = { exit: 1, ads: [], jobs: 0, late: false };
-  if (unknown) return { ...failed, message: 'usage' };
-  const environment = {
+export function layOut(test: CorpusCase, root: string): void {
+  for (const directory of test.dirs ?? []) mkdirSync(join(root, directory), { recursive: true });
+  const filled = Object.entries(test.fill ?? {}).map(([path, bytes]) => [path, 'x'.repeat(bytes)] as const);
+  for (const [path, text] of [...Object.entries(test.files), ...filled]) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+    if (path.endsWith('.sh')) chmodSync(join(root, path), 0o755);
+  }
+}
+
+/** The environment that the cases were recorded in, with what the case adds. */
+export function environmentOf(test: CorpusCase): Record<string, string> {
+  return {
     PATH: '/usr/bin:/bin',
     HOME: '/home/htcuser',
     USER: 'htcuser',
@@ -102,25 +99,32 @@ function read(test: CorpusCase, root: string, policy: SubmitRequest['policy']): 
     CONDOR_CONFIG: '/etc/condor/condor_config',
     ...test.env,
   };
-  const file = options.file ?? 'job.sub';
+}
+
+async function read(test: CorpusCase, root: string, policy: SubmitRequest['policy']): Promise<Answer> {
+  const failed = { exit: 1, ads: [], jobs: 0, late: false };
   try {
-    const world = { ...localWorld({ environment }), stdin: () => '' };
+    const { file = 'job.sub', request } = await fromArguments(test);
+    const world = {
+      ...localWorld({ environment: environmentOf(test) }),
+      stdin: () => ({ ok: true as const, value: '' }),
+    };
     const text = world.readText(join(root, file));
     if (!text.ok) return { ...failed, message: `Failed to open command file (${file}) (${text.reason})` };
+    const description = describe({ ...request, text: text.value });
     const cluster = parseSubmit({
-      ...options,
-      text: text.value,
-      file,
+      ...description,
       cwd: root,
       world,
       owner: 'htcuser',
       now: 1_795_217_787,
       machine: { uidDomain: 'htc.example', fileSystemDomain: 'htc.example' },
-      policy: { dryRun: true, ...policy, ...options.policy },
+      policy: { ...description.policy, dryRun: true, ...policy },
     });
     return { exit: 0, message: cluster.warnings.map((w) => w.message).join('\n'), ...jobsOf(cluster, root) };
   } catch (thrown) {
     if (thrown instanceof GryphusError) return { ...failed, message: thrown.message.replaceAll(root, '/jobs/dir') };
+    if (thrown instanceof Errors.CLIError) return { ...failed, message: thrown.message };
     throw thrown;
   }
 }

@@ -195,6 +195,23 @@ describe('macros', () => {
     ]);
   });
 
+  it('say so of every job that a function cannot be for, once for each line', () => {
+    const cluster = submit(
+      'executable = job.sh\narguments = $CHOICE(Process,a,b)\ndescription = $INT(x) $REAL(x)\nqueue 3 x in (1 two 3 four)',
+    );
+    expect(cluster.warnings).toEqual([]);
+    expect([...cluster.procs()]).toHaveLength(12);
+    const said = [
+      { line: 2, message: '$CHOICE() config macro: index 2 is out of range! (job 2, and 9 more like it)' },
+      { line: 3, message: '$INT() macro: two does not evaluate to an integer! (job 3, and 5 more like it)' },
+      { line: 3, message: '$REAL() macro: two does not evaluate to an real! (job 3, and 5 more like it)' },
+    ];
+    expect(cluster.warnings).toEqual(said);
+    // Whoever reads the jobs again is told no more.
+    expect([...cluster.procs()]).toHaveLength(12);
+    expect(cluster.warnings).toEqual(said);
+  });
+
   it('that never end are refused, with the line that uses them', () => {
     for (const circle of [
       'a = $(b)\nb = $(a)',

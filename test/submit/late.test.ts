@@ -112,4 +112,15 @@ describe('late materialization', () => {
     const digest = JSON.stringify({ ...JSON.parse(submit(SWEEP, here).digest()), version: 99 });
     expect(() => materialize(digest, { cluster: 1, fromProc: 0, count: 1 })).toThrow(GryphusError);
   });
+
+  it('stops at a job that a macro is wrong for', () => {
+    const cluster = submit('executable = job.sh\narguments = $INT(x)\nmax_idle = 1\nqueue x in (1 2 three 4)');
+    const made: number[] = [];
+    const read = () => {
+      for (const { proc } of materialize(cluster.digest(), { cluster: 5, fromProc: 1, count: 3 }).procs)
+        made.push(proc);
+    };
+    expect(read).toThrow('on Line 2 of job.sub: $INT() macro: three does not evaluate to an integer!');
+    expect(made).toEqual([1]);
+  });
 });

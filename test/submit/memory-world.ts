@@ -40,7 +40,7 @@ export function memoryWorld({ files, directories = [], environment = {}, run, st
       const result = run?.(argv);
       return result === undefined ? MISSING : { ok: true, value: result };
     },
-    stdin: () => stdin,
+    stdin: () => ({ ok: true, value: stdin }),
     look(path) {
       const at = clean(path);
       if (files[at] !== undefined) return { directory: false, bytes: size(at), readable: true };

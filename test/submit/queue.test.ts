@@ -168,6 +168,7 @@ describe('queue', () => {
     );
     expect(refusal('queue x from none.txt').message).toContain("can't open file none.txt: No such file or directory");
     expect(refusal('queue x from none |').message).toContain('not a valid command');
-    expect(refusal('queue x in files (a)').message).toContain('Queue keyword conflict');
+    for (const odd of ['x in files (a)', 'x matching files dirs *', 'x matching any any *', 'x from table table t'])
+      expect(refusal(`queue ${odd}`).message).toContain('Queue keyword conflict');
   });
 });

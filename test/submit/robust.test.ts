@@ -54,4 +54,32 @@ describe('any text', () => {
       { numRuns: 500 },
     );
   });
+
+  it('makes no more jobs than there may be, says so with the line, and looks at none', () => {
+    const policy = { mostJobs: 10 };
+    const big = 'executable = job.sh\nqueue 4\nqueue 2000000000';
+    const parse = (text: string) => () => submit(text, { policy });
+    expect(parse(big)).toThrow(/^on Line 3 of job.sub: 2000000004 jobs are more than one submit may have, 10$/);
+    expect(parse('executable = job.sh\nmax_materialize = 3\nqueue 2000000000')().total).toBe(2_000_000_000);
+  });
+
+  it('refuses a line that is a file, joined or not', () => {
+    const long = 'x'.repeat(2 ** 24);
+    expect(() => submit(`executable = job.sh\narguments = ${long}\nqueue`)).toThrow(
+      /^on Line 2 of job.sub: the line has/,
+    );
+    const parts = `${'y'.repeat(99)}\\\n`.repeat(200_000);
+    expect(() => submit(`executable = job.sh\n# one\narguments = ${parts}\nqueue`)).toThrow(
+      /^on Line 3 of job.sub: the line/,
+    );
+  });
+
+  it('joins many lines in a time that grows with them', () => {
+    const before = process.cpuUsage();
+    const text = `executable = job.sh\ndescription = ${'abcdefg\\\n'.repeat(400_000)}\nqueue`;
+    expect([...submit(text).procs()]).toHaveLength(1);
+    const { user } = process.cpuUsage(before);
+    // 0.3 s where it was measured; joined one by one it is minutes.
+    expect(user / 1e6).toBeLessThan(5);
+  });
 });

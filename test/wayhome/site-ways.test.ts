@@ -21,6 +21,7 @@ describe.each(['ssh2', 'openssh'] as const)('the ways home from a site, by %s', 
   let sshd: Sshd;
   let transport: Transport;
   let desk: Server;
+  let within: Server;
   let port: PortWay;
   let ways: SiteWays;
   let views: WaysView[];
@@ -47,7 +48,20 @@ describe.each(['ssh2', 'openssh'] as const)('the ways home from a site, by %s', 
       );
     });
     await new Promise<void>((resolve) => desk.listen(join(dir, 'desk'), resolve));
-    port = await openPortWay({ host: '127.0.0.1', port: 0, desk: join(dir, 'desk') });
+    // Whom the port has let in is not asked again.
+    within = createServer((socket) => {
+      sockets.add(socket);
+      socket.pipe(socket);
+    });
+    await new Promise<void>((resolve) => within.listen(join(dir, 'within'), resolve));
+    port = await openPortWay({
+      host: '127.0.0.1',
+      port: 0,
+      desk: join(dir, 'within'),
+      keyOf,
+      descriptors: 1000,
+      onTurnedAway: () => undefined,
+    });
     views = [];
     ways = new SiteWays({
       transport,
@@ -64,6 +78,7 @@ describe.each(['ssh2', 'openssh'] as const)('the ways home from a site, by %s', 
     port.close();
     for (const socket of sockets) socket.destroy();
     desk.close();
+    within.close();
     await transport.close();
     await sshd.stop();
     rmSync(dir, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
+import { counted } from '../../util/plain-text.ts';
 import { GryphusCommand, prose, word } from '../command.ts';
 import { problemLine } from '../show/dag.ts';
 import { ORDER_FLAGS, requestOf } from './order.ts';
@@ -30,7 +31,8 @@ export class DagLint extends GryphusCommand {
     const { lintDagFiles } = await dagTools();
     const { nodes, problems } = lintDagFiles(requestOf(files, flags, []).order, process.cwd());
     if (flags.json) process.stdout.write(`${JSON.stringify(problems, undefined, 2)}\n`);
-    else if (problems.length === 0) process.stdout.write(`${files.join(' ')}: ${nodes} nodes, nothing wrong.\n`);
+    else if (problems.length === 0)
+      process.stdout.write(`${files.join(' ')}: ${counted(nodes, 'node')}, nothing wrong.\n`);
     else process.stdout.write(`${problems.map(problemLine).join('\n')}\n`);
     if (problems.some(({ severity }) => severity === 'error')) process.exitCode = 1;
   }

@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
 import type { DagSubmitRequest } from '../../index.ts';
+import type { CondorOption } from '../condor-options.ts';
 
 const count = (summary: string) => Flags.integer({ min: 0, helpValue: '<n>', summary });
 const taken = () => Flags.boolean({ hidden: true });
@@ -70,17 +71,66 @@ export const ORDER_FLAGS = {
     summary: 'Variables that the DAG manager and its scripts get.',
   }),
   import_env: Flags.boolean({ summary: 'All of this environment.' }),
-  // These mean nothing here, or are always so.
+  debug: Flags.integer({ hidden: true }),
+  // It is always so.
   dorecovery: taken(),
   verbose: Flags.boolean({ char: 'v', hidden: true }),
   no_recurse: taken(),
   do_recurse: taken(),
   allowversionmismatch: taken(),
-  debug: Flags.string({ hidden: true }),
-  dagman: Flags.string({ hidden: true }),
-  lockfile: Flags.string({ hidden: true }),
-  submitmethod: Flags.string({ hidden: true }),
+  submitmethod: Flags.integer({ hidden: true }),
 } as const;
+
+const OTHER_QUEUE = ['Gryphus has one queue, your own, on this machine.', 'Leave it out.'] as const;
+
+/** The options of condor_submit_dag 25. A shortened one that may be several is refused; the real tool takes the first. */
+export const CONDOR_SUBMIT_DAG: readonly CondorOption[] = [
+  { name: 'AllowVersionMismatch' },
+  { name: 'AlwaysRunPost' },
+  { name: 'Append', takes: 'word' },
+  { name: 'AutoRescue', takes: 'word' },
+  { name: 'Batch-Name', takes: 'word' },
+  { name: 'Config', takes: 'word' },
+  { name: 'DAGMan', refused: ['the manager of a DAG is Gryphus’s own.', 'Leave it out.'] },
+  { name: 'Debug', takes: 'word' },
+  { name: 'do_recurse' },
+  { name: 'dont_suppress_notification' },
+  { name: 'DontAlwaysRunPost' },
+  { name: 'DoRecovery' },
+  { name: 'DoRescueFrom', takes: 'word' },
+  {
+    name: 'DumpRescue',
+    refused: [
+      'a rescue file is written when a DAG ends without success.',
+      '`gryphus dag lint` reads a DAG and runs nothing.',
+    ],
+  },
+  { name: 'Force' },
+  { name: 'import_env' },
+  { name: 'include_env', takes: 'word' },
+  { name: 'insert_env', takes: 'word' },
+  { name: 'insert_sub_file', takes: 'word' },
+  { name: 'load_save', takes: 'word' },
+  { name: 'MaxHold', takes: 'word' },
+  { name: 'MaxIdle', takes: 'word' },
+  { name: 'MaxJobs', takes: 'word' },
+  { name: 'MaxPost', takes: 'word' },
+  { name: 'MaxPre', takes: 'word' },
+  { name: 'no_recurse' },
+  { name: 'no_submit' },
+  { name: 'Notification', takes: 'word' },
+  { name: 'outfile_dir', takes: 'word' },
+  { name: 'Priority', takes: 'word' },
+  { name: 'Remote', refused: OTHER_QUEUE },
+  { name: 'schedd-address-file', refused: OTHER_QUEUE },
+  { name: 'schedd-daemon-ad-file', refused: OTHER_QUEUE },
+  { name: 'SubmitMethod', takes: 'word' },
+  { name: 'suppress_notification' },
+  { name: 'update_submit' },
+  { name: 'UseDagDir' },
+  { name: 'Valgrind', refused: ['the manager of a DAG is no program for valgrind.', 'Leave it out.'] },
+  { name: 'Verbose', least: 1 },
+];
 
 type Given = Readonly<
   Partial<

@@ -5,7 +5,10 @@ import { reasonOf } from '../../util/plain-text.ts';
 import type { DagSubmitted, DagSubmitRequest } from '../../index.ts';
 import { goesOn, GryphusCommand, prose, word } from '../command.ts';
 import { problemLine } from '../show/dag.ts';
-import { ORDER_FLAGS, requestOf } from './order.ts';
+import { CONDOR_SUBMIT_DAG, ORDER_FLAGS, requestOf } from './order.ts';
+
+/** DAGMan's default verbosity. */
+const LEVEL = 3;
 
 export class DagSubmit extends GryphusCommand {
   static override strict = false;
@@ -28,12 +31,17 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
     json: Flags.boolean({ summary: 'Print JSON.' }),
   };
 
+  static condor = CONDOR_SUBMIT_DAG;
+
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(DagSubmit);
     const files = argv as string[];
     if (files.length === 0) throw new GryphusError('usage', 'Name a DAG file.');
     const inserted = flags.insert_sub_file === undefined ? [] : linesOf(flags.insert_sub_file);
     const request = requestOf(files, flags, inserted);
+    if (flags.debug !== undefined && flags.debug !== LEVEL) {
+      process.stderr.write(`WARNING: --debug ${flags.debug}: the log has what DAGMan writes at level ${LEVEL}.\n`);
+    }
     if (flags.no_submit) return this.#writeOnly(request);
     await this.withGryphus(flags, async (gryphus) => {
       const dags = await gryphus.dags();

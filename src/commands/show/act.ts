@@ -1,10 +1,18 @@
 import type { Action, ActionResult, Selection } from '../../index.ts';
 import { formatJobId } from '../../job/ids.ts';
+import { counted } from '../../util/plain-text.ts';
 
-const WORDS: Readonly<Record<Action, { readonly verb: string; readonly done: string }>> = {
-  hold: { verb: 'hold', done: 'held' },
-  release: { verb: 'release', done: 'released' },
-  remove: { verb: 'remove', done: 'marked for removal' },
+/** What jobs can be told. */
+export type Order = Action | 'move' | 'vacate' | 'suspend' | 'continue';
+
+const WORDS: Readonly<Record<Order, string>> = {
+  hold: 'held',
+  release: 'released',
+  remove: 'marked for removal',
+  move: 'moved',
+  vacate: 'vacated',
+  suspend: 'suspended',
+  continue: 'continued',
 };
 
 /** What `condor_hold`, `condor_release` and `condor_rm` say of one of their arguments. */
@@ -14,34 +22,49 @@ export interface Said {
   readonly line: string;
 }
 
-export function actionLines(action: Action, target: Selection, results: readonly ActionResult[]): Said[] {
-  const { verb, done: usual } = WORDS[action];
-  const ids = target.ids ?? [];
-  if (ids.length > 0) {
+/**
+ * A line for each job that was named by its id. For all others one line, in HTCondor's words, with the number of jobs
+ * behind it, so that nobody takes it for more or fewer than it was.
+ */
+export function actionLines(order: Order, target: Selection, results: readonly ActionResult[]): Said[] {
+  if (target.ids) {
     const byId = new Map(results.map((one) => [formatJobId(one.id), one]));
-    return ids.map((id) => {
+    const missing =
+      target.constraint === undefined ? 'not found' : `not found${whichOf({ constraint: target.constraint })}`;
+    return target.ids.map((id) => {
       const name = formatJobId(id);
       const result = byId.get(name);
       if (result?.result === 'done') return { ok: true, line: `Job ${name} ${result.words}` };
-      return { ok: false, line: `Job ${name} ${result && result.result !== 'not-found' ? result.words : 'not found'}` };
+      return { ok: false, line: `Job ${name} ${result && result.result !== 'not-found' ? result.words : missing}` };
     });
   }
-  const ok = results.some((one) => one.result === 'done');
-  const whole = describe(target);
-  const done = commonWords(results) ?? usual;
+  const done = results.filter((one) => one.result === 'done');
+  const which = whichOf(target);
+  const others = countWords(results.filter((one) => one.result !== 'done'));
+  if (done.length === 0) {
+    return [{ ok: false, line: `Couldn't find/${order} all jobs${which}${others === '' ? '' : ` (${others})`}` }];
+  }
+  const what = [...new Set(done.map(({ words }) => words))];
+  const [only = ''] = what;
+  const some = what.length === 1 ? counted(done.length, 'job') : countWords(done);
   return [
-    ok ? { ok, line: `All jobs${whole} have been ${done}` } : { ok, line: `Couldn't find/${verb} all jobs${whole}` },
+    {
+      ok: true,
+      line: `All jobs${which} have been ${what.length === 1 ? only : WORDS[order]} (${some}${others === '' ? '' : `; ${others}`})`,
+    },
   ];
 }
 
-function commonWords(results: readonly ActionResult[]): string | undefined {
-  const words = new Set(results.flatMap((one) => (one.result === 'done' ? [one.words] : [])));
-  return words.size === 1 ? [...words][0] : undefined;
+/** `3 already held, 1 not possible now: the job is running`. */
+function countWords(results: readonly ActionResult[]): string {
+  const counts = new Map<string, number>();
+  for (const { words } of results) counts.set(words, (counts.get(words) ?? 0) + 1);
+  return [...counts].map(([words, n]) => `${n} ${words}`).join(', ');
 }
 
-function describe(target: Selection): string {
-  const cluster = target.clusters?.[0];
-  if (cluster !== undefined) return ` in cluster ${cluster}`;
-  if (target.constraint !== undefined) return ` matching constraint (${target.constraint})`;
-  return target.owner === undefined ? '' : ` of user "${target.owner}"`;
+/** Which jobs, in HTCondor's words: ` in cluster 12`; nothing for all of them. */
+export function whichOf({ clusters, owner, constraint }: Selection): string {
+  const named =
+    clusters?.[0] !== undefined ? ` in cluster ${clusters[0]}` : owner === undefined ? '' : ` of user "${owner}"`;
+  return constraint === undefined ? named : `${named} matching constraint (${constraint})`;
 }

@@ -1,5 +1,5 @@
 import type { DagStatus } from '../../index.ts';
-import { printable } from '../../util/plain-text.ts';
+import { counted, printable } from '../../util/plain-text.ts';
 import { longDate, shortDate } from './dates.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
@@ -73,7 +73,7 @@ export function dagLines(dag: DagStatus, bar: (fraction: number) => string, widt
     const more = p.criticalPath.length - shown.length;
     lines.push(
       '',
-      `Critical path (${p.criticalPath.length} nodes): ${shown.join(' → ')}${more > 0 ? ` → ${more} more` : ''}`,
+      `Critical path (${counted(p.criticalPath.length, 'node')}): ${shown.join(' → ')}${more > 0 ? ` → ${more} more` : ''}`,
     );
     if (dag.exitCode === undefined) lines.push(p.criticalPath.waitsFor);
   }

@@ -82,7 +82,7 @@ ${rows.join('\n')}
 ## Jobs
 
 \`12\` is a cluster, \`12.3\` a job of it, anything else a user; several may be given. \`--constraint\` takes a ClassAd
-expression, and narrows what is named. Where HTCondor's commands have an option of the same meaning it has the same name, and
+expression and narrows what is named, in every command: \`rm 12 --constraint 'ProcId > 5'\` removes jobs of cluster 12 only. Where HTCondor's commands have an option of the same meaning it has the same name, and
 may be written as there: \`-nobatch\`, \`-const 'JobStatus == 5'\`, \`-af:jh Owner Cmd\`, \`-dry-run -\`.
 
 ## Options of every command

@@ -1,6 +1,7 @@
 import type { Failure, Pilot } from '../../index.ts';
 import { tableLines } from './table.ts';
 import { visible, type Width } from './width.ts';
+import { counted } from '../../util/plain-text.ts';
 
 /** Pilots as `glidein list` shows them, and how many of each kind there are. */
 export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
@@ -26,7 +27,7 @@ export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
       drops: ['BY', 'AGE'],
     }),
     '',
-    `${[...counts].map(([is, count]) => `${count} ${is}`).join(', ')}; ${busy} of ${cores} cores busy`,
+    `${[...counts].map(([is, count]) => `${count} ${is}`).join(', ')}; ${busy} of ${counted(cores, 'core')} busy`,
   ];
 }
 

@@ -9,15 +9,17 @@ export interface Batch {
   readonly owner: string;
   readonly name: string;
   submitted: number;
-  /** Procs that each cluster was submitted with. */
-  readonly sizes: Map<number, number>;
-  present: number;
-  completed: number;
+  done: number;
+  total: number;
   running: number;
   idle: number;
   held: number;
   first: Id;
   last: Id;
+  /** There is nothing of it here but a DAG's manager, which is none of its jobs. */
+  bare: boolean;
+  /** Clusters whose size is in the total. */
+  readonly counted: Set<number>;
 }
 type Id = JobView['id'];
 
@@ -34,56 +36,88 @@ export const BATCH_ATTRIBUTES = [
   'TotalSubmitProcs',
 ] as const;
 
-/** By looking at each job. */
-export function batchesOfJobs(jobs: Iterable<JobView>): Batch[] {
-  const found = new Batches();
+const SCHEDULER_UNIVERSE = 7;
+
+/** By looking at each job; how large its cluster is, and what of it is done, is in `clusters`. */
+export function batchesOfJobs(jobs: Iterable<JobView>, clusters: Iterable<ClusterView> = []): Batch[] {
+  const found = new Batches(clusters);
   for (const { id, ad } of jobs) {
-    const name = stringOf(ad, 'JobBatchName') ?? `ID: ${numberOf(ad, 'DAGManJobId') ?? id.cluster}`;
-    const batch = found.of(stringOf(ad, 'Owner') ?? '?', name, numberOf(ad, 'QDate') ?? 0, id, id);
-    batch.present++;
-    batch.sizes.set(
-      id.cluster,
-      numberOf(ad, 'TotalSubmitProcs') ?? Math.max(batch.sizes.get(id.cluster) ?? 0, id.proc + 1),
-    );
-    const counted = COUNTED[numberOf(ad, 'JobStatus') ?? 0];
-    if (counted) batch[counted]++;
+    const dag = numberOf(ad, 'DAGManJobId');
+    const manager = numberOf(ad, 'JobUniverse') === SCHEDULER_UNIVERSE;
+    const name = stringOf(ad, 'JobBatchName') ?? `ID: ${dag ?? id.cluster}`;
+    const batch = found.of(stringOf(ad, 'Owner') ?? '?', name, numberOf(ad, 'QDate') ?? 0, id, id, manager);
+    const is = COUNTED[numberOf(ad, 'JobStatus') ?? 0];
+    // What is done is counted by clusters. A manager that is held holds up its DAG.
+    if (is && (!manager || is === 'held')) batch[is]++;
+    found.size(batch, id.cluster, numberOf(ad, 'TotalSubmitProcs') ?? 1);
   }
   return found.all();
 }
 
-/** From the queue's counters. */
-export function batchesOfClusters(clusters: Iterable<ClusterView>): Batch[] {
-  const found = new Batches();
-  for (const { cluster, owner, batchName, dag, submitted, procs, first, last, totals } of clusters) {
+/** From the queue's counters: the clusters that are shown, of all that there are. */
+export function batchesOfClusters(shown: Iterable<ClusterView>, all: Iterable<ClusterView> = shown): Batch[] {
+  const found = new Batches(all);
+  for (const { cluster, owner, batchName, dag, submitted, first, last, manager, totals } of shown) {
     if (first === undefined || last === undefined) continue;
-    const name = batchName ?? `ID: ${dag ?? cluster}`;
-    const batch = found.of(owner, name, submitted, { cluster, proc: first }, { cluster, proc: last });
-    batch.present += totals.jobs;
-    batch.sizes.set(cluster, procs);
-    batch.completed += totals.completed;
+    const [from, to] = [first, last].map((proc) => ({ cluster, proc })) as [Id, Id];
+    const batch = found.of(owner, batchName ?? `ID: ${dag ?? cluster}`, submitted, from, to, manager);
+    found.size(batch, cluster, 1);
+    batch.held += totals.held;
+    if (manager) continue;
     batch.running += totals.running + totals.suspended;
     batch.idle += totals.idle;
-    batch.held += totals.held;
   }
   return found.all();
 }
 
 class Batches {
   readonly #found = new Map<string, Batch>();
+  readonly #clusters: ReadonlyMap<number, ClusterView>;
+
+  constructor(clusters: Iterable<ClusterView>) {
+    this.#clusters = new Map([...clusters].map((one) => [one.cluster, one]));
+  }
 
   /** The batch of that owner and name, widened to these jobs. */
-  of(owner: string, name: string, submitted: number, first: Id, last: Id): Batch {
+  of(owner: string, name: string, submitted: number, first: Id, last: Id, manager: boolean): Batch {
     const key = `${owner}\n${name}`;
     let batch = this.#found.get(key);
     if (!batch) {
-      const counts = { present: 0, completed: 0, running: 0, idle: 0, held: 0 };
-      batch = { owner, name, submitted, sizes: new Map(), ...counts, first, last };
+      const counts = { done: 0, total: 0, running: 0, idle: 0, held: 0 };
+      batch = { owner, name, submitted, ...counts, first, last, bare: manager, counted: new Set() };
       this.#found.set(key, batch);
     }
     if (submitted < batch.submitted) batch.submitted = submitted;
-    if (order(first, batch.first) < 0) batch.first = first;
-    if (order(last, batch.last) > 0) batch.last = last;
+    if (manager) return batch;
+    if (batch.bare || order(first, batch.first) < 0) batch.first = first;
+    if (batch.bare || order(last, batch.last) > 0) batch.last = last;
+    batch.bare = false;
     return batch;
+  }
+
+  /** Counts the whole of a cluster: a node is its DAG, which is as large as its nodes are many. `procs`: where nobody knows it. */
+  size(batch: Batch, cluster: number, procs: number): void {
+    if (batch.counted.has(cluster)) return;
+    batch.counted.add(cluster);
+    const view = this.#clusters.get(cluster);
+    const root = view && this.#rootOf(view);
+    if (root?.nodes) {
+      if (root.cluster !== cluster && batch.counted.has(root.cluster)) return;
+      batch.counted.add(root.cluster);
+      batch.total += root.nodes.total;
+      batch.done += root.nodes.done;
+      return;
+    }
+    // Its nodes are not known yet.
+    if (view?.manager) return;
+    batch.total += view?.procs ?? procs;
+    if (view) batch.done += view.procs - view.totals.unmaterialized - view.totals.jobs + view.totals.completed;
+  }
+
+  /** The manager of the outermost DAG. */
+  #rootOf(view: ClusterView): ClusterView {
+    const above = view.dag === undefined ? undefined : this.#clusters.get(view.dag);
+    return above === undefined || above.cluster === view.cluster ? view : this.#rootOf(above);
   }
 
   all(): Batch[] {
@@ -91,10 +125,9 @@ class Batches {
   }
 }
 
-const COUNTED: Readonly<Record<number, 'idle' | 'running' | 'completed' | 'held'>> = {
+const COUNTED: Readonly<Record<number, 'idle' | 'running' | 'held'>> = {
   1: 'idle',
   2: 'running',
-  4: 'completed',
   5: 'held',
   6: 'running',
   7: 'running',
@@ -107,23 +140,28 @@ function order(a: Id, b: Id): number {
 /** The lines of `condor_q`, from the column heads on. The HOLD column is there when a job is held, or nothing is shown. */
 export function batchLines(rows: readonly Batch[], width: Width): string[] {
   const hold = rows.length === 0 || rows.some((row) => row.held > 0);
+  const heads = ['   DONE', '   RUN ', '   IDLE', ...(hold ? ['   HOLD'] : []), '  TOTAL'];
+  const counts = rows.map(({ done, running, idle, held, total }) =>
+    [done, running, idle, ...(hold ? [held] : []), total].map((n) => (n > 0 ? String(n) : '_')),
+  );
+  // However large a number is, a blank stands before it.
+  const widths = heads.map((head, i) => Math.max(head.length, ...counts.map((row) => (row[i]?.length ?? 0) + 1)));
+  const cells = (texts: readonly string[]) => texts.map((text, i) => text.padStart(widths[i] ?? 0)).join('');
   const ownerWidth = Math.max(5, ...rows.map((row) => columns(visible(row.owner))));
   const longest = rows.length === 0 ? 12 : Math.max(10, ...rows.map((row) => columns(visible(row.name))));
   // The counts are worth more than the end of a name.
-  const counted = ownerWidth + 2 + 7 * (hold ? 5 : 4) + Math.max(7, ...rows.map((row) => range(row).length));
+  const counted =
+    ownerWidth + 2 + widths.reduce((a, b) => a + b, 0) + Math.max(7, ...rows.map((row) => range(row).length));
   const dated = width === undefined || width >= counted + 13 + Math.min(longest, 10);
   const others = counted + (dated ? 13 : 0);
   const nameWidth = width === undefined ? longest : Math.max(10, Math.min(longest, width - others));
-  const head = `${'OWNER'.padEnd(ownerWidth)} ${'BATCH_NAME'.padEnd(nameWidth)}${dated ? '    SUBMITTED' : ''}   DONE   RUN    IDLE${hold ? '   HOLD' : ''}  TOTAL JOB_IDS`;
+  const head = `${'OWNER'.padEnd(ownerWidth)} ${'BATCH_NAME'.padEnd(nameWidth)}${dated ? '    SUBMITTED' : ''}`;
   return [
-    cut(head, width),
-    ...rows.map((row) => {
-      const total = [...row.sizes.values()].reduce((sum, size) => sum + size, 0);
-      const counts = [total - row.present + row.completed, row.running, row.idle, ...(hold ? [row.held] : []), total];
-      const cells = counts.map((n) => (n > 0 ? String(n) : '_').padStart(7)).join('');
+    cut(`${head}${cells(heads)} JOB_IDS`, width),
+    ...rows.map((row, i) => {
       const names = `${padEnd(visible(row.owner), ownerWidth)} ${padEnd(shortened(visible(row.name), nameWidth), nameWidth)}`;
       const date = dated ? `  ${shortDate(row.submitted)}` : '';
-      return cut(`${names}${date}${cells} ${range(row)}`, width);
+      return cut(`${names}${date}${cells(counts[i] ?? [])} ${range(row)}`, width);
     }),
   ];
 }

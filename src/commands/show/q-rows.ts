@@ -130,9 +130,14 @@ export function size(ad: AdText): string {
   return (used ?? (numberOf(ad, 'ImageSize') ?? 0) / 1024).toFixed(1);
 }
 
+/** How Node and our program are called is nothing to a reader. */
+const DAG_MANAGER = /\/dag-manager\.js'? (.*-Dag .*)$/s;
+
 /** The program without its directory, and its arguments as they were written. */
 export function command(ad: AdText): string {
   const program = (stringOf(ad, 'Cmd') ?? '').split('/').at(-1) ?? '';
   const args = stringOf(ad, 'Args') ?? stringOf(ad, 'Arguments') ?? '';
+  const dag = DAG_MANAGER.exec(args)?.[1];
+  if (dag !== undefined) return `dagman ${dag}`;
   return args === '' ? program : `${program} ${args}`;
 }

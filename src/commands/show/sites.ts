@@ -1,5 +1,5 @@
 import type { CheckStep, Found, SiteRecord, SiteStatus } from '../../index.ts';
-import { spanText, timeText } from '../../util/plain-text.ts';
+import { counted, spanText, timeText } from '../../util/plain-text.ts';
 import { tableLines } from './table.ts';
 import { columns, visible, type Width, wrapped } from './width.ts';
 
@@ -59,7 +59,7 @@ export function settingRows(site: SiteRecord): readonly (readonly [string, strin
     ['cost', text(site.cost)],
     ['credential', text(site.credential)],
     ['allocation_end', site.allocationEnd === undefined ? '-' : timeText(site.allocationEnd)],
-    ['limits.queued', `${limits.queued} jobs of ours in its queue, waiting and running`],
+    ['limits.queued', `${counted(limits.queued, 'job')} of ours in its queue, waiting and running`],
     ['limits.running', limits.running === undefined ? '-' : `${limits.running} at once`],
     ['limits.submits_per_minute', text(limits.submitsPerMinute)],
     ['limits.poll_min', `${seconds(limits.pollMin)} between two looks at its queue, at least`],
@@ -83,7 +83,7 @@ export function mannersRows(site: SiteStatus | undefined): readonly (readonly [s
       : [
           [
             'learned limit',
-            `${site.learned.jobs} jobs, since ${timeText(site.learned.at / 1000)}; it refused more: ${visible(site.learned.words)}`,
+            `${counted(site.learned.jobs, 'job')}, since ${timeText(site.learned.at / 1000)}; it refused more: ${visible(site.learned.words)}`,
           ] as const,
         ]),
     ...(site.outOfUse === undefined

@@ -2,6 +2,7 @@ import type { AdText } from '../../index.ts';
 import { lookup, unquote } from './ad.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
+import { counted } from '../../util/plain-text.ts';
 
 const YIELDING = {
   gives: ['Name', 'Machine', 'Site'],
@@ -89,8 +90,8 @@ export function poolLine(ads: readonly AdText[]): string | undefined {
     const of = ads.filter((ad) => isState(ad, state));
     return of.reduce((sum, ad) => sum + Number(text(ad, 'Cpus')), 0);
   };
-  const cores = `${cpus('Claimed')} cores claimed, ${cpus('Unclaimed')} unclaimed`;
-  return `${machines} ${machines === 1 ? 'machine' : 'machines'}; ${cores}`;
+  const cores = `${counted(cpus('Claimed'), 'core')} claimed, ${cpus('Unclaimed')} unclaimed`;
+  return `${counted(machines, 'machine')}; ${cores}`;
 }
 
 /** As the slot is called, or its machine. */

@@ -1,4 +1,5 @@
-import type { DaemonStatus, SiteStatus } from '../../index.ts';
+import type { Build, DaemonStatus, SiteStatus } from '../../index.ts';
+import { oneLine } from '../../util/plain-text.ts';
 import { longDate } from './dates.ts';
 import { siteLines } from './sites.ts';
 import { totalsText } from './totals.ts';
@@ -10,11 +11,40 @@ export function statusLines(status: DaemonStatus, sites: readonly SiteStatus[], 
   const scheduler = status.running ? `running (process ${status.pid ?? '?'})${since(status.since)}` : 'not running';
   return [
     `Scheduler:   ${scheduler}`,
+    ...buildLines(status),
     `Redis:       ${status.redis}`,
     ...status.managers.map((one) => `GridManager: ${one.identity} (process ${one.pid})${since(one.since)}`),
     `State:       ${status.home}`,
     ...(status.totals ? [`Queue:       ${totalsText(status.totals)}`] : []),
+    ...userLogLines(status.userLogs),
     ...(pool === undefined ? [] : [`Pool:        ${pool}`]),
     ...(sites.length > 0 ? ['', ...siteLines(sites, width)] : []),
+  ];
+}
+
+function buildLines({ build, ownBuild }: DaemonStatus): string[] {
+  const shown = (one: Build) => `${one.version} of ${oneLine(one.path)}`;
+  if (!ownBuild) return build ? [`Gryphus:     ${shown(build)}`] : [];
+  const age = build === undefined || build.built < ownBuild.built ? 'an older' : 'a newer';
+  return [
+    `Gryphus:     ${build ? `${shown(build)}, ` : ''}${age} build than this command's`,
+    ...(build && build.path === ownBuild.path ? [] : [`             (${shown(ownBuild)})`]),
+    '             `gryphus down && gryphus up` changes over; jobs run on',
+  ];
+}
+
+/** So many are shown each by itself. */
+const SHOWN = 3;
+
+function userLogLines(owed: DaemonStatus['userLogs']): string[] {
+  if (!owed) return [];
+  const lines = owed.logs
+    .slice(0, SHOWN)
+    .map(({ path, since, error }) => `  ${oneLine(path)}, since ${longDate(since)}: ${oneLine(error)}`);
+  const more = owed.count - lines.length;
+  return [
+    `User logs:   ${owed.count} cannot be written now; their events are kept`,
+    ...lines,
+    ...(more > 0 ? [`  and ${more} more`] : []),
   ];
 }

@@ -1,8 +1,11 @@
 import type { Submitted, Warning } from '../../index.ts';
 
-/** `condor_submit`'s two lines on stdout: one dot a job. */
+/** More dots than these tell nobody anything. */
+const DOTS = 50;
+
+/** `condor_submit`'s two lines on stdout: one dot a job, up to a line of them. */
 export function submittedText({ cluster, total }: Submitted): string {
-  return `Submitting job(s)${'.'.repeat(Math.min(total, 10_000))}\n${total} job(s) submitted to cluster ${cluster}.\n`;
+  return `Submitting job(s)${'.'.repeat(Math.min(total, DOTS))}\n${total} job(s) submitted to cluster ${cluster}.\n`;
 }
 
 /** `condor_submit -terse`. */

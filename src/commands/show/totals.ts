@@ -1,6 +1,7 @@
 import type { JobView, Totals } from '../../index.ts';
 import { NO_JOBS, type Sums } from '../../job/totals.ts';
 import { numberOf } from './ad.ts';
+import { columns, cut, type Width } from './width.ts';
 
 const SCHEDULER_UNIVERSE = 7;
 const COUNTED: Readonly<Record<number, keyof Totals>> = {
@@ -28,19 +29,29 @@ export function totalsText(t: Totals): string {
   return `${t.jobs} jobs; ${t.completed} completed, ${t.removed} removed, ${t.idle} idle, ${t.running} running, ${t.held} held, ${t.suspended} suspended`;
 }
 
+/** The same where that is too wide: what there is none of is left out. */
+function shortTotals(t: Totals): string {
+  const counts = NAMED.flatMap((name) => (t[name] > 0 ? [`${t[name]} ${name}`] : []));
+  return [`${t.jobs} jobs`, ...(counts.length > 0 ? [counts.join(', ')] : [])].join('; ');
+}
+
+const NAMED = ['completed', 'removed', 'idle', 'running', 'held', 'suspended'] as const;
+
 /** The three lines under a table; all but the last end in a blank, and so do habits of reading them. */
 export function totalsLines(
   query: Totals,
   user: { readonly name: string; readonly totals: Totals } | undefined,
   all: Totals,
+  width?: Width,
 ): string[] {
   const waiting =
     all.unmaterialized > 0 ? [`${all.unmaterialized} more jobs wait to be made when others have ended.`] : [];
-  return [
-    `Total for query: ${totalsText(query)} `,
-    ...(user ? [`Total for ${user.name}: ${totalsText(user.totals)} `] : []),
-    `Total for all users: ${totalsText(all)}`,
-    ...waiting,
-    '',
+  const lines = (text: (t: Totals) => string) => [
+    `Total for query: ${text(query)} `,
+    ...(user ? [`Total for ${user.name}: ${text(user.totals)} `] : []),
+    `Total for all users: ${text(all)}`,
   ];
+  const whole = lines(totalsText);
+  const fits = width === undefined || whole.every((line) => columns(line.trimEnd()) <= width);
+  return [...(fits ? whole : lines(shortTotals).map((line) => cut(line, width))), ...waiting, ''];
 }

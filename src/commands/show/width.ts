@@ -61,3 +61,11 @@ export function visible(text: string): string {
 export function padEnd(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - columns(text)));
 }
+
+/** A text of several lines as a terminal may have it: what it would obey is written as `\\x1b`. */
+export function harmless(text: string): string {
+  return text.replaceAll(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
+    (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+}

@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
-import type { AuditEntry } from '../../index.ts';
+import type { AuditedAttempt, OtherAgents } from '../../index.ts';
+import { counted, spanText } from '../../util/plain-text.ts';
 import { GryphusCommand, needed, Out, prose } from '../command.ts';
 import { JsonList, listFlags } from '../json-list.ts';
 
@@ -12,7 +13,8 @@ its key) or all of them. Exit status 1 where something is left unsettled.
 
 What is adopted is its job's again, and its results come home: a job that waits here, or one that was removed with rm --forcex
 while the site did not answer, which comes back into the queue under its id. Jobs that completed, that run elsewhere, or that nobody
-remembers cannot have it.`);
+remembers cannot have it. What other agents of yours have there, of another machine or of a state directory that was lost, is named
+with its age, and left alone.`);
   static override examples = [
     '<%= config.bin %> site audit cluster1',
     '<%= config.bin %> site audit cluster1 --clean all',
@@ -30,7 +32,9 @@ remembers cannot have it.`);
     const how = flags.adopt === undefined ? 'clean' : 'adopt';
     const wanted = flags.adopt ?? flags.clean;
     await this.withGryphus(flags, async (gryphus) => {
-      const entries = await gryphus.audit(args.name);
+      const all = await gryphus.audit(args.name);
+      const entries = all.filter((one) => one.where !== 'other-agent');
+      const others = all.filter((one) => one.where === 'other-agent');
       const some = entries.filter((one) => wanted === 'all' || one.key === wanted);
       if (wanted !== undefined && wanted !== 'all' && some.length === 0) {
         throw new GryphusError('not-found', `The audit of ${args.name} does not name '${wanted}'.`, {
@@ -58,6 +62,10 @@ remembers cannot have it.`);
         await out.flush();
       }
       if (entries.length === 0 && !list) out.line(`${args.name} and the queue agree.`);
+      for (const other of others) {
+        if (list) list.add(JSON.stringify(other));
+        else out.line(othersLine(args.name, other, Date.now() / 1000));
+      }
       list?.end();
       await out.flush();
     });
@@ -66,6 +74,18 @@ remembers cannot have it.`);
 
 const PAST = { adopt: 'adopted', clean: 'cleaned' } as const;
 
-function whyNot({ where, unadoptable }: AuditEntry): string {
+/** `2 jobs of agent hCBlE8NRQY, which this queue is not, …` */
+function othersLine(site: string, { agent, jobs, ended, queued, oldest, newest }: OtherAgents, now: number): string {
+  const parts = [
+    ...(ended > 0 ? [`${ended} ended`] : []),
+    ...(queued > 0 ? [`${queued} in its queue`] : []),
+    ...(newest === undefined ? [] : [`the last of ${spanText(now - newest)} ago`]),
+    ...(oldest === undefined || newest === oldest ? [] : [`the first of ${spanText(now - oldest)} ago`]),
+  ];
+  const told = parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+  return `${site} also holds ${counted(jobs, 'job')} of agent ${agent}, which this queue is not${told}.`;
+}
+
+function whyNot({ where, unadoptable }: AuditedAttempt): string {
   return where === 'queue-only' ? 'the site does not have it' : (unadoptable ?? 'nobody knows it');
 }

@@ -1,45 +1,57 @@
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../../errors.ts';
+import type { Gryphus } from '../../index.ts';
+import { askAtTerminal } from '../ask.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class SiteRm extends GryphusCommand {
   static override summary = 'Forget a site.';
   static override description = prose(
-    'Refused while jobs are at the site, unless --force is given: they could not be brought home any more.',
+    `Refused while jobs are at the site, unless --force is given: they could not be brought home any more. What Gryphus keeps
+there (inputs that later jobs would have used, workers) stays, and it is said where; --clean removes it.`,
   );
-  static override examples = ['<%= config.bin %> site rm cluster1', '<%= config.bin %> site rm cluster1 --force'];
+  static override examples = [
+    '<%= config.bin %> site rm cluster1 --clean',
+    '<%= config.bin %> site rm cluster1 --force',
+  ];
   static override args = { name: needed('the site') };
-  static override flags = { force: Flags.boolean({ summary: 'Also with jobs there.' }) };
+  static override flags = {
+    force: Flags.boolean({ summary: 'Also with jobs there.' }),
+    clean: Flags.boolean({ summary: "Also remove what is kept there; other agents' stays." }),
+  };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SiteRm);
-    const configuration = await this.configuration(flags);
-    await configuration.site(args.name);
-    if (!flags.force) await this.#refuseInUse(args.name, flags);
-    if (!configuration.removeSite(args.name)) {
-      throw new GryphusError('not-permitted', `Site '${args.name}' is built in and cannot be removed.`, {
-        suggestions: [`Change it with: gryphus site add ${args.name} local --batch fork`],
-      });
-    }
-    process.stdout.write(`Site ${args.name} is removed.\n`);
-  }
-
-  async #refuseInUse(name: string, flags: { readonly home?: string | undefined }): Promise<void> {
+    const { name } = args;
+    await (await this.configuration(flags)).site(name);
     await this.withGryphus(flags, async (gryphus) => {
-      const site = (await gryphus.sites()).find((one) => one.name === name);
-      const jobs = site ? site.queuedThere + site.running + site.unknown : 0;
-      if (jobs > 0) {
-        throw new GryphusError('conflict', `Site '${name}' has ${jobs === 1 ? 'a job' : `${jobs} jobs`} of yours.`, {
-          suggestions: ['Wait for them or remove them; --force forgets them.'],
+      if (!flags.force) await refuseInUse(gryphus, name);
+      const { directory, command } = await gryphus.leaveSite(name, { clean: flags.clean, ask: askAtTerminal });
+      process.stdout.write(`Site ${name} is removed.\n`);
+      if (flags.clean && directory !== undefined) {
+        throw new GryphusError('site-refused', `Something of ${directory} could not be removed there.`, {
+          suggestions: [`${command ?? ''}   # removes it`],
         });
       }
-      const constraint = `JobStatus == 3 && GryphusSite =?= ${JSON.stringify(name)}`;
-      const { done } = await gryphus.query({ constraint, limit: 1, attributes: [] }).next();
-      if (done !== true) {
-        throw new GryphusError('conflict', `Site '${name}' has yet to confirm that removed jobs of yours stopped.`, {
-          suggestions: [`gryphus rm --force --constraint '${constraint}'   # forgets them`],
-        });
-      }
+      if (directory !== undefined)
+        process.stdout.write(`What was kept there stays in ${directory}. To remove that, too:\n  ${command ?? ''}\n`);
+    });
+  }
+}
+
+async function refuseInUse(gryphus: Gryphus, name: string): Promise<void> {
+  const site = (await gryphus.sites()).find((one) => one.name === name);
+  const jobs = site ? site.queuedThere + site.running + site.unknown : 0;
+  if (jobs > 0) {
+    throw new GryphusError('conflict', `Site '${name}' has ${jobs === 1 ? 'a job' : `${jobs} jobs`} of yours.`, {
+      suggestions: ['Wait for them or remove them; --force forgets them.'],
+    });
+  }
+  const constraint = `JobStatus == 3 && GryphusSite =?= ${JSON.stringify(name)}`;
+  const { done } = await gryphus.query({ constraint, limit: 1, attributes: [] }).next();
+  if (done !== true) {
+    throw new GryphusError('conflict', `Site '${name}' has yet to confirm that removed jobs of yours stopped.`, {
+      suggestions: [`gryphus rm --force --constraint '${constraint}'   # forgets them`],
     });
   }
 }

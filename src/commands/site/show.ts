@@ -1,5 +1,6 @@
 import { Flags } from '@oclif/core';
 import type { SiteStatus, SiteWaysView } from '../../index.ts';
+import { clockText } from '../../util/plain-text.ts';
 import { GryphusCommand, needed } from '../command.ts';
 import { mannersRows, settingRows } from '../show/sites.ts';
 import { visible } from '../show/width.ts';
@@ -28,10 +29,11 @@ export class SiteShow extends GryphusCommand {
     for (const [key, text] of rows) process.stdout.write(`${key.padEnd(width)}  ${visible(text)}\n`);
     const ways = await this.#ways(flags, args.name);
     if (ways === undefined) return;
-    process.stdout.write(`\nHow workers come home, as of ${new Date(ways.at).toLocaleString()}:\n`);
+    process.stdout.write(`\nHow workers come home, as of ${clockText(ways.at / 1000, Date.now() / 1000)}:\n`);
     for (const line of ways.because) process.stdout.write(`  ${visible(line)}\n`);
     if (ways.came) {
-      process.stdout.write(`  Connected now: ${ways.came.connection} by ssh, ${ways.came.mailbox} by mailbox.\n`);
+      const { connection, mailbox } = ways.came;
+      process.stdout.write(`  Connected then: ${connection} by ssh, ${mailbox} by mailbox.\n`);
     }
   }
 

@@ -2,6 +2,7 @@ import type { DagGraph } from '../graph.ts';
 import { type Layout, layOut, MOST_LABEL, type Placed } from './layout.ts';
 import { lookOf, STATUSES, statusClass } from './palette.ts';
 import { type Picture, pictureOf } from './picture.ts';
+import { counted } from '../../util/plain-text.ts';
 
 const LEGEND = 34;
 
@@ -21,7 +22,7 @@ export function drawSvg(dag: DagGraph, title: string, status?: Uint8Array): stri
       '<path d="M0 0L8 4L0 8z" fill="#71717a"/></marker></defs>',
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     `<text x="24" y="22" font-weight="bold">${escaped(title)}</text>`,
-    `<text x="${width - 24}" y="22" text-anchor="end" class="small">${total} nodes, ${dag.edges.count} dependencies</text>`,
+    `<text x="${width - 24}" y="22" text-anchor="end" class="small">${counted(total, 'node')}, ${dag.edges.count} ${dag.edges.count === 1 ? 'dependency' : 'dependencies'}</text>`,
     `<g transform="translate(${shift} ${LEGEND})">`,
     ...linesSvg(picture, layout),
     ...layout.placed.map((placed) => boxSvg(placed, status)),

@@ -1,5 +1,5 @@
 -- ARGV: now (ms), lease ('' for a user's action), epoch, JSON list of { i cluster, p proc, e event?, f {state = true}?,
--- s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the bid that is granted?,
+-- w {manager, site}? where it must be, s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the bid that is granted?,
 -- d the attempt that is adopted?, u the attempt that its next ones come after? }.
 -- Answers for each: 'ok|state|attempt', or a refusal: 'no-such-job', 'wrong-state|state', 'wrong-attempt|state', 'stale-epoch'.
 local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
@@ -24,6 +24,12 @@ local function change(wish)
   local to = job.state
   if wish.e then to = LIFE[job.state] and LIFE[job.state][wish.e] end
   if not to or (wish.f and not wish.f[job.state]) or (wish.r and not ROUTABLE[to] and wish.e ~= 'adopted') then
+    return 'wrong-state|' .. job.state
+  end
+  if wish.w and (wish.w[1] ~= job.manager or wish.w[2] ~= job.site) then return 'wrong-state|' .. job.state end
+  -- Somebody wants it elsewhere since its site was asked to let it go: whoever reads it again knows where it goes.
+  if (wish.e == 'withdrawn' or wish.e == 'forgotten') and ROUTABLE[to] and not wish.r
+      and string.find(job.own, '"GryphusMoveTo":"', 1, true) then
     return 'wrong-state|' .. job.state
   end
   if wish.a and wish.a ~= job.attempt then return 'wrong-attempt|' .. job.state end

@@ -11,10 +11,12 @@ import { initialDirectory } from './directory.ts';
 import { environment } from './environment.ts';
 import { evictChecks } from './evict.ts';
 import { executable } from './executable.ts';
+import { fates } from './fates.ts';
 import { forcedSteps, jobSet } from './forced.ts';
 import { gpuRequirements } from './gpus.ts';
 import { grid } from './grid.ts';
 import { hold, leaveInQueue, notification, parallel, periodic, rank } from './policy.ts';
+import { outputPlaces } from './output-places.ts';
 import { requirements } from './requirements.ts';
 import { resourceSteps } from './resources.ts';
 import { retries } from './retries.ts';
@@ -68,6 +70,8 @@ export function allSteps(macros: MacroTable, owner: string): Step[] {
     ...forcedSteps(macros),
     amounts,
     jobSet(macros),
+    outputPlaces,
+    ...fates(macros),
     gpuRequirements,
     requirements,
   ];

@@ -3,6 +3,7 @@ import type { JobMaker, Step } from '../maker.ts';
 import type { MacroTable } from '../macros.ts';
 import { setGpuLimits } from './gpus.ts';
 import { retryPlan } from './evict.ts';
+import { UNIVERSE } from './universe.ts';
 
 /** HTCondor's defaults: JOB_DEFAULT_REQUESTCPUS and its like. */
 const DEFAULTS = {
@@ -90,6 +91,14 @@ function setCustom(job: JobMaker, command: string, resource: string): void {
     throw job.fault(command, `${command} has no value`, [`Write how much is wanted, as in ${command} = 1.`]);
   }
   job.setExpr(`Request${resource}`, text, command);
+  if (job.draft.literalNumber(`Request${resource}`) === 0) return;
+  const waits = job.kind.universe === UNIVERSE.vanilla && job.gridType === '';
+  job.warn(
+    waits
+      ? `${command}: no machine of the pool says that it has ${resource}, and the job waits for one that does.`
+      : `${command} has no effect. Sites are not asked for ${resource}: use batch_extra_submit_args.`,
+    command,
+  );
 }
 
 /** Names that are taken for slips, with what was meant. */

@@ -35,7 +35,7 @@ const STREAMS: readonly Stream[] = [
   },
 ];
 
-const NOTHING = '/dev/null';
+export const NOTHING = '/dev/null';
 
 /** `skip_filechecks`: what to do about files that are not as they should be. */
 export function fileChecks(job: JobMaker): 'refuse' | 'warn' | 'none' {
@@ -47,24 +47,26 @@ export function fileChecks(job: JobMaker): 'refuse' | 'warn' | 'none' {
   throw job.fault('skip_filechecks', `skip_filechecks=${text} is invalid, must be 'warn' or a boolean`);
 }
 
-/** A file that the job reads must be there; it would only be found out at the site. */
-export function checkInput(job: JobMaker, name: string, command: string): void {
-  if (!job.scope.policy.checkInputs || job.scope.late || name === NOTHING || isUrl(name)) return;
+/** Whether the job's files are looked at: those of a cloud's jobs, and of universes that are not run here, are not. */
+export function runsHere(job: JobMaker): boolean {
   const { universe } = job.kind;
   const runs = [UNIVERSE.vanilla, UNIVERSE.grid, UNIVERSE.local, UNIVERSE.scheduler].some(
     (known) => known === universe,
   );
-  const cloud = ['ec2', 'gce', 'azure', 'arc'].includes(job.gridType);
+  return runs && !['ec2', 'gce', 'azure', 'arc'].includes(job.gridType);
+}
+
+/** A file that the job reads must be there; it would only be found out at the site. */
+export function checkInput(job: JobMaker, name: string, command: string, other?: string): void {
+  if (!job.scope.policy.checkInputs || job.scope.late || name === NOTHING || isUrl(name)) return;
   const checks = fileChecks(job);
-  if (!runs || cloud || name.includes('$$(') || checks === 'none') return;
+  if (!runsHere(job) || name.includes('$$(') || checks === 'none') return;
   const path = job.fullPath(name);
   const facts = job.world.look(path);
   if (facts?.readable) return;
   const text = `Can't open "${path}" for reading: ${facts ? 'Permission denied' : 'No such file or directory'}`;
-  if (checks === 'warn') return job.warn(text, command);
-  throw job.fault(command, text, [
-    'Relative names start from initialdir. skip_filechecks = true submits without looking.',
-  ]);
+  if (checks === 'warn') job.warn(text, command);
+  else job.scope.missing.addInput(job.placeOf(command, other), text);
 }
 
 function setStream(job: JobMaker, { command, alias, attribute, transfer, stream }: Stream): void {

@@ -1,4 +1,5 @@
 import { sizeOf } from '../calculate.ts';
+import { plainName } from '../../util/plain-name.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { stripQuotes, tokens } from '../text.ts';
 import { checkInput } from './streams.ts';
@@ -59,18 +60,23 @@ function addContainer(job: JobMaker, inputs: Inputs): void {
   job.setString('ContainerImageSource', colon < 0 ? 'cedar' : name.slice(0, colon));
 }
 
+/** A dry run of condor_submit takes such a file that is not there, and so does ours. */
+function checkShared(job: JobMaker, name: string, command: string, other: string): void {
+  if (!job.scope.policy.dryRun) checkInput(job, name, command, other);
+}
+
 function collectInputs(job: JobMaker): Inputs {
   const inputs: Inputs = { names: [], given: false, kb: 0 };
   for (const name of fileList(job, 'transfer_input_files', 'TransferInputFiles') ?? []) {
-    checkInput(
-      job,
-      name,
-      job.scope.macros.find('transfer_input_files') ? 'transfer_input_files' : 'TransferInputFiles',
-    );
+    checkInput(job, name, 'transfer_input_files', 'TransferInputFiles');
     addInput(job, inputs, name);
   }
-  const common = job.param('transfer_common_input', 'CommonInputFiles');
-  if (common !== undefined) job.setString('CommonInputFiles', tokens(stripQuotes(common), ',').join(','));
+  const common = job.param('transfer_common_input', 'CommonInputFiles') ?? job.param('common_input_files');
+  if (common !== undefined) {
+    const names = tokens(stripQuotes(common), ',');
+    for (const name of names) checkShared(job, name, 'transfer_common_input', 'CommonInputFiles');
+    job.setString('CommonInputFiles', names.join(','));
+  }
   if (job.kind.container) addContainer(job, inputs);
   const input = job.draft.string('In') ?? '';
   if ((job.draft.bool('TransferIn') ?? true) && input !== '') inputs.kb += job.sizeKb(input);
@@ -186,6 +192,19 @@ function refuseExecutable(job: JobMaker): void {
   );
 }
 
+/** Results are what is in the job's directory: a name that leads out of it would bring home the site's own files. */
+function refuseOutside(job: JobMaker, command: string, other: string, names: readonly string[]): void {
+  const outside = names.find((name) => plainName(name) === undefined);
+  if (outside === undefined) return;
+  const how = outside.startsWith('/') ? 'is absolute' : "leads out of the job's directory";
+  throw job.fault(
+    command,
+    `${command} names '${outside}', which ${how}.`,
+    ['Have the job copy it into its own directory, and name it as it is called there.'],
+    other,
+  );
+}
+
 function setRemaps(job: JobMaker): void {
   const written = job.param('transfer_output_remaps', 'TransferOutputRemaps');
   const remaps = written === undefined ? '' : stripQuotes(written);
@@ -211,7 +230,9 @@ export const transfer: Step = {
     else {
       if (inputs.given) job.setString('TransferInput', inputs.names.join(','));
       const shared = tokens(job.param('public_input_files', 'PublicInputFiles') ?? '', ',');
+      for (const name of shared) checkShared(job, name, 'public_input_files', 'PublicInputFiles');
       if (shared.length > 0) job.setString('PublicInputFiles', shared.join(','));
+      refuseOutside(job, 'transfer_output_files', 'TransferOutputFiles', outputs ?? []);
       if (outputs) job.setString('TransferOutput', outputs.join(','));
     }
     setRemaps(job);

@@ -11,11 +11,15 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { Parser } from '@oclif/core';
+import { condorHabits } from '../../../src/commands/argv.ts';
+import { requestOf } from '../../../src/commands/dag/order.ts';
+import { DagSubmit } from '../../../src/commands/dag/submit.ts';
 import { diskFiles } from '../../../src/dag/local.ts';
 import { type DagEnd, runDag } from '../../../src/dag/manager/run.ts';
 import type { DagRun } from '../../../src/dag/manager/prepare.ts';
 import { formatProblem } from '../../../src/dag/problem.ts';
-import { claimSubmission, submissionFiles } from '../../../src/dag/submission.ts';
+import { claimSubmission, type SubmissionOptions, submissionFiles } from '../../../src/dag/submission.ts';
 import { GryphusError } from '../../../src/errors.ts';
 import { ShellBehaviour } from './shell-behaviour.ts';
 import { SimWorld } from './sim-world.ts';
@@ -135,7 +139,7 @@ export class Stage {
   }
 
   async submit(argv: readonly string[], prepare: (world: SimWorld) => void = () => {}): Promise<Outcome> {
-    const { run, options, noSubmit } = parseArgv(argv, ++this.cluster);
+    const { run, options, noSubmit } = await parseArgv(argv, ++this.cluster);
     const files = diskFiles(this.root);
     try {
       claimSubmission(run, options, files);
@@ -200,36 +204,17 @@ class SubdagWanted extends Error {
   }
 }
 
-function parseArgv(
+/** The command line, read as `gryphus dag submit` reads it. */
+async function parseArgv(
   argv: readonly string[],
   dagmanId: number,
-): { readonly run: DagRun; readonly options: { force?: boolean; updateSubmit?: boolean }; readonly noSubmit: boolean } {
-  const files: string[] = [];
-  const run: Record<string, unknown> = {};
-  const limits: Record<string, number> = {};
-  const options: { force?: boolean; updateSubmit?: boolean } = {};
-  let noSubmit = false;
-  for (let i = 0; i < argv.length; i++) {
-    const word = argv[i] ?? '';
-    const name = word.toLowerCase();
-    const value = (): string => argv[++i] ?? '';
-    if (!word.startsWith('-')) files.push(word);
-    else if (name === '-maxjobs') limits['maxJobs'] = Number(value());
-    else if (name === '-maxidle') limits['maxIdle'] = Number(value());
-    else if (name === '-maxpre') limits['maxPre'] = Number(value());
-    else if (name === '-maxhold') limits['maxHold'] = Number(value());
-    else if (name === '-maxpost') limits['maxPost'] = Number(value());
-    else if (name === '-priority') run['priority'] = Number(value());
-    else if (name === '-dorescuefrom') run['rescueFrom'] = Number(value());
-    else if (name === '-autorescue') run['autoRescue'] = value() !== '0';
-    else if (name === '-load_save') run['saveFile'] = value();
-    else if (name === '-batch-name') run['batchName'] = value();
-    else if (name === '-config') run['configFile'] = value();
-    else if (name === '-usedagdir') run['useDagDir'] = true;
-    else if (name === '-no_submit') noSubmit = true;
-    else if (name === '-f' || name === '-force') options.force = true;
-    else if (name === '-update_submit') options.updateSubmit = true;
-    else throw new Error(`The test does not know ${word}`);
-  }
-  return { run: { ...run, limits, files, dagmanId, version: '25.14.0' }, options, noSubmit };
+): Promise<{ readonly run: DagRun; readonly options: SubmissionOptions; readonly noSubmit: boolean }> {
+  const ours = condorHabits(['dag', 'submit', ...argv], { 'dag:submit': DagSubmit }).slice(2);
+  const { argv: files, flags } = await Parser.parse(ours, { flags: DagSubmit.flags, args: {}, strict: false });
+  const { order, force = false, updateSubmit = false } = requestOf(files as string[], flags, []);
+  return {
+    run: { ...order, limits: order.limits ?? {}, dagmanId, version: '25.14.0' },
+    options: { force, updateSubmit },
+    noSubmit: flags.no_submit,
+  };
 }

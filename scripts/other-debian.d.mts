@@ -1,0 +1,2 @@
+export function placeOf(name: string): string;
+export function mirror(): string;

@@ -1,0 +1,145 @@
+import type { SiteChooser } from '../enqueue/site-choice.ts';
+import { POOL_SITE } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import { formatJobId } from '../job/ids.ts';
+import type { State } from '../job/life.ts';
+import { checkExpression, readString, whatItIs } from '../job/values.ts';
+import type { Change, JobRecord, Queue } from '../queue/api.ts';
+import { NUMBER_ATTRIBUTES, STRING_ATTRIBUTES } from '../submit/api.ts';
+import { notFound } from './act.ts';
+import { move } from './move.ts';
+import { selectJobs } from './select.ts';
+import type { ActionResult, Selection } from './types.ts';
+
+/** HTCondor's SYSTEM_IMMUTABLE_JOB_ATTRS and SYSTEM_SECURE_JOB_ATTRS (manual, configuration of the schedd). Lower case. */
+const PROTECTED: ReadonlyMap<string, 'immutable' | 'secure'> = new Map([
+  ...each('Owner ClusterId JobUniverse ProcId MyType TargetType User OsUser', 'immutable' as const),
+  ...each(
+    `x509userproxysubject x509UserProxyEmail x509UserProxyVOName x509UserProxyFirstFQAN x509UserProxyFQAN TotalSubmitProcs
+      AuthTokenSubject AuthTokenIssuer AuthTokenGroups AuthTokenId AuthTokenScopes AuthTokenProject`,
+    'secure' as const,
+  ),
+  // They follow from what the agent does.
+  ...each('JobStatus EnteredCurrentStatus LastJobStatus', 'immutable' as const),
+]);
+/** Attributes of ours are the agent's, but for the one that a description may set. */
+const OURS_TO_SET = 'gryphusmaxwait';
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  jobstatus: 'gryphus hold, release or rm',
+  jobuniverse: 'To run jobs elsewhere: gryphus move JOBS SITE, or gryphus move JOBS --pool',
+  gryphussite: 'To run jobs elsewhere: gryphus move JOBS SITE, or gryphus move JOBS --pool',
+};
+
+function each<K>(names: string, kind: K): (readonly [string, K])[] {
+  return names.split(/\s+/).map((name) => [name.toLowerCase(), kind] as const);
+}
+
+/**
+ * Sets attributes of what is selected. GridResource is where a job runs: it moves there. Rejects, and changes nothing,
+ * where an attribute cannot be set, or its value cannot be what it has to be.
+ */
+export async function edit(
+  queue: Queue,
+  chooser: () => Promise<SiteChooser>,
+  selection: Selection,
+  set: Readonly<Record<string, string>>,
+): Promise<ActionResult[]> {
+  for (const [name, text] of Object.entries(set)) {
+    refuseProtected(name);
+    checkExpression(text, name);
+  }
+  const jobs: JobRecord[] = [];
+  for await (const job of selectJobs(queue, selection)) jobs.push(job);
+  const open = Object.entries(set).filter(([, text]) => !LITERAL.test(text.trim()));
+  const [first] = jobs;
+  if (first) checkKinds(first, Object.entries(set), set);
+  const undefinedIn = open.length === 0 ? [] : jobs.map((job) => checkKinds(job, open, set));
+  const elsewhere = Object.keys(set).find((name) => name.toLowerCase() === 'gridresource');
+  if (elsewhere !== undefined) return moved(queue, await chooser(), selection, set, elsewhere);
+  const answers = jobs.length === 0 ? [] : await queue.transitionMany(jobs.map(({ id }) => ({ id, set })));
+  await matchAnew(queue, jobs);
+  const results = answers.map((answer, i): ActionResult => {
+    const id = jobs[i]?.id ?? { cluster: 0, proc: 0 };
+    if (!answer.ok) return { id, result: 'not-found', words: answer.words };
+    return { id, result: 'done', words: ['changed', ...(undefinedIn[i] ?? [])].join('; ') };
+  });
+  return [...results, ...notFound(selection, results)];
+}
+
+function refuseProtected(name: string): void {
+  const low = name.toLowerCase();
+  const kind =
+    PROTECTED.get(low) ?? (low.startsWith('gryphus') && low !== OURS_TO_SET ? ('immutable' as const) : undefined);
+  if (kind === undefined) return;
+  const instead = INSTEAD[low];
+  throw new GryphusError('not-permitted', `Update of ${kind} attribute "${name}" is not allowed.`, {
+    suggestions: instead === undefined ? [] : [instead],
+  });
+}
+
+/** The same in every job. */
+const LITERAL = /^(-?[\d.]+|"([^"\\]|\\.)*"|true|false)$/i;
+
+/** Refuses a value that the attribute cannot have; says of others what they refer to that is not there. */
+function checkKinds(
+  { id, attrs }: JobRecord,
+  values: readonly (readonly [name: string, text: string])[],
+  set: Readonly<Record<string, string>>,
+): string[] {
+  const said: string[] = [];
+  for (const [name, text] of values) {
+    const low = name.toLowerCase();
+    const { kind, missing } = whatItIs(attrs, text, set);
+    if (kind === 'undefined' && missing === undefined && /^undefined$/i.test(text.trim())) continue;
+    const wanted = STRING_ATTRIBUTES.has(low) ? 'string' : NUMBER_ATTRIBUTES.has(low) ? 'number' : undefined;
+    const because = missing === undefined ? '' : `: the job has no attribute ${missing}`;
+    const wrong =
+      wanted === 'string' ? kind !== 'string' : wanted === 'number' && (kind === 'string' || missing !== undefined);
+    if (wrong) {
+      throw new GryphusError(
+        'bad-input',
+        `${name} must be a ${wanted}, and ${text.trim()} is ${article(kind)} in job ${formatJobId(id)}${because}.`,
+        {
+          suggestions:
+            wanted === 'string' && /^[\w./:@+-]+$/.test(text.trim())
+              ? [`A string carries quotes: '${name}="${text.trim()}"'`]
+              : [],
+        },
+      );
+    }
+    if (missing !== undefined) said.push(`${name} is undefined there, since the job has no attribute ${missing}`);
+  }
+  return said;
+}
+
+function article(kind: string): string {
+  return kind === 'undefined' ? 'undefined' : `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`;
+}
+
+function moved(
+  queue: Queue,
+  chooser: SiteChooser,
+  selection: Selection,
+  set: Readonly<Record<string, string>>,
+  name: string,
+): Promise<ActionResult[]> {
+  const { [name]: text = '', ...more } = set;
+  const resource = readString({ get: () => text }, name);
+  const to = resource === undefined ? undefined : chooser.site(resource);
+  if (to === undefined || to.name === POOL_SITE.name) {
+    throw new GryphusError('bad-input', `${name} cannot be ${text.trim()}: it says at which site a job runs.`, {
+      suggestions: ['To run jobs in the pool: gryphus move JOBS --pool'],
+    });
+  }
+  return move(queue, selection, to, more);
+}
+
+/** The pool matches by a job's ad: one that waits there is taken back and described anew; what has started runs on. */
+async function matchAnew(queue: Queue, jobs: readonly JobRecord[]): Promise<void> {
+  const waiting = jobs.filter(({ site, state }) => site === POOL_SITE.name && WAITS_IN_POOL.has(state));
+  if (waiting.length === 0) return;
+  await queue.transitionMany(waiting.map(({ id, state }): Change => ({ id, event: 'takeback', from: state })));
+}
+
+const WAITS_IN_POOL: ReadonlySet<State> = new Set(['preparing', 'prepared', 'committed']);

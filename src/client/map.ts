@@ -1,0 +1,188 @@
+import { hostname } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import * as z from 'zod';
+import type { Paths } from '../config/paths.ts';
+import { GryphusError } from '../errors.ts';
+import { compileConstraint, quoted } from '../job/values.ts';
+import { type MapResult, mapTasks, type PoolTask } from '../pool/map.ts';
+import type { Queue } from '../queue/api.ts';
+import type { InputFile } from '../site/contract.ts';
+import { BlobIndex } from '../staging/blobs.ts';
+import { inputAs, resolveInputs } from '../staging/inputs.ts';
+import { plainName } from '../util/plain-name.ts';
+import { openDesk } from './pool.ts';
+
+export type { MapResult } from '../pool/map.ts';
+
+/** What all tasks of a map have in common. */
+export interface MapRequest {
+  /** The program, as it is found on every worker: absolute, or by PATH. */
+  readonly executable: string;
+  /** Words before each task's own. */
+  readonly args?: readonly string[];
+  /** Where names of files begin, and where tasks run that name none; default: here. */
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Files that each task finds in its own directory, by their base names. */
+  readonly inputs?: readonly string[];
+  /**
+   * Tasks run on any worker, each in a directory of its own with its inputs. Otherwise they run in `cwd`, on workers that share
+   * it. Default: true where there are `inputs`.
+   */
+  readonly anywhere?: boolean;
+  /** Default 1. */
+  readonly cpus?: number;
+  /** MB; default 128. */
+  readonly memory?: number;
+  /** ClassAd expressions: which workers may run it, and which it prefers. */
+  readonly requirements?: string;
+  readonly rank?: string;
+  /** How often a task that fails is started again; default 0. */
+  readonly retries?: number;
+  /** The most that run at once; without it, as many as there are slots. */
+  readonly atOnce?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** One task: the words that follow the program's own, and its own files in a map that runs `anywhere`. */
+export interface MapTask<T> {
+  readonly args: readonly string[];
+  /** Comes back with the result. */
+  readonly of: T;
+  /** Files and directories under `cwd`, which the task finds under the same names in its own directory. */
+  readonly inputs?: readonly string[];
+  /** Files that the task makes in its own directory, which come back under `cwd`. */
+  readonly outputs?: readonly string[];
+}
+
+const names = z.array(z.string());
+const SHAPE = z.looseObject({ args: names, inputs: names.optional(), outputs: names.optional() });
+
+const DISK_KB = 1024;
+/** Of a worker that shares the file system (HTCondor's FILESYSTEM_DOMAIN). */
+const SHARING = 'TARGET.FileSystemDomain =?= MY.FileSystemDomain';
+
+/** Runs tasks over the pool; results come in the order of completion. */
+export async function* mapOverPool<T>(
+  queue: Queue,
+  paths: Paths,
+  owner: string,
+  request: MapRequest,
+  tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
+): AsyncGenerator<MapResult<T>> {
+  const cwd = resolve(request.cwd ?? '.');
+  const blobs = new BlobIndex();
+  const common = (request.inputs ?? []).map((name) => resolve(cwd, name));
+  const inputs = await unheld(resolveInputs(common, blobs));
+  const anywhere = request.anywhere ?? inputs.length > 0;
+  if (request.requirements !== undefined) compileConstraint(request.requirements, '--requirements');
+  if (request.rank !== undefined) compileConstraint(request.rank, 'rank');
+  const cpus = request.cpus ?? 1;
+  const memory = request.memory ?? 128;
+  yield* mapTasks(read(tasks, { cwd, anywhere, blobs }), {
+    socket: await openDesk(queue, paths),
+    owner,
+    cwd,
+    spoolDir: paths.spoolDir,
+    retries: request.retries ?? 0,
+    size: { cpus, memoryMb: memory, diskKb: DISK_KB, gpus: 0 },
+    ad: {
+      MyType: quoted('Job'),
+      JobUniverse: '5',
+      Owner: quoted(owner),
+      Cmd: quoted(request.executable),
+      RequestCpus: String(cpus),
+      RequestMemory: String(memory),
+      RequestDisk: String(DISK_KB),
+      FileSystemDomain: quoted(hostname()),
+      Requirements: requirements(request.requirements, anywhere),
+      Rank: request.rank ?? '0.0',
+    },
+    spec: {
+      executable: { kind: 'there', path: request.executable },
+      args: request.args ?? [],
+      env: request.env ?? {},
+      inputs,
+      joinStderr: false,
+      ...(anywhere ? {} : { shared: { cwd, executable: request.executable } }),
+    },
+    ...(request.atOnce === undefined ? {} : { window: request.atOnce }),
+    ...(request.signal === undefined ? {} : { signal: request.signal }),
+  });
+}
+
+/** As a vanilla job that transfers no files has them, unless they speak of the domain themselves. */
+function requirements(own: string | undefined, anywhere: boolean): string {
+  if (anywhere || (own !== undefined && /\bFileSystemDomain\b/i.test(own))) return own ?? 'true';
+  return own === undefined ? SHARING : `(${own}) && (${SHARING})`;
+}
+
+interface Reading {
+  readonly cwd: string;
+  readonly anywhere: boolean;
+  readonly blobs: BlobIndex;
+}
+
+/** The tasks as the pool takes them; throws at the first that is none. */
+async function* read<T>(
+  tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
+  { cwd, anywhere, blobs }: Reading,
+): AsyncGenerator<PoolTask<T>> {
+  let number = 0;
+  for await (const task of tasks) {
+    number++;
+    const shape = SHAPE.safeParse(task);
+    if (!shape.success) {
+      throw new GryphusError('usage', `Task ${number} of the map, ${shown(task)}, is not { args: [words], of }.`);
+    }
+    const { args, inputs = [], outputs = [] } = shape.data;
+    if (!anywhere && inputs.length + outputs.length > 0) {
+      throw new GryphusError('usage', `Task ${number} of the map names files, and the map runs in ${cwd}.`, {
+        suggestions: ['Give the map `anywhere: true`: then each task has a directory of its own.'],
+      });
+    }
+    const from = inputs.map((name) => below(cwd, name));
+    const to = outputs.map((name) => below(cwd, name));
+    yield { args, of: task.of, outputs: to, ...(await ownInputs(from, cwd, blobs)) };
+  }
+}
+
+/** A file that cannot be read is the failure of its task, not of the map. */
+async function ownInputs(
+  given: readonly string[],
+  cwd: string,
+  blobs: BlobIndex,
+): Promise<{ readonly inputs: InputFile[]; readonly refused?: string }> {
+  const inputs: InputFile[] = [];
+  try {
+    for (const name of given) inputs.push(...(await inputAs(join(cwd, name), name, blobs)));
+    return { inputs };
+  } catch (thrown) {
+    if (!(thrown instanceof GryphusError)) throw thrown;
+    return { inputs: [], refused: thrown.message };
+  }
+}
+
+/** A name that a file can have elsewhere as here; elsewhere what stands in the task's command says nothing of where it is here. */
+function below(cwd: string, name: string): string {
+  const plain = isAbsolute(name) ? undefined : plainName(name);
+  if (plain !== undefined && plain !== '') return plain;
+  throw new GryphusError('usage', `A task cannot take along ${JSON.stringify(name)}: it is not below ${cwd}.`, {
+    suggestions: ['Begin the map in a directory that its files are below, and name them from there.'],
+  });
+}
+
+/** There is no job that could be released. */
+async function unheld<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    if (!(thrown instanceof GryphusError)) throw thrown;
+    throw new GryphusError(thrown.code, thrown.message, { cause: thrown });
+  }
+}
+
+function shown(task: unknown): string {
+  const text = JSON.stringify(task) ?? String(task);
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+}

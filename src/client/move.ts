@@ -1,0 +1,159 @@
+import { formatGramContact } from '../config/gram-resource.ts';
+import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
+import { UNIVERSE } from '../gridmanager/files.ts';
+import { type Destination, goTo, wish } from '../gridmanager/moving.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { LIFE, type State } from '../job/life.ts';
+import { readBoolean, readNumber, readString } from '../job/values.ts';
+import { platform } from '../pool/machine.ts';
+import { sizeOf } from '../pool/request-size.ts';
+import type { Change, ChangeResult, JobRecord, Queue } from '../queue/api.ts';
+import { managerOf } from '../scheduler/job-manager.ts';
+import { notFound } from './act.ts';
+import { selectChunks } from './select.ts';
+import type { ActionResult, Selection } from './types.ts';
+
+/**
+ * How a job that is in this state gets elsewhere: at once (`route`); when its site has confirmed that it will not run
+ * there, which it is asked for now (`takeback`) or has been already (`wish`); or not at all, and why.
+ */
+const WAYS: Readonly<Record<State, 'route' | 'takeback' | 'wish' | { readonly not: string }>> = {
+  idle: 'route',
+  held: 'route',
+  preparing: 'takeback',
+  prepared: 'takeback',
+  committed: 'takeback',
+  unknown: 'takeback',
+  withdrawing: 'wish',
+  holding: 'wish',
+  restarting: 'wish',
+  requeueing: 'wish',
+  stopping: 'wish',
+  running: { not: 'runs at SITE: hold it first, move it, release it' },
+  suspended: { not: 'has started at SITE: hold it first, move it, release it' },
+  'unknown-running': { not: 'was running at SITE when last heard of: hold it first, move it, release it' },
+  finished: { not: 'has ended at SITE' },
+  fetched: { not: 'has ended at SITE' },
+  completing: { not: 'has ended at SITE' },
+  kept: { not: 'has ended at SITE, which keeps its results: a release brings them home' },
+  removing: { not: 'is being removed' },
+  completed: { not: 'has completed' },
+  removed: { not: 'was removed' },
+};
+
+/** A job whose state changes under our hands is looked at again so often. */
+const TRIES = 5;
+
+/** Sends jobs that have not started to another site; `more`: attributes that are set with it. Each job's own result. */
+export async function move(
+  queue: Queue,
+  selection: Selection,
+  to: SiteRecord,
+  more: AttrTexts = {},
+): Promise<ActionResult[]> {
+  const results: ActionResult[] = [];
+  for await (const jobs of selectChunks(queue, selection)) results.push(...(await moveSome(queue, jobs, to, more)));
+  return [...results, ...notFound(selection, results)];
+}
+
+async function moveSome(
+  queue: Queue,
+  jobs: readonly JobRecord[],
+  to: SiteRecord,
+  more: AttrTexts,
+): Promise<readonly ActionResult[]> {
+  const results = new Map<string, ActionResult>();
+  let left = jobs;
+  for (let tries = 0; left.length > 0 && tries < TRIES; tries++) {
+    const steps = left.map((job) => ({ job, step: stepOf(job, to, more) }));
+    const changes = steps.flatMap(({ step }) => ('change' in step ? [step.change] : []));
+    const answers = changes.length === 0 ? [] : await queue.transitionMany(changes);
+    const again: JobRecord[] = [];
+    let at = 0;
+    for (const { job, step } of steps) {
+      const answer = 'change' in step ? answers[at++] : undefined;
+      if (answer?.ok === false && answer.why === 'wrong-state') again.push(job);
+      results.set(nameOf(job), resultOf(job, step, answer));
+    }
+    left = again.length === 0 ? [] : await queue.get(again.map(({ id }) => id));
+  }
+  return jobs.flatMap((job) => results.get(nameOf(job)) ?? []);
+}
+
+type Step =
+  | { readonly change: Change; readonly words: string }
+  | { readonly result: 'already' | 'bad-state'; readonly words: string };
+
+function stepOf(job: JobRecord, to: SiteRecord, more: AttrTexts): Step {
+  const way = WAYS[job.state];
+  if (typeof way === 'object') return { result: 'bad-state', words: way.not.replace('SITE', job.site) };
+  const bound = boundTo(job, to);
+  if (bound !== undefined) return { result: 'bad-state', words: bound };
+  const wished = readString(job.attrs, 'GryphusMoveTo');
+  if ((wished ?? job.site) === to.name && way !== 'wish') return { result: 'already', words: `already at ${to.name}` };
+  const pool = to.name === POOL_SITE.name;
+  const there: Destination = {
+    site: to.name,
+    manager: managerOf(job, to),
+    resource: pool ? undefined : resourceOf(to),
+  };
+  const set = { ...(pool ? poolNeeds(job) : {}), ...more };
+  const { id, state } = job;
+  if (way === 'route') {
+    const { route, set: own } = goTo(there);
+    return { change: { id, from: state, route, set: { ...own, ...set } }, words: `moved to ${to.name}` };
+  }
+  const change = { id, from: state, set: { ...wish(there), ...set } };
+  if (way === 'takeback') {
+    return {
+      change: { ...change, event: 'takeback', attempt: job.attempt },
+      words: `marked for ${to.name}, unless already started at ${job.site}`,
+    };
+  }
+  return { change, words: `marked for ${to.name}, once ${job.site} has let go` };
+}
+
+/** Why no other place can run it. */
+function boundTo({ attrs }: JobRecord, to: SiteRecord): string | undefined {
+  if (readNumber(attrs, 'JobUniverse') === UNIVERSE.scheduler)
+    return 'is a DAG manager: it runs here, and its nodes can be moved';
+  if (attrs.has('GryphusGlidein')) return `is a glidein: start others with \`gryphus glidein start --site ${to.name}\``;
+  const container = readBoolean(attrs, 'WantContainer') === true || readBoolean(attrs, 'WantDocker') === true;
+  if (container && to.name !== POOL_SITE.name) return 'runs in a container, which only the pool does';
+  return undefined;
+}
+
+/** What `grid_resource` would say of the site. */
+function resourceOf({ name, batch, target }: SiteRecord): string {
+  return target.kind === 'gram' ? `gt2 ${formatGramContact(target)}` : `batch ${batch} ${name}`;
+}
+
+/** What each job of the pool says, where one that was not made for it does not: what it needs, and of which machines. */
+function poolNeeds({ attrs }: JobRecord): AttrTexts {
+  if (readNumber(attrs, 'JobUniverse') === UNIVERSE.vanilla) return {};
+  const { cpus, memoryMb, diskKb } = sizeOf({ cpus: 1, memoryMb: undefined, diskKb: undefined, gpus: undefined });
+  const needs: Record<string, string> = {};
+  for (const [name, value] of Object.entries({ RequestCpus: cpus, RequestMemory: memoryMb, RequestDisk: diskKb }))
+    if (!attrs.has(name)) needs[name] = String(value);
+  if ((attrs.get('Requirements') ?? 'true').toLowerCase() !== 'true') return needs;
+  const { Arch, OpSys } = platform();
+  const clauses = [
+    `TARGET.Arch == ${Arch}`,
+    `TARGET.OpSys == ${OpSys}`,
+    'TARGET.Disk >= RequestDisk',
+    'TARGET.Memory >= RequestMemory',
+    '(TARGET.FileSystemDomain == MY.FileSystemDomain) || (TARGET.HasFileTransfer)',
+  ];
+  return { ...needs, Requirements: clauses.map((clause) => `(${clause})`).join(' && ') };
+}
+
+function resultOf({ id, state }: JobRecord, step: Step, answer: ChangeResult | undefined): ActionResult {
+  if ('result' in step) return { id, result: step.result, words: step.words };
+  if (answer?.ok) return { id, result: 'done', words: step.words };
+  if (!answer || answer.why === 'no-such-job') return { id, result: 'not-found', words: 'not found' };
+  return { id, result: 'bad-state', words: `not possible now: the job is ${LIFE[answer.state ?? state].shows}` };
+}
+
+function nameOf({ id }: JobRecord): string {
+  return `${id.cluster}.${id.proc}`;
+}

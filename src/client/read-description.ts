@@ -1,0 +1,33 @@
+import { GryphusError } from '../errors.ts';
+import { boundedText, MOST_TEXT, tooLong, UnreadableText } from '../util/bounded-text.ts';
+import { reasonOf } from '../util/plain-text.ts';
+
+const MEND = 'A submit description is a text; what its jobs are to read belongs into files of their own.';
+
+/** The text of a submit file, or of standard input (`-`). Rejects with 'input-missing', or 'bad-input' where it has no end. */
+export async function readDescription(file: string): Promise<string> {
+  if (file === '-') return readStandardInput();
+  try {
+    return boundedText(file, MOST_TEXT);
+  } catch (cause) {
+    if (cause instanceof UnreadableText) {
+      throw new GryphusError('bad-input', `The submit file ${cause.message}.`, { cause, suggestions: [MEND] });
+    }
+    const text = `Cannot read the submit file ${JSON.stringify(file)}: ${reasonOf(cause)}.`;
+    throw new GryphusError('input-missing', text, { cause });
+  }
+}
+
+/** Not at once and for all, so that Ctrl-C ends it. */
+async function readStandardInput(): Promise<string> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    size += piece.length;
+    if (size > MOST_TEXT) {
+      throw new GryphusError('bad-input', `${tooLong('Standard input', MOST_TEXT).message}.`, { suggestions: [MEND] });
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}

@@ -1,0 +1,77 @@
+import { resolve } from 'node:path';
+import { IdSet } from '../job/id-set.ts';
+import { formatJobId } from '../job/ids.ts';
+import { outcomeOf, wentWell } from '../job/outcome.ts';
+import { readNumber, readString } from '../job/values.ts';
+import type { HistoryRecord, JobRecord, Queue, SeenJob } from '../queue/api.ts';
+import { lookFor } from './select.ts';
+import type { Selection, Why } from './types.ts';
+
+/**
+ * Of named jobs and clusters each that there is something to say of, wherever it is; of a cluster's jobs not those that have
+ * left the queue and went well. Of all other selections, what is in the queue.
+ */
+export async function* jobsToExplain(
+  queue: Queue,
+  selection: Selection,
+): AsyncGenerator<{ readonly here: JobRecord } | { readonly gone: HistoryRecord }> {
+  const { ids, clusters } = selection;
+  const named = ids !== undefined || clusters !== undefined;
+  const single = new IdSet();
+  for (const id of ids ?? []) single.add(id);
+  for await (const sighting of lookFor(queue, selection, named)) {
+    if (sighting.in === 'queue') for (const here of sighting.jobs) yield { here };
+    else for (const gone of sighting.jobs) if (single.has(gone.id) || !wentWell(outcome(gone))) yield { gone };
+  }
+}
+
+function outcome({ state, attrs }: SeenJob) {
+  return outcomeOf(state, attrs);
+}
+
+/** What became of a job that has left the queue. */
+export function whyEnded(job: HistoryRecord): Why {
+  const { id, state, attrs } = job;
+  const name = formatJobId(id);
+  const host = readString(attrs, 'LastRemoteHost') ?? readString(attrs, 'RemoteHost');
+  const ran = readNumber(attrs, 'RemoteWallClockTime') ?? 0;
+  const error = readString(attrs, 'Err');
+  const words = readString(attrs, 'GryphusSiteWords');
+  const well = wentWell(outcome(job));
+  const ended = outcome(job).is !== 'removed';
+  return {
+    id,
+    state,
+    summary: summaryOf(job),
+    details: [
+      ...(ran > 0 ? [`It ran for ${ran.toFixed(0)} s${host === undefined ? '' : `, on ${host}`}.`] : []),
+      ...(words === undefined || words === '' ? [] : [`Its site said: ${words}`]),
+      ...(ended && !well && error !== undefined && error !== '/dev/null'
+        ? [`Its standard error: ${resolve(readString(attrs, 'Iwd') ?? '/', error)}`]
+        : []),
+    ],
+    suggestions: [
+      ...(ended && !well && error !== undefined && error !== '/dev/null' ? [`gryphus tail --stderr ${name}`] : []),
+      `gryphus log ${name}`,
+    ],
+  };
+}
+
+function summaryOf(job: HistoryRecord): string {
+  const became = outcome(job);
+  switch (became.is) {
+    case 'exited':
+      return became.code === 0 ? 'It completed: exit status 0.' : `It ended with exit status ${became.code}.`;
+    case 'killed':
+      return `It was ended by signal ${became.signal}.`;
+    case 'ended by its site':
+      return 'It was ended by its site.';
+    case 'removed': {
+      const reason = readString(job.attrs, 'RemoveReason');
+      return reason === undefined || reason === '' ? 'It was removed.' : `It was removed: ${reason}.`;
+    }
+    case 'held':
+    case 'open':
+      return `It left the queue as ${job.state}.`;
+  }
+}

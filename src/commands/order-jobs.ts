@@ -1,0 +1,40 @@
+import type { ActionResult, Gryphus, Selection } from '../index.ts';
+import { GryphusCommand, word } from './command.ts';
+import { actFlag, actJson } from './json-list.ts';
+import { allFlag, constraintFlag, mustName } from './select.ts';
+import { actionLines, type Order } from './show/act.ts';
+
+/** What each command has that orders something of jobs. */
+export const ORDER_FLAGS = { constraint: constraintFlag, all: allFlag, json: actFlag };
+export const ORDER_ARGS = { jobs: word('clusters (12), jobs (12.3) or users') };
+
+interface Flags {
+  readonly home?: string | undefined;
+  readonly constraint?: string | undefined;
+  readonly all: boolean;
+  readonly json: boolean;
+}
+
+/** One order to the jobs that the words name, and what became of it. Status 1 where a line says that it was not done. */
+export abstract class OrderCommand extends GryphusCommand {
+  protected async order(
+    order: Order,
+    words: readonly string[],
+    flags: Flags,
+    work: (gryphus: Gryphus, target: Selection) => Promise<readonly ActionResult[]>,
+  ): Promise<void> {
+    const named = mustName({ words, ...flags });
+    const all: ActionResult[] = [];
+    await this.withGryphus(flags, async (gryphus) => {
+      for (const target of named) {
+        const results = await work(gryphus, target);
+        for (const { ok, line } of actionLines(order, target, results)) {
+          if (!flags.json) (ok ? process.stdout : process.stderr).write(`${line}\n`);
+          if (!ok) process.exitCode = 1;
+        }
+        all.push(...results);
+      }
+    });
+    if (flags.json) process.stdout.write(actJson(all));
+  }
+}

@@ -1,0 +1,145 @@
+import type { CondorOption } from './condor-options.ts';
+
+/** What people type who come from elsewhere: HTCondor, Slurm, PBS, Grid Engine, LSF, a shell. In its place here: */
+const INSTEAD: Readonly<Record<string, readonly string[]>> = {
+  'gryphus q': words('queue jobs ls list ps joblist condor_q squeue qstat bjobs llq'),
+  'gryphus submit FILE': words('sub run srun condor_run condor_submit sbatch qsub bsub llsubmit'),
+  'gryphus rm JOBS': words('cancel kill delete del remove abort condor_rm scancel qdel bkill'),
+  'gryphus hold JOBS': words('condor_hold qhold bstop block'),
+  'gryphus release JOBS': words('unhold retry rerun restart condor_release qrls bresume'),
+  'gryphus edit JOBS NAME=VALUE': words('set qedit modify alter update condor_qedit scontrol qalter bmod'),
+  'gryphus edit JOBS JobPrio=N': words('prio priority nice condor_prio'),
+  'gryphus move JOBS SITE': words('mv route reroute migrate'),
+  'gryphus wait JOBS': words('await condor_wait'),
+  'gryphus tail JOB': words('logs output out stdout cat peek condor_tail qpeek bpeek'),
+  'gryphus log JOB': words('userlog condor_userlog events'),
+  'gryphus history': words('hist done finished completed condor_history sacct qacct bhist'),
+  'gryphus why JOBS': words('analyze explain reason condor_analyze'),
+  'gryphus q -l JOB': words('show info describe details inspect checkjob'),
+  'gryphus ssh JOB': words('shell exec attach login_to ssh-to-job condor_ssh_to_job'),
+  'gryphus top --all': words('condor_top usage monitor sstat'),
+  'gryphus vacate JOBS': words('condor_vacate_job condor_vacate evict preempt'),
+  'gryphus suspend JOBS': words('pause stop condor_suspend'),
+  'gryphus continue JOBS': words('resume cont unsuspend condor_continue'),
+  'gryphus userprio': words('condor_userprio sprio sshare fairshare'),
+  'gryphus status --pool': words('condor_status slots workers machines pool condor_who'),
+  'gryphus status --sites': words('sinfo nodes qhost pbsnodes bhosts bqueues hosts clusters'),
+  'gryphus site list': words('sites'),
+  'gryphus site add NAME URL': words('add'),
+  'gryphus site login SITE': words('login auth'),
+  'gryphus glidein list': words('glideins pilots'),
+  'gryphus glidein start --site SITE': words('salloc condor_glidein glide pilot'),
+  'gryphus map COMMAND ::: INPUTS': words('parallel xargs foreach array'),
+  'gryphus dag submit FILE': words('submit_dag condor_submit_dag condor_dagman dagman workflow'),
+  'gryphus cred list': words('credentials creds klist proxies'),
+  'gryphus cred proxy init': words('proxy grid-proxy-init voms-proxy-init'),
+  'gryphus up': words('start on condor_on condor_master daemon'),
+  'gryphus down': words('shutdown quit exit halt off condor_off'),
+  'gryphus config': words('conf settings get condor_config_val'),
+  'gryphus --version': words('condor_version'),
+};
+
+function words(text: string): string[] {
+  return text.split(' ');
+}
+
+const BY_WORD = new Map(Object.entries(INSTEAD).flatMap(([way, all]) => all.map((word) => [word, way] as const)));
+
+/** The command for what people call by another name elsewhere; `undefined` where nobody does. */
+export function commandFor(word: string): string | undefined {
+  return BY_WORD.get(word.toLowerCase());
+}
+
+/** Of a topic's commands the one that people call by another name. */
+const SYNONYMS = [
+  'rm remove delete del drop erase cancel kill',
+  'list ls all show',
+  'show info describe get print config edit',
+  'add new create define register',
+  'test check probe ping doctor',
+  'status q show list info ls',
+  'submit run start',
+  'start submit new run launch add',
+  'stop rm kill cancel end remove',
+  'login auth connect unlock',
+  'halt hold pause stop suspend',
+  'resume release continue unhold',
+].map(words);
+
+export function synonymFor(word: string, known: readonly string[]): string | undefined {
+  return SYNONYMS.find(([name = '', ...others]) => known.includes(name) && others.includes(word))?.[0];
+}
+
+const ONE_QUEUE = 'there is one queue here: that of this agent.';
+const ANOTHER = 'Another agent has a home of its own: gryphus q --home DIRECTORY';
+
+/** Options of condor_q beyond those that `q` has by the same name. */
+export const CONDOR_Q: readonly CondorOption[] = [
+  { name: 'analyze', least: 3, colon: true, means: () => ['--analyze'] },
+  { name: 'better-analyze', least: 3, colon: true, means: () => ['--analyze'] },
+  {
+    name: 'reverse-analyze',
+    least: 3,
+    refused: ['the pool answers for a job, not for a machine.', 'gryphus why JOBS'],
+  },
+  { name: 'submitter', least: 3, takes: 'word', means: (owner) => [owner] },
+  { name: 'global', least: 2, refused: [ONE_QUEUE, ANOTHER] },
+  { name: 'name', least: 3, refused: [ONE_QUEUE, ANOTHER] },
+  { name: 'pool', least: 3, refused: [ONE_QUEUE, ANOTHER] },
+  { name: 'schedd-constraint', least: 3, refused: [ONE_QUEUE, ANOTHER] },
+  { name: 'direct', least: 3, refused: [ONE_QUEUE, ANOTHER] },
+  { name: 'userlog', least: 5, refused: ['a user log is read by another command.', 'gryphus log FILE'] },
+  {
+    name: 'factory',
+    least: 3,
+    refused: [
+      'jobs that wait to be made have no table of their own.',
+      'gryphus q counts them in TOTAL, and says below the totals how many they are',
+    ],
+  },
+  { name: 'jobset', least: 4, refused: ['there are no job sets.', 'gryphus q shows jobs of one batch name together'] },
+  {
+    name: 'autocluster',
+    least: 4,
+    refused: ['there are no autoclusters.', 'gryphus q -af:h RequestCpus RequestMemory'],
+  },
+  { name: 'unmatchable', least: 4, refused: ['this is said of each job.', 'gryphus why JOBS'] },
+  { name: 'io', least: 2, refused: ['what jobs read and write is not counted.', 'gryphus top --all'] },
+  {
+    name: 'goodput',
+    least: 3,
+    refused: ['this has no table of its own.', 'gryphus q -af:jh RemoteWallClockTime CommittedTime NumJobStarts'],
+  },
+  {
+    name: 'cputime',
+    least: 2,
+    refused: ['this has no table of its own.', 'gryphus q -af:jh RemoteUserCpu RemoteSysCpu'],
+  },
+  { name: 'currentrun', least: 2, refused: ['this has no table of its own.', 'gryphus q -af:jh JobCurrentStartDate'] },
+  {
+    name: 'hold-codes',
+    least: 5,
+    refused: ['this has no table of its own.', 'gryphus q -af:jh HoldReasonCode HoldReason'],
+  },
+  { name: 'aaf', least: 3, refused: ['the columns of a table stay as they are.', 'gryphus q -af:jh ATTRIBUTES'] },
+  // Lines are written as they come, errors are short, and user priorities count where they do.
+  { name: 'stream-results', least: 3, means: () => [] },
+  { name: 'expert', least: 3, means: () => [] },
+  { name: 'nouserprios', least: 3, means: () => [] },
+  { name: 'version', least: 4, refused: ['the version is that of the whole.', 'gryphus --version'] },
+];
+
+const DAEMONS = "the daemons are this agent's own, and no pool's.";
+
+/** Options of condor_status beyond those that `status` has by the same name. */
+export const CONDOR_STATUS: readonly CondorOption[] = [
+  { name: 'schedd', least: 3, refused: [DAEMONS, 'gryphus status shows the Scheduler'] },
+  { name: 'master', least: 3, refused: [DAEMONS, 'gryphus status shows what runs'] },
+  { name: 'negotiator', least: 3, refused: [DAEMONS, "gryphus status shows what runs; the pool's desk negotiates"] },
+  { name: 'collector', least: 3, refused: [DAEMONS, 'gryphus status --pool shows the workers that it knows'] },
+  { name: 'submitters', least: 3, refused: ['owners of jobs have a table of their own.', 'gryphus userprio'] },
+  { name: 'grid', least: 3, refused: ['sites have a table of their own.', 'gryphus status --sites'] },
+  { name: 'any', least: 3, refused: [DAEMONS, 'gryphus status --pool -l, gryphus status --sites -l'] },
+  { name: 'name', least: 3, takes: 'word', means: (name) => [name] },
+  { name: 'version', least: 4, refused: ['the version is that of the whole.', 'gryphus --version'] },
+];

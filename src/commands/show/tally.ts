@@ -1,0 +1,31 @@
+import type { JobView } from '../../index.ts';
+import { OUTCOME_ATTRIBUTES, outcomeOf, outcomeWords, wentWell } from '../../job/outcome.ts';
+
+/** What became of jobs, counted. */
+export class Tally {
+  static readonly attributes = OUTCOME_ATTRIBUTES;
+  readonly #others = new Map<string, number>();
+  #seen = 0;
+  #well = 0;
+
+  add({ state, ad }: Pick<JobView, 'state' | 'ad'>): void {
+    this.#seen += 1;
+    const outcome = outcomeOf(state, { get: (name) => ad[name] });
+    const words = outcomeWords(outcome);
+    if (wentWell(outcome)) this.#well += 1;
+    else this.#others.set(words, (this.#others.get(words) ?? 0) + 1);
+  }
+
+  get well(): number {
+    return this.#well;
+  }
+
+  /** Those that did not end well, of so many in all: `3 exit status 1, 2 held`. `notMade`: they wait to become jobs. */
+  words(total: number, notMade: number): string {
+    const gone = total - this.#seen - notMade;
+    const others = [...this.#others].sort(([, a], [, b]) => b - a).map(([words, n]) => `${n} ${words}`);
+    if (notMade > 0) others.push(`${notMade} not made`);
+    if (gone > 0) others.push(`${gone} neither in the queue nor in the history`);
+    return others.join(', ');
+  }
+}

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import * as z from 'zod';
+
+/** Which Gryphus a process runs. */
+export const BUILD = z.object({
+  version: z.string(),
+  /** Where it is installed: the directory above `dist`. */
+  path: z.string(),
+  /** When it was built (ISO 8601); '' where it runs from its sources. */
+  built: z.string(),
+});
+export type Build = z.infer<typeof BUILD>;
+
+/** Read once, when the process starts: another build may take its place on disk. */
+export function ownBuild(): Build {
+  const root = new URL('../../', import.meta.url);
+  const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { readonly version: string };
+  return { version, path: fileURLToPath(root).replace(/\/$/, ''), built: stamp(new URL('../.built', import.meta.url)) };
+}
+
+function stamp(file: URL): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return '';
+  }
+}

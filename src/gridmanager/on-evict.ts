@@ -1,0 +1,78 @@
+import type { Attrs, AttrTexts } from '../job/attrs.ts';
+import { readString, truthOf, valueText } from '../job/values.ts';
+import { withAttrs } from '../job/attrs.ts';
+
+/** Between the statements of a transform. */
+const LINE = '\x1e';
+
+/** Why a job was taken from where it ran, in HTCondor's numbers. */
+export interface Vacated {
+  readonly code?: number;
+  readonly subCode?: number;
+}
+
+/** The pool's or a site's limit of memory, as a hold's code and subcode (HTCondor's manual, "HoldReasonCode" 34). */
+export const OUT_OF_MEMORY = { code: 34, subCode: 102 } as const;
+
+/**
+ * What `retry_request_memory`, `request_memory` with several amounts, and the user's own `on_evict_checks` make of a job that
+ * was taken from where it ran: only what is different afterwards. Each transform that TransformOnEvict names looks at the ad
+ * as the ones before left it; one whose REQUIREMENTS are not true does nothing (HTCondor 25, "on_evict_checks").
+ */
+export function changesOnEvict(attrs: Attrs, { code, subCode }: Vacated): AttrTexts {
+  const names = (readString(attrs, 'TransformOnEvict') ?? '').split(/[\s,]+/).filter((name) => name !== '');
+  if (names.length === 0) return {};
+  const why: AttrTexts = {
+    VacateReasonCode: code === undefined ? null : String(code),
+    VacateReasonSubCode: subCode === undefined ? null : String(subCode),
+  };
+  let changes: AttrTexts = {};
+  for (const name of names) {
+    const body = readString(attrs, `TransformBody_${name}`);
+    if (body !== undefined) changes = { ...changes, ...transformed(withAttrs(attrs, { ...why, ...changes }), body) };
+  }
+  return Object.fromEntries(Object.entries(changes).filter(([name, text]) => (attrs.get(name) ?? null) !== text));
+}
+
+/** Whether the job asks for other resources than before: then it is not in vain to run it again. */
+export function asksForOther(changes: AttrTexts): boolean {
+  return Object.keys(changes).some((name) => /^request/i.test(name));
+}
+
+function transformed(attrs: Attrs, body: string): AttrTexts {
+  let changes: AttrTexts = {};
+  for (const line of body.split(LINE)) {
+    const [, word = '', rest = ''] = /^\s*(\w+)\s+(.*?)\s*$/s.exec(line) ?? [];
+    const now = withAttrs(attrs, changes);
+    if (word.toUpperCase() === 'REQUIREMENTS') {
+      if (truthOf(withAttrs(now, { '#Requirements': rest }), '#Requirements') !== true) return {};
+      continue;
+    }
+    changes = { ...changes, ...statement(word.toUpperCase(), rest, now) };
+  }
+  return changes;
+}
+
+/** The statements of a transform that change one attribute (manual, "ClassAd Transforms"); others mean nothing here. */
+function statement(word: string, rest: string, attrs: Attrs): AttrTexts {
+  const [, name = '', value = ''] = /^(\w+)\s*(.*)$/s.exec(rest) ?? [];
+  if (name === '') return {};
+  switch (word) {
+    case 'SET':
+      return value === '' ? {} : { [name]: value };
+    case 'DEFAULT':
+      return attrs.has(name) || value === '' ? {} : { [name]: value };
+    case 'EVALSET': {
+      const text = valueText(attrs, value);
+      return text === undefined ? {} : { [name]: text };
+    }
+    case 'COPY':
+      return /^\w+$/.test(value) && attrs.has(name) ? { [value]: attrs.get(name) ?? null } : {};
+    case 'RENAME':
+      return /^\w+$/.test(value) && attrs.has(name) ? { [value]: attrs.get(name) ?? null, [name]: null } : {};
+    case 'DELETE':
+      return attrs.has(name) ? { [name]: null } : {};
+    default:
+      return {};
+  }
+}

@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import { shellPath, shellQuote } from '../util/shell-quote.ts';
+
+export interface AgentPlace {
+  readonly agentId: string;
+  /** The directory that holds the agents' directories, `~/…` or absolute. */
+  readonly scratch: string;
+  /** How many of its last names are ours; default 1. */
+  readonly ours?: number;
+}
+
+/** Shell text that goes into the agent's directory, or ends with a status and words that say why not (entering.sh). */
+export function entering({ agentId, scratch, ours = 1 }: AgentPlace, how: { readonly make: boolean }): string {
+  const names = scratch.replace(/\/+$/, '').split('/');
+  const own = [...names.slice(names.length - ours), agentId];
+  const base = shellPath(names.slice(0, names.length - ours).join('/') || '/');
+  return [
+    (text ??= readFileSync(new URL('entering.sh', import.meta.url), 'utf8')),
+    ...(how.make ? ['MAKE=1', `mkdir -p ${base} || exit 74`] : ['MAKE=']),
+    `cd ${base} 2>/dev/null || exit 66`,
+    ...own.map((name) => `enter ${shellQuote(`./${name}`)}`),
+    'look_above',
+    '',
+  ].join('\n');
+}
+
+let text: string | undefined;
+
+/** What it said as it refused, in words. */
+export function refusedWords(lines: readonly string[]): string | undefined {
+  return lines.flatMap((line) => /gryphus-refuses (.*)$/.exec(line)?.[1] ?? [])[0];
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadPaths } from '../config/paths.ts';
+import { loadSettings } from '../config/settings.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { openLog } from '../log.ts';
+import { parseAddress } from '../wayhome/address.ts';
+import { openPortWay } from '../wayhome/port-way.ts';
+import { poolPlaces } from './places.ts';
+import { Tokens } from './tokens.ts';
+
+/** How often those that were turned away are told of, milliseconds. */
+const TELL_MS = 60_000;
+/** Where the limit cannot be read, what every system gives. */
+const DESCRIPTORS = 256;
+
+/** What the Scheduler hears of it. */
+export type PortNews = { readonly port: number } | { readonly error: string };
+
+/**
+ * The process that has the agent's port for workers; its one argument is the address. It is one of its own because anybody
+ * can knock: what strangers use up is used up here.
+ */
+async function main(listen: string): Promise<PortNews> {
+  const paths = loadPaths();
+  const settings = await loadSettings(paths);
+  const log = openLog(join(paths.logDir, 'pool-port.log'), settings['log.level'], settings['log.max_size']);
+  const places = poolPlaces(paths);
+  const tokens = new Tokens(places.dir);
+  let away = 0;
+  let told = Number.NEGATIVE_INFINITY;
+  const { port } = await openPortWay({
+    ...parseAddress(listen, 'glidein.listen'),
+    desk: places.workerSocket,
+    keyOf: (id) => {
+      const token = tokens.find(id, Date.now() / 1000);
+      return token && Buffer.from(token.secret, 'hex');
+    },
+    descriptors: mostDescriptors(),
+    onTurnedAway: (words) => {
+      away += 1;
+      if (performance.now() - told < TELL_MS) return;
+      log.info({ words, times: away }, 'turned away at the port');
+      told = performance.now();
+      away = 0;
+    },
+  });
+  log.info({ listen, port }, 'listening for workers');
+  return { port };
+}
+
+/** Node has raised its limit as far as it may. */
+function mostDescriptors(): number {
+  try {
+    const found = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return found === 'unlimited' ? 1_000_000 : Number(found ?? DESCRIPTORS);
+  } catch {
+    return DESCRIPTORS;
+  }
+}
+
+// It ends with whoever started it.
+process.once('disconnect', () => process.exit(0));
+main(process.argv[2] ?? '').then(
+  (news) => process.send?.(news),
+  (thrown: unknown) => {
+    process.send?.({ error: asError(thrown).message } satisfies PortNews, () =>
+      process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70),
+    );
+  },
+);

@@ -1,0 +1,148 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/** One job's line in a history file. */
+export interface HistoryEntry {
+  readonly cluster: number;
+  readonly proc: number;
+  /** Bytes. */
+  readonly offset: number;
+  /** Bytes, the newline included. */
+  readonly length: number;
+}
+
+/** In the index, of each job: cluster, proc, offset, length; four doubles. */
+export const RECORD = 32;
+const RECORDS_AT_ONCE = 2048;
+/** Lines of jobs that ended together lie together: they are read in pieces of so many bytes. */
+const PIECE = 1 << 18;
+
+/**
+ * What a history file holds at one moment, through open descriptors: what is written, or the whole file removed,
+ * meanwhile changes nothing of it. The index may lag behind; what it lacks is read from the file.
+ */
+export class HistorySnapshot {
+  /** Bytes of the file. */
+  readonly size: number;
+  /** Bytes of the index that are whole and within the file. */
+  readonly indexed: number;
+  /** Where the last indexed line ends. */
+  readonly end: number;
+  readonly #file: number;
+  readonly #index: number | undefined;
+  #piece: Buffer = Buffer.alloc(0);
+  #pieceAt = 0;
+
+  /** `undefined` where there is no such file. */
+  static open(path: string): HistorySnapshot | undefined {
+    const file = openIfThere(path);
+    return file === undefined ? undefined : new HistorySnapshot(file, openIfThere(indexOf(path)));
+  }
+
+  private constructor(file: number, index: number | undefined) {
+    this.#file = file;
+    this.#index = index;
+    // The file first: an entry that comes meanwhile points behind it, and is not seen.
+    this.size = fstatSync(file).size;
+    [this.indexed, this.end] = this.#whole();
+  }
+
+  close(): void {
+    closeSync(this.#file);
+    if (this.#index !== undefined) closeSync(this.#index);
+  }
+
+  /** Newest first; those that are wanted. */
+  *entries(wanted: (cluster: number, proc: number) => boolean = () => true): Generator<HistoryEntry> {
+    for (const entry of [...this.unindexed()].reverse()) if (wanted(entry.cluster, entry.proc)) yield entry;
+    for (let end = this.indexed; end > 0; ) {
+      const from = Math.max(0, end - RECORDS_AT_ONCE * RECORD);
+      const block = this.#index === undefined ? Buffer.alloc(0) : read(this.#index, from, end - from);
+      for (let at = block.length - RECORD; at >= 0; at -= RECORD) {
+        if (wanted(block.readDoubleLE(at), block.readDoubleLE(at + 8))) yield entryAt(block, at);
+      }
+      end = from;
+    }
+  }
+
+  *unindexed(): Generator<HistoryEntry> {
+    for (const { text, offset, length } of this.lines(this.end)) {
+      if (!text.startsWith('{"j":')) continue;
+      const [cluster = 0, proc = 0] = (JSON.parse(text) as { readonly j: string }).j.split('.').map(Number);
+      yield { cluster, proc, offset, length };
+    }
+  }
+
+  /** '' where it was taken back: the disk was full, and its job is in the queue. */
+  line(offset: number, length: number): string {
+    const end = offset + length;
+    if (offset < this.#pieceAt || end > this.#pieceAt + this.#piece.length) {
+      // Read backwards, as the entries come.
+      this.#pieceAt = Math.max(0, Math.min(offset, end - PIECE));
+      this.#piece = read(this.#file, this.#pieceAt, end - this.#pieceAt);
+    }
+    const at = offset - this.#pieceAt;
+    return at + length > this.#piece.length ? '' : this.#piece.toString('utf8', at, at + length);
+  }
+
+  /** Whole lines from `offset` to the end. */
+  *lines(offset: number): Generator<{ readonly text: string; readonly offset: number; readonly length: number }> {
+    let rest: Buffer = Buffer.alloc(0);
+    for (let at = offset; at < this.size; ) {
+      const some = read(this.#file, at, Math.min(1 << 20, this.size - at));
+      if (some.length === 0) return;
+      const start = at - rest.length;
+      rest = Buffer.concat([rest, some]);
+      let begin = 0;
+      for (let cut = rest.indexOf(10); cut >= 0; cut = rest.indexOf(10, begin)) {
+        yield { text: rest.toString('utf8', begin, cut), offset: start + begin, length: cut + 1 - begin };
+        begin = cut + 1;
+      }
+      rest = rest.subarray(begin);
+      at += some.length;
+    }
+  }
+
+  #whole(): [bytes: number, end: number] {
+    if (this.#index === undefined) return [0, 0];
+    const there = fstatSync(this.#index).size;
+    for (let bytes = there - (there % RECORD); bytes > 0; bytes -= RECORD) {
+      const last = entryAt(read(this.#index, bytes - RECORD, RECORD), 0);
+      // A crash of the machine can leave zeros.
+      if (last.length > 0 && last.offset + last.length <= this.size) return [bytes, last.offset + last.length];
+    }
+    return [0, 0];
+  }
+}
+
+export function indexOf(path: string): string {
+  return path.replace(/\.jsonl$/, '.index');
+}
+
+function entryAt(bytes: Buffer, at: number): HistoryEntry {
+  return {
+    cluster: bytes.readDoubleLE(at),
+    proc: bytes.readDoubleLE(at + 8),
+    offset: bytes.readDoubleLE(at + 16),
+    length: bytes.readDoubleLE(at + 24),
+  };
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined;
+    throw thrown;
+  }
+}
+
+function read(fd: number, offset: number, length: number): Buffer {
+  const bytes = Buffer.alloc(Math.max(0, length));
+  let done = 0;
+  while (done < length) {
+    const n = readSync(fd, bytes, done, length - done, offset + done);
+    if (n === 0) break;
+    done += n;
+  }
+  return bytes.subarray(0, done);
+}

@@ -1,0 +1,42 @@
+import { IdSet } from '../job/id-set.ts';
+import type { History, HistoryRecord, LookWish, Sighting } from './api.ts';
+import { queryChunks } from './query.ts';
+import type { Room } from './room.ts';
+
+/** Jobs of the history in one piece. */
+const PIECE = 500;
+
+/**
+ * Each job once, wherever it is: in the queue, or, where it has left that, in the history. The queue is read first: a job is
+ * on disk in the history before it leaves the queue, so what moves meanwhile is in one of the two when its turn comes; and what
+ * was seen in the queue is passed over in the history, where it may be by then. A job that comes back out of the history
+ * (`restore`) leaves its record there. What a wish says of a job is judged by the one sight of it.
+ */
+export async function* look(
+  room: Room,
+  history: History,
+  wishes: readonly LookWish[],
+  limit = Number.POSITIVE_INFINITY,
+): AsyncIterable<Sighting> {
+  let left = limit;
+  const met = new IdSet();
+  const given = new IdSet();
+  for (const { where, ...wish } of wishes) {
+    if (left <= 0) return;
+    for await (const jobs of queryChunks(room, wish)) {
+      for (const { id } of jobs) met.add(id);
+      const some = jobs.filter((job) => (!where || where(job)) && given.add(job.id)).slice(0, left);
+      if (some.length > 0) yield { in: 'queue', jobs: some };
+      left -= some.length;
+      if (left <= 0) return;
+    }
+  }
+  const [first, ...or] = wishes;
+  if (!first) return;
+  const piece: HistoryRecord[] = [];
+  for await (const job of history.read({ ...first, or, but: met, once: true, limit: left })) {
+    piece.push(job);
+    if (piece.length >= PIECE) yield { in: 'history', jobs: piece.splice(0) };
+  }
+  if (piece.length > 0) yield { in: 'history', jobs: piece };
+}

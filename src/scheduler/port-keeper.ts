@@ -1,0 +1,57 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { PortNews } from '../pool/port-main.ts';
+
+const AGAIN_MS = 3000;
+/** How often it is told that the port cannot be had, milliseconds. */
+const TOLD_MS = 60_000;
+
+/** Keeps the process that has the agent's port for workers. */
+export class PortKeeper {
+  readonly #log: (message: string, facts?: object) => void;
+  #child: ChildProcess | undefined;
+  #listen: string | undefined;
+  #endedAt = Number.NEGATIVE_INFINITY;
+  #toldAt = Number.NEGATIVE_INFINITY;
+
+  constructor(log: (message: string, facts?: object) => void) {
+    this.#log = log;
+  }
+
+  /** Called again and again: where it is to listen now; `undefined`: nowhere. */
+  want(listen: string | undefined): void {
+    if (listen !== this.#listen) this.close();
+    this.#listen = listen;
+    if (listen === undefined || this.#child || performance.now() - this.#endedAt < AGAIN_MS) return;
+    const child = fork(fileURLToPath(new URL('../pool/port-main.js', import.meta.url)), [listen], {
+      execArgv: ['--enable-source-maps'],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    const gone = (): void => {
+      if (this.#child !== child) return;
+      this.#child = undefined;
+      this.#endedAt = performance.now();
+    };
+    child.on('message', (message) => {
+      const news = message as PortNews;
+      if ('port' in news) this.#log('workers can dial', { listen, port: news.port, process: child.pid });
+      else this.#trouble(news.error);
+    });
+    child.once('error', (error) => {
+      this.#trouble(error.message);
+      gone();
+    });
+    child.once('exit', gone);
+    this.#child = child;
+  }
+
+  close(): void {
+    this.#child?.kill('SIGKILL');
+    this.#child = undefined;
+  }
+
+  #trouble(words: string): void {
+    if (performance.now() - this.#toldAt > TOLD_MS) this.#log(words);
+    this.#toldAt = performance.now();
+  }
+}

@@ -1,0 +1,84 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+
+const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+/** What others may have written to the log beside us between a crash and the look after it, bytes; what is further on is not looked at. */
+const OTHERS = 16 << 20;
+
+/** One piece of text for one user log. */
+export interface Piece {
+  readonly path: string;
+  readonly text: string;
+  /** Bytes that the log had before the piece was written for the first time, by `sizeOf`. */
+  readonly size: number;
+}
+
+/** Bytes; 0 where there is no log yet. Rejects where something else than a file has that name. */
+export async function sizeOf(path: string): Promise<number> {
+  try {
+    return plain(await stat(path), path).size;
+  } catch (thrown) {
+    if (isMissing(thrown)) return 0;
+    throw thrown;
+  }
+}
+
+/**
+ * Has the piece in the log once, however often it is asked, and on disk when it resolves: what an earlier call that was cut
+ * off has written is found behind `size`. What somebody else wrote there stays.
+ */
+export async function appendOnce({ path, text, size }: Piece): Promise<void> {
+  // A FIFO without a reader, or a terminal, must not hold us.
+  const log = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, 0o666);
+  try {
+    const before = plain(await log.stat(), path).size;
+    const bytes = Buffer.from(text);
+    const rest = before > size ? missing(bytes, await tail(path, size, bytes.length + OTHERS)) : bytes;
+    if (rest.length > 0) await write(log, rest, before);
+    await log.datasync();
+  } finally {
+    await log.close();
+  }
+}
+
+/** What of the text is not behind the place where it was to be written. */
+export function missing(text: Buffer, behind: Buffer): Buffer {
+  if (behind.includes(text)) return Buffer.alloc(0);
+  return text.subarray(0, behind.length).equals(behind) ? text.subarray(behind.length) : text;
+}
+
+/** All of it or nothing. */
+async function write(log: FileHandle, bytes: Buffer, before: number): Promise<void> {
+  let done = 0;
+  try {
+    while (done < bytes.length) done += (await log.write(bytes, done)).bytesWritten;
+  } catch (thrown) {
+    if ((await log.stat()).size === before + done) await log.truncate(before);
+    throw thrown;
+  }
+}
+
+async function tail(path: string, from: number, most: number): Promise<Buffer> {
+  const log = await open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  try {
+    const bytes = Buffer.alloc(Math.min(most, Math.max(0, (await log.stat()).size - from)));
+    let done = 0;
+    while (done < bytes.length) {
+      const { bytesRead } = await log.read(bytes, done, bytes.length - done, from + done);
+      if (bytesRead === 0) break;
+      done += bytesRead;
+    }
+    return bytes.subarray(0, done);
+  } finally {
+    await log.close();
+  }
+}
+
+function plain<T extends { isFile(): boolean }>(found: T, path: string): T {
+  if (!found.isFile()) throw new Error(`${path} is not a regular file`);
+  return found;
+}
+
+function isMissing(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';
+}

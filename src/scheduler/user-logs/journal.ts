@@ -1,0 +1,318 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { asError, GryphusError } from '../../errors.ts';
+import type { Piece } from './append-once.ts';
+
+/** What one batch of events adds to one log. */
+export interface Addition {
+  readonly path: string;
+  readonly text: string;
+  /** As `Piece.size`, where the piece is about to be written; without it, it waits behind others. */
+  readonly size?: number;
+}
+
+/** The batch that was accepted last: the id of the first event that was read, and of the last one in it. */
+export interface Accepted {
+  readonly from: string;
+  readonly last: string;
+}
+
+/** Where a piece stands in the journal, bytes. */
+interface Place {
+  readonly offset: number;
+  readonly length: number;
+}
+
+interface Pending {
+  readonly pieces: Place[];
+  /** Unix milliseconds, of the oldest piece. */
+  readonly since: number;
+  /** The first `count` pieces may have been written behind `size`. */
+  attempt?: { readonly size: number; readonly count: number };
+}
+
+type Line =
+  | { readonly p: string; readonly t: string; readonly at: number; readonly s?: number }
+  | { readonly a: string; readonly s: number; readonly n: number }
+  | { readonly d: string; readonly n: number }
+  | { readonly all: true }
+  | Accepted;
+
+/** Pieces that go together into one write, characters of the journal. */
+const TOGETHER = 1_000_000;
+/** The journal is made anew beyond this many bytes, where most of it is done. */
+const LARGE = 8_000_000;
+
+/**
+ * What users' logs are owed, on disk before any of it is written: lines of JSON, of which a batch's count once the line with
+ * its events' ids stands behind them. Only where pieces stand is kept in memory.
+ */
+export class LogJournal {
+  readonly #path: string;
+  readonly #pending = new Map<string, Pending>();
+  #file: FileHandle;
+  #end = 0;
+  #live = 0;
+  #accepted: Accepted | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path;
+    this.#file = file;
+  }
+
+  static async open(path: string): Promise<LogJournal> {
+    const journal = new LogJournal(path, await open(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+    await journal.#load();
+    return journal;
+  }
+
+  get accepted(): Accepted | undefined {
+    return this.#accepted;
+  }
+
+  /** The logs that something is owed, the longest waiting first. */
+  owed(): Iterable<string> {
+    return this.#pending.keys();
+  }
+
+  /** Since when, Unix milliseconds. */
+  since(path: string): number | undefined {
+    return this.#pending.get(path)?.since;
+  }
+
+  owes(path: string): boolean {
+    return this.#pending.has(path);
+  }
+
+  get isEmpty(): boolean {
+    return this.#pending.size === 0;
+  }
+
+  /** Resolves when the batch is on disk. Rejects with 'disk-full', and has nothing of it. */
+  accept(batch: Accepted, additions: readonly Addition[], now: number): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.isEmpty) await this.#truncate(0);
+      else if (this.#end > LARGE && this.#live * 2 < this.#end) await this.#compact();
+      const lines = additions.map(({ path, text, size }) =>
+        lineOf({ p: path, t: text, at: now, ...(size === undefined ? {} : { s: size }) }),
+      );
+      let offset = this.#end;
+      await this.#write([...lines, lineOf(batch)], true);
+      for (const [i, { path, size }] of additions.entries()) {
+        const length = lines[i]?.length ?? 0;
+        this.#add(path, { offset, length }, now, size);
+        offset += length;
+      }
+      this.#accepted = batch;
+    });
+  }
+
+  /** The next pieces of a log in one, and where they were to be written if that was begun. */
+  next(path: string): Promise<{ readonly text: string; readonly count: number; readonly size?: number }> {
+    return this.#inTurn(async () => {
+      const { pieces = [], attempt } = this.#pending.get(path) ?? {};
+      let count = attempt?.count ?? 0;
+      if (!attempt)
+        for (let length = 0; count < pieces.length && length < TOGETHER; count++) length += at(pieces, count).length;
+      const texts: string[] = [];
+      for (const piece of pieces.slice(0, count)) texts.push(await this.#read(piece));
+      return { text: texts.join(''), count, ...(attempt && { size: attempt.size }) };
+    });
+  }
+
+  /** On disk when it resolves: the next `count` pieces are about to be written behind `size`. */
+  attempt(path: string, count: number, size: Piece['size']): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#write([lineOf({ a: path, s: size, n: count })], true);
+      const pending = this.#pending.get(path);
+      if (pending) pending.attempt = { size, count };
+    });
+  }
+
+  /** They were written. Where the note of it is lost they are found written. */
+  done(written: ReadonlyMap<string, number>): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const [path, count] of written) this.#drop(path, count);
+      if (written.size === 0) return;
+      await this.#write(
+        this.isEmpty ? [lineOf({ all: true })] : [...written].map(([path, n]) => lineOf({ d: path, n })),
+        false,
+      );
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#turn.catch(() => undefined);
+    await this.#file.close();
+  }
+
+  #add(path: string, place: Place, now: number, size: number | undefined): void {
+    const known = this.#pending.get(path);
+    const pending = known ?? { pieces: [], since: now };
+    if (size !== undefined) pending.attempt = { size, count: pending.pieces.length + 1 };
+    pending.pieces.push(place);
+    this.#live += place.length;
+    if (!known) this.#pending.set(path, pending);
+  }
+
+  #drop(path: string, count: number): void {
+    const pending = this.#pending.get(path);
+    if (!pending) return;
+    for (const { length } of pending.pieces.splice(0, count)) this.#live -= length;
+    delete pending.attempt;
+    if (pending.pieces.length === 0) this.#pending.delete(path);
+  }
+
+  async #load(): Promise<void> {
+    let batch: (() => void)[] = [];
+    for await (const { text, offset, length } of this.#lines()) {
+      const line = read(text);
+      // A crash of the machine can leave zeros behind what was synchronized.
+      if (!line) break;
+      if ('p' in line) {
+        batch.push(() => this.#add(line.p, { offset, length }, line.at, line.s));
+        continue;
+      }
+      if ('from' in line) {
+        for (const add of batch) add();
+        this.#accepted = line;
+      } else if ('a' in line) {
+        const pending = this.#pending.get(line.a);
+        if (pending) pending.attempt = { size: line.s, count: line.n };
+      } else if ('d' in line) {
+        this.#drop(line.d, line.n);
+      } else {
+        for (const [path, { pieces }] of this.#pending) this.#drop(path, pieces.length);
+      }
+      batch = [];
+      this.#end = offset + length;
+    }
+    await this.#truncate(this.#end);
+  }
+
+  /** Whole lines. */
+  async *#lines(): AsyncGenerator<Place & { readonly text: string }> {
+    const { size } = await this.#file.stat();
+    let rest = Buffer.alloc(0);
+    let start = 0;
+    for (let from = 0; from < size; ) {
+      const some = await this.#bytes({ offset: from, length: Math.min(1 << 20, size - from) });
+      from += some.length;
+      rest = Buffer.concat([rest, some]);
+      let begin = 0;
+      for (let cut = rest.indexOf(10); cut >= 0; cut = rest.indexOf(10, begin)) {
+        yield { text: rest.toString('utf8', begin, cut), offset: start + begin, length: cut + 1 - begin };
+        begin = cut + 1;
+      }
+      rest = rest.subarray(begin);
+      start += begin;
+    }
+  }
+
+  async #read(place: Place): Promise<string> {
+    const line = JSON.parse((await this.#bytes(place)).toString('utf8')) as Line;
+    return 't' in line ? line.t : '';
+  }
+
+  async #bytes({ offset, length }: Place): Promise<Buffer> {
+    const bytes = Buffer.alloc(length);
+    const { bytesRead } = await this.#file.read(bytes, 0, length, offset);
+    if (bytesRead < length) throw new GryphusError('internal', `${this.#path} ends before its time.`);
+    return bytes;
+  }
+
+  async #write(lines: readonly Buffer[], onDisk: boolean): Promise<void> {
+    const all = Buffer.concat(lines);
+    try {
+      for (let done = 0; done < all.length; )
+        done += (await this.#file.write(all, done, all.length - done, this.#end + done)).bytesWritten;
+      if (onDisk) await this.#file.datasync();
+      this.#end += all.length;
+    } catch (thrown) {
+      await this.#file.truncate(this.#end);
+      throw refused(this.#path, thrown);
+    }
+  }
+
+  async #truncate(size: number): Promise<void> {
+    await this.#file.truncate(size);
+    this.#end = size;
+  }
+
+  /** The journal with what is still owed, in the place of this one. */
+  async #compact(): Promise<void> {
+    const path = `${this.#path}.new`;
+    const file = await open(path, 'w+', 0o600);
+    const moved = new Map<string, Place[]>();
+    let end = 0;
+    const put = async (bytes: Buffer): Promise<Place> => {
+      await file.writeFile(bytes);
+      end += bytes.length;
+      return { offset: end - bytes.length, length: bytes.length };
+    };
+    try {
+      for (const [name, { pieces }] of this.#pending) {
+        const places: Place[] = [];
+        for (const piece of pieces) places.push(await put(await this.#bytes(piece)));
+        moved.set(name, places);
+      }
+      if (this.#accepted) await put(lineOf(this.#accepted));
+      for (const [name, { attempt }] of this.#pending)
+        if (attempt) await put(lineOf({ a: name, s: attempt.size, n: attempt.count }));
+      await file.datasync();
+      await rename(path, this.#path);
+    } catch (thrown) {
+      await file.close();
+      throw refused(path, thrown);
+    }
+    await this.#file.close();
+    this.#file = file;
+    this.#end = end;
+    for (const [name, places] of moved) {
+      const pending = this.#pending.get(name);
+      pending?.pieces.splice(0, places.length, ...places);
+    }
+    await syncDir(dirname(this.#path));
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(work);
+    this.#turn = mine.catch(() => undefined);
+    return mine;
+  }
+}
+
+function at(pieces: readonly Place[], i: number): Place {
+  return pieces[i] ?? { offset: 0, length: 0 };
+}
+
+function read(text: string): Line | undefined {
+  try {
+    return JSON.parse(text) as Line;
+  } catch {
+    return undefined;
+  }
+}
+
+function lineOf(line: Line): Buffer {
+  return Buffer.from(`${JSON.stringify(line)}\n`);
+}
+
+async function syncDir(path: string): Promise<void> {
+  const dir = await open(path, 'r');
+  try {
+    await dir.sync();
+  } finally {
+    await dir.close();
+  }
+}
+
+function refused(path: string, thrown: unknown): unknown {
+  if (!/ENOSPC|EDQUOT/.test(asError(thrown).message)) return thrown;
+  return new GryphusError('disk-full', `${path} cannot be written: no room on its disk.`, {
+    cause: thrown,
+    suggestions: ['Free some space there; events are told when there is room.'],
+  });
+}

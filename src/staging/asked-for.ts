@@ -1,0 +1,42 @@
+import type { FetchRequest } from '../site/contract.ts';
+import { plainName } from '../util/plain-name.ts';
+
+/** In every job's directory without being its work: the program's copy, its ads, its streams. */
+export const RESERVED: readonly string[] = [
+  'condor_exec.exe',
+  '.job.ad',
+  '.machine.ad',
+  '_condor_stdout',
+  '_condor_stderr',
+];
+
+/**
+ * Which of the files that a site offers were asked for: the name under which such a file is kept, `undefined` for every
+ * other. A named output is a file or a directory with all below it. New files (`new`) are those at the top that the job was
+ * not given. No site and no worker is trusted to keep to what it was asked (scp, CVE-2019-6111).
+ */
+export function askedFor({
+  outputs,
+  given = [],
+}: Pick<FetchRequest, 'outputs' | 'given'>): (offered: string) => string | undefined {
+  if (outputs === 'new') {
+    const not = new Set([...given, ...RESERVED]);
+    return (offered) => {
+      const name = plainName(offered);
+      return name === undefined || name === '' || name.includes('/') || not.has(name) ? undefined : name;
+    };
+  }
+  const wanted = new Set(outputs.flatMap((name) => plainName(name) ?? []));
+  return (offered) => {
+    const name = plainName(offered);
+    if (name === undefined || name === '') return undefined;
+    return wanted.has('') || andAbove(name).some((one) => wanted.has(one)) ? name : undefined;
+  };
+}
+
+/** A name and the directories that it is in. */
+function andAbove(name: string): string[] {
+  const all = [name];
+  for (let cut = name.lastIndexOf('/'); cut > 0; cut = name.lastIndexOf('/', cut - 1)) all.push(name.slice(0, cut));
+  return all;
+}

@@ -1,0 +1,184 @@
+import type { JobPlace, Kind } from './catalogue.ts';
+
+/** Commands with the same fate. `names`: `name[:Attribute[:other name]]`, by blanks. The rest as in `SubmitCommand`. */
+export interface Group {
+  readonly names: string;
+  readonly kind?: Kind;
+  readonly by?: string;
+  readonly at?: readonly JobPlace[];
+  readonly says?: string;
+  readonly idle?: RegExp;
+}
+
+const POOL: readonly JobPlace[] = ['pool'];
+const GRID: readonly JobPlace[] = ['batch', 'gram'];
+const CARRIED: readonly JobPlace[] = ['pool', 'batch', 'gram'];
+
+const IN_PLACE = 'A job of the local or scheduler universe runs in its initialdir, and no files are carried.';
+const SITES_OWN = 'The site decides that by itself.';
+const CONTAINER = 'Containers run in the pool.';
+
+export const DONE_TABLE: readonly Group[] = [
+  // What runs, and where.
+  { names: 'universe:JobUniverse', by: 'enqueue/site-choice.ts' },
+  { names: 'executable:Cmd shell:Cmd', by: 'gridmanager/spec.ts' },
+  { names: 'arguments:Arguments arguments2:Arguments', by: 'submit/job-words.ts' },
+  { names: 'environment:Environment:env environment2:Environment getenv:Environment:get_env', by: 'submit/job-words.ts' },
+  { names: 'initialdir:Iwd:initial_dir job_iwd:Iwd', by: 'gridmanager/files.ts' },
+  { names: 'input:In:stdin output:Out:stdout error:Err:stderr', by: 'gridmanager/files.ts' },
+  { names: 'grid_resource:GridResource', by: 'enqueue/site-choice.ts' },
+  { names: 'batch_queue:BatchQueue batch_project:BatchProject batch_runtime:BatchRuntime', by: 'gridmanager/spec.ts', at: GRID, says: 'It is for jobs of the grid universe.' },
+  { names: 'batch_extra_submit_args:BatchExtraSubmitArgs', by: 'gridmanager/spec.ts', at: GRID, says: 'It is for jobs of the grid universe.' },
+  { names: 'globus_rsl:GlobusRSL', by: 'gridmanager/spec.ts', at: ['gram'], says: 'It is for GRAM services.' },
+  { names: 'want_flood:WantFlood', kind: 'bool', by: 'scheduler/flooding.ts' },
+  { names: 'requirements:Requirements', by: 'classad/matchmaker.ts', at: POOL, says: `No machine is matched. ${SITES_OWN} Ask for what it knows: request_…, batch_queue, batch_extra_submit_args.`, idle: /^true$/i },
+  { names: 'rank:Rank:preferences', by: 'classad/matchmaker.ts', at: POOL, says: `No machine is matched. ${SITES_OWN}`, idle: /^(0(\.0)?|undefined)$/i },
+  // What it asks for.
+  { names: 'request_cpus:RequestCpus request_memory:RequestMemory request_disk:RequestDisk', by: 'gridmanager/spec.ts' },
+  { names: 'request_gpus:RequestGPUs', by: 'gridmanager/spec.ts' },
+  { names: 'retry_request_memory:TransformBody_RequestMemory retry_request_memory_increase:TransformBody_RequestMemory retry_request_memory_max:TransformBody_RequestMemory on_evict_checks:TransformOnEvict', by: 'gridmanager/on-evict.ts', at: CARRIED, says: 'Nothing limits the memory of such a job.' },
+  { names: 'core_size:CoreSize', kind: 'int', by: 'gridmanager/spec.ts', idle: /^$/ },
+  { names: 'image_size:ImageSize', by: 'scheduler/log-events.ts' },
+  { names: 'disk_usage:DiskUsage', by: 'job/log-usage.ts' },
+  // Files.
+  { names: 'should_transfer_files:ShouldTransferFiles', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE, idle: /^"(NO|IF_NEEDED)"$/i },
+  { names: 'when_to_transfer_output:WhenToTransferOutput', by: 'gridmanager/results-lane.ts', at: CARRIED, says: IN_PLACE, idle: /^"(ON_EXIT|NEVER)"$/i },
+  { names: 'transfer_executable:TransferExecutable', by: 'gridmanager/files.ts' },
+  { names: 'transfer_input_files:TransferInput:TransferInputFiles transfer_common_input:CommonInputFiles:common_input_files public_input_files:PublicInputFiles', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
+  { names: 'container_is_common:ContainerIsCommon', kind: 'bool', says: 'Always so: what jobs share crosses once to a site.' },
+  { names: 'transfer_output_files:TransferOutput:TransferOutputFiles transfer_output_remaps:TransferOutputRemaps', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
+  { names: 'output_destination:OutputDestination', kind: 'string', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
+  { names: 'output_directory:OutputDirectory', kind: 'path', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
+  { names: 'skip_filechecks', by: 'submit/commands/streams.ts' },
+  { names: 'encrypt_input_files:EncryptInputFiles encrypt_output_files:EncryptOutputFiles', kind: 'string', says: 'Always so: all files are encrypted on their way.' },
+  { names: 'dont_encrypt_input_files:DontEncryptInputFiles dont_encrypt_output_files:DontEncryptOutputFiles', kind: 'string', says: 'They are encrypted all the same.' },
+  { names: 'checkpoint_exit_code:SuccessCheckpointExitCode', kind: 'int', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs of the pool go on from what they saved.', idle: /^$/ },
+  { names: 'transfer_checkpoint_files:TransferCheckpoint', kind: 'string', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs of the pool go on from what they saved.' },
+  // Policy.
+  { names: 'hold:JobStatus', by: 'job/life.ts' },
+  { names: 'priority:JobPrio:prio', kind: 'int', by: 'queue/record.ts' },
+  { names: 'periodic_hold:PeriodicHold periodic_release:PeriodicRelease periodic_remove:PeriodicRemove', by: 'scheduler/periodic.ts' },
+  { names: 'periodic_hold_reason:PeriodicHoldReason periodic_hold_subcode:PeriodicHoldSubCode', by: 'gridmanager/decide.ts' },
+  { names: 'periodic_vacate:PeriodicVacate', by: 'scheduler/periodic.ts', at: POOL, says: 'Only the pool runs a job again that makes room.' },
+  { names: 'on_exit_hold:OnExitHold on_exit_hold_reason:OnExitHoldReason on_exit_hold_subcode:OnExitHoldSubCode on_exit_remove:OnExitRemove', by: 'gridmanager/decide.ts' },
+  { names: 'max_retries:JobMaxRetries', by: 'gridmanager/decide.ts' },
+  { names: 'retry_until:OnExitRemove', by: 'gridmanager/decide.ts' },
+  { names: 'success_exit_code:JobSuccessExitCode', by: 'gridmanager/results-lane.ts' },
+  { names: 'allowed_job_duration:AllowedJobDuration allowed_execute_duration:AllowedExecuteDuration', kind: 'expr', by: 'scheduler/periodic.ts', idle: /^undefined$/i },
+  { names: 'leave_in_queue:LeaveJobInQueue', by: 'job/stays.ts' },
+  { names: 'kill_sig:KillSig', by: 'pool/pool-site.ts', at: POOL, says: 'The site ends jobs with signals of its own choice.' },
+  { names: 'job_max_vacate_time:JobMaxVacateTime', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'How long a job has to end, the site decides by itself.' },
+  { names: 'want_graceful_removal:WantGracefulRemoval', kind: 'expr', at: POOL, says: 'In the pool always so: a job gets its kill_sig and job_max_vacate_time. Elsewhere the site decides how a job is ended.' },
+  { names: 'job_lease_duration:JobLeaseDuration', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'A site runs a job also while it does not hear from us.' },
+  { names: 'max_job_retirement_time:MaxJobRetirementTime', kind: 'expr', by: 'pool/preempting.ts', at: POOL, says: SITES_OWN },
+  { names: 'accounting_group:AccountingGroup accounting_group_user:AccountingGroup', by: 'pool/pool-site.ts', at: POOL, says: `Shares are counted in the pool alone. ${SITES_OWN} batch_project names an account there.` },
+  { names: 'max_materialize:JobMaterializeLimit', by: 'scheduler/materialize.ts' },
+  { names: 'max_idle:JobMaterializeMaxIdle:materialize_max_idle', kind: 'expr', by: 'scheduler/materialize.ts' },
+  // What is told.
+  { names: 'log:UserLog', kind: 'path', by: 'job/user-log-path.ts' },
+  { names: 'notification:JobNotification', by: 'scheduler/mail-listener.ts' },
+  { names: 'notify_user:NotifyUser', kind: 'string', by: 'scheduler/mail-listener.ts' },
+  { names: 'email_attributes:EmailAttributes', kind: 'list', by: 'scheduler/mail-listener.ts' },
+  { names: 'batch_name:JobBatchName', kind: 'unquoted', by: 'queue/submit.ts' },
+  { names: 'batch_id:JobBatchId', kind: 'unquoted', by: 'dag/main.ts' },
+  { names: 'description:JobDescription', kind: 'string', by: 'commands/print-format/print-as.ts' },
+  { names: 'submit_event_notes:SubmitEventNotes submit_event_user_notes:SubmitEventUserNotes', kind: 'string', by: 'scheduler/log-events.ts' },
+  { names: 'jobset:JobSetName', kind: 'unquoted', says: 'An attribute to select jobs by.' },
+  { names: 'dag_node_name:DAGNodeName', kind: 'string', by: 'dag/nodes-log.ts' },
+  { names: 'dagman_job_id:DAGManJobId', kind: 'natural', by: 'queue/submit.ts' },
+  { names: 'dagman_log:DAGManNodesLog', kind: 'path', says: 'The manager of a DAG writes the log of its nodes by itself.' },
+  // Credentials.
+  { names: 'x509userproxy:x509userproxy use_x509userproxy:x509userproxy', by: 'config/credential-needs.ts' },
+  { names: 'MyProxyHost:MyProxyHost MyProxyServerDN:MyProxyServerDN MyProxyCredentialName:MyProxyCredentialName MyProxyNewProxyLifetime:MyProxyNewProxyLifetime', by: 'config/credential-needs.ts' },
+  // Containers.
+  { names: 'container_image:ContainerImage docker_image:DockerImage', by: 'gridmanager/container-spec.ts', at: POOL, says: CONTAINER },
+  { names: 'container_target_dir:ContainerTargetDir', kind: 'unquoted', by: 'gridmanager/container-spec.ts', at: POOL, says: CONTAINER },
+  { names: 'docker_network_type:DockerNetworkType docker_pull_policy:DockerPullPolicy', kind: 'string', by: 'gridmanager/container-spec.ts', at: POOL, says: CONTAINER },
+  { names: 'docker_override_entrypoint:DockerOverrideEntrypoint', kind: 'bool', by: 'gridmanager/container-spec.ts', at: POOL, says: CONTAINER },
+  { names: 'transfer_container:TransferContainer', kind: 'bool', by: 'submit/commands/transfer.ts', at: POOL, says: CONTAINER, idle: /^true$/i },
+  // Of the description itself.
+  { names: 'allow_arguments_v1', by: 'submit/commands/arguments.ts' },
+  { names: 'allow_environment_v1', by: 'submit/commands/environment.ts' },
+]; // biome-ignore format: a table
+
+const STANDARD = 'It was for the standard universe, which is no more, in HTCondor neither.';
+const SPOKEN = 'The log and the mails have what they have.';
+const LIMIT_LATER = 'Jobs run as if it were not there.';
+
+export const WARNED_TABLE: readonly Group[] = [
+  { names: 'file_remaps:FileRemaps buffer_files:BufferFiles buffer_size:BufferSize buffer_block_size:BufferBlockSize stack_size:StackSize', kind: 'expr', says: STANDARD },
+  { names: 'fetch_files:FetchFiles compress_files:CompressFiles append_files:AppendFiles local_files:LocalFiles', kind: 'string', says: STANDARD },
+  { names: 'nice_user', says: `${LIMIT_LATER} Give the jobs a low priority = … among your own.` },
+  { names: 'concurrency_limits:ConcurrencyLimits concurrency_limits_expr:ConcurrencyLimits', says: `${LIMIT_LATER} max_materialize limits how many jobs of one cluster there are at a time.` },
+  { names: 'next_job_start_delay:NextJobStartDelay', kind: 'expr', says: `${LIMIT_LATER} max_idle and max_materialize limit how many start together.` },
+  { names: 'keep_claim_idle:KeepClaimIdle', kind: 'expr', says: 'A slot that is left goes to the next job that fits.' },
+  { names: 'require_gpus:RequireGPUs gpus_minimum_memory:GPUsMinMemory gpus_minimum_capability:GPUsMinCapability gpus_maximum_capability:GPUsMaxCapability gpus_minimum_runtime:GPUsMinRuntime', says: 'No machine of the pool says what its GPUs are: a job there waits for one that does. At a site ask by batch_queue or batch_extra_submit_args.' },
+  { names: 'cuda_version:CUDAVersion', kind: 'string', says: 'No machine of the pool says which CUDA its GPUs have: a job there waits for one that does. At a site ask by batch_queue or batch_extra_submit_args.' },
+  { names: 'retry_request_disk:TransformBody_RequestDisk', says: 'No job is ended for the disk that it uses.' },
+  { names: 'memory_usage', says: 'What a job uses is measured.' },
+  { names: 'transfer_input:TransferIn', says: 'Standard input is carried to the job in any case, unless should_transfer_files = NO.', idle: /^true$/i },
+  { names: 'transfer_output:TransferOut transfer_error:TransferErr', says: 'What a job writes comes home in any case.', idle: /^true$/i },
+  { names: 'stream_output:StreamOut stream_error:StreamErr', says: 'What a job writes is put into the file when the job has ended; until then `gryphus tail -f JOB` shows it.' },
+  { names: 'stream_input:StreamIn', says: 'Standard input is carried whole before the job starts.' },
+  { names: 'preserve_relative_paths:PreserveRelativePaths', kind: 'bool', says: 'Inputs lie under their own names in the directory of the job, without the directories before them. Name a directory to have it with all below it.' },
+  { names: 'max_transfer_input_mb:MaxTransferInputMB max_transfer_output_mb:MaxTransferOutputMB', kind: 'expr', says: 'Files of any size are carried.', idle: /^(-\d+|undefined)$/ },
+  { names: 'erase_output_and_error_on_restart:EraseOutputAndErrorOnRestart', kind: 'bool', says: 'Output begins anew with each run, but goes on after a checkpoint.', idle: /^true$/i },
+  { names: 'skip_if_dataflow:SkipIfDataflow', kind: 'bool', says: 'The job runs also where its results are newer than its inputs.' },
+  { names: 'checkpoint_destination:CheckpointDestination', kind: 'string', says: 'What a job saves comes home, into the spool of the agent.' },
+  { names: 'manifest:ManifestDesired', kind: 'bool', says: 'No list of files is written.' },
+  { names: 'manifest_dir:ManifestDir', kind: 'string', says: 'No list of files is written.' },
+  { names: 'copy_to_spool', says: 'Files are read where they are when the job starts: leave them alone until then.' },
+  { names: 'remote_initialdir:RemoteIwd', kind: 'string', says: 'A job has a directory of its own at its site.' },
+  { names: 'use_oauth_services:OAuthServicesNeeded:UseOAuthServices', says: 'Jobs get no OAuth tokens, and run without.' },
+  { names: 'use_scitokens:ScitokensFile:use_scitoken scitokens_file:ScitokensFile', says: 'The token stays here: jobs run without it. Put a token that the job may have into transfer_input_files.' },
+  { names: 'MyProxyRefreshThreshold:MyProxyRefreshThreshold', says: 'A proxy is renewed in good time before its end.' },
+  { names: 'send_credential', says: 'Jobs get no credentials but their X.509 proxy.' },
+  { names: 'delegate_job_gsi_credentials_lifetime:DelegateJobGSICredentialsLifetime', says: 'A delegated proxy lives as long as the one that it is made from.' },
+  { names: 'remove_kill_sig:RemoveKillSig hold_kill_sig:HoldKillSig', says: 'A job that is removed or held gets its kill_sig.' },
+  { names: 'kill_sig_timeout:KillSigTimeout', says: 'Write job_max_vacate_time.' },
+  { names: 'want_io_proxy:WantIOProxy', kind: 'bool', says: 'There is no way for a running job to files at home (chirp).' },
+  { names: '+WantRemoteIO:WantRemoteIO', says: 'There is no way for a running job to files at home.' },
+  { names: 'want_job_networking:WantJobNetworking', kind: 'bool', says: 'A job has the network of its machine.', idle: /^true$/i },
+  { names: 'run_as_owner:RunAsOwner', kind: 'bool', says: 'All jobs run as their owner.', idle: /^true$/i },
+  { names: 'load_profile:LoadProfile', kind: 'bool', says: 'It is for Windows.' },
+  { names: 'primary_unix_group:PrimaryUnixGroup', kind: 'string', says: 'Jobs have the group that their owner has there.' },
+  { names: 'container_service_names:ContainerServiceNames', says: 'A container has the network of its machine, or none: see docker_network_type.' },
+  { names: 'docker_send_credentials:DockerSendCredentials', kind: 'bool', says: 'Images are fetched with the credentials that the worker has.' },
+  { names: 'mount_under_scratch:MountUnderScratch', kind: 'unquoted', says: 'Nothing is mounted in a container but the directory of the job.' },
+  { names: 'log_xml:UserLogUseXML', kind: 'bool', says: 'The log is text; `gryphus log --json` reads it.' },
+  { names: 'ulog_execute_attrs:UserLogExecuteEventAttrs job_ad_information_attrs:JobAdInformationAttrs submit_event_notes_attrs:SubmitEventNotesAttrs', kind: 'string', says: SPOKEN },
+  { names: 'job_machine_attrs:JobMachineAttrs', kind: 'string', says: 'Attributes of machines are not kept in the job.' },
+  { names: 'job_machine_attrs_history_length:JobMachineAttrsHistoryLength match_list_length:LastMatchListLength', kind: 'int', says: 'Attributes of machines are not kept in the job.' },
+  { names: 'starter_debug:JobStarterDebug', kind: 'unquoted', says: 'There is no starter with a log of its own.' },
+  { names: 'starter_log:JobStarterLog', kind: 'unquoted-path', says: 'There is no starter with a log of its own.' },
+  { names: 'want_ads', says: 'A job finds its ad and its machine’s where $_CONDOR_JOB_AD and $_CONDOR_MACHINE_AD say.' },
+  { names: 'Remote_universe:Remote_JobUniverse Remote_Remote_universe:Remote_Remote_JobUniverse', says: 'A job that is handed on to HTCondor runs in its vanilla universe.' },
+  { names: 'Remote_grid_resource:Remote_GridResource Remote_Remote_grid_resource:Remote_Remote_GridResource', kind: 'string', says: 'A job is handed on once, to the site that grid_resource names.' },
+  { names: 'java_vm_args java_vm_arguments java_vm_arguments2', says: 'It is for the java universe, which is not run here. Run java as the executable, with its options in arguments.' },
+  { names: 'jar_files:JarFiles', kind: 'string', says: 'It is for the java universe, which is not run here. Name jars in transfer_input_files.' },
+  { names: 'parallel_script_shadow:ParallelScriptShadow parallel_script_starter:ParallelScriptStarter', kind: 'string', says: 'It is for the parallel universe, which is not run here.' },
+  { names: 'aws_region:AWSRegion aws_access_key_id_file:EC2AccessKeyId aws_secret_access_key_file:EC2SecretAccessKey s3_access_key_id_file:EC2AccessKeyId s3_secret_access_key_file:EC2SecretAccessKey gs_access_key_id_file:EC2AccessKeyId gs_secret_access_key_file:EC2SecretAccessKey', kind: 'string', says: 'Nothing is fetched from s3: or gs:. Use a URL of https that is signed.' },
+  { names: 'rendezvousdir', says: 'It is of a file system that is no more.' },
+]; // biome-ignore format: a table
+
+export const REFUSED_TABLE: readonly Group[] = [
+  { names: 'encrypt_execute_directory:EncryptExecuteDirectory', kind: 'bool', says: 'The directory of the job would not be encrypted. Leave it out only if the files may be read at the site.' },
+  { names: 'transfer_plugins:TransferPlugins', kind: 'string', says: 'No machine runs plug-ins of a job: it would wait for ever. http, https, ftp, gsiftp and file URLs need none.' },
+  { names: 'tool_daemon_cmd:ToolDaemonCmd tool_daemon_args tool_daemon_arguments tool_daemon_arguments2 tool_daemon_input tool_daemon_output tool_daemon_error suspend_job_at_exec', says: 'No machine starts a second program beside a job: it would wait for ever.' },
+  { names: 'deferral_time:DeferralTime deferral_window:DeferralWindow deferral_prep_time:DeferralPrepTime cron_window:CronWindow cron_prep_time:CronPrepTime', says: 'Jobs start as soon as they can. To start one at a set time, submit it then, with at(1), cron(8) or a timer of systemd.', idle: /^$/ },
+  { names: 'cron_minute:CronMinute cron_hour:CronHour cron_day_of_month:CronDayOfMonth cron_month:CronMonth cron_day_of_week:CronDayOfWeek', kind: 'string', says: 'Jobs start as soon as they can. To start some again and again, submit them with cron(8) or a timer of systemd.', idle: /^$/ },
+  { names: 'noop_job:IsNoopJob', kind: 'expr', says: 'The job would be run. In a DAG, write NOOP behind its node.' },
+  { names: 'noop_job_exit_signal:NoopJobExitSignal noop_job_exit_code:NoopJobExitCode', kind: 'expr', says: 'The job would be run.', idle: /^$/ },
+  { names: 'exit_requirements', says: 'HTCondor has it no more: write on_exit_remove.' },
+  { names: '+WantParallelScheduling:WantParallelScheduling', says: 'Every job of the cluster would run alone.' },
+  { names: 'MyProxyPassword', says: 'A password must not stand in a submit file. Give it to gryphus cred once; the agent keeps it out of the queue.' },
+]; // biome-ignore format: a table
+
+export const NOT_RUN_TABLE: readonly Group[] = [
+  { names: 'machine_count node_count::NodeCount', says: 'the parallel universe' },
+  { names: 'vm_type vm_memory vm_vcpus vm_disk vm_macaddr vm_vnc vm_checkpoint vm_networking vm_networking_type vm_no_output_vm xen_kernel xen_initrd xen_root xen_kernel_params', says: 'the vm universe' },
+  { names: 'arc_rte:ArcRte arc_application:ArcApplication arc_resources:ArcResources arc_data_staging:ArcDataStaging', says: 'grid_resource = arc' },
+  { names: 'ec2_access_key_id ec2_secret_access_key ec2_ami_id ec2_user_data ec2_user_data_file ec2_security_groups ec2_security_ids ec2_keypair::ec2_keyp_air ec2_keypair_file::ec2_key_pair_file ec2_instance_type ec2_elastic_ip ec2_ebs_volumes ec2_availability_zone ec2_vpc_subnet ec2_vpc_ip ec2_tag_names ec2_spot_price ec2_block_device_mapping ec2_parameter_names ec2_iam_profile_arn ec2_iam_profile_name WantNameTag', says: 'grid_resource = ec2' },
+  { names: 'gce_image gce_account gce_auth_file gce_machine_type gce_metadata gce_metadata_file gce_preemptible gce_json_file cloud_label_names', says: 'grid_resource = gce' },
+  { names: 'azure_auth_file azure_location azure_size azure_image azure_admin_username azure_admin_key', says: 'grid_resource = azure' },
+]; // biome-ignore format: a table

@@ -1,0 +1,40 @@
+import type { Warning } from './fault.ts';
+
+interface Kind {
+  readonly warning: Warning;
+  /** The job that it was first said of, and the last. */
+  readonly first: number;
+  last: number;
+  jobs: number;
+}
+
+/**
+ * What went wrong in macro functions, HTCondor's non-fatal kind: the value is empty or odd, and the submit goes on. Each is
+ * said once for a line and function, of the first job that it happens to, with the number of the others: there may be a
+ * million.
+ */
+export class Complaints {
+  readonly #kinds = new Map<string, Kind>();
+  /** The job that is being made. */
+  job = 0;
+
+  add(message: string, line: number | undefined): void {
+    const key = `${line} ${/^\$\w+/.exec(message)?.[0] ?? message}`;
+    const known = this.#kinds.get(key);
+    if (known === undefined) {
+      const warning = { message, ...(line === undefined || line < 1 ? {} : { line }) };
+      this.#kinds.set(key, { warning, first: this.job, last: this.job, jobs: 1 });
+    } else if (this.job > known.last) {
+      known.last = this.job;
+      known.jobs += 1;
+    }
+  }
+
+  get warnings(): readonly Warning[] {
+    return [...this.#kinds.values()].map(({ warning, first, jobs }) => {
+      if (first === 0 && jobs === 1) return warning;
+      const more = jobs === 1 ? '' : `, and ${jobs - 1} more like it`;
+      return { ...warning, message: `${warning.message} (job ${first}${more})` };
+    });
+  }
+}

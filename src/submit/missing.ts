@@ -1,0 +1,65 @@
+import { GryphusError } from '../errors.ts';
+import { shellQuote } from '../util/shell-quote.ts';
+import { badInput, type Place } from './fault.ts';
+import type { SubmitWorld } from './world.ts';
+
+/** How many are shown, and how many jobs are looked at once something is missing. */
+const MOST_SHOWN = 20;
+export const MOST_LOOKED_AT = 10_000;
+
+const INPUTS = 'Relative names start from initialdir. skip_filechecks = true submits without looking.';
+
+/** Files and directories of a cluster's jobs that are not there: told all at once. */
+export class Missing {
+  readonly #said = new Map<string, { readonly line: number; readonly text: string }>();
+  readonly #directories = new Set<string>();
+  readonly #world: SubmitWorld;
+  /** What was looked at: jobs share directories. */
+  readonly #known = new Map<string, boolean>();
+  #inputs = false;
+
+  constructor(world: SubmitWorld) {
+    this.#world = world;
+  }
+
+  isDirectory(path: string): boolean {
+    const known = this.#known.get(path) ?? this.#world.look(path)?.directory === true;
+    this.#known.set(path, known);
+    return known;
+  }
+
+  addInput(place: Place, text: string): void {
+    this.#inputs = true;
+    this.#add(place, text);
+  }
+
+  /** `text`: what is wrong; `path`: the directory to be made. */
+  addDirectory(place: Place, text: string, path: string): void {
+    this.#directories.add(path);
+    this.#add(place, text);
+  }
+
+  get any(): boolean {
+    return this.#said.size > 0;
+  }
+
+  /** One line for each, and the mend. */
+  error(): GryphusError {
+    const all = [...this.#said.values()].sort((a, b) => a.line - b.line).map(({ text }) => text);
+    const more = all.length - MOST_SHOWN;
+    const lines = [...all.slice(0, MOST_SHOWN), ...(more > 0 ? [`… and ${more} more`] : [])];
+    const directories = [...this.#directories].slice(0, MOST_SHOWN).map(shellQuote);
+    return new GryphusError('bad-input', lines.join('\n'), {
+      suggestions: [
+        ...(directories.length > 0 ? [`mkdir -p ${directories.join(' ')}`] : []),
+        ...(this.#inputs ? [INPUTS] : []),
+      ],
+    });
+  }
+
+  #add(place: Place, text: string): void {
+    const key = `${place.line} ${text}`;
+    if (this.#said.has(key) || this.#said.size >= MOST_LOOKED_AT) return;
+    this.#said.set(key, { line: place.line, text: badInput(place, text).message });
+  }
+}

@@ -1,0 +1,77 @@
+/** Variables by their names; `*` at the end of a name means all that begin so. */
+export type Names = readonly string[];
+
+/** What a program of the user's sees of the surroundings that somebody started us in. */
+export const FOR_PROGRAMS: Names = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'LANG',
+  'LC_*',
+  'TZ',
+  'TMPDIR',
+  'LD_LIBRARY_PATH',
+];
+
+/** Where the commands of a batch system on this machine find it. */
+const BATCH_SYSTEMS: Names = [
+  'SLURM_CONF',
+  'SGE_ROOT',
+  'SGE_CELL',
+  'SGE_CLUSTER_NAME',
+  'SGE_QMASTER_PORT',
+  'SGE_EXECD_PORT',
+  'PBS_CONF_FILE',
+  'PBS_SERVER',
+  'PBS_DEFAULT',
+  'LSF_ENVDIR',
+  'LSF_SERVERDIR',
+  'LSF_BINDIR',
+  'LSF_LIBDIR',
+  'CONDOR_CONFIG',
+];
+
+/** What commands on this machine see, and so the jobs that they start. */
+export const FOR_SITE: Names = [...FOR_PROGRAMS, ...BATCH_SYSTEMS];
+
+/** What daemons need: their own settings, ssh's agent and questions, certificates, the desktop's messages. */
+const FOR_DAEMONS: Names = [
+  ...FOR_SITE,
+  'GRYPHUS_*',
+  'REDIS_URL',
+  'XDG_*',
+  'SSH_AUTH_SOCK',
+  'SSH_ASKPASS*',
+  'KRB5CCNAME',
+  'X509_*',
+  'MYPROXY_*',
+  'GLOBUS_*',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'NODE_EXTRA_CA_CERTS',
+  'NODE_OPTIONS',
+  'DISPLAY',
+  'WAYLAND_DISPLAY',
+  'XAUTHORITY',
+  'DBUS_SESSION_BUS_ADDRESS',
+];
+
+/** The variables of `env` with one of these names. */
+export function only(env: NodeJS.ProcessEnv, names: Names): NodeJS.ProcessEnv {
+  const exact = new Set(names.filter((name) => !name.endsWith('*')));
+  const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => exact.has(name) || prefixes.some((prefix) => name.startsWith(prefix))),
+  );
+}
+
+/**
+ * What a daemon is started with. It outlives the shell of the command that happened to start it, and whatever else that had
+ * is not the daemon's to keep: a secret of it would be in /proc for as long as the daemon runs. `more`: what the user wants
+ * it to have besides (`daemons.environment`).
+ */
+export function daemonEnvironment(env: NodeJS.ProcessEnv, more: Names = []): NodeJS.ProcessEnv {
+  return only(env, [...FOR_DAEMONS, ...more]);
+}

@@ -1,0 +1,99 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { canHang, type HungMount, hungMount, removeHung } from '../sites/hung-mount.ts';
+import { TestAgent, until } from './agent.ts';
+
+describe('a job whose log cannot be written', () => {
+  const agent = new TestAgent();
+  let hung: HungMount | undefined;
+
+  beforeAll(async () => {
+    agent.config('[pool]\ncpus = 2\n');
+    if (canHang) hung = await hungMount();
+    await agent.ok('up');
+  });
+  afterAll(async () => {
+    await agent.end();
+    if (hung) removeHung(hung);
+  });
+
+  const types = (name: string) => parseUserLog(agent.read(name)).events.map(({ type }) => type);
+  const whole = ['submit', 'execute', 'terminated'];
+
+  it('is refused at its submit, where that can be seen', async () => {
+    execFileSync('mkfifo', [join(agent.work, 'fifo')]);
+    agent.file('fifo.sub', 'executable = /bin/true\nlog = fifo\nqueue\n');
+    const { code, stderr } = await agent.run(['submit', 'fifo.sub']);
+    expect([code, stderr]).toEqual([65, expect.stringContaining('/fifo cannot be written: it is not a regular file.')]);
+  }, 60_000);
+
+  it('harms no other, says so, and has all of its log as soon as it can be', async () => {
+    mkdirSync(join(agent.work, 'logs'));
+    const held = (log: string) =>
+      agent.submit(`executable = /bin/true\nhold = true\nlog = ${log}\nmy.which = "${log}"\nqueue\n`);
+    const moved = await held('logs/moved.log');
+    const piped = await held('piped.log');
+    const jobs = [moved, piped];
+    await until('the submit to be logged', () => types('piped.log').includes('submit') || undefined);
+    rmSync(join(agent.work, 'piped.log'));
+    execFileSync('mkfifo', [join(agent.work, 'piped.log')]);
+    renameSync(join(agent.work, 'logs'), join(agent.work, 'away'));
+    await agent.ok('release', ...jobs.map(String));
+    const well = await agent.submit('executable = /bin/true\nlog = well.log\nqueue\n');
+    await agent.ok('wait', '--timeout', '60', String(well), ...jobs.map(String));
+    await until('the other log to be whole', () => types('well.log').at(-1) === 'terminated' || undefined, 5000);
+    expect(types('well.log').filter((type) => type !== 'image-size')).toEqual(whole);
+    const status = await agent.ok('status');
+    expect(status).toMatch(/User logs: +2 cannot be written now; their events are kept/);
+    expect(status).toContain(`${join(agent.work, 'logs/moved.log')}, since `);
+    expect(JSON.parse(await agent.ok('status', '--json'))).toMatchObject({ userLogs: { count: 2 } });
+    const waiting = await agent.submit('executable = /bin/true\nhold = true\nlog = piped.log\nqueue\n').catch(() => 0);
+    // It is refused at the submit now: nobody is told of the same twice.
+    expect(waiting).toBe(0);
+    // Nor does an end wait for it, and the next Scheduler owes the same.
+    const began = Date.now();
+    await agent.ok('down');
+    expect(Date.now() - began).toBeLessThan(20_000);
+    await agent.ok('up');
+    renameSync(join(agent.work, 'away'), join(agent.work, 'logs'));
+    rmSync(join(agent.work, 'piped.log'));
+    await until('both logs to be whole', async () => !(await agent.ok('status')).includes('User logs:') || undefined);
+    expect(types('logs/moved.log').filter((type) => type !== 'image-size')).toEqual([
+      'submit',
+      'released',
+      ...whole.slice(1),
+    ]);
+    expect(types('piped.log').at(-1)).toBe('terminated');
+  }, 150_000);
+
+  it.runIf(canHang)(
+    'because its file system hangs, holds up neither others nor `down`',
+    async () => {
+      const dir = hung?.dir ?? '';
+      const job = await agent.submit(`executable = /bin/true\nhold = true\nlog = ${agent.work}/before.log\nqueue\n`);
+      await agent.ok('edit', String(job), 'UserLog', `"${dir}/hung.log"`);
+      await agent.ok('release', String(job));
+      const others = await agent.submit('executable = /bin/true\nlog = other.$(Process).log\nqueue 3\n');
+      await agent.ok('wait', '--timeout', '60', String(job), String(others));
+      for (const proc of [0, 1, 2]) {
+        const log = `other.${proc}.log`;
+        const ended = () => existsSync(join(agent.work, log)) && types(log).at(-1) === 'terminated';
+        await until('the others’ logs', () => ended() || undefined, 5000);
+        expect(types(log).filter((type) => type !== 'image-size')).toEqual(whole);
+      }
+      const told = async () => (await agent.ok('status')).includes('its file system does not answer');
+      await until('it to be told of', async () => (await told()) || undefined);
+      const began = Date.now();
+      await agent.ok('down');
+      expect(Date.now() - began).toBeLessThan(20_000);
+      hung?.mend();
+      await agent.ok('up');
+      await until('the log', async () => !(await agent.ok('status')).includes('User logs:') || undefined);
+      expect(execFileSync('cat', [join(dir, 'hung.log')], { encoding: 'utf8' })).toMatch(/^005 /m);
+    },
+    150_000,
+  );
+});

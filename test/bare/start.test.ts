@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type BareMachine, startMachine } from '../sites/bare-machine.ts';
+import { skipWithoutBare } from '../sites/bare-root.ts';
+
+const LONG_MS = 600_000;
+
+describe.skipIf(skipWithoutBare())('a machine that has Node and npm and nothing else', () => {
+  let machine: BareMachine;
+  beforeAll(async () => {
+    machine = await startMachine();
+  }, LONG_MS);
+  afterAll(() => machine.stop());
+
+  it('has no git, no compiler and no Redis', async () => {
+    for (const name of ['git', 'cc', 'gcc', 'make', 'python3', 'redis-server', 'valkey-server', 'ssh', 'ps'])
+      expect((await machine.run('me', `command -v ${name}`)).exit, name).not.toBe(0);
+    expect((await machine.run('me', 'ls /var/lib/apt/lists')).text).not.toContain('_Packages');
+  });
+
+  it(
+    'runs the first command of the README, as root',
+    async () => {
+      machine.clone('root', '/root/gryphus');
+      const { exit, text } = await machine.run('root', 'npm start', { cwd: '/root/gryphus' });
+      expect(text).toContain('Fetching a Redis server: this machine has none.');
+      expect(text).toContain('pi ≈ 3.1411 (200 jobs, 0 failed)');
+      expect(exit).toBe(0);
+      // Nothing of the system has changed, and nothing is left running.
+      expect(
+        (await machine.run('root', 'dpkg-query -W redis-server redis-tools; ls /var/lib/apt/lists')).text,
+      ).not.toMatch(/redis-tools\t\d|_Packages/);
+      expect(await running(machine)).toEqual([]);
+    },
+    LONG_MS,
+  );
+});
+
+/** The commands of all processes in the machine but its first ones. */
+async function running(machine: BareMachine): Promise<string[]> {
+  const { text } = await machine.run(
+    'root',
+    'for p in /proc/[0-9]*; do tr "\\0" " " <$p/cmdline; echo; done 2>/dev/null',
+  );
+  return text.split('\n').filter((line) => /node|redis/.test(line));
+}

@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Scripts } from '../../src/pool/worker-claims.ts';
+
+const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src', name), 'utf8');
+
+/** What a worker's file carries. */
+export const SCRIPTS: Scripts = {
+  starter: text('pool/starter.sh'),
+  lane: text('pool/lane.sh'),
+  waiter: text('pool/waiter/waiter.sh'),
+  ends: text('util/ends.sh'),
+};
