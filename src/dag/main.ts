@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { ownBuild } from '../config/build.ts';
 import { notedRedisUrl } from '../config/daemon-files.ts';
 import { loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -50,7 +51,7 @@ async function main(): Promise<number> {
     const own = (await patiently(() => queue.cluster(attempt.cluster)))?.attrs;
     if (own !== undefined) keepOnly(jobEnvironment(own));
     const ownAttribute = (name: string): string | undefined => own?.get(name);
-    const run = { ...order, dagmanId: attempt.cluster, version: '0.1.0', ownAttribute };
+    const run = { ...order, dagmanId: attempt.cluster, version: ownBuild().version, ownAttribute };
     const batch = await batchOf(queue, attempt.cluster, order, ownAttribute);
     const owner = settings.owner ?? userInfo().username;
     const root = process.cwd();
