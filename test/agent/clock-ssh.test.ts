@@ -29,6 +29,7 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
     const redis = join(agent.dir, 'redis-server');
     writeFileSync(redis, '#!/bin/sh\nunset LD_PRELOAD FAKETIME\nexec redis-server "$@"\n', { mode: 0o755 });
     agent.env['GRYPHUS_REDIS_SERVER'] = redis;
+    agent.config('[daemons]\nenvironment = ["LD_PRELOAD", "FAKETIME*"]\n');
     agent.site('there', { url: sshd.url, batch: 'fork' });
     await agent.ok('up');
   }, 120_000);
