@@ -22,8 +22,8 @@ interface Where {
   readonly whole: boolean;
   /** Whose stream it is; `undefined` once the job has left the queue. */
   readonly attempt: number | undefined;
-  /** The attempt whose checkpoint it goes on from. */
-  readonly from: number | undefined;
+  /** The attempt whose checkpoint it goes on from, and where what was written until then is. */
+  readonly from: { readonly attempt: number; readonly path: string } | undefined;
   /** What is said where there is no such file; `undefined`: that is no wonder. */
   readonly without: string | undefined;
 }
@@ -68,9 +68,9 @@ export async function* tail(queue: Queue, spoolDir: string, request: TailRequest
 }
 
 /** The next attempt writes a stream of its own, from its first byte, unless it goes on where the last one was saved. */
-async function goOn(at: number, before: Where | undefined, { from, paths: [earlier = ''] }: Where): Promise<number> {
+async function goOn(at: number, before: Where | undefined, { from }: Where): Promise<number> {
   if (from === undefined) return 0;
-  return from >= (before?.attempt ?? 0) ? at : ((await stat(earlier).catch(() => undefined))?.size ?? 0);
+  return from.attempt >= (before?.attempt ?? 0) ? at : ((await stat(from.path).catch(() => undefined))?.size ?? 0);
 }
 
 function isAnother(before: Where | undefined, now: Where): boolean {
@@ -121,24 +121,24 @@ async function locate(queue: Queue, spool: AttemptSpool, { id, stream = 'stdout'
   const { does, shows } = LIFE[state];
   const atHome = isEnd(state) || state === 'fetched' || (does === 'forget' && state !== 'requeueing');
   const atRest = shows === 'held' && state !== 'kept';
+  const earlier = attempt === undefined ? undefined : await spool.checkpoints.earlier(id, attempt, stream);
   if (attempt === undefined || atHome || atRest) {
     const how = shows === 'held' || shows === 'removed' ? `is ${shows}, and its` : 'has ended, but its';
     return {
       paths: [home],
       whole: true,
       attempt,
-      from: undefined,
+      from: earlier,
       without: `Job ${name} ${how} ${stream} is not here: ${home}.`,
     };
   }
   const key = formatAttemptKey({ agent: queue.agent, ...id, attempt });
-  const earlier = await spool.checkpoints.earlier(id, attempt, stream);
   const began = shows !== 'idle' || earlier !== undefined;
   return {
     paths: [...(earlier === undefined ? [] : [earlier.path]), spool.streamPath(key, stream)],
     whole: false,
     attempt,
-    from: earlier?.attempt,
+    from: earlier,
     without: began ? undefined : `Job ${name} has not started: \`gryphus tail -f ${name}\` waits for it.`,
   };
 }

@@ -247,12 +247,13 @@ queue
     expect(await agent.ok('tail', '--bytes', '8', `${cluster}.0`)).toBe('1\nrun 2\n');
     await agent.ok('vacate', `${cluster}.0`);
     await until('it to go on', () => lines(ledger).length === 4 || undefined);
+    // What runs again after the vacate is written again.
+    await until('what it writes again', () => followed === 'run 0\nrun 1\nrun 2\nrun 2\n' || undefined);
     writeFileSync(`${ledger}.go`, '');
     await agent.ok('wait', '--timeout', '60', String(cluster));
     expect(lines(ledger)).toEqual(['0', '1', '2', '2']);
     expect([agent.read('save.out'), agent.read('state')]).toEqual(['run 0\nrun 1\nrun 2\n', '3\n']);
     await until('the follower to end', () => follower.exitCode ?? undefined);
-    // What runs again after the vacate is written again.
     expect(followed).toBe('run 0\nrun 1\nrun 2\nrun 2\n');
     const log = agent.read('save.log');
     expect(log.match(/^004 .*$/gm)?.map((line) => line.replace(/^.*(?=Job was)/, ''))).toEqual([
