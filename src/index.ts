@@ -4,6 +4,7 @@ export { readDescription } from './client/read-description.ts';
 export { dagTools, kinds, myProxyTools, proxyTools } from './client/tools.ts';
 export type { SiteRecord } from './config/sites.ts';
 export type { Found } from './backends/found.ts';
+export { BACKEND_NAMES, type BackendName } from './backends/registry.ts';
 export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';
 export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/glideins.ts';

@@ -9,6 +9,9 @@ import { coresOf } from './cores.ts';
 export const condor: Backend = {
   name: 'condor',
   shell: ['condor.sh'],
+  detect:
+    'command -v condor_submit >/dev/null 2>&1 && look condor "$(bounded 20 condor_version 2>&1)" condor_q -totals',
+  lacks: { command: 'batch_queue' },
   // A host that is gone is noticed when job_lease_duration is over (manual; 40 minutes by default).
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 2_700_000 },
   arrays: true,

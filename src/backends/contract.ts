@@ -41,6 +41,13 @@ export interface Backend {
   queueEntry(rest: string): QueueEntry;
   /** What one line of the accounting says, undefined where it is none. */
   accountOf?(line: string): Account | undefined;
+  /**
+   * Shell that finds out whether a machine has its commands: calls `look NAME VERSION QUESTION…` if so (found.ts), where QUESTION
+   * is a command that its controller answers. None: it is never detected.
+   */
+  readonly detect?: string;
+  /** A submit command for which it has no option that is good at every site; `instead`: one that some sites have. */
+  readonly lacks?: { readonly command: 'request_disk' | 'batch_queue'; readonly instead?: string };
 }
 
 /** Milliseconds. */

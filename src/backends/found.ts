@@ -1,3 +1,6 @@
+import type { Backend } from './contract.ts';
+import { BACKENDS } from './registry.ts';
+
 /** A batch system that a machine has the commands of. */
 export interface Found {
   readonly batch: string;
@@ -9,7 +12,7 @@ export interface Found {
 
 /**
  * Looks which batch systems' commands the machine has, and whether each answers: `found NAME STATUS WORDS` for each,
- * between two lines of ours that log-in scripts do not print. Needs nothing but a POSIX shell.
+ * between two lines of ours that log-in scripts do not print. Whose `qsub` there is, if any, is found out once: `$qsub` and `$qsub_says`. Needs nothing but a POSIX shell.
  */
 export const LOOK = `
 PATH=$PATH:/opt/pbs/bin:/opt/slurm/bin:/usr/local/slurm/bin:/opt/torque/bin
@@ -21,23 +24,24 @@ look() { # $1 name, $2 words, then a question to its controller
   echo "found $name $? $words"
 }
 echo gryphus-found
-command -v sbatch >/dev/null 2>&1 && look slurm "$(bounded 20 sbatch --version 2>&1)" squeue -h -n gryphus-none
-command -v bsub >/dev/null 2>&1 && look lsf "$(bounded 20 bsub -V 2>&1 </dev/null)" bqueues
-command -v condor_submit >/dev/null 2>&1 && look condor "$(bounded 20 condor_version 2>&1)" condor_q -totals
+qsub= qsub_says=
 if command -v qsub >/dev/null 2>&1; then
-  version=$(bounded 20 qsub --version 2>&1 </dev/null)
-  case $version in
-    *pbs_version* | *PBSPro* | *OpenPBS*) look pbs "$version" qstat -B ;;
-    *[Vv]ersion:*) look torque "$version" qstat -q ;;
+  qsub_says=$(bounded 20 qsub --version 2>&1 </dev/null)
+  case $qsub_says in
+    *pbs_version* | *PBSPro* | *OpenPBS*) qsub=pbs ;;
+    *[Vv]ersion:*) qsub=torque ;;
     *)
-      version=$(bounded 20 qstat -help 2>&1 </dev/null | head -n 1)
-      case $version in
-        *GE*[0-9]* | *'Grid Engine'*) look sge "$version" qconf -sh ;;
-        *) command -v sbatch >/dev/null 2>&1 || look torque "$(command -v qsub)" qstat -q ;;
+      qsub_says=$(bounded 20 qstat -help 2>&1 </dev/null | head -n 1)
+      case $qsub_says in
+        *GE*[0-9]* | *'Grid Engine'*) qsub=sge ;;
+        *) command -v sbatch >/dev/null 2>&1 || qsub=torque qsub_says=$(command -v qsub) ;;
       esac
       ;;
   esac
 fi
+${Object.values<Backend>(BACKENDS)
+  .flatMap(({ detect }) => detect ?? [])
+  .join('\n')}
 echo gryphus-end`;
 
 /** `undefined` where the answer is not whole. The first is the one to take; none: plain processes. */

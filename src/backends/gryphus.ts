@@ -6,8 +6,9 @@ import type { Account, Backend, QueueEntry } from './contract.ts';
  * Another Gryphus by its command line (gryphus.sh, condor.sh): the jobs of one agent are jobs in the queue of another,
  * which has its own ways and rights (Condor-C's idea). Its sites must share the file system of the machine where it is.
  */
+const { detect: _detect, lacks: _lacks, ...likeCondor } = condor;
 export const gryphus: Backend = {
-  ...condor,
+  ...likeCondor,
   name: 'gryphus',
   shell: ['gryphus.sh', 'condor.sh'],
   submitWords,

@@ -6,6 +6,7 @@ import { coresOf } from './cores.ts';
 export const lsf: Backend = {
   name: 'lsf',
   shell: ['lsf.sh', 'job-script.sh'],
+  detect: 'command -v bsub >/dev/null 2>&1 && look lsf "$(bounded 20 bsub -V 2>&1 </dev/null)" bqueues',
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
   arrays: true,
   accounts: true,

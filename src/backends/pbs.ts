@@ -7,6 +7,8 @@ import { DELETED, fieldsOf, pbsAccount, pbsEntry, RERUN } from './pbs-entry.ts';
 export const pbs: Backend = {
   name: 'pbs',
   shell: ['pbs.sh', 'pbs-family.sh', 'job-script.sh'],
+  detect: '[ "$qsub" = pbs ] && look pbs "$qsub_says" qstat -B',
+  lacks: { command: 'request_disk', instead: '-l scratch=10gb' },
   // A qsub whose connection was cut may submit some time later; a MoM notices the end of what it killed up to 10 s later.
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 30_000 },
   arrays: true,

@@ -8,5 +8,18 @@ import { sge } from './sge.ts';
 import { slurm } from './slurm.ts';
 import { torque } from './torque.ts';
 
-/** Every batch system that Gryphus can drive, by the name that a site's `batch` gives it. */
-export const BACKENDS: Readonly<Record<string, Backend>> = { fork, slurm, pbs, torque, sge, lsf, condor, gryphus };
+/**
+ * Every batch system that Gryphus can drive, by the name that a site's `batch` gives it. What there is to choose from, what
+ * is detected and what is said at the submit all come from here.
+ */
+export const BACKENDS = { fork, slurm, pbs, torque, sge, lsf, condor, gryphus } as const satisfies Record<
+  string,
+  Backend
+>;
+export type BackendName = keyof typeof BACKENDS;
+export const BACKEND_NAMES = Object.keys(BACKENDS) as BackendName[];
+
+/** The backend of this name, `undefined` where there is none. */
+export function backendOf(name: string): Backend | undefined {
+  return new Map<string, Backend>(Object.entries(BACKENDS)).get(name);
+}

@@ -6,6 +6,8 @@ import { coresOf } from './cores.ts';
 export const sge: Backend = {
   name: 'sge',
   shell: ['sge.sh', 'sge-job.sh'],
+  detect: '[ "$qsub" = sge ] && look sge "$qsub_says" qconf -sh',
+  lacks: { command: 'request_disk', instead: '-l scratch_free=10G' },
   // A qmaster that was killed comes back with what it had; its execution daemons may need a minute.
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
   arrays: true,

@@ -7,6 +7,9 @@ import { slurmEntry, slurmVerdict } from './slurm-states.ts';
 export const slurm: Backend = {
   name: 'slurm',
   shell: ['slurm.sh', 'slurm-job.sh'],
+  detect:
+    'command -v sbatch >/dev/null 2>&1 && look slurm "$(bounded 20 sbatch --version 2>&1)" squeue -h -n gryphus-none',
+  lacks: { command: 'request_disk', instead: '--tmp=10G' },
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 10_000, closing: 10_000 },
   arrays: true,
   accounts: true,

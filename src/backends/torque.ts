@@ -10,6 +10,8 @@ import { type fieldsOf, pbsEntry } from './pbs-entry.ts';
 export const torque: Backend = {
   name: 'torque',
   shell: ['torque.sh', 'pbs-family.sh', 'job-script.sh'],
+  detect: '[ "$qsub" = torque ] && look torque "$qsub_says" qstat -q',
+  lacks: { command: 'request_disk', instead: '-l file=10gb' },
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
   arrays: true,
   accounts: false,

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { BACKEND_NAMES } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { makePrivateDirs, writeWhole } from '../util/private-file.ts';
@@ -11,7 +12,7 @@ import { entry, readTable, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
 /** The batch systems that a site may run. */
-export const BATCH_SYSTEMS = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor', 'gryphus', 'gt2'] as const;
+export const BATCH_SYSTEMS = [...BACKEND_NAMES, 'gt2'] as const;
 /** The pool is a site as well, but none that is configured. */
 export type BatchSystem = (typeof BATCH_SYSTEMS)[number] | 'pool';
 

@@ -1,3 +1,4 @@
+import { backendOf } from '../backends/registry.ts';
 import { type Asked, gramAdapter } from '../config/gram-adapter.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { AttrTexts } from '../job/attrs.ts';
@@ -17,15 +18,6 @@ const ASKS: Readonly<Record<Asked | 'request_disk', (job: TextSource) => boolean
   batch_runtime: (job) => readNumber(job, 'BatchRuntime') !== undefined,
   batch_queue: (job) => (readString(job, 'BatchQueue') ?? '') !== '',
   batch_project: (job) => (readString(job, 'BatchProject') ?? '') !== '',
-};
-
-/** What a backend has no words for that are good at every site, and where some site has one, how to say it. */
-const WORDLESS: Readonly<Record<string, { readonly asked: 'request_disk' | 'batch_queue'; readonly say?: string }>> = {
-  slurm: { asked: 'request_disk', say: '--tmp=10G' },
-  pbs: { asked: 'request_disk', say: '-l scratch=10gb' },
-  torque: { asked: 'request_disk', say: '-l file=10gb' },
-  sge: { asked: 'request_disk', say: '-l scratch_free=10G' },
-  condor: { asked: 'batch_queue' },
 };
 
 /** What jobs ask of a site that passes over it: said at the submit, for nobody else says it. */
@@ -60,10 +52,10 @@ export class Unheard {
   }
 
   #lookAt(site: string, batch: string, job: TextSource): void {
-    const { asked, say } = WORDLESS[batch] ?? {};
-    if (asked === undefined || this.#wordless.has(site) || !ASKS[asked](job)) return;
-    const instead =
-      say === undefined ? '' : ` Where the site counts it, ask in its words: batch_extra_submit_args = ${say}`;
-    this.#wordless.set(site, `Site ${site} (${batch}) is not asked for ${asked}.${instead}`);
+    const { command, instead } = backendOf(batch)?.lacks ?? {};
+    if (command === undefined || this.#wordless.has(site) || !ASKS[command](job)) return;
+    const advice =
+      instead === undefined ? '' : ` Where the site counts it, ask in its words: batch_extra_submit_args = ${instead}`;
+    this.#wordless.set(site, `Site ${site} (${batch}) is not asked for ${command}.${advice}`);
   }
 }

@@ -1,4 +1,4 @@
-import { BACKENDS } from '../backends/registry.ts';
+import { BACKEND_NAMES, backendOf } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { formatMark, type QueueMark } from '../job/mark.ts';
@@ -120,9 +120,9 @@ class ShellSite implements JobManagerSite {
 
   constructor(config: JobManagerSiteConfig) {
     const options = config.options ?? {};
-    const backend = BACKENDS[config.backend];
+    const backend = backendOf(config.backend);
     if (backend === undefined) {
-      const known = Object.keys(BACKENDS).join(', ');
+      const known = BACKEND_NAMES.join(', ');
       throw new GryphusError(
         'bad-config',
         `No backend drives the batch system '${config.backend}' (there are: ${known}).`,

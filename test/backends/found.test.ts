@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readFound } from '../../src/backends/found.ts';
 import { mendOf } from '../../src/backends/mend.ts';
-import { BACKENDS } from '../../src/backends/registry.ts';
+import { backendOf } from '../../src/backends/registry.ts';
 import { spec } from '../conformance/kit.ts';
 import { fixture, look, refusals, shellHalf } from './recorded.ts';
 
@@ -57,7 +57,7 @@ describe('the batch system of a machine', () => {
 
 describe('cores', () => {
   const cores = (backend: string, answers: Readonly<Record<string, string>>) =>
-    BACKENDS[backend]?.capacityOf?.(shellHalf(backend, answers, 'backend_capacity')[0] ?? '');
+    backendOf(backend)?.capacityOf?.(shellHalf(backend, answers, 'backend_capacity')[0] ?? '');
 
   it('of PBS are those of hosts that take jobs', () => {
     const pbsnodes = fixture('pbs/pbsnodes-a.txt');
@@ -150,7 +150,7 @@ describe('a whole host', () => {
   ])('is asked for in the words of %s', (name, word) => {
     const job = spec('a.1.0.1');
     const words = (wholeHost: boolean) =>
-      BACKENDS[name]?.submitWords({ ...job, resources: { ...job.resources, wholeHost } });
+      backendOf(name)?.submitWords({ ...job, resources: { ...job.resources, wholeHost } });
     expect(words(true)).toContain(word);
     expect(words(false)).not.toContain(word);
   });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { BACKENDS } from '../../src/backends/registry.ts';
+import { backendOf } from '../../src/backends/registry.ts';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
 import { attemptSpec } from '../../src/gridmanager/spec.ts';
 import { Attrs } from '../../src/job/attrs.ts';
@@ -39,7 +39,7 @@ async function wordsFor(batch: string, asks: string): Promise<readonly string[] 
     attrs,
   };
   const ctx = { record: LOCAL_SITE, blobs: new BlobIndex(), spool: new AttemptSpool(join(dir, 'spool')) };
-  return BACKENDS[batch]?.submitWords(await attemptSpec(ctx, 'a.1.0.1', job));
+  return backendOf(batch)?.submitWords(await attemptSpec(ctx, 'a.1.0.1', job));
 }
 
 describe('what a submit file asks for', () => {

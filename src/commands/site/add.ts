@@ -1,9 +1,8 @@
 import { Flags } from '@oclif/core';
+import { BACKEND_NAMES } from '../../index.ts';
 import { askAtTerminal } from '../ask.ts';
 import { foundLines } from '../show/sites.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
-
-const BATCH = ['fork', 'slurm', 'pbs', 'torque', 'sge', 'lsf', 'condor', 'gryphus'] as const;
 
 export class SiteAdd extends GryphusCommand {
   static override summary = 'Add a place that runs jobs.';
@@ -24,7 +23,7 @@ lists its keys.`);
   };
   static override flags = {
     batch: Flags.option({
-      options: BATCH,
+      options: BACKEND_NAMES,
       summary: 'What runs jobs there (fork: plain processes); without it, the site is asked which it has.',
     })(),
     transport: Flags.option({
