@@ -36,9 +36,24 @@ const BATCH_SYSTEMS: Names = [
 /** What commands on this machine see, and so the jobs that they start. */
 export const FOR_SITE: Names = [...FOR_PROGRAMS, ...BATCH_SYSTEMS];
 
-/** What daemons need: their own settings, ssh's agent and questions, certificates, the desktop's messages. */
+/** Where container runtimes have their settings, and how downloads leave this network. */
+const CONTAINERS: Names = ['CONTAINERS_*', 'DOCKER_*', 'APPTAINER_*', 'SINGULARITY_*', 'REGISTRY_AUTH_FILE'];
+const PROXIES: Names = [
+  'http_proxy',
+  'https_proxy',
+  'all_proxy',
+  'no_proxy',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'ALL_PROXY',
+  'NO_PROXY',
+];
+
+/** What daemons need: their own settings, ssh's agent and questions, certificates, containers, the desktop's messages. */
 const FOR_DAEMONS: Names = [
   ...FOR_SITE,
+  ...CONTAINERS,
+  ...PROXIES,
   'GRYPHUS_*',
   'REDIS_URL',
   'XDG_*',
