@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files that take longest, longest first, by what their paths hold: begun last, one of them alone would be waited for. */
 const LONG = [
   'bare/',
+  'chaos/',
   'crash/',
   'conformance/',
   'agent/',

@@ -1,0 +1,105 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { UserLogEvent } from '../../src/job/user-log.ts';
+import { type Evidence, judge } from './judge.ts';
+import { type Run, readLedger } from './ledger.ts';
+
+const event = (event: object): UserLogEvent => ({ cluster: 1, proc: 0, at: 0, ...event }) as UserLogEvent;
+const SUBMIT = event({ type: 'submit', host: 'x' });
+const EXECUTE = event({ type: 'execute', host: 'x' });
+const ABORTED = event({ type: 'aborted' });
+const end = (exitCode: number) => event({ type: 'terminated', exitCode });
+const run = (pid: number, start: number, code?: number): Run =>
+  code === undefined ? { pid, start } : { pid, start, end: start + 1, last: { code } };
+const NOBODY = { killed: new Set<number>(), alive: new Map<number, number>() };
+
+/** A job as it should be, that ends with `code`. */
+const good = (code = 0): Evidence => ({
+  id: '1.0',
+  accepted: true,
+  removed: false,
+  ad: { JobStatus: 4, ExitBySignal: false, ExitCode: code },
+  runs: [run(10, 5, code)],
+  events: [SUBMIT, EXECUTE, end(code)],
+  output: 'out 1.0 10\n',
+});
+const faults = (job: Evidence, seen = NOBODY) => judge(job, seen).map(({ fault }) => fault);
+
+describe('the judge', () => {
+  it('has nothing to say of a good job, whatever its exit, and of one that was removed', () => {
+    fc.assert(
+      fc.property(fc.nat(255), (code) => {
+        expect(judge(good(code), NOBODY)).toEqual([]);
+      }),
+    );
+    const gone = { ...good(), removed: true, ad: { JobStatus: 3 }, events: [SUBMIT, ABORTED] };
+    expect(faults(gone)).toEqual([]);
+    expect(faults({ ...gone, runs: [], output: undefined })).toEqual([]);
+  });
+
+  it('has nothing to say of a job that ran again after the one before was dead', () => {
+    expect(faults({ ...good(), runs: [run(9, 1), run(10, 5, 0)] }, { ...NOBODY, alive: new Map([[9, 4]]) })).toEqual(
+      [],
+    );
+  });
+
+  it('takes the signal of a killer for an end', () => {
+    const killed = {
+      ...good(),
+      runs: [run(10, 5)],
+      ad: { JobStatus: 4, ExitBySignal: true, ExitSignal: 9 },
+      events: [SUBMIT, EXECUTE, event({ type: 'terminated', signal: 9 })],
+    };
+    expect(faults(killed)).toEqual([]);
+  });
+
+  it.each<[string, Partial<Evidence>, string]>([
+    ['is nowhere', { ad: undefined }, 'lost'],
+    ['never ended', { ad: { JobStatus: 2 } }, 'lost'],
+    ['was removed by nobody', { ad: { JobStatus: 3 }, events: [SUBMIT, ABORTED] }, 'false-end'],
+    ['never ran', { runs: [], events: [SUBMIT, EXECUTE, end(0)] }, 'false-end'],
+    ['ended otherwise', { runs: [run(10, 5, 3)] }, 'false-end'],
+    [
+      'is told of by a signal',
+      { ad: { JobStatus: 4, ExitBySignal: true, ExitSignal: 2 }, runs: [run(10, 5, 130)] },
+      'false-end',
+    ],
+    ['lacks its end', { events: [SUBMIT, EXECUTE] }, 'event'],
+    ['lacks its submit', { events: [EXECUTE, end(0)] }, 'event'],
+    ['ends twice', { events: [SUBMIT, EXECUTE, end(0), end(0)] }, 'event'],
+    ['goes on after its end', { events: [SUBMIT, end(0), EXECUTE] }, 'event'],
+    ['ends otherwise in its log', { events: [SUBMIT, EXECUTE, end(1)] }, 'event'],
+    ['has the output of another run', { output: 'out 1.0 9\n' }, 'output'],
+    ['has no output', { output: undefined }, 'output'],
+  ])('finds a job that %s', (_, wrong, fault) => {
+    expect(faults({ ...good(), ...wrong })).toContain(fault);
+  });
+
+  it('finds two at once, by their lines and by what was seen', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0.1, max: 0.9, noNaN: true }), (into) => {
+        expect(faults({ ...good(), runs: [run(9, 4, 0), run(10, 4 + into, 0)] })).toContain('at-once');
+        const seen = { ...NOBODY, alive: new Map([[9, 4 + into]]) };
+        expect(faults({ ...good(), runs: [run(9, 1), run(10, 4, 0)] }, seen)).toContain('at-once');
+      }),
+    );
+  });
+});
+
+describe('the ledger', () => {
+  it('gives each run its own end, also where a pid comes again', () => {
+    const text = 's 1.0 7 1.00\ns 1.1 8 1.01\ne 1.0 7 2.00 3\nx 1.1 8 2.50 15\ns 1.0 7 9.00\n';
+    expect(Object.fromEntries(readLedger(text))).toEqual({
+      '1.0': [
+        { pid: 7, start: 1, end: 2, last: { code: 3 } },
+        { pid: 7, start: 9 },
+      ],
+      '1.1': [{ pid: 8, start: 1.01, end: 2.5, last: { signal: 15 } }],
+    });
+  });
+
+  it('refuses what no program writes', () => {
+    expect(() => readLedger('e 1.0 7 2.00 3\n')).toThrow('without a start');
+    expect(() => readLedger('nonsense\n')).toThrow('not a line');
+  });
+});

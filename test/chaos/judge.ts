@@ -1,0 +1,102 @@
+import type { UserLogEvent } from '../../src/job/user-log.ts';
+import type { Run } from './ledger.ts';
+
+/** What a chaos run left of one job. */
+export interface Evidence {
+  /** `12.0` */
+  readonly id: string;
+  /** The submit command said so; false: the command was killed, and the job is there all the same. */
+  readonly accepted: boolean;
+  readonly removed: boolean;
+  /** HTCondor's names; `undefined`: neither the queue nor the history has it. */
+  readonly ad: Readonly<Record<string, unknown>> | undefined;
+  /** As the programs say, in the order of their starts. */
+  readonly runs: readonly Run[];
+  readonly events: readonly UserLogEvent[];
+  /** What it wrote, as it came home. */
+  readonly output: string | undefined;
+}
+
+export interface Seen {
+  /** Programs that somebody killed. */
+  readonly killed: ReadonlySet<number>;
+  /** When a program was last seen alive, seconds of uptime. */
+  readonly alive: ReadonlyMap<number, number>;
+}
+
+export type Fault = 'lost' | 'at-once' | 'false-end' | 'event' | 'output';
+
+export interface Finding {
+  readonly fault: Fault;
+  readonly id: string;
+  readonly why: string;
+}
+
+const REMOVED = 3;
+const COMPLETED = 4;
+/** The uptime's grain, and what a program needs from its line to its death, seconds. */
+const GRAIN = 0.05;
+
+/** All that is wrong with a job; nothing for one that ran as it should. Pure. */
+export function judge(job: Evidence, seen: Seen): Finding[] {
+  const found: Finding[] = [];
+  const say = (fault: Fault, why: string) => found.push({ fault, id: job.id, why });
+  for (const [at, run] of job.runs.entries()) {
+    const next = job.runs[at + 1];
+    const lived = run.end ?? seen.alive.get(run.pid) ?? run.start;
+    if (next !== undefined && next.start < lived - GRAIN)
+      say('at-once', `${next.pid} started at ${next.start}, ${run.pid} lived until ${lived}`);
+  }
+  if (job.ad === undefined) {
+    if (job.accepted) say('lost', 'neither in the queue nor in the history');
+    return found;
+  }
+  const status = Number(job.ad['JobStatus']);
+  if (status !== COMPLETED && status !== REMOVED) say('lost', `it never ended: JobStatus ${status}`);
+  if (status === REMOVED && !job.removed) say('false-end', 'nobody removed it');
+  if (status === COMPLETED) {
+    for (const why of falseEnd(job, seen)) say('false-end', why);
+    const last = job.runs.at(-1);
+    if (last?.last !== undefined && 'code' in last.last && job.output !== `out ${job.id} ${last.pid}\n`)
+      say('output', `of ${last.pid}: ${JSON.stringify(job.output)}`);
+  }
+  for (const why of wrongEvents(job, status)) say('event', why);
+  return found;
+}
+
+/** The exit that is told is that of the program's last run; a signal is one that it sent itself, or a killer's. */
+function falseEnd({ ad = {}, runs }: Evidence, { killed }: Seen): string[] {
+  const last = runs.at(-1);
+  if (last === undefined) return ['it never ran'];
+  if (ad['ExitBySignal'] === true) {
+    const signal = Number(ad['ExitSignal']);
+    if (last.last === undefined)
+      return signal === 9 || killed.has(last.pid) ? [] : [`signal ${signal}, which nobody sent`];
+    return 'signal' in last.last && last.last.signal === signal
+      ? []
+      : [`signal ${signal}, not ${JSON.stringify(last.last)}`];
+  }
+  const code = Number(ad['ExitCode']);
+  return last.last !== undefined && 'code' in last.last && last.last.code === code
+    ? []
+    : [`exit ${code}, not ${JSON.stringify(last.last)}`];
+}
+
+/** One submit, at least one start before an end by itself, and one end, which is the ad's. */
+function wrongEvents({ ad = {}, events }: Evidence, status: number): string[] {
+  const count = (type: UserLogEvent['type']) => events.filter((event) => event.type === type).length;
+  const ends = events.flatMap((event) => (event.type === 'terminated' || event.type === 'aborted' ? event : []));
+  const wrong: string[] = [];
+  if (count('submit') !== 1) wrong.push(`${count('submit')} times submitted`);
+  if (status !== COMPLETED && status !== REMOVED) return wrong;
+  const [end] = ends;
+  if (end === undefined || ends.length > 1) return [...wrong, `${ends.length} ends`];
+  if (events.at(-1) !== end) wrong.push(`${events.at(-1)?.type} after its end`);
+  if (end.type === 'aborted') return status === REMOVED ? wrong : [...wrong, 'aborted, but it completed'];
+  if (status === REMOVED) return [...wrong, 'terminated, but it was removed'];
+  if (count('execute') === 0) wrong.push('it never executed');
+  const told = end.exitCode ?? -end.signal;
+  const own = ad['ExitBySignal'] === true ? -Number(ad['ExitSignal']) : Number(ad['ExitCode']);
+  if (told !== own) wrong.push(`its end is ${told} in the log, ${own} in the ad`);
+  return wrong;
+}
