@@ -4,15 +4,16 @@ import { LIFE } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
 import type { JobChange } from './engine/messages.ts';
 
+/** HTCondor's HoldReasonCode of a hold by a user. */
+const USER_REQUEST = 1;
+
 /** What a step of a job's life means to its DAG; nothing for most steps. */
 export function jobChangesOf(step: Transitioned): readonly JobChange[] {
   const { from, to, event } = step;
   const [before, after] = [LIFE[from].shows, LIFE[to].shows];
   if (event === 'complete') return [{ what: 'terminated', end: endOf(step), ...usageOf(step) }];
   if (to === 'removed') return [{ what: 'aborted' }];
-  if (after === 'held' && before !== 'held') {
-    return [{ what: 'held', reason: readString({ get: (name) => step.set[name] ?? undefined }, 'HoldReason') ?? '' }];
-  }
+  if (after === 'held' && before !== 'held') return [...evictedBy(step), heldBy(step)];
   if (before === 'held' && after !== 'held' && after !== 'removed') return [{ what: 'released' }];
   if (to === 'suspended') return [{ what: 'suspended' }];
   if (from === 'suspended' && to === 'running') return [{ what: 'unsuspended' }];
@@ -20,6 +21,23 @@ export function jobChangesOf(step: Transitioned): readonly JobChange[] {
   // A short job may have ended before it was seen to run.
   const begins = before === 'idle' && (to === 'running' || (event === 'ended' && to === 'finished'));
   return begins ? [{ what: 'execute' }] : [];
+}
+
+/** A hold takes a job that runs from its machine; of a periodic policy's hold HTCondor says no eviction (recorded). */
+function evictedBy(step: Transitioned): readonly JobChange[] {
+  const ran = step.from === 'running' || step.from === 'suspended' || step.from === 'unknown-running';
+  if (!ran || step.info?.['by'] === 'policy') return [];
+  return [{ what: 'evicted', code: numberSet(step, 'HoldReasonCode') || USER_REQUEST }];
+}
+
+function heldBy(step: Transitioned): JobChange {
+  const reason = readString({ get: (name) => step.set[name] ?? undefined }, 'HoldReason') ?? '';
+  const [code, subcode] = [numberSet(step, 'HoldReasonCode'), numberSet(step, 'HoldReasonSubCode')];
+  return { what: 'held', reason, code, subcode };
+}
+
+function numberSet(step: Transitioned, name: string): number {
+  return Number(step.set[name] ?? 0) || 0;
 }
 
 function endOf(step: Transitioned): { code: number } | { signal: number } {

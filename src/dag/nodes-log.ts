@@ -8,7 +8,7 @@ import type { JobLogEvent } from './manager/world.ts';
 
 const SPENT = { runRemote: NO_CPU, runLocal: NO_CPU, sent: 0, received: 0 };
 const SPENT_IN_ALL = { totalRemote: NO_CPU, totalLocal: NO_CPU, totalSent: 0, totalReceived: 0 };
-/** HTCondor's codes of an eviction: by a removal or a hold, and by a requeue. */
+/** HTCondor's code of an eviction by a requeue; a hold gives its own. */
 const REQUEUED = 1022;
 
 /** One event of `NAME.dag.nodes.log`, in the user log's form; NOOP nodes are jobs of cluster 0 there, as in DAGMan. */
@@ -36,7 +36,7 @@ function jobBody(
     case 'execute':
       return { type: 'execute', host: `<${host}>` };
     case 'evicted':
-      return { type: 'evicted', ...SPENT, code: REQUEUED, subcode: 0 };
+      return { type: 'evicted', ...SPENT, code: change.code ?? REQUEUED, subcode: 0 };
     case 'suspended':
       return { type: 'suspended', processes: 1 };
     case 'unsuspended':
@@ -46,7 +46,12 @@ function jobBody(
     case 'aborted':
       return { type: 'aborted' };
     case 'held':
-      return { type: 'held', reason: change.reason === '' ? 'Reason unspecified' : change.reason, code: 0, subcode: 0 };
+      return {
+        type: 'held',
+        reason: change.reason === '' ? 'Reason unspecified' : change.reason,
+        code: change.code ?? 0,
+        subcode: change.subcode ?? 0,
+      };
     case 'terminated':
       return { type: 'terminated', ...usageOf(change.usage ?? {}), ...endingOf(change.end) };
   }
@@ -55,6 +60,10 @@ function jobBody(
 function ofNode({ at, node, event }: Extract<JobLogEvent, { readonly about: 'node' }>): UserLogEvent {
   if (event.type === 'post-script-terminated') {
     return { at, cluster: event.cluster, proc: event.proc, type: 'post-script', node, ...endingOf(event.end) };
+  }
+  if (event.type === 'aborted') {
+    const { cluster, proc, reason } = event;
+    return { at, cluster, proc, type: 'aborted', reason };
   }
   const stamp = { at, ...NOOP_ID, subproc: event.serial };
   switch (event.type) {

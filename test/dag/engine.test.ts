@@ -68,6 +68,13 @@ class Bench {
     });
   }
 
+  /** The ends of jobs that the node jobs' log gets from the DAG itself. */
+  logged(): readonly string[] {
+    return this.commands.flatMap((c) =>
+      c.do === 'log' && c.event.type === 'aborted' ? [`aborted ${c.event.cluster}.${c.event.proc}`] : [],
+    );
+  }
+
   status(name: string): number {
     return this.engine.core.status[this.node(name)] ?? -1;
   }
@@ -173,6 +180,11 @@ describe('scripts', () => {
     expect([strict.taken('script'), strict.taken('finish')]).toEqual([[], ['1']]);
     const lax = new Bench('JOB A a\nSCRIPT PRE A p $HOME $RETURN\n', { DAGMAN_USE_STRICT: 0 });
     expect(lax.taken('script')).toEqual(['PRE p $HOME $RETURN']);
+    const said = lax.commands.flatMap((c) => (c.do === 'say' && c.text.startsWith('Warning') ? [c.text] : []));
+    expect(said).toEqual([
+      'Warning: unrecognized macro $HOME in node A PRE script arguments',
+      'Warning: $RETURN macro should not be used as a PRE script argument!',
+    ]);
   });
 
   it('of HOLD run at each hold and change nothing', () => {
@@ -184,6 +196,19 @@ describe('scripts', () => {
     bench.step(bench.job('A', { what: 'released' }));
     bench.end('A', 0);
     expect(bench.taken('finish')).toEqual(['0']);
+  });
+});
+
+describe('RETRY … UNLESS-EXIT', () => {
+  it.each([
+    [{ code: 7 }, 'POST script failed with status 7'],
+    [{ signal: 9 }, 'POST script died on signal 9'],
+  ])('that a POST script stops says what the script returned: %o', (end, details) => {
+    const bench = new Bench(`JOB A a\nSCRIPT POST A q\nRETRY A 3 UNLESS-EXIT ${'code' in end ? 7 : -9}\n`);
+    bench.submit('A');
+    bench.end('A', 1);
+    bench.step({ is: 'script-ended', node: bench.node('A'), type: 'POST', end });
+    expect([bench.status('A'), bench.engine.core.errors.get(0)]).toEqual([STATUS.error, details]);
   });
 });
 
@@ -357,6 +382,60 @@ describe('a final node', () => {
     expect(bench.taken('finish')).toEqual([]);
     bench.end('F', code);
     expect(bench.taken('finish')).toEqual([exit]);
+  });
+
+  it('settles what was removed before it: failed, without its POST script, and nothing waits for it', () => {
+    const text = 'JOB A a\nJOB B b\nJOB C c\nFINAL F f\nPARENT A CHILD B\nSCRIPT POST C q\nRETRY C 3\n';
+    const bench = new Bench(text);
+    bench.submit('A', 2);
+    bench.submit('C');
+    bench.step({ is: 'remove' });
+    bench.submit('F');
+    bench.step(bench.job('A', { what: 'aborted' }, 1));
+    bench.taken('script');
+    bench.end('F', 0);
+    expect(['A', 'B', 'C'].map((name) => bench.status(name))).toEqual([STATUS.error, STATUS.futile, STATUS.error]);
+    expect([bench.taken('script'), bench.taken('finish')]).toEqual([[], ['0']]);
+    const { counts } = bench.engine.core;
+    expect([counts.submitted, counts.jobsSubmitted - counts.jobsCompleted]).toEqual([0, 0]);
+    const a = bench.clusters.get('A') ?? 0;
+    expect(bench.logged()).toEqual([`aborted ${a}.0`, `aborted ${bench.clusters.get('C')}.0`]);
+  });
+
+  it('of several jobs has not ended while one of them is in the queue', () => {
+    const bench = new Bench('JOB A a\nFINAL F f\n');
+    bench.submit('A');
+    bench.end('A', 0);
+    bench.submit('F', 2);
+    bench.end('F', 1, 0);
+    expect([bench.taken('remove-node'), bench.taken('finish')]).toEqual([['F'], []]);
+    bench.step(bench.job('F', { what: 'aborted' }, 1));
+    expect(bench.taken('finish')).toEqual(['1']);
+  });
+});
+
+describe("the node jobs' log, where a DAG ends before its jobs", () => {
+  it.each([
+    ['removed', (bench: Bench) => bench.step({ is: 'remove' })],
+    ['aborted', (bench: Bench) => bench.end('A', 2)],
+  ] as const)('%s: says that they are removed', (_how, end) => {
+    const bench = new Bench('JOB A a\nJOB B b\nSERVICE S s\nABORT-DAG-ON A 2\n');
+    for (const name of ['S', 'A', 'B']) bench.submit(name, name === 'B' ? 2 : 1);
+    bench.end('B', 0, 0);
+    end(bench);
+    const ended = bench.engine.core.dagStatus === 3 ? [] : ['A'];
+    const wanted = ['S.0', ...ended.map((name) => `${name}.0`), 'B.1'].map((job) => {
+      const [name = '', proc] = job.split('.');
+      return `aborted ${bench.clusters.get(name)}.${proc}`;
+    });
+    expect(bench.logged()).toEqual(wanted);
+  });
+
+  it('well: says so of its services', () => {
+    const bench = new Bench('JOB A a\nSERVICE S s\n');
+    for (const name of ['S', 'A']) bench.submit(name);
+    bench.end('A', 0);
+    expect(bench.logged()).toEqual([`aborted ${bench.clusters.get('S')}.0`]);
   });
 });
 

@@ -188,3 +188,26 @@ describe('options of a run', () => {
     expect(files.all.get('x.dag.dagman.out')).toContain('Rescue DAG file specified; running mine in combination');
   });
 });
+
+describe('the metrics', () => {
+  it.each([
+    ['2', 'nodes', 2],
+    ['1', 'jobs', 1],
+  ])('of version %s count service nodes, or do not, as there', async (version, word, total) => {
+    const text = `JOB A a\nSERVICE S s\nCONFIG c\n`;
+    const { run, files } = stage({ 'x.dag': text, c: `DAGMAN_METRICS_FILE_VERSION = ${version}\n` }, jobs(10));
+    await run();
+    const metrics = JSON.parse(files.all.get('x.dag.metrics') ?? '') as Record<string, number>;
+    expect([metrics[word], metrics[`total_${word}`], metrics[`total_${word}_run`]]).toEqual([1, total, total]);
+  });
+});
+
+describe('a second line', () => {
+  it('of DOT counts, of NODE_STATUS_FILE and JOBSTATE_LOG the first does', async () => {
+    const text =
+      'JOB A a\nDOT a.dot\nDOT b.dot\nNODE_STATUS_FILE a.st\nNODE_STATUS_FILE b.st\nJOBSTATE_LOG a.js\nJOBSTATE_LOG b.js\n';
+    const { run, files } = stage({ 'x.dag': text }, jobs(1));
+    await run();
+    expect([...files.all.keys()].filter((name) => /^[ab]\./.test(name)).sort()).toEqual(['a.js', 'a.st', 'b.dot.0']);
+  });
+});

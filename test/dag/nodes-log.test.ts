@@ -46,6 +46,32 @@ describe("the node jobs' log", () => {
     });
   });
 
+  it.each([
+    ['running', 'holding', 'by a user', { HoldReasonCode: '1', HoldReasonSubCode: '0' }, {}, ['004 1', '012 1 0']],
+    ['suspended', 'holding', 'by a user', { HoldReasonCode: '1', HoldReasonSubCode: '0' }, {}, ['004 1', '012 1 0']],
+    [
+      'running',
+      'stopping',
+      'by its site',
+      { HoldReasonCode: '35', HoldReasonSubCode: '2' },
+      {},
+      ['004 35', '012 35 2'],
+    ],
+    ['running', 'holding', 'by its policy', { HoldReasonCode: '3' }, { by: 'policy' }, ['012 3 0']],
+    ['idle', 'held', 'by a user', { HoldReasonCode: '1' }, {}, ['012 1 0']],
+  ])('a %s job that is %s, held %s', (from, to, _by, codes, info, events) => {
+    const set = { HoldReason: '"via condor_hold"', ...codes };
+    const step = { from, to, event: 'hold', set, info } as unknown as Transitioned;
+    const text = jobChangesOf(step)
+      .map((change) => nodesLogText({ about: 'job', at: 0, node: 'A', cluster: 7, proc: 0, change }, 'host', 'x.dag+1'))
+      .join('');
+    const said = parseUserLog(text).events.map((event) => {
+      if (event.type === 'evicted') return `004 ${event.code}`;
+      return event.type === 'held' ? `012 ${event.code} ${event.subcode}` : event.type;
+    });
+    expect(said).toEqual(events);
+  });
+
   it('is not why jobs of no DAG carry more through the stream of events', () => {
     expect(lastEvent(AD)).toMatchObject({ type: 'terminated', exitCode: 3, totalRemote: { user: 0, system: 0 } });
     expect(lastEvent(AD)).not.toHaveProperty('resources');

@@ -178,6 +178,15 @@ export function newCore(dag: DagGraph, options: CoreOptions): Core {
   };
 }
 
+/** The jobs of a node's cluster that have not ended, as far as is known. */
+export function procsInQueue(core: Core, node: number, cluster: number): readonly number[] {
+  const jobs = core.jobs.get(node);
+  if (jobs === undefined || jobs.cluster !== cluster) return [];
+  return Array.from({ length: jobs.procs }, (_, proc) => proc).filter(
+    (proc) => ((jobs.state[proc] ?? 0) & PROC.ended) === 0,
+  );
+}
+
 export function say(core: Core, text: string): void {
   core.out.push({ do: 'say', text });
 }

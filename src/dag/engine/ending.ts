@@ -7,6 +7,7 @@ import {
   isService,
   nodeCount,
   nodeName,
+  procsInQueue,
   readyCount,
   say,
   setStatus,
@@ -26,6 +27,14 @@ export function finishedRunning(core: Core, withFinal: boolean): boolean {
 
 function finalDone(core: Core): boolean {
   return core.dag.final !== undefined && core.status[core.dag.final] === STATUS.done;
+}
+
+/** The final node has run, whatever came of it. */
+export function finalEnded(core: Core): boolean {
+  const { final } = core.dag;
+  if (final === undefined || !core.finalStarted) return false;
+  // One of its jobs may have failed while others are still in the queue.
+  return finalDone(core) || (core.status[final] === STATUS.error && (core.jobs.get(final)?.queued ?? 0) === 0);
 }
 
 export function succeeded(core: Core, withFinal: boolean): boolean {
@@ -67,8 +76,7 @@ export function checkEnd(core: Core): void {
     shutdown(core, EXIT.error, core.dagStatus);
     return;
   }
-  const { final } = core.dag;
-  if (final !== undefined && core.finalStarted && (finalDone(core) || core.status[final] === STATUS.error)) {
+  if (finalEnded(core)) {
     endWithFinal(core);
     return;
   }
@@ -86,9 +94,8 @@ export function checkEnd(core: Core): void {
   if (finishedRunning(core, false)) shutdown(core, EXIT.error, sayWhyNotDone(core));
 }
 
-/** The final node decides, also where jobs that an abort or a removal took are still leaving the queue. */
+/** The final node decides, whatever still waits: a script that was to follow a removed job, say. */
 function endWithFinal(core: Core): void {
-  say(core, `The jobs of ${core.counts.submitted} node(s) are removed and have not left the queue yet.`);
   if (finalDone(core)) {
     removeServices(core);
     sayDeferrals(core);
@@ -128,10 +135,7 @@ export function shutdown(core: Core, exitCode: number, status: DagStatus): void 
   }
   say(core, 'Removing submitted jobs...');
   if (status !== DAG_STATUS.removed || core.settings.DAGMAN_REMOVE_NODE_JOBS) {
-    const reason =
-      status === DAG_STATUS.removed
-        ? 'DAG Removed: User removed scheduler job from queue.'
-        : 'DAG Abort: DAG is exiting and writing rescue file.';
+    const reason = reasonOfRemoval(status);
     const beforeFinal = core.dag.final !== undefined && !core.finalStarted;
     core.out.push({ do: 'remove-all', reason, beforeFinal });
   }
@@ -143,16 +147,38 @@ export function shutdown(core: Core, exitCode: number, status: DagStatus): void 
   if (!startFinal(core)) finish(core, exitCode);
 }
 
+function reasonOfRemoval(status: DagStatus): string {
+  return status === DAG_STATUS.removed
+    ? 'DAG Removed: User removed scheduler job from queue.'
+    : 'DAG Abort: DAG is exiting and writing rescue file.';
+}
+
+/**
+ * The jobs that are in the queue when the DAG ends are removed with it, or by the queue behind it: nobody writes their
+ * ends into the node jobs' log any more, and who reads it waits for them.
+ */
+function logRemovals(core: Core): void {
+  for (const [cluster, node] of core.byCluster) logRemoval(core, node, cluster);
+}
+
+export function logRemoval(core: Core, node: number, cluster: number, reason = reasonOfRemoval(core.dagStatus)): void {
+  for (const proc of procsInQueue(core, node, cluster)) {
+    core.out.push({ do: 'log', node, event: { type: 'aborted', cluster, proc, reason } });
+  }
+}
+
 /** Something that cannot be: the DAG ends at once, without rescue file or final node. */
 export function crash(core: Core, message: string): void {
   say(core, message);
   core.exitCode = EXIT.error;
+  logRemovals(core);
   core.out.push({ do: 'finish', code: EXIT.error, removed: false, crashed: true });
 }
 
 function finish(core: Core, code: number): void {
   core.exitCode = code;
   sayStatus(core);
+  logRemovals(core);
   core.out.push({ do: 'finish', code, removed: core.dagStatus === DAG_STATUS.removed, crashed: false });
 }
 
@@ -176,12 +202,9 @@ function removeServices(core: Core): void {
   for (const node of core.dag.services) {
     const jobs = core.jobs.get(node);
     if (core.status[node] !== STATUS.submitted || jobs === undefined) continue;
-    core.out.push({
-      do: 'remove-node',
-      node,
-      cluster: jobs.cluster,
-      reason: 'DAG finished: a service ends with its DAG.',
-    });
+    const reason = 'DAG finished: a service ends with its DAG.';
+    core.out.push({ do: 'remove-node', node, cluster: jobs.cluster, reason });
+    logRemoval(core, node, jobs.cluster, reason);
     core.counts.services--;
     nodeDone(core, node, false);
   }

@@ -1,8 +1,8 @@
 import type { DagGraph } from '../graph.ts';
 import type { ScriptType } from '../language/commands.ts';
 import { type Core, type CoreOptions, canSubmit, forceStatus, jobstate, newCore, nodeName, say } from './core.ts';
-import { checkEnd, sayStatus, shutdown } from './ending.ts';
-import { jobChanged } from './jobs.ts';
+import { checkEnd, finalEnded, sayStatus, shutdown } from './ending.ts';
+import { countAsRemoved, jobChanged } from './jobs.ts';
 import type { DagCommand, DagEvent, Limits } from './messages.ts';
 import { finishPreDone, startNode } from './nodes.ts';
 import { postEnded, preEnded } from './script-ends.ts';
@@ -153,6 +153,7 @@ export class Engine {
     this.runWhatMay();
     this.showCounts();
     const finalWasStarted = core.finalStarted;
+    if (core.exitCode === undefined && finalEnded(core)) countAsRemoved(core);
     checkEnd(core);
     if (core.finalStarted !== finalWasStarted) {
       this.runWhatMay();
@@ -196,17 +197,18 @@ export class Engine {
       jobstate(core, node, `${type}_SCRIPT_STARTED`, id.startsWith('-') ? '-' : id);
     }
     const { argv, unknown } = scriptArgv(core, node, type, script);
-    if (unknown !== undefined) {
+    for (const { word, notInPre } of unknown) {
       say(
         core,
-        unknown.preOnly
-          ? `Warning: ${unknown.word} macro should not be used as a PRE script argument!`
-          : `Warning: unrecognized macro ${unknown.word} in node ${name} ${type} script arguments`,
+        notInPre
+          ? `Warning: ${word} macro should not be used as a PRE script argument!`
+          : `Warning: unrecognized macro ${word} in node ${name} ${type} script arguments`,
       );
       if (core.settings.DAGMAN_USE_STRICT >= 1) {
         say(core, 'ERROR: Warning is fatal error because of DAGMAN_USE_STRICT setting');
         shutdown(core, EXIT.error, DAG_STATUS.error);
         if (core.exitCode !== undefined) return;
+        break;
       }
     }
     core.scripts[type].running++;

@@ -1,6 +1,18 @@
 import { KIND } from '../graph.ts';
-import { type Core, isService, type JobSet, jobstate, MARK, nodeName, PROC, say, setMark, setStatus } from './core.ts';
-import { abortedBy, crash } from './ending.ts';
+import {
+  type Core,
+  isService,
+  type JobSet,
+  jobstate,
+  MARK,
+  nodeName,
+  PROC,
+  procsInQueue,
+  say,
+  setMark,
+  setStatus,
+} from './core.ts';
+import { abortedBy, crash, finalEnded, logRemoval } from './ending.ts';
 import type { Ending, JobChange } from './messages.ts';
 import { logTime } from '../times.ts';
 import { jobstateOfJobs, mayRetry, nodeDone, nodeFailed, restartNode, retriesNote } from './nodes.ts';
@@ -48,6 +60,15 @@ export function jobChanged(core: Core, cluster: number, proc: number, change: Jo
     case 'terminated':
       jobEnded(core, node, jobs, proc, change.what === 'terminated' ? change.end : undefined);
       break;
+  }
+}
+
+/** The final node has run: what the DAG removed before it counts as removed, though it may not have left the queue. */
+export function countAsRemoved(core: Core): void {
+  for (const [cluster, node] of core.byCluster) {
+    if (isService(core, node)) continue;
+    logRemoval(core, node, cluster);
+    for (const proc of procsInQueue(core, node, cluster)) jobChanged(core, cluster, proc, { what: 'aborted' });
   }
 }
 
@@ -146,7 +167,7 @@ function noteOutcome(core: Core, node: number, jobs: JobSet, proc: number, end: 
 function allJobsEnded(core: Core, node: number, failed: boolean): void {
   say(core, `Node ${nodeName(core, node)} job(s) have exited the queue`);
   jobstateOfJobs(core, node);
-  if (core.dag.scripts.get(node)?.POST !== undefined) {
+  if (core.dag.scripts.get(node)?.POST !== undefined && !finalEnded(core)) {
     runPost(core, node);
     return;
   }

@@ -4,8 +4,11 @@ import type { ScriptSpec, ScriptType } from '../language/commands.ts';
 export type Ending = { readonly code: number } | { readonly signal: number };
 
 export type JobChange =
-  | { readonly what: 'execute' | 'evicted' | 'suspended' | 'unsuspended' | 'released' | 'aborted' }
-  | { readonly what: 'held'; readonly reason: string }
+  | { readonly what: 'execute' | 'suspended' | 'unsuspended' | 'released' | 'aborted' }
+  /** `code`: HTCondor's code of the eviction; that of a requeue unless given. */
+  | { readonly what: 'evicted'; readonly code?: number }
+  /** `code`, `subcode`: HoldReasonCode and HoldReasonSubCode, 0 unless given. */
+  | { readonly what: 'held'; readonly reason: string; readonly code?: number; readonly subcode?: number }
   /** `usage`: attributes of what the run took, as expression texts, for the log. */
   | { readonly what: 'terminated'; readonly end: Ending; readonly usage?: Readonly<Record<string, string>> };
 
@@ -79,4 +82,6 @@ export type DagCommand =
 
 export type NodeLogEvent =
   | { readonly type: 'post-script-terminated'; readonly cluster: number; readonly proc: number; readonly end: Ending }
+  /** It is removed as the DAG ends, and nobody will hear of its end. */
+  | { readonly type: 'aborted'; readonly cluster: number; readonly proc: number; readonly reason: string }
   | { readonly type: 'noop-submit' | 'noop-terminated' | 'pre-skip'; readonly serial: number };

@@ -89,8 +89,11 @@ export function postEnded(core: Core, node: number, end: Ending): void {
     say(core, `POST Script of node ${name} ${how}`);
     setStatus(core, node, STATUS.error);
     jobstate(core, node, 'POST_SCRIPT_FAILURE', dash(id));
-    if (mayRetry(core, node)) restartNode(core, node);
-    else {
+    if (mayRetry(core, node)) {
+      // It stays where UNLESS-EXIT stops the retries.
+      core.errors.set(node, `POST script ${how}`);
+      restartNode(core, node);
+    } else {
       core.errors.set(node, `${outcomeOfJob(core, node, ofJob)} and POST Script ${how}${retriesNote(core, node)}`);
       nodeFailed(core, node, !isService(core, node));
     }

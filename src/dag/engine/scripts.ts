@@ -69,8 +69,8 @@ export function wakeDeferred(core: Core): number | undefined {
 
 export interface Argv {
   readonly argv: readonly string[];
-  /** The first word that begins with `$` and means nothing here. */
-  readonly unknown: { readonly word: string; readonly preOnly: boolean } | undefined;
+  /** The words that begin with `$` and mean nothing here; `notInPre`: they would behind the job. */
+  readonly unknown: readonly { readonly word: string; readonly notInPre: boolean }[];
 }
 
 /**
@@ -78,7 +78,7 @@ export interface Argv {
  * script macros").
  */
 export function scriptArgv(core: Core, node: number, type: ScriptType, script: ScriptSpec): Argv {
-  let unknown: Argv['unknown'];
+  const unknown: Argv['unknown'][number][] = [];
   const argv = script.command.split(/[ \t]+/).map((word) => {
     if (!word.startsWith('$')) return word;
     const macro = word.slice(1).toUpperCase();
@@ -86,7 +86,7 @@ export function scriptArgv(core: Core, node: number, type: ScriptType, script: S
     if (anywhere !== undefined) return anywhere;
     const afterJob = jobMacro(core, node, macro);
     if (afterJob !== undefined && type !== 'PRE') return afterJob;
-    unknown ??= { word, preOnly: afterJob !== undefined };
+    unknown.push({ word, notInPre: afterJob !== undefined });
     return word;
   });
   return { argv: argv.filter((word, i) => i > 0 || word !== ''), unknown };

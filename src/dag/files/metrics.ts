@@ -20,7 +20,9 @@ export function metricsText(core: Core, facts: MetricsFacts): string {
   const { failed, succeeded } = counts.ended;
   const v1 = core.settings.DAGMAN_METRICS_FILE_VERSION === 1;
   const ofNodes = v1 ? 'jobs' : 'nodes';
-  const run = failed[0] + failed[1] + succeeded[0] + succeeded[1];
+  // Version 2 counts the service nodes in its totals, version 1 does not (DagmanMetrics::GetSums).
+  const total = dag.order.length + (v1 ? 0 : dag.services.length);
+  const run = failed[0] + failed[1] + succeeded[0] + succeeded[1] + (v1 ? 0 : failed[2] + succeeded[2]);
   const lines: (readonly [string, string])[] = [
     ['client', '"condor_dagman"'],
     ['version', JSON.stringify(facts.version)],
@@ -49,7 +51,7 @@ export function metricsText(core: Core, facts: MetricsFacts): string {
       ['service_nodes_succeeded', String(succeeded[2])],
     );
   }
-  lines.push([`total_${ofNodes}`, String(dag.order.length)], [`total_${ofNodes}_run`, String(run)]);
+  lines.push([`total_${ofNodes}`, String(total)], [`total_${ofNodes}_run`, String(run)]);
   if (!v1) {
     lines.push(
       ['jobs_submitted', String(counts.jobsSubmitted)],

@@ -165,7 +165,8 @@ export class Builder {
       scope.descriptions.set(command.name, command.text);
     } else if (command.cmd === 'reject') throw new Complaint(`DAG marked as rejected at ${place.file}:${place.line}`);
     else if (command.cmd === 'dot') {
-      if (this.first(this.dot, command.dot.file, reading, place, 'DOT')) this.dot = command.dot;
+      // Of several the last one counts, as in DAGMan; of status files and jobstate logs the first.
+      if (this.first(undefined, command.dot.file, reading, place, 'DOT')) this.dot = command.dot;
     } else if (command.cmd === 'node-status') {
       const { status } = command;
       if (this.first(this.nodeStatus, status.file, reading, place, 'NODE_STATUS_FILE')) this.nodeStatus = status;
