@@ -18,6 +18,7 @@ import {
   type Problem,
   refusal,
   rescueName,
+  subdagCycles,
   type SubmissionOptions,
   submissionFiles,
   withEnvironment,
@@ -103,7 +104,8 @@ export function checkDag(
     executable: (path) => executable(resolve(cwd, path)),
     isSubmitCommand,
   });
-  return { loaded, problems: inOrder([...wrong, ...found]) };
+  const cycles = subdagCycles(loaded.dag, order.files, files);
+  return { loaded, problems: inOrder([...wrong, ...found, ...cycles]) };
 }
 
 /** A file that is there, and is no file, or may not be read. */

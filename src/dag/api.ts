@@ -31,6 +31,7 @@ export { diskFiles, readJournal } from './local.ts';
 export { sweepDag } from './removal.ts';
 export { type ReplayedDag, replayDag } from './replay.ts';
 export { managerProgram, withEnvironment } from './subdag.ts';
+export { subdagCycles } from './subdag-cycles.ts';
 export { type DagOrder, limitsOfDescription, orderWords, readOrder } from './words.ts';
 export { drawMermaid } from './draw/mermaid.ts';
 export { drawSvg } from './draw/svg.ts';

@@ -24,9 +24,9 @@ export function formatProblem(problem: Problem): string {
   return `${whereOf(problem)} ${command === undefined ? message : `Failed to parse ${command} command: ${message}`}`;
 }
 
-/** `x.dag:2`; `x.dag:0` where it is about the file as a whole, as condor_dag_checker says it. */
+/** `x.dag:2`, and `x.dag` where it is about the file as a whole. */
 export function whereOf({ file, line }: Place): string {
-  return `${printable(file)}:${line}`;
+  return line === 0 ? printable(file) : `${printable(file)}:${line}`;
 }
 
 /** By file, in the order in which they were first named, and line. */

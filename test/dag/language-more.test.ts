@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { FLAG, nameOf, directoryOf, descriptionOf } from '../../src/dag/graph.ts';
 import { type LoadedDag, loadDag, type LoadOptions } from '../../src/dag/language/load.ts';
 import { formatProblem } from '../../src/dag/problem.ts';
+import { subdagCycles } from '../../src/dag/subdag-cycles.ts';
 
 /** What DAGMan's source says and no recorded DAG shows. */
 function load(files: Readonly<Record<string, string>>, options: LoadOptions = {}, dags = ['x.dag']): LoadedDag {
@@ -66,6 +67,61 @@ describe('priorities', () => {
     ['0 is no option', { priority: 0 }, [7, 0]],
   ])('%s; service nodes have none', (_case, options, wanted) => {
     expect([...load(files, options).dag.priority]).toEqual(wanted);
+  });
+});
+
+describe('files that name each other', () => {
+  const problemsOf = (files: Readonly<Record<string, string>>) => {
+    const source = { read: (path: string) => files[path], absolute: (path: string) => path };
+    const loaded = loadDag(['x.dag'], source);
+    return [...loaded.problems, ...subdagCycles(loaded.dag, ['x.dag'], source)].map(formatProblem);
+  };
+
+  it('too deep, or too many times, are one error and not the end of memory', () => {
+    for (const word of ['SPLICE S', 'INCLUDE']) {
+      const chain = Array.from({ length: 3000 }, (_, i) => [`${i}.dag`, `${word} ${i + 1}.dag\n`]);
+      const problems = problemsOf({
+        'x.dag': `${word} 0.dag\n`,
+        ...Object.fromEntries(chain),
+        '3000.dag': 'JOB A a\n',
+      });
+      expect(problems).toEqual([
+        expect.stringMatching(/^199\.dag:1 .*Splices and included files are nested more than 200 deep$/),
+      ]);
+    }
+    const doubling = Array.from({ length: 40 }, (_, i) => [
+      `${i}.dag`,
+      `SPLICE S ${i + 1}.dag\nSPLICE T ${i + 1}.dag\n`,
+    ]);
+    expect(problemsOf({ 'x.dag': 'SPLICE S 0.dag\n', ...Object.fromEntries(doubling), '40.dag': '' })).toEqual([
+      expect.stringContaining('The DAG has more than 200000 splices and included files'),
+    ]);
+  }, 60_000);
+
+  it('a sub-DAG that is a DAG above it is an error; one that is used twice is not', () => {
+    expect(problemsOf({ 'x.dag': 'JOB A a\nSUBDAG EXTERNAL B x.dag\n' })).toEqual([
+      'x.dag:2 Failed to parse SUBDAG command: The sub-DAG of node B is this DAG itself: x.dag',
+    ]);
+    const deep = { 'y.dag': 'SPLICE S z.dag\n', 'z.dag': 'SUBDAG EXTERNAL Q x.dag\n' };
+    expect(problemsOf({ ...deep, 'x.dag': 'SUBDAG EXTERNAL B y.dag\n' })).toEqual([
+      'x.dag:1 Failed to parse SUBDAG command: The sub-DAG of node B has a DAG in it that it is part of: y.dag -> x.dag',
+    ]);
+    expect(problemsOf({ 'x.dag': 'SUBDAG EXTERNAL A y.dag\nSUBDAG EXTERNAL B y.dag\n', 'y.dag': 'JOB A a\n' })).toEqual(
+      [],
+    );
+  });
+});
+
+describe('places', () => {
+  it('of a limit that is none, and of settings that are not there, are the lines that say so', () => {
+    const text = 'JOB A a\nCATEGORY A c\nCONFIG nosuch.cfg\nMAXJOBS c 0\nMAXJOBS d 1\n';
+    const { problems } = loadDag(['x.dag'], {
+      read: (path) => (path === 'x.dag' ? text : undefined),
+      absolute: (p) => p,
+    });
+    expect(problems.map(({ file, line }) => `${file}:${line}`)).toEqual(['x.dag:3', 'x.dag:4', 'x.dag:5']);
+    const gone = loadDag(['gone.dag'], { read: () => undefined, absolute: (path) => path }).problems.map(formatProblem);
+    expect(gone).toEqual(['gone.dag Failed to open DAG gone.dag: Provided file path does not exist']);
   });
 });
 

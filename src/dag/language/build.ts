@@ -13,6 +13,11 @@ import { DEFINITIONS, FOR_THE_MANAGER, isAllNodes, mentionsTheManager, MODIFIERS
 
 const DAG_SUBMIT_SUFFIX = '.condor.sub';
 
+/** Files may splice and include each other so deep. */
+const MOST_DEEP = 200;
+/** Splices and inclusions that one DAG may have: files that double at each level would fill any memory. */
+const MOST_FILES = 200_000;
+
 /** Of all nodes FINAL alone may be a DAG by the name of its submit file. */
 function isNestedFinal(command: NodeCommand): boolean {
   return command.type === 'FINAL' && command.inline === undefined && command.submit.endsWith(DAG_SUBMIT_SUFFIX);
@@ -41,6 +46,7 @@ export class Builder {
   private readonly joins: JoinNodes;
   private readonly open = new Set<string>();
   private inlines = 0;
+  private filesRead = 0;
   /** Where what is wrong with the DAG as a whole is reported. */
   private whole: Place | undefined;
   private dot: DotSpec | undefined;
@@ -64,7 +70,8 @@ export class Builder {
   finish(priority: number): DagGraph {
     const whole = this.whole ?? { file: '', line: 0 };
     for (const throttle of this.root.throttles.values()) {
-      const warn = this.warner(whole, undefined);
+      const place = throttle.place ?? whole;
+      const warn = this.warner(place, undefined);
       if (throttle.nodes < 1) {
         warn(
           2,
@@ -73,7 +80,7 @@ export class Builder {
       }
       if (throttle.limit === 0 && throttle.nodes > 0) {
         this.report({
-          ...whole,
+          ...place,
           severity: 'error',
           command: 'MAXJOBS',
           message: `category ${throttle.name} has ${throttle.nodes} nodes and lets none of them run`,
@@ -180,16 +187,17 @@ export class Builder {
     if (command.cmd === 'include') this.include(command.file, reading);
     else if (command.cmd === 'depend') applyDepend(command, context, this.joins, place);
     else if (command.cmd === 'connect') applyConnect(command, context);
-    else if (command.cmd === 'maxjobs') this.setLimit(command.category, command.limit, context);
+    else if (command.cmd === 'maxjobs') this.setLimit(command.category, command.limit, context, place);
     else if ('node' in command) applyModifier(command, context);
   }
 
-  private setLimit(name: string, limit: number, context: ApplyContext): void {
+  private setLimit(name: string, limit: number, context: ApplyContext, { file, line }: Place): void {
     const throttle = throttleOf(context.scope, name);
     if (throttle.limit >= 0 && throttle.limit !== limit) {
       context.warn(3, `new maxjobs value ${limit} for category ${name} overrides old value ${throttle.limit}`);
     }
     throttle.limit = limit;
+    throttle.place = { file, line };
   }
 
   private addNode(command: NodeCommand, reading: Reading, place: Place): void {
@@ -264,12 +272,22 @@ export class Builder {
   }
 
   private readInto(file: string, into: Omit<Reading, 'file'>, recursive: string): void {
+    // Said once: what stands above would say it for each of its lines.
+    if (this.filesRead > MOST_FILES) return;
     const path = inDirectory(into.dir, file);
+    if (this.open.has(this.source.absolute(path))) throw new Complaint(recursive);
+    if (this.open.size > MOST_DEEP) {
+      const mend = 'Put some of these files together, or make a sub-DAG (SUBDAG EXTERNAL) of one of them.';
+      throw new Complaint(`Splices and included files are nested more than ${MOST_DEEP} deep`, mend);
+    }
+    if (++this.filesRead > MOST_FILES) {
+      const mend = 'Make sub-DAGs (SUBDAG EXTERNAL) of parts of it.';
+      throw new Complaint(`The DAG has more than ${MOST_FILES} splices and included files`, mend);
+    }
     const text = this.source.read(path);
     if (text === undefined) throw new Complaint(`Failed to open ${file}: Provided file path does not exist`);
     const dir = this.useDagDir ? directoryOf(path) : into.dir;
-    const fresh = this.guarded(path, () => this.twice(text, { ...into, dir, file: path }));
-    if (!fresh) throw new Complaint(recursive);
+    this.guarded(path, () => this.twice(text, { ...into, dir, file: path }));
     this.warnOfTheManagers(text, path);
   }
 

@@ -1,6 +1,6 @@
 import type { DagGraph } from '../graph.ts';
 import { directoryOf, inDirectory } from '../names.ts';
-import type { Problem } from '../problem.ts';
+import type { Place, Problem } from '../problem.ts';
 import { DEFAULT_SETTINGS, readSettings, type Settings } from '../settings.ts';
 import type { Command } from './commands.ts';
 import { Builder } from './build.ts';
@@ -61,7 +61,11 @@ export function loadDag(files: readonly string[], source: DagSource, options: Lo
   }
   const own = read.map((one) => forTheManager(one, report));
   const configFile = theConfig(read, own, options.configFile, report);
-  const settings = { ...settingsOf(configFile, source, report), ...options.settings, ...settingsAsked(options) };
+  const settings = {
+    ...settingsOf(configFile?.file, configFile?.place, source, report),
+    ...options.settings,
+    ...settingsAsked(options),
+  };
   const builder = new Builder(source, settings, report, options.useDagDir === true);
   const munge = files.length > 1 && settings.DAGMAN_MUNGE_NODE_NAMES;
   read.forEach(({ file, dir, text }, i) => builder.addFile(file, dir, text, munge ? `${i}.` : ''));
@@ -73,7 +77,7 @@ export function loadDag(files: readonly string[], source: DagSource, options: Lo
   return {
     dag,
     settings,
-    configFile,
+    configFile: configFile?.file,
     attributes,
     environment: {
       set: new Map(environment.flatMap((c) => (c.action === 'SET' ? c.set : []))),
@@ -115,15 +119,16 @@ function theConfig(
   own: readonly (readonly Placed[])[],
   given: string | undefined,
   report: (problem: Problem) => void,
-): string | undefined {
-  let found = given;
+): { readonly file: string; readonly place?: Place } | undefined {
+  let found: { readonly file: string; readonly place?: Place } | undefined =
+    given === undefined ? undefined : { file: given };
   files.forEach(({ file, dir }, i) => {
     for (const { command, line } of own[i] ?? []) {
       if (command.cmd !== 'config') continue;
       const path = inDirectory(dir, command.file);
-      if (found === undefined) found = path;
-      else if (found !== path) {
-        const message = `Conflicting DAGMan config files specified: ${found} and ${path}`;
+      if (found === undefined) found = { file: path, place: { file, line } };
+      else if (found.file !== path) {
+        const message = `Conflicting DAGMan config files specified: ${found.file} and ${path}`;
         const mend = 'A DAG has one configuration file; put all settings into it.';
         report({ file, line, severity: 'error', command: 'CONFIG', message, mend });
       }
@@ -132,11 +137,18 @@ function theConfig(
   return found;
 }
 
-function settingsOf(file: string | undefined, source: DagSource, report: (problem: Problem) => void): Settings {
+/** `place`: of the CONFIG command that names the file, if one does. */
+function settingsOf(
+  file: string | undefined,
+  place: Place | undefined,
+  source: DagSource,
+  report: (problem: Problem) => void,
+): Settings {
   if (file === undefined) return DEFAULT_SETTINGS;
   const text = source.read(file);
   if (text === undefined) {
-    report({ file, line: 0, severity: 'error', message: `Can't read DAGMan config file: ${file}` });
+    const message = `Can't read DAGMan config file: ${file}`;
+    report({ ...(place ?? { file, line: 0 }), severity: 'error', message });
     return DEFAULT_SETTINGS;
   }
   return readSettings(text, file, report);

@@ -9,6 +9,8 @@ export interface Throttle {
   limit: number;
   nodes: number;
   liftedTo: Throttle | undefined;
+  /** Of the MAXJOBS that gave the limit. */
+  place?: Place;
 }
 
 /** Texts that many nodes share, each kept once. */

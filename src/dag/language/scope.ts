@@ -94,5 +94,8 @@ function liftThrottle(
       2,
       `higher-level (${scope.label}) maxjobs value of ${mine.limit} for category ${mine.name} overrides splice ${splice} value of ${throttle.limit}`,
     );
-  } else mine.limit = throttle.limit;
+  } else {
+    mine.limit = throttle.limit;
+    if (throttle.place !== undefined) mine.place = throttle.place;
+  }
 }
