@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readmeBlocks } from '../readme.ts';
 import { type BareMachine, startMachine } from '../sites/bare-machine.ts';
 import { skipWithoutBare } from '../sites/bare-root.ts';
 
@@ -29,6 +30,36 @@ describe.skipIf(skipWithoutBare())('a machine that has Node and npm and nothing 
       expect(
         (await machine.run('root', 'dpkg-query -W redis-server redis-tools; ls /var/lib/apt/lists')).text,
       ).not.toMatch(/redis-tools\t\d|_Packages/);
+      expect(await running(machine)).toEqual([]);
+    },
+    LONG_MS,
+  );
+
+  it(
+    'runs what the README has for this machine, block by block, as an ordinary user',
+    async () => {
+      const blocks = readmeBlocks('sh');
+      const library = readmeBlocks('ts').get('As a library')?.[0] ?? '';
+      machine.clone('me', '/home/me/gryphus');
+      const started = await machine.run('me', 'npm start', { cwd: '/home/me/gryphus' });
+      expect(started.text).toContain('(200 jobs, 0 failed)');
+      const setUp =
+        'mkdir -p ~/.local/bin w/node_modules\ncd ~/gryphus\nln -s "$PWD/dist/bin/gryphus.js" ~/.local/bin/gryphus\n';
+      await machine.run('me', `${setUp}ln -s "$PWD" ~/w/node_modules/gryphus`);
+      const paste = async (script: string) => {
+        const { exit, text } = await machine.run('me', `set -e\nPATH=$HOME/.local/bin:$PATH\n${script}`, {
+          cwd: '/home/me/w',
+        });
+        expect({ exit, text }).toMatchObject({ exit: 0 });
+        return text;
+      };
+      const [first = '', map = ''] = blocks.get('Your first job') ?? [];
+      const { text: name } = await machine.run('me', 'cat /proc/sys/kernel/hostname');
+      expect((await paste(first)).trimEnd().split('\n').at(-1)).toBe(name.trim());
+      await paste(`${map}ls part*.txt.gz | wc -l | grep -qx 3`);
+      expect(await paste(blocks.get('A workflow')?.[0] ?? '')).toMatch(/second/);
+      await paste(`cat >lib.mjs <<'EOF'\n${library}EOF\nnode lib.mjs`);
+      await paste('gryphus down');
       expect(await running(machine)).toEqual([]);
     },
     LONG_MS,

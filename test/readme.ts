@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The code blocks of the README in one language, in order, by the heading above them; '' above the first. */
+export function readmeBlocks(language: string): ReadonlyMap<string, readonly string[]> {
+  const text = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+  const blocks = new Map<string, string[]>();
+  let heading = '';
+  for (const [, title, found, body] of text.matchAll(/^## (.+)$|^```(\w+)\n([\s\S]*?)^```$/gm)) {
+    if (title !== undefined) heading = title;
+    else if (found === language) blocks.set(heading, [...(blocks.get(heading) ?? []), body ?? '']);
+  }
+  return blocks;
+}
