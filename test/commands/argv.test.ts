@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { condorHabits } from '../../src/commands/argv.ts';
 import { assignments } from '../../src/commands/edit.ts';
+import { ORDER_FLAGS } from '../../src/commands/dag/order.ts';
 import { COMMANDS } from '../../src/commands/registry.ts';
 import { mustName, selections, targets } from '../../src/commands/select.ts';
 
@@ -91,6 +92,32 @@ describe("HTCondor's habits", () => {
   ])('%s is refused with a sentence', (typed, error) => {
     const refused = expect.objectContaining({ code: 'usage', message: expect.stringMatching(error) });
     expect(() => condorHabits(typed.split(' '), COMMANDS)).toThrow(refused);
+  });
+});
+
+describe('condor_submit_dag', () => {
+  /** Its options, as its sources declare them, with one word for those that take one. */
+  const OPTIONS =
+    `-AllowVersionMismatch -AlwaysRunPost -Append=x=1 -AutoRescue=1 -batch-name=b -Config=c -DAGMan=/bin/true -Debug=3
+    -do_recurse -dont_suppress_notification -DontAlwaysRunPost -DoRecovery -DoRescueFrom=1 -DumpRescue -Force -import_env
+    -include_env=A -insert_env=A=1 -insert_sub_file=f -load_save=s -MaxHold=1 -MaxIdle=1 -MaxJobs=1 -MaxPost=1 -MaxPre=1
+    -no_recurse -no_submit -Notification=never -outfile_dir=d -Priority=1 -Remote=h -schedd-address-file=f
+    -schedd-daemon-ad-file=f -SubmitMethod=1 -suppress_notification -update_submit -UseDagDir -Valgrind -Verbose`.split(
+      /\s+/,
+    );
+  const flags = Object.keys(ORDER_FLAGS).concat('no_submit');
+
+  it.each(OPTIONS)('%s is taken or refused with a sentence', (typed) => {
+    const [option = '', value] = typed.split(/=(.*)/s);
+    let words: readonly string[];
+    try {
+      words = condorHabits(['dag', 'submit', option, ...(value === undefined ? [] : [value]), 'x.dag'], COMMANDS);
+    } catch (refused) {
+      expect(refused).toMatchObject({ code: 'usage', suggestions: [expect.stringMatching(/\.$/)] });
+      return;
+    }
+    expect(flags).toContain(words[2]?.replace(/^--/, ''));
+    expect(words.slice(3)).toEqual([...(value === undefined ? [] : [value]), 'x.dag']);
   });
 });
 

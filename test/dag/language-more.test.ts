@@ -125,6 +125,18 @@ describe('places', () => {
   });
 });
 
+describe('the commands of the language', () => {
+  it.each(
+    `JOB FINAL PROVISIONER SERVICE SUBDAG SPLICE INCLUDE SUBMIT-DESCRIPTION CATEGORY PARENT SCRIPT RETRY ABORT-DAG-ON VARS
+    PRIORITY PRE_SKIP DONE MAXJOBS CONFIG DOT NODE_STATUS_FILE JOBSTATE_LOG SAVE_POINT_FILE SET_JOB_ATTR ENV REJECT CONNECT
+    PIN_IN PIN_OUT TOLERANCE`.split(/\s+/),
+  )('%s is known; a word like it is not, and which one is said', (word) => {
+    const [known, odd] = [word, `${word}X`].map((first) => said(load({ 'x.dag': `JOB A a\n${first}\n` })));
+    expect(known?.join()).not.toContain('is not a valid DAG command');
+    expect(odd).toEqual([`error x.dag:2 '${word.replaceAll('-', '_')}X' is not a valid DAG command`]);
+  });
+});
+
 describe('single commands', () => {
   it('FINAL may be a DAG by the name of its submit file; JOB may not', () => {
     const { dag, problems } = load({ 'x.dag': 'JOB A a.sub\nFINAL F in.dag.condor.sub\n' });
