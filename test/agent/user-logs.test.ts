@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { htcondorPlace } from '../../scripts/htcondor.mjs';
 import { parseUserLog } from '../../src/job/user-log-text.ts';
 import { canHang, type HungMount, hungMount, removeHung } from '../sites/hung-mount.ts';
 import { TestAgent, until } from './agent.ts';
+
+const READER = join(htcondorPlace(), 'bin/condor_check_userlogs');
 
 describe('a job whose log cannot be written', () => {
   const agent = new TestAgent();
@@ -29,6 +32,36 @@ describe('a job whose log cannot be written', () => {
     const { code, stderr } = await agent.run(['submit', 'fifo.sub']);
     expect([code, stderr]).toEqual([65, expect.stringContaining('/fifo cannot be written: it is not a regular file.')]);
   }, 60_000);
+
+  it.runIf(existsSync(READER))(
+    'is one that HTCondor’s reader has nothing to say of, whatever happens to its jobs',
+    async () => {
+      const ends = agent.file('ends.sh', '#!/bin/sh\nuntil [ -e "$1" ]; do sleep 0.1; done\n', 0o755);
+      const go = (proc: string | number) => join(agent.work, `go.${proc}`);
+      const text = `executable = ${ends}\narguments = ${go('$(Process)')}\nlog = all.log\nqueue 3\n`;
+      const cluster = await agent.submit(text);
+      const seen = (proc: number, type: string, times = 1) =>
+        until(`${type} of ${proc}`, () => {
+          const { events } = parseUserLog(existsSync(join(agent.work, 'all.log')) ? agent.read('all.log') : '');
+          return events.filter((event) => event.proc === proc && event.type === type).length >= times || undefined;
+        });
+      const job = (proc: number) => `${cluster}.${proc}`;
+      for (const proc of [0, 1]) await seen(proc, 'execute');
+      await agent.ok('rm', job(2));
+      await agent.ok('hold', job(0));
+      await agent.ok('vacate', job(1));
+      await seen(0, 'evicted');
+      await seen(1, 'evicted');
+      await agent.ok('release', job(0));
+      for (const proc of [0, 1]) await seen(proc, 'execute', 2);
+      await agent.ok('rm', job(1));
+      writeFileSync(go(0), '');
+      await seen(0, 'terminated');
+      for (const proc of [1, 2]) await seen(proc, 'aborted');
+      expect(execFileSync(READER, ['all.log'], { cwd: agent.work, encoding: 'utf8' })).toMatch(/^Log\(s\) are okay$/m);
+    },
+    120_000,
+  );
 
   it('harms no other, says so, and has all of its log as soon as it can be', async () => {
     mkdirSync(join(agent.work, 'logs'));
