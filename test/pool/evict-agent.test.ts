@@ -154,6 +154,10 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
 
   it('goes on where it was when its machine prefers another', async () => {
     agent.config('[pool]\ncpus = 1\nrank = "TARGET.Liked =?= true"\n');
+    await until('the machine to follow', async () => {
+      const ads = await agent.ok('status', '--pool', '--long');
+      return (ads.includes('TotalCpus = 1\n') && ads.includes('Rank = TARGET.Liked')) || undefined;
+    });
     const job = await counter();
     await started(job.ledger, 1);
     await new Promise((resume) => setTimeout(resume, 300));
