@@ -25,8 +25,8 @@ export function processCpu(pid: number): number {
 }
 
 function isJobManager(pid: string, siteDir: string): boolean {
-  const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  return words.includes(siteDir) && words.includes('jobmanager.sh');
+  const message = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  return message.includes(siteDir) && message.includes('jobmanager.sh');
 }
 
 function cpuOf(wanted: (pid: string) => boolean, children = false): number {

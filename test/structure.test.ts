@@ -9,7 +9,7 @@ const RANKS = [
   ['job'],
   ['site'],
   ['submit', 'credentials', 'transport', 'backends', 'notify'],
-  ['config', 'queue', 'staging', 'wayhome'],
+  ['config', 'queue', 'staging', 'reverse-connection'],
   ['enqueue', 'jobmanager', 'pool'],
   ['gram'],
   ['gridmanager', 'dag'],
@@ -99,4 +99,33 @@ describe('the rooms', () => {
       .filter(({ file, lines }) => lines > 400 && !tables.test(file));
     expect(long).toEqual([]);
   });
+});
+
+/** Private words of earlier versions, and the terms that took their places (docs/ARCHITECTURE.md, glossary). */
+const RETIRED: Readonly<Record<string, string>> = {
+  desk: 'central manager',
+  lane: 'work loop, task runner',
+  bid: 'candidate',
+  manners: 'back-off',
+  deed: 'action',
+  burials: 'dead workers',
+  bury: 'fence',
+  homecoming: 'result transfer',
+  wayhome: 'reverse connection',
+  crew: 'pilot tracker',
+  gauge: 'credential status',
+  unheard: 'unsupported requests',
+  mend: 'remedy',
+  survey: 'capacity poll',
+};
+
+it('words that were given up do not come back', () => {
+  const back = files.flatMap((file) => {
+    const parts = `${file}\n${readFileSync(join(SRC, file), 'utf8')}`.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
+    const found = new Set(parts.map((part) => part.toLowerCase()));
+    return Object.entries(RETIRED).flatMap(([word, instead]) =>
+      found.has(word) || found.has(`${word}s`) ? [`${file}: ${word} (say: ${instead})`] : [],
+    );
+  });
+  expect(back).toEqual([]);
 });

@@ -82,9 +82,9 @@ async function measure(program: Program, name: string, system: System, sizes: Si
     const calls = countCalls(place);
     letIn(batch.user, agent.dir, calls.bin);
     const { every, jobs } = sizes;
-    const manners = `queued = 100000\nsubmits_per_minute = 1000000\npoll_min = "${every}s"\npoll_max = "${every}s"\n`;
+    const backoff = `queued = 100000\nsubmits_per_minute = 1000000\npoll_min = "${every}s"\npoll_max = "${every}s"\n`;
     const ours = `${prelude}; PATH=${shellQuote(calls.bin)}:$PATH`;
-    agent.site('cluster', { url: sshd.url, batch: name, prelude: ours, more: `[limits]\n${manners}` });
+    agent.site('cluster', { url: sshd.url, batch: name, prelude: ours, more: `[limits]\n${backoff}` });
     await agent.ok('up');
     const { stateDir, socketDir } = program.loadPaths(agent.env);
     queue = await program.openQueue({ stateDir, socketDir, start: 'never' });

@@ -35,7 +35,7 @@ try {
     writeFileSync(join(home, 'job.sub'), `executable = stamp.sh\narguments = ${home}/stamp.${number}\nqueue\n`);
     gryphus('submit', '--terse', 'job.sub');
     const returned = performance.timeOrigin + performance.now();
-    // The first one starts the desk and the worker.
+    // The first one starts the central manager and the worker.
     if (number > 0) waits.push((await begun(number)) - returned);
     else await begun(number);
     await sleep(700);

@@ -43,7 +43,7 @@ function processorSeconds() {
   const sum = (words, part) =>
     all.filter(({ command }) => command.includes(words)).reduce((total, one) => total + one[part], 0);
   return {
-    desk: sum('desk-main', 'own'),
+    centralManager: sum('central-manager-main', 'own'),
     worker: sum('worker.mjs', 'own'),
     shells: sum('gryphus-starter', 'own'),
     programs: sum('gryphus-starter', 'children'),

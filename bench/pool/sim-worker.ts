@@ -4,8 +4,8 @@ import type { AttemptKey } from '../../src/job/ids.ts';
 import { Link } from '../../src/pool/link.ts';
 import { changingAd, machineAd } from '../../src/pool/machine.ts';
 import type { IssuedToken } from '../../src/pool/tokens.ts';
-import type { FromDesk, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
-import { dialHome } from '../../src/wayhome/dial.ts';
+import type { FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
+import { dialHome } from '../../src/reverse-connection/dial.ts';
 
 /** What all simulated workers together saw: how often each attempt was started, and how often each job ran to its end. */
 export interface Ledger {
@@ -20,7 +20,7 @@ interface Held {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** One worker with one core, whose jobs are waits. All that it says goes over the real link, in TLS, to the real desk. */
+/** One worker with one core, whose jobs are waits. All that it says goes over the real link, in TLS, to the real central manager. */
 export class SimWorker {
   readonly token: IssuedToken;
   readonly #link: Link;
@@ -69,7 +69,7 @@ export class SimWorker {
     this.#link.end('');
   }
 
-  #take(message: FromDesk): void {
+  #take(message: FromCentralManager): void {
     if (this.#dead) return;
     if (message.t === 'start') return this.#start(message.key);
     if (message.t === 'forget') {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { poolPlaces } from '../../src/pool/places.ts';
-import { DeskClient } from '../../src/pool/desk-client.ts';
+import { CentralManagerClient } from '../../src/pool/central-manager-client.ts';
 import { Tokens } from '../../src/pool/tokens.ts';
 import { loadPaths } from '../../src/config/paths.ts';
 import { TestAgent, until } from '../../test/agent/agent.ts';
@@ -12,7 +12,12 @@ import { type Ledger, SimWorker } from './sim-worker.ts';
 /** Condor-G's record run: eight Condor pools, one PBS, one LSF, at most 1,007 workers, 95,000 CPU hours in seven days. */
 const SITES = ['wisc', 'ncsa', 'anl', 'nwu', 'columbia', 'infn', 'gatech', 'unm', 'pbs', 'lsf'] as const;
 const CPU_HOURS = 95_000;
-const DAEMONS = ['redis-server', 'dist[^ ]*/scheduler/main', 'dist[^ ]*/gridmanager/main', 'dist[^ ]*/pool/desk-main'];
+const DAEMONS = [
+  'redis-server',
+  'dist[^ ]*/scheduler/main',
+  'dist[^ ]*/gridmanager/main',
+  'dist[^ ]*/pool/central-manager-main',
+];
 
 export interface SimulationResult {
   readonly workers: number;
@@ -38,7 +43,7 @@ export interface SimulationOptions {
   readonly jobs: number;
   /** What a job takes here, seconds. */
   readonly seconds: number;
-  readonly progress?: (words: string) => void;
+  readonly progress?: (message: string) => void;
 }
 
 /** Runs it to its end: all jobs through workers that die, at sites that close, under an agent that is killed twice. */
@@ -52,8 +57,8 @@ export async function simulate({ workers, jobs, seconds, progress }: SimulationO
   const tokens = new Tokens(places.dir);
   const ledger: Ledger = { starts: new Map(), ends: new Map() };
   const random = seeded(1007);
-  const crew = new Map<string, SimWorker[]>(SITES.map((site) => [site, []]));
-  const bury = new DeskClient({
+  const pilotTracker = new Map<string, SimWorker[]>(SITES.map((site) => [site, []]));
+  const declareDead = new CentralManagerClient({
     socket: places.clientSocket,
     client: 'simulation',
     map: false,
@@ -67,16 +72,16 @@ export async function simulate({ workers, jobs, seconds, progress }: SimulationO
     const token = tokens.issue({ site, local: false });
     const name = `${site}-${number++}`;
     const worker = new SimWorker(token, name, places.homeSocket, ledger, () => seconds * (0.5 + random()));
-    crew.get(site)?.push(worker);
+    pilotTracker.get(site)?.push(worker);
   };
   const dismiss = async (site: string, count: number): Promise<void> => {
-    const gone = crew.get(site)?.splice(0, count) ?? [];
+    const gone = pilotTracker.get(site)?.splice(0, count) ?? [];
     for (const worker of gone) worker.die();
     for (const { token } of gone) {
       tokens.revoke(token.id);
-      // As the agent learns of a pilot whose job is over: again until the desk has heard it.
-      await until('the desk to hear of a death', () =>
-        bury.ask({ t: 'buried', token: token.id, words: 'the simulated node died' }, 'done').then(
+      // As the agent learns of a pilot whose job is over: again until the central manager has heard it.
+      await until('the central manager to hear of a death', () =>
+        declareDead.ask({ t: 'worker-died', token: token.id, message: 'the simulated node died' }, 'done').then(
           () => true,
           () => undefined,
         ),
@@ -95,7 +100,7 @@ export async function simulate({ workers, jobs, seconds, progress }: SimulationO
     let most = 0;
     const measure = (): void => {
       let kb = 0;
-      for (const pid of DAEMONS.flatMap((words) => processesOf(words, agent))) {
+      for (const pid of DAEMONS.flatMap((message) => processesOf(message, agent))) {
         const seen = usage(pid);
         if (seen === undefined) continue;
         cpu.set(pid, seen.cpuSeconds);
@@ -110,12 +115,12 @@ export async function simulate({ workers, jobs, seconds, progress }: SimulationO
       progress?.(`${ledger.ends.size} of ${jobs} jobs ended, ${deaths} workers died`);
       if (killed < 2 && done > (killed + 1) / 3) {
         killed++;
-        for (const words of DAEMONS) killMatching(words, agent);
+        for (const message of DAEMONS) killMatching(message, agent);
         await agent.ok('up');
       }
       // Every few seconds a few workers die and others come; now and then a whole site closes and opens again.
       const site = SITES[Math.floor(random() * SITES.length)] ?? 'wisc';
-      const there = crew.get(site)?.length ?? 0;
+      const there = pilotTracker.get(site)?.length ?? 0;
       const closes = random() < 0.03;
       const count = closes ? there : Math.min(there, 1 + Math.floor(random() * 3));
       await dismiss(site, count);
@@ -151,8 +156,8 @@ export async function simulate({ workers, jobs, seconds, progress }: SimulationO
       agentMb: Math.round(most / 1024),
     };
   } finally {
-    for (const all of crew.values()) for (const worker of all) worker.die();
-    await bury.close();
+    for (const all of pilotTracker.values()) for (const worker of all) worker.die();
+    await declareDead.close();
     await agent.end();
   }
 }
@@ -171,7 +176,7 @@ export async function main(args: readonly string[]): Promise<void> {
     workers: Number(values.workers),
     jobs: Number(values.jobs),
     seconds: Number(values.seconds),
-    progress: (words) => process.stderr.write(`\r${words} `),
+    progress: (message) => process.stderr.write(`\r${message} `),
   });
   const lines = Object.entries(result).map(([name, value]) => `${name.padEnd(18)} ${String(value)}`);
   process.stdout.write(`${values.json ? JSON.stringify(result, undefined, 2) : lines.join('\n')}\n`);

@@ -54,7 +54,7 @@ const SHAPES = {
       edge([peak], [zip[1]]);
     }
   },
-  /** Genome sequencing: the lane is split, each chunk goes through four steps, then all are merged. */
+  /** Genome sequencing: the worker is split, each chunk goes through four steps, then all are merged. */
   epigenomics(size) {
     const split = job('fastqSplit');
     const merge = job('mapMerge');

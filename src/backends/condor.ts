@@ -70,24 +70,24 @@ const UNMET =
   /Failed to commit job submission into the queue\.\s+ERROR: (?!.*(connect|timed? ?out|socket|errno))(\S.*)/is;
 
 /** condor_submit exits with 1 whatever it met. */
-export function condorRefusal(status: number, words: string): Refusal | 'unclear' {
-  const message = sentence(words);
+export function condorRefusal(status: number, text: string): Refusal | 'unclear' {
+  const message = sentence(text);
   if (status === 127) {
     return { kind: 'never', code: 'site-refused', message: `condor_submit was not found at the site: ${message}` };
   }
   if (status === 124 || status === 137) return 'unclear';
-  const unmet = UNMET.exec(words)?.[2];
+  const unmet = UNMET.exec(text)?.[2];
   if (unmet !== undefined && !LATER.test(unmet)) {
     return { kind: 'never', code: 'site-refused', message: sentence(unmet) };
   }
-  if (UNCLEAR.test(words)) return 'unclear';
-  if (!/ERROR|not allowed/i.test(words)) return 'unclear';
-  if (LATER.test(words)) return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
+  if (UNCLEAR.test(text)) return 'unclear';
+  if (!/ERROR|not allowed/i.test(text)) return 'unclear';
+  if (LATER.test(text)) return { kind: 'later', code: FULL.test(text) ? 'site-full' : 'site-busy', message };
   return { kind: 'never', code: 'site-refused', message };
 }
 
-function sentence(words: string): string {
-  const lines = words
+function sentence(message: string): string {
+  const lines = message
     .split('\n')
     .map((line) => line.replace(/^(Submitting job\(s\)|ERROR:)+ */, '').trim())
     .filter((line) => line !== '' && !line.startsWith('To monitor your'));
@@ -119,7 +119,7 @@ function queueEntry(rest: string): QueueEntry {
       const why = words(Number(starts) > 0 ? 'it was evicted' : 'idle');
       return {
         is: 'waiting',
-        words: why === UNMATCHED ? `${why} yet; \`condor_q -better-analyze\` there says more` : why,
+        message: why === UNMATCHED ? `${why} yet; \`condor_q -better-analyze\` there says more` : why,
       };
     }
     case '2':
@@ -128,17 +128,17 @@ function queueEntry(rest: string): QueueEntry {
     case '3':
       // It stays until what runs has ended.
       if ('host' in where) return { is: 'running', ...where };
-      return { is: 'ended', by: 'cancelled', words: 'removed' };
+      return { is: 'ended', by: 'cancelled', message: 'removed' };
     case '4':
-      return { is: 'ended', by: 'itself', words: 'completed' };
+      return { is: 'ended', by: 'itself', message: 'completed' };
     case '5': {
       const by = HOLDS[code] ?? HOLDS[`${code} ${subCode}`];
-      return { is: 'held', words: `${words('held')} (code ${code})`, ...(by && { by }) };
+      return { is: 'held', message: `${words('held')} (code ${code})`, ...(by && { by }) };
     }
     case '7':
-      return { is: 'suspended', words: words('suspended') };
+      return { is: 'suspended', message: words('suspended') };
     default:
-      return { is: 'unclear', words: rest };
+      return { is: 'unclear', message: rest };
   }
 }
 
@@ -152,9 +152,9 @@ function accountOf(line: string): Account | undefined {
   const reason = more.join(' ');
   const how = bySignal === 'true' ? `signal ${signal}` : `exit status ${code}`;
   // The wrapper is not to be killed but by the pool, or by the machine's end.
-  if (status === '4') return { ...id, by: bySignal === 'true' ? 'vanished' : 'itself', words: how };
-  if (!/PeriodicRemove/i.test(reason)) return { ...id, by: 'cancelled', words: reason };
+  if (status === '4') return { ...id, by: bySignal === 'true' ? 'vanished' : 'itself', message: how };
+  if (!/PeriodicRemove/i.test(reason)) return { ...id, by: 'cancelled', message: reason };
   // The only reasons of ours: beyond its time, or idle after it had started.
-  if (last === '2') return { ...id, by: 'timeout', words: 'it ran longer than it had asked for' };
-  return { ...id, by: 'preempted', words: 'the pool evicted it; it was not started again' };
+  if (last === '2') return { ...id, by: 'timeout', message: 'it ran longer than it had asked for' };
+  return { ...id, by: 'preempted', message: 'the pool evicted it; it was not started again' };
 }

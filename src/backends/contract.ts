@@ -37,7 +37,7 @@ export interface Backend {
   /** The id in the submit command's last line; undefined where it is none (then the queue is searched by tag). */
   idOf(answer: string): string | undefined;
   /** What a failed submit command means; `unclear` where it may have submitted all the same. */
-  refusalOf(status: number, words: string): Refusal | 'unclear';
+  refusalOf(status: number, message: string): Refusal | 'unclear';
   queueEntry(rest: string): QueueEntry;
   /** What one line of the accounting says, undefined where it is none. */
   accountOf?(line: string): Account | undefined;
@@ -65,19 +65,19 @@ export interface Patience {
 }
 
 export type QueueEntry =
-  | { readonly is: 'waiting' | 'suspended'; readonly words: string }
+  | { readonly is: 'waiting' | 'suspended'; readonly message: string }
   /** `by`: what stopped it, where it had started and the site says so. `never`: as it is asked for, it cannot be started. */
-  | { readonly is: 'held'; readonly words: string; readonly by?: SiteCause; readonly never?: true }
+  | { readonly is: 'held'; readonly message: string; readonly by?: SiteCause; readonly never?: true }
   /** `ending`: it is being ended, and by whom; `limit`: seconds that it may run. */
   | { readonly is: 'running'; readonly host?: string; readonly ending?: Verdict; readonly limit?: number }
   | ({ readonly is: 'ended' } & Verdict)
-  | { readonly is: 'unclear'; readonly words: string };
+  | { readonly is: 'unclear'; readonly message: string };
 
 /** Who ended a job, by the batch system's word. */
 export interface Verdict {
   /** `itself`: the wrapper ended, and its exit record says how. */
   readonly by: 'itself' | SiteCause;
-  readonly words: string;
+  readonly message: string;
 }
 
 export interface Account extends Verdict {

@@ -12,7 +12,7 @@ backend_start() {
   RESET=
   env --default-signal=INT,QUIT true 2>/dev/null && RESET=--default-signal=INT,QUIT
   SEQUENCE=$(date +%s) PASS=0
-  fork_mend
+  fork_repair
   fork_kick
 }
 backend_version() { echo "plain processes, $GRYPHUS_SLOTS at once"; }
@@ -113,7 +113,7 @@ SETSID=
 command -v setsid >/dev/null && SETSID=1
 
 # What a worker took and could not start any more waits again; what ended is off the list.
-fork_mend() {
+fork_repair() {
   set +f
   for file in fork/running/*; do
     [ -f "$file" ] || continue
@@ -129,7 +129,7 @@ fork_mend() {
 }
 
 backend_queue() {
-  fork_mend
+  fork_repair
   fork_kick
   set +f
   say "$QUEUE_HEADING"

@@ -9,7 +9,7 @@ export const fork: Backend = {
   accounts: false,
   submitWords: () => [],
   idOf: (answer) => (/^\d+$/.test(answer) ? answer : undefined),
-  refusalOf: (_, words) => ({ kind: 'later', code: 'disk-full', message: `The site could not queue it: ${words}` }),
+  refusalOf: (_, message) => ({ kind: 'later', code: 'disk-full', message: `The site could not queue it: ${message}` }),
   queueEntry,
   capacityOf: (line) => {
     const [, slots, busy] = /^(\d+) (\d+)$/.exec(line) ?? [];
@@ -20,14 +20,14 @@ export const fork: Backend = {
 function queueEntry(state: string): QueueEntry {
   switch (state) {
     case 'PENDING':
-      return { is: 'waiting', words: 'all slots are taken' };
+      return { is: 'waiting', message: 'all slots are taken' };
     case 'RUNNING':
       return { is: 'running' };
     case 'VANISHED':
-      return { is: 'ended', by: 'vanished', words: 'its process is gone and left no exit status' };
+      return { is: 'ended', by: 'vanished', message: 'its process is gone and left no exit status' };
     case 'NODE_FAIL':
-      return { is: 'ended', by: 'node-fail', words: 'the machine was started again while it ran' };
+      return { is: 'ended', by: 'node-fail', message: 'the machine was started again while it ran' };
     default:
-      return { is: 'unclear', words: state };
+      return { is: 'unclear', message: state };
   }
 }

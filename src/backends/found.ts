@@ -5,7 +5,7 @@ import { BACKENDS } from './registry.ts';
 export interface Found {
   readonly batch: string;
   /** What the command says of itself, one line. */
-  readonly words: string;
+  readonly message: string;
   /** Its controller answered. */
   readonly answers: boolean;
 }
@@ -49,8 +49,8 @@ export function readFound(answer: string): readonly Found[] | undefined {
   const [, body] = /^gryphus-found\n((?:found .*\n)*)gryphus-end$/m.exec(answer) ?? [];
   if (body === undefined) return undefined;
   const all = body.split('\n').flatMap((line): Found[] => {
-    const [, batch = '', status = '', words = ''] = /^found (\S+) (\d+) ?(.*)$/.exec(line) ?? [];
-    return batch === '' ? [] : [{ batch, words: words.trim(), answers: status === '0' }];
+    const [, batch = '', status = '', message = ''] = /^found (\S+) (\d+) ?(.*)$/.exec(line) ?? [];
+    return batch === '' ? [] : [{ batch, message: message.trim(), answers: status === '0' }];
   });
   return [...all.filter((one) => one.answers), ...all.filter((one) => !one.answers)];
 }

@@ -64,20 +64,20 @@ const CAUSES: Readonly<Record<string, Account['by']>> = {
 };
 const SITE_ENDED = `member(HoldReasonCode, {${Object.keys(CAUSES).join(', ')}, 37})`;
 
-function causeOf(code: string, words: string): Account['by'] | undefined {
+function causeOf(code: string, message: string): Account['by'] | undefined {
   if (code === '35') {
-    if (/preempted/.test(words)) return 'preempted';
-    return /node .*failed|booted/.test(words) ? 'node-fail' : 'vanished';
+    if (/preempted/.test(message)) return 'preempted';
+    return /node .*failed|booted/.test(message) ? 'node-fail' : 'vanished';
   }
-  if (code === '37') return /cancelled at the site/.test(words) ? 'cancelled' : undefined;
+  if (code === '37') return /cancelled at the site/.test(message) ? 'cancelled' : undefined;
   return CAUSES[code];
 }
 
 /** Exit statuses of ours (src/errors.ts); what may have been submitted is searched for. */
 const NEVER: ReadonlySet<number> = new Set([2, 65, 66, 68, 73, 76, 77, 78]);
 
-function refusalOf(status: number, words: string): Refusal | 'unclear' {
-  const lines = words.split('\n').map((line) => line.replace(/^gryphus: /, '').trim());
+function refusalOf(status: number, text: string): Refusal | 'unclear' {
+  const lines = text.split('\n').map((line) => line.replace(/^gryphus: /, '').trim());
   const message =
     lines
       .filter((line) => line !== '')
@@ -92,19 +92,19 @@ function refusalOf(status: number, words: string): Refusal | 'unclear' {
 /** `STATUS STARTS HOLDCODE SUBCODE HOST WORDS`, as HTCondor's; a job that is removed has still to be stopped. */
 function queueEntry(rest: string): QueueEntry {
   const [status, , code = '', , , ...more] = rest.split(' ');
-  const words = more.join(' ');
-  if (status === '3') return { is: 'unclear', words: 'it is being removed' };
-  const cause = status === '5' ? causeOf(code, words) : undefined;
-  return cause === undefined ? condor.queueEntry(rest) : { is: 'ended', by: cause, words };
+  const message = more.join(' ');
+  if (status === '3') return { is: 'unclear', message: 'it is being removed' };
+  const cause = status === '5' ? causeOf(code, message) : undefined;
+  return cause === undefined ? condor.queueEntry(rest) : { is: 'ended', by: cause, message };
 }
 
 /** As HTCondor's history; of a job that was held first `held CODE REASON` in place of the reason of its removal. */
 function accountOf(line: string): Account | undefined {
   const account = condor.accountOf?.(line);
-  const [, code = '', words = ''] = / held (\d+) (.*)$/.exec(line) ?? [];
+  const [, code = '', message = ''] = / held (\d+) (.*)$/.exec(line) ?? [];
   if (account !== undefined && code === '' && /PeriodicRemove/i.test(line)) {
-    return { ...account, by: 'timeout', words: 'it ran longer than it had asked for' };
+    return { ...account, by: 'timeout', message: 'it ran longer than it had asked for' };
   }
-  const by = causeOf(code, words);
-  return account === undefined || by === undefined ? account : { ...account, by, words };
+  const by = causeOf(code, message);
+  return account === undefined || by === undefined ? account : { ...account, by, message };
 }

@@ -47,21 +47,21 @@ const UNCLEAR = /sending\/receiving a message|Connection reset|Broken pipe/i;
 /** There are as many jobs as it takes. */
 const FULL = /threshold reached|job limit|limit has been reached/i;
 /** Where LSF is down or a threshold is reached bsub itself tries again, until we end it: it may have got through. */
-export function lsfRefusal(status: number, words: string): Refusal | 'unclear' {
-  const message = sentence(words);
+export function lsfRefusal(status: number, text: string): Refusal | 'unclear' {
+  const message = sentence(text);
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `bsub was not found at the site: ${message}` };
-  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
-  if (LATER.test(words)) return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
-  if (/not submitted|Bad argument|illegal option|^Usage/im.test(words)) {
+  if (status === 124 || status === 137 || UNCLEAR.test(text)) return 'unclear';
+  if (LATER.test(text)) return { kind: 'later', code: FULL.test(text) ? 'site-full' : 'site-busy', message };
+  if (/not submitted|Bad argument|illegal option|^Usage/im.test(text)) {
     return { kind: 'never', code: 'site-refused', message };
   }
   return 'unclear';
 }
 
-function sentence(words: string): string {
-  const usage = words.search(/^Usage:/m);
-  const lines = (usage > 0 ? words.slice(0, usage) : words)
+function sentence(message: string): string {
+  const usage = message.search(/^Usage:/m);
+  const lines = (usage > 0 ? message.slice(0, usage) : message)
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
@@ -79,9 +79,9 @@ function queueEntry(rest: string): QueueEntry {
     case 'PROV':
     case 'WAIT':
     case 'FWD_PEND':
-      return { is: 'waiting', words: why || state };
+      return { is: 'waiting', message: why || state };
     case 'PSUSP':
-      return { is: 'held', words: why || 'suspended while it waits' };
+      return { is: 'held', message: why || 'suspended while it waits' };
     case 'RUN': {
       // `4*host1:host2`
       const host = hosts.split(':')[0]?.replace(/^\d+\*/, '') ?? '';
@@ -89,26 +89,26 @@ function queueEntry(rest: string): QueueEntry {
     }
     case 'USUSP':
     case 'SSUSP':
-      return { is: 'suspended', words: why || state };
+      return { is: 'suspended', message: why || state };
     case 'DONE':
-      return { is: 'ended', by: 'itself', words: state };
+      return { is: 'ended', by: 'itself', message: state };
     case 'EXIT':
       // No host had it: it was killed while it waited, and an older LSF says no reason.
       if (exit === '' && hosts === '' && reason === '')
-        return { is: 'ended', by: 'cancelled', words: 'killed while it waited' };
-      return { is: 'ended', by: causeOf(reason), words: [`EXIT ${exit}`, reason].filter(Boolean).join(': ') };
+        return { is: 'ended', by: 'cancelled', message: 'killed while it waited' };
+      return { is: 'ended', by: causeOf(reason), message: [`EXIT ${exit}`, reason].filter(Boolean).join(': ') };
     default:
-      return { is: 'unclear', words: rest };
+      return { is: 'unclear', message: rest };
   }
 }
 
 /** `ID|NAME|Completed <exit>; TERM_…: …` of bacct -l. */
 function accountOf(line: string): Account | undefined {
   const [id = '', name = '', ...more] = line.split('|');
-  const words = more.join('|');
-  if (!/^\d+(\[\d+\])?$/.test(id) || !words.startsWith('Completed <')) return undefined;
+  const message = more.join('|');
+  if (!/^\d+(\[\d+\])?$/.test(id) || !message.startsWith('Completed <')) return undefined;
   const key = /^gryphus\.(.+)\.\d+$/.exec(name)?.[1];
-  return { id, by: causeOf(words), words, ...(key === undefined ? {} : { key }) };
+  return { id, by: causeOf(message), message, ...(key === undefined ? {} : { key }) };
 }
 
 /** Termination reasons (Administering IBM Spectrum LSF, "Termination reasons displayed by bacct, bhist, and bjobs"). */
@@ -141,7 +141,7 @@ const CAUSES: Readonly<Record<string, Account['by']>> = {
   PRE_EXEC_FAIL: 'cannot-start',
 };
 
-function causeOf(words: string): Account['by'] {
-  const found = /TERM_([A-Z_]+)/.exec(words)?.[1];
+function causeOf(message: string): Account['by'] {
+  const found = /TERM_([A-Z_]+)/.exec(message)?.[1];
   return found === undefined ? 'itself' : (CAUSES[found] ?? 'vanished');
 }

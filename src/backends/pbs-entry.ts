@@ -32,7 +32,7 @@ export function fieldsOf(rest: string): Fields {
 
 export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by']): QueueEntry {
   const fields = fieldsOf(rest);
-  const words = fields.comment === '' ? (NAMES[fields.state] ?? fields.state) : fields.comment;
+  const message = fields.comment === '' ? (NAMES[fields.state] ?? fields.state) : fields.comment;
   const live = LIVE[fields.state];
   if (live === 'running') {
     const limit = secondsOf(fields.walltime);
@@ -40,16 +40,16 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
       is: 'running',
       ...(fields.host === '' ? {} : { host: fields.host }),
       ...(limit === undefined ? {} : { limit }),
-      ...(isEnding(fields) ? { ending: { by: endOf(fields), words: fields.comment } } : {}),
+      ...(isEnding(fields) ? { ending: { by: endOf(fields), message: fields.comment } } : {}),
     };
   }
   // A job beyond every node stays queued, and only its comment says so.
-  if (live === 'waiting') return { is: fields.comment.startsWith('Can Never Run') ? 'held' : 'waiting', words };
-  if (live !== undefined) return { is: live, words };
+  if (live === 'waiting') return { is: fields.comment.startsWith('Can Never Run') ? 'held' : 'waiting', message };
+  if (live !== undefined) return { is: live, message };
   if (fields.state === 'F' || fields.state === 'C' || fields.state === 'X') {
-    return { is: 'ended', by: endOf(fields), words: endWords(fields) };
+    return { is: 'ended', by: endOf(fields), message: endWords(fields) };
   }
-  return { is: 'unclear', words: rest };
+  return { is: 'unclear', message: rest };
 }
 function secondsOf(walltime: string): number | undefined {
   if (!/^\d+(:\d+){0,2}$/.test(walltime)) return undefined;
@@ -74,7 +74,7 @@ export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by'
   const fields = fieldsOf(rest.join(' '));
   if (!/^[FCX]$/.test(fields.state) || id === '') return undefined;
   const key = /^gryphus\.(.+)\.\d+$/.exec(tag)?.[1];
-  return { id, by: endOf(fields), words: endWords(fields), ...(key === undefined ? {} : { key }) };
+  return { id, by: endOf(fields), message: endWords(fields), ...(key === undefined ? {} : { key }) };
 }
 
 function endWords({ state, exit, comment }: Fields): string {

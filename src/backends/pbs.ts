@@ -58,23 +58,23 @@ const UNCLEAR =
  * What stands behind `qsub: ` is the server's answer, or qsub's own before it asked; a site's hooks refuse with words
  * and statuses of their own. 255 is a server that cannot be reached, or one that went away in the middle.
  */
-export function pbsRefusal(status: number, words: string): Refusal | 'unclear' {
-  const message = sentence(words);
+export function pbsRefusal(status: number, text: string): Refusal | 'unclear' {
+  const message = sentence(text);
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
-  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
-  if (LATER.has(status) || PASSING.test(words))
+  if (status === 124 || status === 137 || UNCLEAR.test(text)) return 'unclear';
+  if (LATER.has(status) || PASSING.test(text))
     return {
       kind: 'later',
-      code: FULL.test(words) || status === 38 || status === 39 ? 'site-full' : 'site-busy',
+      code: FULL.test(text) || status === 38 || status === 39 ? 'site-full' : 'site-busy',
       message,
     };
-  return status !== 255 && /^qsub: \S/m.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
+  return status !== 255 && /^qsub: \S/m.test(text) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
-function sentence(words: string): string {
-  const usage = words.search(/^usage:/m);
-  const lines = (usage === -1 ? words : words.slice(0, usage))
+function sentence(message: string): string {
+  const usage = message.search(/^usage:/m);
+  const lines = (usage === -1 ? message : message.slice(0, usage))
     .split('\n')
     .map((line) => line.replace(/^qsub: /, '').trim())
     .filter((line) => line !== '');

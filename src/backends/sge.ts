@@ -49,18 +49,18 @@ const FULL = /jobs are allowed|max_u_jobs|max_jobs/i;
 const UNCLEAR = /got read error|timeout|timed out|got no response|broken pipe/i;
 const ANSWERED = /Unable to run job|invalid option|Unable to read script|not allowed|denied|Unknown option/i;
 
-function refusalOf(status: number, words: string): Refusal | 'unclear' {
-  const message = sentence(words);
+function refusalOf(status: number, text: string): Refusal | 'unclear' {
+  const message = sentence(text);
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
-  if (status === 124 || status === 137 || UNCLEAR.test(words)) return 'unclear';
-  if (status === 25 || LATER.test(words))
-    return { kind: 'later', code: FULL.test(words) ? 'site-full' : 'site-busy', message };
-  return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
+  if (status === 124 || status === 137 || UNCLEAR.test(text)) return 'unclear';
+  if (status === 25 || LATER.test(text))
+    return { kind: 'later', code: FULL.test(text) ? 'site-full' : 'site-busy', message };
+  return ANSWERED.test(text) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
-function sentence(words: string): string {
-  const lines = words
+function sentence(message: string): string {
+  const lines = message
     .split('\n')
     .map((line) => line.replace(/^(Unable to run job|qsub|error): /, '').trim())
     .filter((line) => line !== '' && line !== 'Exiting.');
@@ -74,11 +74,11 @@ function sentence(words: string): string {
 function queueEntry(rest: string): QueueEntry {
   const [state = '', queue = '', ...more] = rest.split('|');
   const why = more.join('|');
-  const words = why === '' ? state : `${state}: ${why}`;
-  if (!/^[dEhrRsSTNtwqP]+$/.test(state)) return { is: 'unclear', words: words || 'no state' };
-  if (state.includes('w')) return { is: /[hE]/.test(state) ? 'held' : 'waiting', words };
-  if (/[sSTNP]/.test(state)) return { is: 'suspended', words };
-  if (!/[rt]/.test(state)) return { is: 'unclear', words };
+  const message = why === '' ? state : `${state}: ${why}`;
+  if (!/^[dEhrRsSTNtwqP]+$/.test(state)) return { is: 'unclear', message: message || 'no state' };
+  if (state.includes('w')) return { is: /[hE]/.test(state) ? 'held' : 'waiting', message };
+  if (/[sSTNP]/.test(state)) return { is: 'suspended', message };
+  if (!/[rt]/.test(state)) return { is: 'unclear', message };
   const host = queue.split('@')[1];
   return host === undefined || host === '' ? { is: 'running' } : { is: 'running', host };
 }
@@ -89,8 +89,8 @@ function accountOf(line: string): Account | undefined {
   const code = Number(failed.split(/[ :]/)[0]);
   if (!/^\d+(\.\d+)?$/.test(id) || failed === '' || !Number.isInteger(code)) return undefined;
   const key = /^gryphus\.(.+)\.\d+$/.exec(name)?.[1];
-  const words = code === 0 ? `exit ${exit}` : `failed ${failed.replace(/\s+/g, ' ')}, exit ${exit}`;
-  return { id, by: causeOf(code, Number.parseInt(exit, 10), end), words, ...(key === undefined ? {} : { key }) };
+  const message = code === 0 ? `exit ${exit}` : `failed ${failed.replace(/\s+/g, ' ')}, exit ${exit}`;
+  return { id, by: causeOf(code, Number.parseInt(exit, 10), end), message, ...(key === undefined ? {} : { key }) };
 }
 
 /** Codes from sge_status(5). */

@@ -15,14 +15,14 @@ const ANSWERED =
   /Batch job submission failed: |Unable to open file|invalid|Invalid|unrecognized option|requires an argument/;
 
 /** What a failed sbatch means. Its status: 1 from the controller, 255 from its options, 124 and 137 our time-out. */
-export function slurmRefusal(status: number, words: string): Refusal | 'unclear' {
-  const message = sentence(words);
+export function slurmRefusal(status: number, text: string): Refusal | 'unclear' {
+  const message = sentence(text);
   if (status === 127) return refuse('never', 'site-refused', `sbatch was not found at the site: ${message}`);
-  if (UNCLEAR.test(words) || status === 124 || status === 137) return 'unclear';
-  if (LATER.test(words) && !TOO_BIG.test(words)) {
-    return refuse('later', FULL.test(words) ? 'site-full' : 'site-busy', message);
+  if (UNCLEAR.test(text) || status === 124 || status === 137) return 'unclear';
+  if (LATER.test(text) && !TOO_BIG.test(text)) {
+    return refuse('later', FULL.test(text) ? 'site-full' : 'site-busy', message);
   }
-  if (status === 255 || TOO_BIG.test(words) || ANSWERED.test(words)) return refuse('never', 'site-refused', message);
+  if (status === 255 || TOO_BIG.test(text) || ANSWERED.test(text)) return refuse('never', 'site-refused', message);
   return 'unclear';
 }
 
@@ -31,8 +31,8 @@ function refuse(kind: 'never' | 'later', code: Refusal['code'], message: string)
 }
 
 /** The last line says it; the ones before may name the limit. */
-function sentence(words: string): string {
-  const lines = words
+function sentence(message: string): string {
+  const lines = message
     .split('\n')
     .map((line) => line.replace(/^sbatch: (error: )?/, '').trim())
     .filter((line) => line !== '');

@@ -40,18 +40,18 @@ const NEVER =
 
 export function slurmEntry(state: string, reason: string, nodes: string): QueueEntry {
   const live = LIVE[state];
-  const words = reason === '' || reason === 'None' ? state : reason;
+  const message = reason === '' || reason === 'None' ? state : reason;
   if (live === 'running') return nodes === '' ? { is: 'running' } : { is: 'running', host: nodes };
-  if (live === 'waiting' && NEVER.test(reason)) return { is: 'held', words, never: true };
-  if (live === 'waiting') return { is: HELD.test(reason) ? 'held' : 'waiting', words };
-  if (live !== undefined) return { is: live, words };
+  if (live === 'waiting' && NEVER.test(reason)) return { is: 'held', message, never: true };
+  if (live === 'waiting') return { is: HELD.test(reason) ? 'held' : 'waiting', message };
+  if (live !== undefined) return { is: live, message };
   const by = ENDED[state];
-  if (by === undefined) return { is: 'unclear', words: `${state} ${reason}`.trim() };
-  return { is: 'ended', by, words: words === state ? state : `${state} (${reason})` };
+  if (by === undefined) return { is: 'unclear', message: `${state} ${reason}`.trim() };
+  return { is: 'ended', by, message: message === state ? state : `${state} (${reason})` };
 }
 
 /** The accounting's state text, such as `CANCELLED by 1001`; undefined where the job has not ended. */
 export function slurmVerdict(text: string): Verdict | undefined {
   const by = ENDED[text.split(' ')[0] ?? ''];
-  return by === undefined ? undefined : { by, words: text };
+  return by === undefined ? undefined : { by, message: text };
 }

@@ -54,6 +54,6 @@ function accountOf(line: string): Account | undefined {
   const verdict = slurmVerdict(state);
   if (verdict === undefined) return undefined;
   const key = /\/(?:jobs\/([^/]+)|groups\/gryphus\.([^/]+)\.\d+)$/.exec(dir.join('|'))?.slice(1).find(Boolean);
-  const words = `${verdict.words}, exit ${exit}`;
-  return { id, by: verdict.by, words, ...(key === undefined ? {} : { key }) };
+  const message = `${verdict.message}, exit ${exit}`;
+  return { id, by: verdict.by, message, ...(key === undefined ? {} : { key }) };
 }

@@ -48,21 +48,21 @@ const UNCLEAR =
 const ANSWERED =
   /Batch job submission failed|Unable to open file|cannot be loaded|[Ii]nvalid|[Uu]nknown|[Uu]nrecognized|[Ii]llegal|illegally|not valid|Unauthorized|exceeds|Job rejected|No default queue|script file|submit error \(|^\[?[Uu]sage/m;
 
-export function torqueRefusal(status: number, words: string): Refusal | 'unclear' {
-  const message = sentence(words);
+export function torqueRefusal(status: number, text: string): Refusal | 'unclear' {
+  const message = sentence(text);
   if (status === 127)
     return { kind: 'never', code: 'site-refused', message: `qsub was not found at the site: ${message}` };
   if (status === 124 || status === 137) return 'unclear';
-  if (FULL.test(words)) return { kind: 'later', code: 'site-full', message };
-  if (LATER.test(words)) return { kind: 'later', code: 'site-busy', message };
-  if (UNCLEAR.test(words)) return 'unclear';
-  return ANSWERED.test(words) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
+  if (FULL.test(text)) return { kind: 'later', code: 'site-full', message };
+  if (LATER.test(text)) return { kind: 'later', code: 'site-busy', message };
+  if (UNCLEAR.test(text)) return 'unclear';
+  return ANSWERED.test(text) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
 /** Slurm's qsub tells which command it ran, then that command's words. */
-function sentence(words: string): string {
-  const usage = words.search(/^usage:/im);
-  const lines = (usage > 0 ? words.slice(0, usage) : words)
+function sentence(message: string): string {
+  const usage = message.search(/^usage:/im);
+  const lines = (usage > 0 ? message.slice(0, usage) : message)
     .split('\n')
     .filter(
       (line) => !/^(There was an error running|The command was:|and the output was:)|sbatch -|^'.*sbatch /.test(line),

@@ -1,5 +1,5 @@
 import { analyze, explain, type ClassAd, Matchmaker } from '../classad/api.ts';
-import type { BidState } from '../job/bid-life.ts';
+import type { CandidateState } from '../job/candidate-life.ts';
 import { clockText, counted } from '../util/plain-text.ts';
 import { cpusOf, suitorsOf, Tallies } from './choose.ts';
 import type { Candidate } from './sites.ts';
@@ -33,18 +33,20 @@ function onProbation(job: ClassAd, sites: readonly Candidate[], now: number): st
   });
 }
 
-/** Where a flooded job waits. `bids`: its open ones; `refused`: sites that will not have it, with their words. */
+/** Where a flooded job waits. `candidates`: its open ones; `refused`: sites that will not have it, with their words. */
 export function explainFlood(
   job: ClassAd,
   sites: readonly Candidate[],
-  bids: readonly { readonly site: string; readonly state: BidState; readonly words: string }[],
-  refused: readonly { readonly site: string; readonly words: string }[],
+  candidates: readonly { readonly site: string; readonly state: CandidateState; readonly message: string }[],
+  refused: readonly { readonly site: string; readonly message: string }[],
   now: number,
 ): Explanation {
-  const open = bids.filter(({ state }) => state !== 'withdrawing');
+  const open = candidates.filter(({ state }) => state !== 'withdrawing');
   const details = [
-    ...bids.map(({ site, state, words }) => `${site}: ${WHERE[state]}${words === '' ? '' : `; it says ${words}`}.`),
-    ...refused.map(({ site, words }) => `${site} refused it: ${words}`),
+    ...candidates.map(
+      ({ site, state, message }) => `${site}: ${WHERE[state]}${message === '' ? '' : `; it says ${message}`}.`,
+    ),
+    ...refused.map(({ site, message }) => `${site} refused it: ${message}`),
     ...turnedAway(job, sites, now),
   ];
   if (open.length === 0) {
@@ -55,7 +57,7 @@ export function explainFlood(
   return { summary: `It is queued at ${count(open.length)}, and runs where it starts first: ${names}.`, details };
 }
 
-const WHERE: Readonly<Record<BidState, string>> = {
+const WHERE: Readonly<Record<CandidateState, string>> = {
   preparing: 'its files are being sent there',
   prepared: 'it is about to be submitted there',
   waiting: 'it waits in the queue there',
@@ -72,9 +74,9 @@ export function turnedAway(job: ClassAd, sites: readonly Candidate[], now: numbe
   if (analysis.matching === sites.length) return [];
   const matchmaker = new Matchmaker({ now });
   const lines = explain(analysis, 'site').trimEnd().split('\n');
-  const by = (accepts: (site: Candidate) => boolean, words: string): string[] => {
+  const by = (accepts: (site: Candidate) => boolean, message: string): string[] => {
     const names = sites.filter((site) => !accepts(site)).map(({ name }) => name);
-    return names.length === 0 ? [] : [`${words}: ${names.join(', ')}.`];
+    return names.length === 0 ? [] : [`${message}: ${names.join(', ')}.`];
   };
   return [
     ...lines,

@@ -6,23 +6,23 @@ import type { Candidate } from './sites.ts';
 /** A job that is to be queued at several sites at once. */
 export interface Flooded<J> {
   readonly job: J;
-  /** Sites where it has a bid. */
+  /** Sites where it has a candidate. */
   readonly at: readonly string[];
   /** Sites that will not have it. */
   readonly refusedBy: readonly string[];
 }
 
 export interface Flooding<J> {
-  /** New bids. */
-  readonly bids: readonly { readonly job: J; readonly site: string }[];
+  /** New candidates. */
+  readonly candidates: readonly { readonly job: J; readonly site: string }[];
   /** Jobs that every site that suits them has refused. */
   readonly hopeless: readonly J[];
-  /** Jobs without a bid that none of these sites suits. */
+  /** Jobs without a candidate that none of these sites suits. */
   readonly unsuited: readonly J[];
 }
 
 /**
- * Where each flooded job gets bids: at the sites that would be chosen for it one after the other, until it has `most` of
+ * Where each flooded job gets candidates: at the sites that would be chosen for it one after the other, until it has `most` of
  * them. Unlike a chosen site, one that is full now is as good: waiting in its queue is the point. `now`: Unix seconds.
  */
 export function flood<J>(
@@ -40,7 +40,7 @@ export function flood<J>(
   );
   const matchmaker = new Matchmaker({ now });
   const given = new Map<string, number>();
-  const bids: { job: J; site: string }[] = [];
+  const candidates: { job: J; site: string }[] = [];
   const hopeless: J[] = [];
   const unsuited: J[] = [];
   for (const kind of groupByKind(jobs, of, [...new Set([...left, ...ALSO])].sort())) {
@@ -56,9 +56,9 @@ export function flood<J>(
       );
       for (const { site } of free.slice(0, Math.max(0, most - at.length))) {
         given.set(site.name, (given.get(site.name) ?? 0) + 1);
-        bids.push({ job, site: site.name });
+        candidates.push({ job, site: site.name });
       }
     }
   }
-  return { bids, hopeless, unsuited };
+  return { candidates, hopeless, unsuited };
 }

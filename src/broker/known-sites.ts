@@ -1,16 +1,16 @@
 import * as z from 'zod';
 import type { SiteRecord } from '../config/sites.ts';
-import { HAS_PLACE, hasPlace } from '../gridmanager/lanes.ts';
-import { SURVEYS } from '../gridmanager/survey.ts';
+import { HAS_PLACE, hasPlace } from '../gridmanager/work-loops.ts';
+import { CAPACITY_POLLS } from '../gridmanager/capacity-poll.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
-import type { BidPlace, Kv, KvEntry, Place, Queue } from '../queue/api.ts';
+import type { CandidatePlace, Kv, KvEntry, Place, Queue } from '../queue/api.ts';
 import { type Measures, NOTHING_MEASURED } from './measures.ts';
-import { siteManners } from './site-manners.ts';
+import { siteBackoffs } from './site-backoff.ts';
 import type { JobsThere, KnownSite } from './sites.ts';
 
 const MEASURES = 'site-measures';
 
-const SURVEY = z.object({
+const CAPACITY_POLL = z.object({
   at: z.number(),
   validUntil: z.number(),
   running: z.number(),
@@ -24,7 +24,7 @@ const SURVEY = z.object({
 });
 const VIEW = z.object({
   connection: z.enum(['unused', 'up', 'down', 'needs-login', 'refused']),
-  words: z.string(),
+  message: z.string(),
   since: z.number(),
 });
 const MEASURED = z.object({
@@ -35,21 +35,21 @@ const MEASURED = z.object({
 
 /** What the configuration and the queue know of every site that jobs can be given to. */
 export async function knownSites(
-  queue: Pick<Queue, 'kv' | 'totals' | 'bids'>,
+  queue: Pick<Queue, 'kv' | 'totals' | 'candidates'>,
   records: ReadonlyMap<string, SiteRecord>,
 ): Promise<KnownSite[]> {
   const { places } = await queue.totals();
-  const bids = await queue.bids.places();
-  const surveys = newest(await queue.kv.list(SURVEYS), SURVEY, (one) => one.at);
+  const candidates = await queue.candidates.places();
+  const capacityPolls = newest(await queue.kv.list(CAPACITY_POLLS), CAPACITY_POLL, (one) => one.at);
   const views = newest(await queue.kv.list('site-status'), VIEW, (one) => one.since);
   const measures = new Map((await queue.kv.list(MEASURES)).map((one) => [one.key, readMeasures(one)]));
-  const manners = await siteManners(queue.kv);
+  const backoff = await siteBackoffs(queue.kv);
   return [...records.values()].map((record) => ({
     record,
-    manners: manners.get(record.name) ?? {},
-    survey: surveys.get(record.name) as KnownSite['survey'],
+    backoff: backoff.get(record.name) ?? {},
+    capacityPoll: capacityPolls.get(record.name) as KnownSite['capacityPoll'],
     connection: views.get(record.name),
-    jobs: jobsThere(record.name, places, bids),
+    jobs: jobsThere(record.name, places, candidates),
     measures: measures.get(record.name) ?? NOTHING_MEASURED,
   }));
 }
@@ -79,7 +79,7 @@ function newest<T>(entries: readonly KvEntry[], schema: z.ZodType<T>, age: (one:
   return found;
 }
 
-function jobsThere(site: string, places: readonly Place[], bids: readonly BidPlace[]): JobsThere {
+function jobsThere(site: string, places: readonly Place[], candidates: readonly CandidatePlace[]): JobsThere {
   const sum = (wanted: (place: Place) => boolean) =>
     places.filter((place) => place.site === site && wanted(place)).reduce((total, { jobs }) => total + jobs, 0);
   const runs = ({ state }: Place) => JOB_STATUS[LIFE[state].shows] === JOB_STATUS.running;
@@ -87,7 +87,9 @@ function jobsThere(site: string, places: readonly Place[], bids: readonly BidPla
     here: sum(({ state }) => state === 'idle'),
     queued:
       sum((place) => HAS_PLACE.includes(place.state) && !runs(place)) +
-      bids.filter((bid) => bid.site === site && hasPlace(bid)).reduce((total, bid) => total + bid.bids, 0),
+      candidates
+        .filter((candidate) => candidate.site === site && hasPlace(candidate))
+        .reduce((total, candidate) => total + candidate.candidates, 0),
     running: sum(runs),
   };
 }

@@ -52,7 +52,7 @@ export function roomFor(load: Load, cpus: number): number {
   return Math.max(0, Math.min(wanted, load.maxJobs - load.running) - waiting);
 }
 
-/** How many more bids of flooded jobs may lie in the site's queue: all that its limit lets in. */
+/** How many more candidates of flooded jobs may lie in the site's queue: all that its limit lets in. */
 export function floodRoomFor(load: Load): number {
   const there = load.here + load.queued + load.running;
   return Math.max(0, isOnProbation(load) ? 1 - there : load.maxJobs - there);

@@ -10,7 +10,7 @@ export interface Measures {
 export type Sample =
   | { readonly is: 'wait' | 'run'; readonly seconds: number }
   /** `words`: a refusal, which may be of what the job itself asked for. */
-  | { readonly is: 'failure'; readonly at: number; readonly words?: string };
+  | { readonly is: 'failure'; readonly at: number; readonly message?: string };
 
 /** How much one more sample weighs. */
 const WEIGHT = 0.13;

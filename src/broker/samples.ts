@@ -1,5 +1,5 @@
-import { askedFor } from '../backends/mend.ts';
-import type { BidStepped, Transitioned } from '../job/events.ts';
+import { askedFor } from '../backends/remedies.ts';
+import type { CandidateStepped, Transitioned } from '../job/events.ts';
 import type { LifeEvent } from '../job/life.ts';
 import { readNumber, readString, type TextSource } from '../job/values.ts';
 import type { SiteCause } from '../site/contract.ts';
@@ -16,15 +16,15 @@ export class SampleTaker {
   /** Unix seconds. */
   readonly #committed = new Map<string, number>();
 
-  /** Of a bid: its site promised, or would not have the job. A site that lost one may have been cut off from us. */
-  takeBid(step: BidStepped): Sample[] {
+  /** Of a candidate: its site promised, or would not have the job. A site that lost one may have been cut off from us. */
+  takeCandidate(step: CandidateStepped): Sample[] {
     const at = step.at / 1000;
     const name = `${step.job} ${step.attempt}`;
     if (step.event === 'committed') this.#committed.set(name, at);
     const since = this.#committed.get(name);
     if (step.to !== 'waiting') this.#committed.delete(name);
     if (step.event === 'granted' && since !== undefined) return [{ is: 'wait', seconds: at - since }];
-    return step.event === 'refused' ? [{ is: 'failure', at, words: step.words ?? '' }] : [];
+    return step.event === 'refused' ? [{ is: 'failure', at, message: step.message ?? '' }] : [];
   }
 
   /** The samples of one step; `[]` for most. */
@@ -37,7 +37,7 @@ export class SampleTaker {
     if (step.event === 'ended') return [...waited(step, since), ...ended(step)];
     if (step.event === 'lost') return [{ is: 'failure', at }];
     const refused = step.event === 'refused' && numberOf(step, 'HoldReasonCode') === GRID_FAILED;
-    return refused ? [{ is: 'failure', at, words: stringOf(step, 'HoldReason') ?? '' }] : [];
+    return refused ? [{ is: 'failure', at, message: stringOf(step, 'HoldReason') ?? '' }] : [];
   }
 }
 
@@ -55,7 +55,7 @@ function ended(step: Transitioned): Sample[] {
   const cause = stringOf(step, 'GryphusSiteCause');
   if (cause !== undefined) {
     if (ITS_OWN.has(cause)) return [];
-    const words = cause === 'unsatisfiable' ? { words: stringOf(step, 'GryphusSiteWords') ?? '' } : {};
+    const words = cause === 'unsatisfiable' ? { message: stringOf(step, 'GryphusSiteWords') ?? '' } : {};
     return [{ is: 'failure', at: step.at / 1000, ...words }];
   }
   const seconds = numberOf(step, 'LastRemoteWallClockTime');
@@ -63,8 +63,8 @@ function ended(step: Transitioned): Sample[] {
 }
 
 /** What the site refused is what the job itself asked for, beyond what every job has: no fault of the site's. */
-export function isOwnRequest(ad: TextSource, words: string): boolean {
-  return askedFor(words).some((name) => {
+export function isOwnRequest(ad: TextSource, message: string): boolean {
+  return askedFor(message).some((name) => {
     const text = readString(ad, name);
     return text === undefined ? (readNumber(ad, name) ?? 0) > (name === 'RequestCpus' ? 1 : 0) : text !== '';
   });

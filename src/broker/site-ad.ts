@@ -14,26 +14,26 @@ export const SITE_REQUIREMENTS = [
 
 /** The site's ClassAd, name to expression text. `now`: Unix seconds. */
 export function siteAd(site: KnownSite, now: number): Record<string, string> {
-  const { record, survey, connection, jobs, manners, measures } = site;
+  const { record, capacityPoll, connection, jobs, backoff, measures } = site;
   const load = loadOf(site, now);
   const ad: Record<string, string | undefined> = {
     MyType: quoted('Site'),
     Name: quoted(record.name),
-    Machine: text(survey?.host),
+    Machine: text(capacityPoll?.host),
     Batch: quoted(record.batch),
-    BatchVersion: text(survey?.batchVersion),
-    Arch: text(survey && archOf(survey.arch)),
-    OpSys: text(survey && opSysOf(survey.os)),
+    BatchVersion: text(capacityPoll?.batchVersion),
+    Arch: text(capacityPoll && archOf(capacityPoll.arch)),
+    OpSys: text(capacityPoll && opSysOf(capacityPoll.os)),
     TotalCpus: number(load.totalCpus),
     FreeCpus: number(load.freeCpus),
-    Disk: number(survey?.freeDiskKb),
+    Disk: number(capacityPoll?.freeDiskKb),
     Queue: text(record.queue),
     Project: text(record.project),
     Cost: record.cost.toFixed(Number.isInteger(record.cost) ? 1 : 4),
     Credential: text(record.credential),
     MaxJobs: String(load.maxJobs),
     InUse: String(isInUse(site, now)),
-    OutOfUse: text(manners.outOfUse?.words),
+    OutOfUse: text(backoff.outOfUse?.message),
     JobsHere: String(jobs.here),
     JobsQueued: String(jobs.queued),
     JobsRunning: String(jobs.running),
@@ -42,16 +42,16 @@ export function siteAd(site: KnownSite, now: number): Record<string, string> {
     ExpectedWait: String(expectedWait(load, 1)),
     RecentFailures: String(load.failures),
     Connection: quoted(connection?.connection ?? 'unused'),
-    ConnectionWords: text(connection?.words === '' ? undefined : connection?.words),
-    LastHeardFrom: number(survey && Math.floor(survey.at / 1000)),
-    ValidUntil: number(survey && Math.floor(survey.validUntil / 1000)),
+    ConnectionWords: text(connection?.message === '' ? undefined : connection?.message),
+    LastHeardFrom: number(capacityPoll && Math.floor(capacityPoll.at / 1000)),
+    ValidUntil: number(capacityPoll && Math.floor(capacityPoll.validUntil / 1000)),
     Requirements: SITE_REQUIREMENTS,
   };
   return Object.fromEntries(Object.entries(ad).filter((one): one is [string, string] => one[1] !== undefined));
 }
 
 /** A site that is out of use is asked now and then, with one job, whether it is well again. `now`: Unix seconds. */
-export function isInUse({ manners: { outOfUse } }: Pick<KnownSite, 'manners'>, now: number): boolean {
+export function isInUse({ backoff: { outOfUse } }: Pick<KnownSite, 'backoff'>, now: number): boolean {
   return outOfUse === undefined || (!outOfUse.probing && outOfUse.probeAt <= now * 1000);
 }
 
@@ -61,19 +61,19 @@ export function candidateOf(site: KnownSite, now: number): Candidate {
   return { name: site.record.name, ad, load: loadOf(site, now), cost: site.record.cost };
 }
 
-function loadOf({ record, survey, jobs, manners, measures }: KnownSite, now: number): Load {
+function loadOf({ record, capacityPoll, jobs, backoff, measures }: KnownSite, now: number): Load {
   // What started since the site was asked has taken cores that it said were free.
-  const since = survey === undefined ? 0 : Math.max(0, jobs.running - survey.running);
+  const since = capacityPoll === undefined ? 0 : Math.max(0, jobs.running - capacityPoll.running);
   return {
-    totalCpus: survey?.cpus,
-    freeCpus: survey?.freeCpus === undefined ? undefined : Math.max(0, survey.freeCpus - since),
+    totalCpus: capacityPoll?.cpus,
+    freeCpus: capacityPoll?.freeCpus === undefined ? undefined : Math.max(0, capacityPoll.freeCpus - since),
     ...jobs,
-    maxJobs: Math.min(record.limits.queued, manners.learned?.cap ?? Number.POSITIVE_INFINITY),
+    maxJobs: Math.min(record.limits.queued, backoff.learned?.cap ?? Number.POSITIVE_INFINITY),
     meanWait: measures.wait,
     meanRun: measures.run,
     failures: recentFailures(measures, now),
     probationUntil: fewerFrom(measures, PROBATION, now),
-    outOfUse: manners.outOfUse !== undefined,
+    outOfUse: backoff.outOfUse !== undefined,
   };
 }
 

@@ -1,10 +1,10 @@
 import type { ClassAd } from '../classad/api.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import type { HealthView } from '../gridmanager/health.ts';
-import type { SiteSurvey } from '../gridmanager/survey.ts';
+import type { SiteCapacity } from '../gridmanager/capacity-poll.ts';
 import type { Load } from './load.ts';
 import type { Measures } from './measures.ts';
-import type { KnownManners } from './site-manners.ts';
+import type { KnownBackoff } from './site-backoff.ts';
 
 /** Jobs of ours at a site: given to it and still at home, in its queue, running. */
 export interface JobsThere {
@@ -16,10 +16,10 @@ export interface JobsThere {
 /** All that is known of a site, from the configuration, from itself, and from what our jobs met there. */
 export interface KnownSite {
   readonly record: SiteRecord;
-  readonly survey: SiteSurvey | undefined;
-  readonly connection: Pick<HealthView, 'connection' | 'words'> | undefined;
+  readonly capacityPoll: SiteCapacity | undefined;
+  readonly connection: Pick<HealthView, 'connection' | 'message'> | undefined;
   readonly jobs: JobsThere;
-  readonly manners: KnownManners;
+  readonly backoff: KnownBackoff;
   readonly measures: Measures;
 }
 

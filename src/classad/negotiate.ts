@@ -1,5 +1,5 @@
 import type { ClassAd } from './ad.ts';
-import { Judgement } from './judgement.ts';
+import { MatchAnalysis } from './match-analysis.ts';
 import { Matchmaker } from './matchmaker.ts';
 import { Population, reach, Signatures } from './population.ts';
 import type { EvalOptions } from './state.ts';
@@ -65,7 +65,7 @@ export function matchMany<J, S>(
 ): Matches<J, S> {
   const matchmaker = new Matchmaker(options);
   const [left, right] = [new Population(jobs.map(({ ad }) => ad)), new Population(slots.map(({ ad }) => ad))];
-  const pairs = { left: new Judgement(left, right, matchmaker), right: new Judgement(right, left, matchmaker) };
+  const pairs = { left: new MatchAnalysis(left, right, matchmaker), right: new MatchAnalysis(right, left, matchmaker) };
   const orders = slots.map((_slot, order) => order);
   const next = slots.map(() => 0);
   const matches: Match<J, S>[] = [];
@@ -98,6 +98,6 @@ function ranked(choice: readonly number[], open: (order: number) => boolean, pai
 }
 
 interface Pairs {
-  readonly left: Judgement;
-  readonly right: Judgement;
+  readonly left: MatchAnalysis;
+  readonly right: MatchAnalysis;
 }

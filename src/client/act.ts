@@ -20,7 +20,7 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
     const answers = changes.length === 0 ? [] : await queue.transitionMany(changes);
     const gone = action === 'remove' && request.force === true ? await letGo(queue, batch) : new Set<JobRecord>();
     batch.forEach((job, i) =>
-      results.push(gone.has(job) ? { id: job.id, result: 'done', words: GONE } : resultOf(action, job, answers[i])),
+      results.push(gone.has(job) ? { id: job.id, result: 'done', message: GONE } : resultOf(action, job, answers[i])),
     );
     batch = [];
   };
@@ -40,7 +40,7 @@ export function notFound({ ids = [] }: Selection, results: readonly ActionResult
 }
 
 function missing(id: JobId): ActionResult {
-  return { id, result: 'not-found', words: 'not found' };
+  return { id, result: 'not-found', message: 'not found' };
 }
 
 /** Lets removed jobs go although no site has confirmed it; which of them left by this. */
@@ -105,20 +105,20 @@ function by(user: string, reason: string): string {
   return `${reason} (by user ${user})`;
 }
 
-const ALREADY: Readonly<Record<Action, { readonly shows: readonly string[]; readonly words: string }>> = {
-  hold: { shows: ['held', 'holding', 'stopping', 'kept'], words: 'already held' },
-  release: { shows: [], words: 'not held to be released' },
-  remove: { shows: ['removing', 'removed'], words: 'already marked for removal' },
+const ALREADY: Readonly<Record<Action, { readonly shows: readonly string[]; readonly message: string }>> = {
+  hold: { shows: ['held', 'holding', 'stopping', 'kept'], message: 'already held' },
+  release: { shows: [], message: 'not held to be released' },
+  remove: { shows: ['removing', 'removed'], message: 'already marked for removal' },
 };
 /** condor_rm's words. */
 const GONE = 'removed locally (remote state unknown)';
 const DONE: Readonly<Record<Action, string>> = { hold: 'held', release: 'released', remove: 'marked for removal' };
 
 function resultOf(action: Action, job: JobRecord, answer: ChangeResult | undefined): ActionResult {
-  if (answer?.ok) return { id: job.id, result: 'done', words: DONE[action] };
+  if (answer?.ok) return { id: job.id, result: 'done', message: DONE[action] };
   if (!answer || answer.why === 'no-such-job') return missing(job.id);
   const state = answer.state ?? job.state;
-  if (ALREADY[action].shows.includes(state)) return { id: job.id, result: 'already', words: ALREADY[action].words };
-  if (action === 'release') return { id: job.id, result: 'bad-state', words: ALREADY.release.words };
-  return { id: job.id, result: 'bad-state', words: `not possible now: the job is ${state}` };
+  if (ALREADY[action].shows.includes(state)) return { id: job.id, result: 'already', message: ALREADY[action].message };
+  if (action === 'release') return { id: job.id, result: 'bad-state', message: ALREADY.release.message };
+  return { id: job.id, result: 'bad-state', message: `not possible now: the job is ${state}` };
 }

@@ -21,7 +21,7 @@ export interface Orphan {
 export function unadoptable({ attempt, there, job, past }: Orphan): string | undefined {
   if (there === undefined) return 'its directory there is gone, so that nothing of it could come home';
   if (there.state === 'prepared') return 'it was never to run there';
-  if (there.state === 'cancelled' || there.state === 'buried') return 'it will not run there any more';
+  if (there.state === 'cancelled' || there.state === 'fenced') return 'it will not run there any more';
   if (job) {
     if (job.state !== 'idle' && job.state !== 'held') {
       return LIFE[job.state].does === 'nothing'
@@ -47,7 +47,7 @@ export async function adopt(queue: Queue, orphan: Orphan, manager: string, site:
   const { attempt, job, past } = orphan;
   const why = unadoptable(orphan);
   const id = { cluster: attempt.cluster, proc: attempt.proc };
-  const refused = (words: string) => new GryphusError('not-permitted', `The attempt cannot be adopted: ${words}.`);
+  const refused = (message: string) => new GryphusError('not-permitted', `The attempt cannot be adopted: ${message}.`);
   if (why !== undefined) throw refused(why);
   if (!job && past) {
     const { LeaveJobInQueue, ...ad } = past.attrs.toRecord();
@@ -65,5 +65,5 @@ export async function adopt(queue: Queue, orphan: Orphan, manager: string, site:
     route: { manager, site },
     set: now.state === 'held' ? released(now) : {},
   });
-  if (!answer.ok) throw new GryphusError('conflict', `The attempt cannot be adopted: ${answer.words}`);
+  if (!answer.ok) throw new GryphusError('conflict', `The attempt cannot be adopted: ${answer.message}`);
 }

@@ -25,17 +25,17 @@ export async function* testAlarms(paths: Paths): AsyncGenerator<CheckStep> {
   }
   if (to !== undefined) {
     yield await sendMailTo(to).then(
-      () => ({ step: 'mail', ok: true, words: `sent to ${to} by ${settings['notify.method']}` }),
+      () => ({ step: 'mail', ok: true, message: `sent to ${to} by ${settings['notify.method']}` }),
       (thrown: unknown) => {
         const error = asError(thrown);
-        const mend = error instanceof GryphusError ? error.suggestions.join(' ') : '';
-        return { step: 'mail', ok: false, words: error.message, ...(mend === '' ? {} : { mend }) };
+        const remedy = error instanceof GryphusError ? error.suggestions.join(' ') : '';
+        return { step: 'mail', ok: false, message: error.message, ...(remedy === '' ? {} : { remedy }) };
       },
     );
   }
   for (const [step, end] of others) {
     const how = await end;
-    yield how.ok ? { step, ok: true, words: 'given' } : { step, ok: false, words: how.message };
+    yield how.ok ? { step, ok: true, message: 'given' } : { step, ok: false, message: how.message };
   }
 
   async function sendMailTo(address: string): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
-import { HAS_PLACE } from '../gridmanager/lanes.ts';
+import { HAS_PLACE } from '../gridmanager/work-loops.ts';
 import { openSite } from '../gridmanager/open-site.ts';
 import { managerIdentity } from '../job/identity.ts';
 import { type Attempt, type AttemptKey, formatAttemptKey, formatJobId, parseAttemptKey } from '../job/ids.ts';
@@ -107,17 +107,17 @@ async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<A
     entries.push({
       key,
       where: 'queue-only',
-      words: `job ${job.id.cluster}.${job.id.proc} is ${job.state} here; the site does not know it`,
+      message: `job ${job.id.cluster}.${job.id.proc} is ${job.state} here; the site does not know it`,
       can: [],
     });
   }
-  for (const { manager, bids } of await queue.bids.places()) {
-    const open = bids > 0 ? await queue.bids.next({ manager, site: record.name, state: 'waiting' }) : [];
-    for (const bid of open) {
-      const key = keyOf(queue, bid);
+  for (const { manager, candidates } of await queue.candidates.places()) {
+    const open = candidates > 0 ? await queue.candidates.next({ manager, site: record.name, state: 'waiting' }) : [];
+    for (const candidate of open) {
+      const key = keyOf(queue, candidate);
       if (keys.has(key) || entries.some((entry) => entry.key === key)) continue;
-      const words = `a bid of job ${bid.id.cluster}.${bid.id.proc} waits here for its start; the site does not know it`;
-      entries.push({ key, where: 'queue-only', words, can: [] });
+      const message = `a candidate of job ${candidate.id.cluster}.${candidate.id.proc} waits here for its start; the site does not know it`;
+      entries.push({ key, where: 'queue-only', message, can: [] });
     }
   }
   return entries;
@@ -139,10 +139,10 @@ export async function settleOrphan(
   if (job && job.attempt === attempt.attempt && LIFE[job.state].does !== 'nothing') {
     throw new GryphusError('conflict', `Attempt ${key} is job ${attempt.cluster}.${attempt.proc}, which is cared for.`);
   }
-  if (await isBid(queue, attempt)) {
+  if (await isCandidate(queue, attempt)) {
     throw new GryphusError(
       'conflict',
-      `Attempt ${key} is a bid of job ${attempt.cluster}.${attempt.proc}, which is cared for.`,
+      `Attempt ${key} is a candidate of job ${attempt.cluster}.${attempt.proc}, which is cared for.`,
     );
   }
   let found = false;
@@ -183,8 +183,10 @@ async function strangers(queue: Queue, keys: readonly AttemptKey[], there: Held)
     return attempt?.agent === queue.agent ? [{ key, attempt }] : [];
   });
   const ids = attempts.map(({ attempt: { cluster, proc } }) => ({ cluster, proc }));
-  const bids = new Set(
-    (await queue.bids.of(ids)).flatMap(({ id, open }) => open.map((bid) => keyOf(queue, { id, attempt: bid.attempt }))),
+  const candidates = new Set(
+    (await queue.candidates.of(ids)).flatMap(({ id, open }) =>
+      open.map((candidate) => keyOf(queue, { id, attempt: candidate.attempt })),
+    ),
   );
   const jobs = new Map<string, JobRecord>();
   const past = new Map<string, HistoryRecord>();
@@ -195,7 +197,7 @@ async function strangers(queue: Queue, keys: readonly AttemptKey[], there: Held)
   return attempts.flatMap(({ key, attempt }) => {
     const name = formatJobId(attempt);
     const job = jobs.get(name);
-    if (bids.has(key) || (job?.attempt === attempt.attempt && !STRANDED(job))) return [];
+    if (candidates.has(key) || (job?.attempt === attempt.attempt && !STRANDED(job))) return [];
     return [{ attempt, there: records.get(key), job, past: past.get(name) }];
   });
 }
@@ -216,16 +218,16 @@ function entryOf(orphan: Orphan): AuditedAttempt {
   return {
     key: formatAttemptKey(attempt),
     where: 'site-only',
-    words: `${there?.state ?? 'in its queue without a record'} there; ${here}`,
+    message: `${there?.state ?? 'in its queue without a record'} there; ${here}`,
     can: why === undefined ? ['adopt', 'clean'] : ['clean'],
     ...(why === undefined ? {} : { unadoptable: why }),
   };
 }
 
 /** One of several attempts of a flooded job. */
-async function isBid(queue: Queue, { cluster, proc, attempt }: Attempt): Promise<boolean> {
-  const [bids] = await queue.bids.of([{ cluster, proc }]);
-  return bids?.open.some((bid) => bid.attempt === attempt) === true;
+async function isCandidate(queue: Queue, { cluster, proc, attempt }: Attempt): Promise<boolean> {
+  const [candidates] = await queue.candidates.of([{ cluster, proc }]);
+  return candidates?.open.some((candidate) => candidate.attempt === attempt) === true;
 }
 
 function keyOf(queue: Queue, job: Pick<JobRecord, 'id' | 'attempt'>): AttemptKey {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { asError, type ErrorCode, GryphusError } from '../errors.ts';
-import { mendOf } from '../backends/mend.ts';
+import { remedyOf } from '../backends/remedies.ts';
 import { openSite } from '../gridmanager/open-site.ts';
 import { SITE_CAUSES } from '../gridmanager/site-causes.ts';
 import { type AttemptKey, formatAttemptKey } from '../job/ids.ts';
@@ -54,9 +54,9 @@ export async function* checkSite(
     yield* connected.steps;
     if (!connected.ok) return;
     let well = true;
-    for (const { name, ok, words, mend } of await until(signal, site.test())) {
+    for (const { name, ok, message, remedy } of await until(signal, site.test())) {
       well &&= ok;
-      yield { step: name, ok, words, ...(mend === undefined ? {} : { mend }) };
+      yield { step: name, ok, message, ...(remedy === undefined ? {} : { remedy }) };
     }
     if (well) yield await trial(site, record, agent, signal);
   } finally {
@@ -78,19 +78,19 @@ async function connect(site: JobManagerSite): Promise<{ readonly ok: boolean; re
   try {
     const facts = await site.describe();
     const words = [`${site.name} is configured`, `${facts.host} answers`, 'known', `as ${facts.user}`];
-    return { ok: true, steps: BEFORE.map((step, i) => ({ step, ok: true, words: words[i] ?? '' })) };
+    return { ok: true, steps: BEFORE.map((step, i) => ({ step, ok: true, message: words[i] ?? '' })) };
   } catch (thrown) {
     const error = asError(thrown);
     const at = (error instanceof GryphusError && STEP_OF[error.code]) || 'connection';
-    const passed = BEFORE.slice(0, BEFORE.indexOf(at)).map((step) => ({ step, ok: true, words: 'good' }));
+    const passed = BEFORE.slice(0, BEFORE.indexOf(at)).map((step) => ({ step, ok: true, message: 'good' }));
     return { ok: false, steps: [...passed, failed(at, error)] };
   }
 }
 
 function failed(step: string, thrown: unknown): CheckStep {
   const error = asError(thrown);
-  const mend = error instanceof GryphusError ? error.suggestions.join(' ') : '';
-  return { step, ok: false, words: error.message, ...(mend === '' ? {} : { mend }) };
+  const remedy = error instanceof GryphusError ? error.suggestions.join(' ') : '';
+  return { step, ok: false, message: error.message, ...(remedy === '' ? {} : { remedy }) };
 }
 
 /** A job that says hello, from prepare to forget: outside of the queue, under a key of cluster 0, which no job has. */
@@ -155,10 +155,10 @@ async function runTrial(
   );
 }
 
-/** What the batch system's own words ask for, else `mend`; a sentence without its full stop. */
-function notWell(words: string, mend?: string): CheckStep {
-  const known = mendOf(words) ?? mend;
-  return { step: 'a job', ok: false, words, ...(known === undefined ? {} : { mend: `${known}.` }) };
+/** What the batch system's own words ask for, else `remedy`; a sentence without its full stop. */
+function notWell(message: string, remedy?: string): CheckStep {
+  const known = remedyOf(message) ?? remedy;
+  return { step: 'a job', ok: false, message, ...(known === undefined ? {} : { remedy: `${known}.` }) };
 }
 
 async function finished(
@@ -178,9 +178,9 @@ async function finished(
   };
   const said = await text('stdout');
   if (how.kind === 'exited' && how.code === 0 && said !== '') {
-    return { step: 'a job', ok: true, words: `${said} (${seconds} s)` };
+    return { step: 'a job', ok: true, message: `${said} (${seconds} s)` };
   }
-  if (how.kind === 'by-site') return notWell(`${SITE_CAUSES[how.cause].says} (${how.words})`);
+  if (how.kind === 'by-site') return notWell(`${SITE_CAUSES[how.cause].says} (${how.message})`);
   const end = how.kind === 'exited' ? `exit status ${how.code}` : `signal ${how.signal}`;
   const complaint = (await text('stderr')) || (how.kind === 'exited' && how.code === 0 ? 'no output came back' : said);
   return notWell(`it ended with ${end}${complaint === '' ? '' : `: ${complaint}`}`);

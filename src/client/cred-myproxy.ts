@@ -101,7 +101,7 @@ async function readPassphrase(request: MyProxyRequest, twice: boolean, ask?: Ask
     return takeFirstLine(readSecretFile(request.passphraseFile, 'passphrase file'));
   const answer = await ask?.({ text: 'MyProxy passphrase:', echo: false });
   if (answer === undefined) {
-    throw new GryphusError('needs-login', 'Nobody is here to type the MyProxy passphrase.', {
+    throw new GryphusError('needs-login', 'The MyProxy passphrase cannot be asked for: no terminal.', {
       suggestions: ['Run it in a terminal, or name a 0600 file: --passphrase-file FILE.'],
     });
   }

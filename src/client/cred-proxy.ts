@@ -113,7 +113,7 @@ export function userCredential(
     if (answer !== undefined) return Buffer.from(answer);
     throw new GryphusError(
       'needs-login',
-      `The key ${keyFile} is encrypted, and nobody is here to type its passphrase.`,
+      `The key ${keyFile} is encrypted, and its passphrase cannot be asked for: no terminal.`,
       {
         suggestions: ['Run it in a terminal.'],
       },

@@ -2,22 +2,22 @@ import { loadCredential, loadCredentials, watchConfig } from '../config/credenti
 import type { Paths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadSites } from '../config/sites.ts';
-import { type Gauge, gauges } from '../credentials/gauge.ts';
+import { type CredentialStatus, credentialStatuses } from '../credentials/status.ts';
 import { type Renewed, renew } from '../credentials/renew.ts';
 import type { Source } from '../credentials/sources.ts';
 import type { Watched, WatchedJob } from '../credentials/watch/model.ts';
 import type { Queue } from '../queue/api.ts';
-import { inspectAll, survey } from '../scheduler/credential-survey.ts';
+import { inspectAll, inventory } from '../scheduler/credential-inventory.ts';
 import { siteStatuses } from './site-status.ts';
 
 /** Every credential that is described or that jobs use, with its time left, its jobs and its sites. */
-export async function credentialGauges(queue: Queue, paths: Paths): Promise<readonly Gauge[]> {
-  const found = await survey(queue, paths);
+export async function credentialCredentialStatuses(queue: Queue, paths: Paths): Promise<readonly CredentialStatus[]> {
+  const found = await inventory(queue, paths);
   const logins = await loginsOf(queue, paths);
   const now = Math.floor(Date.now() / 1000);
   const config = watchConfig(await loadSettings(paths));
   const watched = [...inspectAll(found), ...logins.map((one) => one.watched)];
-  return gauges(watched, [...found.jobs, ...logins.flatMap((one) => one.jobs)], now, config);
+  return credentialStatuses(watched, [...found.jobs, ...logins.flatMap((one) => one.jobs)], now, config);
 }
 
 /** Makes one fresh by its own way, and tells the Scheduler; `name`: as `cred list` shows it. */
@@ -33,7 +33,7 @@ async function sourceNamed(queue: Queue, paths: Paths, name: string): Promise<So
   const { good, bad } = await loadCredentials(paths);
   const described = good.get(name);
   if (described) return described;
-  const used = bad.has(name) ? undefined : (await survey(queue, paths)).sources.get(name);
+  const used = bad.has(name) ? undefined : (await inventory(queue, paths)).sources.get(name);
   // Says what is wrong with the file, or that there is none.
   return used ?? (await loadCredential(paths, name));
 }
@@ -54,7 +54,7 @@ async function loginsOf(
         name,
         what: 'log-in',
         version: '',
-        problem: site.words ?? 'The connection was lost.',
+        problem: site.message ?? 'The connection was lost.',
         renews: false,
         holds: false,
         type: [`gryphus site login ${site.name}`],

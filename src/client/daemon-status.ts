@@ -3,7 +3,7 @@ import { DAEMON, type Daemon, daemonsOnDisk, SCHEDULER } from '../config/daemon-
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
-import { deskOf } from '../pool/holders.ts';
+import { centralManagerOf } from '../pool/pid-files.ts';
 import { poolPlaces } from '../pool/places.ts';
 import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { owedLogs } from '../scheduler/user-logs/report.ts';
@@ -78,8 +78,8 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
     await Promise.all(managers.map((manager) => endProcess(manager, PATIENCE_WITHOUT_QUEUE_MS)));
   }
   // One that a Scheduler left that was killed.
-  const desk = deskOf(poolPlaces(paths));
-  if (desk) await endProcess(desk, PATIENCE_MS);
+  const centralManager = centralManagerOf(poolPlaces(paths));
+  if (centralManager) await endProcess(centralManager, PATIENCE_MS);
   if (!external) await stopRedis(options);
   return down;
 }

@@ -4,9 +4,9 @@ import type { State } from '../job/life.ts';
 export interface DagSubmitRequest {
   /** DAG files and how they are to be run; paths relative to the present directory. */
   readonly order: DagOrder;
-  /** Begin afresh over what an earlier run left. */
+  /** Start over, replacing the files of an earlier run. */
   readonly force?: boolean;
-  /** Replace the files of an earlier submit and go on. */
+  /** Replace the files of an earlier submit and continue. */
   readonly updateSubmit?: boolean;
   /** Lines for the submit description of the DAG's manager. */
   readonly append?: readonly string[];

@@ -61,8 +61,8 @@ export async function edit(
   await matchAnew(queue, jobs);
   const results = answers.map((answer, i): ActionResult => {
     const id = jobs[i]?.id ?? { cluster: 0, proc: 0 };
-    if (!answer.ok) return { id, result: 'not-found', words: answer.words };
-    return { id, result: 'done', words: ['changed', ...(undefinedIn[i] ?? [])].join('; ') };
+    if (!answer.ok) return { id, result: 'not-found', message: answer.message };
+    return { id, result: 'done', message: ['changed', ...(undefinedIn[i] ?? [])].join('; ') };
   });
   return [...results, ...notFound(selection, results)];
 }

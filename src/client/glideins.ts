@@ -3,7 +3,7 @@ import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { loadSite } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
-import { Crew, type Pilot } from '../glidein/crew.ts';
+import { PilotTracker, type Pilot } from '../glidein/pilot-tracker.ts';
 import { allFailures, type Failure } from '../glidein/failures.ts';
 import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
 import type { Queue } from '../queue/api.ts';
@@ -54,7 +54,7 @@ export class GlideinClient {
       gpus: gpus ?? site.glidein.gpus,
       walltime: walltime ?? site.glidein.walltime,
       by: 'hand',
-      machine: known?.survey?.arch,
+      machine: known?.capacityPoll?.arch,
     });
     if (cluster === undefined) throw new GryphusError('internal', 'The pilots have no cluster.');
     return { cluster };
@@ -62,7 +62,7 @@ export class GlideinClient {
 
   /** Every pilot that is not over. */
   async list(): Promise<readonly Pilot[]> {
-    return this.#withCrew((crew) => crew.pilots());
+    return this.#withPilotTracker((pilotTracker) => pilotTracker.pilots());
   }
 
   /** Pilots that could not run within the last hour, by site, the oldest first. */
@@ -72,20 +72,22 @@ export class GlideinClient {
 
   /** `drain`: what runs is let end first. Those that it was told to. */
   async stop(selection: GlideinSelection, drain: boolean): Promise<readonly Pilot[]> {
-    return this.#withCrew(async (crew) => {
-      const chosen = (await crew.pilots()).filter((pilot) => pilot.is !== 'ending' && isMeant(pilot, selection));
-      if (drain) await crew.drain(chosen);
-      else await crew.remove(chosen);
+    return this.#withPilotTracker(async (pilotTracker) => {
+      const chosen = (await pilotTracker.pilots()).filter(
+        (pilot) => pilot.is !== 'ending' && isMeant(pilot, selection),
+      );
+      if (drain) await pilotTracker.drain(chosen);
+      else await pilotTracker.remove(chosen);
       return chosen;
     });
   }
 
-  async #withCrew<T>(work: (crew: Crew) => Promise<T>): Promise<T> {
-    const crew = new Crew(this.#world);
+  async #withPilotTracker<T>(work: (pilotTracker: PilotTracker) => Promise<T>): Promise<T> {
+    const pilotTracker = new PilotTracker(this.#world);
     try {
-      return await work(crew);
+      return await work(pilotTracker);
     } finally {
-      await crew.close();
+      await pilotTracker.close();
     }
   }
 }

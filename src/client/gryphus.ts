@@ -3,7 +3,7 @@ import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
 import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
 import { loadSite } from '../config/sites.ts';
-import type { Gauge } from '../credentials/gauge.ts';
+import type { CredentialStatus } from '../credentials/status.ts';
 import type { Renewed } from '../credentials/renew.ts';
 import { GryphusError } from '../errors.ts';
 import { Attrs } from '../job/attrs.ts';
@@ -134,7 +134,7 @@ export class Gryphus {
     return endDaemons(loadPaths(environment(options)));
   }
 
-  /** Acknowledged when the jobs are on disk (DESIGN.md, invariant 1). */
+  /** Acknowledged when the jobs are on disk (docs/ARCHITECTURE.md, invariant 1). */
   async submit(request: SubmitRequest): Promise<Submitted> {
     const { submitCluster } = await import('../enqueue/enqueue.ts');
     const submitted = await submitCluster(this.#queue, request, this.#paths, this.owner);
@@ -307,7 +307,7 @@ export class Gryphus {
     return topOf(this.#queue, this.#paths, selections);
   }
 
-  /** Goes through a site step by step, and says what to mend. A signal ends it, and takes its job back. */
+  /** Goes through a site step by step, and says what to fix. A signal ends it, and takes its job back. */
   async *testSite(name: string, ask?: AskUser, signal?: AbortSignal): AsyncGenerator<CheckStep> {
     const { checkSite } = await import('./check-site.ts');
     yield* checkSite(await loadSite(this.#paths, name), this.#queue.agent, this.#paths, ask, signal);
@@ -321,9 +321,9 @@ export class Gryphus {
   }
 
   /** Every credential that is described or that jobs use: time left, jobs, sites. */
-  async credentials(): Promise<readonly Gauge[]> {
-    const { credentialGauges } = await import('./cred.ts');
-    return credentialGauges(this.#queue, this.#paths);
+  async credentials(): Promise<readonly CredentialStatus[]> {
+    const { credentialCredentialStatuses } = await import('./cred.ts');
+    return credentialCredentialStatuses(this.#queue, this.#paths);
   }
 
   /** Makes a credential fresh by its own way; jobs that were held for it are released. Does not reject where it fails. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
 import { ERRORS, type ErrorCode, GryphusError } from '../errors.ts';
-import { deskPath } from '../gridmanager/desk-path.ts';
+import { loginSocketPath } from '../gridmanager/login-socket-path.ts';
 import { LOGIN_KEPT_MS, stayUntil } from '../gridmanager/stay.ts';
 import type { Queue } from '../queue/api.ts';
 import type { AskUser } from './types.ts';
@@ -30,12 +30,12 @@ export async function logIn(
   ask: AskUser,
 ): Promise<void> {
   await stayUntil(queue, identity, Date.now() + 2 * START_MS);
-  await loginAtDesk(deskPath(paths, identity), site, ask);
+  await loginAtSocket(loginSocketPath(paths, identity), site, ask);
   await stayUntil(queue, identity, Date.now() + LOGIN_KEPT_MS);
 }
 
-/** Goes to the GridManager's desk and answers its questions for a site, so that its connection is open afterwards. */
-async function loginAtDesk(socketPath: string, site: string, ask: AskUser): Promise<void> {
+/** Goes to the GridManager's login socket and answers its questions for a site, so that its connection is open afterwards. */
+async function loginAtSocket(socketPath: string, site: string, ask: AskUser): Promise<void> {
   const socket = await reachSoon(socketPath);
   try {
     socket.write(`${JSON.stringify({ login: site })}\n`);

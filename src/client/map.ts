@@ -10,7 +10,7 @@ import type { InputFile } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { inputAs, resolveInputs } from '../staging/inputs.ts';
 import { plainName } from '../util/plain-name.ts';
-import { openDesk } from './pool.ts';
+import { openCentralManager } from './pool.ts';
 
 export type { MapResult } from '../pool/map.ts';
 
@@ -80,7 +80,7 @@ export async function* mapOverPool<T>(
   const cpus = request.cpus ?? 1;
   const memory = request.memory ?? 128;
   yield* mapTasks(read(tasks, { cwd, anywhere, blobs }), {
-    socket: await openDesk(queue, paths),
+    socket: await openCentralManager(queue, paths),
     owner,
     cwd,
     spoolDir: paths.spoolDir,

@@ -81,16 +81,17 @@ async function moveSome(
 }
 
 type Step =
-  | { readonly change: Change; readonly words: string }
-  | { readonly result: 'already' | 'bad-state'; readonly words: string };
+  | { readonly change: Change; readonly message: string }
+  | { readonly result: 'already' | 'bad-state'; readonly message: string };
 
 function stepOf(job: JobRecord, to: SiteRecord, more: AttrTexts): Step {
   const way = WAYS[job.state];
-  if (typeof way === 'object') return { result: 'bad-state', words: way.not.replace('SITE', job.site) };
+  if (typeof way === 'object') return { result: 'bad-state', message: way.not.replace('SITE', job.site) };
   const bound = boundTo(job, to);
-  if (bound !== undefined) return { result: 'bad-state', words: bound };
+  if (bound !== undefined) return { result: 'bad-state', message: bound };
   const wished = readString(job.attrs, 'GryphusMoveTo');
-  if ((wished ?? job.site) === to.name && way !== 'wish') return { result: 'already', words: `already at ${to.name}` };
+  if ((wished ?? job.site) === to.name && way !== 'wish')
+    return { result: 'already', message: `already at ${to.name}` };
   const pool = to.name === POOL_SITE.name;
   const there: Destination = {
     site: to.name,
@@ -101,16 +102,16 @@ function stepOf(job: JobRecord, to: SiteRecord, more: AttrTexts): Step {
   const { id, state } = job;
   if (way === 'route') {
     const { route, set: own } = goTo(there);
-    return { change: { id, from: state, route, set: { ...own, ...set } }, words: `moved to ${to.name}` };
+    return { change: { id, from: state, route, set: { ...own, ...set } }, message: `moved to ${to.name}` };
   }
   const change = { id, from: state, set: { ...wish(there), ...set } };
   if (way === 'takeback') {
     return {
       change: { ...change, event: 'takeback', attempt: job.attempt },
-      words: `marked for ${to.name}, unless already started at ${job.site}`,
+      message: `marked for ${to.name}, unless already started at ${job.site}`,
     };
   }
-  return { change, words: `marked for ${to.name}, once ${job.site} has let go` };
+  return { change, message: `marked for ${to.name}, once ${job.site} has let go` };
 }
 
 /** Why no other place can run it. */
@@ -148,10 +149,10 @@ function poolNeeds({ attrs }: JobRecord): AttrTexts {
 }
 
 function resultOf({ id, state }: JobRecord, step: Step, answer: ChangeResult | undefined): ActionResult {
-  if ('result' in step) return { id, result: step.result, words: step.words };
-  if (answer?.ok) return { id, result: 'done', words: step.words };
-  if (!answer || answer.why === 'no-such-job') return { id, result: 'not-found', words: 'not found' };
-  return { id, result: 'bad-state', words: `not possible now: the job is ${LIFE[answer.state ?? state].shows}` };
+  if ('result' in step) return { id, result: step.result, message: step.message };
+  if (answer?.ok) return { id, result: 'done', message: step.message };
+  if (!answer || answer.why === 'no-such-job') return { id, result: 'not-found', message: 'not found' };
+  return { id, result: 'bad-state', message: `not possible now: the job is ${LIFE[answer.state ?? state].shows}` };
 }
 
 function nameOf({ id }: JobRecord): string {

@@ -5,24 +5,24 @@ import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint } from '../job/values.ts';
 import type { PoolOwner, WaitInPool } from '../pool/client-wire.ts';
-import { type DeskClient, deskToAsk } from '../pool/desk-client.ts';
+import { type CentralManagerClient, askCentralManager } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/places.ts';
 import type { Queue } from '../queue/api.ts';
 import type { ActionResult, AdText } from './types.ts';
 
-const DESK_MS = 60_000;
+const CENTRAL_MANAGER_MS = 60_000;
 
-/** Sees to it that the desk runs, and waits for it. */
-export async function openDesk(queue: Queue, paths: Paths): Promise<string> {
+/** Sees to it that the central manager runs, and waits for it. */
+export async function openCentralManager(queue: Queue, paths: Paths): Promise<string> {
   const { clientSocket } = poolPlaces(paths);
   if (await answers(clientSocket)) return clientSocket;
   await queue.kv.set('pool', 'wanted', String(Date.now()));
   await queue.notice({ about: 'site-up', site: 'pool', message: 'The pool is wanted.' });
-  for (const end = Date.now() + DESK_MS; Date.now() < end; ) {
+  for (const end = Date.now() + CENTRAL_MANAGER_MS; Date.now() < end; ) {
     if (await answers(clientSocket)) return clientSocket;
     await new Promise((resume) => setTimeout(resume, 50));
   }
-  throw new GryphusError('site-unreachable', "The pool's desk did not start.", {
+  throw new GryphusError('site-unreachable', "The pool's central manager did not start.", {
     suggestions: [`See ${paths.logDir}/scheduler.log and ${paths.logDir}/pool.log.`],
   });
 }
@@ -38,22 +38,30 @@ function answers(socket: string): Promise<boolean> {
   });
 }
 
-/** The pool's slots as ClassAds; none where no desk runs. */
+/** The pool's slots as ClassAds; none where no central manager runs. */
 export async function poolSlots(paths: Paths, constraint?: string): Promise<readonly AdText[]> {
   const wanted = constraint === undefined ? () => true : compileConstraint(constraint, '--constraint');
-  const ads = await asking(paths, async (desk) => (await desk.ask({ t: 'slots' }, 'slots')).ads, [] as AttrTexts[]);
+  const ads = await asking(
+    paths,
+    async (centralManager) => (await centralManager.ask({ t: 'slots' }, 'slots')).ads,
+    [] as AttrTexts[],
+  );
   return ads.map((ad) => plain(ad)).filter((ad) => wanted(new Attrs(ad)));
 }
 
-/** Who uses the pool and who waits for it, whoever would be served first first; none where no desk runs. */
+/** Who uses the pool and who waits for it, whoever would be served first first; none where no central manager runs. */
 export function poolOwners(paths: Paths): Promise<readonly PoolOwner[]> {
-  return asking<readonly PoolOwner[]>(paths, async (desk) => (await desk.ask({ t: 'owners' }, 'owners')).owners, []);
+  return asking<readonly PoolOwner[]>(
+    paths,
+    async (centralManager) => (await centralManager.ask({ t: 'owners' }, 'owners')).owners,
+    [],
+  );
 }
 
-/** Why a job waits in the pool; no lines where no desk runs, or nothing keeps it. */
+/** Why a job waits in the pool; no lines where no central manager runs, or nothing keeps it. */
 export function whyInPool(paths: Paths, agent: string, id: JobId): Promise<WaitInPool> {
   const job = `${agent}.${formatJobId(id)}`;
-  return asking<WaitInPool>(paths, (desk) => desk.ask({ t: 'why', job }, 'why'), { lines: [] });
+  return asking<WaitInPool>(paths, (centralManager) => centralManager.ask({ t: 'why', job }, 'why'), { lines: [] });
 }
 
 /** Vacates, suspends or continues jobs that run in the pool. */
@@ -65,26 +73,34 @@ export async function steerInPool(
 ): Promise<readonly ActionResult[]> {
   const jobs = ids.map((id) => `${agent}.${formatJobId(id)}`);
   const steered = new Set(
-    await asking(paths, async (desk) => (await desk.ask({ t: 'steer', jobs, how }, 'steered')).jobs, [] as string[]),
+    await asking(
+      paths,
+      async (centralManager) => (await centralManager.ask({ t: 'steer', jobs, how }, 'steered')).jobs,
+      [] as string[],
+    ),
   );
   const done = { vacate: 'vacated', suspend: 'suspended', continue: 'continued' }[how];
   return ids.map((id) =>
     steered.has(`${agent}.${formatJobId(id)}`)
-      ? { id, result: 'done', words: done }
-      : { id, result: 'bad-state', words: 'not running in the pool' },
+      ? { id, result: 'done', message: done }
+      : { id, result: 'bad-state', message: 'not running in the pool' },
   );
 }
 
-async function asking<T>(paths: Paths, work: (desk: DeskClient) => Promise<T>, without: T): Promise<T> {
+async function asking<T>(
+  paths: Paths,
+  work: (centralManager: CentralManagerClient) => Promise<T>,
+  without: T,
+): Promise<T> {
   const socket = poolPlaces(paths).clientSocket;
-  const desk = deskToAsk(socket, 'ask');
+  const centralManager = askCentralManager(socket, 'ask');
   try {
-    return await work(desk);
+    return await work(centralManager);
   } catch (thrown) {
     if (thrown instanceof GryphusError && thrown.code === 'site-unreachable') return without;
     throw thrown;
   } finally {
-    await desk.close();
+    await centralManager.close();
   }
 }
 

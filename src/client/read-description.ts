@@ -2,7 +2,7 @@ import { GryphusError } from '../errors.ts';
 import { boundedText, MOST_TEXT, tooLong, UnreadableText } from '../util/bounded-text.ts';
 import { reasonOf } from '../util/plain-text.ts';
 
-const MEND = 'A submit description is a text; what its jobs are to read belongs into files of their own.';
+const REMEDY = 'A submit description is a text; what its jobs are to read belongs into files of their own.';
 
 /** The text of a submit file, or of standard input (`-`). Rejects with 'input-missing', or 'bad-input' where it has no end. */
 export async function readDescription(file: string): Promise<string> {
@@ -11,7 +11,7 @@ export async function readDescription(file: string): Promise<string> {
     return boundedText(file, MOST_TEXT);
   } catch (cause) {
     if (cause instanceof UnreadableText) {
-      throw new GryphusError('bad-input', `The submit file ${cause.message}.`, { cause, suggestions: [MEND] });
+      throw new GryphusError('bad-input', `The submit file ${cause.message}.`, { cause, suggestions: [REMEDY] });
     }
     const text = `Cannot read the submit file ${JSON.stringify(file)}: ${reasonOf(cause)}.`;
     throw new GryphusError('input-missing', text, { cause });
@@ -25,7 +25,9 @@ async function readStandardInput(): Promise<string> {
   for await (const piece of process.stdin as AsyncIterable<Buffer>) {
     size += piece.length;
     if (size > MOST_TEXT) {
-      throw new GryphusError('bad-input', `${tooLong('Standard input', MOST_TEXT).message}.`, { suggestions: [MEND] });
+      throw new GryphusError('bad-input', `${tooLong('Standard input', MOST_TEXT).message}.`, {
+        suggestions: [REMEDY],
+      });
     }
     pieces.push(piece);
   }

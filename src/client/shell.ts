@@ -7,7 +7,7 @@ import { GryphusError } from '../errors.ts';
 import { openSite, transportTo } from '../gridmanager/open-site.ts';
 import { formatAttemptKey, formatJobId, type JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
-import { DeskClient } from '../pool/desk-client.ts';
+import { CentralManagerClient } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/places.ts';
 import { shellText } from '../pool/shell-text.ts';
 import type { Terminal } from '../pool/wire.ts';
@@ -46,25 +46,32 @@ async function inPool(agent: string, paths: Paths, request: ShellRequest): Promi
   const { id, command, tty, stdin, stdout, stderr } = request;
   const shell = randomBytes(9).toString('base64url');
   const { promise: over, resolve, reject } = deferred<number>();
-  const desk = new DeskClient({
+  const centralManager = new CentralManagerClient({
     socket: poolPlaces(paths).clientSocket,
     client: `shell-${shell}`,
     map: false,
     take: (message, bytes) => {
       if (message.t === 'shell-out') (message.stream === 'stdout' ? stdout : stderr).write(bytes);
       if (message.t !== 'shell-over') return;
-      if (message.words !== undefined) stderr.write(`gryphus: ${message.words}\n`);
+      if (message.message !== undefined) stderr.write(`gryphus: ${message.message}\n`);
       resolve(message.status);
     },
-    onLost: () => reject(new GryphusError('site-unreachable', "The pool's desk went away.")),
+    onLost: () => reject(new GryphusError('site-unreachable', "The pool's central manager went away.")),
   });
   const job = `${agent}.${formatJobId(id)}`;
-  await desk.say({ t: 'shell', shell, job, ...(command === undefined ? {} : { command }), ...(tty && { tty }) });
-  const feed = (bytes: Buffer) => void desk.say({ t: 'shell-in', shell, end: false }, bytes).catch(reject);
-  const end = () => void desk.say({ t: 'shell-in', shell, end: true }).catch(reject);
+  await centralManager.say({
+    t: 'shell',
+    shell,
+    job,
+    ...(command === undefined ? {} : { command }),
+    ...(tty && { tty }),
+  });
+  const feed = (bytes: Buffer) => void centralManager.say({ t: 'shell-in', shell, end: false }, bytes).catch(reject);
+  const end = () => void centralManager.say({ t: 'shell-in', shell, end: true }).catch(reject);
   const window = tty && stdout instanceof WriteStream ? stdout : undefined;
   const resize = () => {
-    if (window) void desk.say({ t: 'shell-size', shell, rows: window.rows, cols: window.columns }).catch(reject);
+    if (window)
+      void centralManager.say({ t: 'shell-size', shell, rows: window.rows, cols: window.columns }).catch(reject);
   };
   stdin.on('data', feed).once('end', end);
   window?.on('resize', resize);
@@ -73,7 +80,7 @@ async function inPool(agent: string, paths: Paths, request: ShellRequest): Promi
   } finally {
     window?.off('resize', resize);
     stdin.off('data', feed).off('end', end).pause();
-    await desk.close();
+    await centralManager.close();
   }
 }
 

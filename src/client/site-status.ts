@@ -1,16 +1,16 @@
 import * as z from 'zod';
-import { type KnownManners, siteManners } from '../broker/site-manners.ts';
+import { type KnownBackoff, siteBackoffs } from '../broker/site-backoff.ts';
 import { gramSite, type SiteRecord } from '../config/sites.ts';
 import type { GryphusError } from '../errors.ts';
-import { HAS_PLACE, hasPlace } from '../gridmanager/lanes.ts';
+import { HAS_PLACE, hasPlace } from '../gridmanager/work-loops.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
-import type { BidPlace, Place, Queue } from '../queue/api.ts';
+import type { CandidatePlace, Place, Queue } from '../queue/api.ts';
 import type { SiteStatus } from './types.ts';
 
 /** What a GridManager says of a site's connection, in the queue under `site-status`. */
 const VIEW = z.object({
   connection: z.enum(['unused', 'up', 'down', 'needs-login', 'refused']),
-  words: z.string(),
+  message: z.string(),
   since: z.number(),
   /** A fault of ours that holds up work there. */
   trouble: z.optional(z.string()),
@@ -29,7 +29,7 @@ export async function siteStatuses(
   problems: ReadonlyMap<string, GryphusError> = new Map(),
 ): Promise<SiteStatus[]> {
   const { places } = await queue.totals();
-  const bids = await queue.bids.places();
+  const candidates = await queue.candidates.places();
   const views = new Map<string, ConnectionView>();
   for (const { key, value } of await queue.kv.list('site-status')) {
     const site = key.slice(key.lastIndexOf('/') + 1);
@@ -37,32 +37,32 @@ export async function siteStatuses(
     const known = views.get(site);
     if (!known || view.since > known.since) views.set(site, view);
   }
-  const manners = await siteManners(queue.kv);
+  const backoff = await siteBackoffs(queue.kv);
   // A GRAM service that a job names without a file for it is shown while it has jobs.
   const others = new Set(places.map(({ site }) => site).filter((site) => !records.has(site)));
   const services = [...others].flatMap((site) => gramSite(site) ?? []);
   const unreadable = [...problems].map(([name, { message }]): SiteStatus => {
-    const view = { connection: 'refused', words: message, since: Date.now() } as const;
-    return statusOf({ name, url: '?', batch: '?' }, view, undefined, places, bids);
+    const view = { connection: 'refused', message, since: Date.now() } as const;
+    return statusOf({ name, url: '?', batch: '?' }, view, undefined, places, candidates);
   });
   return [
     ...[...records.values(), ...services].map((record) =>
-      statusOf(record, views.get(record.name), manners.get(record.name), places, bids),
+      statusOf(record, views.get(record.name), backoff.get(record.name), places, candidates),
     ),
     ...unreadable,
   ];
 }
 
-function wordsOf({ words, trouble }: ConnectionView): string {
-  return words === '' ? (trouble ?? '') : words;
+function wordsOf({ message, trouble }: ConnectionView): string {
+  return message === '' ? (trouble ?? '') : message;
 }
 
 function statusOf(
   record: Pick<SiteRecord, 'name' | 'url'> & { readonly batch: string },
   view: ConnectionView | undefined,
-  manners: KnownManners | undefined,
+  backoff: KnownBackoff | undefined,
   places: readonly Place[],
-  bids: readonly BidPlace[],
+  candidates: readonly CandidatePlace[],
 ): SiteStatus {
   const here = places.filter((place) => place.site === record.name);
   const sum = (wanted: (place: Place) => boolean) =>
@@ -74,16 +74,20 @@ function statusOf(
     url: record.url,
     batch: record.batch,
     connection: view?.connection ?? 'unused',
-    ...(view && wordsOf(view) !== '' ? { words: wordsOf(view) } : {}),
+    ...(view && wordsOf(view) !== '' ? { message: wordsOf(view) } : {}),
     ...(view ? { since: view.since } : {}),
-    ...(manners?.learned === undefined
+    ...(backoff?.learned === undefined
       ? {}
-      : { learned: { jobs: manners.learned.cap, words: manners.learned.words, at: manners.learned.at } }),
-    ...(manners?.outOfUse === undefined ? {} : { outOfUse: manners.outOfUse.words, nextTry: manners.outOfUse.probeAt }),
+      : { learned: { jobs: backoff.learned.cap, message: backoff.learned.message, at: backoff.learned.at } }),
+    ...(backoff?.outOfUse === undefined
+      ? {}
+      : { outOfUse: backoff.outOfUse.message, nextTry: backoff.outOfUse.probeAt }),
     idle: sum((place) => place.state === 'idle'),
     queuedThere:
       sum((place) => HAS_PLACE.includes(place.state) && !running(place) && !silent(place)) +
-      bids.filter((bid) => bid.site === record.name && hasPlace(bid)).reduce((total, bid) => total + bid.bids, 0),
+      candidates
+        .filter((candidate) => candidate.site === record.name && hasPlace(candidate))
+        .reduce((total, candidate) => total + candidate.candidates, 0),
     running: sum(running),
     unknown: sum(silent),
   };

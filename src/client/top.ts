@@ -3,7 +3,7 @@ import { POOL_SITE } from '../config/sites.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
-import { deskToAsk } from '../pool/desk-client.ts';
+import { askCentralManager } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/places.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
@@ -55,15 +55,15 @@ function isDag(attrs: JobRecord['attrs']): boolean {
 
 const SCHEDULER_UNIVERSE = 7;
 
-/** What the pool runs, by job; nothing where no desk runs. */
+/** What the pool runs, by job; nothing where no central manager runs. */
 async function running(paths: Paths) {
-  const desk = deskToAsk(poolPlaces(paths).clientSocket, 'top');
+  const centralManager = askCentralManager(poolPlaces(paths).clientSocket, 'top');
   try {
-    const { runs } = await desk.ask({ t: 'top' }, 'tops');
+    const { runs } = await centralManager.ask({ t: 'top' }, 'tops');
     return new Map(runs.map((run) => [run.job, run]));
   } catch {
     return new Map<string, never>();
   } finally {
-    await desk.close();
+    await centralManager.close();
   }
 }

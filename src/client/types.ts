@@ -91,7 +91,7 @@ export interface ActionResult {
   readonly id: JobId;
   readonly result: 'done' | 'not-found' | 'already' | 'bad-state';
   /** One phrase for a person: `already held`, say. */
-  readonly words: string;
+  readonly message: string;
 }
 
 export interface WaitRequest extends Selections {
@@ -132,13 +132,13 @@ export interface SiteStatus {
   readonly batch: string;
   readonly connection: 'unused' | 'up' | 'down' | 'needs-login' | 'refused';
   /** How many jobs of ours it takes, as its refusal taught at that time (Unix milliseconds), in its own words. */
-  readonly learned?: { readonly jobs: number; readonly words: string; readonly at: number };
+  readonly learned?: { readonly jobs: number; readonly message: string; readonly at: number };
   /** It failed jobs again and again, and is only tried now and then: what it did last. */
   readonly outOfUse?: string;
   /** From when on a job may go there to see; Unix milliseconds. */
   readonly nextTry?: number;
   /** Why it is not up, or what is worth knowing. */
-  readonly words?: string;
+  readonly message?: string;
   readonly since?: number;
   readonly idle: number;
   readonly queuedThere: number;
@@ -149,9 +149,9 @@ export interface SiteStatus {
 export interface CheckStep {
   readonly step: string;
   readonly ok: boolean;
-  readonly words: string;
+  readonly message: string;
   /** What to do about it. */
-  readonly mend?: string;
+  readonly remedy?: string;
 }
 
 export type AuditEntry = AuditedAttempt | OtherAgents;
@@ -172,7 +172,7 @@ export interface OtherAgents {
 export interface AuditedAttempt {
   readonly key: string;
   readonly where: 'site-only' | 'queue-only';
-  readonly words: string;
+  readonly message: string;
   readonly can: readonly ('adopt' | 'clean')[];
   /** Why it cannot be adopted. */
   readonly unadoptable?: string;

@@ -177,7 +177,7 @@ function mayEnd(event: QueueEvent, { clusters, single }: Awaited, until: Until):
       return clusters.has(event.cluster);
     case 'submitted':
     case 'routed':
-    case 'bid':
+    case 'candidate':
     case 'notice':
       return false;
   }

@@ -36,7 +36,7 @@ export function whyEnded(job: HistoryRecord): Why {
   const host = readString(attrs, 'LastRemoteHost') ?? readString(attrs, 'RemoteHost');
   const ran = readNumber(attrs, 'RemoteWallClockTime') ?? 0;
   const error = readString(attrs, 'Err');
-  const words = readString(attrs, 'GryphusSiteWords');
+  const message = readString(attrs, 'GryphusSiteWords');
   const well = wentWell(outcome(job));
   const ended = outcome(job).is !== 'removed';
   return {
@@ -45,7 +45,7 @@ export function whyEnded(job: HistoryRecord): Why {
     summary: summaryOf(job),
     details: [
       ...(ran > 0 ? [`It ran for ${ran.toFixed(0)} s${host === undefined ? '' : `, on ${host}`}.`] : []),
-      ...(words === undefined || words === '' ? [] : [`Its site said: ${words}`]),
+      ...(message === undefined || message === '' ? [] : [`Its site said: ${message}`]),
       ...(ended && !well && error !== undefined && error !== '/dev/null'
         ? [`Its standard error: ${resolve(readString(attrs, 'Iwd') ?? '/', error)}`]
         : []),

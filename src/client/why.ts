@@ -1,4 +1,4 @@
-import { mendOf } from '../backends/mend.ts';
+import { remedyOf } from '../backends/remedies.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
@@ -10,7 +10,7 @@ import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
 import { NO_WORKERS, type WaitInPool } from '../pool/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { owedLogs } from '../scheduler/user-logs/report.ts';
-import { type KnownManners, siteManners } from '../broker/site-manners.ts';
+import { type KnownBackoff, siteBackoffs } from '../broker/site-backoff.ts';
 import { clockText } from '../util/plain-text.ts';
 import { type ConnectionView, connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
@@ -30,21 +30,21 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
   const suggestions: string[] = [];
   const choice = await choiceOf(queue, job, sites);
   const summary = choice.summary ?? summaryOf(job, connection, sites.get(job.site));
-  const words = readString(job.attrs, 'GridJobStatus');
+  const message = readString(job.attrs, 'GridJobStatus');
   const inPool = job.site === POOL_SITE.name;
-  if (words !== undefined && !inPool && LIFE[job.state].shows !== 'held') {
-    details.push(`Site ${job.site} says: ${words}.`);
-    const mend = LIFE[job.state].does === 'watch' ? mendOf(words) : undefined;
-    if (mend !== undefined) suggestions.push(`${mend}; then submit it again.`);
+  if (message !== undefined && !inPool && LIFE[job.state].shows !== 'held') {
+    details.push(`Site ${job.site} says: ${message}.`);
+    const remedy = LIFE[job.state].does === 'watch' ? remedyOf(message) : undefined;
+    if (remedy !== undefined) suggestions.push(`${remedy}; then submit it again.`);
   }
   const id = readString(job.attrs, 'GridJobId');
   if (id !== undefined && !inPool) details.push(`There it is ${id}.`);
-  if (connection && connection.connection !== 'up' && connection.words !== '') {
-    details.push(`Connection to ${job.site}: ${connection.words}`);
+  if (connection && connection.connection !== 'up' && connection.message !== '') {
+    details.push(`Connection to ${job.site}: ${connection.message}`);
     if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
     else if (sites.has(job.site) && !inPool) suggestions.push(`gryphus site test ${job.site}`);
   }
-  if (connection?.trouble !== undefined) details.push(`${connection.trouble}. It tries again by itself.`);
+  if (connection?.trouble !== undefined) details.push(`${connection.trouble}. It is retried automatically.`);
   if (
     job.state === 'removing' &&
     (!sites.has(job.site) || (connection !== undefined && connection.connection !== 'up'))
@@ -54,11 +54,11 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
   if (wanted !== undefined)
     details.push(`It goes to ${wanted} when ${job.site} has confirmed that it will not run there.`);
   details.push(...(await underWay(queue, job)));
-  const manners = (await siteManners(queue.kv)).get(job.site);
+  const backoff = (await siteBackoffs(queue.kv)).get(job.site);
   const waits = ['idle', 'preparing', 'prepared'].includes(job.state);
-  if (waits && manners?.learned)
-    details.push(`Site ${job.site} took ${manners.learned.cap} of our jobs and no more: ${manners.learned.words}`);
-  if (waits && manners?.outOfUse) details.push(restsText(job.site, manners.outOfUse, Math.floor(Date.now() / 1000)));
+  if (waits && backoff?.learned)
+    details.push(`Site ${job.site} took ${backoff.learned.cap} of our jobs and no more: ${backoff.learned.message}`);
+  if (waits && backoff?.outOfUse) details.push(restsText(job.site, backoff.outOfUse, Math.floor(Date.now() / 1000)));
   details.push(...choice.details);
   if (inPool && job.state === 'committed') {
     const { whyInPool } = await import('./pool.ts');
@@ -96,8 +96,8 @@ async function withoutRuntimes(queue: Queue, job: JobRecord, sites: House['sites
   const lacking = seen.filter(
     ([name, one]) => (sites.get(name)?.glidein.max ?? 0) > 0 && lacksRuntime(adOf(job.attrs), one),
   );
-  return lacking.map(([name, { at, words }]) => {
-    const because = words === undefined ? '' : ` (${words.replace(/\.$/, '')})`;
+  return lacking.map(([name, { at, message }]) => {
+    const because = message === undefined ? '' : ` (${message.replace(/\.$/, '')})`;
     const ago = Math.max(1, Math.round((now - at) / 60));
     return `Site ${name} gets no pilots for it: ${ago} min ago those there could not run its container${because}.`;
   });
@@ -111,7 +111,7 @@ function getWorkers({ cpus, memoryMb }: NonNullable<WaitInPool['wants']>, none: 
   ];
 }
 
-/** Commands of a submit file that a hold names to be mended, as the job's attributes. */
+/** Commands of a submit file that a hold names to be fixed, as the job's attributes. */
 const ATTRIBUTES: Readonly<Record<string, string>> = {
   batch_queue: 'BatchQueue',
   batch_project: 'BatchProject',
@@ -154,7 +154,7 @@ const WAITS: Readonly<Partial<Record<State, string>>> = {
   suspended: 'Site SITE has suspended it.',
   unknown: 'Site SITE does not answer; it was waiting there when last heard of.',
   'unknown-running': 'Site SITE does not answer; it was running there when last heard of.',
-  finished: 'It has ended at site SITE; its results are on their way home.',
+  finished: 'It has ended at site SITE; its results are on their reverse connection.',
   fetched: 'It has ended; its results are home.',
   completing: 'It has completed; site SITE is cleaned up.',
   requeueing: 'Its policy runs it again.',
@@ -212,18 +212,18 @@ async function choiceOf(
     return { details: [`The broker chose ${job.site}, ${because}.`, ...earlier, ...others] };
   }
   if (readBoolean(job.attrs, 'WantFlood')) {
-    const [bids] = await queue.bids.of([job.id]);
-    return explainFlood(ad, all, bids?.open ?? [], bids?.refused ?? [], now);
+    const [candidates] = await queue.candidates.of([job.id]);
+    return explainFlood(ad, all, candidates?.open ?? [], candidates?.refused ?? [], now);
   }
   const { summary, details } = explainChoice(ad, all, now);
-  const rests = [...(await siteManners(queue.kv))].flatMap(([name, { outOfUse }]) =>
+  const rests = [...(await siteBackoffs(queue.kv))].flatMap(([name, { outOfUse }]) =>
     outOfUse && sites.has(name) ? [restsText(name, outOfUse, now)] : [],
   );
   return { summary, details: [...earlier, ...rests, ...details] };
 }
 
-function restsText(site: string, { words, probeAt }: NonNullable<KnownManners['outOfUse']>, now: number): string {
-  return `Site ${site} is out of use, and tried with one job now and then, next at ${clockText(probeAt / 1000, now)}: ${words}`;
+function restsText(site: string, { message, probeAt }: NonNullable<KnownBackoff['outOfUse']>, now: number): string {
+  return `Site ${site} is out of use, and tried with one job now and then, next at ${clockText(probeAt / 1000, now)}: ${message}`;
 }
 
 async function ahead(queue: Queue, job: JobRecord, site: SiteRecord | undefined): Promise<string[]> {

@@ -5,7 +5,7 @@ import { ORDER_ARGS, ORDER_FLAGS, OrderCommand } from './order-jobs.ts';
 
 const FLAGS = {
   ...ORDER_FLAGS,
-  reason: Flags.string({ helpValue: '<text>', summary: 'Why; kept with the job and shown.' }),
+  reason: Flags.string({ helpValue: '<text>', summary: 'The reason, kept with the job and shown to its owner.' }),
 };
 
 /** hold, release and rm are one command with three words. */
@@ -86,7 +86,7 @@ Exit status 1 where a job could not be removed.`);
     ...FLAGS,
     force: Flags.boolean({
       aliases: ['forcex'],
-      summary: 'Forget the jobs at once, whatever their site still does (see `site audit`).',
+      summary: 'Forget the jobs at once, even if their site still runs them (see `site audit`).',
     }),
   };
   protected readonly action = 'remove';

@@ -9,7 +9,7 @@ import { harmless, type Width } from './show/width.ts';
 export abstract class GryphusCommand extends Command {
   static override baseFlags = {
     home: Flags.string({
-      summary: 'Where configuration and state are, instead of $GRYPHUS_HOME or the XDG directories.',
+      summary: 'Directory of configuration and state, instead of $GRYPHUS_HOME or the XDG directories.',
       helpGroup: 'GLOBAL',
       helpValue: '<directory>',
     }),
@@ -112,21 +112,21 @@ export function terminalWidth(): Width {
 }
 
 /** What Ctrl-C says from now on, before it ends the command: what goes on without it. */
-export function goesOn(words: string): void {
+export function goesOn(message: string): void {
   process.removeAllListeners('SIGINT');
   process.once('SIGINT', () => {
-    process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}gryphus: ${words}\n`);
+    process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}gryphus: ${message}\n`);
     process.exit(130);
   });
 }
 
 /** Aborted by the first Ctrl-C, which then ends the command in its own way with status 130; `words`: what goes on. */
-export function interruptible(words?: string): AbortController {
+export function interruptible(message?: string): AbortController {
   const stop = new AbortController();
   process.removeAllListeners('SIGINT');
   process.once('SIGINT', () => {
     process.exitCode = 130;
-    if (words !== undefined) process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}gryphus: ${words}\n`);
+    if (message !== undefined) process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}gryphus: ${message}\n`);
     stop.abort();
     // A second one does not wait.
     process.once('SIGINT', () => process.exit(130));

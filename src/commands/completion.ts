@@ -2,7 +2,7 @@ import { GryphusCommand, needed } from './command.ts';
 import { completionScript, SHELLS } from './show/completion.ts';
 
 export class Completion extends GryphusCommand {
-  static override summary = 'Print the completion for your shell.';
+  static override summary = 'Print the completion script for your shell.';
   static override examples = [
     'source <(<%= config.bin %> completion bash)   # in ~/.bashrc',
     '<%= config.bin %> completion zsh >~/.zfunc/_gryphus',

@@ -7,8 +7,8 @@ import { tableLines } from './show/table.ts';
 export class ConfigCommand extends GryphusCommand {
   static override summary = 'Show or change the configuration.';
   static override description =
-    prose(`Without words: every key, its value, and where the value is from. With KEY: its value. With KEY and VALUE: writes it
-into config.toml, which stays as you wrote it otherwise.`);
+    prose(`Without arguments, lists every key with its value and where the value comes from. With KEY, prints its value. With KEY and
+VALUE, sets it in config.toml; the rest of the file stays as you wrote it.`);
   static override examples = [
     '<%= config.bin %> config',
     '<%= config.bin %> config notify.email me@example.org',
@@ -20,9 +20,9 @@ into config.toml, which stays as you wrote it otherwise.`);
     value: word('its new value'),
   };
   static override flags = {
-    docs: Flags.boolean({ summary: 'What every key means, sites too.' }),
-    path: Flags.boolean({ summary: 'Only the path of config.toml.' }),
-    unset: Flags.boolean({ summary: 'Take KEY out of the file.' }),
+    docs: Flags.boolean({ summary: 'Describe every key, including those of sites.' }),
+    path: Flags.boolean({ summary: 'Print only the path of config.toml.' }),
+    unset: Flags.boolean({ summary: 'Remove KEY from the file.' }),
     json: Flags.boolean({ summary: 'A JSON object.' }),
   };
 

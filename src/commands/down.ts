@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core';
 import { GryphusCommand, prose } from './command.ts';
 
 export class Down extends GryphusCommand {
-  static override summary = 'End the Scheduler, its GridManagers and its Redis.';
+  static override summary = 'Stop the Scheduler, its GridManagers and its Redis.';
   static override description = prose('Jobs at sites run on; what they did is found again by the next `up`.');
   static override examples = ['<%= config.bin %> down', '<%= config.bin %> down --json'];
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };

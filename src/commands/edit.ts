@@ -45,7 +45,7 @@ GridResource moves a job, as \`gryphus move\` does.`,
       const done = results.filter((one) => one.result === 'done').length;
       if (done === 0 || done < results.length) process.exitCode = 1;
       if (flags.json) return void process.stdout.write(actJson(results));
-      for (const { id, result, words: what } of results) {
+      for (const { id, result, message: what } of results) {
         const stream = result === 'done' ? process.stdout : process.stderr;
         if (result !== 'done' || what !== 'changed') stream.write(`Job ${formatJobId(id)} ${what}\n`);
       }

@@ -10,7 +10,7 @@ import { HISTORY_ATTRIBUTES, historyHead, historyLine } from './show/history.ts'
 
 export class History extends GryphusCommand {
   static override strict = false;
-  static override summary = 'Show jobs that have left the queue, the latest first.';
+  static override summary = 'Show jobs that have left the queue, latest first.';
   static override examples = [
     '<%= config.bin %> history --limit 10',
     '<%= config.bin %> history 12 -af:jh ExitCode RemoteWallClockTime',
@@ -19,9 +19,9 @@ export class History extends GryphusCommand {
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
     constraint: constraintFlag,
-    limit: Flags.integer({ aliases: ['match'], helpValue: '<n>', min: 0, summary: 'At most so many jobs.' }),
+    limit: Flags.integer({ aliases: ['match'], helpValue: '<n>', min: 0, summary: 'Show at most this many jobs.' }),
     ...adFlags,
-    wide: Flags.boolean({ summary: 'Do not cut lines to the terminal.' }),
+    wide: Flags.boolean({ summary: "Do not truncate lines to the terminal's width." }),
   };
 
   async run(): Promise<void> {

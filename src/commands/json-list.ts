@@ -9,11 +9,11 @@ export const listFlags = {
   jsonl: Flags.boolean({ summary: 'One JSON object a line, as they come.' }),
 };
 
-export const actFlag = Flags.boolean({ summary: 'A JSON array: each job, and what became of the order.' });
+export const actFlag = Flags.boolean({ summary: 'A JSON array: one object per job, with the result.' });
 
 /** What became of an order to jobs. */
 export function actJson(results: readonly ActionResult[]): string {
-  const rows = results.map(({ id, result, words }) => ({ job: formatJobId(id), result, words }));
+  const rows = results.map(({ id, result, message }) => ({ job: formatJobId(id), result, message }));
   return `${JSON.stringify(rows, undefined, 2)}\n`;
 }
 

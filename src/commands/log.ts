@@ -30,7 +30,7 @@ its last run, and how it ended or why it is held.`);
   ];
   static override args = { job: needed('a cluster, a job, or a log file') };
   static override flags = {
-    follow: Flags.boolean({ char: 'f', summary: 'Go on as events come, until Ctrl-C or the last job has ended.' }),
+    follow: Flags.boolean({ char: 'f', summary: 'Follow the log until Ctrl-C or until the last job has ended.' }),
     json: Flags.boolean({ summary: 'ClassAds of the events as a JSON array.', exclusive: ['xml', 'jsonl'] }),
     jsonl: Flags.boolean({ summary: 'ClassAds of the events as JSON, one a line.', exclusive: ['xml'] }),
     xml: Flags.boolean({ summary: 'ClassAds of the events as XML.' }),

@@ -12,14 +12,14 @@ import { MapCommandLine, MapName } from './map-words.ts';
 const MANY = 101;
 
 export class MapCommand extends GryphusCommand {
-  static override summary = 'Run one command over many inputs in the pool, a task for each.';
+  static override summary = 'Run a command for each of many inputs, as tasks in the pool.';
   static override description =
-    prose(`Inputs follow \`:::\`, or are the lines of the files that follow \`::::\` (- is standard input), or of standard
-input. With several such lists a task has one of each, all combinations; \`:::+\` and \`::::+\` go with the list before them one
-with one. In the command \`{}\` is the input (all of a task's), as one word of the shell, \`{2}\` that of the second list;
-\`{.}\` is it without its suffix, \`{/}\` without its directory, \`{//}\` its directory, \`{/.}\` neither, \`{2.}\` and so on
-likewise; \`{#}\` is the task's number. Without any input in it, it is added at the end. What tasks write comes out whole, in the
-order of completion. The exit status is the number of tasks that failed, at most 101.
+    prose(`Inputs follow \`:::\`, or are the lines of the files after \`::::\` (- is standard input), or the lines of standard input.
+Several lists are combined, every item with every other; \`:::+\` and \`::::+\` pair a list with the one before it, item by
+item. In the command, \`{}\` is the input, quoted for the shell, and \`{2}\` that of the second list; \`{.}\` is the input without
+its suffix, \`{/}\` without its directory, \`{//}\` its directory, \`{/.}\` without both, \`{2.}\` and so on for one list; \`{#}\`
+is the task's number. A command without any of these gets the input as its last argument. Each task's output is printed
+whole, in the order of completion. The exit status is the number of failed tasks, at most 101.
 
 Tasks run in the directory where the map is started, on workers that share it: this machine's, and none that was sent to a site.
 With --transferfile, --return, --input or --anywhere they run on every worker, this machine's too, each in a directory of its
@@ -40,7 +40,7 @@ this directory. A task that did not make a file of --return has failed.`);
       min: 0,
       default: 0,
       helpValue: '<n>',
-      summary: 'Start a task that fails again so often.',
+      summary: 'How many times to retry a failed task.',
     }),
     cpus: Flags.integer({ min: 1, helpValue: '<n>', summary: 'Cores for each task.' }),
     memory: Flags.integer({ min: 1, helpValue: '<MB>', summary: 'Memory for each task.' }),
@@ -50,32 +50,32 @@ this directory. A task that did not make a file of --return has failed.`);
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<file>',
-      summary: "A task's own file ({} and so on), which it finds under the same name.",
+      summary: 'An input file of each task ({} and so on), available to it under the same name.',
     }),
     return: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<file>',
-      summary: 'A file that each task makes ({.}.out and so on), which comes back here.',
+      summary: 'An output file of each task ({.}.out and so on), brought back here.',
     }),
     input: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
       helpValue: '<file>',
-      summary: 'A file that each task finds by its base name; with {} in it, as --transferfile.',
+      summary: 'A file that every task finds under its base name; with {} in it, as --transferfile.',
     }),
-    anywhere: Flags.boolean({ summary: 'Also on workers that do not share this directory, without any file.' }),
-    null: Flags.boolean({ summary: 'Also -0. Inputs that are read end with a NUL byte each, not with the line.' }),
+    anywhere: Flags.boolean({ summary: 'Also use workers that do not share this directory, with no files.' }),
+    null: Flags.boolean({ summary: 'Input items are separated by NUL, not by newline (also -0).' }),
     'keep-order': Flags.boolean({ char: 'k', summary: 'Write results in the order of the inputs.' }),
-    jobs: Flags.integer({ char: 'j', min: 1, helpValue: '<n>', summary: 'At most so many tasks at once.' }),
+    jobs: Flags.integer({ char: 'j', min: 1, helpValue: '<n>', summary: 'Run at most this many tasks at once.' }),
     colsep: Flags.string({
       char: 'C',
       helpValue: '<regex>',
-      summary: 'What separates the inputs that stand on one line: {1} is the first.',
+      summary: 'Separator of several inputs on one line; {1} is the first.',
     }),
     tag: Flags.boolean({ summary: 'Begin each line of output with the inputs and a tab.' }),
     'dry-run': Flags.boolean({ summary: 'Print the command lines, and run nothing.' }),
-    summary: Flags.boolean({ summary: 'Say at the end how many tasks were run in what time.' }),
+    summary: Flags.boolean({ summary: 'Print the number of tasks and the time at the end.' }),
   };
 
   async run(): Promise<void> {
@@ -118,7 +118,7 @@ this directory. A task that did not make a file of --return has failed.`);
           clearTimeout(nobody);
           const { how: end } = result.ending;
           done++;
-          const problem = end.kind === 'by-site' ? end.words : result.problem;
+          const problem = end.kind === 'by-site' ? end.message : result.problem;
           if (end.kind !== 'exited' || end.code !== 0 || problem !== undefined) failed++;
           if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.join(' ')}: ${problem}\n`);
           order.take(result);

@@ -27,6 +27,6 @@ export async function sayMissing(gryphus: Gryphus, words: readonly string[], her
   }
 }
 
-function say(words: string): void {
-  process.stderr.write(`gryphus: ${words}\n`);
+function say(message: string): void {
+  process.stderr.write(`gryphus: ${message}\n`);
 }

@@ -19,7 +19,10 @@ moved: hold it first. Exit status 1 where a job could not be moved.`);
   static override args = {
     jobs: word('clusters (12), jobs (12.3) or users; then the site, or what grid_resource would say'),
   };
-  static override flags = { ...ORDER_FLAGS, pool: Flags.boolean({ summary: 'To the pool, instead of a site.' }) };
+  static override flags = {
+    ...ORDER_FLAGS,
+    pool: Flags.boolean({ summary: 'Send them to the pool instead of a site.' }),
+  };
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Move);

@@ -135,7 +135,11 @@ const DAEMONS = "the daemons are this agent's own, and no pool's.";
 export const CONDOR_STATUS: readonly CondorOption[] = [
   { name: 'schedd', least: 3, refused: [DAEMONS, 'gryphus status shows the Scheduler'] },
   { name: 'master', least: 3, refused: [DAEMONS, 'gryphus status shows what runs'] },
-  { name: 'negotiator', least: 3, refused: [DAEMONS, "gryphus status shows what runs; the pool's desk negotiates"] },
+  {
+    name: 'negotiator',
+    least: 3,
+    refused: [DAEMONS, "gryphus status shows what runs; the pool's central manager negotiates"],
+  },
   { name: 'collector', least: 3, refused: [DAEMONS, 'gryphus status --pool shows the workers that it knows'] },
   { name: 'submitters', least: 3, refused: ['owners of jobs have a table of their own.', 'gryphus userprio'] },
   { name: 'grid', least: 3, refused: ['sites have a table of their own.', 'gryphus status --sites'] },

@@ -44,12 +44,12 @@ export class Q extends GryphusCommand {
     idle: Flags.boolean({ summary: 'Idle jobs, and what they ask for.' }),
     grid: Flags.boolean({ summary: 'What the sites say of the jobs.' }),
     dag: Flags.boolean({ summary: 'One line for each job, nodes below the manager of their DAG.' }),
-    analyze: Flags.boolean({ summary: 'Why jobs do not run, as `why` says it.', hidden: true }),
+    analyze: Flags.boolean({ summary: 'Why jobs do not run, as `why` explains.', hidden: true }),
     totals: Flags.boolean({ aliases: ['tot'], summary: 'Only the totals.' }),
     ...adFlags,
-    limit: Flags.integer({ helpValue: '<n>', min: 0, summary: 'At most so many jobs.' }),
-    wide: Flags.boolean({ summary: 'Do not cut lines to the terminal.' }),
-    watch: Flags.boolean({ summary: 'Redraw when something changes, until Ctrl-C.' }),
+    limit: Flags.integer({ helpValue: '<n>', min: 0, summary: 'Show at most this many jobs.' }),
+    wide: Flags.boolean({ summary: "Do not truncate lines to the terminal's width." }),
+    watch: Flags.boolean({ summary: 'Redraw at every change, until Ctrl-C.' }),
   };
 
   async run(): Promise<void> {

@@ -6,11 +6,11 @@ import { GryphusCommand, needed, prose } from './command.ts';
 
 export class Ssh extends GryphusCommand {
   static override strict = false;
-  static override summary = 'A shell beside a running job, in its directory; or one command there.';
+  static override summary = "Open a shell in a running job's directory, or run one command there.";
   static override description =
-    prose(`Over the same way home that the job's worker has, whatever lies between. One word after \`--\` is a command line of
-the shell, several are a program and its arguments as they are. The exit status is the command's; 255 where it could not
-be started. Everything in it ends with the job. Jobs of the pool, and of sites that run them on their login host.`);
+    prose(`Uses the connection that the job's worker already has. A single argument after \`--\` is a shell command line; several are a
+program and its arguments. The exit status is the command's, or 255 if it could not be started. Everything started here ends
+with the job. Works for jobs in the pool and for sites that run jobs on their login host.`);
   static override examples = [
     '<%= config.bin %> ssh 12.3',
     "<%= config.bin %> ssh 12.3 -- 'tail -f *.log'",

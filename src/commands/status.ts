@@ -30,8 +30,8 @@ condor_status has, the slots of the pool alone; with --sites only the sites, as 
     pool: Flags.boolean({ summary: "The pool's slots, as condor_status shows them." }),
     compact: Flags.boolean({ summary: 'A line for each machine of the pool.' }),
     avail: Flags.boolean({ aliases: ['available'], summary: 'Slots that can take jobs.' }),
-    claimed: Flags.boolean({ aliases: ['run'], summary: 'Slots in use: by whom, for which job.' }),
-    state: Flags.boolean({ summary: 'How long slots have been what they are.' }),
+    claimed: Flags.boolean({ aliases: ['run'], summary: 'Slots in use, with their owners and jobs.' }),
+    state: Flags.boolean({ summary: 'How long slots have been in their states.' }),
     totals: Flags.boolean({ aliases: ['total'], summary: 'Only the totals.' }),
     sites: Flags.boolean({ summary: 'A table of the sites: cores, jobs, measured waits and run times (min:s).' }),
     constraint: Flags.string({
@@ -42,8 +42,8 @@ condor_status has, the slots of the pool alone; with --sites only the sites, as 
     ...adFlags,
     long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds of slots (with --sites, of sites).' }),
     json: Flags.boolean({ summary: 'A JSON object; of slots and of sites, an array of ClassAds.' }),
-    limit: Flags.integer({ helpValue: '<n>', min: 0, summary: 'At most so many slots or sites.' }),
-    wide: Flags.boolean({ summary: 'Do not cut lines to the terminal.' }),
+    limit: Flags.integer({ helpValue: '<n>', min: 0, summary: 'Show at most this many slots or sites.' }),
+    wide: Flags.boolean({ summary: "Do not truncate lines to the terminal's width." }),
   };
 
   async run(): Promise<void> {

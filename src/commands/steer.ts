@@ -18,14 +18,14 @@ abstract class Steer extends OrderCommand {
 }
 
 export class Vacate extends Steer {
-  static override summary = 'Move jobs of the pool away from where they run; they wait for another slot.';
+  static override summary = 'Make pool jobs give up their slots; they wait for another.';
   static override description = prose(STATUS);
   static override examples = ['<%= config.bin %> vacate 12.3', '<%= config.bin %> vacate 12 13.4'];
   protected readonly how = 'vacate';
 }
 
 export class Suspend extends Steer {
-  static override summary = 'Stop jobs of the pool where they are, until `continue`.';
+  static override summary = 'Suspend pool jobs where they run, until `continue`.';
   static override description = prose(STATUS);
   static override examples = [
     '<%= config.bin %> suspend 12.3',
@@ -35,7 +35,7 @@ export class Suspend extends Steer {
 }
 
 export class Continue extends Steer {
-  static override summary = 'Let suspended jobs of the pool run on.';
+  static override summary = 'Resume suspended pool jobs.';
   static override description = prose(STATUS);
   static override examples = ['<%= config.bin %> continue 12.3', '<%= config.bin %> continue --all'];
   protected readonly how = 'continue';

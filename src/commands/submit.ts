@@ -15,7 +15,7 @@ export class Submit extends GryphusCommand {
     prose(`Reads a submit description (HTCondor's language) from FILE, or from standard input, and puts its jobs into the
 queue. When it returns, the jobs are on disk and will run, each once, whatever happens.
 
-Words like NAME=VALUE set a macro before the file is read.`);
+NAME=VALUE arguments set macros before the file is read.`);
   static override examples = [
     '<%= config.bin %> submit sweep.sub',
     '<%= config.bin %> submit sweep.sub --append "request_memory = 2G" --batch-name tuesday',
@@ -23,7 +23,7 @@ Words like NAME=VALUE set a macro before the file is read.`);
     '<%= config.bin %> submit sweep.sub --dry-run --json',
   ];
   static override args = {
-    file: word('the submit file, or - for standard input; then NAME=VALUE words'),
+    file: word('the submit file, or - for standard input; then NAME=VALUE arguments'),
   };
   static override flags = SUBMIT_FLAGS;
   static condor = CONDOR_SUBMIT;
@@ -63,9 +63,9 @@ Words like NAME=VALUE set a macro before the file is read.`);
     const bad = total - tally.well;
     if (bad === 0) return;
     const [late] = await gryphus.clusters(jobs);
-    const words = tally.words(total, late?.totals.unmaterialized ?? 0);
+    const message = tally.words(total, late?.totals.unmaterialized ?? 0);
     process.stderr.write(
-      `gryphus: ${bad} of ${total} jobs did not end well: ${words}.\n  → See \`gryphus why ${cluster}\` and \`gryphus history ${cluster}\`.\n`,
+      `gryphus: ${bad} of ${total} jobs failed: ${message}.\n  → See \`gryphus why ${cluster}\` and \`gryphus history ${cluster}\`.\n`,
     );
     process.exitCode = 1;
   }

@@ -4,18 +4,18 @@ import { parseJobId } from '../job/ids.ts';
 import { GryphusCommand, interruptible, needed } from './command.ts';
 
 export class Tail extends GryphusCommand {
-  static override summary = "Show a job's standard output (or error), also while it runs.";
+  static override summary = "Show a job's standard output or error, even while it runs.";
   static override examples = ['<%= config.bin %> tail -f 12.3', '<%= config.bin %> tail 12.3 --stderr --bytes 1000'];
   static override args = { job: needed('a job (12.3); 12 is 12.0') };
   static override flags = {
-    follow: Flags.boolean({ char: 'f', summary: 'Go on until the job has ended.' }),
+    follow: Flags.boolean({ char: 'f', summary: 'Follow until the job has ended.' }),
     stderr: Flags.boolean({ char: 'e', summary: 'Standard error instead of standard output.' }),
     bytes: Flags.integer({
       char: 'b',
       aliases: ['maxbytes'],
       helpValue: '<n>',
       min: 0,
-      summary: 'Begin so many bytes before the present end.',
+      summary: 'Start this many bytes before the current end.',
     }),
   };
 

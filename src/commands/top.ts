@@ -8,7 +8,7 @@ import { topLines } from './show/top.ts';
 
 export class Top extends GryphusCommand {
   static override strict = false;
-  static override summary = 'What running jobs take now: processor, memory, time; drawn again every few seconds.';
+  static override summary = 'Show what running jobs use: processor, memory, time; redrawn every few seconds.';
   static override description = prose(
     `Of jobs in the pool; of others only how long they have been running. Without a terminal, or with --once, one table: CPU% is
 then the mean since the start.`,
@@ -22,9 +22,15 @@ then the mean since the start.`,
   static override flags = {
     constraint: constraintFlag,
     all: allFlag,
-    once: Flags.boolean({ summary: 'One table, and the end.' }),
-    json: Flags.boolean({ summary: 'An array of objects, once.' }),
-    interval: Flags.integer({ char: 'i', min: 1, default: 2, helpValue: '<seconds>', summary: 'Between two tables.' }),
+    once: Flags.boolean({ summary: 'Print one table and exit.' }),
+    json: Flags.boolean({ summary: 'A JSON array, once.' }),
+    interval: Flags.integer({
+      char: 'i',
+      min: 1,
+      default: 2,
+      helpValue: '<seconds>',
+      summary: 'Interval between two tables.',
+    }),
   };
 
   async run(): Promise<void> {

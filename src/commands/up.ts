@@ -6,7 +6,7 @@ import { statusLines } from './show/status.ts';
 import { systemdUnit } from './show/systemd.ts';
 
 export class Up extends GryphusCommand {
-  static override summary = 'Start the Scheduler and its Redis, or find them running.';
+  static override summary = 'Start the Scheduler and its Redis, if they are not running.';
   static override description =
     prose(`Every command that needs them does the same. --systemd prints a user unit that starts them when you log in;
 \`systemctl --user enable --now gryphus\` turns it on.`);

@@ -3,7 +3,7 @@ import { GryphusCommand, prose, terminalWidth } from './command.ts';
 import { tableLines } from './show/table.ts';
 
 export class Userprio extends GryphusCommand {
-  static override summary = "Show the owners of the pool's jobs, by their user priorities.";
+  static override summary = "Show the owners of the pool's jobs and their user priorities.";
   static override description =
     prose(`A smaller number is a better priority. It moves towards the cores that the owner uses, half of the way in a day, and
 is 0.5 at best; shares of a pool in which all want more are as the inverse of their priorities.`);

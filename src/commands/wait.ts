@@ -25,14 +25,14 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
   };
   static override flags = {
     constraint: constraintFlag,
-    timeout: Flags.integer({ aliases: ['wait'], helpValue: '<seconds>', min: 0, summary: 'Wait no longer.' }),
-    num: Flags.integer({ helpValue: '<n>', min: 1, summary: 'Until so many jobs of the log have ended.' }),
-    status: Flags.boolean({ summary: 'Say what happens, from the log.' }),
+    timeout: Flags.integer({ aliases: ['wait'], helpValue: '<seconds>', min: 0, summary: 'Give up after this time.' }),
+    num: Flags.integer({ helpValue: '<n>', min: 1, summary: 'Return after this many jobs of the log have ended.' }),
+    status: Flags.boolean({ summary: 'Print each change of state.' }),
     echo: Flags.boolean({ summary: 'Print the events of the log as they come.' }),
     until: Flags.option({
       options: ['end', 'start', 'settled'] as const,
       default: 'end' as const,
-      summary: 'Until the jobs have ended, have started, or have ended or are held.',
+      summary: 'What to wait for: end, start, or settled (ended or held).',
     })(),
   };
 

@@ -8,9 +8,9 @@ import { whyText } from './show/why.ts';
 
 export class WhyCommand extends GryphusCommand {
   static override strict = false;
-  static override summary = 'Say why a job is not running, or how it ended.';
+  static override summary = 'Explain why a job is not running, or how it ended.';
   static override description = prose(
-    `One answer for each job, joined from our hold, the site's own reason, the connection, the credential and the queue. Of jobs
+    `One answer per job, from its hold reason, the site's own reason, the connection, the credential and the queue. Of jobs
 and clusters that are named also those that have left the queue; of a cluster, those of them that did not end well.`,
   );
   static override examples = ['<%= config.bin %> why 12.3', '<%= config.bin %> why 12 --json'];

@@ -17,34 +17,26 @@ const KINDS = ['x509-proxy', 'ssh-certificate', 'ssh-key', 'allocation', 'accoun
 
 /** Every key of `credentials/<name>.toml`. Times are seconds, once read. */
 export const CREDENTIAL_KEYS = {
-  kind: entry(oneOf(KINDS), undefined, 'What it is.'),
+  kind: entry(oneOf(KINDS), undefined, 'The kind of credential.'),
   file: entry(path, undefined, 'The proxy, the certificate (`id_x-cert.pub`, its key beside it) or the key.'),
-  lifetime: entry(duration, undefined, 'An `ssh-key` is taken for so long from when its file was written.'),
+  lifetime: entry(duration, undefined, 'How long an `ssh-key` is valid after its file was written.'),
   until: entry(moment, undefined, 'When an `ssh-key`, an `allocation` or an `account` ends.'),
-  renew_command: entry(
-    text,
-    undefined,
-    'A command line that makes the file anew, run by `/bin/sh`; what it prints is dropped.',
-  ),
-  renew_timeout: entry(duration, '2m', 'It is ended after so long.'),
+  renew_command: entry(text, undefined, 'A command that renews the file, run by `/bin/sh`; its output is discarded.'),
+  renew_timeout: entry(duration, '2m', 'Time limit of the renewal.'),
   'myproxy.host': entry(text, undefined, 'The MyProxy server that an `x509-proxy` is renewed from.'),
   'myproxy.port': entry(integer(1, 65_535), 7512, 'Its port.'),
-  'myproxy.server_dn': entry(text, undefined, 'The subject of its certificate, where that does not name the host.'),
-  'myproxy.user': entry(text, undefined, 'The name that the long proxy is stored under; without it, the log-in name.'),
-  'myproxy.credential_name': entry(text, undefined, 'Which of several that are stored under it.'),
+  'myproxy.server_dn': entry(text, undefined, 'Subject of its certificate, if that does not name the host.'),
+  'myproxy.user': entry(text, undefined, 'Name that the proxy is stored under; default: your log-in name.'),
+  'myproxy.credential_name': entry(text, undefined, 'Which of several credentials of that name.'),
   'myproxy.passphrase_file': entry(
     path,
     undefined,
-    'A 0600 file with its passphrase in the first line; without it, the old proxy shows that it is ours.',
+    'A file (mode 0600) with its passphrase on the first line; default: authenticate with the old proxy.',
   ),
-  'myproxy.renewer_cert': entry(path, undefined, 'The certificate of a service that may renew.'),
+  'myproxy.renewer_cert': entry(path, undefined, 'Certificate of a service that may renew.'),
   'myproxy.renewer_key': entry(path, undefined, 'Its key.'),
-  'myproxy.trust': entry(
-    path,
-    undefined,
-    'The directory of the authorities that are believed; without it, as X509_CERT_DIR.',
-  ),
-  'myproxy.lifetime': entry(duration, '12h', 'How long a proxy that is got there lives.'),
+  'myproxy.trust': entry(path, undefined, 'Directory of trusted authorities; default: as X509_CERT_DIR.'),
+  'myproxy.lifetime': entry(duration, '12h', 'Lifetime of the proxies that are fetched.'),
 } as const;
 
 export interface Credentials {
@@ -85,7 +77,7 @@ export async function loadCredentials(paths: Pick<Paths, 'configDir'>): Promise<
   return { good, bad };
 }
 
-/** One; a GryphusError 'bad-config' names the file, the line and the mend. */
+/** One; a GryphusError 'bad-config' names the file, the line and the remedy. */
 export async function loadCredential(paths: Pick<Paths, 'configDir'>, name: string): Promise<Credential> {
   if (!NAME.test(name)) {
     throw new GryphusError('bad-input', `'${oneLine(name)}' cannot be the name of a credential.`, {

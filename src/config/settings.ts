@@ -6,34 +6,34 @@ import { parseToml, readSource } from './toml.ts';
 
 /** Every key of `config.toml`. Times are seconds, sizes bytes, once read. */
 export const SETTINGS = {
-  owner: entry(text, undefined, 'Whose jobs these are; without it, the log-in name.'),
+  owner: entry(text, undefined, 'Owner of the jobs; default: your log-in name.'),
 
-  'redis.url': entry(text, undefined, 'A Redis server to use instead of the private one; `REDIS_URL` goes before it.'),
+  'redis.url': entry(text, undefined, 'A Redis server to use instead of the private one; `REDIS_URL` overrides it.'),
   'redis.server': entry(
     text,
     undefined,
-    'The redis-server program of the private Redis; `GRYPHUS_REDIS_SERVER` goes before it.',
+    'The redis-server program for the private Redis; `GRYPHUS_REDIS_SERVER` overrides it.',
   ),
 
   'daemons.environment': entry(
     texts,
     [],
-    'Variables that the daemons take over from the shell of the command that starts them, besides those that they need: names, with `*` at the end for many. For a ProxyCommand of ssh, say. Jobs do not see them.',
+    'Further environment variables that the daemons keep from the shell that starts them, such as for a ProxyCommand of ssh; `*` at the end of a name stands for many. Jobs do not see them.',
   ),
 
   'scheduler.periodic_interval': entry(
     duration,
     '60s',
-    'How often `periodic_hold`, `periodic_release`, `periodic_remove` and `periodic_vacate` are looked at.',
+    'How often `periodic_hold`, `periodic_release`, `periodic_remove` and `periodic_vacate` are evaluated.',
   ),
   'scheduler.idle_exit': entry(
     duration,
     undefined,
-    'The Scheduler and its Redis end when there has been no job for so long, until the next command; without it, they stay.',
+    'The Scheduler and its Redis stop after this time without jobs, until the next command; default: never.',
   ),
 
   'gridmanager.retry_min': entry(duration, '2s', 'The first wait after a site did not answer; doubled each time.'),
-  'gridmanager.retry_max': entry(duration, '10m', 'The longest wait between two tries to reach a site.'),
+  'gridmanager.retry_max': entry(duration, '10m', 'The longest wait between two attempts to reach a site.'),
   'gridmanager.restart_max': entry(
     duration,
     '1m',
@@ -42,84 +42,84 @@ export const SETTINGS = {
   'gridmanager.hung_after': entry(
     duration,
     '90s',
-    "A GridManager, the pool's desk or this machine's worker that gives no sign of life for so long is killed, and another is started; its jobs run on.",
+    'A GridManager, central manager or local worker without a heartbeat for this time is killed and restarted; its jobs run on.',
   ),
-  'gridmanager.commit_timeout': entry(
-    duration,
-    '1d',
-    'A site sweeps an attempt that was prepared but not committed for so long.',
-  ),
+  'gridmanager.commit_timeout': entry(duration, '1d', 'How long a site keeps a prepared job that is never committed.'),
 
   'broker.max_wait': entry(
     duration,
     '1h',
-    'A job whose site the broker chose, and that waits there for so long, is taken back where another site has room.',
+    'A job that the broker placed is moved after waiting this long, if another site has free capacity.',
   ),
 
   'broker.flood_sites': entry(
     integer(1),
     3,
-    'At so many sites a job with `want_flood = true` is queued at once, at most; the first to start it runs it.',
+    'The most sites at which a job with `want_flood = true` is queued at once; the first to start it runs it.',
   ),
 
-  'pool.local_worker': entry(flag, true, 'The pool has a worker on this machine, so that it is never empty.'),
+  'pool.local_worker': entry(flag, true, 'Whether this machine is a worker of the pool.'),
   'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; without it, all.'),
   'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; without it, all.'),
   'pool.start': entry(
     expression,
     undefined,
-    'A ClassAd expression: which jobs the worker of this machine takes (START). Without it, all.',
+    'A ClassAd expression: which jobs this machine accepts (START); default: all.',
   ),
-  'pool.rank': entry(
-    expression,
-    undefined,
-    'A ClassAd expression: which jobs the worker of this machine prefers (RANK).',
-  ),
+  'pool.rank': entry(expression, undefined, 'A ClassAd expression: which jobs this machine prefers (RANK).'),
   'pool.retirement': entry(
     expression,
     undefined,
-    'A ClassAd expression: seconds that a job may run on before it makes room for one that `pool.rank` prefers (MaxJobRetirementTime; a job may ask for less). Without it, 0.',
+    'A ClassAd expression: seconds that a job may run on before it is preempted for one that `pool.rank` prefers (MaxJobRetirementTime; a job may ask for less); default: 0.',
   ),
   'pool.limit_memory': entry(
     flag,
     false,
-    "A pool job that holds more memory than it asked for is ended and held (code 34); where it has a control group, by the kernel (HTCondor's CGROUP_MEMORY_LIMIT_POLICY `hard`; else `none`).",
+    "Whether a pool job that uses more memory than it asked for is killed and held (code 34); with a control group, by the kernel (as HTCondor's CGROUP_MEMORY_LIMIT_POLICY `hard`; otherwise `none`).",
   ),
   'pool.cgroups': entry(
     oneOf(['auto', 'always', 'never']),
     'auto',
-    "Whether workers run each job in a control group, as of a worker's start: where they may make such of the kernel's second generation, of the first generation, too (as root), or nowhere.",
+    'Whether workers run each job in a control group. `auto`: cgroup v2, where delegated; `always`: also cgroup v1 (needs root); `never`. Takes effect when a worker starts.',
   ),
 
   'submit.default_site': entry(
     text,
     'pool',
-    'Where a vanilla job runs: `pool`, or the name of a site (`local`: as plain processes of this machine).',
+    'Where vanilla jobs run: `pool`, or the name of a site (`local`: plain processes on this machine).',
   ),
   'submit.max_jobs': entry(
     integer(1),
     10_000_000,
-    'Jobs that one submit may put into the queue; those that late materialization makes are not counted.',
+    'The most jobs that one submit may put into the queue; jobs of late materialization are not counted.',
   ),
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
   'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),
   'submit.default_disk': entry(
     size,
     undefined,
-    "`request_disk` of a job that asks for none; without it, what HTCondor reckons from the job's input files.",
+    '`request_disk` of a job that asks for none; default: computed from the input files, as HTCondor does.',
   ),
 
-  'glidein.idle': entry(duration, '10m', 'A pilot that had nothing to run for so long ends.'),
-  'glidein.lease': entry(duration, '40m', 'A pilot that runs nothing and does not reach its agent for so long ends.'),
-  'glidein.most': entry(integer(0), 1000, 'Pilots that the factory may have at once, at all sites.'),
+  'glidein.idle': entry(duration, '10m', 'A pilot ends after this time without work.'),
+  'glidein.lease': entry(duration, '40m', 'A pilot without work ends after this time without contact to its agent.'),
+  'glidein.most': entry(integer(0), 1000, 'The most pilots that the factory may have at once, at all sites together.'),
   'glidein.disk': entry(size, '1G', 'Free disk that a node must have for a pilot.'),
   'glidein.node': entry(
     oneOf(['auto', 'npm', 'own']),
     'auto',
-    "The Node that pilots take along: npm's package of the official one, our own, or npm's where it can be had.",
+    "The Node.js that pilots carry: `npm` (the official build, from npm), `own` (this machine's), `auto` (npm's if reachable).",
   ),
-  'glidein.listen': entry(text, undefined, '`address:port` that workers may dial directly (TLS); without it, none.'),
-  'glidein.address': entry(text, undefined, '`host:port` by which sites reach it; without it, as `glidein.listen`.'),
+  'glidein.listen': entry(
+    text,
+    undefined,
+    '`address:port` on which workers may connect directly (TLS); default: none.',
+  ),
+  'glidein.address': entry(
+    text,
+    undefined,
+    '`host:port` under which sites reach that port; default: as `glidein.listen`.',
+  ),
 
   'user_log.format': entry(
     someOf(['ISO_DATE', 'LEGACY', 'UTC', 'SUB_SECOND', 'JSON', 'XML']),
@@ -127,29 +127,29 @@ export const SETTINGS = {
     "HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS: how dates and events are written, unless the submit file says otherwise.",
   ),
 
-  'history.keep_jobs': entry(integer(0), 100_000, 'How many ended jobs `gryphus history` keeps.'),
-  'history.keep_for': entry(duration, '365d', 'How long it keeps them.'),
+  'history.keep_jobs': entry(integer(0), 100_000, 'The most ended jobs that `gryphus history` keeps.'),
+  'history.keep_for': entry(duration, '365d', 'How long `gryphus history` keeps ended jobs.'),
 
-  'cache.site_keep_for': entry(duration, '7d', 'An input that no job uses is deleted at a site after so long.'),
-  'cache.site_size': entry(size, '20G', "The most that a site's input cache may hold of what no job uses."),
+  'cache.site_keep_for': entry(duration, '7d', 'How long a site caches an input that no job uses.'),
+  'cache.site_size': entry(size, '20G', "The most that a site's cache may hold of inputs that no job uses."),
 
   'urls.netrc': entry(
     path,
     undefined,
-    'Log-ins for URLs in submit files, in the form of netrc, readable by you alone (0600); without it, `netrc` beside this file.',
+    'Log-ins for URLs in submit files, in netrc format, mode 0600; default: `netrc` beside this file.',
   ),
-  'urls.ca': entry(path, undefined, "A file with certificate authorities (PEM) to believe beside the system's."),
+  'urls.ca': entry(path, undefined, 'A file (PEM) of additional certificate authorities to trust.'),
 
   'notify.email': entry(
     text,
     undefined,
-    'Where mail goes, unless `notify_user` in a submit file says otherwise. No mail without it.',
+    'Address for mail, unless `notify_user` in a submit file says otherwise; default: no mail.',
   ),
-  'notify.from': entry(text, undefined, 'The sender; without it, owner@host.'),
+  'notify.from': entry(text, undefined, 'The sender; default: owner@host.'),
   'notify.problems': entry(
     flag,
     true,
-    'Mail about what needs you: a credential that ends, a site that wants a log-in, held jobs.',
+    'Whether to send mail about what needs you: a credential that ends, a site that wants a log-in, held jobs.',
   ),
   'notify.method': entry(oneOf(['sendmail', 'smtp']), 'sendmail', 'How mail leaves this machine.'),
   'notify.sendmail': entry(text, '/usr/sbin/sendmail', 'The sendmail program.'),
@@ -161,23 +161,19 @@ export const SETTINGS = {
     'TLS after STARTTLS (required), from the first byte, or none.',
   ),
   'notify.smtp.user': entry(text, undefined, 'The name to log in with.'),
-  'notify.smtp.password_file': entry(
-    text,
-    undefined,
-    'A file with the password in its first line, readable by you alone (0600).',
-  ),
+  'notify.smtp.password_file': entry(text, undefined, 'A file (mode 0600) with the password on its first line.'),
   'notify.smtp.password_command': entry(
     text,
     undefined,
     'A command line that prints the password on its first line, instead of a file.',
   ),
-  'notify.smtp.ca': entry(text, undefined, "A file with certificate authorities (PEM) to believe beside the system's."),
-  'notify.digest': entry(duration, '1m', 'Mails about many jobs within this time become one.'),
+  'notify.smtp.ca': entry(text, undefined, 'A file (PEM) of additional certificate authorities to trust.'),
+  'notify.digest': entry(duration, '1m', 'Mails about several jobs within this time are sent as one.'),
 
   'alarms.credential': entry(
     durations,
     ['24h', '6h', '1h'],
-    'How long before the end of a credential you are told, each once; what is more than half of its life is left out.',
+    'How long before the end of a credential to send an alarm, each once; times longer than half of its lifetime are skipped.',
   ),
   'alarms.hold_before_end': entry(
     duration,
@@ -187,19 +183,19 @@ export const SETTINGS = {
   'alarms.hook': entry(
     text,
     undefined,
-    'A command line for every alarm: the text on its standard input, GRYPHUS_SUBJECT and GRYPHUS_KIND in its environment.',
+    'A command to run for every alarm, with the text on standard input and GRYPHUS_SUBJECT and GRYPHUS_KIND in the environment.',
   ),
-  'alarms.desktop': entry(flag, false, 'A note on the desktop (notify-send) for every alarm.'),
+  'alarms.desktop': entry(flag, false, 'Whether to show a desktop notification (notify-send) for every alarm.'),
 
-  'log.level': entry(oneOf(['debug', 'info', 'warn', 'error']), 'info', "How much the daemons' own logs say."),
-  'log.max_size': entry(size, '20M', "A daemon's log is turned over at this size; one old one is kept."),
+  'log.level': entry(oneOf(['debug', 'info', 'warn', 'error']), 'info', "Level of the daemons' logs."),
+  'log.max_size': entry(size, '20M', "A daemon's log is rotated at this size; one old log is kept."),
 } as const;
 
 export type Settings = Values<typeof SETTINGS>;
 
 /**
  * The settings in force: `config.toml` over the defaults. A GryphusError 'bad-config' names the file, the line and the
- * mend of what is wrong; a missing file is an empty one.
+ * remedy of what is wrong; a missing file is an empty one.
  */
 export async function loadSettings(paths: Paths = loadPaths()): Promise<Settings> {
   if (!existsSync(paths.configFile)) return presets(SETTINGS);

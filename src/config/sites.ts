@@ -26,50 +26,50 @@ export const SITE_KEYS = {
   batch: entry(
     oneOf(BATCH_SYSTEMS),
     'fork',
-    'What runs jobs there; `fork`: plain processes, `gryphus`: another Gryphus. That of a `gt2://` site is `gt2`.',
+    'The batch system; `fork`: plain processes, `gryphus`: another Gryphus, `gt2`: a `gt2://` site.',
   ),
   transport: entry(oneOf(['ssh2', 'openssh']), 'ssh2', 'The built-in ssh client, or the `ssh` program.'),
   prelude: entry(
     text,
     undefined,
-    'Shell lines that are run there before anything of ours, such as `module load slurm`.',
+    'Shell lines to run at the site before any command of ours, such as `module load slurm`.',
   ),
-  scratch: entry(
-    text,
-    undefined,
-    "The directory there that holds our jobs, under the site's name; without it, `~/.gryphus`.",
-  ),
-  queue: entry(text, undefined, 'The queue or partition of a job that names none.'),
-  project: entry(text, undefined, 'The project or account of a job that names none.'),
-  extra_args: entry(texts, [], "Words for every submit command of the site's batch system."),
-  walltime: entry(duration, undefined, 'The time limit of a job that names none.'),
+  scratch: entry(text, undefined, "Directory at the site for our jobs, below the site's name; default: `~/.gryphus`."),
+  queue: entry(text, undefined, 'Queue or partition for jobs that name none.'),
+  project: entry(text, undefined, 'Project or account for jobs that name none.'),
+  extra_args: entry(texts, [], 'Further arguments for every submit command of the batch system.'),
+  walltime: entry(duration, undefined, 'Time limit for jobs that name none.'),
   urls: entry(
     oneOf(['agent', 'direct']),
     'agent',
-    'Who fetches inputs that are URLs, and puts results at them: we (inputs once for all jobs), or the site by its curl or wget, inputs only where the URL needs no log-in.',
+    'Who transfers inputs and results that are URLs: the agent (each input once for all jobs), or `direct`ly the site with its curl or wget (inputs only, from URLs without a log-in).',
   ),
-  cost: entry(real(0), 0, 'What a core hour costs there; a cheaper site is taken first.'),
-  credential: entry(text, undefined, 'The credential that it wants, by name; without it, your ssh keys alone.'),
+  cost: entry(real(0), 0, 'Cost of a core hour; cheaper sites are preferred.'),
+  credential: entry(text, undefined, 'Name of the credential that the site needs; default: only your ssh keys.'),
   allocation_end: entry(
     moment,
     undefined,
-    'When what you may use there ends; you are told before, as of a credential.',
+    'When your allocation there ends; you get an alarm before, as for a credential.',
   ),
-  'glidein.max': entry(integer(0), 0, 'Pilots that the factory may have there at once; 0: it starts none.'),
+  'glidein.max': entry(integer(0), 0, 'The most pilots that the factory may have there at once; 0: none.'),
   'glidein.cores': entry(integer(1), 1, 'Cores of a pilot.'),
-  'glidein.memory': entry(size, undefined, 'Memory of a pilot; without it, what the batch system gives.'),
+  'glidein.memory': entry(size, undefined, 'Memory of a pilot; default: what the batch system gives.'),
   'glidein.gpus': entry(integer(0), 0, 'GPUs of a pilot.'),
-  'glidein.walltime': entry(duration, undefined, "A pilot's time limit; without it, `walltime`, else an hour."),
+  'glidein.walltime': entry(duration, undefined, "A pilot's time limit; default: `walltime`, else one hour."),
   'glidein.scratch': entry(
     text,
     '$TMPDIR',
-    "A node's own directory for pilots' work, or `$NAME` of a variable that names it; the job's own where it is none.",
+    "A node's local directory for pilots, or `$NAME` of a variable that names it; if there is none, the job's directory.",
   ),
-  'limits.queued': entry(integer(1), undefined, 'How many jobs of ours may be in its queue, waiting and running.'),
-  'limits.running': entry(integer(1), undefined, 'How many run at once; `fork` without it: as many as it has cores.'),
-  'limits.submits_per_minute': entry(integer(1), undefined, 'How many jobs are submitted within any one minute.'),
-  'limits.poll_min': entry(duration, undefined, 'The shortest time between two looks at its queue.'),
-  'limits.poll_max': entry(duration, undefined, 'The longest, when nothing changes there.'),
+  'limits.queued': entry(integer(1), undefined, 'The most jobs of ours in its queue, waiting and running.'),
+  'limits.running': entry(
+    integer(1),
+    undefined,
+    'The most jobs of ours running at once; default with `fork`: its number of cores.',
+  ),
+  'limits.submits_per_minute': entry(integer(1), undefined, 'The most jobs submitted within a minute.'),
+  'limits.poll_min': entry(duration, undefined, 'The shortest time between two polls of its queue.'),
+  'limits.poll_max': entry(duration, undefined, 'The longest time between two polls, when nothing changes.'),
 } as const;
 
 /** The limits of a batch system where the site's file names none. */
@@ -142,7 +142,7 @@ export const POOL_SITE: SiteRecord = {
   ...LOCAL_SITE,
   name: 'pool',
   batch: 'pool',
-  // The desk says by itself what is new.
+  // The central manager says by itself what is new.
   limits: { queued: 20_000, running: undefined, submitsPerMinute: 1_000_000, pollMin: 1, pollMax: 60 },
 };
 

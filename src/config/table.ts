@@ -32,7 +32,7 @@ export function presets<T extends Table>(table: T): Values<T> {
   return valuesOf(table, new Map(), undefined);
 }
 
-/** The values of `tree` (parsed TOML) by `table`; a GryphusError 'bad-config' names the file, the line and the mend. */
+/** The values of `tree` (parsed TOML) by `table`; a GryphusError 'bad-config' names the file, the line and the remedy. */
 export function readTable<T extends Table>(table: T, tree: Tree, source: Source): Values<T> {
   const given = new Map(leavesOf(tree, table));
   for (const key of given.keys()) {

@@ -109,13 +109,13 @@ export function destroyFile(path: string): boolean {
 }
 
 /** What everybody may read. Error 'not-found'. */
-export function readPublic(path: string, what: string, mend: readonly string[] = []): Buffer {
+export function readPublic(path: string, what: string, remedy: readonly string[] = []): Buffer {
   try {
     return readFileSync(path);
   } catch (thrown) {
     const cause = asError(thrown) as NodeJS.ErrnoException;
     if (cause.code === 'ENOENT')
-      throw new GryphusError('not-found', `There is no ${what} ${path}.`, { cause, suggestions: mend });
+      throw new GryphusError('not-found', `There is no ${what} ${path}.`, { cause, suggestions: remedy });
     throw new GryphusError('not-permitted', `The ${what} ${path} cannot be read (${cause.code ?? cause.message}).`, {
       cause,
     });

@@ -45,7 +45,7 @@ export function cycleProblems(dag: DagGraph): readonly Problem[] {
       ...placeOf(dag, cycle[0] ?? 0),
       severity: 'error',
       message: `Cycle detected: ${names}`,
-      mend: 'Remove one of the dependencies among these nodes.',
+      remedy: 'Remove one of the dependencies among these nodes.',
     },
   ];
 }

@@ -40,7 +40,7 @@ export function dagDescription(order: DagOrder, facts: DescriptionFacts): string
     'My.OtherJobRemoveRequirements = "DAGManJobId =?= $(cluster)"',
     'My.GryphusDag = true',
     `My.JobMaxRetries = ${STARTS}`,
-    '# Crashed, killed, or lost with its machine, the manager starts again and goes on.',
+    '# After a crash, the manager starts again and continues.',
     'on_exit_remove = (ExitSignal =?= 11 || (ExitCode =!= UNDEFINED && ExitCode >=0 && ExitCode <= 2))',
     `arguments = ${quotedWords(printArgsV2(words))}`,
     `environment = ${quotedWords(printEnvV2(new Map([...facts.env.set, ...Object.entries(facts.environment)])))}`,

@@ -53,9 +53,9 @@ function missingFiles(dag: DagGraph, node: number, files: LintFiles): readonly P
   const severity = early ? 'error' : 'warning';
   const name = nameOf(dag, node);
   if (directory !== '' && !files.exists(directory)) {
-    const mend = `Make ${directory}, or correct the DIR of ${name}.`;
+    const remedy = `Make ${directory}, or correct the DIR of ${name}.`;
     return [
-      { ...placeOf(dag, node), severity, message: `The directory ${directory} of node ${name} does not exist`, mend },
+      { ...placeOf(dag, node), severity, message: `The directory ${directory} of node ${name} does not exist`, remedy },
     ];
   }
   const description = descriptionOf(dag, node);
@@ -68,7 +68,7 @@ function missingFiles(dag: DagGraph, node: number, files: LintFiles): readonly P
       ...placeOf(dag, node),
       severity,
       message: `The ${what} ${path} of node ${name} does not exist`,
-      mend: early ? `Write ${path}, or correct its name.` : 'It has to be there when the node begins.',
+      remedy: early ? `Write ${path}, or correct its name.` : 'It has to be there when the node begins.',
     },
   ];
 }
@@ -82,8 +82,8 @@ function scriptProblems(dag: DagGraph, node: number, files: LintFiles): readonly
     if (program === undefined || program.startsWith('$')) continue;
     const path = inDirectory(directoryOf(dag, node), program);
     const early = type === 'PRE' && beginsAtOnce(dag, node);
-    const say = (severity: Problem['severity'], what: string, mend: string): void => {
-      found.push({ ...placeOf(dag, node), severity, message: `The ${type} script ${path} ${what}`, mend });
+    const say = (severity: Problem['severity'], what: string, remedy: string): void => {
+      found.push({ ...placeOf(dag, node), severity, message: `The ${type} script ${path} ${what}`, remedy });
     };
     if (!files.exists(path)) {
       say(early ? 'error' : 'warning', 'does not exist', 'Its node would fail; PATH is not searched for scripts.');
@@ -107,8 +107,8 @@ function unusedVars(dag: DagGraph, node: number, files: LintFiles, used: Map<str
     used.set(known, isUsed);
     if (isUsed) continue;
     const message = `VARS ${variable.name} of node ${nameOf(dag, node)} is not used by its submit description`;
-    const mend = `Use $(${variable.name}) there, or remove it here.`;
-    found.push({ ...placeOf(dag, node), severity: 'warning', message, mend });
+    const remedy = `Use $(${variable.name}) there, or remove it here.`;
+    found.push({ ...placeOf(dag, node), severity: 'warning', message, remedy });
   }
   return found;
 }

@@ -14,7 +14,7 @@ export interface Problem extends Place {
   readonly command?: string;
   readonly message: string;
   /** What the reader can do about it. */
-  readonly mend?: string;
+  readonly remedy?: string;
 }
 
 /** `x.dag:2 Failed to parse RETRY command: …`: the form in which condor_dag_checker reports. */
@@ -35,20 +35,20 @@ export function inOrder(problems: readonly Problem[]): readonly Problem[] {
   return [...problems].sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line);
 }
 
-/** The refusal of a DAG that has `problems`: the first error in the message, the others and the mends as suggestions. */
+/** The refusal of a DAG that has `problems`: the first error in the message, the others and the fixes as suggestions. */
 export function refusal(problems: readonly Problem[]): GryphusError {
   const errors = problems.filter((problem) => problem.severity === 'error');
   const [first, ...others] = errors.length > 0 ? errors : problems;
   if (first === undefined) return new GryphusError('internal', 'A DAG without problems was refused.');
-  const suggestions = [...(first.mend === undefined ? [] : [first.mend]), ...others.map(formatProblem)];
+  const suggestions = [...(first.remedy === undefined ? [] : [first.remedy]), ...others.map(formatProblem)];
   return new GryphusError('dag-refused', formatProblem(first), { suggestions });
 }
 
 /** Thrown inside the language and caught at the line that it is about. */
 export class Complaint extends Error {
-  readonly mend: string | undefined;
-  constructor(message: string, mend?: string) {
+  readonly remedy: string | undefined;
+  constructor(message: string, remedy?: string) {
     super(message);
-    this.mend = mend;
+    this.remedy = remedy;
   }
 }

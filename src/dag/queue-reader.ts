@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseJobId } from '../job/ids.ts';
 import { GryphusError } from '../errors.ts';
-import type { DagDesk, DagEntry } from '../queue/api.ts';
+import type { DagStream, DagEntry } from '../queue/api.ts';
 import { jobChangesOf, saysProvisioned } from './job-changes.ts';
 import type { Happening, Told } from './manager/world.ts';
 
@@ -24,14 +24,14 @@ export async function patiently<T>(work: () => Promise<T>, signal?: AbortSignal)
 
 /** Reads on behind `cursor` until the signal says so; gives what came together in one call. */
 export async function followDag(
-  desk: DagDesk,
+  dagStream: DagStream,
   cursor: string | undefined,
   take: (happenings: readonly Happening[]) => void,
   signal: AbortSignal,
 ): Promise<void> {
   let at = cursor ?? '0';
   while (!signal.aborted) {
-    const entries = await patiently(() => desk.read(at, { blockMs: BLOCK_MS }, signal), signal).catch(
+    const entries = await patiently(() => dagStream.read(at, { blockMs: BLOCK_MS }, signal), signal).catch(
       (thrown: unknown) => {
         if (signal.aborted) return [];
         throw thrown;

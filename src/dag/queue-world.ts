@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { enqueue, type Enqueuer } from '../enqueue/enqueue.ts';
 import { GryphusError } from '../errors.ts';
-import type { DagDesk } from '../queue/api.ts';
+import type { DagStream } from '../queue/api.ts';
 import { diskFiles, Inbox, ScriptRunner } from './local.ts';
 import type {
   DagFiles,
@@ -39,7 +39,7 @@ export class QueueWorld implements DagWorld {
   readonly files: DagFiles;
   readonly journal: Journal;
   readonly #options: QueueWorldOptions;
-  readonly #desk: DagDesk;
+  readonly #dagStream: DagStream;
   readonly #inbox = new Inbox();
   readonly #scripts: ScriptRunner;
   readonly #stop = new AbortController();
@@ -51,7 +51,7 @@ export class QueueWorld implements DagWorld {
 
   constructor(options: QueueWorldOptions) {
     this.#options = options;
-    this.#desk = options.enqueuer.queue.dag(options.dagmanId);
+    this.#dagStream = options.enqueuer.queue.dag(options.dagmanId);
     this.files = diskFiles(options.nodes.root);
     this.journal = {
       read: () => options.journal.read(),
@@ -81,7 +81,7 @@ export class QueueWorld implements DagWorld {
 
   resumeFrom(cursor: string | undefined): void {
     this.#following = followDag(
-      this.#desk,
+      this.#dagStream,
       cursor,
       (happenings) => {
         for (const happening of happenings) this.#inbox.put(happening);
@@ -97,18 +97,18 @@ export class QueueWorld implements DagWorld {
   async submit(requests: readonly NodeSubmit[]): Promise<readonly SubmitOutcome[]> {
     const outcomes: SubmitOutcome[] = [];
     let next = 0;
-    const lane = async (): Promise<void> => {
+    const worker = async (): Promise<void> => {
       for (let i = next++; i < requests.length; i = next++) {
         const request = requests[i];
         if (request !== undefined) outcomes[i] = await this.#submit(request);
       }
     };
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, requests.length) }, lane));
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, requests.length) }, worker));
     return outcomes;
   }
 
   async findSubmitted(): Promise<readonly FoundSubmit[]> {
-    const submits = await patiently(() => this.#desk.submits());
+    const submits = await patiently(() => this.#dagStream.submits());
     return submits.map(({ name, cluster, procs }) => ({ ...readName(name), cluster, procs }));
   }
 
@@ -163,7 +163,7 @@ export class QueueWorld implements DagWorld {
         if (thrown.code !== 'queue-unavailable' && thrown.code !== 'conflict') {
           return { failed: thrown.message, again: thrown.retry === 'later' };
         }
-        const had = (await patiently(() => this.#desk.submits())).find((submit) => submit.name === name);
+        const had = (await patiently(() => this.#dagStream.submits())).find((submit) => submit.name === name);
         if (had !== undefined) return { cluster: had.cluster, procs: had.procs };
         if (thrown.code === 'conflict') return { failed: thrown.message, again: true };
       }
@@ -175,7 +175,7 @@ export class QueueWorld implements DagWorld {
     if (cursor === undefined || Date.now() < this.#trimmedAt + TRIM_MS) return;
     this.#trimmedAt = Date.now();
     // What is not forgotten now is forgotten the next time.
-    this.#desk.trim(cursor).catch(() => undefined);
+    this.#dagStream.trim(cursor).catch(() => undefined);
   }
 }
 

@@ -24,10 +24,10 @@ export async function removeClusters(queue: Queue, clusters: readonly number[], 
 
 /** A DAG manager has left the queue: what it left behind is removed, and what was kept for it forgotten. */
 export async function sweepDag(queue: Queue, manager: number): Promise<void> {
-  const desk = queue.dag(manager);
-  const clusters = (await desk.submits()).map(({ cluster }) => cluster);
+  const dagStream = queue.dag(manager);
+  const clusters = (await dagStream.submits()).map(({ cluster }) => cluster);
   // HTCondor's words (OtherJobRemoveRequirements).
   const reason = `removed because <OtherJobRemoveRequirements = DAGManJobId =?= ${manager}> fired when job (${manager}.0) was removed`;
   await removeClusters(queue, clusters, reason);
-  await desk.drop();
+  await dagStream.drop();
 }

@@ -128,15 +128,16 @@ export function applyRescue(dag: DagGraph, text: string, file: string): readonly
   const report = (problem: Problem): void => void problems.push(problem);
   const all = new Set([...DEFINITIONS, ...MODIFIERS, ...FOR_THE_MANAGER]);
   eachCommand(text, file, all, report, (command, line) => {
-    const complain = (message: string, mend: string): void => report({ file, line, severity: 'error', message, mend });
+    const complain = (message: string, remedy: string): void =>
+      report({ file, line, severity: 'error', message, remedy });
     if (command.cmd !== 'done' && command.cmd !== 'retry') {
       complain('A rescue file holds DONE and RETRY commands only', 'Put other commands into the DAG file.');
       return;
     }
     const node = dag.byName.get(command.node);
     if (node === undefined) {
-      const mend = `The DAG has changed since ${file} was written: remove that line, or start anew with -force.`;
-      complain(`References undefined node ${command.node}`, mend);
+      const remedy = `The DAG has changed since ${file} was written: remove that line, or start anew with -force.`;
+      complain(`References undefined node ${command.node}`, remedy);
     } else if (command.cmd === 'done') dag.flags[node] = (dag.flags[node] ?? 0) | FLAG.finished;
     else dag.retryMax[node] = command.max;
   });

@@ -94,8 +94,8 @@ export function readSettings(
     let said = (lines[i] ?? '').trim();
     while (said.endsWith('\\') && i + 1 < lines.length) said = `${said.slice(0, -1)} ${(lines[++i] ?? '').trim()}`;
     if (said === '' || said.startsWith('#')) continue;
-    const say = (severity: Problem['severity'], message: string, mend?: string): void =>
-      report({ file, line: i + 1, severity, message, ...(mend === undefined ? {} : { mend }) });
+    const say = (severity: Problem['severity'], message: string, remedy?: string): void =>
+      report({ file, line: i + 1, severity, message, ...(remedy === undefined ? {} : { remedy }) });
     const equals = said.indexOf('=');
     if (equals < 1) {
       say('error', `'${said}' is not a setting`, 'Write NAME = value.');

@@ -11,7 +11,7 @@ import { proxyCheck } from './proxy-check.ts';
 import { OutOfPlace } from './out-of-place.ts';
 import { Placement } from './placement.ts';
 import { SiteChooser } from './site-choice.ts';
-import { Unheard } from './unheard.ts';
+import { UnsupportedRequests } from './unsupported-requests.ts';
 import { UrlCheck } from './url-check.ts';
 import type { DryRun, Submitted, SubmitRequest } from './types.ts';
 
@@ -79,7 +79,7 @@ export async function enqueue(
   const first = firstCount(cluster);
   const logs = new LogCheck();
   const urls = new UrlCheck();
-  const unheard = new Unheard();
+  const unsupported = new UnsupportedRequests();
   const outOfPlace = new OutOfPlace(cluster);
   let id = 0;
   const submitted = await queue.submit({
@@ -97,13 +97,13 @@ export async function enqueue(
         logs.check(attrs, clusterAd);
         urls.check(attrs, clusterAd);
         const site = placement.siteOf(attrs);
-        unheard.look(site, attrs, clusterAd);
+        unsupported.look(site, attrs, clusterAd);
         outOfPlace.look(site, attrs, clusterAd);
         return placement.of(attrs);
       },
     ),
   });
-  const warnings = [...cluster.warnings, ...outOfPlace.warnings, ...unheard.warnings];
+  const warnings = [...cluster.warnings, ...outOfPlace.warnings, ...unsupported.warnings];
   return { cluster: submitted.cluster, queued: submitted.procs, total: cluster.total, warnings };
 }
 

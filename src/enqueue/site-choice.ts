@@ -75,8 +75,8 @@ export class SiteChooser {
   }
 
   /** A site by its name, or by what grid_resource would say. */
-  site(words: string): SiteRecord {
-    return /\s/.test(words.trim()) ? this.#byResource(words) : this.#named(words.trim());
+  site(message: string): SiteRecord {
+    return /\s/.test(message.trim()) ? this.#byResource(message) : this.#named(message.trim());
   }
 
   #gridSite(source: TextSource): Destination {

@@ -7,11 +7,11 @@ export interface Failure {
   readonly at: number;
   readonly job: string;
   /** Which node, and why. */
-  readonly words: string;
+  readonly message: string;
 }
 
 const FAILURES = 'glidein-failures';
-const KEPT = z.array(z.object({ at: z.number(), job: z.string(), words: z.string() }));
+const KEPT = z.array(z.object({ at: z.number(), job: z.string(), message: z.string() }));
 /** So long a failure counts, seconds; of so many no more is kept. */
 const HOUR = 3600;
 const MOST = 20;

@@ -41,7 +41,7 @@ export interface NodeSource {
   readonly repository: string;
   /** `npm`: npm's package; `own`: the Node that runs us; `auto`: npm's, and our own where that cannot be had. */
   readonly from: 'auto' | 'npm' | 'own';
-  readonly log: (words: string, facts?: object) => void;
+  readonly log: (message: string, facts?: object) => void;
 }
 
 const PATIENCE_MS = 300_000;

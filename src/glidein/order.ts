@@ -35,7 +35,7 @@ export interface OrderWorld {
   readonly paths: Paths;
   readonly settings: Settings;
   readonly owner: string;
-  readonly log: (words: string, facts?: object) => void;
+  readonly log: (message: string, facts?: object) => void;
   /** Unix seconds. */
   readonly now: () => number;
 }
@@ -57,9 +57,13 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
   const { site, count } = order;
   if (site.batch === 'pool') throw new GryphusError('bad-input', 'The pool itself is no site for glideins.');
   if (site.target.kind === 'gram') {
-    throw new GryphusError('bad-input', `${site.name} is a GRAM service, from which no worker finds its way home.`, {
-      suggestions: ['Send glideins over ssh, where the site has that: gryphus site add.'],
-    });
+    throw new GryphusError(
+      'bad-input',
+      `${site.name} is a GRAM service, from which no worker finds its reverse connection.`,
+      {
+        suggestions: ['Send glideins over ssh, where the site has that: gryphus site add.'],
+      },
+    );
   }
   if (count < 1 || count > MOST_AT_ONCE) {
     throw new GryphusError('bad-input', `${count} glideins at once: from 1 to ${MOST_AT_ONCE} can be asked for.`);
@@ -71,7 +75,7 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
     log: world.log,
   });
   await queue.kv.set('glidein-node', site.name, node.sha256);
-  // The desk has to be there when the first pilot comes home.
+  // The central manager has to be there when the first pilot comes home.
   await queue.kv.set('pool', 'wanted', String(now()));
 
   const batches = new Batches(paths.stateDir);

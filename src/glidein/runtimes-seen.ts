@@ -4,12 +4,12 @@ import type { ClassAd } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { readString } from '../job/values.ts';
 import type { Kv } from '../queue/api.ts';
-import { maySuit } from './suits.ts';
+import { maySuit } from './matches.ts';
 
 /** What workers say of the containers that they can start. */
 const NAMES = ['HasContainer', 'HasDocker', 'HasDockerURL', 'HasSIF', 'HasSandboxImage', 'HasSingularity'];
 const SEEN = 'glidein-runtimes';
-const KEPT = z.object({ at: z.number(), has: z.array(z.string()), words: z.string().optional() });
+const KEPT = z.object({ at: z.number(), has: z.array(z.string()), message: z.string().optional() });
 /** Sites change: what was seen longer ago is tried again, seconds. */
 const DAY = 86_400;
 /** So often the same is written down again, seconds. */
@@ -22,7 +22,7 @@ export interface RuntimesSeen {
   /** Of what workers say, what one of them had. */
   readonly has: readonly string[];
   /** Why they could not do more, in the words of one. */
-  readonly words?: string | undefined;
+  readonly message?: string | undefined;
 }
 
 /** By sites. `now`: Unix seconds. */
@@ -42,8 +42,8 @@ export async function rememberRuntimes(
   for (const { site, ad } of pilots) {
     if (ad?.['HasContainer'] === undefined) continue;
     const has = NAMES.filter((name) => ad[name] === 'true' || here.get(site)?.has.includes(name));
-    const words = readString({ get: (name) => ad[name] ?? undefined }, 'ContainerOfflineReason');
-    here.set(site, { at: now, has, words: words ?? here.get(site)?.words });
+    const message = readString({ get: (name) => ad[name] ?? undefined }, 'ContainerOfflineReason');
+    here.set(site, { at: now, has, message: message ?? here.get(site)?.message });
   }
   for (const [site, seen] of here) {
     const before = known.get(site);

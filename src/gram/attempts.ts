@@ -3,8 +3,8 @@ import type { AttemptKey } from '../job/ids.ts';
 import { readOwner } from '../jobmanager/exit-record.ts';
 import type { Chunk, Follow, Report } from '../site/contract.ts';
 import type { StreamName } from '../staging/streams.ts';
-import { HOME_FILES, liveFile } from './desk.ts';
-import { isOver, judge, type Judgement, NOTHING_SEEN, type Seen } from './judge.ts';
+import { HOME_FILES, liveFile } from './gass-handler.ts';
+import { isOver, classify, type Verdict, NOTHING_SEEN, type Seen } from './classify.ts';
 import { type Message, numberOf, STATE } from './protocol.ts';
 import { readResults } from './results.ts';
 import type { GramRecord, GramStore } from './store.ts';
@@ -70,14 +70,14 @@ export class Attempts {
     if (entry.seen.owner === undefined) entry.seen = { ...entry.seen, ...this.#owner(key) };
     if ((isOver(entry.seen.state) || entry.seen.gone) && entry.seen.exit === undefined) {
       const exit = readResults(this.#store.path(key, HOME_FILES.results))?.exit;
-      entry.seen = { ...entry.seen, exit, words: this.#words(key) };
+      entry.seen = { ...entry.seen, exit, message: this.#words(key) };
     }
-    this.#judge(key, entry);
+    this.#classify(key, entry);
   }
 
-  judgement(key: AttemptKey): Judgement {
+  verdict(key: AttemptKey): Verdict {
     const record = this.#store.get(key);
-    return record ? judge(record, this.#entry(key).seen) : { report: undefined };
+    return record ? classify(record, this.#entry(key).seen) : { report: undefined };
   }
 
   /** A new beginning, or the end: nothing is known. */
@@ -98,7 +98,7 @@ export class Attempts {
     const reports: Report[] = [];
     for (const { key } of this.#store.all()) {
       const entry = this.#entry(key);
-      if (entry.report === undefined) this.#judge(key, entry);
+      if (entry.report === undefined) this.#classify(key, entry);
       if (entry.report && (since === undefined || entry.changed > since)) reports.push(entry.report);
     }
     return reports;
@@ -132,8 +132,8 @@ export class Attempts {
     }
   }
 
-  #judge(key: AttemptKey, entry: Entry): void {
-    const { report } = this.judgement(key);
+  #classify(key: AttemptKey, entry: Entry): void {
+    const { report } = this.verdict(key);
     if (JSON.stringify(report) === JSON.stringify(entry.report)) return;
     entry.report = report;
     this.#changes += 1;
@@ -156,7 +156,7 @@ export class Attempts {
 
   /** The last line of what the job's own script said of its trouble. */
   #words(key: AttemptKey): string {
-    const path = this.#store.path(key, HOME_FILES.words);
+    const path = this.#store.path(key, HOME_FILES.message);
     if (!existsSync(path)) return '';
     const lines = readFileSync(path, 'utf8').slice(-2000).trim().split('\n');
     return lines.at(-1) ?? '';
@@ -172,8 +172,8 @@ export function attemptOf(message: Message, records: readonly GramRecord[]): Gra
 }
 
 /** An adapter's words as they stand in a sentence; it writes its line ends as two characters. */
-function oneLine(words: string): string {
-  return words
+function oneLine(message: string): string {
+  return message
     .replaceAll(/(\s|\\n)+/g, ' ')
     .trim()
     .slice(0, 500);

@@ -5,7 +5,7 @@ import { crashPoint } from '../util/crash-point.ts';
 import type { GramContext } from './context.ts';
 import { GRAM_ERROR } from './errors.ts';
 import { inParallel } from './in-parallel.ts';
-import { isOver } from './judge.ts';
+import { isOver } from './classify.ts';
 import { numberOf, STATE } from './protocol.ts';
 import { isPromised } from './store.ts';
 

@@ -140,8 +140,8 @@ export class GramClient {
 
   #gatekeeper<T>(credential: Credential, talk: (wire: Wire, address: string) => Promise<T>): Promise<T> {
     const { host, port, subject } = this.#options.target;
-    const mend = (dn: string) => `append it to the contact: grid_resource = gt2 ${host}:${port}/SERVICE:${dn}`;
-    const expect: Expected = subject === undefined ? { is: 'host', host, mend } : { is: 'subject', dn: subject };
+    const remedy = (dn: string) => `append it to the contact: grid_resource = gt2 ${host}:${port}/SERVICE:${dn}`;
+    const expect: Expected = subject === undefined ? { is: 'host', host, remedy } : { is: 'subject', dn: subject };
     return withGsi({ ...this.#common(), host, port, label: this.#label, expect }, credential, talk);
   }
 

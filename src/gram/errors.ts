@@ -55,8 +55,8 @@ const WORDS: Readonly<Record<number, string>> = {
 
 /** The protocol's words for its number. */
 export function gramWords(code: number): string {
-  const words = WORDS[code];
-  return words === undefined ? `GRAM error ${code}` : `${words} (GRAM error ${code})`;
+  const message = WORDS[code];
+  return message === undefined ? `GRAM error ${code}` : `${message} (GRAM error ${code})`;
 }
 
 /** The site could not fetch from us, or not give to us, what a job needs: nothing of the job itself. */

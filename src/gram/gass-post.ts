@@ -8,14 +8,14 @@ import type { Trust } from '../credentials/x509/trust.ts';
 import { GryphusError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { identityOf } from './client.ts';
-import { type GassDesk, GassServer } from './gass-server.ts';
+import { type GassHandler, GassServer } from './gass-server.ts';
 
 const PLACE = z.object({ address: z.string(), port: z.number() });
 
 export interface GassPostOptions {
   /** The directory that keeps where the server was. */
   readonly dir: string;
-  readonly desk: GassDesk;
+  readonly gassHandler: GassHandler;
   readonly trust: () => Trust;
   /** `GLOBUS_HOSTNAME`: our name for others. `GLOBUS_TCP_PORT_RANGE=A,B`: the ports that a firewall leaves open. */
   readonly env: NodeJS.ProcessEnv;
@@ -70,9 +70,9 @@ export class GassPost {
   }
 
   async #listen(credential: Credential, address: string, last: number | undefined): Promise<GassServer> {
-    const { desk, trust } = this.#options;
+    const { gassHandler, trust } = this.#options;
     const at = (port: number) =>
-      GassServer.listen({ desk, trust, identity: identityOf(credential), credential, address, port });
+      GassServer.listen({ gassHandler, trust, identity: identityOf(credential), credential, address, port });
     const again = last === undefined ? undefined : await patiently(() => at(last).catch(inUse));
     if (again) return again;
     for (const port of this.#ports()) {

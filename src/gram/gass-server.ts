@@ -28,7 +28,7 @@ export interface Writable {
 }
 
 /** What there is behind the server; `undefined`: nothing that this path may do. */
-export interface GassDesk {
+export interface GassHandler {
   read(path: string): Promise<Readable | undefined>;
   write(path: string): Writable | undefined;
   /** A job manager tells what became of a job. */
@@ -36,7 +36,7 @@ export interface GassDesk {
 }
 
 export interface GassOptions {
-  readonly desk: GassDesk;
+  readonly gassHandler: GassHandler;
   readonly trust: () => Trust;
   /** The one subject that is let in: the user's own. */
   readonly identity: string;
@@ -123,21 +123,21 @@ export class GassServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { desk } = this.#options;
+    const { gassHandler } = this.#options;
     const { path, appends } = placeOf(request.url ?? '/');
     if (request.method === 'GET') {
-      const found = await desk.read(path);
+      const found = await gassHandler.read(path);
       if (found === undefined) return answer(response, 404, 'Not Found');
       response.writeHead(200, { 'content-length': found.bytes, connection: 'close' });
       await pipeline(found.stream(), response);
       return;
     }
     if (request.method === 'POST' && request.headers['content-type'] === 'application/x-globus-gram') {
-      desk.news({ http: 200, fields: readFields((await readAll(request)).toString('utf8')) });
+      gassHandler.news({ http: 200, fields: readFields((await readAll(request)).toString('utf8')) });
       return answer(response, 200, 'OK');
     }
     if (request.method !== 'PUT' && request.method !== 'POST') return answer(response, 405, 'Method Not Allowed');
-    const to = desk.write(path);
+    const to = gassHandler.write(path);
     if (to === undefined) return answer(response, 403, 'Forbidden');
     await receive(request, to, appends || request.method === 'POST');
     return answer(response, 200, 'OK');
@@ -201,7 +201,7 @@ async function readAll(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** Globus' clients close at once after the answer, or wait for us to. */
-function answer(response: ServerResponse, status: number, words: string): void {
-  response.writeHead(status, words, { 'content-length': 0, connection: 'close' });
+function answer(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, message, { 'content-length': 0, connection: 'close' });
   response.end();
 }

@@ -24,10 +24,10 @@ import { GramClient, identityOf } from './client.ts';
 import type { GramContext } from './context.ts';
 import { Conversation } from './conversation.ts';
 import { GramCredentials } from './credentials.ts';
-import { gassDesk, HOME_FILES, liveFile } from './desk.ts';
+import { openGassHandler, HOME_FILES, liveFile } from './gass-handler.ts';
 import { GassPost } from './gass-post.ts';
 import { inParallel } from './in-parallel.ts';
-import { isOver } from './judge.ts';
+import { isOver } from './classify.ts';
 import type { Message } from './protocol.ts';
 import { readResults, unpack, unpackStreams } from './results.ts';
 import { type GramRecord, GramStore, isPromised } from './store.ts';
@@ -94,14 +94,14 @@ class Gt2Site implements GramSite {
     this.#credentials = new GramCredentials(join(options.dir, 'proxies'));
     const { target, trust, timeoutMs } = options;
     this.#client = new GramClient({ target, trust, now: Date.now, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
-    const desk = gassDesk({
+    const gassHandler = openGassHandler({
       store: this.#store,
       came: (record) => this.#came(record),
       news: (message) => this.#told(message),
     });
     this.#gass = new GassPost({
       dir: options.dir,
-      desk,
+      gassHandler,
       trust: options.trust,
       env: options.env ?? process.env,
       visiting: options.visiting === true,
@@ -215,8 +215,8 @@ class Gt2Site implements GramSite {
     const origin = await this.#ready();
     const version = await this.#client.version(this.#credentials.get(''));
     return [
-      { name: 'job manager', ok: true, words: `${this.#options.target.service} ${version}` },
-      { name: 'GASS server', ok: true, words: origin },
+      { name: 'job manager', ok: true, message: `${this.#options.target.service} ${version}` },
+      { name: 'GASS server', ok: true, message: origin },
     ];
   }
 
@@ -262,7 +262,7 @@ class Gt2Site implements GramSite {
     const now = performance.now();
     const due = this.#store.all().filter(({ key, phase }) => {
       if (phase === 'new' || phase === 'lost') return false;
-      return this.#attempts.judgement(key).report?.is !== 'ended' && (all || this.#attempts.due(key) <= now);
+      return this.#attempts.verdict(key).report?.is !== 'ended' && (all || this.#attempts.due(key) <= now);
     });
     let answered = 0;
     let failure: GryphusError | undefined;
@@ -284,20 +284,20 @@ class Gt2Site implements GramSite {
     const answer = await this.#conversation.status(record);
     if (answer.is === 'answer') this.#attempts.hear(key, answer.message);
     else this.#attempts.note(key, { gone: true });
-    const { deed } = this.#attempts.judgement(key);
+    const { action } = this.#attempts.verdict(key);
     this.#attempts.askAt(key, performance.now() + (this.#options.askEveryMs ?? 15_000));
-    if (deed === undefined) return;
+    if (action === undefined) return;
     this.#attempts.askAt(key, performance.now() + SOON_MS);
     const present = this.#store.get(key);
-    if (present === undefined || deed === 'wait') return;
-    if (deed === 'give-up') {
+    if (present === undefined || action === 'wait') return;
+    if (action === 'give-up') {
       if (!(await takesEnd(this.#ctx, key, SOON_MS))) return;
       this.#store.update(key, { phase: 'lost', losses: present.losses + 1 });
       this.#attempts.note(key, {});
       return;
     }
     const { retried: before } = this.#attempts.seen(key);
-    const retried = before + (deed === 'deliver' ? 1 : 0);
+    const retried = before + (action === 'deliver' ? 1 : 0);
     this.#attempts.askAt(key, performance.now() + Math.min(SOON_MS * 2 ** before, LONGEST_PAUSE_MS));
     const revived = await this.#conversation.revive(present);
     this.#attempts.note(key, { retried });
@@ -308,7 +308,7 @@ class Gt2Site implements GramSite {
   #nextDue(): number {
     const dues = this.#store
       .all()
-      .filter(({ key, phase }) => phase !== 'new' && this.#attempts.judgement(key).report?.is !== 'ended')
+      .filter(({ key, phase }) => phase !== 'new' && this.#attempts.verdict(key).report?.is !== 'ended')
       .map(({ key }) => this.#attempts.due(key));
     return Math.min(...dues, Number.MAX_VALUE);
   }
@@ -322,9 +322,9 @@ class Gt2Site implements GramSite {
     const record = attemptOf(message, this.#store.all());
     if (record === undefined) return;
     this.#attempts.hear(record.key, message);
-    const { deed } = this.#attempts.judgement(record.key);
-    const again = deed === 'deliver' && this.#attempts.seen(record.key).retried > 0;
-    if (deed !== undefined && !again) this.#attempts.askAt(record.key, performance.now());
+    const { action } = this.#attempts.verdict(record.key);
+    const again = action === 'deliver' && this.#attempts.seen(record.key).retried > 0;
+    if (action !== undefined && !again) this.#attempts.askAt(record.key, performance.now());
     this.#tell();
   }
 

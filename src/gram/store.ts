@@ -143,7 +143,7 @@ export class GramStore {
     if (digest.digest('hex') !== blob.sha256) {
       await rm(fresh, { force: true });
       throw new GryphusError('input-missing', `The input ${blob.path} changed while it was read.`, {
-        suggestions: ['Release the job when nobody writes into it any more.'],
+        suggestions: ['Release the job when nothing writes to it any more.'],
       });
     }
     await rename(fresh, path);

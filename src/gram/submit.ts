@@ -58,10 +58,10 @@ async function prepareOne(ctx: GramContext, spec: AttemptSpec): Promise<Outcome>
 function refusalOf(thrown: unknown): Refusal | undefined {
   if (!(thrown instanceof GryphusError)) return undefined;
   const { code, message, suggestions } = thrown;
-  const words = [message, ...suggestions].join(' ');
-  if (code === 'input-missing' || code === 'disk-full') return { kind: 'never', code, message: words };
+  const text = [message, ...suggestions].join(' ');
+  if (code === 'input-missing' || code === 'disk-full') return { kind: 'never', code, message: text };
   if (code === 'login-refused' || code === 'site-refused' || code === 'credential-invalid') {
-    return { kind: 'never', code: 'site-refused', message: words };
+    return { kind: 'never', code: 'site-refused', message: text };
   }
   return undefined;
 }

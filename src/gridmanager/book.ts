@@ -1,17 +1,17 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
-import type { BidStep, Change } from '../queue/api.ts';
+import type { CandidateStep, Change } from '../queue/api.ts';
 import type { Refusal } from '../site/contract.ts';
 import type { GryphusError } from '../errors.ts';
-import { commitBidSteps, commitChanges, type Sent, type SiteContext } from './context.ts';
+import { commitCandidateSteps, commitChanges, type Sent, type SiteContext } from './context.ts';
 import { transferTimes } from './transfer-times.ts';
 import { holdByError, holdByRefusal } from './hold.ts';
 
-/** What became of what was sent to a site, gathered and written down at once: a job's steps, and those of bids. */
+/** What became of what was sent to a site, gathered and written down at once: a job's steps, and those of candidates. */
 export class Book {
   readonly #ctx: SiteContext;
   readonly #changes: Change[] = [];
-  readonly #steps: BidStep[] = [];
+  readonly #steps: CandidateStep[] = [];
 
   constructor(ctx: SiteContext) {
     this.#ctx = ctx;
@@ -23,28 +23,33 @@ export class Book {
   }
 
   step(sent: Sent, event: 'prepared' | 'committed' | 'lost', set?: AttrTexts): void {
-    if (sent.bid) this.#steps.push({ ...ofBid(sent.bid), event });
+    if (sent.candidate) this.#steps.push({ ...ofCandidate(sent.candidate), event });
     else this.#changes.push({ ...ofJob(sent), event, ...(set === undefined ? {} : { set }) });
   }
 
-  /** It can never be sent: a file at home is missing, say. A bid's job is held for it as any other. */
+  /** It can never be sent: a file at home is missing, say. A candidate's job is held for it as any other. */
   unfit(sent: Sent, error: GryphusError): void {
     const set = holdByError(error);
-    if (sent.bid) this.#changes.push({ id: sent.job.id, from: 'idle', event: 'refused', set });
+    if (sent.candidate) this.#changes.push({ id: sent.job.id, from: 'idle', event: 'refused', set });
     else this.#changes.push({ ...ofJob(sent), event: 'refused', set });
   }
 
-  /** The site will never have it; a bid's job may still run elsewhere. */
+  /** The site will never have it; a candidate's job may still run elsewhere. */
   refused(sent: Sent, refusal: Refusal): void {
     const site = this.#ctx.record.name;
-    if (sent.bid) this.#steps.push({ ...ofBid(sent.bid), event: 'refused', words: `Site ${site}: ${refusal.message}` });
+    if (sent.candidate)
+      this.#steps.push({
+        ...ofCandidate(sent.candidate),
+        event: 'refused',
+        message: `Site ${site}: ${refusal.message}`,
+      });
     else this.#changes.push({ ...ofJob(sent), event: 'refused', set: holdByRefusal(site, refusal) });
   }
 
   /** Its content is on its way. */
-  arriving(sent: Sent, words: string, now: number): void {
-    const said = quoted(`WAITING (${words})`);
-    if (sent.bid) return this.later(sent, words);
+  arriving(sent: Sent, message: string, now: number): void {
+    const said = quoted(`WAITING (${message})`);
+    if (sent.candidate) return this.later(sent, message);
     if (sent.job.attrs.get('GridJobStatus') === said && sent.job.attrs.has('TransferringInput')) return;
     const { TransferInStarted = '' } = transferTimes('In', now, now);
     const set = { GridJobStatus: said, TransferringInput: 'true', TransferInStarted };
@@ -52,10 +57,10 @@ export class Book {
   }
 
   /** The site cannot have it now. */
-  later(sent: Sent, words: string): void {
-    const said = `WAITING (${words})`;
-    if (sent.bid) {
-      if (sent.bid.words !== said) this.#steps.push({ ...ofBid(sent.bid), words: said });
+  later(sent: Sent, message: string): void {
+    const said = `WAITING (${message})`;
+    if (sent.candidate) {
+      if (sent.candidate.message !== said) this.#steps.push({ ...ofCandidate(sent.candidate), message: said });
     } else if (sent.job.attrs.get('GridJobStatus') !== quoted(said)) {
       this.#changes.push({ ...ofJob(sent), set: { GridJobStatus: quoted(said) } });
     }
@@ -64,7 +69,7 @@ export class Book {
   /** Wakes those who have work with it. */
   async save(): Promise<void> {
     await commitChanges(this.#ctx, this.#changes);
-    await commitBidSteps(this.#ctx, this.#steps);
+    await commitCandidateSteps(this.#ctx, this.#steps);
     if (this.#changes.some(({ event }) => event === 'refused')) this.#ctx.wake('results');
     if (this.#steps.some(({ event }) => event === 'refused')) this.#ctx.wake('cancel');
   }
@@ -74,6 +79,9 @@ function ofJob({ job }: Sent): Pick<Change, 'id' | 'from' | 'attempt'> {
   return { id: job.id, from: job.state, attempt: job.attempt };
 }
 
-function ofBid({ id, attempt }: NonNullable<Sent['bid']>): Pick<NonNullable<Sent['bid']>, 'id' | 'attempt'> {
+function ofCandidate({
+  id,
+  attempt,
+}: NonNullable<Sent['candidate']>): Pick<NonNullable<Sent['candidate']>, 'id' | 'attempt'> {
   return { id, attempt };
 }

@@ -6,7 +6,7 @@ const REST_MS = 60_000;
 const REST_MOST_MS = 1_800_000;
 
 export interface OutOfUse {
-  readonly words: string;
+  readonly message: string;
   /** When the next job may go there to see; Unix milliseconds. */
   readonly probeAt: number;
   /** One is there, and nothing was heard of it yet. */
@@ -32,13 +32,13 @@ export class Breaker {
     this.#failures = MOST;
     this.#probeAt = known.probeAt;
     this.#probing = known.probing;
-    this.#words = known.words;
+    this.#words = known.message;
   }
 
   /** Undefined where the site is in use. */
   get open(): OutOfUse | undefined {
     if (this.#probeAt === undefined) return undefined;
-    return { words: this.#words, probeAt: this.#probeAt, probing: this.#probing };
+    return { message: this.#words, probeAt: this.#probeAt, probing: this.#probing };
   }
 
   /** How many jobs may go there now. */
@@ -60,14 +60,14 @@ export class Breaker {
   }
 
   /** The site failed jobs. True when it is taken out of use for it. */
-  failed(jobs: number, words: string, now: number): boolean {
+  failed(jobs: number, message: string, now: number): boolean {
     this.#failures += Math.min(jobs, MOST_AT_ONCE);
     if (this.#failures < MOST) return false;
     const news = this.#probeAt === undefined;
     if (!news && !this.#probing) return false;
     if (!news) this.#rest = Math.min(REST_MOST_MS, this.#rest * 2);
     this.#probing = false;
-    this.#words = words;
+    this.#words = message;
     this.#probeAt = now + this.#rest;
     return news;
   }

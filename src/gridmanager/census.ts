@@ -1,17 +1,17 @@
-import type { BidPlace, Place, Queue } from '../queue/api.ts';
-import { HAS_PLACE, hasPlace, IS_THERE, isThere, type Lane, lanesWanted } from './lanes.ts';
+import type { CandidatePlace, Place, Queue } from '../queue/api.ts';
+import { HAS_PLACE, hasPlace, IS_THERE, isThere, type WorkLoop, workLoopsWanted } from './work-loops.ts';
 
-/** How many jobs and bids of one manager are where, as it was counted last. */
+/** How many jobs and candidates of one manager are where, as it was counted last. */
 export class Census {
-  readonly #queue: Pick<Queue, 'totals' | 'bids'>;
+  readonly #queue: Pick<Queue, 'totals' | 'candidates'>;
   readonly #manager: string;
   #places: readonly Place[] = [];
-  #bids: readonly BidPlace[] = [];
+  #candidates: readonly CandidatePlace[] = [];
   /** How many counts were begun, and which of them is known. */
   #begun = 0;
   #counted = 0;
 
-  constructor(queue: Pick<Queue, 'totals' | 'bids'>, manager: string) {
+  constructor(queue: Pick<Queue, 'totals' | 'candidates'>, manager: string) {
     this.#queue = queue;
     this.#manager = manager;
   }
@@ -22,9 +22,9 @@ export class Census {
 
   async count(): Promise<void> {
     const count = ++this.#begun;
-    const [totals, bids] = await Promise.all([this.#queue.totals(), this.#queue.bids.places()]);
+    const [totals, candidates] = await Promise.all([this.#queue.totals(), this.#queue.candidates.places()]);
     this.#places = totals.places.filter((place) => place.manager === this.#manager);
-    this.#bids = bids.filter((place) => place.manager === this.#manager);
+    this.#candidates = candidates.filter((place) => place.manager === this.#manager);
     this.#counted = count;
   }
 
@@ -33,17 +33,17 @@ export class Census {
     return this.#places.some(({ site, state, jobs }) => site === '' && state === 'idle' && jobs > 0);
   }
 
-  lanesWanted(): ReturnType<typeof lanesWanted> {
-    return lanesWanted(this.#places, this.#bids);
+  workLoopsWanted(): ReturnType<typeof workLoopsWanted> {
+    return workLoopsWanted(this.#places, this.#candidates);
   }
 
-  /** Jobs and bids that have, or may have, a record at the site, counted now. */
+  /** Jobs and candidates that have, or may have, a record at the site, counted now. */
   async placed(site: string): Promise<number> {
     await this.count();
     const jobs = this.#places.filter((p) => p.site === site && HAS_PLACE.includes(p.state));
     return sum(
       jobs,
-      this.#bids.filter((p) => p.site === site && hasPlace(p)),
+      this.#candidates.filter((p) => p.site === site && hasPlace(p)),
     );
   }
 
@@ -53,17 +53,17 @@ export class Census {
     const jobs = this.#places.filter((p) => p.site === site && IS_THERE.includes(p.state));
     return sum(
       jobs,
-      this.#bids.filter((p) => p.site === site && isThere(p)),
+      this.#candidates.filter((p) => p.site === site && isThere(p)),
     );
   }
 
-  /** By a count that began after `began`: what was committed before the lane's round is in no earlier one. */
-  async hasWork(site: string, lane: Lane, began: number): Promise<boolean> {
+  /** By a count that began after `began`: what was committed before the work loop's round is in no earlier one. */
+  async hasWork(site: string, workLoop: WorkLoop, began: number): Promise<boolean> {
     if (this.#counted <= began) await this.count();
-    return this.lanesWanted().get(site)?.has(lane) === true;
+    return this.workLoopsWanted().get(site)?.has(workLoop) === true;
   }
 }
 
-function sum(jobs: readonly Place[], bids: readonly BidPlace[]): number {
-  return jobs.reduce((all, p) => all + p.jobs, 0) + bids.reduce((all, p) => all + p.bids, 0);
+function sum(jobs: readonly Place[], candidates: readonly CandidatePlace[]): number {
+  return jobs.reduce((all, p) => all + p.jobs, 0) + candidates.reduce((all, p) => all + p.candidates, 0);
 }

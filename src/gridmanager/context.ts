@@ -2,27 +2,36 @@ import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import { type AttemptKey, formatAttemptKey, type JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
-import type { Bid, BidStep, Change, ChangeResult, JobRecord, Lease, Queue } from '../queue/api.ts';
+import type { Candidate, CandidateStep, Change, ChangeResult, JobRecord, Lease, Queue } from '../queue/api.ts';
 import type { FetchRequest, Site } from '../site/contract.ts';
 import type { BlobIndex } from '../staging/blobs.ts';
 import type { AttemptSpool } from '../staging/streams.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { Troubles } from './faults.ts';
-import type { Lane } from './lanes.ts';
-import type { SiteManners } from './manners.ts';
+import type { WorkLoop } from './work-loops.ts';
+import type { SiteBackoff } from './backoff.ts';
 import type { SiteProxies } from './proxies.ts';
 import type { UrlAccess } from './url-access.ts';
 import type { UrlInputs } from './url-inputs.ts';
 import type { UrlOutputs } from './url-outputs.ts';
 
-/** What a lane's round works with: one site of one manager. */
+/** What a work loop's round works with: one site of one manager. */
 export interface SiteContext {
   readonly agent: string;
   readonly manager: string;
   readonly lease: Lease;
   readonly queue: Pick<
     Queue,
-    'nextJobs' | 'get' | 'query' | 'transitionMany' | 'totals' | 'kv' | 'bids' | 'mark' | 'parting' | 'skipClusters'
+    | 'nextJobs'
+    | 'get'
+    | 'query'
+    | 'transitionMany'
+    | 'totals'
+    | 'kv'
+    | 'candidates'
+    | 'mark'
+    | 'divergence'
+    | 'skipClusters'
   >;
   readonly record: SiteRecord;
   readonly site: Site;
@@ -30,32 +39,32 @@ export interface SiteContext {
   readonly spool: AttemptSpool;
   readonly gate: CredentialGate;
   readonly proxies: SiteProxies;
-  readonly manners: SiteManners;
+  readonly backoff: SiteBackoff;
   readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };
   /** Attempts that are being prepared there now: a withdrawal would be overtaken by their record, and waits. */
   readonly underway: Set<AttemptKey>;
-  /** Attempts whose large results are on their way home, and what was asked for. */
+  /** Attempts whose large results are on their reverse connection, and what was asked for. */
   readonly coming: Map<AttemptKey, FetchRequest>;
   /** Jobs whose own work met faults. */
   readonly troubles: Troubles;
   /** Unix milliseconds. */
   readonly now: () => number;
-  readonly wake: (lane: Lane) => void;
+  readonly wake: (workLoop: WorkLoop) => void;
   /** Somebody follows the output of a job now. */
   readonly isFollowed: () => Promise<boolean>;
 }
 
-/** When a lane wants its next round: at once, after so many milliseconds, or when it is woken. */
+/** When a work loop wants its next round: at once, after so many milliseconds, or when it is woken. */
 export type Again = number | undefined;
 
-/** Jobs that one round of a lane is about at most. */
+/** Jobs that one round of a work loop is about at most. */
 export const BATCH = 1000;
 
-/** What is sent to a site: a job in its attempt, or one of its bids (its `job` says the bid's attempt). */
+/** What is sent to a site: a job in its attempt, or one of its candidates (its `job` says the candidate's attempt). */
 export interface Sent {
   readonly key: AttemptKey;
   readonly job: JobRecord;
-  readonly bid?: Bid;
+  readonly candidate?: Candidate;
 }
 
 export async function jobsIn(ctx: SiteContext, state: State, limit = BATCH): Promise<readonly JobRecord[]> {
@@ -73,20 +82,20 @@ export function keyOf(
 /**
  * Records changes under this manager's lease, of jobs that are still at this site: one that was given to another since
  * it was read must not begin here too. A refusal because the user was faster is no fault: the job is then found in its
- * new state. A stale epoch ends this process (invariant 4).
+ * new state. A stale epoch ends this process (docs/ARCHITECTURE.md, invariant 4).
  */
 export async function commitChanges(ctx: SiteContext, changes: readonly Change[]): Promise<readonly ChangeResult[]> {
   if (changes.length === 0) return [];
   const at = { manager: ctx.manager, site: ctx.record.name };
-  const here = changes.map((change) => (change.bid === undefined ? { ...change, at } : change));
+  const here = changes.map((change) => (change.candidate === undefined ? { ...change, at } : change));
   const results = await ctx.queue.transitionMany(here, ctx.lease);
   endIfStale(ctx, results);
   return results;
 }
 
-/** The same of bids' steps. */
-export async function commitBidSteps(ctx: SiteContext, steps: readonly BidStep[]): Promise<void> {
-  if (steps.length > 0) endIfStale(ctx, await ctx.queue.bids.step(steps, ctx.lease));
+/** The same of candidates' steps. */
+export async function commitCandidateSteps(ctx: SiteContext, steps: readonly CandidateStep[]): Promise<void> {
+  if (steps.length > 0) endIfStale(ctx, await ctx.queue.candidates.step(steps, ctx.lease));
 }
 
 function endIfStale(

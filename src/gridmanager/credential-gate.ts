@@ -3,7 +3,7 @@ import { type Needs, needsOf } from '../config/credential-needs.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { inspect, type Source, undescribed } from '../credentials/sources.ts';
 import type { WatchConfig, Watched } from '../credentials/watch/model.ts';
-import { mayUse, type Standing } from '../credentials/watch/standing.ts';
+import { mayUse, type Usability } from '../credentials/watch/usability.ts';
 import type { JobRecord } from '../queue/api.ts';
 
 export interface GateOptions {
@@ -27,7 +27,7 @@ export class CredentialGate {
   }
 
   /** What the job needs, and whether all of it can be used now. */
-  async look(job: JobRecord, site: SiteRecord): Promise<{ readonly standing: Standing; readonly needs: Needs }> {
+  async look(job: JobRecord, site: SiteRecord): Promise<{ readonly usability: Usability; readonly needs: Needs }> {
     const bare = site.credential === undefined && site.allocationEnd === undefined && !job.attrs.has('x509userproxy');
     if (bare) return NOTHING;
     const credentials = await this.#credentials();
@@ -35,7 +35,7 @@ export class CredentialGate {
     const watched = new Map(needs.sources.map((source) => [source.name, this.inspect(source)]));
     for (const [name, problem] of credentials.bad) watched.set(name, undescribed(name, problem));
     const now = Math.floor(this.#options.now() / 1000);
-    return { standing: mayUse(needs.names, watched, now, this.#options.limits), needs };
+    return { usability: mayUse(needs.names, watched, now, this.#options.limits), needs };
   }
 
   /** The credential as it is now. */
@@ -56,4 +56,4 @@ export class CredentialGate {
   }
 }
 
-const NOTHING = { standing: { is: 'good' }, needs: { names: [], sources: [], proxy: undefined } } as const;
+const NOTHING = { usability: { is: 'good' }, needs: { names: [], sources: [], proxy: undefined } } as const;

@@ -1,4 +1,4 @@
-import { mendOf } from '../backends/mend.ts';
+import { remedyOf } from '../backends/remedies.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { LifeEvent } from '../job/life.ts';
 import { USAGE_ATTRIBUTES } from '../job/log-usage.ts';
@@ -86,20 +86,20 @@ export function policyHold(job: JobRecord, attribute: 'OnExitHold' | 'PeriodicHo
 function bySite(job: JobRecord, cause: SiteCause, now: number): Decision {
   const retries = readNumber(job.attrs, 'JobMaxRetries');
   const starts = readNumber(job.attrs, 'NumJobStarts') ?? 0;
-  const words = readString(job.attrs, 'GryphusSiteWords') ?? '';
-  const { says, mend, hold, inVain } = SITE_CAUSES[cause];
+  const message = readString(job.attrs, 'GryphusSiteWords') ?? '';
+  const { says, remedy, hold, inVain } = SITE_CAUSES[cause];
   // Whoever chose the pool chose that its jobs move: an eviction runs it again, as HTCondor's vanilla universe does.
   const vacated: Vacated = cause === 'out-of-memory' ? OUT_OF_MEMORY : {};
   const changes = changesOnEvict(job.attrs, vacated);
   if (cause === 'out-of-memory' && asksForOther(changes)) {
     const more = Object.entries(changes).filter(([name]) => /^request/i.test(name));
     const asks = more.map(([name, text]) => `${name} = ${text ?? 'undefined'}`).join(', ');
-    const reason = `${says}${words === '' ? '' : ` (${words})`}. It runs again with ${asks}.`;
+    const reason = `${says}${message === '' ? '' : ` (${message})`}. It runs again with ${asks}.`;
     return { event: 'again', set: { ...changes, GryphusSiteCause: null }, info: { by: 'eviction', reason } };
   }
   const moves = job.site === POOL_SITE.name && (cause === 'preempted' || cause === 'node-fail');
   if (moves) {
-    const reason = words === '' ? says : words;
+    const reason = message === '' ? says : message;
     const set = { ...changes, GryphusSiteCause: null };
     if (!job.attrs.has('GryphusSaved')) return { event: 'again', set, info: { by: 'eviction', reason } };
     return {
@@ -109,10 +109,10 @@ function bySite(job: JobRecord, cause: SiteCause, now: number): Decision {
     };
   }
   if (retries !== undefined && starts <= retries && !inVain) {
-    return { event: 'again', set: { GryphusSiteCause: null }, info: { reason: `${says} (${words})` } };
+    return { event: 'again', set: { GryphusSiteCause: null }, info: { reason: `${says} (${message})` } };
   }
-  const known = inVain ? mendOf(words) : undefined;
-  const todo = known === undefined ? mend : `${known}.`;
-  const reason = `${says}${words === '' || words === says ? '' : ` (${words})`}. ${todo}`;
+  const known = inVain ? remedyOf(message) : undefined;
+  const todo = known === undefined ? remedy : `${known}.`;
+  const reason = `${says}${message === '' || message === says ? '' : ` (${message})`}. ${todo}`;
   return { event: 'stop', set: { ...holdAttributes(reason, hold, vacated.subCode), GryphusSiteCause: quoted(cause) } };
 }

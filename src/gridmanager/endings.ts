@@ -48,7 +48,7 @@ export function endingAttributes(ending: Ending, before: Before, now: number): R
 }
 
 /** How it ended. */
-export function statusAttributes({ how, words }: Ending): Record<string, string | null> {
+export function statusAttributes({ how, message }: Ending): Record<string, string | null> {
   switch (how.kind) {
     case 'exited':
       return {
@@ -58,7 +58,7 @@ export function statusAttributes({ how, words }: Ending): Record<string, string 
         ExitSignal: null,
         GryphusSiteCause: null,
         GryphusYielded: null,
-        GryphusSiteWords: words === undefined ? null : quoted(sentence(words)),
+        GryphusSiteWords: message === undefined ? null : quoted(sentence(message)),
       };
     case 'signaled':
       return {
@@ -68,7 +68,7 @@ export function statusAttributes({ how, words }: Ending): Record<string, string 
         ExitCode: null,
         GryphusSiteCause: null,
         GryphusYielded: null,
-        GryphusSiteWords: words === undefined ? null : quoted(sentence(words)),
+        GryphusSiteWords: message === undefined ? null : quoted(sentence(message)),
       };
     case 'by-site':
       return {
@@ -77,7 +77,7 @@ export function statusAttributes({ how, words }: Ending): Record<string, string 
         ExitSignal: null,
         GryphusSiteCause: quoted(how.cause),
         GryphusYielded: how.yielded === true ? 'true' : null,
-        GryphusSiteWords: quoted(how.words === '' ? SITE_CAUSES[how.cause].says : sentence(how.words)),
+        GryphusSiteWords: quoted(how.message === '' ? SITE_CAUSES[how.cause].says : sentence(how.message)),
       };
   }
 }

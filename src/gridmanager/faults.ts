@@ -24,9 +24,13 @@ export function isFault(thrown: unknown): boolean {
 export function asFault(thrown: unknown, doing: string): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   const { name, message } = asError(thrown);
-  return new GryphusError('internal', `Gryphus failed at ${doing}, through a fault of its own (${name}: ${message})`, {
-    cause: thrown,
-  });
+  return new GryphusError(
+    'internal',
+    `Gryphus failed at ${doing}, because of an internal error (${name}: ${message})`,
+    {
+      cause: thrown,
+    },
+  );
 }
 
 /** Told of each fault that was contained: where, in a few words, and when it is tried again. */

@@ -2,9 +2,9 @@ import type { QueueEvent } from '../job/events.ts';
 
 const OTHERS = new Set(['hold', 'release', 'remove', 'takeback', 'adopted']);
 
-/** What somebody else did: users' actions, submits, routes. Our own transitions wake their lanes themselves. */
+/** What somebody else did: users' actions, submits, routes. Our own transitions wake their work loops themselves. */
 export function isFromOutside(event: QueueEvent): boolean {
   if (event.type === 'transition') return OTHERS.has(event.event);
-  if (event.type === 'bid') return event.event === 'opened' || event.event === 'withdraw';
+  if (event.type === 'candidate') return event.event === 'opened' || event.event === 'withdraw';
   return event.type === 'submitted' || event.type === 'materialized' || event.type === 'routed';
 }

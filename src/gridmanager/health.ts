@@ -5,7 +5,7 @@ export type Connection = 'unused' | 'up' | 'down' | 'needs-login' | 'refused';
 
 export interface HealthView {
   readonly connection: Connection;
-  readonly words: string;
+  readonly message: string;
   /** Unix milliseconds. */
   readonly since: number;
   /** A fault of ours that holds up work there, whatever the connection is. */
@@ -31,7 +31,7 @@ export class SiteHealth {
   }
 
   get view(): HealthView {
-    return { connection: this.#connection, words: this.#words, since: this.#since };
+    return { connection: this.#connection, message: this.#words, since: this.#since };
   }
 
   get failures(): number {
@@ -59,16 +59,16 @@ export class SiteHealth {
     return this.#become(connectionAfter(error), error.message, now);
   }
 
-  /** Somebody mended something: try at once. */
+  /** Somebody fixed something: try at once. */
   encourage(): void {
     this.#notBefore = 0;
   }
 
-  #become(connection: Connection, words: string, now: number): boolean {
+  #become(connection: Connection, message: string, now: number): boolean {
     const news = connection !== this.#connection;
     if (news) this.#since = now;
     this.#connection = connection;
-    this.#words = words;
+    this.#words = message;
     return news;
   }
 }

@@ -1,5 +1,5 @@
 import { CREDENTIAL_HOLD } from '../credentials/watch/model.ts';
-import { holdReason } from '../credentials/watch/standing.ts';
+import { holdReason } from '../credentials/watch/usability.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { readNumber } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
@@ -16,7 +16,7 @@ export async function holdPrepared(
   waiting: readonly { readonly key: AttemptKey; readonly job: JobRecord }[],
 ): Promise<void> {
   const looked = await Promise.all(
-    waiting.map(async (one) => ({ ...one, found: (await ctx.gate.look(one.job, ctx.record)).standing })),
+    waiting.map(async (one) => ({ ...one, found: (await ctx.gate.look(one.job, ctx.record)).usability })),
   );
   const ending = looked.flatMap(({ key, job, found }) => (found.is === 'ended' ? [{ key, job, found }] : []));
   if (ending.length === 0) return;

@@ -1,4 +1,4 @@
-import { mendOf } from '../backends/mend.ts';
+import { remedyOf } from '../backends/remedies.ts';
 import type { GryphusError } from '../errors.ts';
 import type { Attrs, AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
@@ -41,7 +41,7 @@ export function holdByError(error: GryphusError): AttrTexts {
 }
 
 export function holdByRefusal(site: string, refusal: Refusal): AttrTexts {
-  const mend = mendOf(refusal.message);
+  const remedy = remedyOf(refusal.message);
   const reason = `Site ${site}: ${refusal.message.replace(/\.$/, '')}`;
-  return holdAttributes(mend === undefined ? reason : `${reason}. ${mend}.`, CODES[refusal.code]);
+  return holdAttributes(remedy === undefined ? reason : `${reason}. ${remedy}.`, CODES[refusal.code]);
 }

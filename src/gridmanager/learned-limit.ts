@@ -2,7 +2,7 @@
 export interface Learned {
   readonly cap: number;
   /** The site's own words. */
-  readonly words: string;
+  readonly message: string;
   /** Unix milliseconds of the refusal. */
   readonly at: number;
 }
@@ -62,7 +62,7 @@ export class LearnedLimit {
   }
 
   /** It refused one more than `there`, in these words. */
-  refused(there: number, words: string, now: number): void {
+  refused(there: number, message: string, now: number): void {
     const lags = this.#learned !== undefined && there < this.#learned.cap && now - this.#freedAt < 2 * SETTLE_MOST_MS;
     if (lags) {
       // A place that was freed just now is not free there yet.
@@ -72,7 +72,7 @@ export class LearnedLimit {
       if (this.#learned !== undefined && there >= this.#learned.cap) {
         this.#probeEvery = Math.min(PROBE_MOST_MS, this.#probeEvery * 2);
       }
-      this.#learned = { cap: there, words, at: now };
+      this.#learned = { cap: there, message, at: now };
       this.#notBefore = now + this.#settle;
     }
     this.#step = 1;

@@ -8,12 +8,12 @@ import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/places.ts';
 import { openPoolSite } from '../pool/pool-site.ts';
 import { endWithState, openQueue } from '../queue/api.ts';
-import { parseAddress } from '../wayhome/address.ts';
+import { parseAddress } from '../reverse-connection/address.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { spreadNet } from '../util/process-net.ts';
 import { CredentialGate, type GateOptions } from './credential-gate.ts';
-import { deskPath } from './desk-path.ts';
-import { LoginDesk } from './login-desk.ts';
+import { loginSocketPath } from './login-socket-path.ts';
+import { LoginSocket } from './login-socket.ts';
 import { GridManager } from './manager.ts';
 import { tellSending } from './sending.ts';
 import { guardedMarks } from './older-copy.ts';
@@ -47,7 +47,7 @@ async function main(identity: string): Promise<void> {
     start: 'await',
     patienceMs: 30_000,
   });
-  const desk = new LoginDesk(deskPath(paths, identity));
+  const centralManager = new LoginSocket(loginSocketPath(paths, identity));
   const address = settings['glidein.address'] ?? settings['glidein.listen'];
   const workers = {
     paths,
@@ -77,7 +77,7 @@ async function main(identity: string): Promise<void> {
         : openSite(record, {
             agent: queue.agent,
             identity,
-            prompt: desk.promptFor(record.name),
+            prompt: centralManager.promptFor(record.name),
             paths,
             manager: identity,
             cares: siteCares(settings),
@@ -97,7 +97,7 @@ async function main(identity: string): Promise<void> {
   process.once('SIGINT', () => manager.end());
   spreadNet({ onFault, end: (error) => manager.end(error) });
   endWithState(paths.stateDir, () => manager.end());
-  await desk.open(manager);
+  await centralManager.open(manager);
   log.info({ identity }, 'started');
   try {
     await manager.run();
@@ -108,7 +108,7 @@ async function main(identity: string): Promise<void> {
     throw error;
   } finally {
     closeSettings();
-    await desk.close();
+    await centralManager.close();
     await queue.close();
   }
 }

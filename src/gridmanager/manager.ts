@@ -16,13 +16,13 @@ import type { SiteContext } from './context.ts';
 import { asFault, endsProcess, isFault, Troubles } from './faults.ts';
 import { isFromOutside } from './from-outside.ts';
 import type { HealthView } from './health.ts';
-import { type Lane, LANES } from './lanes.ts';
-import { MANNERS, type MannersView, SiteManners } from './manners.ts';
+import { type WorkLoop, WORK_LOOPS } from './work-loops.ts';
+import { SITE_BACKOFF, type BackoffView, SiteBackoff } from './backoff.ts';
 import { OpenSites, type SiteShare } from './open-sites.ts';
 import type { RetryLimits } from './pacing.ts';
 import { SiteAgent } from './site-agent.ts';
 import { staying } from './stay.ts';
-import { BROKER, WANTED_UNTIL } from './survey.ts';
+import { BROKER, WANTED_UNTIL } from './capacity-poll.ts';
 import type { UrlAccess } from './url-access.ts';
 import { UrlInputs } from './url-inputs.ts';
 import { UrlOutputs } from './url-outputs.ts';
@@ -52,16 +52,16 @@ export interface ManagerOptions {
 
 const LEASE_MS = 15_000;
 const RENEW_MS = 5_000;
-/** A site that could not be opened is tried again after so long, milliseconds. */
+/** Wait before a site that could not be opened is tried again, milliseconds. */
 const UNOPENED_MS = 15_000;
-/** Events that come together are looked at together, milliseconds. */
+/** Events within this time are handled together, milliseconds. */
 const GATHER_MS = 15;
-/** Lost wake-ups cost at most so long, milliseconds. */
+/** Lost wake-ups cost at most this much, milliseconds. */
 const LOOK_AROUND_MS = 30_000;
 
 /**
  * One user's jobs on all their sites. It keeps nothing that the queue does not have: at its start, and whenever an
- * event says that somebody did something, it looks which sites' lanes have work and wakes them.
+ * event says that somebody did something, it looks which sites' work loops have work and wakes them.
  */
 export class GridManager {
   readonly #options: ManagerOptions;
@@ -95,7 +95,7 @@ export class GridManager {
       loadSites: options.loadSites,
       problem: options.problem,
       openSite: options.openSite,
-      mannersOf: (name) => this.#manners(name),
+      backoffOf: (name) => this.#backoff(name),
       agentFor: (record, site, share) => this.#agentFor(record, site, share),
       now: () => this.#now(),
     });
@@ -141,7 +141,7 @@ export class GridManager {
   /** Somebody logged in to the site. */
   async encourage(site: string): Promise<void> {
     await this.#sites.use(site, async ({ agent }) => agent.encourage());
-    for (const lane of LANES) await this.#wake(site, lane);
+    for (const workLoop of WORK_LOOPS) await this.#wake(site, workLoop);
   }
 
   /** The open site, for a log-in; one that comes before the work has begun waits for it. */
@@ -150,11 +150,11 @@ export class GridManager {
     return this.#sites.use(name, async ({ site }) => site);
   }
 
-  #handlers(): Record<Lane, (item: { readonly id: string }) => Promise<{ againInMs: number } | undefined>> {
-    const handler = (lane: Lane) => async (item: { readonly id: string }) => {
-      const where = `the ${lane} lane of site ${item.id}`;
-      const run = () => this.#round(item.id, lane).catch((thrown: unknown) => this.#fail(where, thrown));
-      const again = await this.#rounds.run(`${lane}/${item.id}`, run);
+  #handlers(): Record<WorkLoop, (item: { readonly id: string }) => Promise<{ againInMs: number } | undefined>> {
+    const handler = (workLoop: WorkLoop) => async (item: { readonly id: string }) => {
+      const where = `the ${workLoop} work loop of site ${item.id}`;
+      const run = () => this.#round(item.id, workLoop).catch((thrown: unknown) => this.#fail(where, thrown));
+      const again = await this.#rounds.run(`${workLoop}/${item.id}`, run);
       return again === undefined || this.#stop.signal.aborted ? undefined : { againInMs: again };
     };
     return {
@@ -162,11 +162,11 @@ export class GridManager {
       watch: handler('watch'),
       results: handler('results'),
       cancel: handler('cancel'),
-      survey: handler('survey'),
+      capacityPoll: handler('capacityPoll'),
     };
   }
 
-  async #round(name: string, lane: Lane): Promise<number | undefined> {
+  async #round(name: string, workLoop: WorkLoop): Promise<number | undefined> {
     if (this.#stop.signal.aborted) return undefined;
     this.#busyAt = this.#now();
     const began = this.#census.begun;
@@ -175,14 +175,14 @@ export class GridManager {
     try {
       again = await this.#sites.use(name, ({ agent }) => {
         opened = true;
-        return agent.round(lane);
+        return agent.round(workLoop);
       });
     } catch (thrown) {
       if (opened) throw thrown;
       return await this.#unopened(name, thrown);
     }
     this.#busyAt = this.#now();
-    if (lane !== 'watch' || again === undefined) return again;
+    if (workLoop !== 'watch' || again === undefined) return again;
     return (await this.#census.hasWork(name, 'watch', began)) ? again : undefined;
   }
 
@@ -193,7 +193,7 @@ export class GridManager {
     if (this.#unopenable.get(name) === message) return UNOPENED_MS;
     if (isFault(thrown)) this.#tellFault(`opening site ${name}`, asError(thrown), UNOPENED_MS);
     this.#unopenable.set(name, message);
-    await this.#tell(name, { connection: 'refused', words: message, since: this.#now() });
+    await this.#tell(name, { connection: 'refused', message, since: this.#now() });
     return UNOPENED_MS;
   }
 
@@ -216,13 +216,13 @@ export class GridManager {
         ...share,
         now: () => this.#now(),
         troubles: this.#troubles,
-        wake: (lane) => void this.#guard(`waking site ${name}`, this.#wake(name, lane)),
+        wake: (workLoop) => void this.#guard(`waking site ${name}`, this.#wake(name, workLoop)),
         isFollowed: () => this.#isFollowed(),
       },
       {
         placed: () => this.#census.placed(name),
         there: () => this.#census.there(name),
-        surveyWanted: () => this.#surveyWanted(),
+        capacityWanted: () => this.#capacityWanted(),
         random: this.#options.random ?? Math.random,
         retry: this.#options.retry,
         onHealth: (view, at) => this.#tell(at, view),
@@ -248,36 +248,36 @@ export class GridManager {
       about,
       site,
       manager: identity,
-      message: view.words === '' ? `Site ${site} answers.` : view.words,
+      message: view.message === '' ? `Site ${site} answers.` : view.message,
     });
-    if (view.connection === 'up') for (const lane of LANES) await this.#wake(site, lane);
+    if (view.connection === 'up') for (const workLoop of WORK_LOOPS) await this.#wake(site, workLoop);
   }
 
   async #lookAround(): Promise<void> {
     await this.#census.count();
-    const wanted = this.#census.lanesWanted();
-    await Promise.all([...wanted].flatMap(([site, lanes]) => [...lanes].map((lane) => this.#wake(site, lane))));
-    if (await this.#surveyWanted()) {
+    const wanted = this.#census.workLoopsWanted();
+    await Promise.all([...wanted].flatMap(([site, loops]) => [...loops].map((loop) => this.#wake(site, loop))));
+    if (await this.#capacityWanted()) {
       for (const { name, batch } of (await this.#options.loadSites()).values())
-        if (batch !== 'pool') await this.#wake(name, 'survey');
+        if (batch !== 'pool') await this.#wake(name, 'capacityPoll');
     }
     if (wanted.size > 0 || this.#census.unrouted) this.#busyAt = this.#now();
   }
 
-  async #surveyWanted(): Promise<boolean> {
+  async #capacityWanted(): Promise<boolean> {
     if (this.#census.unrouted) return true;
     const until = await this.#options.queue.kv.get(BROKER, WANTED_UNTIL);
     return Number(until?.value ?? 0) > this.#now();
   }
 
   /** What an earlier GridManager learned of the site, and where this one writes it down. */
-  async #manners(site: string): Promise<SiteManners> {
+  async #backoff(site: string): Promise<SiteBackoff> {
     const { kv } = this.#options.queue;
     const key = `${this.#options.identity}/${site}`;
-    const known = await kv.get(MANNERS, key);
-    const view = known === undefined ? undefined : (JSON.parse(known.value) as MannersView);
-    return new SiteManners(view, this.#now(), async (news) => {
-      await kv.set(MANNERS, key, JSON.stringify(news));
+    const known = await kv.get(SITE_BACKOFF, key);
+    const view = known === undefined ? undefined : (JSON.parse(known.value) as BackoffView);
+    return new SiteBackoff(view, this.#now(), async (news) => {
+      await kv.set(SITE_BACKOFF, key, JSON.stringify(news));
     });
   }
 
@@ -286,11 +286,11 @@ export class GridManager {
     return signs.some(({ value }) => Number(value) > this.#now());
   }
 
-  #wake(site: string, lane: Lane): Promise<void> {
-    return this.#work.wake(lane, site, null);
+  #wake(site: string, workLoop: WorkLoop): Promise<void> {
+    return this.#work.wake(workLoop, site, null);
   }
 
-  /** Reacts to what others did: submits, routes and users' actions; our own transitions wake their lanes themselves. */
+  /** Reacts to what others did: submits, routes and users' actions; our own transitions wake their work loops themselves. */
   async #follow(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       let wait = 0;
@@ -346,7 +346,7 @@ export class GridManager {
 
   async #endWithoutWork(): Promise<void> {
     await this.#census.count();
-    if (this.#census.lanesWanted().size > 0 || this.#census.unrouted) return;
+    if (this.#census.workLoopsWanted().size > 0 || this.#census.unrouted) return;
     if (!(await staying(this.#options.queue, this.#now())).has(this.#options.identity)) this.#end(undefined);
   }
 
@@ -378,7 +378,10 @@ export class GridManager {
   /** Loud, and harmless to others: the work goes on. */
   #tellFault(where: string, error: Error, waitMs: number): void {
     const again = `it tries again in ${Math.ceil(waitMs / 1000)} s`;
-    this.#options.onFault(`Gryphus failed at ${where}, through a fault of its own; ${again}: ${error.message}`, error);
+    this.#options.onFault(
+      `Gryphus failed at ${where}, because of an internal error; ${again}: ${error.message}`,
+      error,
+    );
   }
 
   async #close(): Promise<void> {

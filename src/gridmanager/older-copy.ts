@@ -17,7 +17,7 @@ const FIRST_ATTEMPTS = 1_000_000;
  */
 export async function checkCopy(ctx: SiteContext): Promise<void> {
   const seen = await ctx.site.lastMark?.();
-  const last = seen && (await ctx.queue.parting(seen));
+  const last = seen && (await ctx.queue.divergence(seen));
   if (seen === undefined || last === undefined) return;
   await ctx.queue.skipClusters(seen.cluster);
   const { reports, complete } = await ctx.site.poll({ cursor: undefined, follow: [] });
@@ -51,11 +51,11 @@ function renumbered({ id, state, attempt }: JobRecord): Change | undefined {
 }
 
 /** Marks for the sites; 'stale-epoch' where the queue was replaced by an older copy of itself while this process ran. */
-export function guardedMarks(queue: Pick<Queue, 'mark' | 'parting'>): () => Promise<QueueMark> {
+export function guardedMarks(queue: Pick<Queue, 'mark' | 'divergence'>): () => Promise<QueueMark> {
   let last: QueueMark | undefined;
   return async () => {
     const now = await queue.mark();
-    if (last !== undefined && last.run !== now.run && (await queue.parting(last)) !== undefined) {
+    if (last !== undefined && last.run !== now.run && (await queue.divergence(last)) !== undefined) {
       throw new GryphusError('stale-epoch', 'The queue was replaced by an older copy of itself; this process ends.');
     }
     last = now;

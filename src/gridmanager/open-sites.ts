@@ -1,13 +1,13 @@
 import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { Site } from '../site/contract.ts';
-import type { SiteManners } from './manners.ts';
+import type { SiteBackoff } from './backoff.ts';
 import { SiteProxies } from './proxies.ts';
 import type { SiteAgent } from './site-agent.ts';
 import type { SiteContext } from './context.ts';
 
 /** What a site's agents share, also when a change of its file makes another one of them. */
-export type SiteShare = Pick<SiteContext, 'proxies' | 'underway' | 'coming' | 'manners'>;
+export type SiteShare = Pick<SiteContext, 'proxies' | 'underway' | 'coming' | 'backoff'>;
 
 export interface OpenSitesOptions {
   /** The sites as configured now. */
@@ -16,7 +16,7 @@ export interface OpenSitesOptions {
   readonly problem: (name: string) => GryphusError | undefined;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
   /** What is known of how many jobs the site takes. */
-  readonly mannersOf: (name: string) => Promise<SiteManners>;
+  readonly backoffOf: (name: string) => Promise<SiteBackoff>;
   readonly agentFor: (record: SiteRecord, site: Site, share: SiteShare) => SiteAgent;
   readonly now: () => number;
 }
@@ -84,9 +84,9 @@ export class OpenSites {
     if (!record) {
       throw this.#options.problem(name) ?? new GryphusError('site-unknown', `There is no site '${name}'.`);
     }
-    const manners = await this.#options.mannersOf(name);
+    const backoff = await this.#options.backoffOf(name);
     const site = await this.#options.openSite(record);
-    return this.#opened(record, site, { proxies: new SiteProxies(), underway: new Set(), coming: new Map(), manners });
+    return this.#opened(record, site, { proxies: new SiteProxies(), underway: new Set(), coming: new Map(), backoff });
   }
 
   #opened(record: SiteRecord, site: Site, share: SiteShare): OpenSite {

@@ -1,5 +1,5 @@
-/** A site's manners, as configured or learned. Times in milliseconds. */
-export interface Manners {
+/** A site's backoff, as configured or learned. Times in milliseconds. */
+export interface Backoff {
   /** Jobs of ours in the site's queue at once, running ones included. */
   readonly maxJobs: number;
   readonly submitsPerMinute: number;
@@ -14,10 +14,10 @@ export interface Manners {
 export function nextPoll(
   previousMs: number,
   changed: boolean,
-  manners: Pick<Manners, 'pollMinMs' | 'pollMaxMs'>,
+  backoff: Pick<Backoff, 'pollMinMs' | 'pollMaxMs'>,
 ): number {
-  if (changed) return manners.pollMinMs;
-  return Math.min(manners.pollMaxMs, Math.max(manners.pollMinMs, Math.round(previousMs * 1.5)));
+  if (changed) return backoff.pollMinMs;
+  return Math.min(backoff.pollMaxMs, Math.max(backoff.pollMinMs, Math.round(previousMs * 1.5)));
 }
 
 /** Milliseconds. */

@@ -93,6 +93,6 @@ export async function admitted(
   const looked = await Promise.all(jobs.map((job) => ctx.gate.look(job, ctx.record)));
   return jobs.flatMap((job, i) => {
     const found = looked[i];
-    return found?.standing.is === 'good' ? [{ job, proxy: found.needs.proxy }] : [];
+    return found?.usability.is === 'good' ? [{ job, proxy: found.needs.proxy }] : [];
   });
 }

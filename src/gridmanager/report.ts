@@ -53,7 +53,7 @@ export function wordsOf(report: Report): string {
     case 'ended':
       return 'DONE';
     case 'unclear':
-      return `UNKNOWN (${report.words})`;
+      return `UNKNOWN (${report.message})`;
   }
 }
 

@@ -3,26 +3,26 @@ import { Pauses } from '../util/pauses.ts';
 import { isAboutTheSite } from './about-the-site.ts';
 import type { Again, SiteContext } from './context.ts';
 import { checkCopy } from './older-copy.ts';
-import { cancelRound } from './cancel-lane.ts';
+import { cancelRound } from './cancel-loop.ts';
 import { asFault, isFault, type ReportFault } from './faults.ts';
 import { SiteHealth, type HealthView } from './health.ts';
-import { type Lane, LANES } from './lanes.ts';
+import { type WorkLoop, WORK_LOOPS } from './work-loops.ts';
 import { type RetryLimits, SubmitBudget } from './pacing.ts';
-import { resultsRound } from './results-lane.ts';
-import { submitRound, type SubmitState } from './submit-lane.ts';
-import { type SurveyState, surveyRound } from './survey.ts';
-import { freshWatch, type WatchState, watchRound } from './watch-lane.ts';
+import { resultsRound } from './results-loop.ts';
+import { submitRound, type SubmitState } from './submit-loop.ts';
+import { type CapacityPollState, capacityPollRound } from './capacity-poll.ts';
+import { freshWatch, type WatchState, watchRound } from './watch-loop.ts';
 import { markSilent } from './silence.ts';
 
 /** After so long without an answer the site's jobs are *unknown*, milliseconds. */
 const SILENT_AFTER_MS = 30_000;
 
-const DOING: Readonly<Record<Lane, string>> = {
+const DOING: Readonly<Record<WorkLoop, string>> = {
   submit: 'sending jobs to',
   watch: 'watching the jobs of',
   results: 'bringing home the results of',
   cancel: 'withdrawing jobs from',
-  survey: 'asking what there is at',
+  capacityPoll: 'asking what there is at',
 };
 
 export interface SiteAgentOptions {
@@ -30,7 +30,7 @@ export interface SiteAgentOptions {
   readonly placed: () => Promise<number>;
   readonly there: () => Promise<number>;
   /** A broker looks for sites now. */
-  readonly surveyWanted: () => Promise<boolean>;
+  readonly capacityWanted: () => Promise<boolean>;
   readonly random: () => number;
   /** How long the site is left alone after it did not answer, as it is set now. */
   readonly retry: () => RetryLimits;
@@ -42,14 +42,14 @@ export interface SiteAgentOptions {
   readonly onFault: ReportFault;
 }
 
-/** Cares for one site of one manager: runs the lanes' rounds, and keeps account of how the site answers. */
+/** Cares for one site of one manager: runs the work loops' rounds, and keeps account of how the site answers. */
 export class SiteAgent {
   readonly #ctx: SiteContext;
   readonly #options: SiteAgentOptions;
   readonly #health: SiteHealth;
   readonly #submit: SubmitState;
   #watch: WatchState;
-  readonly #survey: SurveyState;
+  readonly #capacityPoll: CapacityPollState;
   readonly #pauses = new Pauses();
   #trouble = '';
   #silent = false;
@@ -62,14 +62,14 @@ export class SiteAgent {
     const budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
     this.#submit = { placed: options.placed, there: options.there, budget, committing: undefined };
     this.#watch = freshWatch(ctx);
-    this.#survey = { at: 0, wanted: options.surveyWanted };
+    this.#capacityPoll = { at: 0, wanted: options.capacityWanted };
   }
 
   get name(): string {
     return this.#ctx.record.name;
   }
 
-  /** Somebody logged in, or mended the site: try at once. */
+  /** Somebody logged in, or fixed the site: try at once. */
   encourage(): void {
     this.#health.encourage();
   }
@@ -79,28 +79,28 @@ export class SiteAgent {
     this.#watch.afresh = true;
   }
 
-  /** One round of a lane; when it wants the next. Only what ends this process, or waits for the queue, is thrown. */
-  async round(lane: Lane): Promise<Again> {
+  /** One round of a work loop; when it wants the next. Only what ends this process, or waits for the queue, is thrown. */
+  async round(workLoop: WorkLoop): Promise<Again> {
     const now = this.#ctx.now();
-    const wait = Math.max(this.#health.waitMs(now), this.#pauses.waitMs(lane, now));
+    const wait = Math.max(this.#health.waitMs(now), this.#pauses.waitMs(workLoop, now));
     if (wait > 0) return wait;
     try {
       await this.#met();
-      const again = await this.#run(lane);
+      const again = await this.#run(workLoop);
       await this.#good();
-      if (this.#pauses.passed(lane)) await this.#options.onWords(this.#view, this.name);
+      if (this.#pauses.passed(workLoop)) await this.#options.onWords(this.#view, this.name);
       return again;
     } catch (thrown) {
       if (isAboutTheSite(thrown)) return this.#bad(thrown);
       if (!isFault(thrown)) throw thrown;
-      return this.#fault(lane, thrown);
+      return this.#fault(workLoop, thrown);
     }
   }
 
-  /** The lane is left alone for a while; the site's others, and other sites, go on. */
-  async #fault(lane: Lane, thrown: unknown): Promise<Again> {
-    const wait = this.#pauses.of(this.#pauses.failed(lane, this.#ctx.now()));
-    const doing = `${DOING[lane]} site ${this.name}`;
+  /** The work loop is left alone for a while; the site's others, and other sites, go on. */
+  async #fault(workLoop: WorkLoop, thrown: unknown): Promise<Again> {
+    const wait = this.#pauses.of(this.#pauses.failed(workLoop, this.#ctx.now()));
+    const doing = `${DOING[workLoop]} site ${this.name}`;
     const error = asFault(thrown, doing);
     this.#options.onFault(doing, asError(thrown), wait);
     this.#trouble = error.message;
@@ -110,7 +110,7 @@ export class SiteAgent {
 
   get #view(): HealthView {
     const { view } = this.#health;
-    const troubled = LANES.some((lane) => this.#pauses.has(lane));
+    const troubled = WORK_LOOPS.some((workLoop) => this.#pauses.has(workLoop));
     return troubled ? { ...view, trouble: this.#trouble } : view;
   }
 
@@ -123,8 +123,8 @@ export class SiteAgent {
     return this.#meeting;
   }
 
-  #run(lane: Lane): Promise<Again> {
-    switch (lane) {
+  #run(workLoop: WorkLoop): Promise<Again> {
+    switch (workLoop) {
       case 'submit':
         return submitRound(this.#ctx, this.#submit);
       case 'watch':
@@ -133,8 +133,8 @@ export class SiteAgent {
         return resultsRound(this.#ctx);
       case 'cancel':
         return cancelRound(this.#ctx, this.#watch);
-      case 'survey':
-        return surveyRound(this.#ctx, this.#survey);
+      case 'capacityPoll':
+        return capacityPollRound(this.#ctx, this.#capacityPoll);
     }
   }
 
@@ -147,9 +147,9 @@ export class SiteAgent {
 
   async #bad(error: GryphusError): Promise<Again> {
     const now = this.#ctx.now();
-    const { words } = this.#health.view;
+    const { message } = this.#health.view;
     if (this.#health.bad(error, now, this.#options.random())) await this.#options.onHealth(this.#view, this.name);
-    else if (this.#health.view.words !== words) await this.#options.onWords(this.#view, this.name);
+    else if (this.#health.view.message !== message) await this.#options.onWords(this.#view, this.name);
     if (!this.#silent && now - this.#health.view.since >= SILENT_AFTER_MS) {
       this.#silent = true;
       await markSilent(this.#ctx);

@@ -5,7 +5,7 @@ interface Rule {
   readonly hold: number;
   /** What happened, as the beginning of a sentence that ends with the site's words. */
   readonly says: string;
-  readonly mend: string;
+  readonly remedy: string;
   /** Another attempt would end in the same way: `max_retries` does not count. */
   readonly inVain?: true;
 }
@@ -16,41 +16,42 @@ interface Rule {
  * "Machine-readable hold codes".
  */
 export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
-  timeout: { hold: 46, says: 'The site ended it at its time limit', mend: 'Ask for more time (batch_runtime).' },
-  'node-fail': { hold: 35, says: 'The node that ran it failed', mend: 'Release it to run it again.' },
-  preempted: { hold: 35, says: 'The site preempted it', mend: 'Release it to run it again, or use another queue.' },
+  timeout: { hold: 46, says: 'The site ended it at its time limit', remedy: 'Ask for more time (batch_runtime).' },
+  'node-fail': { hold: 35, says: 'The node that ran it failed', remedy: 'Release it to run it again.' },
+  preempted: { hold: 35, says: 'The site preempted it', remedy: 'Release it to run it again, or use another queue.' },
   requeued: {
     hold: 35,
     says: 'The site stopped it and put it back into its queue',
-    mend: 'Release it to run it again.',
+    remedy: 'Release it to run it again.',
   },
   unsatisfiable: {
     hold: 37,
     says: 'The site can never start it as it is',
-    mend: 'Change what it asks for, and release it.',
+    remedy: 'Change what it asks for, and release it.',
     inVain: true,
   },
-  'out-of-memory': { hold: 34, says: 'It used more memory than it asked for', mend: 'Raise request_memory.' },
+  'out-of-memory': { hold: 34, says: 'It used more memory than it asked for', remedy: 'Raise request_memory.' },
   cancelled: {
     hold: 37,
     says: 'It was cancelled at the site, not by us',
-    mend: 'Ask the site why; release it to run it again.',
+    remedy: 'Ask the site why; release it to run it again.',
   },
-  'boot-fail': { hold: 35, says: 'Its node could not be booted', mend: 'Release it to run it again.' },
-  deadline: { hold: 46, says: 'The site ended it at its deadline', mend: 'Release it with another deadline.' },
+  'boot-fail': { hold: 35, says: 'Its node could not be booted', remedy: 'Release it to run it again.' },
+  deadline: { hold: 46, says: 'The site ended it at its deadline', remedy: 'Release it with another deadline.' },
   'cannot-start': {
     hold: 6,
     says: 'The program could not be started',
-    mend: 'Check the executable and its interpreter at the site; `gryphus site test` says whether programs can be started in its scratch directory at all.',
+    remedy:
+      'Check the executable and its interpreter at the site; `gryphus site test` says whether programs can be started in its scratch directory at all.',
   },
   'no-image': {
     hold: 35,
     says: 'Its container image could not be used',
-    mend: "Check the image's name, and that its registry can be reached from the worker.",
+    remedy: "Check the image's name, and that its registry can be reached from the worker.",
   },
   vanished: {
     hold: 35,
     says: 'It started and then vanished without an exit status',
-    mend: 'Release it to run it again.',
+    remedy: 'Release it to run it again.',
   },
 };

@@ -6,7 +6,7 @@ import { Tokens } from '../pool/tokens.ts';
 import type { Queue } from '../queue/api.ts';
 import type { Site } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
-import { SiteWays } from '../wayhome/site-ways.ts';
+import { SiteWays } from '../reverse-connection/site-ways.ts';
 
 export interface SiteWorkersOptions {
   readonly paths: Pick<Paths, 'stateDir' | 'socketDir'>;
@@ -16,13 +16,13 @@ export interface SiteWorkersOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** How `gryphus site show` knows of a site's ways home. */
+/** How `gryphus site show` knows of a site's reverse connections. */
 export const SITE_WAYS = 'site-ways';
 const LOOK_MS = 1000;
 /** What went wrong is told once in so long, milliseconds. */
 const TELL_MS = 60_000;
 
-/** Keeps the ways home from a site open as long as there are tokens of workers there; the answer ends that. */
+/** Keeps the reverse connections from a site open as long as there are tokens of workers there; the answer ends that. */
 export function keepWays(
   { paths, queue, port, log }: SiteWorkersOptions,
   record: SiteRecord,
@@ -53,7 +53,7 @@ export function keepWays(
       home: async () => (await site.describe()).home,
       node: () => node,
       port,
-      desk: places.homeSocket,
+      centralManager: places.homeSocket,
       onView: (view) => {
         void queue.kv.set(SITE_WAYS, record.name, JSON.stringify({ ...view, at: Date.now() })).catch(() => undefined);
       },
@@ -68,7 +68,7 @@ export function keepWays(
       .catch((thrown: unknown) => {
         if (Date.now() - told < TELL_MS) return;
         told = Date.now();
-        log('a way home is not open', { site: record.name, error: asError(thrown).message });
+        log('a reverse connection is not open', { site: record.name, error: asError(thrown).message });
       })
       .finally(() => {
         busy = false;

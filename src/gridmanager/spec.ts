@@ -137,8 +137,8 @@ function resources(ad: Attrs, defaultWalltime: number | undefined): Resources {
 function batchOptions(ad: Attrs, record: SiteContext['record']): BatchOptions {
   const queue = readString(ad, 'BatchQueue') ?? record.queue;
   const project = readString(ad, 'BatchProject') ?? record.project;
-  const words = readString(ad, 'BatchExtraSubmitArgs') ?? '';
-  const extra = shellWords(words) ?? words.split(/\s+/).filter((word) => word !== '');
+  const message = readString(ad, 'BatchExtraSubmitArgs') ?? '';
+  const extra = shellWords(message) ?? message.split(/\s+/).filter((word) => word !== '');
   const rsl = record.target.kind === 'gram' ? readString(ad, 'GlobusRSL') : undefined;
   return {
     ...(queue === undefined || queue === '' ? {} : { queue }),

@@ -8,7 +8,7 @@ import { jobFiles } from './files.ts';
 
 /**
  * The inputs of a job that are URLs, by URL, each as the file that it will be; or, in words, which of them is still on
- * its way to us: the submit lane is woken when it is here. Rejects with the error of one that will never come.
+ * its way to us: the submit work loop is woken when it is here. Rejects with the error of one that will never come.
  */
 export async function urlInputs(ctx: SiteContext, job: JobRecord): Promise<ReadonlyMap<string, InputFile> | string> {
   const files = new Map<string, InputFile>();

@@ -99,7 +99,7 @@ export class UrlInputs {
       const { schemes, fetchers } = this.#access;
       const url = parseFileUrl(known.url, schemes);
       const fetcher = fetcherOf(url, fetchers);
-      if (!fetcher) throw new GryphusError('bad-input', `Nobody here fetches ${known.url}.`);
+      if (!fetcher) throw new GryphusError('bad-input', `Unsupported URL scheme: ${known.url}.`);
       const whole = join(this.#dir, name);
       const { version, same } = await fetcher.fetch(url, whole, {
         ...(await this.#access.optionsFor(url, known.proxyFile)),

@@ -1,4 +1,4 @@
-import type { BidEvent, BidNext } from './bid-life.ts';
+import type { CandidateEvent, CandidateNext } from './candidate-life.ts';
 import type { LifeEvent, State } from './life.ts';
 
 /** What JSON can say. */
@@ -69,17 +69,17 @@ export interface Routed extends Stamp {
   readonly site: string;
 }
 
-/** One step of a bid's life (bid-life.ts). */
-export interface BidStepped extends Stamp {
-  readonly type: 'bid';
+/** One step of a candidate's life (candidate-life.ts). */
+export interface CandidateStepped extends Stamp {
+  readonly type: 'candidate';
   readonly job: JobName;
   readonly attempt: number;
   readonly manager: string;
   readonly site: string;
-  readonly event: BidEvent;
-  readonly to: BidNext;
+  readonly event: CandidateEvent;
+  readonly to: CandidateNext;
   /** The site's words, where it said any. */
-  readonly words?: string;
+  readonly message?: string;
 }
 
 /** Jobs left the queue for the history. */
@@ -125,6 +125,6 @@ export type QueueEvent =
   | Edited
   | ClusterEdited
   | Routed
-  | BidStepped
+  | CandidateStepped
   | Retired
   | Notice;

@@ -4,7 +4,7 @@ export interface JobId {
   readonly proc: number;
 }
 
-/** The name of one attempt, unique for ever: `<agent id>.<cluster>.<proc>.<attempt>` (DESIGN.md, invariant 3). */
+/** The name of one attempt, unique for ever: `<agent id>.<cluster>.<proc>.<attempt>` (docs/ARCHITECTURE.md, invariant 3). */
 export type AttemptKey = `${string}.${number}.${number}.${number}`;
 
 export interface Attempt extends JobId {

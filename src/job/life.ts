@@ -6,7 +6,7 @@ export type Work = 'nothing' | 'prepare' | 'commit' | 'watch' | 'fetch' | 'decid
 
 export type LifeEvent =
   | 'take' // the GridManager gives the job to a site, under a new attempt
-  | 'granted' // one of its bids (bid-life.ts) was the first to ask for leave to start: that is its attempt now
+  | 'granted' // one of its candidates (candidate-life.ts) was the first to ask for leave to start: that is its attempt now
   | 'prepared' // the site has the attempt's record and its files
   | 'committed' // the site has promised to run it once
   | 'queued' // the site's batch system has it, not started
@@ -63,7 +63,7 @@ export const JOB_STATUS = {
   suspended: 7,
 } as const;
 
-export interface Room {
+export interface StateRow {
   readonly does: Work;
   /** HTCondor's JobStatus while the job is here. */
   readonly shows: keyof typeof JOB_STATUS;
@@ -83,7 +83,7 @@ const atTheSite = {
   takeback: 'withdrawing',
 } as const satisfies Partial<Record<LifeEvent, State>>;
 
-export const LIFE: Readonly<Record<State, Room>> = {
+export const LIFE: Readonly<Record<State, StateRow>> = {
   idle: {
     does: 'nothing',
     shows: 'idle',

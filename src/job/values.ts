@@ -122,15 +122,15 @@ export function compileConstraint(text: string, where: string): ClassAdPredicate
 
 /** Throws 'bad-input' where the value of an attribute is no ClassAd expression. */
 export function checkExpression(text: string, name: string): void {
-  wholeExpr(text, `The value of ${name}`, 'It must be a ClassAd expression; a string stands in double quotes.');
+  wholeExpr(text, `The value of ${name}`, 'It must be a ClassAd expression; strings need double quotes.');
 }
 
-function wholeExpr(text: string, where: string, mend: string): Expr {
+function wholeExpr(text: string, where: string, remedy: string): Expr {
   try {
     return parseWholeExpr(text);
   } catch (thrown) {
     if (!(thrown instanceof ClassAdSyntaxError)) throw thrown;
-    throw new GryphusError('bad-input', `${where}: ${thrown.message}`, { suggestions: [mend] });
+    throw new GryphusError('bad-input', `${where}: ${thrown.message}`, { suggestions: [remedy] });
   }
 }
 

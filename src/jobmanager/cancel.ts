@@ -91,7 +91,7 @@ async function send(
       outcomes.set(key as AttemptKey, refuse('never', 'already-started', `${key} has started at ${site.name}.`));
     }
   }
-  for (const [key = '', n = '0'] of wordsOf(answer, 'buried')) {
+  for (const [key = '', n = '0'] of wordsOf(answer, 'fenced')) {
     if (status === '0' || n === '0') over.add(key as AttemptKey);
   }
   for (const [key = ''] of wordsOf(answer, 'ended')) over.add(key as AttemptKey);

@@ -27,8 +27,8 @@ import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
 import { percentDecode } from './escape.ts';
 import { markOf, readFacts } from './hello.ts';
-import { Homecoming } from './homecoming.ts';
-import { leave } from './leave.ts';
+import { ResultTransfer } from './result-transfer.ts';
+import { leave } from './start-permit.ts';
 import { Looker, paceOf } from './look.ts';
 import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
@@ -151,7 +151,7 @@ class ShellSite implements JobManagerSite {
         patience: options.contentPatience ?? Number.POSITIVE_INFINITY,
         tell: options.onSending ?? (() => undefined),
       }),
-      homecoming: new Homecoming({
+      resultTransfer: new ResultTransfer({
         patience: options.resultsPatience ?? Number.POSITIVE_INFINITY,
         tell: options.onComing ?? (() => undefined),
       }),
@@ -211,7 +211,7 @@ class ShellSite implements JobManagerSite {
     keys: readonly AttemptKey[],
     { onlyIfNotStarted = false, since }: CancelOptions = {},
   ): Promise<Outcomes> {
-    if (!onlyIfNotStarted) await this.#site.homecoming.drop(keys);
+    if (!onlyIfNotStarted) await this.#site.resultTransfer.drop(keys);
     const { killAfter = 10_000, giveUp = 120_000, forceAfter = 600_000 } = this.#options;
     const patience = { killAfter, giveUp };
     const longAgo = Date.now() - forceAfter;
@@ -242,7 +242,7 @@ class ShellSite implements JobManagerSite {
 
   async forget(keys: readonly AttemptKey[]): Promise<Outcomes> {
     const outcomes = new Map<AttemptKey, Outcome>();
-    await this.#site.homecoming.drop(keys);
+    await this.#site.resultTransfer.drop(keys);
     crashPoint('jm.before-forget');
     await forget(this.#site, keys, outcomes);
     crashPoint('jm.after-forget');
@@ -272,7 +272,7 @@ class ShellSite implements JobManagerSite {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#site.content.close(), this.#site.homecoming.close()]);
+    await Promise.all([this.#site.content.close(), this.#site.resultTransfer.close()]);
     await this.#site.session.close();
   }
 

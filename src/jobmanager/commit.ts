@@ -36,7 +36,7 @@ export async function commit(site: SiteContext, keys: readonly AttemptKey[]): Pr
   checkComplete(site.name, keys, outcomes);
   return outcomes;
 }
-/** What is buried or was refused is asked for again under the next number; that is answered, or refused anew. */
+/** What is fenced or was refused is asked for again under the next number; that is answered, or refused anew. */
 const ROUNDS = 2;
 
 /**
@@ -73,7 +73,7 @@ const ALONE = 1;
 function wanted(site: SiteContext, key: AttemptKey): number {
   const entry = site.view.get(key);
   if (entry === undefined || entry.submission === 0) return 0;
-  return entry.buried !== undefined || refusalOf(site, entry.refused) !== undefined ? entry.submission + 1 : 0;
+  return entry.fenced !== undefined || refusalOf(site, entry.refused) !== undefined ? entry.submission + 1 : 0;
 }
 
 type Wish = readonly [key: AttemptKey, submission: number];
@@ -113,9 +113,9 @@ async function commitBatch(
       }
       case 'refused':
       case 'was-refused': {
-        const said = { status: Number(more[0]), words: percentDecode(more[1] ?? '') };
+        const said = { status: Number(more[0]), message: percentDecode(more[1] ?? '') };
         const refusal = refusalOf(site, said);
-        site.view.refused(key, n, said.status, said.words, site.now());
+        site.view.refused(key, n, said.status, said.message, site.now());
         if (refusal === undefined) outcomes.set(key, { ok: true });
         else if (kind === 'was-refused') again.push([key, n + 1]);
         else {
@@ -130,7 +130,7 @@ async function commitBatch(
         const [flags, ...answered] = more;
         const batchId = site.backend.idOf(answered.join(' '));
         site.view.submitted(key, n, batchId, site.now());
-        if (flags === 'buried') again.push([key, n + 1]);
+        if (flags === 'fenced') again.push([key, n + 1]);
         else outcomes.set(key, { ok: true, ...(batchId === undefined ? {} : { batchId }) });
         break;
       }
@@ -160,8 +160,8 @@ async function commitBatch(
   return { again, refused };
 }
 
-function refusalOf(site: SiteContext, said: { status: number; words: string } | undefined) {
+function refusalOf(site: SiteContext, said: { status: number; message: string } | undefined) {
   if (said === undefined) return undefined;
-  const refusal = site.backend.refusalOf(said.status, said.words);
+  const refusal = site.backend.refusalOf(said.status, said.message);
   return refusal === 'unclear' ? undefined : refusal;
 }

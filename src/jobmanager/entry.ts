@@ -19,9 +19,9 @@ export interface Entry {
   cancelled: boolean;
   batchId: string | undefined;
   /** The submit command's failure, as it said it. */
-  refused: { readonly status: number; readonly words: string } | undefined;
+  refused: { readonly status: number; readonly message: string } | undefined;
   /** Why its lock was taken by us: nothing of this submission can start. */
-  buried: string | undefined;
+  fenced: string | undefined;
   owner: Owner | undefined;
   /** Its wrapper is there, and waits for leave to start. */
   asks: Owner | undefined;
@@ -72,7 +72,7 @@ export function nothingKnown() {
   return {
     batchId: undefined,
     refused: undefined,
-    buried: undefined,
+    fenced: undefined,
     owner: undefined,
     asks: undefined,
     exit: undefined,

@@ -49,19 +49,19 @@ export function readExit(line: string): ExitRecord | undefined {
 
 function fields(line: string): Map<string, string> {
   const at = line.indexOf(' words=');
-  const words = at === -1 ? '' : line.slice(at + 7, -2);
+  const message = at === -1 ? '' : line.slice(at + 7, -2);
   const found = new Map(
     (at === -1 ? line : line.slice(0, at)).split(' ').map((word) => {
       const eq = word.indexOf('=');
       return [word.slice(0, Math.max(0, eq)), word.slice(eq + 1)] as const;
     }),
   );
-  return found.set('words', words);
+  return found.set('words', message);
 }
 
-function howOf(how: string, words: string): Ending['how'] | undefined {
+function howOf(how: string, message: string): Ending['how'] | undefined {
   const [kind, number = '', core] = how.split(':');
-  if (kind === 'cannot') return { kind: 'by-site', cause: 'cannot-start', words };
+  if (kind === 'cannot') return { kind: 'by-site', cause: 'cannot-start', message };
   if (!/^\d+$/.test(number)) return undefined;
   if (kind === 'exited') return { kind: 'exited', code: Number(number) };
   if (kind !== 'signaled') return undefined;

@@ -13,7 +13,7 @@ import { shellQuote } from '../util/shell-quote.ts';
 import type { Answer } from './answer.ts';
 import { octalWord, percentDecode } from './escape.ts';
 import { homeOf } from './hello.ts';
-import type { BringOptions } from './homecoming.ts';
+import type { BringOptions } from './result-transfer.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 
 const BATCH = 128;
@@ -25,20 +25,20 @@ const STREAMS = { stdout: '_condor_stdout', stderr: '_condor_stderr' } as const;
 
 /**
  * Brings results home: many small files in one stream, large ones each by itself, resumed and verified. Those may be on
- * their way still when this resolves (homecoming.ts); asked for again, the site is not asked for what is.
+ * their way still when this resolves (result-transfer.ts); asked for again, the site is not asked for what is.
  */
 export async function fetch(
   site: SiteContext,
   requests: readonly FetchRequest[],
 ): Promise<Map<AttemptKey, FetchOutcome>> {
-  const { homecoming } = site;
+  const { resultTransfer } = site;
   const outcomes = new Map<AttemptKey, FetchOutcome>();
   crashPoint('jm.before-fetch');
-  const fresh = requests.filter(({ key }) => !homecoming.has(key));
+  const fresh = requests.filter(({ key }) => !resultTransfer.has(key));
   for (const batch of batches(fresh, BATCH)) await fetchBatch(site, batch, outcomes);
-  const coming = requests.map(({ key }) => key).filter((key) => homecoming.has(key));
-  await homecoming.wait(coming);
-  const come = homecoming.take(coming, requests.length === 1);
+  const coming = requests.map(({ key }) => key).filter((key) => resultTransfer.has(key));
+  await resultTransfer.wait(coming);
+  const come = resultTransfer.take(coming, requests.length === 1);
   const message = `its results are on their way from ${site.name}`;
   for (const key of coming) {
     const arriving: FetchOutcome = { ok: false, refusal: { kind: 'later', code: 'arriving', message }, missing: [] };
@@ -111,7 +111,7 @@ async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], out
     const files = large.get(at);
     if (files === undefined) outcomes.set(at.request.key, outcome(site, at));
     else
-      site.homecoming.begin(at.request.key, async (options) => {
+      site.resultTransfer.begin(at.request.key, async (options) => {
         for (const file of files) at.files.push(await saveLarge(site, at.request.into, file, options));
         return outcome(site, at);
       });

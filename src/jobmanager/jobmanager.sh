@@ -13,13 +13,13 @@
 #   intent.N       written before submission N, never without it
 #   id.N           the batch system's answer to it, a hint
 #   refused.N      or what its submit command said when it failed
-#   run.lock.N     a directory: the wrapper has it, the program of submission N may have started. A plain file: buried,
+#   run.lock.N     a directory: the wrapper has it, the program of submission N may have started. A plain file: fenced,
 #                  no copy of submission N can ever start. Either is made by a call that fails if there is one.
 #   cancelled      no further submission
-#   asks.N         of a bid: submission N could start, and waits for leave
+#   asks.N         of a candidate: submission N could start, and waits for leave
 #   leave          it may start, and so may every later submission
 #   exit           how the program ended
-# Submission N + 1 is made only after N was buried, so the program starts at most once, whatever the queue does.
+# Submission N + 1 is made only after N was fenced, so the program starts at most once, whatever the queue does.
 umask 077
 # Where batch systems are installed by default: a shell that nobody logs in to has not read what would say so.
 PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/opt/pbs/bin:/opt/slurm/bin:/usr/local/slurm/bin:/opt/torque/bin
@@ -132,7 +132,7 @@ current() { # sets CURRENT: the highest submission of $1 that was meant, 0 for n
 }
 
 # Takes the lock of submission $2 for good, with the word $3. Fails where the wrapper has it.
-bury() {
+fence() {
   printf '%s\n' "$3" 2>/dev/null >"jobs/$1/run.lock.$2" && return 0
   [ -f "jobs/$1/run.lock.$2" ]
 } 2>/dev/null
@@ -234,7 +234,7 @@ watch_events &
 WATCHER=$!
 while IFS=' ' read -r id verb size rest; do
   case $verb in
-    keep_mark | prepare | commit | poll | cancel | fetch | digest | forget | bury | prune | leave | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
+    keep_mark | prepare | commit | poll | cancel | fetch | digest | forget | fence | prune | leave | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
       furnish
       # shellcheck disable=SC2086 # numbers
       "do_$verb" "$size" $rest

@@ -4,7 +4,7 @@ import type { Chunk, Follow } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
 import type { Entry } from './entry.ts';
 import { percentDecode } from './escape.ts';
-import type { Deed } from './judge.ts';
+import type { Action } from './classify.ts';
 import { Skew } from './skew.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 
@@ -77,7 +77,7 @@ export class Looker {
     return this.#lookedAt + (soon ? this.#pace.soonest : this.#every) - this.#site.now();
   }
 
-  /** One exchange, and what the answer asks for: burying, accounting, taking strays out of the queue. */
+  /** One exchange, and what the answer asks for: fencing, accounting, taking stale copies out of the queue. */
   async look(options: { queue: boolean; follow?: readonly Follow[] }): Promise<LookResult> {
     const { session, view, now } = this.#site;
     await session.hello();
@@ -101,22 +101,22 @@ export class Looker {
     // A JobManager that was started over within this exchange told differences to nobody.
     this.#listed = (list || this.#generation === generation) && session.generation === generation;
     this.#generation = generation;
-    await this.#act(view.judge(now()));
+    await this.#act(view.classify(now()));
     if (view.change !== before) this.#every = Math.min(this.#pace.latest, QUICK * this.#pace.soonest);
     else if (queue) this.#every = Math.min(this.#pace.latest, this.#every * SLOWER);
     return { chunks: chunksOf(answer), queueError: error };
   }
 
-  async #act(deeds: ReadonlyMap<Deed, readonly Entry[]>): Promise<void> {
+  async #act(actions: ReadonlyMap<Action, readonly Entry[]>): Promise<void> {
     const { session, view, now, backend } = this.#site;
-    for (const batch of batches(deeds.get('bury') ?? [], 500)) {
-      const answer = await session.exchange('bury', [words(batch.map((entry) => `${entry.key}:${entry.submission}`))]);
-      for (const [key = '', n] of wordsOf(answer, 'buried')) view.buriedBy(key as AttemptKey, Number(n), 'lost');
+    for (const batch of batches(actions.get('fence') ?? [], 500)) {
+      const answer = await session.exchange('fence', [words(batch.map((entry) => `${entry.key}:${entry.submission}`))]);
+      for (const [key = '', n] of wordsOf(answer, 'fenced')) view.fencedBy(key as AttemptKey, Number(n), 'lost');
       if (wordsOf(answer, 'taken').length > 0) this.listAgain();
     }
-    if (deeds.has('list')) this.listAgain();
+    if (actions.has('list')) this.listAgain();
     const ids = [
-      ...new Set((deeds.get('account') ?? []).flatMap((entry) => entry.owner?.batchId ?? entry.batchId ?? [])),
+      ...new Set((actions.get('account') ?? []).flatMap((entry) => entry.owner?.batchId ?? entry.batchId ?? [])),
     ];
     for (const batch of batches(ids, 200)) {
       const answer = await session.exchange('account', [words(batch)]);
@@ -127,15 +127,15 @@ export class Looker {
       for (const account of said) view.accountFor(account.id, account);
       for (const id of batch) view.accountFor(id, 'nothing');
     }
-    // What was buried or accounted for is judged anew.
-    const more = deeds.has('bury') || deeds.has('account') ? view.judge(now()) : undefined;
-    const strays = [
-      ...view.strays(),
-      ...[...(deeds.get('prune') ?? []), ...(more?.get('prune') ?? [])].map(
+    // What was fenced or accounted for is judged anew.
+    const more = actions.has('fence') || actions.has('account') ? view.classify(now()) : undefined;
+    const staleCopies = [
+      ...view.staleCopies(),
+      ...[...(actions.get('prune') ?? []), ...(more?.get('prune') ?? [])].map(
         (entry) => `gryphus.${entry.key}.${entry.submission}`,
       ),
     ];
-    const fresh = [...new Set(strays)].filter((tag) => !this.#asked.has(tag));
+    const fresh = [...new Set(staleCopies)].filter((tag) => !this.#asked.has(tag));
     if (fresh.length > 0) {
       await session.exchange('prune', [words(fresh)]);
       for (const tag of fresh) this.#asked.add(tag);
@@ -148,8 +148,8 @@ function queueError(answer: Answer): string | undefined {
   const [verdict, status, said = ''] = wordsOf(answer, 'queue')[0] ?? [];
   if (verdict !== 'bad') return undefined;
   if (status === '124' || status === '137') return 'its queue command did not answer in time';
-  const words = percentDecode(said).trim().split('\n').at(-1);
-  return words === undefined || words === '' ? 'its queue command gave no answer that could be read' : words;
+  const message = percentDecode(said).trim().split('\n').at(-1);
+  return message === undefined || message === '' ? 'its queue command gave no answer that could be read' : message;
 }
 
 function chunksOf(answer: Answer): Chunk[] {

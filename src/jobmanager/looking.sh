@@ -4,7 +4,7 @@
 # $2: 1 to ask the batch system. $3: 1 for all that the site holds. $4: most bytes of a stream in one answer.
 # Answers, the queue before the directory, so that what is missing in both was nowhere:
 #   queue full|same|diff  and before it `+ TAG ID REST` and `- TAG ID`; or `queue bad STATUS WORDS`
-#   job KEY N FLAGS       FLAGS: c cancelled; then its lines `id`, `owner`, `exit`, `refused`, `buried`, `asks` until the next job
+#   job KEY N FLAGS       FLAGS: c cancelled; then its lines `id`, `owner`, `exit`, `refused`, `fenced`, `asks` until the next job
 #   event NAME LINE
 #   data KEY out|err OFFSET BYTES, then the bytes and a newline
 do_poll() {
@@ -99,7 +99,7 @@ list_job() { # $1 key
   elif [ -f "$lock" ]; then
     line=
     IFS= read -r line <"$lock"
-    say "buried $line"
+    say "fenced $line"
   elif [ -f "$dir/asks.$CURRENT" ]; then
     IFS= read -r line <"$dir/asks.$CURRENT" && say "asks $line"
   fi

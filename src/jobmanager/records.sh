@@ -111,11 +111,11 @@ do_leave() {
   for key in $given; do say "left $key"; done
 }
 
-# Body: words `KEY:N`. `buried KEY N`, or `taken KEY N` where a wrapper has the lock.
-do_bury() {
+# Body: words `KEY:N`. `fenced KEY N`, or `taken KEY N` where a wrapper has the lock.
+do_fence() {
   for word in $(body "$1"); do
     is_key "${word%:*}" || continue
-    if bury "${word%:*}" "${word##*:}" lost; then say "buried ${word%:*} ${word##*:}"; else say "taken ${word%:*} ${word##*:}"; fi
+    if fence "${word%:*}" "${word##*:}" lost; then say "fenced ${word%:*} ${word##*:}"; else say "taken ${word%:*} ${word##*:}"; fi
   done
 }
 
@@ -127,7 +127,7 @@ do_prune() {
 
 # Body: words KEY. $2: TERM, KILL or FORCE. No submission of the key can start after this; what runs is told to end.
 # $2: WAITING. The same for what has not started; what has (`taken`) is left alone.
-# Answers for each key `buried KEY N`, `taken KEY N`, `ended KEY N` or `none KEY`; then `cancel STATUS WORDS`.
+# Answers for each key `fenced KEY N`, `taken KEY N`, `ended KEY N` or `none KEY`; then `cancel STATUS WORDS`.
 do_cancel() {
   tags=
   for key in $(body "$1"); do
@@ -138,17 +138,17 @@ do_cancel() {
     fi
     current "$key"
     # The lock decides: who has it first, the wrapper or we.
-    if [ "$2" = WAITING ] && [ "$CURRENT" -gt 0 ] && ! bury "$key" "$CURRENT" cancelled; then
+    if [ "$2" = WAITING ] && [ "$CURRENT" -gt 0 ] && ! fence "$key" "$CURRENT" cancelled; then
       say "taken $key $CURRENT"
       continue
     fi
     printf '%s\n' "$HOST" >|"jobs/$key/cancelled"
     if [ "$CURRENT" -eq 0 ]; then
-      bury "$key" 1 cancelled
-      say "buried $key 0"
+      fence "$key" 1 cancelled
+      say "fenced $key 0"
       continue
     fi
-    if bury "$key" "$CURRENT" cancelled; then word=buried; else word=taken; fi
+    if fence "$key" "$CURRENT" cancelled; then word=fenced; else word=taken; fi
     [ -f "jobs/$key/exit" ] && word=ended
     n=$CURRENT
     while [ "$n" -gt 0 ]; do tags="$tags gryphus.$key.$n" n=$((n - 1)); done

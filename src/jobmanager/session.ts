@@ -205,9 +205,9 @@ export class Session {
     if (result.code === 0 && result.stdout.toString().trimEnd().endsWith('installed')) return;
     const refused = refusedWords(result.stderr.toString().split('\n'));
     if (refused !== undefined) throw refusal(name, refused);
-    const words = `${result.stderr.toString()} ${result.stdout.toString()}`.trim().slice(-500);
+    const message = `${result.stderr.toString()} ${result.stdout.toString()}`.trim().slice(-500);
     const code = result.code === 74 ? 'disk-full' : 'protocol-error';
-    throw new GryphusError(code, `The JobManager could not be put on ${name}: ${words}`, {
+    throw new GryphusError(code, `The JobManager could not be put on ${name}: ${message}`, {
       cause: first,
       suggestions: ["Name a directory there that can be written and has room: `scratch` in the site's file."],
     });
@@ -285,10 +285,10 @@ class JobManagerDied extends Error {
     const refused = refusedWords(this.#complaints);
     if (refused !== undefined) return refusal(site, refused);
     const heard = this.cause instanceof NotOurs ? [this.cause.message] : this.#complaints;
-    const words = heard.slice(-5).join(' / ').slice(0, 500);
+    const message = heard.slice(-5).join(' / ').slice(0, 500);
     return new GryphusError(
       'protocol-error',
-      `The JobManager of ${site} ended (${this.#how}) at ${doing}${words === '' ? '.' : `: ${words}`}`,
+      `The JobManager of ${site} ended (${this.#how}) at ${doing}${message === '' ? '.' : `: ${message}`}`,
       {
         cause: this,
         suggestions: [
@@ -300,8 +300,8 @@ class JobManagerDied extends Error {
 }
 
 /** Others could have put there what we would run, or could yet. */
-function refusal(site: string, words: string): GryphusError {
-  return new GryphusError('site-refused', `Nothing is run at ${site}, since ${oneLine(words)}.`, {
-    suggestions: ["Mend that there, or name a directory of your own: `scratch` in the site's file."],
+function refusal(site: string, message: string): GryphusError {
+  return new GryphusError('site-refused', `Nothing is run at ${site}, since ${oneLine(message)}.`, {
+    suggestions: ["Remedy that there, or name a directory of your own: `scratch` in the site's file."],
   });
 }

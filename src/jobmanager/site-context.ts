@@ -6,7 +6,7 @@ import type { Transport } from '../transport/contract.ts';
 import type { Answer } from './answer.ts';
 import { percentDecode } from './escape.ts';
 import type { Content } from './content.ts';
-import type { Homecoming } from './homecoming.ts';
+import type { ResultTransfer } from './result-transfer.ts';
 import type { Session } from './session.ts';
 import type { View } from './view.ts';
 
@@ -18,7 +18,7 @@ export interface SiteContext {
   readonly backend: Backend;
   readonly view: View;
   readonly content: Content;
-  readonly homecoming: Homecoming;
+  readonly resultTransfer: ResultTransfer;
   /** Milliseconds that only grow. */
   readonly now: () => number;
   /** Most attempts in one submit command; 1 once the site has refused arrays. */
@@ -50,8 +50,8 @@ export function refuse(kind: Refusal['kind'], code: Refusal['code'], message: st
 /** What the site said when it could not write; most often its disk is full. */
 export function unwritten(site: string, encoded: string | undefined): Outcome {
   const said = percentDecode(encoded ?? '').trim();
-  const words = said === '' ? '' : `: ${said.split('\n').at(-1)}`;
-  return refuse('later', 'disk-full', `${site} could not write the job's record (disk or quota full?)${words}`);
+  const message = said === '' ? '' : `: ${said.split('\n').at(-1)}`;
+  return refuse('later', 'disk-full', `${site} could not write the job's record (disk or quota full?)${message}`);
 }
 
 /** A site has nothing to say of what it was not asked: another site's attempt, say. */

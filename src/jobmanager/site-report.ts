@@ -29,7 +29,7 @@ export interface AuditRecord {
   readonly key: AttemptKey;
   readonly submission: number;
   readonly batchId: string | undefined;
-  readonly state: 'prepared' | 'submitted' | 'started' | 'ended' | 'buried' | 'cancelled';
+  readonly state: 'prepared' | 'submitted' | 'started' | 'ended' | 'fenced' | 'cancelled';
 }
 
 export interface AuditJob {
@@ -45,9 +45,9 @@ export interface AuditJob {
 export interface SiteStep {
   readonly name: string;
   readonly ok: boolean;
-  readonly words: string;
+  readonly message: string;
   /** What to do where it is not well. */
-  readonly mend?: string;
+  readonly remedy?: string;
 }
 
 export function readAudit(answer: Answer, backend: Backend): SiteAudit {
@@ -86,7 +86,7 @@ function detail(kind: string, rest: string, last: AuditRecord, backend: Backend)
   if (kind === 'exit') return { state: 'ended' };
   if (last.state === 'cancelled') return {};
   if (kind === 'owner') return { state: 'started' };
-  return kind === 'buried' ? { state: 'buried' } : {};
+  return kind === 'fenced' ? { state: 'fenced' } : {};
 }
 
 function jobOf([tag = '', batchId = '', ...words]: string[], backend: Backend): AuditJob {
@@ -95,7 +95,7 @@ function jobOf([tag = '', batchId = '', ...words]: string[], backend: Backend): 
   return { tag, key, submission: Number(found?.[2] ?? 0), batchId, entry: backend.queueEntry(words.join(' ')) };
 }
 
-const MENDS: Readonly<Record<string, string>> = {
+const REMEDIES: Readonly<Record<string, string>> = {
   home: "Name a directory that can be written: `scratch` in the site's file.",
   disk: "Free some space there, or name another directory: `scratch` in the site's file.",
   exec: "Name a directory that is not mounted noexec: `scratch` in the site's file.",
@@ -121,28 +121,33 @@ export function readSteps(answer: Answer, noise: string, backend: Backend, now: 
       const [name = '', verdict, encoded = ''] = rest.split(' ');
       const said = percentDecode(encoded).trim();
       const found = verdict === 'ok' ? said : undefined;
-      const { ok, words } = READ[name]?.(found, backend, now) ?? { ok: found !== undefined, words: said };
-      const mend = MENDS[name];
-      return { name, ok, words: words === '' && !ok ? 'no' : words, ...(ok || mend === undefined ? {} : { mend }) };
+      const { ok, message } = READ[name]?.(found, backend, now) ?? { ok: found !== undefined, message: said };
+      const remedy = REMEDIES[name];
+      return {
+        name,
+        ok,
+        message: message === '' && !ok ? 'no' : message,
+        ...(ok || remedy === undefined ? {} : { remedy }),
+      };
     });
   if (noise === '') return steps;
-  const mend = 'Let the log-in scripts there print only for interactive shells.';
-  return [...steps, { name: 'quiet', ok: true, words: `its log-in scripts print: ${noise.slice(0, 200)}`, mend }];
+  const remedy = 'Let the log-in scripts there print only for interactive shells.';
+  return [...steps, { name: 'quiet', ok: true, message: `its log-in scripts print: ${noise.slice(0, 200)}`, remedy }];
 }
 
-type Reading = (found: string | undefined, backend: Backend, now: number) => { ok: boolean; words: string };
+type Reading = (found: string | undefined, backend: Backend, now: number) => { ok: boolean; message: string };
 
 /** Steps whose words are made here; `found`: what the site said, `undefined` where it found nothing. */
 const READ: Readonly<Record<string, Reading>> = {
   cores: (found, backend) => {
     const cores = backend.capacityOf?.(found ?? '');
-    const words = cores ? `${cores.freeCpus} of ${cores.cpus} free` : 'it does not say';
-    return { ok: true, words };
+    const message = cores ? `${cores.freeCpus} of ${cores.cpus} free` : 'it does not say';
+    return { ok: true, message };
   },
-  accounting: (found) => ({ ok: true, words: found ?? 'none: how a job ended is known from its own record alone' }),
+  accounting: (found) => ({ ok: true, message: found ?? 'none: how a job ended is known from its own record alone' }),
   clock: (found, _, now) => {
     const apart = Math.round(Number(found ?? now) - now);
-    const words = Math.abs(apart) < 3 ? 'as ours' : `${Math.abs(apart)} s ${apart > 0 ? 'before' : 'behind'} ours`;
-    return { ok: Math.abs(apart) <= CLOCKS_APART, words };
+    const message = Math.abs(apart) < 3 ? 'as ours' : `${Math.abs(apart)} s ${apart > 0 ? 'before' : 'behind'} ours`;
+    return { ok: Math.abs(apart) <= CLOCKS_APART, message };
   },
 };

@@ -1,6 +1,6 @@
 # Gryphus: submissions. Part of jobmanager.sh.
 
-# Body: words `KEY:N`. N = 0: the present submission, or the first. N > 0: submission N, after N - 1 was buried.
+# Body: words `KEY:N`. N = 0: the present submission, or the first. N > 0: submission N, after N - 1 was fenced.
 # $2: most attempts in one submit command. Answers for each key: `sent KEY N ID`, `refused KEY N STATUS WORDS GROUP`
 # (GROUP: all that one command was about, or -), `was-refused KEY N STATUS WORDS`, `have KEY N FLAGS ID`, `taken KEY N`,
 # `gone KEY`, `withdrawn KEY`, `failed KEY`.
@@ -18,7 +18,7 @@ do_commit() {
       [ "$n" -gt 0 ] || n=$((CURRENT > 0 ? CURRENT : 1))
       if [ "$n" -le "$CURRENT" ]; then
         say_submission "$key" "$CURRENT"
-      elif [ "$CURRENT" -gt 0 ] && ! bury "$key" "$CURRENT" lost; then
+      elif [ "$CURRENT" -gt 0 ] && ! fence "$key" "$CURRENT" lost; then
         say "taken $key $CURRENT"
       elif printf '%s %s\n' "$HOST" "$$" >"jobs/$key/intent.$((CURRENT + 1))"; then
         todo="$todo $key:$((CURRENT + 1))"
@@ -54,7 +54,7 @@ say_submission() { # $1 key, $2 n
   batch_id='' flags=-
   [ -f "jobs/$1/id.$2" ] && IFS= read -r batch_id <"jobs/$1/id.$2"
   [ -d "jobs/$1/run.lock.$2" ] && flags=locked
-  [ -f "jobs/$1/run.lock.$2" ] && flags=buried
+  [ -f "jobs/$1/run.lock.$2" ] && flags=fenced
   [ -f "jobs/$1/refused.$2" ] && { say "was-refused $1 $2 $(refusal "$1" "$2")" && return; }
   say "have $1 $2 $flags $batch_id"
 }

@@ -39,7 +39,7 @@ sweep_uncommitted() { # $1 seconds
   # shellcheck disable=SC2013,SC2086 # keys have no blanks
   for key in $(LC_ALL=C awk -v "before=$(($(date +%s) - $1))" 'FNR == 1 && $1 == "prepared" && $2 + 0 < before { split(FILENAME, part, "/"); print part[2] }' $waiting); do
     # A commit at the same moment meets the lock: its wrapper leaves, and the attempt is prepared anew.
-    bury "$key" 1 swept && rm -rf "jobs/$key" && say "swept $key"
+    fence "$key" 1 swept && rm -rf "jobs/$key" && say "swept $key"
   done
 }
 

@@ -4,12 +4,12 @@ import type { Report } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
 import { type Entry, newEntry, nothingKnown, presentLine } from './entry.ts';
 import { readExit, readOwner } from './exit-record.ts';
-import { type Deed, judge } from './judge.ts';
+import { type Action, classify } from './classify.ts';
 import { percentDecode } from './escape.ts';
 
 /** Nothing happened to it between two looks; what holds it may change. */
 function alike(before: QueueEntry, now: QueueEntry): boolean {
-  return before.is === now.is && (now.is !== 'held' || (before.is === 'held' && before.words === now.words));
+  return before.is === now.is && (now.is !== 'held' || (before.is === 'held' && before.message === now.message));
 }
 
 const TAG = /^gryphus\.(.+)\.(\d+)$/;
@@ -27,7 +27,7 @@ export class View {
   /** Submitted, and not in the last good answer of the queue. */
   readonly #missing = new Set<Entry>();
   /** Lines whose attempt is not known yet: the queue is asked before the directory. */
-  readonly #strange = new Map<string, Map<string, string>>();
+  readonly #unknownTags = new Map<string, Map<string, string>>();
   #change = 0;
   #vanished = 0;
   /** When the queue gave its last good answer. */
@@ -77,16 +77,16 @@ export class View {
     if (!this.#entries.has(key)) this.#entry(key);
   }
 
-  refused(key: AttemptKey, n: number, status: number, words: string, now: number): void {
+  refused(key: AttemptKey, n: number, status: number, message: string, now: number): void {
     const entry = this.#entry(key);
     this.#resubmitted(entry, n, now);
-    entry.refused = { status, words };
+    entry.refused = { status, message };
   }
 
-  buriedBy(key: AttemptKey, n: number, why: string): void {
+  fencedBy(key: AttemptKey, n: number, why: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.submission !== n) return;
-    entry.buried = why;
+    entry.fenced = why;
     this.#dirty.add(entry);
   }
 
@@ -126,10 +126,10 @@ export class View {
   }
 
   /** Judges what changed. What is to be done for whom, before more can be said. */
-  judge(now: number): ReadonlyMap<Deed, readonly Entry[]> {
-    const deeds = new Map<Deed, Entry[]>();
+  classify(now: number): ReadonlyMap<Action, readonly Entry[]> {
+    const actions = new Map<Action, Entry[]>();
     for (const entry of new Set([...this.#dirty, ...this.#restless])) {
-      const { report, deed, restless } = judge(entry, this.#backend, now, this.#lookedAt);
+      const { report, action, restless } = classify(entry, this.#backend, now, this.#lookedAt);
       if (JSON.stringify(report) !== JSON.stringify(entry.report)) {
         entry.report = report;
         entry.changed = ++this.#change;
@@ -137,14 +137,14 @@ export class View {
       if (restless) this.#restless.add(entry);
       else this.#restless.delete(entry);
       if (report.is === 'ended' || report.is === 'lost') this.#missing.delete(entry);
-      if (deed !== undefined) deeds.set(deed, [...(deeds.get(deed) ?? []), entry]);
+      if (action !== undefined) actions.set(action, [...(actions.get(action) ?? []), entry]);
     }
     this.#dirty.clear();
-    return deeds;
+    return actions;
   }
 
   /** Tags in the queue, alive, of earlier submissions, and of second copies that wait: they must not run, and will not. */
-  strays(): string[] {
+  staleCopies(): string[] {
     const tags: string[] = [];
     for (const entry of this.#entries.values()) {
       for (const [n, copies] of entry.queue) {
@@ -191,7 +191,7 @@ export class View {
     const touched = new Set<Entry>();
     this.#lookedAt = now;
     if (full) {
-      this.#strange.clear();
+      this.#unknownTags.clear();
       for (const entry of this.#entries.values()) {
         if (entry.queue.size > 0) touched.add(entry);
         entry.queue.clear();
@@ -202,7 +202,7 @@ export class View {
       const found = TAG.exec(tag);
       if (!found || batchId === '') continue;
       const entry = this.#entries.get(found[1] as AttemptKey);
-      if (entry === undefined) this.#keepStrange(kind, tag, batchId, words.join(' '));
+      if (entry === undefined) this.#keepUnknownTag(kind, tag, batchId, words.join(' '));
       else {
         this.#takeLine(entry, kind, Number(found[2]), batchId, words.join(' '), now);
         touched.add(entry);
@@ -219,10 +219,10 @@ export class View {
     }
   }
 
-  #takeLine(entry: Entry, kind: string, n: number, batchId: string, words: string, now: number): void {
+  #takeLine(entry: Entry, kind: string, n: number, batchId: string, message: string, now: number): void {
     const copies = entry.queue.get(n) ?? new Map();
     if (kind === '+') {
-      const state = this.#backend.queueEntry(words);
+      const state = this.#backend.queueEntry(message);
       const old = copies.get(batchId);
       copies.set(batchId, {
         batchId,
@@ -240,20 +240,21 @@ export class View {
     }
   }
 
-  #keepStrange(kind: string, tag: string, batchId: string, words: string): void {
-    const copies = this.#strange.get(tag) ?? new Map<string, string>();
-    if (kind === '+') copies.set(batchId, words);
+  #keepUnknownTag(kind: string, tag: string, batchId: string, message: string): void {
+    const copies = this.#unknownTags.get(tag) ?? new Map<string, string>();
+    if (kind === '+') copies.set(batchId, message);
     else copies.delete(batchId);
-    if (copies.size === 0) this.#strange.delete(tag);
-    else this.#strange.set(tag, copies);
+    if (copies.size === 0) this.#unknownTags.delete(tag);
+    else this.#unknownTags.set(tag, copies);
   }
 
   /** Lines that came before we knew of the attempt. */
   #adopt(entry: Entry, now: number): void {
     for (let n = 1; n <= entry.submission; n++) {
       const tag = `gryphus.${entry.key}.${n}`;
-      for (const [batchId, words] of this.#strange.get(tag) ?? []) this.#takeLine(entry, '+', n, batchId, words, now);
-      this.#strange.delete(tag);
+      for (const [batchId, message] of this.#unknownTags.get(tag) ?? [])
+        this.#takeLine(entry, '+', n, batchId, message, now);
+      this.#unknownTags.delete(tag);
     }
   }
 
@@ -272,10 +273,10 @@ export class View {
     if (kind === 'id') entry.batchId = this.#backend.idOf(rest) ?? entry.batchId;
     else if (kind === 'owner') this.#takeOwner(entry, rest, now);
     else if (kind === 'asks') this.#takeAsks(entry, rest, now);
-    else if (kind === 'buried') entry.buried = rest === '' ? 'lost' : rest;
+    else if (kind === 'fenced') entry.fenced = rest === '' ? 'lost' : rest;
     else if (kind === 'refused') {
-      const [status = '', words = ''] = rest.split(' ');
-      entry.refused = { status: Number(status), words: percentDecode(words) };
+      const [status = '', message = ''] = rest.split(' ');
+      entry.refused = { status: Number(status), message: percentDecode(message) };
     } else if (kind === 'exit') this.#takeExit(entry, rest, now);
   }
 

@@ -42,7 +42,7 @@ announce() { # $1 kind, $2 line
   [ -p "$ROOT/news" ] && printf '\n' 1<>"$ROOT/news"
 } 2>/dev/null
 
-# The record of a bid says `leave SECONDS`: it starts only where the file `leave` is, which the agent gives to one bid of
+# The record of a candidate says `leave SECONDS`: it starts only where the file `leave` is, which the agent gives to one candidate of
 # the job. Until then it has no lock, so that it can be withdrawn; nobody's leave for so long, and it buries itself.
 leave_within() {
   while IFS= read -r line; do
@@ -77,7 +77,7 @@ if leave_within && ! has_leave; then
   done
 fi
 
-# The lock. A directory: a copy has it. A plain file: the submission was buried, and no copy of it may start.
+# The lock. A directory: a copy has it. A plain file: the submission was fenced, and no copy of it may start.
 if ! mkdir "run.lock.$N" 2>/dev/null; then
   [ -e "run.lock.$N" ] || exit 218
   [ -d "run.lock.$N" ] && announce d "1 host=$HOST pid=$$ at=$(now) id=$BATCH_ID ."

@@ -40,7 +40,7 @@ const PASSWORD_COMMAND_MS = 60_000;
  */
 export async function sendMail(route: MailRoute, from: string, to: readonly string[], message: Message): Promise<void> {
   for (const address of [from, ...to]) checkAddress(address);
-  if (to.length === 0) throw new GryphusError('bad-config', 'There is nobody to send mail to.');
+  if (to.length === 0) throw new GryphusError('bad-config', 'No mail address is configured.');
   const nodemailer = await import('nodemailer');
   const mail = {
     from,
@@ -147,11 +147,11 @@ function refusal(route: SmtpServer, thrown: Error, secret: string): GryphusError
     Buffer.from(secret).toString('base64'),
     Buffer.from(`\0${route.user}\0${secret}`).toString('base64'),
   ];
-  const words = oneLine(redact(failure.response ?? thrown.message, secret === '' ? [] : secrets));
+  const message = oneLine(redact(failure.response ?? thrown.message, secret === '' ? [] : secrets));
   const server = `${route.host}:${route.port}`;
   const permanent = (failure.responseCode ?? 0) >= 500;
   const is = (code: ErrorCode, what: string, ...suggestions: string[]) =>
-    new GryphusError(code, `The mail server ${server} ${what}: ${words}`, { suggestions });
+    new GryphusError(code, `The mail server ${server} ${what}: ${message}`, { suggestions });
   switch (failure.code ?? '') {
     case 'EAUTH':
       return permanent

@@ -79,15 +79,15 @@ export interface SiteProblem {
   readonly site: string;
   /** Unix seconds. */
   readonly since: number;
-  readonly words: string;
+  readonly message: string;
   readonly jobs: number;
   readonly suggestions: readonly string[];
 }
 
 export function siteProblem(problem: SiteProblem): Message {
   const site = oneLine(problem.site);
-  return message('problem', `site ${site} ${problem.since}`, `Site ${site} needs you: ${problem.words}`, [
-    `Since ${timeText(problem.since)} the site ${site} cannot be used: ${oneLine(problem.words)}`,
+  return message('problem', `site ${site} ${problem.since}`, `Site ${site} needs you: ${problem.message}`, [
+    `Since ${timeText(problem.since)} the site ${site} cannot be used: ${oneLine(problem.message)}`,
     `${count(problem.jobs, 'job')} of yours ${problem.jobs === 1 ? 'waits' : 'wait'} for it; none is lost.`,
     ...problem.suggestions.map((one) => `Help: ${oneLine(one)}`),
     ...typeThis([`gryphus site test ${site}`]),
@@ -179,7 +179,7 @@ function headline(news: CredentialNews, who: string, jobs: string): Headline {
         subject: `${who} has ended; ${jobs} held`,
         first: [
           `${who} has ended${until}.`,
-          'Jobs that need it and are not at their site yet are held. What runs at a site goes on there.',
+          'Jobs that need it and are not at their site yet are held. Jobs that run at a site continue.',
           'They are released by themselves as soon as it is fresh again.',
         ],
       };
@@ -194,7 +194,7 @@ function headline(news: CredentialNews, who: string, jobs: string): Headline {
     case 'renewal-failing':
       return {
         subject: `${who} could not be renewed; it ends ${left}`,
-        first: [`${who} could not be renewed so far; it ends ${left}${until}. It is tried again by itself.`],
+        first: [`${who} could not be renewed so far; it ends ${left}${until}. It is retried automatically.`],
       };
     case 'fresh':
       return {

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { jobAdLines, oneLine } from '../job/ad-lines.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
-import type { FromDesk } from './wire.ts';
+import type { FromCentralManager } from './wire.ts';
 
 /** The ads that a program finds in its sandbox, as HTCondor names the files. */
 export const AD_FILES = { job: '.job.ad', machine: '.machine.ad' } as const;
 
-type Start = Extract<FromDesk, { readonly t: 'start' }>;
+type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
 
 /** Puts the job's ad there, and its slot's. */
 export function writeAds(work: string, { ad = {}, slot, size }: Start, machine: AttrTexts): void {

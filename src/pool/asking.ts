@@ -29,11 +29,11 @@ export class Asking {
     const wait = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if (answer.ok) wait?.resolve({ ...answer, bytes });
-    else wait?.reject(new GryphusError('site-busy', answer.words));
+    else wait?.reject(new GryphusError('site-busy', answer.message));
   }
 
-  end(words: string): void {
-    for (const wait of this.#waiting.values()) wait.reject(new GryphusError('site-unreachable', words));
+  end(message: string): void {
+    for (const wait of this.#waiting.values()) wait.reject(new GryphusError('site-unreachable', message));
     this.#waiting.clear();
   }
 }

@@ -6,7 +6,7 @@ import type { AttemptRequest } from './client-wire.ts';
 import type { OutputFile, Size } from './wire.ts';
 
 /** Jobs that no match can tell apart. */
-export interface JobKind {
+export interface Autocluster {
   readonly id: string;
   readonly owner: string;
   readonly size: Size;
@@ -21,13 +21,13 @@ export interface JobKind {
 
 export type Phase = 'prepared' | 'idle' | 'granted' | 'running' | 'suspended' | 'ended' | 'withdrawn';
 
-/** One attempt, as the desk knows it. */
+/** One attempt, as the central manager knows it. */
 export interface Attempt {
   readonly key: AttemptKey;
   /** Whose connection hears of it: a GridManager's identity, or a map's session. */
   readonly client: string;
   request: AttemptRequest;
-  kind: JobKind | undefined;
+  kind: Autocluster | undefined;
   /** Order of arrival. */
   order: number;
   phase: Phase;
@@ -42,7 +42,7 @@ export interface Attempt {
   ending?: Ending;
   files?: readonly OutputFile[];
   inline?: { readonly stdout: Buffer; readonly stderr: Buffer };
-  /** It ended, and its worker is no more: what is not home is lost. */
+  /** It ended, and its worker died: what is not home is lost. */
   orphan?: boolean;
   cancelling?: 'remove' | 'vacate' | 'if-not-started';
   /** Why it waits, in the last refusal's words. */
@@ -68,7 +68,7 @@ export function reportOf(attempt: Attempt): Report {
         ...(attempt.startedAt === undefined ? {} : { since: attempt.startedAt }),
       };
     case 'ended': {
-      const how = { kind: 'by-site', cause: 'vanished', words: '' } as const;
+      const how = { kind: 'by-site', cause: 'vanished', message: '' } as const;
       return {
         key,
         is: 'ended',

@@ -16,12 +16,17 @@ export function nonce(): string {
 }
 
 /**
- * That the speaker (`desk` or `worker`) has the token's secret, and answers these two nonces: each side proves it to the
+ * That the speaker (`central-manager` or `worker`) has the token's secret, and answers these two nonces: each side proves it to the
  * other, and a proof is of no use a second time or in the other direction.
  */
-export function proof(token: Token, speaker: 'desk' | 'worker', deskNonce: string, workerNonce: string): string {
+export function proof(
+  token: Token,
+  speaker: 'central-manager' | 'worker',
+  centralManagerNonce: string,
+  workerNonce: string,
+): string {
   return createHmac('sha256', Buffer.from(token.secret, 'hex'))
-    .update(`gryphus-pool-1\n${speaker}\n${token.id}\n${deskNonce}\n${workerNonce}`)
+    .update(`gryphus-pool-1\n${speaker}\n${token.id}\n${centralManagerNonce}\n${workerNonce}`)
     .digest('base64url');
 }
 

@@ -1,5 +1,5 @@
 /*
- * What the agent's own processes (GridManagers, maps, commands) and the desk say to each other, over the desk's socket
+ * What the agent's own processes (GridManagers, maps, commands) and the central manager say to each other, over the central manager's socket
  * in the agent's 0700 directory. Questions carry an id that their answer repeats; reports and chunks come unasked.
  */
 import * as z from 'zod';
@@ -48,7 +48,7 @@ const attemptRequest = z.strictObject({
   ad,
   size,
   prio: z.number(),
-  /** Seconds that it may be without the desk. */
+  /** Seconds that it may be without the central manager. */
   lease: amount,
   spec: z.union([derivedSpec, runSpec]),
 });
@@ -66,17 +66,17 @@ const runningNow = z.strictObject({
 export type RunningNow = Read<typeof runningNow>;
 
 /** What is known of an owner's use of the pool. */
-const standing = z.strictObject({
+const userPriority = z.strictObject({
   owner: text,
   /** Smaller is better: what the owner used of late, in cores. */
   priority: amount,
   /** Cores in use now. */
   inUse: amount,
 });
-export type Standing = Read<typeof standing>;
+export type UserPriority = Read<typeof userPriority>;
 
 /** An owner of jobs, as the negotiator sees them. */
-const poolOwner = standing.extend({
+const poolOwner = userPriority.extend({
   /** Jobs and tasks that wait for a slot. */
   waiting: count,
 });
@@ -122,7 +122,7 @@ const fromClient = z.discriminatedUnion('t', [
   /** `jobs`: keys without the attempt, `<agent>.<cluster>.<proc>`. */
   message('steer', { id, jobs: texts, how: z.enum(['vacate', 'suspend', 'continue']) }),
   /** Whoever watches a worker knows that it is no more. `token`: that let it in. */
-  message('buried', { id, token: text, words: text }),
+  message('worker-died', { id, token: text, message: text }),
   /** Workers let in by these tokens take no more jobs, and end. */
   message('drain', { id, tokens: texts, now: flag }),
 ]);
@@ -143,7 +143,7 @@ const toClient = z.discriminatedUnion('t', [
   shellOut,
   shellOver,
   message('tops', { id, runs: z.array(runningNow) }),
-  message('failed', { id, words: text }),
+  message('failed', { id, message: text }),
 ]);
 export type ToClient = Read<typeof toClient>;
 

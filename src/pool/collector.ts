@@ -3,11 +3,11 @@ import type { ClassAd } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { adFrom } from './ads.ts';
-import type { Attempt, JobKind } from './attempts.ts';
-import type { DeskPorts } from './desk-ports.ts';
+import type { Attempt, Autocluster } from './attempts.ts';
+import type { CentralManagerPorts } from './central-manager-ports.ts';
 import type { Offer } from './negotiator.ts';
 import { folded, type Significance } from './significance.ts';
-import { FREE_DISK, LEAST_KB } from './disk-room.ts';
+import { FREE_DISK, LEAST_KB } from './disk-space.ts';
 import { minus, plus } from './slots.ts';
 import type { HeldAttempt, Size } from './wire.ts';
 
@@ -16,18 +16,18 @@ export interface HeldClaim {
   readonly id: string;
   /** Of the slot: the lowest that is free when it is made. */
   readonly number: number;
-  readonly kind: JobKind;
+  readonly kind: Autocluster;
   readonly size: Size;
   /** Unix milliseconds. */
   readonly since: number;
-  /** The same by the desk's own clock. */
+  /** The same by the central manager's own clock. */
   readonly madeAt: number;
   /** What runs under it. */
   key: AttemptKey | undefined;
   /** What was granted to run after it, one by one. */
   readonly behind: Set<AttemptKey>;
   /** What runs under it makes room for one of this kind. */
-  promised?: JobKind;
+  promised?: Autocluster;
 }
 
 /** One worker, as it described itself, and as we know it. */
@@ -46,7 +46,7 @@ export interface Worker {
   draining: boolean;
   /** Unix milliseconds of its last coming or going. */
   since: number;
-  /** The same, and when it told its ad, by the desk's own clock. */
+  /** The same, and when it told its ad, by the central manager's own clock. */
   movedAt: number;
   heardAt: number;
   /** Connected, and not heard of for longer than it should take. */
@@ -55,9 +55,9 @@ export interface Worker {
   readonly claims: Map<string, HeldClaim>;
   /** What it said that it holds when it came. */
   held: Map<AttemptKey, HeldAttempt>;
-  /** Kinds and bases that it was told of. */
+  /** Autoclusters and bases that it was told of. */
   readonly told: Set<string>;
-  /** Kinds that it refused: until when they are not offered to it again, and how long that is. Milliseconds. */
+  /** Autoclusters that it refused: until when they are not offered to it again, and how long that is. Milliseconds. */
   readonly refused: Map<unknown, { readonly until: number; readonly wait: number }>;
 }
 
@@ -70,12 +70,12 @@ const LONGEST_REFUSED_MS = 80_000;
 /** The pool's workers and what is free of them. Who is not connected offers nothing. */
 export class Collector {
   readonly #workers = new Map<string, Worker>();
-  readonly #ports: Pick<DeskPorts, 'now' | 'clock'>;
+  readonly #ports: Pick<CentralManagerPorts, 'now' | 'clock'>;
   readonly #significance: Significance;
-  /** By the desk's own clock: workers of an earlier desk are waited for from here on. */
+  /** By the central manager's own clock: workers of an earlier central manager are waited for from here on. */
   readonly startedAt: number;
 
-  constructor(ports: Pick<DeskPorts, 'now' | 'clock'>, significance: Significance) {
+  constructor(ports: Pick<CentralManagerPorts, 'now' | 'clock'>, significance: Significance) {
     this.#ports = ports;
     this.startedAt = ports.clock();
     this.#significance = significance;
@@ -129,18 +129,18 @@ export class Collector {
   /** True where it changed in what matters in a match. */
   update(worker: Worker, change: AttrTexts, size?: Size): boolean {
     const before = this.#shapeOf(worker);
-    const was = roomOf(worker);
+    const was = spaceOf(worker);
     worker.texts = { ...worker.texts, ...change };
     if (lengthOf(worker.texts) > MOST_AD) throw new GryphusError('protocol-error', 'its ad is too long');
     worker.ad = adFrom(worker.texts);
     this.#significance.learn('machine', worker.texts, folded(worker.texts));
     if (size) this.#resize(worker, size);
     worker.heardAt = this.#ports.clock();
-    const room = roomOf(worker);
-    const more = room > was;
+    const space = spaceOf(worker);
+    const more = space > was;
     // What nothing is claimed of is all that is there.
-    if (worker.claims.size === 0 && Number.isFinite(room)) {
-      worker.size = { ...worker.size, diskKb: room };
+    if (worker.claims.size === 0 && Number.isFinite(space)) {
+      worker.size = { ...worker.size, diskKb: space };
       worker.free = worker.size;
     }
     if (before !== this.#shapeOf(worker)) worker.refused.clear();
@@ -234,24 +234,24 @@ function lengthOf(texts: AttrTexts): number {
 }
 
 /** KB of its disk that are free by its last word, whoever took the rest. */
-function roomOf({ texts }: Worker): number {
+function spaceOf({ texts }: Worker): number {
   const said = Number(texts[FREE_DISK] ?? 'x');
   return Number.isFinite(said) ? said : Number.POSITIVE_INFINITY;
 }
 
 /** It can be given something now. */
 export function takesMore(worker: Worker): boolean {
-  return worker.connected && !worker.silent && !worker.draining && hasRoom(worker);
+  return worker.connected && !worker.silent && !worker.draining && hasSpace(worker);
 }
 
 /** It can write down what it is given. */
-export function hasRoom(worker: Worker): boolean {
-  return roomOf(worker) >= LEAST_KB;
+export function hasSpace(worker: Worker): boolean {
+  return spaceOf(worker) >= LEAST_KB;
 }
 
 /** What of it can be claimed: no more of its disk than is free there. */
 export function freeNow(worker: Worker): Size {
-  return { ...worker.free, diskKb: Math.max(0, Math.min(worker.free.diskKb, roomOf(worker))) };
+  return { ...worker.free, diskKb: Math.max(0, Math.min(worker.free.diskKb, spaceOf(worker))) };
 }
 
 function freeNumber({ claims }: Worker): number {

@@ -1,7 +1,7 @@
 import { GryphusError } from '../errors.ts';
 import type { ContainerSpec } from '../site/contract.ts';
 import { shellQuote, shellWords } from '../util/shell-quote.ts';
-import { adVariables, entering } from './go.ts';
+import { adVariables, entering } from './job-script.ts';
 import { mountable, type Runtime } from './container-runtimes.ts';
 import { KEY_VARIABLE } from './processes.ts';
 import type { RunSpec } from './wire.ts';
@@ -51,7 +51,7 @@ export function sandboxInside({ targetDir }: ContainerSpec, work: string): strin
 }
 
 /**
- * The shell text that runs an attempt in a container, as goScript's does without: in a subshell of the starter, with its
+ * The shell text that runs an attempt in a container, as jobScript's does without: in a subshell of the starter, with its
  * steps in the same order. What it makes is named in `box` before it is made. Throws 'output-missing' where it cannot be.
  */
 export function containerScript(
@@ -349,6 +349,6 @@ export function containerName(key: string): string {
   return `gryphus-${key}`;
 }
 
-function cannot(words: string): GryphusError {
-  return new GryphusError('output-missing', `${words}.`);
+function cannot(message: string): GryphusError {
+  return new GryphusError('output-missing', `${message}.`);
 }

@@ -10,7 +10,7 @@ import type { AttemptPlace } from './attempt-place.ts';
 import { type Found, runtimeAd, runtimeFor } from './container-runtimes.ts';
 import { type Contained, type ContainerScript, containerScript, LABELS, removal } from './container-script.ts';
 import { findRuntimes } from './find-runtimes.ts';
-import { goScript, type Placed } from './go.ts';
+import { jobScript, type Placed } from './job-script.ts';
 import type { Run } from './run.ts';
 import { endPause, WORKER_VARIABLE } from './podman-pause.ts';
 import { endBriefRuns, runBriefly } from './run-briefly.ts';
@@ -29,7 +29,7 @@ export interface ContainersOptions {
   /** What jobs see of the worker's environment, and all of it. */
   readonly env: NodeJS.ProcessEnv;
   readonly environment: NodeJS.ProcessEnv;
-  readonly log: (words: string) => void;
+  readonly log: (message: string) => void;
 }
 
 /** The containers of a worker's jobs: what starts them here, how, and that none is left behind. */
@@ -61,7 +61,7 @@ export class Containers {
     const { runtimes, why } = this.#found;
     this.#ad = runtimeAd(this.#found);
     for (const { kind, version, flags } of runtimes) log(`runs containers by ${kind} ${version} (${flags.join(' ')})`);
-    for (const words of why) log(`cannot run containers by ${words}`);
+    for (const message of why) log(`cannot run containers by ${message}`);
     for (const { kind, program } of runtimes) if (kind !== 'apptainer') await this.#sweep(kind, program);
   }
 
@@ -90,7 +90,7 @@ export class Containers {
   ): void {
     const { spec } = run.record;
     if (!spec.container)
-      return dir.arm(starter, goScript(run.key, spec, { ...placed, doors: enter() }, waiter), run.names);
+      return dir.arm(starter, jobScript(run.key, spec, { ...placed, doors: enter() }, waiter), run.names);
     const { go, env } = this.#script(run.key, { ...spec, container: spec.container }, dir, placed, cache, enter);
     dir.arm(starter, go, run.names, env);
   }
@@ -133,7 +133,7 @@ export class Containers {
   async #remove(kind: 'podman' | 'docker', program: string, name: string): Promise<void> {
     const options = { env: this.#env, timeoutMs: REMOVE_MS };
     const end = await runBriefly([program, ...removal(kind), name], options);
-    if (end.code !== 0) this.#options.log(`the container ${name} is left behind: ${end.words}`);
+    if (end.code !== 0) this.#options.log(`the container ${name} is left behind: ${end.message}`);
   }
 
   /** Our containers on this host whose attempts' directories are gone. */

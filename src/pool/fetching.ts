@@ -2,8 +2,8 @@ import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { FetchOutcome, FetchRequest } from '../site/contract.ts';
 import type { Attempt } from './attempts.ts';
-import type { Desk } from './desk.ts';
-import type { DeskWorkers } from './desk-workers.ts';
+import type { CentralManager } from './central-manager.ts';
+import type { CentralManagerWorkers } from './worker-connections.ts';
 import { bringHome } from './shadow.ts';
 
 /** So long a fetch waits for a worker that is away before it says "later", milliseconds. */
@@ -22,21 +22,21 @@ interface Coming {
   askedAt: number;
 }
 
-/** The results that are on their way home from workers, each once, whoever asks again. */
+/** The results that are on their reverse connection from workers, each once, whoever asks again. */
 export class Fetching {
-  readonly #desk: Desk;
-  readonly #workers: DeskWorkers;
+  readonly #centralManager: CentralManager;
+  readonly #workers: CentralManagerWorkers;
   readonly #coming = new Map<AttemptKey, Coming>();
   /** How often an attempt's worker did not give what it had said. */
   readonly #lies = new Map<AttemptKey, number>();
 
-  constructor(desk: Desk, workers: DeskWorkers) {
-    this.#desk = desk;
+  constructor(centralManager: CentralManager, workers: CentralManagerWorkers) {
+    this.#centralManager = centralManager;
     this.#workers = workers;
   }
 
   async fetch(request: FetchRequest): Promise<FetchOutcome> {
-    const attempt = this.#desk.get(request.key);
+    const attempt = this.#centralManager.get(request.key);
     if (!attempt) {
       this.#lies.delete(request.key);
       const message = `The pool has nothing of ${request.key}.`;
@@ -53,7 +53,8 @@ export class Fetching {
   #begin(attempt: Attempt, request: FetchRequest): Coming {
     const { key } = request;
     const wanted = () =>
-      this.#desk.get(key) === attempt && performance.now() - (this.#coming.get(key)?.askedAt ?? 0) < UNASKED_MS;
+      this.#centralManager.get(key) === attempt &&
+      performance.now() - (this.#coming.get(key)?.askedAt ?? 0) < UNASKED_MS;
     const outcome = this.#bring(attempt, request, wanted).finally(() => this.#coming.delete(key));
     // Whoever asked may have gone away meanwhile.
     outcome.catch(() => undefined);
@@ -63,16 +64,16 @@ export class Fetching {
   }
 
   async #bring(attempt: Attempt, request: FetchRequest, wanted: () => boolean): Promise<FetchOutcome> {
-    const { burials } = this.#desk;
-    const patience = burials.isOrphan(attempt) ? 0 : RETURN_MS;
+    const { deadWorkers } = this.#centralManager;
+    const patience = deadWorkers.isOrphan(attempt) ? 0 : RETURN_MS;
     const worker = await this.#workers.whenBack(attempt.worker, patience);
     const outcome = await bringHome({ attempt, request, worker, wanted }).catch((thrown: unknown) =>
       this.#belied(attempt.key, thrown),
     );
     if (outcome.ok) this.#lies.delete(attempt.key);
-    if (outcome.ok || outcome.refusal.kind !== 'later' || !burials.isOrphan(attempt)) return outcome;
-    const { how } = burials.bereave(attempt);
-    await new Promise<void>((saved) => this.#desk.whenSaved(saved));
+    if (outcome.ok || outcome.refusal.kind !== 'later' || !deadWorkers.isOrphan(attempt)) return outcome;
+    const { how } = deadWorkers.bereave(attempt);
+    await new Promise<void>((saved) => this.#centralManager.whenSaved(saved));
     return how.kind === 'by-site' ? { ok: true, files: [], lost: how } : outcome;
   }
 

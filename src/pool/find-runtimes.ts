@@ -73,7 +73,7 @@ function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
 /** The runtime with what it needs; in words why it cannot be used; `undefined`: it is another one under this name. */
 async function tried(kind: Runtime['kind'], program: string, look: Look): Promise<Runtime | string | undefined> {
   const said = await runBriefly([program, '--version'], briefly(look.env));
-  if (said.code !== 0) return said.words;
+  if (said.code !== 0) return said.message;
   if (kind === 'docker' && /podman/i.test(said.stdout)) return undefined;
   const version = /\d+(\.\d+)+[^\s,]*/.exec(said.stdout)?.[0] ?? '';
   if (!mountable(look.dir)) return `it cannot mount the directory '${look.dir}'`;
@@ -125,7 +125,7 @@ async function withSif(runtime: Runtime, image: string, work: string, env: NodeJ
   const made = join(work, 'ok');
   const file = `${image}.sif`;
   const built = await runBriefly([runtime.program, '--silent', 'build', file, image], briefly(env));
-  if (built.code !== 0) return { ...runtime, whyNoFiles: built.words };
+  if (built.code !== 0) return { ...runtime, whyNoFiles: built.message };
   let first: string | undefined;
   // Without what mounts it, it is unpacked for each run.
   for (const fileFlags of [[], ['--unsquash']]) {
@@ -139,7 +139,7 @@ async function withSif(runtime: Runtime, image: string, work: string, env: NodeJ
 }
 
 function failureOf(end: BriefEnd, path: string): string | undefined {
-  if (end.code !== 0) return end.words === '' ? `a container ended with ${end.code}` : end.words;
+  if (end.code !== 0) return end.message === '' ? `a container ended with ${end.code}` : end.message;
   const made = statSync(path, { throwIfNoEntry: false });
   if (!made) return 'what a container writes is not here';
   return made.uid === process.getuid?.() ? undefined : 'what a container writes is not ours';
@@ -219,7 +219,7 @@ async function imports(
 ): Promise<string | undefined> {
   const text = 'tar -C "$1" -cf - . | "$2" import - "$3"';
   const end = await runBriefly(['/bin/sh', '-c', text, 'sh', from, program, name], briefly(env));
-  return end.code === 0 ? undefined : end.words;
+  return end.code === 0 ? undefined : end.message;
 }
 
 function imageName(dir: string): string {

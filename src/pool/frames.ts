@@ -85,7 +85,7 @@ export class Channel<In extends Message, Out extends Message> {
   #moment: NodeJS.Timeout | undefined;
   #closed = false;
   #heardAt = performance.now();
-  #onClose: (words: string) => void = () => undefined;
+  #onClose: (message: string) => void = () => undefined;
 
   /** `read` throws at what is no message of the peer's. */
   constructor(stream: Duplex, read: (message: Message) => In) {
@@ -94,7 +94,7 @@ export class Channel<In extends Message, Out extends Message> {
   }
 
   /** Begins to read. `take` that throws closes the channel. */
-  open(take: (message: In, bytes: Buffer) => void, onClose: (words: string) => void): void {
+  open(take: (message: In, bytes: Buffer) => void, onClose: (message: string) => void): void {
     this.#onClose = onClose;
     const reader = new FrameReader((message, bytes) => {
       if (!this.#closed) take(this.#read(message), bytes);
@@ -140,13 +140,13 @@ export class Channel<In extends Message, Out extends Message> {
     process.nextTick(() => this.#flush());
   }
 
-  close(words: string): void {
+  close(message: string): void {
     if (this.#closed) return;
     this.#flush();
     this.#closed = true;
     this.#stream.end();
     setTimeout(() => this.#stream.destroy(), 1000).unref();
-    this.#onClose(words);
+    this.#onClose(message);
   }
 
   #flush(): void {

@@ -3,11 +3,11 @@ import { Matchmaker } from '../classad/api.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { offerAd } from './ads.ts';
-import type { Attempt, JobKind } from './attempts.ts';
+import type { Attempt, Autocluster } from './attempts.ts';
 import { type Collector, freeNow, type HeldClaim, slotName, takesMore, type Worker } from './collector.ts';
-import { isKeptByClient } from './desk-journal.ts';
-import type { DeskPorts } from './desk-ports.ts';
-import type { Kinds } from './kinds.ts';
+import { isKeptByClient } from './central-manager-journal.ts';
+import type { CentralManagerPorts } from './central-manager-ports.ts';
+import type { Autoclusters } from './autoclusters.ts';
 import { lastsFor, negotiate } from './negotiator.ts';
 import { preemptions } from './preempting.ts';
 import type { Priorities } from './priorities.ts';
@@ -22,8 +22,8 @@ const FEW = 32;
 const BEHIND = 4;
 
 export interface GrantingOptions {
-  readonly ports: Pick<DeskPorts, 'journal' | 'toWorker' | 'now' | 'clock'>;
-  readonly kinds: Kinds;
+  readonly ports: Pick<CentralManagerPorts, 'journal' | 'toWorker' | 'now' | 'clock'>;
+  readonly autoclusters: Autoclusters;
   readonly collector: Collector;
   readonly priorities: Priorities;
   readonly attemptOf: (key: AttemptKey) => Attempt | undefined;
@@ -46,32 +46,32 @@ export class Granting {
   negotiate(): void {
     if (!this.wanting) return;
     this.wanting = false;
-    const { kinds, collector, priorities, ports } = this.#options;
-    const wanted = kinds.wanted();
+    const { autoclusters, collector, priorities, ports } = this.#options;
+    const wanted = autoclusters.wanted();
     if (wanted.length === 0) return;
     const now = ports.now();
     const { grants, unserved } = negotiate(wanted, collector.offers(), priorities, Math.floor(now / 1000));
     for (const { kind, worker } of grants) {
-      const attempt = kinds.take(kind);
+      const attempt = autoclusters.take(kind);
       if (attempt) this.#claim(attempt, kind, worker);
     }
     if (unserved.length > 0) this.#preempt(new Set(unserved));
   }
 
   /** Asks runs to make room for jobs that their machines prefer. */
-  #preempt(unserved: ReadonlySet<JobKind>): void {
-    const { kinds, collector, ports, attemptOf, later } = this.#options;
-    const wanted = kinds.wanted().filter(({ kind }) => unserved.has(kind));
+  #preempt(unserved: ReadonlySet<Autocluster>): void {
+    const { autoclusters, collector, ports, attemptOf, later } = this.#options;
+    const wanted = autoclusters.wanted().filter(({ kind }) => unserved.has(kind));
     const now = Math.floor(ports.now() / 1000);
     for (const { worker, claim, attempt, by } of preemptions(wanted, { workers: collector.all(), attemptOf, now })) {
       claim.promised = by;
       attempt.cancelling = 'vacate';
-      const words = 'its machine prefers another job';
-      later(() => ports.toWorker(worker.instance, { t: 'cancel', key: attempt.key, how: 'vacate', words }));
+      const message = 'its machine prefers another job';
+      later(() => ports.toWorker(worker.instance, { t: 'cancel', key: attempt.key, how: 'vacate', message }));
     }
   }
 
-  #claim(attempt: Attempt, kind: JobKind, worker: Worker): void {
+  #claim(attempt: Attempt, kind: Autocluster, worker: Worker): void {
     const { collector, priorities } = this.#options;
     const id = randomBytes(6).toString('base64url');
     const { size } = kind;
@@ -84,9 +84,9 @@ export class Granting {
 
   /** Quick tasks of a map, of which many wait, are granted before their turn. */
   #fill(worker: Worker, { id, kind, behind }: HeldClaim): void {
-    const { kinds } = this.#options;
-    while (behind.size < BEHIND && kinds.areQuick(kind)) {
-      const next = kinds.take(kind);
+    const { autoclusters } = this.#options;
+    while (behind.size < BEHIND && autoclusters.areQuick(kind)) {
+      const next = autoclusters.take(kind);
       if (!next) return;
       behind.add(next.key);
       this.#grant(next, worker, id);
@@ -95,17 +95,17 @@ export class Granting {
 
   /** What ran under a claim has ended: it takes the next of the same kind, or goes back. */
   next(attempt: Attempt): void {
-    const { kinds, collector, priorities, ports, later } = this.#options;
+    const { autoclusters, collector, priorities, ports, later } = this.#options;
     const worker = attempt.worker === undefined ? undefined : collector.get(attempt.worker);
     const claim = attempt.claim === undefined ? undefined : worker?.claims.get(attempt.claim);
     if (!worker || !claim || claim.behind.delete(attempt.key) || claim.key !== attempt.key) return;
     claim.key = firstOf(claim.behind);
-    const tired = ports.clock() - claim.madeAt > CLAIM_LIFE_MS && kinds.othersWait(claim.kind);
-    const lasts = lastsFor({ expected: kinds.expected(claim.kind) }, collector.timeOf(worker));
+    const tired = ports.clock() - claim.madeAt > CLAIM_LIFE_MS && autoclusters.othersWait(claim.kind);
+    const lasts = lastsFor({ expected: autoclusters.expected(claim.kind) }, collector.timeOf(worker));
     const here = takesMore(worker);
     const goesOn = here && !tired && lasts && !claim.promised && !this.#isPassed(worker, claim);
     if (claim.key === undefined && goesOn) {
-      const next = kinds.take(claim.kind);
+      const next = autoclusters.take(claim.kind);
       claim.key = next?.key;
       if (next) this.#grant(next, worker, claim.id);
     }
@@ -118,7 +118,7 @@ export class Granting {
     if (worker.connected) later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
     this.wanting = true;
     const heir = claim.promised;
-    const first = heir && here && fits(heir.size, freeNow(worker)) ? kinds.take(heir) : undefined;
+    const first = heir && here && fits(heir.size, freeNow(worker)) ? autoclusters.take(heir) : undefined;
     if (heir && first) this.#claim(first, heir, worker);
   }
 
@@ -127,8 +127,8 @@ export class Granting {
    * its own owner.
    */
   #isPassed(worker: Worker, { kind, size }: HeldClaim): boolean {
-    const { kinds, collector, priorities, ports } = this.#options;
-    const rivals = kind.queue.length === 0 ? [] : kinds.rivals(kind);
+    const { autoclusters, collector, priorities, ports } = this.#options;
+    const rivals = kind.queue.length === 0 ? [] : autoclusters.rivals(kind);
     if (rivals.length === 0) return false;
     // A cycle of negotiation finds out for many what would have to be found out here for each.
     if (rivals.length > FEW) return true;
@@ -137,15 +137,15 @@ export class Granting {
       new Map([[kind.owner, -size.cpus]]),
     );
     const first = new Set(order.slice(0, order.indexOf(kind.owner) + 1));
-    const room = plus(freeNow(worker), size);
-    const machine = offerAd(worker.ad, room);
+    const space = plus(freeNow(worker), size);
+    const machine = offerAd(worker.ad, space);
     const matchmaker = new Matchmaker({ now: Math.floor(ports.now() / 1000) });
     return rivals.some(
       (rival) =>
         first.has(rival.owner) &&
-        fits(rival.size, room) &&
+        fits(rival.size, space) &&
         !collector.refuses(worker, rival) &&
-        lastsFor({ expected: kinds.expected(rival) }, collector.timeOf(worker)) &&
+        lastsFor({ expected: autoclusters.expected(rival) }, collector.timeOf(worker)) &&
         matchmaker.matches(rival.ad, machine),
     );
   }
@@ -164,7 +164,7 @@ export class Granting {
   }
 
   #grant(attempt: Attempt, worker: Worker, claim: string): void {
-    crashPoint('desk.before-grant');
+    crashPoint('central-manager.before-grant');
     const { key, client, request } = attempt;
     const { instance, boot, token } = worker;
     Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
@@ -181,7 +181,7 @@ export class Granting {
     // While the grant went to disk its worker may have come anew and said that it knows nothing of it.
     const stands = attempt.claim === claim && attempt.worker === worker.instance && attempt.phase === 'granted';
     if (!kind || !stands || collector.get(worker.instance) !== worker) return;
-    crashPoint('desk.saved-grant');
+    crashPoint('central-manager.saved-grant');
     if (!worker.told.has(kind.id)) {
       worker.told.add(kind.id);
       toWorker(worker.instance, { t: 'kind', id: kind.id, ad: kind.texts });

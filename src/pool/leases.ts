@@ -1,7 +1,7 @@
 import type { Attempt } from './attempts.ts';
 import type { Collector } from './collector.ts';
 
-/** A worker ends its runs first: so much later the desk takes them for ended, milliseconds. */
+/** A worker ends its runs first: so much later the central manager takes them for ended, milliseconds. */
 const MARGIN_MS = 60_000;
 
 export const LEASE_OVER = 'its worker was not heard of for the whole lease of the job';

@@ -6,10 +6,10 @@ import { isProof, nonce, proof, type Token } from './auth.ts';
 import { Channel } from './frames.ts';
 import {
   type ForLink,
-  type FromDesk,
+  type FromCentralManager,
   type FromWorker,
   type HeldAttempt,
-  readFromDesk,
+  readFromCentralManager,
   type Size,
   WIRE_VERSION,
 } from './wire.ts';
@@ -24,11 +24,11 @@ export interface LinkOptions {
   readonly longestRetryMs?: number;
   readonly ad: () => AttrTexts;
   readonly held: () => readonly HeldAttempt[];
-  readonly take: (message: Exclude<FromDesk, ForLink>, bytes: Buffer) => void;
+  readonly take: (message: Exclude<FromCentralManager, ForLink>, bytes: Buffer) => void;
   readonly onUp: (site: string) => void;
-  readonly onDown: (words: string) => void;
-  /** The desk does not let it in: trying again is of no use. */
-  readonly onDenied: (words: string) => void;
+  readonly onDown: (message: string) => void;
+  /** The central manager does not let it in: trying again is of no use. */
+  readonly onDenied: (message: string) => void;
 }
 
 /** First and longest wait before a connection is tried again, milliseconds. */
@@ -45,7 +45,7 @@ const SILENT = 3;
 export class Link {
   readonly #options: LinkOptions;
   readonly asking: Asking;
-  #channel: Channel<FromDesk, FromWorker> | undefined;
+  #channel: Channel<FromCentralManager, FromWorker> | undefined;
   #up = false;
   #failures = 0;
   #ended = false;
@@ -55,7 +55,7 @@ export class Link {
   /** What is said between our account of what we hold and the welcome. */
   #untold: [FromWorker, Uint8Array | undefined][] | undefined;
   readonly #sentAt = new Map<number, number>();
-  /** When we last sent what the desk then answered, by the monotonic clock in milliseconds. */
+  /** When we last sent what the central manager then answered, by the monotonic clock in milliseconds. */
   #heardAt = performance.now();
 
   constructor(options: LinkOptions) {
@@ -66,7 +66,7 @@ export class Link {
     });
   }
 
-  /** Seconds since the desk surely knew of us. */
+  /** Seconds since the central manager surely knew of us. */
   get silence(): number {
     return (performance.now() - this.#heardAt) / 1000;
   }
@@ -90,11 +90,11 @@ export class Link {
     else this.#untold?.push([message, bytes]);
   }
 
-  end(words: string): void {
+  end(message: string): void {
     this.#ended = true;
     clearTimeout(this.#retry);
-    this.say({ t: 'bye', words });
-    this.#channel?.close(words);
+    this.say({ t: 'bye', message });
+    this.#channel?.close(message);
   }
 
   async #connect(): Promise<void> {
@@ -105,7 +105,7 @@ export class Link {
       return this.#down(asError(thrown).message);
     }
     if (this.#ended) return void stream.destroy();
-    const channel = new Channel<FromDesk, FromWorker>(stream, readFromDesk);
+    const channel = new Channel<FromCentralManager, FromWorker>(stream, readFromCentralManager);
     this.#channel = channel;
     const late = setTimeout(() => channel.close('the agent did not answer'), HANDSHAKE_MS);
     const mine = nonce();
@@ -114,9 +114,9 @@ export class Link {
         if (this.#up) return this.#take(message, bytes);
         if (this.#handshake(channel, message, mine)) clearTimeout(late);
       },
-      (words) => {
+      (message) => {
         clearTimeout(late);
-        this.#down(words);
+        this.#down(message);
       },
     );
     const { token, instance } = this.#options;
@@ -124,12 +124,12 @@ export class Link {
   }
 
   /** True when it is over. */
-  #handshake(channel: Channel<FromDesk, FromWorker>, message: FromDesk, mine: string): boolean {
+  #handshake(channel: Channel<FromCentralManager, FromWorker>, message: FromCentralManager, mine: string): boolean {
     const { token, boot, size } = this.#options;
     if (message.t === 'challenge') {
       // The agent, too, must show that it knows the secret: a stranger on its port gets nothing from us.
-      if (!isProof(message.proof, proof(token, 'desk', message.nonce, mine)))
-        throw new Error('whoever answers is not the agent');
+      if (!isProof(message.proof, proof(token, 'central-manager', message.nonce, mine)))
+        throw new Error('the answer did not come from the agent');
       const answer = proof(token, 'worker', message.nonce, mine);
       const attempts = this.#options.held();
       channel.send({ t: 'proof', proof: answer, ad: this.#options.ad(), size: size(), boot, attempts });
@@ -138,8 +138,8 @@ export class Link {
     }
     if (message.t === 'denied') {
       this.#ended = true;
-      channel.close(message.words);
-      this.#options.onDenied(message.words);
+      channel.close(message.message);
+      this.#options.onDenied(message.message);
       return true;
     }
     if (message.t !== 'welcome') throw new Error(`'${message.t}' before the welcome`);
@@ -152,7 +152,7 @@ export class Link {
     return true;
   }
 
-  #take(message: FromDesk, bytes: Buffer): void {
+  #take(message: FromCentralManager, bytes: Buffer): void {
     if (message.t === 'pong') {
       // One that ends again and again as soon as it is there is not dialled again at once.
       this.#failures = 0;
@@ -180,14 +180,14 @@ export class Link {
     this.#pinger = setInterval(ping, everyMs);
   }
 
-  #down(words: string): void {
+  #down(message: string): void {
     clearInterval(this.#pinger);
     this.#channel = undefined;
     this.#untold = undefined;
     const was = this.#up;
     this.#up = false;
-    this.asking.end(words);
-    if (was) this.#options.onDown(words);
+    this.asking.end(message);
+    if (was) this.#options.onDown(message);
     if (this.#ended) return;
     const base = Math.min(this.#options.longestRetryMs ?? LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#failures++);
     this.#retry = setTimeout(() => void this.#connect(), base * (0.75 + Math.random() / 2));

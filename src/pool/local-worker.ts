@@ -7,8 +7,8 @@ import type { Settings } from '../config/settings.ts';
 import { asError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { isAlive, processIdentity, type ProcessIdentity } from '../util/process-identity.ts';
-import { LEAST_KB } from './disk-room.ts';
-import { workerOf } from './holders.ts';
+import { LEAST_KB } from './disk-space.ts';
+import { workerOf } from './pid-files.ts';
 import { freeDiskKb } from './machine.ts';
 import { signal } from './processes.ts';
 import type { PoolPlaces } from './places.ts';
@@ -20,7 +20,7 @@ const LOOK_MS = 1000;
 const PATIENCE_MS = 5000;
 /** It says something every four seconds; one that is busy with a disk says it later. Milliseconds. */
 const LEAST_HUNG_MS = 15_000;
-/** Without a desk and with nothing to run, it ends after so long, seconds. */
+/** Without a central manager and with nothing to run, it ends after so long, seconds. */
 const LONE_SECONDS = 20;
 /** How long its end is waited for, milliseconds. */
 const END_MS = 3000;
@@ -30,15 +30,15 @@ export interface LocalWorkerOptions {
   readonly settings: Settings;
   readonly tokens: Tokens;
   readonly logFile: string;
-  readonly log: (words: string, facts?: object) => void;
+  readonly log: (message: string, facts?: object) => void;
   /** When it was heard last; `undefined`: it is not connected. */
   readonly heardAt: () => number | undefined;
   /** Why there is no worker here; `undefined`: there is one. */
-  readonly onTrouble: (words: string | undefined) => void;
+  readonly onTrouble: (message: string | undefined) => void;
 }
 
 /**
- * The worker of this machine: a process of its own that outlives the desk, so that jobs run on; whoever is there already
+ * The worker of this machine: a process of its own that outlives the central manager, so that jobs run on; whoever is there already
  * is left to work.
  */
 export class LocalWorker {
@@ -115,11 +115,11 @@ export class LocalWorker {
   }
 
   /** Why there is none, said once. */
-  #trouble(words: string | undefined): void {
-    if (words === this.#troubled) return;
-    this.#troubled = words;
-    if (words !== undefined) this.#options.log("this machine's worker cannot start", { words });
-    this.#options.onTrouble(words);
+  #trouble(message: string | undefined): void {
+    if (message === this.#troubled) return;
+    this.#troubled = message;
+    if (message !== undefined) this.#options.log("this machine's worker cannot start", { message });
+    this.#options.onTrouble(message);
   }
 
   #start(): ProcessIdentity | undefined {

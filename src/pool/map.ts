@@ -12,7 +12,7 @@ import { makeParents, place, within } from '../staging/place.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
 import type { FromClient, ToClient } from './client-wire.ts';
-import { DeskClient } from './desk-client.ts';
+import { CentralManagerClient } from './central-manager-client.ts';
 import type { RunSpec, Size } from './wire.ts';
 
 /** One task: the words that follow the program's own. */
@@ -42,7 +42,7 @@ export interface MapResult<T> {
 }
 
 export interface MapOptions {
-  /** The desk's socket for clients. */
+  /** The central manager's socket for clients. */
   readonly socket: string;
   readonly owner: string;
   /** Where outputs come to, and where they are on their way. */
@@ -54,7 +54,7 @@ export interface MapOptions {
   readonly size: Size;
   /** A task that fails is started again so often. */
   readonly retries: number;
-  /** Tasks that the desk has at once. */
+  /** Tasks that the central manager has at once. */
   readonly window?: number;
   readonly signal?: AbortSignal;
 }
@@ -78,17 +78,17 @@ interface Home {
 type Named = Extract<FromClient, { t: 'tasks' }>['tasks'][number];
 
 const WINDOW = 500;
-/** While the desk has more tasks than this, more of them, and what it may forget, are said together, milliseconds. */
+/** While the central manager has more tasks than this, more of them, and what it may forget, are said together, milliseconds. */
 const PLENTY = 200;
 const TOGETHER_MS = 20;
 const AGAIN_MS = 200;
-/** A desk that does not come back for so long is given up, milliseconds. */
+/** A central manager that does not come back for so long is given up, milliseconds. */
 const PATIENCE_MS = 120_000;
 const LEASE_SECONDS = 2400;
 
 /**
  * Master and workers: tasks go to the pool's slots as they become free, and results come back in the order of
- * completion. No task is in the queue: the caller keeps them, and names them again to a desk that was restarted, which
+ * completion. No task is in the queue: the caller keeps them, and names them again to a central manager that was restarted, which
  * knows by its journal what was granted already.
  */
 export async function* mapTasks<T>(
@@ -109,7 +109,7 @@ export async function* mapTasks<T>(
 class MapRun<T> {
   readonly #options: MapOptions;
   readonly #session = `map-${randomBytes(9).toString('base64url')}`;
-  readonly #desk: DeskClient;
+  readonly #centralManager: CentralManagerClient;
   readonly #open = new Map<AttemptKey, Open<T>>();
   readonly #done: MapResult<T>[] = [];
   #unsent: AttemptKey[] = [];
@@ -124,7 +124,7 @@ class MapRun<T> {
 
   constructor(options: MapOptions) {
     this.#options = options;
-    this.#desk = new DeskClient({
+    this.#centralManager = new CentralManagerClient({
       socket: options.socket,
       client: this.#session,
       map: true,
@@ -138,7 +138,7 @@ class MapRun<T> {
     );
   }
 
-  /** Gives tasks to the desk as it has room for them. */
+  /** Gives tasks to the central manager as it has room for them. */
   async feed(tasks: AsyncIterable<PoolTask<T>>): Promise<void> {
     await this.#base();
     let index = 0;
@@ -178,14 +178,14 @@ class MapRun<T> {
     // What is open when nobody waits any more is withdrawn.
     const rest = [...this.#open.keys()];
     if (rest.length > 0)
-      await this.#desk.ask({ t: 'cancel', keys: rest, how: 'remove' }, 'done').catch(() => undefined);
+      await this.#centralManager.ask({ t: 'cancel', keys: rest, how: 'remove' }, 'done').catch(() => undefined);
     const keys = [...this.#forgotten, ...rest];
-    if (keys.length > 0) await this.#desk.ask({ t: 'forget', keys }, 'done').catch(() => undefined);
-    await this.#desk.close();
+    if (keys.length > 0) await this.#centralManager.ask({ t: 'forget', keys }, 'done').catch(() => undefined);
+    await this.#centralManager.close();
   }
 
-  #refuse(of: T, index: number, words: string): void {
-    const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', words } };
+  #refuse(of: T, index: number, message: string): void {
+    const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', message } };
     this.#done.push({ of, index, ending, tries: 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) });
     this.#wake();
   }
@@ -198,7 +198,7 @@ class MapRun<T> {
     this.#soon();
   }
 
-  /** What comes together goes together; only a desk that soon has no tasks left is told of more at once. */
+  /** What comes together goes together; only a central manager that soon has no tasks left is told of more at once. */
   #soon(): void {
     const has = this.#open.size - this.#unsent.length;
     const send = () => void this.#send().catch(() => undefined);
@@ -213,14 +213,14 @@ class MapRun<T> {
     this.#later = undefined;
     const tasks = this.#unsent.flatMap((key) => this.#named(key));
     this.#unsent = [];
-    if (tasks.length > 0) await this.#desk.say({ t: 'tasks', base: this.#session, tasks });
+    if (tasks.length > 0) await this.#centralManager.say({ t: 'tasks', base: this.#session, tasks });
     const keys = this.#forgotten;
     this.#forgotten = [];
     if (keys.length === 0) return;
     try {
-      await this.#desk.ask({ t: 'forget', keys }, 'done');
+      await this.#centralManager.ask({ t: 'forget', keys }, 'done');
     } catch (thrown) {
-      // The next desk knows of them by its journal.
+      // The next central manager knows of them by its journal.
       this.#forgotten.push(...keys);
       throw thrown;
     }
@@ -234,7 +234,7 @@ class MapRun<T> {
 
   async #base(): Promise<void> {
     const { spec, ad, size, owner } = this.#options;
-    await this.#desk.say({ t: 'base', base: this.#session, spec, ad, size, owner, lease: LEASE_SECONDS });
+    await this.#centralManager.say({ t: 'base', base: this.#session, spec, ad, size, owner, lease: LEASE_SECONDS });
   }
 
   async #result(message: Extract<ToClient, { t: 'result' }>, bytes: Buffer): Promise<void> {
@@ -259,7 +259,7 @@ class MapRun<T> {
             stderr: Buffer.from(bytes.subarray(message.inline.stdout)),
           }
         : await this.#fetch(key, outputs).catch(() => undefined);
-    // The desk went away meanwhile: it tells the result again.
+    // The central manager went away meanwhile: it tells the result again.
     if (!home || !this.#open.has(key)) return;
     if (home.problem !== undefined && more) return again();
     this.#open.delete(key);
@@ -292,7 +292,7 @@ class MapRun<T> {
 
   async #bring(request: FetchRequest): Promise<FetchOutcome> {
     for (;;) {
-      const { outcome } = await this.#desk.ask({ t: 'fetch', request }, 'fetched');
+      const { outcome } = await this.#centralManager.ask({ t: 'fetch', request }, 'fetched');
       if (outcome.ok || outcome.refusal.kind !== 'later') return outcome;
       // They are on their way, or their worker is away.
       if (this.#closed) throw new GryphusError('interrupted', outcome.refusal.message);
@@ -318,12 +318,14 @@ class MapRun<T> {
     }
   }
 
-  /** The desk went away: everything that is open is named to the next one. */
+  /** The central manager went away: everything that is open is named to the next one. */
   async #again(): Promise<void> {
     if (this.#closed) return;
     this.#lostAt ??= performance.now();
     if (performance.now() - this.#lostAt > PATIENCE_MS)
-      return this.fail(new GryphusError('site-unreachable', "The pool's desk went away and does not come back."));
+      return this.fail(
+        new GryphusError('site-unreachable', "The pool's central manager went away and does not come back."),
+      );
     try {
       await this.#base();
       this.#unsent = [...this.#open.keys()];

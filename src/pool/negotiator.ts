@@ -27,7 +27,7 @@ export interface Offer<W> {
   readonly shape: string;
   /** Seconds until the allocation ends. */
   readonly timeToLive: number;
-  /** Kinds that it refused a moment ago. */
+  /** Autoclusters that it refused a moment ago. */
   readonly refuses: (kind: unknown) => boolean;
 }
 
@@ -121,8 +121,8 @@ function choiceOf<K, W>(
       const ranks = { rank: matchmaker.rank(wanted.ad, machine), back: matchmaker.rank(machine, wanted.ad) };
       judged.set(shape, ok ? ranks : undefined);
     }
-    const judgement = judged.get(shape);
-    if (judgement) fitting.push({ index, ...judgement });
+    const matchAnalysis = judged.get(shape);
+    if (matchAnalysis) fitting.push({ index, ...matchAnalysis });
   }
   return fitting.sort((a, b) => b.rank - a.rank || b.back - a.back || a.index - b.index).map(({ index }) => index);
 }

@@ -5,15 +5,15 @@ import type { Paths } from '../config/paths.ts';
 export interface PoolPlaces {
   readonly dir: string;
   readonly journal: string;
-  /** Who runs the desk. */
+  /** Who runs the central manager. */
   readonly pid: string;
   /** The socket for the agent's own processes: whoever can open it is the agent's owner. */
   readonly clientSocket: string;
   /** The socket for the workers of this machine; they, too, have to show a token. */
   readonly workerSocket: string;
   /**
-   * The socket for workers of elsewhere: a way home is whoever opens it once for each worker that dials and relays the
-   * bytes to and fro. They are TLS with the worker's token as key (src/wayhome/secure.ts), and mean nothing to the way.
+   * The socket for workers of elsewhere: a reverse connection is whoever opens it once for each worker that dials and relays the
+   * bytes to and fro. They are TLS with the worker's token as key (src/reverse-connection/secure.ts), and mean nothing to the way.
    */
   readonly homeSocket: string;
   /** The worker of this machine. */
@@ -27,7 +27,7 @@ export function poolPlaces(paths: Pick<Paths, 'stateDir' | 'socketDir'>): PoolPl
   return {
     dir,
     journal: join(dir, 'journal'),
-    pid: join(dir, 'desk.pid'),
+    pid: join(dir, 'central-manager.pid'),
     clientSocket: join(paths.socketDir, 'pool.sock'),
     workerSocket: join(paths.socketDir, 'pool-workers.sock'),
     homeSocket: join(paths.socketDir, 'pool-home.sock'),

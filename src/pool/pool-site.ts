@@ -17,14 +17,14 @@ import type {
   SiteFacts,
 } from '../site/contract.ts';
 import type { AttemptRequest } from './client-wire.ts';
-import { DeskClient } from './desk-client.ts';
+import { CentralManagerClient } from './central-manager-client.ts';
 import { Proxies } from './proxies.ts';
 import { sizeOf } from './request-size.ts';
 import type { RunSpec } from './wire.ts';
 
 export interface PoolSiteOptions {
   readonly name: string;
-  /** The desk's socket for clients. */
+  /** The central manager's socket for clients. */
   readonly socket: string;
   /** Whose jobs these are: a GridManager's identity. */
   readonly client: string;
@@ -32,10 +32,10 @@ export interface PoolSiteOptions {
   readonly proxies: string;
 }
 
-/** A desk starts with the first job, as its GridManager does, and again after a crash. */
+/** A central manager starts with the first job, as its GridManager does, and again after a crash. */
 const PATIENCE_MS = 10_000;
 
-/** Seconds that a job may be without the desk, where it says nothing of it (HTCondor's job_lease_duration). */
+/** Seconds that a job may be without the central manager, where it says nothing of it (HTCondor's job_lease_duration). */
 const LEASE_SECONDS = 2400;
 
 /** The pool as the life of a job knows it: one more site, whose news come unasked. */
@@ -49,7 +49,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   let chunks: Chunk[] = [];
   let wake: () => void = () => undefined;
   const followed = new Map<AttemptKey, { stdout: number; stderr: number }>();
-  const desk = new DeskClient({
+  const centralManager = new CentralManagerClient({
     socket,
     client,
     map: false,
@@ -70,8 +70,8 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       wake();
     },
   });
-  const outcomes = async (question: Parameters<typeof desk.ask>[0]): Promise<Outcomes> =>
-    new Map((await desk.ask(question, 'done')).outcomes);
+  const outcomes = async (question: Parameters<typeof centralManager.ask>[0]): Promise<Outcomes> =>
+    new Map((await centralManager.ask(question, 'done')).outcomes);
 
   async function follow(wanted: PollRequest['follow']): Promise<void> {
     const keys = new Set(wanted.map(({ key }) => key));
@@ -80,7 +80,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       const at = followed.get(key);
       if (at && at.stdout >= stdout && at.stderr >= stderr) continue;
       followed.set(key, { stdout, stderr });
-      await desk.say({ t: 'follow', key, stdout, stderr });
+      await centralManager.say({ t: 'follow', key, stdout, stderr });
     }
   }
 
@@ -98,7 +98,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   return {
     name,
     describe: async (): Promise<SiteFacts> => {
-      await desk.open();
+      await centralManager.open();
       const facts = { host: hostname(), os: 'LINUX', arch: '', user: '', home: '', freeDiskKb: undefined };
       return { ...facts, batch: 'pool', batchVersion: undefined };
     },
@@ -109,7 +109,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
     },
     commit: (keys) => outcomes({ t: 'commit', keys }),
     async poll({ cursor, follow: wanted, waitMs = 0 }): Promise<PollAnswer> {
-      await desk.open();
+      await centralManager.open();
       const [of, answer] = (cursor ?? '').split('.');
       if (of !== String(generation)) {
         const before = generation;
@@ -117,7 +117,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
         told = new Map();
         chunks = [];
         followed.clear();
-        const all = await desk.ask({ t: 'all' }, 'reports');
+        const all = await centralManager.ask({ t: 'all' }, 'reports');
         return { cursor: `${before}.${answers}`, complete: true, reports: all.reports, chunks: [] };
       }
       if (answer !== String(answers)) {
@@ -128,7 +128,8 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       }
       await follow(wanted);
       if (reports.size === 0 && chunks.length === 0 && waitMs > 0) await news(waitMs);
-      if (of !== String(generation)) throw new GryphusError('site-unreachable', "The pool's desk went away.");
+      if (of !== String(generation))
+        throw new GryphusError('site-unreachable', "The pool's central manager went away.");
       const fresh = { reports: [...reports.values()], chunks };
       told = reports;
       reports = new Map();
@@ -140,7 +141,9 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       outcomes({ t: 'cancel', keys, how: options?.onlyIfNotStarted === true ? 'if-not-started' : 'remove' }),
     async fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>> {
       const fetched = await Promise.all(
-        requests.map(async (request) => [request.key, await desk.ask({ t: 'fetch', request }, 'fetched')] as const),
+        requests.map(
+          async (request) => [request.key, await centralManager.ask({ t: 'fetch', request }, 'fetched')] as const,
+        ),
       );
       return new Map(fetched.map(([key, { outcome }]) => [key, outcome]));
     },
@@ -148,8 +151,8 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       await delegated.take(proxy, sign);
     },
     forget: (keys) => outcomes({ t: 'forget', keys }),
-    capacity: async (): Promise<Capacity> => (await desk.ask({ t: 'capacity' }, 'capacity')).capacity,
-    close: () => desk.close(),
+    capacity: async (): Promise<Capacity> => (await centralManager.ask({ t: 'capacity' }, 'capacity')).capacity,
+    close: () => centralManager.close(),
   };
 }
 

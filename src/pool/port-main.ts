@@ -4,8 +4,8 @@ import { loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
-import { parseAddress } from '../wayhome/address.ts';
-import { openPortWay } from '../wayhome/port-way.ts';
+import { parseAddress } from '../reverse-connection/address.ts';
+import { openPortWay } from '../reverse-connection/port-way.ts';
 import { poolPlaces } from './places.ts';
 import { Tokens } from './tokens.ts';
 
@@ -31,16 +31,16 @@ async function main(listen: string): Promise<PortNews> {
   let told = Number.NEGATIVE_INFINITY;
   const { port } = await openPortWay({
     ...parseAddress(listen, 'glidein.listen'),
-    desk: places.workerSocket,
+    centralManager: places.workerSocket,
     keyOf: (id) => {
       const token = tokens.find(id, Date.now() / 1000);
       return token && Buffer.from(token.secret, 'hex');
     },
     descriptors: mostDescriptors(),
-    onTurnedAway: (words) => {
+    onTurnedAway: (message) => {
       away += 1;
       if (performance.now() - told < TELL_MS) return;
-      log.info({ words, times: away }, 'turned away at the port');
+      log.info({ message, times: away }, 'turned away at the port');
       told = performance.now();
       away = 0;
     },

@@ -1,6 +1,6 @@
 import { type ClassAd, isInt, Matchmaker, Real, toDouble } from '../classad/api.ts';
 import { adFrom, offerAd } from './ads.ts';
-import type { Attempt, JobKind } from './attempts.ts';
+import type { Attempt, Autocluster } from './attempts.ts';
 import { type HeldClaim, takesMore, type Worker } from './collector.ts';
 import type { Wanted } from './negotiator.ts';
 import { fits, plus } from './slots.ts';
@@ -10,7 +10,7 @@ export interface Preemption {
   readonly worker: Worker;
   readonly claim: HeldClaim;
   readonly attempt: Attempt;
-  readonly by: JobKind;
+  readonly by: Autocluster;
 }
 
 export interface PreemptingOptions {
@@ -27,7 +27,7 @@ export interface PreemptingOptions {
  * one that the machine ranks lowest.
  */
 export function preemptions(
-  unserved: readonly Wanted<JobKind>[],
+  unserved: readonly Wanted<Autocluster>[],
   { workers, attemptOf, now }: PreemptingOptions,
 ): Preemption[] {
   const choosy = [...workers].filter((worker) => takesMore(worker) && worker.claims.size > 0 && ranks(worker));
@@ -54,9 +54,9 @@ export function preemptions(
           !isOver(attempt, worker, now, matchmaker)
         )
           continue;
-        const room = plus(worker.free, claim.size);
-        if (!fits(wanted.size, room)) continue;
-        const machine = offerAd(worker.ad, room);
+        const space = plus(worker.free, claim.size);
+        if (!fits(wanted.size, space)) continue;
+        const machine = offerAd(worker.ad, space);
         const rank = matchmaker.rank(machine, claim.kind.ad);
         if (matchmaker.rank(machine, wanted.ad) <= rank || !matchmaker.matches(wanted.ad, machine)) continue;
         if (!best || rank < best.rank) best = { worker, claim, attempt, by: wanted.kind, rank };

@@ -1,4 +1,4 @@
-import type { Standing } from './client-wire.ts';
+import type { UserPriority } from './client-wire.ts';
 
 /** Usage of so long ago counts half, seconds (HTCondor's PRIORITY_HALFLIFE). */
 const HALF_LIFE = 86_400;
@@ -20,9 +20,9 @@ export class Priorities {
   readonly #now: () => number;
 
   /** `now`: Unix seconds. */
-  constructor(now: () => number, standings: Iterable<Standing> = []) {
+  constructor(now: () => number, userPriorities: Iterable<UserPriority> = []) {
     this.#now = now;
-    for (const { owner, priority } of standings) this.#accounts.set(owner, { priority, inUse: 0, at: now() });
+    for (const { owner, priority } of userPriorities) this.#accounts.set(owner, { priority, inUse: 0, at: now() });
   }
 
   use(owner: string, cpus: number): void {
@@ -43,7 +43,7 @@ export class Priorities {
       .map(({ owner }) => owner);
   }
 
-  all(): Standing[] {
+  all(): UserPriority[] {
     return [...this.#accounts.keys()].map((owner) => ({
       owner,
       priority: this.priority(owner),

@@ -46,7 +46,7 @@ export class Proxies {
   }
 }
 
-/** The proxies at a worker of elsewhere, delegated by the desk when the first job wants one. */
+/** The proxies at a worker of elsewhere, delegated by the central manager when the first job wants one. */
 export class WorkerProxies {
   readonly #proxies: Proxies;
   readonly #ask: (name: string, key: AttemptKey, requestPem: string) => Promise<Buffer>;
@@ -74,7 +74,7 @@ export class WorkerProxies {
     return [...this.#due.values()].some((due) => due <= now);
   }
 
-  /** Of attempts that run; one whose desk is away keeps what it has. */
+  /** Of attempts that run; one whose central manager is away keeps what it has. */
   async renew(used: ReadonlyMap<string, AttemptKey>, now = performance.now()): Promise<void> {
     for (const name of this.#there.keys()) if (!used.has(name)) this.#drop(name);
     const due = [...used].filter(([name]) => (this.#due.get(name) ?? 0) <= now);

@@ -10,7 +10,7 @@ export function reader<S extends z.ZodType>(schema: S): (value: unknown) => Read
   return (value) => {
     const { data, error } = schema.safeParse(value);
     if (!error) return data as Read<S>;
-    const words = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
-    throw new GryphusError('protocol-error', `a message is not one of ours: ${words.slice(0, MOST)}`);
+    const message = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
+    throw new GryphusError('protocol-error', `invalid message: ${message.slice(0, MOST)}`);
   };
 }

@@ -26,6 +26,6 @@ export function findingOf(
     return attempt.phase === held.is ? { is: 'there' } : { is: 'there', phase: held.is };
   if (held) return { is: 'there' };
   if (attempt.phase === 'granted' && attempt.boot === worker.boot) return { is: 'not-arrived' };
-  const words = 'its worker has no record of it any more';
-  return { is: 'ended', ending: { how: { kind: 'by-site', cause: 'node-fail', words } } };
+  const message = 'its worker has no record of it any more';
+  return { is: 'ended', ending: { how: { kind: 'by-site', cause: 'node-fail', message } } };
 }

@@ -5,7 +5,7 @@ export interface BriefEnd {
   readonly code: number;
   readonly stdout: string;
   /** What it said last, on one line. */
-  readonly words: string;
+  readonly message: string;
 }
 
 const MOST = 64 << 10;
@@ -39,12 +39,12 @@ export function runBriefly(
     child.once('exit', () => void running.delete(child.pid ?? 0));
     child.once('error', (error) => {
       clearTimeout(timer);
-      resolve({ code: 127, stdout, words: error.message });
+      resolve({ code: 127, stdout, message: error.message });
     });
     child.once('close', (code) => {
       clearTimeout(timer);
-      const words = late ? `it did not answer within ${options.timeoutMs / 1000} s` : lastWords(stderr);
-      resolve({ code: code ?? 137, stdout, words });
+      const message = late ? `it did not answer within ${options.timeoutMs / 1000} s` : lastWords(stderr);
+      resolve({ code: code ?? 137, stdout, message });
     });
   });
 }

@@ -7,19 +7,19 @@ import { AttemptDir, attemptsIn } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts';
 import type { Cgroup } from './cgroup.ts';
 import { NO_IMAGE } from './container-script.ts';
-import { lanesIn } from './lane-slot.ts';
+import { taskRunnersIn } from './task-runner-slot.ts';
 import { livingOf } from './last-of.ts';
 import { signal } from './processes.ts';
 import { lastWords } from './run-briefly.ts';
 import type { Runner } from './shell.ts';
-import type { FromDesk, HeldAttempt } from './wire.ts';
+import type { FromCentralManager, HeldAttempt } from './wire.ts';
 
 /** Streams up to this size come home with the news of the end, bytes. */
 const INLINE = 32 << 10;
 const PIECE = 256 << 10;
 const HOST = hostname();
 
-/** One attempt that a worker holds, from the desk's word to start until its word to forget. */
+/** One attempt that a worker holds, from the central manager's word to start until its word to forget. */
 export class Run {
   readonly key: AttemptKey;
   readonly record: AttemptRecord;
@@ -31,8 +31,8 @@ export class Run {
   names: readonly string[] = [];
   /** The group of all that it starts. */
   group: Cgroup | undefined;
-  /** What the desk said of it; unknown of an earlier worker's. */
-  told: Extract<FromDesk, { readonly t: 'start' }> | undefined;
+  /** What the central manager said of it; unknown of an earlier worker's. */
+  told: Extract<FromCentralManager, { readonly t: 'start' }> | undefined;
   /** The file of its proxy. */
   proxy: string | undefined;
   startedAt: number | undefined;
@@ -113,12 +113,12 @@ export class Run {
       const noImage = exit.how.kind === 'exited' && exit.how.code === NO_IMAGE;
       const cause = noImage ? 'no-image' : 'cannot-start';
       const said = this.dir.said();
-      const words = this.record.spec.container ? lastWords(said) : said.slice(0, 500);
-      return { ...facts, how: { kind: 'by-site', cause, words } };
+      const message = this.record.spec.container ? lastWords(said) : said.slice(0, 500);
+      return { ...facts, how: { kind: 'by-site', cause, message } };
     }
     if (!exit) {
-      const words = 'the program and the shell that watched it were killed together';
-      return { ...facts, how: { kind: 'by-site', cause: 'vanished', words } };
+      const message = 'the program and the shell that watched it were killed together';
+      return { ...facts, how: { kind: 'by-site', cause: 'vanished', message } };
     }
     return { ...facts, how: exit.how };
   }
@@ -148,8 +148,8 @@ export class Run {
 }
 
 /** What an earlier worker left in its directory; what it had only begun to write down never started, and is removed. */
-export function runsIn(jobsDir: string, lanesDir: string): Run[] {
-  const tasks = lanesIn(lanesDir).map(({ record, slot, shell }) => left(new Run(record, slot), shell));
+export function runsIn(jobsDir: string, taskRunnersDir: string): Run[] {
+  const tasks = taskRunnersIn(taskRunnersDir).map(({ record, slot, shell }) => left(new Run(record, slot), shell));
   const attempts = attemptsIn(jobsDir).flatMap((key) => {
     const dir = new AttemptDir(jobsDir, key);
     const record = dir.record();

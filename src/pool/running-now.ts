@@ -1,16 +1,19 @@
 import { type Attempt, jobOf } from './attempts.ts';
 import type { RunningNow } from './client-wire.ts';
-import type { Desk } from './desk.ts';
-import type { DeskWorkers } from './desk-workers.ts';
+import type { CentralManager } from './central-manager.ts';
+import type { CentralManagerWorkers } from './worker-connections.ts';
 import type { RunUsage } from './wire.ts';
 
 /** A worker that does not answer within this is passed over, milliseconds. */
 const PATIENCE_MS = 5000;
 
 /** All that runs now; each worker is asked once what its runs take. */
-export async function runningNow(desk: Desk, workers: Pick<DeskWorkers, 'askingOf'>): Promise<RunningNow[]> {
+export async function runningNow(
+  centralManager: CentralManager,
+  workers: Pick<CentralManagerWorkers, 'askingOf'>,
+): Promise<RunningNow[]> {
   const byWorker = new Map<string, Attempt[]>();
-  for (const attempt of desk.attempts()) {
+  for (const attempt of centralManager.attempts()) {
     if (attempt.worker === undefined || (attempt.phase !== 'running' && attempt.phase !== 'suspended')) continue;
     byWorker.set(attempt.worker, [...(byWorker.get(attempt.worker) ?? []), attempt]);
   }
@@ -22,7 +25,7 @@ export async function runningNow(desk: Desk, workers: Pick<DeskWorkers, 'askingO
 }
 
 async function usageAt(
-  workers: Pick<DeskWorkers, 'askingOf'>,
+  workers: Pick<CentralManagerWorkers, 'askingOf'>,
   instance: string,
   attempts: readonly Attempt[],
 ): Promise<readonly RunUsage[]> {

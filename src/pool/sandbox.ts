@@ -24,11 +24,11 @@ import { GryphusError } from '../errors.ts';
 import type { Blob, SiteFile } from '../site/contract.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import { sandboxInside } from './container-script.ts';
-import { isFull } from './disk-room.ts';
-import type { Placed } from './go.ts';
+import { isFull } from './disk-space.ts';
+import type { Placed } from './job-script.ts';
 import type { RunSpec } from './wire.ts';
 
-/** Bytes of a blob from the desk; fewer than asked: it ends there. */
+/** Bytes of a blob from the central manager; fewer than asked: it ends there. */
 export type Pull = (blob: Blob, offset: number, bytes: number) => Promise<Buffer>;
 
 const PIECE = 1 << 20;
@@ -273,6 +273,6 @@ function firstLine(file: string): string {
   }
 }
 
-function cannot(words: string): GryphusError {
-  return new GryphusError('output-missing', words);
+function cannot(message: string): GryphusError {
+  return new GryphusError('output-missing', message);
 }

@@ -10,7 +10,7 @@ import { makeParents, partOf, within } from '../staging/place.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import type { Asking } from './asking.ts';
 import type { Attempt } from './attempts.ts';
-import { isFull } from './disk-room.ts';
+import { isFull } from './disk-space.ts';
 import { blobsOf } from './sandbox.ts';
 import type { Answer, Ask, OutputFile, RunSpec } from './wire.ts';
 
@@ -38,7 +38,7 @@ export async function inputPiece(spec: RunSpec, ask: Extract<Ask, { what: 'blob'
 }
 
 /** Where an attempt's results come from, and go. */
-interface Homecoming {
+interface ResultTransfer {
   readonly attempt: Attempt;
   readonly request: FetchRequest;
   /** How its worker is asked; `undefined` while that is away. */
@@ -52,16 +52,16 @@ interface Homecoming {
  * 'disk-full' or 'output-unwritable' where they cannot be written here, with 'protocol-error' where its worker does not give
  * what it said.
  */
-export async function bringHome(homecoming: Homecoming): Promise<FetchOutcome> {
-  const { request } = homecoming;
+export async function bringHome(resultTransfer: ResultTransfer): Promise<FetchOutcome> {
+  const { request } = resultTransfer;
   const files: FetchedFile[] = [];
   let listed: Listed = { files: [], missing: [], odd: [] };
   try {
     await mkdir(request.into, { recursive: true, mode: 0o700 });
     for (const stream of ['stdout', 'stderr'] as const)
-      if (request[stream]) files.push(await bringStream(homecoming, stream));
-    listed = await listFiles(homecoming);
-    for (const file of listed.files) files.push(await bringFile(homecoming, file));
+      if (request[stream]) files.push(await bringStream(resultTransfer, stream));
+    listed = await listFiles(resultTransfer);
+    for (const file of listed.files) files.push(await bringFile(resultTransfer, file));
   } catch (thrown) {
     const error = asError(thrown);
     if (error instanceof GryphusError && FATAL.has(error.code)) throw error;
@@ -70,8 +70,8 @@ export async function bringHome(homecoming: Homecoming): Promise<FetchOutcome> {
   }
   const { missing, odd } = listed;
   if (missing.length + odd.length === 0) return { ok: true, files };
-  const words = `The job did not make ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
-  return { ok: false, refusal: refusal('never', 'output-missing', words), missing, odd, files };
+  const message = `The job did not make ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
+  return { ok: false, refusal: refusal('never', 'output-missing', message), missing, odd, files };
 }
 
 const FATAL: ReadonlySet<string> = new Set(['disk-full', 'output-unwritable', 'protocol-error']);
@@ -80,7 +80,7 @@ function refusal(kind: Refusal['kind'], code: Refusal['code'], message: string):
   return { kind, code, message };
 }
 
-function needed({ worker }: Homecoming): Asking {
+function needed({ worker }: ResultTransfer): Asking {
   if (!worker) throw new GryphusError('site-unreachable', 'its worker is away');
   return worker;
 }
@@ -95,12 +95,12 @@ interface Listed {
 /** Names of one attempt that nobody asked for, as many as are told. */
 const MOST_TOLD = 10;
 
-async function listFiles(homecoming: Homecoming): Promise<Listed> {
-  const { request } = homecoming;
+async function listFiles(resultTransfer: ResultTransfer): Promise<Listed> {
+  const { request } = resultTransfer;
   const { outputs } = request;
   if (outputs !== 'new' && outputs.length === 0) return { files: [], missing: [], odd: [] };
   const asked = askedFor(request);
-  const said = await offered(homecoming);
+  const said = await offered(resultTransfer);
   const files = new Map<string, Listed['files'][number]>();
   const odd: OddOutput[] = [];
   for (const file of said.files ?? []) {
@@ -118,38 +118,43 @@ async function listFiles(homecoming: Homecoming): Promise<Listed> {
 
 /** All that is new was told with the end, where it was little. */
 async function offered(
-  homecoming: Homecoming,
+  resultTransfer: ResultTransfer,
 ): Promise<Pick<Extract<Answer, { ok: true }>, 'files' | 'missing' | 'odd'>> {
-  const { attempt, request } = homecoming;
+  const { attempt, request } = resultTransfer;
   const known = attempt.files;
   if (request.outputs === 'new' && known?.every(({ bytes }) => bytes <= SMALL)) return { files: known };
-  return needed(homecoming).ask({ what: 'files', key: attempt.key, outputs: request.outputs, digests: true });
+  return needed(resultTransfer).ask({ what: 'files', key: attempt.key, outputs: request.outputs, digests: true });
 }
 
-async function bringStream(homecoming: Homecoming, stream: 'stdout' | 'stderr'): Promise<FetchedFile> {
-  const { attempt, request } = homecoming;
+async function bringStream(resultTransfer: ResultTransfer, stream: 'stdout' | 'stderr'): Promise<FetchedFile> {
+  const { attempt, request } = resultTransfer;
   const path = join(request.into, STREAM_FILES[stream]);
   const inline = attempt.inline?.[stream];
   if (inline) await writeFile(path, inline, { mode: 0o600 });
   else {
     const bytes = attempt.ending?.[`${stream}Bytes`] ?? 0;
     // What it left is at its worker, also where that was not counted.
-    needed(homecoming);
-    await pull(homecoming, { source: stream, path, from: await sizeOf(path), bytes });
+    needed(resultTransfer);
+    await pull(resultTransfer, { source: stream, path, from: await sizeOf(path), bytes });
   }
   return { name: stream, kind: stream, path, bytes: await sizeOf(path), executable: false };
 }
 
-async function bringFile(homecoming: Homecoming, file: Listed['files'][number]): Promise<FetchedFile> {
-  const { into } = homecoming.request;
+async function bringFile(resultTransfer: ResultTransfer, file: Listed['files'][number]): Promise<FetchedFile> {
+  const { into } = resultTransfer.request;
   const path = within(into, file.name);
   await makeParents(into, path);
   const part = partOf(path);
   const source = `work/${file.offered}`;
-  await pull(homecoming, { source, path: part, from: file.bytes > SMALL ? await sizeOf(part) : 0, bytes: file.bytes });
+  await pull(resultTransfer, {
+    source,
+    path: part,
+    from: file.bytes > SMALL ? await sizeOf(part) : 0,
+    bytes: file.bytes,
+  });
   if (file.sha256 !== undefined && (await digestOf(part)) !== file.sha256) {
     await rm(part, { force: true });
-    throw lie(homecoming.attempt, `gives another '${file.name}' than it said`);
+    throw lie(resultTransfer.attempt, `gives another '${file.name}' than it said`);
   }
   await chmod(part, file.executable ? 0o700 : 0o600);
   await rename(part, path);
@@ -167,17 +172,17 @@ interface Pulled {
   readonly bytes: number;
 }
 
-async function pull(homecoming: Homecoming, { source, path, from, bytes: all }: Pulled): Promise<void> {
-  const { attempt, wanted } = homecoming;
+async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes: all }: Pulled): Promise<void> {
+  const { attempt, wanted } = resultTransfer;
   const begin = from > all ? 0 : from;
   const file = await open(path, begin > 0 ? 'r+' : 'w', 0o600);
   try {
     let offset = begin;
     while (offset < all) {
       if (!wanted()) throw new GryphusError('interrupted', 'nobody wants it any more');
-      await keepRoom(path);
+      await keepSpace(path);
       const ask = { what: 'read', key: attempt.key, path: source, offset, bytes: PIECE } as const;
-      const { bytes } = await needed(homecoming).ask(ask);
+      const { bytes } = await needed(resultTransfer).ask(ask);
       if (bytes.length > PIECE || offset + bytes.length > all)
         throw lie(attempt, `gives more of ${source} than it said`);
       if (bytes.length === 0) throw lie(attempt, `gives less of ${source} than it said`);
@@ -198,7 +203,7 @@ function lie({ host }: Attempt, what: string): GryphusError {
 const FLOOR = { bytes: 100e6, part: 0.02 };
 
 /** The queue is on this disk as well. */
-async function keepRoom(path: string): Promise<void> {
+async function keepSpace(path: string): Promise<void> {
   const { bavail, blocks, bsize } = await statfs(dirname(path));
   if (bavail * bsize < Math.min(FLOOR.bytes, FLOOR.part * blocks * bsize))
     throw new GryphusError('disk-full', `There is no room for the results: ${dirname(path)} is nearly full.`);

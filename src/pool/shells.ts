@@ -55,7 +55,7 @@ export class Shells {
     const { find, env, say } = this.#options;
     const run = find(key);
     if (!run || (run.phase !== 'running' && run.phase !== 'suspended'))
-      return say({ t: 'shell-over', shell, status: FAILED, words: 'The job does not run here now.' });
+      return say({ t: 'shell-over', shell, status: FAILED, message: 'The job does not run here now.' });
     const { spec } = run.record;
     const cwd = spec.shared?.cwd ?? spec.cwd ?? run.dir.work;
     const own = { [KEY_VARIABLE]: key, _CONDOR_SCRATCH_DIR: run.dir.work, ...(tty && { TERM: tty.term }) };
@@ -71,8 +71,8 @@ export class Shells {
     this.#pump(shell, 'stderr', child.stderr);
     child.once('error', (error) => this.#over(shell, FAILED, `It could not be started: ${error.message}.`));
     child.once('close', (code, name) => {
-      const words = name === null ? undefined : `It was ended by ${name}.`;
-      this.#over(shell, code ?? FAILED, words);
+      const message = name === null ? undefined : `It was ended by ${name}.`;
+      this.#over(shell, code ?? FAILED, message);
     });
   }
 
@@ -84,9 +84,9 @@ export class Shells {
     spawn('stty', ['-F', terminal, ...size], { env: this.#options.env, stdio: 'ignore' }).on('error', () => undefined);
   }
 
-  #over(shell: string, status: number, words?: string): void {
+  #over(shell: string, status: number, message?: string): void {
     if (!this.#open.delete(shell)) return;
-    this.#options.say({ t: 'shell-over', shell, status, ...(words === undefined ? {} : { words }) });
+    this.#options.say({ t: 'shell-over', shell, status, ...(message === undefined ? {} : { message }) });
   }
 
   #pump(shell: string, stream: 'stdout' | 'stderr', from: Readable): void {

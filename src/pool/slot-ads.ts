@@ -1,12 +1,15 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
 import { freeNow, slotName, type Worker } from './collector.ts';
-import type { Desk } from './desk.ts';
+import type { CentralManager } from './central-manager.ts';
 import type { Size } from './wire.ts';
 
 /** The pool's slots as HTCondor shows them: each worker's partitionable slot, then what has been claimed of it. */
-export function slotAds(desk: Desk): AttrTexts[] {
-  return [...desk.collector.all()].flatMap((worker) => [partitionable(worker), ...dynamic(desk, worker)]);
+export function slotAds(centralManager: CentralManager): AttrTexts[] {
+  return [...centralManager.collector.all()].flatMap((worker) => [
+    partitionable(worker),
+    ...dynamic(centralManager, worker),
+  ]);
 }
 
 function partitionable(worker: Worker): AttrTexts {
@@ -22,9 +25,9 @@ function partitionable(worker: Worker): AttrTexts {
   };
 }
 
-function dynamic(desk: Desk, worker: Worker): AttrTexts[] {
+function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
   return [...worker.claims.values()].map((claim) => {
-    const attempt = claim.key === undefined ? undefined : desk.get(claim.key);
+    const attempt = claim.key === undefined ? undefined : centralManager.get(claim.key);
     const since = attempt?.startedAt ?? claim.since / 1000;
     return {
       ...worker.texts,

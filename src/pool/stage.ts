@@ -2,7 +2,7 @@ import { asError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { writeAds } from './ad-files.ts';
-import type { Placed } from './go.ts';
+import type { Placed } from './job-script.ts';
 import type { Run } from './run.ts';
 import { type BlobCache, blobsOf, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
 

@@ -21,5 +21,5 @@ export interface StartdOptions extends Means {
   readonly groups?: Cgroups | undefined;
   /** `unhurried`: a moment later is soon enough. */
   readonly say: (message: FromWorker, bytes?: Uint8Array, unhurried?: boolean) => void;
-  readonly log: (words: string) => void;
+  readonly log: (message: string) => void;
 }

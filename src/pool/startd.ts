@@ -9,8 +9,8 @@ import { isAlive } from '../util/process-identity.ts';
 import { adFrom } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
-import { DiskRoom, fullWords, isFull, lackedRoom, LEAST_KB, NO_ROOM } from './disk-room.ts';
-import { LaneSlot } from './lane-slot.ts';
+import { DiskSpace, fullWords, isFull, lackedSpace, LEAST_KB, NO_SPACE } from './disk-space.ts';
+import { TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
 import { Run, runsIn } from './run.ts';
 import { enterGroup, halt, overMemory, starved } from './run-group.ts';
@@ -21,11 +21,18 @@ import type { StartdOptions } from './startd-options.ts';
 import { cancelled, evicted, graceOf, stop, sweep, Sweeper, timeout } from './stopping.ts';
 import { placeWaiter } from './waiter/waiter.ts';
 import { type Start, WorkerClaims } from './worker-claims.ts';
-import { derived, type FromDesk, type FromWorker, type HeldAttempt, type Order, type RunSpec } from './wire.ts';
+import {
+  derived,
+  type FromCentralManager,
+  type FromWorker,
+  type HeldAttempt,
+  type Order,
+  type RunSpec,
+} from './wire.ts';
 
-type Cancel = Extract<FromDesk, { t: 'cancel' }>;
+type Cancel = Extract<FromCentralManager, { t: 'cancel' }>;
 
-/** Short runs are reported as started only if they last for so long, milliseconds; those of lanes if they are slow. */
+/** Short runs are reported as started only if they last for so long, milliseconds; those of task runners if they are slow. */
 const SETTLE_MS = 4;
 const SLOW_MS = 100;
 const FOLLOW_MS = 250;
@@ -45,7 +52,7 @@ export class Startd {
   readonly #cache: BlobCache;
   readonly #kinds = new Map<string, ClassAd>();
   readonly #bases = new Map<string, RunSpec>();
-  readonly room: DiskRoom;
+  readonly space: DiskSpace;
   readonly #claims: WorkerClaims;
   readonly #waiter: readonly string[];
   readonly #runs = new Map<AttemptKey, Run>();
@@ -57,22 +64,28 @@ export class Startd {
   constructor(options: StartdOptions) {
     this.#options = options;
     this.#jobsDir = join(options.dir, 'jobs');
-    const lanesDir = join(options.dir, 'lanes');
+    const taskRunnersDir = join(options.dir, 'task-runners');
     // Below the worker's directory, which is not made again where somebody has removed it.
-    for (const dir of [this.#jobsDir, lanesDir]) if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
+    for (const dir of [this.#jobsDir, taskRunnersDir]) if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
     this.#cache = new BlobCache(join(options.dir, 'cache'));
-    this.room = new DiskRoom(options.dir, options.diskKb);
+    this.space = new DiskSpace(options.dir, options.diskKb);
     this.#waiter = placeWaiter(join(options.dir, 'waiter'), options.scripts);
-    const { room } = this;
-    this.#claims = new WorkerClaims({ ...options, waiter: this.#waiter, jobsDir: this.#jobsDir, lanesDir, room });
-    this.#adopt(lanesDir);
+    const { space } = this;
+    this.#claims = new WorkerClaims({
+      ...options,
+      waiter: this.#waiter,
+      jobsDir: this.#jobsDir,
+      taskRunnersDir,
+      space,
+    });
+    this.#adopt(taskRunnersDir);
     this.#timers = [
       setInterval(() => sendNews(this.#runs.values(), options.say), FOLLOW_MS),
       setInterval(() => this.#look(), LOOK_MS),
     ];
   }
 
-  /** All that it holds, for a desk that it has just reached: claims that nothing runs under are no more. */
+  /** All that it holds, for a central manager that it has just reached: claims that nothing runs under are no more. */
   held(): HeldAttempt[] {
     this.dropWaiting();
     this.#claims.releaseIdle();
@@ -134,18 +147,18 @@ export class Startd {
       case 'follow':
         return this.#runs.get(message.key)?.follow(message);
       case 'drain':
-        return this.drain(message.now, message.words);
+        return this.drain(message.now, message.message);
     }
   }
 
-  drain(now: boolean, words: string): void {
-    this.#draining = words;
-    this.#giveBack(this.#claims.dropWaiting(), words);
+  drain(now: boolean, message: string): void {
+    this.#draining = message;
+    this.#giveBack(this.#claims.dropWaiting(), message);
     if (!now) return;
-    for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(words));
+    for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(message));
   }
 
-  /** Ends what has been without the desk for longer than its lease. `seconds`: since the desk was last heard. */
+  /** Ends what has been without the central manager for longer than its lease. `seconds`: since the central manager was last heard. */
   endLeases(seconds: number): void {
     for (const run of this.#runs.values()) {
       if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
@@ -166,7 +179,7 @@ export class Startd {
     const behind = this.#draining === undefined ? this.#claims.behind(start) : undefined;
     if (behind === 'waits') return;
     if (behind === 'slow') return this.#giveBack([start], BEHIND);
-    const full = this.room.kb < LEAST_KB ? NO_ROOM : undefined;
+    const full = this.space.kb < LEAST_KB ? NO_SPACE : undefined;
     const no = this.#draining ?? full ?? this.#claims.admit(start, this.#kinds.get(start.kind));
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
@@ -204,7 +217,7 @@ export class Startd {
     const { containers, groups } = this.#options;
     try {
       const placed = equip(run, this.#cache, this.#options.machine.ad);
-      run.starter = (dir instanceof LaneSlot ? dir.lane : undefined) ?? this.#claims.starter(record.claim);
+      run.starter = (dir instanceof TaskRunnerSlot ? dir.taskRunner : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
       if (dir instanceof AttemptDir)
@@ -222,7 +235,7 @@ export class Startd {
     };
     const slow = () => this.#giveBack(this.#claims.slow(record.claim), BEHIND);
     const { slowMs = SLOW_MS } = this.#options;
-    run.timers.push(setTimeout(settled, dir instanceof LaneSlot ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
+    run.timers.push(setTimeout(settled, dir instanceof TaskRunnerSlot ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
     if (walltimeSeconds !== undefined)
       run.timers.push(setTimeout(() => stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
   }
@@ -241,8 +254,8 @@ export class Startd {
     if (this.#options.machine.limitMemory) run.decided ??= starved(run);
     const began = run.dir.startedAt();
     run.startedAt = began ?? (exit ? run.startedAt : undefined);
-    if (began === undefined && !run.decided && lackedRoom(run, exit, this.room))
-      return this.#unstart(run, 'claim', NO_ROOM);
+    if (began === undefined && !run.decided && lackedSpace(run, exit, this.space))
+      return this.#unstart(run, 'claim', NO_SPACE);
     if (run.startedAt === undefined && !exit) {
       if (run.decided?.how.kind === 'by-site' && run.decided.how.cause === 'cannot-start')
         return this.#finish(run, run.endingOf(undefined));
@@ -252,7 +265,7 @@ export class Startd {
     const ending = run.endingOf(exit);
     const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
     // What may be tried again leaves nothing behind; for the others it is looked soon.
-    const failed = !(run.dir instanceof LaneSlot) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
+    const failed = !(run.dir instanceof TaskRunnerSlot) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
     if (lasted > SWEEP_FIRST || run.decided || failed || !exit) {
       void sweep(run).then(() => this.#finish(run, ending));
     } else {
@@ -285,15 +298,15 @@ export class Startd {
     for (let next = first; next; next = this.#claims.next(claim)) this.#start(next);
   }
 
-  #giveBack(starts: readonly Start[], words: string): void {
-    for (const { key } of starts) this.#gone(key, 'behind', words);
+  #giveBack(starts: readonly Start[], message: string): void {
+    for (const { key } of starts) this.#gone(key, 'behind', message);
   }
 
   #unfit(run: Run, thrown: unknown): void {
     const error = asError(thrown);
     if (error instanceof GryphusError && error.code === 'output-missing') {
       run.startedAt = Math.round(Date.now() / 10) / 100;
-      const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', words: error.message } };
+      const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', message: error.message } };
       try {
         run.dir.decide(ending);
       } catch {
@@ -307,25 +320,25 @@ export class Startd {
   }
 
   /** Nothing of it has run or will. */
-  #unstart(run: Run, why: Extract<FromWorker, { t: 'gone' }>['why'], words: string): void {
+  #unstart(run: Run, why: Extract<FromWorker, { t: 'gone' }>['why'], message: string): void {
     void run.group?.end();
     run.clearTimers();
     this.#claims.leave(run);
     this.#runs.delete(run.key);
     run.dir.remove();
-    this.#gone(run.key, why, words);
+    this.#gone(run.key, why, message);
     this.#goOn(run.record.claim);
   }
 
-  #gone(key: AttemptKey, why: Extract<FromWorker, { t: 'gone' }>['why'], words: string): void {
-    this.#options.say({ t: 'gone', key, why, words });
+  #gone(key: AttemptKey, why: Extract<FromWorker, { t: 'gone' }>['why'], message: string): void {
+    this.#options.say({ t: 'gone', key, why, message });
   }
 
-  #cancel({ key, how, words }: Cancel): void {
+  #cancel({ key, how, message }: Cancel): void {
     const run = this.#runs.get(key);
     if (!run) {
       this.#claims.unwait(key);
-      return this.#gone(key, 'cancelled', words);
+      return this.#gone(key, 'cancelled', message);
     }
     if (run.phase === 'ended') return this.#tell(run);
     if (run.phase === 'staging') {
@@ -333,7 +346,7 @@ export class Startd {
       return;
     }
     if (how === 'if-not-started') return this.#tell(run);
-    stop(run, how === 'vacate' ? evicted(words) : cancelled(words));
+    stop(run, how === 'vacate' ? evicted(message) : cancelled(message));
   }
 
   #suspend(key: AttemptKey, still: boolean): void {
@@ -356,15 +369,15 @@ export class Startd {
   }
 
   #look(): void {
-    this.#claims.endSpareLanes();
-    if (this.room.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
+    this.#claims.endSpareTaskRunners();
+    if (this.space.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
     const over = overMemory(this.#runs.values());
     if (this.#options.machine.limitMemory) for (const { run, ending } of over) stop(run, ending);
   }
 
   /** What an earlier worker on this directory left: ended, running, or never started. */
-  #adopt(lanesDir: string): void {
-    for (const run of runsIn(this.#jobsDir, lanesDir)) {
+  #adopt(taskRunnersDir: string): void {
+    for (const run of runsIn(this.#jobsDir, taskRunnersDir)) {
       this.#options.log(`found ${run.key}`);
       this.#runs.set(run.key, run);
       this.#claims.adopt(run);

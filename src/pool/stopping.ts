@@ -77,23 +77,23 @@ export class Sweeper {
   }
 }
 
-export function evicted(words: string): Ending {
-  return { how: { kind: 'by-site', cause: 'preempted', words } };
+export function evicted(message: string): Ending {
+  return { how: { kind: 'by-site', cause: 'preempted', message } };
 }
 
-export function cancelled(words: string): Ending {
-  return { how: { kind: 'by-site', cause: 'cancelled', words } };
+export function cancelled(message: string): Ending {
+  return { how: { kind: 'by-site', cause: 'cancelled', message } };
 }
 
 export function timeout(seconds: number): Ending {
-  return { how: { kind: 'by-site', cause: 'timeout', words: `it ran for ${seconds} s` } };
+  return { how: { kind: 'by-site', cause: 'timeout', message: `it ran for ${seconds} s` } };
 }
 
 /** The kernel found no more memory for it. */
 export function killedForMemory(most: number): Ending {
-  return { how: { kind: 'by-site', cause: 'out-of-memory', words: `it used all of its ${most} MB` } };
+  return { how: { kind: 'by-site', cause: 'out-of-memory', message: `it used all of its ${most} MB` } };
 }
 
 export function outOfMemory(used: number, most: number): Ending {
-  return { how: { kind: 'by-site', cause: 'out-of-memory', words: `it used ${used} MB of ${most}` } };
+  return { how: { kind: 'by-site', cause: 'out-of-memory', message: `it used ${used} MB of ${most}` } };
 }

@@ -1,26 +1,27 @@
 import { analyze, explain, Matchmaker } from '../classad/api.ts';
 import { readString } from '../job/values.ts';
 import { offerAd } from './ads.ts';
-import { type Attempt, type JobKind, jobOf } from './attempts.ts';
+import { type Attempt, type Autocluster, jobOf } from './attempts.ts';
 import { NO_WORKERS, type WaitInPool } from './client-wire.ts';
-import { type Collector, freeNow, hasRoom, takesMore, type Worker } from './collector.ts';
-import type { Desk } from './desk.ts';
+import { type Collector, freeNow, hasSpace, takesMore, type Worker } from './collector.ts';
+import type { CentralManager } from './central-manager.ts';
 import { lastsFor } from './negotiator.ts';
 import { shortOf, slotsIn } from './slots.ts';
 import type { Size } from './wire.ts';
 
 /** Why a job waits in the pool: what each group of workers says to it, the largest first, and how many slots are short. */
-export function whyWaits(desk: Desk, job: string): WaitInPool {
-  const attempt = [...desk.attempts()].find(({ key, phase }) => jobOf(key) === job && phase === 'idle');
+export function whyWaits(centralManager: CentralManager, job: string): WaitInPool {
+  const attempt = [...centralManager.attempts()].find(({ key, phase }) => jobOf(key) === job && phase === 'idle');
   const kind = attempt?.kind;
   if (!attempt || !kind) return { lines: [] };
-  const workers = [...desk.collector.all()];
+  const workers = [...centralManager.collector.all()];
   const { cpus, memoryMb } = kind.size;
-  const local = desk.localTrouble === undefined ? [] : [`This machine's cannot start: ${desk.localTrouble}.`];
+  const local =
+    centralManager.localTrouble === undefined ? [] : [`This machine's cannot start: ${centralManager.localTrouble}.`];
   if (workers.length === 0) return { lines: [NO_WORKERS, ...local], wants: { cpus, memoryMb } };
   const reasons = new Map<string, number>();
   for (const worker of workers) {
-    const reason = reasonOf(attempt, worker, desk.collector);
+    const reason = reasonOf(attempt, worker, centralManager.collector);
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
   const lines = [...reasons].sort((a, b) => b[1] - a[1]).map(([reason, count]) => `${workersAs(count)}: ${reason}.`);
@@ -48,7 +49,7 @@ const NOT_ACCEPTED = "not accepted by the job's requirements";
 const NOT_TAKEN = 'its START policy does not take the job';
 
 /** Which clauses turn away which workers, by all that these have: what others use now is another reason. */
-function clauses(kind: JobKind, workers: readonly Worker[]): string[] {
+function clauses(kind: Autocluster, workers: readonly Worker[]): string[] {
   const machines = workers.map((worker) => offerAd(worker.ad, worker.size));
   return explain(analyze(kind.ad, machines), 'worker').trimEnd().split('\n');
 }
@@ -70,14 +71,14 @@ function workersAs(count: number): string {
 }
 
 /** A job in a container, and a worker that cannot start one. */
-function runtimeMissing({ texts }: JobKind, worker: Worker): string | undefined {
+function runtimeMissing({ texts }: Autocluster, worker: Worker): string | undefined {
   const wants = (name: string) => texts[name]?.toLowerCase() === 'true';
   const has = (name: string) => worker.texts[name] === 'true';
   const docker = wants('WantDocker');
   if (!docker && !wants('WantContainer')) return undefined;
   const source = { get: (name: string) => worker.texts[name] ?? undefined };
-  const words = readString(source, 'ContainerOfflineReason');
-  const because = words === undefined ? '' : ` (${words.replace(/\.$/, '')})`;
+  const message = readString(source, 'ContainerOfflineReason');
+  const because = message === undefined ? '' : ` (${message.replace(/\.$/, '')})`;
   if (!has('HasContainer')) return `no container runtime there${because}`;
   if (docker && !has('HasDocker')) return `neither docker nor podman there${because}`;
   if (wants('WantSIF') && !has('HasSIF')) return `no apptainer there, which .sif images need${because}`;
@@ -90,7 +91,7 @@ function timeLeft({ texts }: Worker): number {
   return Number(texts['TimeToLive'] ?? Number.POSITIVE_INFINITY);
 }
 
-function lasts({ seen, mean }: JobKind, worker: Worker): boolean {
+function lasts({ seen, mean }: Autocluster, worker: Worker): boolean {
   return lastsFor({ expected: seen > 0 ? mean : undefined }, { timeToLive: timeLeft(worker) });
 }
 
@@ -99,7 +100,7 @@ function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): stri
   if (!worker.connected) return 'away, what runs there is waited for';
   if (worker.draining) return 'draining';
   if (worker.silent) return 'silent for a while: it is given nothing more until it is heard again';
-  if (!hasRoom(worker)) return 'its disk is full';
+  if (!hasSpace(worker)) return 'its disk is full';
   const short = shortOf(kind.size, freeNow(worker));
   const never = shortOf(kind.size, worker.size);
   if (never !== undefined) return `too small: the job asks for ${never.replace(' free', '')}`;

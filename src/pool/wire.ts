@@ -1,16 +1,16 @@
 /*
- * What a worker and the desk say to each other. The worker dials; whoever has its connection (a unix socket, a TLS
+ * What a worker and the central manager say to each other. The worker dials; whoever has its connection (a unix socket, a TLS
  * port, an ssh forward, files in a mailbox) hands both sides a duplex stream, and knows nothing of what is said on it.
  *
- *   worker                             desk
+ *   worker                             central manager
  *   hello(token, instance, nonce)  →
- *                                  ←   challenge(nonce, the desk's proof)
+ *                                  ←   challenge(nonce, the central manager's proof)
  *   proof(ad, what it holds)       →
  *                                  ←   welcome(leases) | denied(words)
  *   ad, started, ended, gone, …    ↔   start, cancel, forget, follow, …
  *
  * Every message is safe to repeat: attempts are named by their keys, and after each new connection the worker says all
- * that it holds and the desk sends again what it does not find there.
+ * that it holds and the central manager sends again what it does not find there.
  */
 import * as z from 'zod';
 import {
@@ -103,7 +103,7 @@ const question = <T extends string, S extends z.core.$ZodLooseShape>(what: T, sh
 
 /** A question with one answer. */
 const ask = z.discriminatedUnion('what', [
-  /** Bytes of an input, worker to desk, only of what was granted to it. */
+  /** Bytes of an input, worker to central manager, only of what was granted to it. */
   question('blob', { key, sha256: text, offset: count, bytes: count }),
   /** An ended attempt's results (`new`: what was not there at the start). */
   question('files', { key, outputs: z.union([z.literal('new'), texts]), digests: flag }),
@@ -111,7 +111,7 @@ const ask = z.discriminatedUnion('what', [
   question('read', { key, path: text, offset: count, bytes: count }),
   /** What running attempts take. */
   question('usage', { keys }),
-  /** The answer (PEM) to a request for a proxy, worker to desk. */
+  /** The answer (PEM) to a request for a proxy, worker to central manager. */
   question('proxy', { key, name: text, request: text }),
 ]);
 export type Ask = Read<typeof ask>;
@@ -126,13 +126,13 @@ const answer = z.discriminatedUnion('ok', [
     odd: maybe(z.array(oddOutput)),
     usage: maybe(z.array(runUsage)),
   }),
-  message('answer', { id: count, ok: z.literal(false), words: text }),
+  message('answer', { id: count, ok: z.literal(false), message: text }),
 ]);
 export type Answer = Read<typeof answer>;
 
 /** What a shell beside a job writes, and how it ended (ssh's words: 255 where it never was). */
 export const shellOut = message('shell-out', { shell: text, stream });
-export const shellOver = message('shell-over', { shell: text, status: z.int(), words: maybe(text) });
+export const shellOver = message('shell-over', { shell: text, status: z.int(), message: maybe(text) });
 
 const fromWorker = z.discriminatedUnion('t', [
   message('hello', {
@@ -163,17 +163,17 @@ const fromWorker = z.discriminatedUnion('t', [
    * It never started here and never will. `claim`: the match itself was refused; `input`: what it needs is not there;
    * `behind`: what was to end before it takes long.
    */
-  message('gone', { key, why: z.enum(['claim', 'input', 'cancelled', 'never-started', 'behind']), words: text }),
+  message('gone', { key, why: z.enum(['claim', 'input', 'cancelled', 'never-started', 'behind']), message: text }),
   /** Bytes of a stream from `offset` on. */
   message('chunk', { key, stream, offset: count }),
   shellOut,
   shellOver,
   ask,
   answer,
-  /** Answered by `pong` with the same number: only then the worker knows that the desk heard it. */
+  /** Answered by `pong` with the same number: only then the worker knows that the central manager heard it. */
   message('ping', { n: z.number() }),
   /** It ends now: nothing runs here any more, nothing is to be sent. */
-  message('bye', { words: text }),
+  message('bye', { message: text }),
 ]);
 export type FromWorker = Read<typeof fromWorker>;
 
@@ -183,13 +183,13 @@ export const shellIn = message('shell-in', { shell: text, end: flag });
 export const shellSize = message('shell-size', { shell: text, rows: count, cols: count });
 export const shellClose = message('shell-close', { shell: text });
 
-const fromDesk = z.discriminatedUnion('t', [
+const fromCentralManager = z.discriminatedUnion('t', [
   message('challenge', { nonce: text, proof: text }),
-  message('denied', { words: text }),
+  message('denied', { message: text }),
   message('welcome', {
     agent: text,
     site: text,
-    /** Seconds without the desk after which the worker ends what it runs. */
+    /** Seconds without the central manager after which the worker ends what it runs. */
     lease: amount,
     /** Seconds between pings. */
     ping: z.number().positive(),
@@ -208,7 +208,7 @@ const fromDesk = z.discriminatedUnion('t', [
     kind: text,
     size,
     spec: z.union([derivedSpec, runSpec]),
-    /** Seconds that this job may be without the desk. */
+    /** Seconds that this job may be without the central manager. */
     lease: amount,
     /** Of a job: its own ad, and the slot's name. */
     ad: maybe(ad),
@@ -217,7 +217,7 @@ const fromDesk = z.discriminatedUnion('t', [
   /** The claim is given back; what runs under it runs on. */
   message('release', { claim: text }),
   /** Ends it: as if it had never been (`remove`), or so that it can go on elsewhere (`vacate`). */
-  message('cancel', { key, how: z.enum(['remove', 'vacate', 'if-not-started']), words: text }),
+  message('cancel', { key, how: z.enum(['remove', 'vacate', 'if-not-started']), message: text }),
   z.strictObject({ t: z.enum(['suspend', 'resume']), key }),
   /** The results are home: nothing is kept. What is still there under the key is ended first. */
   message('forget', { keys }),
@@ -232,14 +232,17 @@ const fromDesk = z.discriminatedUnion('t', [
   answer,
   message('pong', { n: z.number() }),
   /** Takes no more jobs; `now`: those that run are vacated. It ends when none is left. */
-  message('drain', { now: flag, words: text }),
+  message('drain', { now: flag, message: text }),
 ]);
-export type FromDesk = Read<typeof fromDesk>;
+export type FromCentralManager = Read<typeof fromCentralManager>;
 
 /** What of it is for the connection itself, for shells beside jobs, and for what runs. */
-export type ForLink = Extract<FromDesk, { readonly t: 'challenge' | 'denied' | 'welcome' | 'pong' | 'answer' }>;
-export type ForShells = Extract<FromDesk, { readonly shell: string }>;
-export type Order = Exclude<FromDesk, ForLink | ForShells | { readonly t: 'ask' }>;
+export type ForLink = Extract<
+  FromCentralManager,
+  { readonly t: 'challenge' | 'denied' | 'welcome' | 'pong' | 'answer' }
+>;
+export type ForShells = Extract<FromCentralManager, { readonly shell: string }>;
+export type Order = Exclude<FromCentralManager, ForLink | ForShells | { readonly t: 'ask' }>;
 
 export const readFromWorker = reader(fromWorker);
-export const readFromDesk = reader(fromDesk);
+export const readFromCentralManager = reader(fromCentralManager);

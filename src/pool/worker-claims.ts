@@ -5,15 +5,15 @@ import { adFrom, offerAd } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
 import type { Containers } from './containers.ts';
-import type { DiskRoom } from './disk-room.ts';
-import { isLight, Lane, type LaneOptions } from './lane.ts';
+import type { DiskSpace } from './disk-space.ts';
+import { isLight, TaskRunner, type TaskRunnerOptions } from './task-runner.ts';
 import type { Run } from './run.ts';
 import { minus, shortOf } from './slots.ts';
 import { Starter } from './starter.ts';
 import type { WaiterScripts } from './waiter/waiter.ts';
-import type { FromDesk, Size } from './wire.ts';
+import type { FromCentralManager, Size } from './wire.ts';
 
-/** A lane that nobody uses ends after so long, milliseconds. */
+/** A task runner that nobody uses ends after so long, milliseconds. */
 const SPARE_MS = 10_000;
 
 interface Claim {
@@ -24,15 +24,15 @@ interface Claim {
   /** What runs now takes long: nothing waits behind it. */
   slow: boolean;
   starter: Starter | undefined;
-  lane: Lane | undefined;
+  taskRunner: TaskRunner | undefined;
 }
 
-export type Start = Extract<FromDesk, { readonly t: 'start' }>;
+export type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
 
-/** The texts of starter.sh, lane.sh and the waiter's. */
+/** The texts of starter.sh, task-runner.sh and the waiter's. */
 export interface Scripts extends WaiterScripts {
   readonly starter: string;
-  readonly lane: string;
+  readonly taskRunner: string;
 }
 
 /** What of the machine may be used now. */
@@ -52,11 +52,11 @@ export interface WorkerClaimsOptions {
   /** The words that wait for a program. */
   readonly waiter: readonly string[];
   readonly jobsDir: string;
-  readonly lanesDir: string;
-  readonly room: Pick<DiskRoom, 'kb'>;
+  readonly taskRunnersDir: string;
+  readonly space: Pick<DiskSpace, 'kb'>;
 }
 
-/** The worker's one partitionable slot, what the desk has claimed of it, and the shells that run what is claimed. */
+/** The worker's one partitionable slot, what the central manager has claimed of it, and the shells that run what is claimed. */
 export class WorkerClaims {
   readonly #options: WorkerClaimsOptions;
   #machine = new ClassAd();
@@ -64,7 +64,7 @@ export class WorkerClaims {
   #texts: readonly AttrTexts[] = [];
   readonly #claims = new Map<string, Claim>();
   readonly #spare: Starter[] = [];
-  readonly #spareLanes = new Map<Lane, number>();
+  readonly #spareTaskRunners = new Map<TaskRunner, number>();
   /** Of its disk what was there when nothing was claimed, KB. */
   #diskKb: number;
 
@@ -90,7 +90,7 @@ export class WorkerClaims {
       const short = shortOf(start.size, held.size);
       return short === undefined ? undefined : `the claim is smaller: ${short}`;
     }
-    const { kb } = this.#options.room;
+    const { kb } = this.#options.space;
     if (this.#claims.size === 0) this.#diskKb = kb;
     const left = this.#free;
     const free = { ...left, diskKb: Math.min(left.diskKb, kb) };
@@ -173,7 +173,8 @@ export class WorkerClaims {
 
   /** Writes an attempt down, so that no other worker on this directory starts it again. Throws where the disk is full. */
   place(record: AttemptRecord, base: string | undefined): AttemptPlace {
-    if (base !== undefined && isLight(record.spec)) return this.#lane(record.claim, base, record.spec).give(record);
+    if (base !== undefined && isLight(record.spec))
+      return this.#taskRunner(record.claim, base, record.spec).give(record);
     const dir = new AttemptDir(this.#options.jobsDir, record.key);
     try {
       dir.create(record);
@@ -185,25 +186,27 @@ export class WorkerClaims {
   }
 
   /** The shell for tasks of a map under a claim. */
-  #lane(id: string, base: string, spec: LaneOptions['spec']): Lane {
+  #taskRunner(id: string, base: string, spec: TaskRunnerOptions['spec']): TaskRunner {
     const claim = this.#claims.get(id);
-    const kept = claim?.lane;
+    const kept = claim?.taskRunner;
     if (kept?.alive && kept.base === base && !kept.tired) return kept;
     kept?.end();
-    const spare = [...this.#spareLanes.keys()].find((lane) => lane.alive && lane.base === base && !lane.tired);
-    if (spare) this.#spareLanes.delete(spare);
-    const { scripts, waiter, lanesDir, env } = this.#options;
-    const lane = spare ?? new Lane({ script: scripts.lane, waiter, lanesDir, env, base, spec });
-    if (claim) claim.lane = lane;
-    return lane;
+    const spare = [...this.#spareTaskRunners.keys()].find(
+      (taskRunner) => taskRunner.alive && taskRunner.base === base && !taskRunner.tired,
+    );
+    if (spare) this.#spareTaskRunners.delete(spare);
+    const { scripts, waiter, taskRunnersDir, env } = this.#options;
+    const taskRunner = spare ?? new TaskRunner({ script: scripts.taskRunner, waiter, taskRunnersDir, env, base, spec });
+    if (claim) claim.taskRunner = taskRunner;
+    return taskRunner;
   }
 
-  /** Lanes that nobody wanted for a while end. */
-  endSpareLanes(): void {
-    for (const [lane, since] of this.#spareLanes) {
+  /** Task runners that nobody wanted for a while end. */
+  endSpareTaskRunners(): void {
+    for (const [taskRunner, since] of this.#spareTaskRunners) {
       if (performance.now() - since < SPARE_MS) continue;
-      this.#spareLanes.delete(lane);
-      lane.end();
+      this.#spareTaskRunners.delete(taskRunner);
+      taskRunner.end();
     }
   }
 
@@ -213,13 +216,13 @@ export class WorkerClaims {
     if (claim?.run === run) claim.run = undefined;
   }
 
-  /** The desk gives it back; one under which something runs stays until the desk says so again. */
+  /** The central manager gives it back; one under which something runs stays until the central manager says so again. */
   release(id: string): void {
     const claim = this.#claims.get(id);
     if (!claim || claim.run || claim.waiting.length > 0) return;
     this.#claims.delete(id);
     if (claim.starter?.alive) this.#spare.push(claim.starter);
-    if (claim.lane) this.#spareLanes.set(claim.lane, performance.now());
+    if (claim.taskRunner) this.#spareTaskRunners.set(claim.taskRunner, performance.now());
   }
 
   releaseIdle(): void {
@@ -228,16 +231,16 @@ export class WorkerClaims {
 
   close(): void {
     for (const starter of this.#spare) starter.end();
-    for (const lane of this.#spareLanes.keys()) lane.end();
-    for (const { starter, lane } of this.#claims.values()) {
+    for (const taskRunner of this.#spareTaskRunners.keys()) taskRunner.end();
+    for (const { starter, taskRunner } of this.#claims.values()) {
       starter?.end();
-      lane?.end();
+      taskRunner?.end();
     }
   }
 }
 
 function fresh(size: Size, run: Run | undefined): Claim {
-  return { size, run, waiting: [], slow: false, starter: undefined, lane: undefined };
+  return { size, run, waiting: [], slow: false, starter: undefined, taskRunner: undefined };
 }
 
 function isBusy({ run }: Claim): boolean {

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
 import { amount, attrTexts, flag, maybe, type Read, text } from '../site/shapes.ts';
-import { WAY } from '../wayhome/home.ts';
+import { WAY } from '../reverse-connection/home.ts';
 import { CGROUP_POLICIES } from './cgroups.ts';
 
 const filled = text.min(1);
@@ -15,7 +15,7 @@ const workerConfig = z.strictObject({
   /** Unique in the pool; shown as `slot1@NAME`. */
   name: filled,
   site: filled,
-  /** The desk's own socket for workers of this machine: plain, in a directory of its owner. Else one of the ways home. */
+  /** The central manager's own socket for workers of this machine: plain, in a directory of its owner. Else one of the reverse connections. */
   socket: maybe(text),
   /** Tried in this order. */
   ways: maybe(z.array(WAY)),
@@ -55,7 +55,7 @@ export type WorkerConfig = Read<typeof workerConfig>;
 
 /** Reads a worker's configuration; a GryphusError 'bad-config' says what is wrong with it. */
 export function readWorkerConfig(file: string): WorkerConfig {
-  const bad = (words: string) => new GryphusError('bad-config', `${file}: ${words}`);
+  const bad = (message: string) => new GryphusError('bad-config', `${file}: ${message}`);
   if ((statSync(file).mode & 0o077) !== 0) throw bad(`others can read it. Close it: chmod 600 '${file}'`);
   let value: unknown;
   try {
@@ -67,6 +67,6 @@ export function readWorkerConfig(file: string): WorkerConfig {
   const { data, error } = workerConfig.safeParse({ dir: '.', ...value });
   if (error) throw bad(error.issues.map(({ path, message }) => `'${path.join('.')}': ${message}`).join('; '));
   if (data.socket === undefined && data.ways === undefined && data.waysFile === undefined)
-    throw bad("neither 'socket' nor 'ways' nor 'waysFile' names a way home.");
+    throw bad("neither 'socket' nor 'ways' nor 'waysFile' names a reverse connection.");
   return { ...data, dir: resolve(dirname(file), data.dir) };
 }

@@ -14,7 +14,7 @@ export interface WorkerMachineOptions {
   readonly instance: string;
   /** The worker's own. */
   readonly environment: NodeJS.ProcessEnv;
-  readonly log: (words: string) => void;
+  readonly log: (message: string) => void;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { asError } from '../errors.ts';
 import { FOR_PROGRAMS, only } from '../util/environments.ts';
 import ends from '../util/ends.sh';
-import lane from './lane.sh';
+import taskRunner from './task-runner.sh';
 import starter from './starter.sh';
 import waiter from './waiter/waiter.sh';
 import { runWorker, WORKER_EXIT } from './worker.ts';
@@ -17,15 +17,15 @@ const FOR_JOBS = [...FOR_PROGRAMS, 'SLURM_*', 'CUDA_VISIBLE_DEVICES'];
 
 async function main(file: string): Promise<number> {
   const env = only(process.env, FOR_JOBS);
-  const log = (words: string) => process.stderr.write(`${new Date().toISOString()} ${words}\n`);
-  const { exit, words } = await runWorker(readWorkerConfig(file), {
+  const log = (message: string) => process.stderr.write(`${new Date().toISOString()} ${message}\n`);
+  const { exit, message } = await runWorker(readWorkerConfig(file), {
     file,
-    scripts: { starter, lane, waiter, ends },
+    scripts: { starter, taskRunner, waiter, ends },
     env,
     environment: process.env,
     log,
   });
-  log(`ends: ${words}`);
+  log(`ends: ${message}`);
   return exit;
 }
 

@@ -7,9 +7,9 @@ import { asError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { steadyClock } from '../util/steady-clock.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
-import { dialHome } from '../wayhome/dial.ts';
+import { dialHome } from '../reverse-connection/dial.ts';
 import { Containers } from './containers.ts';
-import { holderOf, workerFile } from './holders.ts';
+import { holderOf, workerFile } from './pid-files.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd } from './machine.ts';
 import { Proxies, WorkerProxies } from './proxies.ts';
@@ -30,7 +30,7 @@ export const WORKER_EXIT = { done: 0, denied: 77, another: 75, broken: 70 } as c
 
 const AD_MS = 30_000;
 const LOOK_MS = 500;
-/** To look for a desk on this machine costs nothing: its first job does not wait for it. */
+/** To look for a central manager on this machine costs nothing: its first job does not wait for it. */
 const LOCAL_RETRY_MS = 500;
 /** So many looks in turn at which its directory was not there, or another worker's. */
 const ABSENT_LOOKS = 4;
@@ -49,12 +49,12 @@ export async function runWorker(
     /** What jobs see of `environment`, which is the worker's own. */
     readonly env: NodeJS.ProcessEnv;
     readonly environment: NodeJS.ProcessEnv;
-    readonly log: (words: string) => void;
+    readonly log: (message: string) => void;
   },
-): Promise<{ readonly exit: number; readonly words: string }> {
+): Promise<{ readonly exit: number; readonly message: string }> {
   const { dir } = config;
   if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
-  if (!lock(dir)) return { exit: WORKER_EXIT.another, words: `another worker works in ${dir}` };
+  if (!lock(dir)) return { exit: WORKER_EXIT.another, message: `another worker works in ${dir}` };
   const instance = instanceOf(dir);
   const machine = new WorkerMachine({ ...options, config, instance });
   const now = steadyClock();
@@ -98,12 +98,12 @@ export async function runWorker(
         else startd.take(message);
       },
       onUp: (site) => options.log(`the agent let it in, as of ${site}`),
-      onDown: (words) => {
-        options.log(`the agent is away: ${words}`);
+      onDown: (message) => {
+        options.log(`the agent is away: ${message}`);
         startd.dropWaiting();
         shells.close();
       },
-      onDenied: (words) => end(WORKER_EXIT.denied, words),
+      onDenied: (message) => end(WORKER_EXIT.denied, message),
     });
     const shells = new Shells({
       find: (key) => startd.find(key),
@@ -111,7 +111,7 @@ export async function runWorker(
       say,
       backlog: () => link.backlog,
     });
-    const changes = () => ({ ...changingAd(now(), config.endsAt), ...startd.room.ad() });
+    const changes = () => ({ ...changingAd(now(), config.endsAt), ...startd.space.ad() });
     const tell = () => say({ t: 'ad', ad: changes() });
     const timers = [setInterval(tell, AD_MS), setInterval(look, LOOK_MS)];
     const stop = () => {
@@ -139,7 +139,7 @@ export async function runWorker(
     function look(): void {
       absent = isHeld(dir, config.socket === undefined ? undefined : instance) ? 0 : absent + 1;
       if (absent === ABSENT_LOOKS) return void vanish();
-      startd.room.look(tell);
+      startd.space.look(tell);
       if (machine.look()) say({ t: 'ad', ad: machine.ad, size: machine.size });
       if (proxies.isDue()) void proxies.renew(proxiesOf(startd.runs));
       startd.endLeases(link.silence);
@@ -155,7 +155,7 @@ export async function runWorker(
         end(WORKER_EXIT.done, `without the agent for ${config.loneSeconds} s`);
     }
 
-    function end(exit: number, words: string): void {
+    function end(exit: number, message: string): void {
       for (const timer of timers) clearInterval(timer);
       process.off('SIGTERM', stop);
       process.off('SIGINT', stop);
@@ -163,8 +163,8 @@ export async function runWorker(
       startd.close();
       containers.close();
       machine.groups?.close();
-      link.end(words);
-      resolve({ exit, words });
+      link.end(message);
+      resolve({ exit, message });
     }
   });
 }
@@ -196,7 +196,7 @@ async function answer(startd: Startd, ask: Ask, say: (message: FromWorker, bytes
       ask.outputs === 'new' ? { files: newFiles(dir, run.names) } : namedFiles(dir, ask.outputs);
     say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, ...others });
   } catch (thrown) {
-    say({ t: 'answer', id: ask.id, ok: false, words: asError(thrown).message });
+    say({ t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });
   }
 }
 

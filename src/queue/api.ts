@@ -1,5 +1,5 @@
 import type { Attrs, AttrTexts } from '../job/attrs.ts';
-import type { Bids } from './bid-types.ts';
+import type { Candidates } from './candidate-types.ts';
 import type { Json, QueueEvent } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
@@ -24,7 +24,7 @@ import type {
 } from './types.ts';
 import type { Work } from './work-types.ts';
 
-export type * from './bid-types.ts';
+export type * from './candidate-types.ts';
 export type * from './history-types.ts';
 export { endWithState } from './end-with-state.ts';
 export { makeNoMore } from './make-no-more.ts';
@@ -44,7 +44,7 @@ export interface Cursor {
 }
 
 /** What the queue keeps for the manager of one DAG, so that its cost is that of this DAG alone. */
-export interface DagDesk {
+export interface DagStream {
   /** Every submit of this DAG that the queue has or had, also of jobs that have left it. */
   submits(): Promise<readonly { readonly name: string; readonly cluster: number; readonly procs: number }[]>;
   /** Transitions of the DAG's jobs, and what it was told, after `from` ('0': all that is kept). */
@@ -146,7 +146,7 @@ export interface Queue {
     readonly state?: State;
     readonly limit: number;
   }): Promise<readonly JobRecord[]>;
-  readonly bids: Bids;
+  readonly candidates: Candidates;
   totals(): Promise<Totals>;
   clusters(): Promise<readonly ClusterRecord[]>;
   /** All clusters, or these, in their order; the cost grows with clusters, not with jobs. */
@@ -186,7 +186,7 @@ export interface Queue {
    * Where this queue and the one that made the mark went apart: the last cluster id that both know. `undefined`: this queue has
    * been at the mark itself. Otherwise it is an older copy of that one.
    */
-  parting(seen: QueueMark): Promise<number | undefined>;
+  divergence(seen: QueueMark): Promise<number | undefined>;
   /** Clusters submitted from now on have higher ids than this. */
   skipClusters(upTo: number): Promise<void>;
 
@@ -197,7 +197,7 @@ export interface Queue {
   retire(ids: readonly JobId[]): Promise<number>;
   readonly history: History;
   /** Of the DAG whose manager is this cluster. */
-  dag(manager: number): DagDesk;
+  dag(manager: number): DagStream;
   readonly kv: Kv;
   work(name: string): Work;
   /** Loses all work items, as a lost BullMQ would. */

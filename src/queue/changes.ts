@@ -4,14 +4,14 @@ import { formatJobId, type JobId } from '../job/ids.ts';
 import { LIFE, type State } from '../job/life.ts';
 import type { Change, ChangeResult, Lease } from './api.ts';
 import { encodeJson, isMade, priorityOf, stateNamed } from './record.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** Changes in one exchange: a script holds up everybody else while it runs. */
 const AT_ONCE = 1000;
 
 /** Each change by itself, in order; what one exchange carries is one script, so one write to disk. */
 export async function transitionMany(
-  room: Room,
+  context: QueueContext,
   changes: readonly Change[],
   lease?: Lease,
 ): Promise<readonly ChangeResult[]> {
@@ -20,13 +20,13 @@ export async function transitionMany(
     if (to) named.add(to.manager).add(to.site);
     if (at) named.add(at.manager).add(at.site);
   }
-  const numbers = await room.names.numbers([...named]);
+  const numbers = await context.names.numbers([...named]);
   const results: ChangeResult[] = [];
   for (let from = 0; from < changes.length; from += AT_ONCE) {
     const some = changes.slice(from, from + AT_ONCE);
     const wishes = some.map((change) => encodeChange(change, numbers));
-    const answers = (await room.db.script('change', [
-      room.now(),
+    const answers = (await context.db.script('change', [
+      context.now(),
       lease?.name ?? '',
       lease?.epoch ?? '',
       `[${wishes.join(',')}]`,
@@ -36,12 +36,12 @@ export async function transitionMany(
   return results;
 }
 
-export async function editCluster(room: Room, cluster: number, set: AttrTexts): Promise<boolean> {
+export async function editCluster(context: QueueContext, cluster: number, set: AttrTexts): Promise<boolean> {
   const per = Object.keys(set).find((name) => isMade(name) || name.toLowerCase() === 'jobprio');
   if (per !== undefined) {
     throw new GryphusError('bad-input', `${per} is each job's own: it cannot be edited for a cluster.`);
   }
-  return (await room.db.script('edit-cluster', [cluster, room.now(), encodeJson(set)])) === 1;
+  return (await context.db.script('edit-cluster', [cluster, context.now(), encodeJson(set)])) === 1;
 }
 
 export function route(ids: readonly JobId[], to: { readonly manager: string; readonly site: string }): Change[] {
@@ -49,7 +49,7 @@ export function route(ids: readonly JobId[], to: { readonly manager: string; rea
 }
 
 function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): string {
-  const { id, event, from, at, set, route: to, info, attempt, bid, adopt, attemptsFrom } = change;
+  const { id, event, from, at, set, route: to, info, attempt, candidate, adopt, attemptsFrom } = change;
   const states = from === undefined ? undefined : typeof from === 'string' ? [from] : from;
   const fields = [
     `"i":"${id.cluster}","p":"${id.proc}"`,
@@ -59,7 +59,7 @@ function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): str
     set === undefined ? '' : `"s":${encodeJson(settable(set))}`,
     info === undefined ? '' : `"n":${JSON.stringify(encodeJson(info))}`,
     attempt === undefined ? '' : `"a":"${attempt}"`,
-    bid === undefined ? '' : `"b":"${bid}"`,
+    candidate === undefined ? '' : `"b":"${candidate}"`,
     adopt === undefined ? '' : `"d":"${adopt}"`,
     attemptsFrom === undefined ? '' : `"u":"${attemptsFrom}"`,
     to === undefined ? '' : `"r":["${numbers.get(to.manager)}","${numbers.get(to.site)}"]`,
@@ -85,17 +85,17 @@ function decodeAnswer(change: Change, answer: string): ChangeResult {
   const job = `Job ${formatJobId(change.id)}`;
   switch (what) {
     case 'no-such-job':
-      return { ok: false, why: what, words: `${job} is not in the queue.` };
+      return { ok: false, why: what, message: `${job} is not in the queue.` };
     case 'stale-epoch':
-      return { ok: false, why: what, words: `${job} is cared for by another process now.` };
+      return { ok: false, why: what, message: `${job} is cared for by another process now.` };
     case 'wrong-attempt':
-      return { ok: false, why: what, ...(state && { state }), words: `${job} is in another attempt now.` };
+      return { ok: false, why: what, ...(state && { state }), message: `${job} is in another attempt now.` };
     case 'wrong-state':
       return {
         ok: false,
         why: what,
         ...(state && { state }),
-        words: `${job} is ${shown(state)}: ${wish(change)} does not apply.`,
+        message: `${job} is ${shown(state)}: ${wish(change)} does not apply.`,
       };
     default:
       throw new Error(`The queue answered ${JSON.stringify(answer)} to a change of ${job}.`);

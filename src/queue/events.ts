@@ -3,7 +3,7 @@ import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import type { Cursor, EventEntry, NoticeInput } from './api.ts';
 import { encodeJson } from './record.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** Entries in one exchange. */
 const LIMIT = 1000;
@@ -21,24 +21,24 @@ type Reply = [id: string, fields: string[]][];
 
 /** What comes after `from`, oldest first. */
 export async function readEvents(
-  room: Room,
+  context: QueueContext,
   from: string,
   options?: { readonly limit?: number; readonly blockMs?: number },
   signal?: AbortSignal,
 ): Promise<EventEntry[]> {
-  return (await readStream(room, `${room.db.prefix}events`, from, options, signal)) as EventEntry[];
+  return (await readStream(context, `${context.db.prefix}events`, from, options, signal)) as EventEntry[];
 }
 
 /** The same of any stream whose entries have one field. */
 export async function readStream(
-  room: Room,
+  context: QueueContext,
   key: string,
   from: string,
   { limit = LIMIT, blockMs = 0 }: { readonly limit?: number; readonly blockMs?: number } = {},
   signal?: AbortSignal,
 ): Promise<Entry[]> {
   if (from !== '$') {
-    const there = await room.db.run((redis) => redis.xread('COUNT', limit, 'STREAMS', key, from));
+    const there = await context.db.run((redis) => redis.xread('COUNT', limit, 'STREAMS', key, from));
     if (there || blockMs <= 0) return entries(there);
   } else if (blockMs <= 0) {
     return [];
@@ -46,13 +46,13 @@ export async function readStream(
   // Who has left meanwhile waits for nothing.
   if (signal?.aborted) return [];
   return entries(
-    await room.db.blocking((redis) => redis.xread('COUNT', limit, 'BLOCK', blockMs, 'STREAMS', key, from), signal),
+    await context.db.blocking((redis) => redis.xread('COUNT', limit, 'BLOCK', blockMs, 'STREAMS', key, from), signal),
   );
 }
 
 /** Goes on through a Redis that is away for a while; ends with the signal alone. */
 export async function* subscribe(
-  room: Room,
+  context: QueueContext,
   { from, signal }: { readonly from?: string; readonly signal?: AbortSignal } = {},
 ): AsyncIterable<EventEntry> {
   let at = from === '$' ? undefined : from;
@@ -60,11 +60,11 @@ export async function* subscribe(
   while (!over()) {
     let some: readonly EventEntry[] = [];
     try {
-      at ??= await lastId(room);
-      some = await readEvents(room, at, { blockMs: BLOCK_MS }, signal);
+      at ??= await lastId(context);
+      some = await readEvents(context, at, { blockMs: BLOCK_MS }, signal);
     } catch (thrown) {
       if (over()) return;
-      if (!(thrown instanceof GryphusError && thrown.retry === 'later') || room.db.closed) throw thrown;
+      if (!(thrown instanceof GryphusError && thrown.retry === 'later') || context.db.closed) throw thrown;
       await sleep(200);
     }
     for (const entry of some) {
@@ -76,38 +76,38 @@ export async function* subscribe(
 }
 
 /** A durable place in the stream; made at `startAt` where the name is new. */
-export async function cursor(room: Room, name: string, startAt: '0' | '$' = '0'): Promise<Cursor> {
-  const key = `${room.db.prefix}cursors`;
-  const start = startAt === '0' ? '0' : await lastId(room);
-  await room.db.run((redis) => redis.hsetnx(key, name, start));
+export async function cursor(context: QueueContext, name: string, startAt: '0' | '$' = '0'): Promise<Cursor> {
+  const key = `${context.db.prefix}cursors`;
+  const start = startAt === '0' ? '0' : await lastId(context);
+  await context.db.run((redis) => redis.hsetnx(key, name, start));
   return {
     name,
     read: async (options) => {
-      const at = await room.db.run((redis) => redis.hget(key, name));
+      const at = await context.db.run((redis) => redis.hget(key, name));
       if (at === null) throw new GryphusError('not-found', `The cursor ${name} was dropped.`);
-      return readEvents(room, at, options);
+      return readEvents(context, at, options);
     },
     save: async (id) => {
-      await room.db.run((redis) => redis.hset(key, name, id));
+      await context.db.run((redis) => redis.hset(key, name, id));
     },
     drop: async () => {
-      await room.db.run((redis) => redis.hdel(key, name));
+      await context.db.run((redis) => redis.hdel(key, name));
     },
   };
 }
 
-export async function notice(room: Room, input: NoticeInput): Promise<void> {
-  const event: QueueEvent = { v: 1, at: room.now(), type: 'notice', ...input };
+export async function notice(context: QueueContext, input: NoticeInput): Promise<void> {
+  const event: QueueEvent = { v: 1, at: context.now(), type: 'notice', ...input };
   const text = encodeJson(event);
-  await room.db.run((redis) => redis.xadd(`${room.db.prefix}events`, '*', 'e', text));
+  await context.db.run((redis) => redis.xadd(`${context.db.prefix}events`, '*', 'e', text));
 }
 
-export async function trimEvents(room: Room, keep: number = KEPT): Promise<void> {
-  await room.db.script('trim', [keep]);
+export async function trimEvents(context: QueueContext, keep: number = KEPT): Promise<void> {
+  await context.db.script('trim', [keep]);
 }
 
-export async function lastId(room: Room): Promise<string> {
-  const [last] = await room.db.run((redis) => redis.xrevrange(`${room.db.prefix}events`, '+', '-', 'COUNT', 1));
+export async function lastId(context: QueueContext): Promise<string> {
+  const [last] = await context.db.run((redis) => redis.xrevrange(`${context.db.prefix}events`, '+', '-', 'COUNT', 1));
   return last?.[0] ?? '0';
 }
 

@@ -11,7 +11,7 @@ import { type ClusterLine, HistoryFile, type JobLine } from './history-file.ts';
 import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
 import { getJobs } from './read.ts';
 import { plainString, stateNamed } from './record.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** Jobs that go in one write. */
 const CHUNK = 500;
@@ -22,13 +22,13 @@ const IN_A_FILE = 10_000;
 
 /** One file or more a month. A job is on disk there before it leaves the queue, and is written there once, whatever crashes between. */
 export class History implements Reading {
-  readonly #room: Room;
+  readonly #context: QueueContext;
   readonly #dir: string;
   #turn: Promise<unknown> = Promise.resolve();
   #inAFile = IN_A_FILE;
 
-  constructor(room: Room, stateDir: string) {
-    this.#room = room;
+  constructor(context: QueueContext, stateDir: string) {
+    this.#context = context;
     this.#dir = join(stateDir, 'history');
   }
 
@@ -77,7 +77,7 @@ export class History implements Reading {
     // The last one is written to.
     for (const [i, name] of this.#names().reverse().entries()) {
       const file = new HistoryFile(join(this.#dir, name));
-      if (i > 0 && (newer >= jobs || lastRetired(file) < this.#room.now() / 1000 - seconds)) file.delete();
+      if (i > 0 && (newer >= jobs || lastRetired(file) < this.#context.now() / 1000 - seconds)) file.delete();
       else newer += file.count();
     }
   }
@@ -96,7 +96,7 @@ export class History implements Reading {
 
   /** The file that is written to now. */
   #current(): string {
-    const month = new Date(this.#room.now()).toISOString().slice(0, 7);
+    const month = new Date(this.#context.now()).toISOString().slice(0, 7);
     const last = this.#names()
       .filter((name) => name.startsWith(month))
       .at(-1);
@@ -115,7 +115,7 @@ export class History implements Reading {
     const written = await this.#writtenAlready(name, file);
     let gone = 0;
     for (let from = 0; from < each.length; from += CHUNK) {
-      const jobs = (await getJobs(this.#room, each.slice(from, from + CHUNK))).filter(
+      const jobs = (await getJobs(this.#context, each.slice(from, from + CHUNK))).filter(
         (job) => isEnd(job.state) && job.attrs.get('LeaveJobInQueue')?.trim().toLowerCase() !== 'true',
       );
       if (jobs.length === 0) continue;
@@ -125,17 +125,17 @@ export class History implements Reading {
         jobs.filter((job) => !isLine(job, written.get(formatJobId(job.id)))),
       );
       const args = jobs.flatMap(({ id }) => [id.cluster, id.proc]);
-      gone += Number(await this.#room.db.script('retire', [this.#room.now(), name, size, ...args]));
+      gone += Number(await this.#context.db.script('retire', [this.#context.now(), name, size, ...args]));
     }
     return gone;
   }
 
   /** What a retirement that was cut off between the file and the queue has left in the file. */
   async #writtenAlready(name: string, file: HistoryFile): Promise<ReadonlyMap<string, JobLine>> {
-    const key = `${this.#room.db.prefix}history`;
-    const [known, size] = await this.#room.db.run((redis) => redis.hmget(key, 'file', 'size'));
+    const key = `${this.#context.db.prefix}history`;
+    const [known, size] = await this.#context.db.run((redis) => redis.hmget(key, 'file', 'size'));
     if (!known) {
-      await this.#room.db.run((redis) => redis.hset(key, 'file', name, 'size', file.size()));
+      await this.#context.db.run((redis) => redis.hset(key, 'file', name, 'size', file.size()));
       return new Map();
     }
     const tails =
@@ -179,7 +179,7 @@ export class History implements Reading {
         places.set(id.cluster, place);
         fresh.set(id.cluster, `${name}|${place.join('|')}`);
       }
-      const retired = Math.floor(this.#room.now() / 1000);
+      const retired = Math.floor(this.#context.now() / 1000);
       const [offset, length] = add({ j: formatJobId(id), c: place, s: state, t: retired, own: attrs.own });
       entries.push({ ...id, offset, length });
     }
@@ -193,9 +193,9 @@ export class History implements Reading {
         suggestions: ['Free some space there; the jobs stay in the queue until then.'],
       });
     }
-    await this.#room.db.run(async (redis) => {
+    await this.#context.db.run(async (redis) => {
       const pipeline = redis.pipeline();
-      for (const [cluster, place] of fresh) pipeline.hset(`${this.#room.db.prefix}c:${cluster}`, 'hist', place);
+      for (const [cluster, place] of fresh) pipeline.hset(`${this.#context.db.prefix}c:${cluster}`, 'hist', place);
       await pipeline.exec();
     });
     return at;
@@ -205,7 +205,7 @@ export class History implements Reading {
   async #clusterPlaces(name: string, jobs: readonly JobRecord[]): Promise<Map<number, readonly [number, number]>> {
     const places = new Map<number, readonly [number, number]>();
     for (const cluster of new Set(jobs.map(({ id }) => id.cluster))) {
-      const known = await this.#room.db.run((redis) => redis.hget(`${this.#room.db.prefix}c:${cluster}`, 'hist'));
+      const known = await this.#context.db.run((redis) => redis.hget(`${this.#context.db.prefix}c:${cluster}`, 'hist'));
       const [file, offset, length] = known?.split('|') ?? [];
       if (file === name) places.set(cluster, [Number(offset), Number(length)]);
     }

@@ -1,7 +1,7 @@
 import { IdSet } from '../job/id-set.ts';
 import type { History, HistoryRecord, LookWish, Sighting } from './api.ts';
 import { queryChunks } from './query.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** Jobs of the history in one piece. */
 const PIECE = 500;
@@ -13,7 +13,7 @@ const PIECE = 500;
  * (`restore`) leaves its record there. What a wish says of a job is judged by the one sight of it.
  */
 export async function* look(
-  room: Room,
+  context: QueueContext,
   history: History,
   wishes: readonly LookWish[],
   limit = Number.POSITIVE_INFINITY,
@@ -23,7 +23,7 @@ export async function* look(
   const given = new IdSet();
   for (const { where, ...wish } of wishes) {
     if (left <= 0) return;
-    for await (const jobs of queryChunks(room, wish)) {
+    for await (const jobs of queryChunks(context, wish)) {
       for (const { id } of jobs) met.add(id);
       const some = jobs.filter((job) => (!where || where(job)) && given.add(job.id)).slice(0, left);
       if (some.length > 0) yield { in: 'queue', jobs: some };

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { GryphusError } from '../errors.ts';
-import { queueMark } from './lives.ts';
+import { queueMark } from './incarnation.ts';
 import type { Connection } from './redis.ts';
 
 /** What this program writes. A change that an older program would misread adds one. */

@@ -2,7 +2,7 @@ import type { Attrs } from '../job/attrs.ts';
 import { GryphusError } from '../errors.ts';
 import type { ProcInput } from './api.ts';
 import { encodeJson, encodeJob, ownAttrs, priorityOf } from './record.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 interface Placed {
   readonly manager: string;
@@ -21,14 +21,14 @@ export class ProcBatch {
   /** `[from, to)` of all procs that ever went in. */
   readonly ranges: [number, number][] = [];
   total = 0;
-  readonly #room: Room;
+  readonly #context: QueueContext;
   readonly #shared: Attrs;
   readonly #place: Partial<Placed>;
   #next: number;
   #waiting: Waiting[] = [];
 
-  constructor(room: Room, shared: Attrs, place: Partial<Placed>, nextProc: number) {
-    this.#room = room;
+  constructor(context: QueueContext, shared: Attrs, place: Partial<Placed>, nextProc: number) {
+    this.#context = context;
     this.#shared = shared;
     this.#place = place;
     this.#next = nextProc;
@@ -70,8 +70,8 @@ export class ProcBatch {
   async take(): Promise<(string | number)[]> {
     const procs = this.#waiting;
     this.#waiting = [];
-    const numbers = await this.#room.names.numbers(procs.flatMap(({ manager, site }) => [manager, site]));
-    const since = Math.floor(this.#room.now() / 1000);
+    const numbers = await this.#context.names.numbers(procs.flatMap(({ manager, site }) => [manager, site]));
+    const since = Math.floor(this.#context.now() / 1000);
     const pairs: (string | number)[] = [];
     const groups = new Map<string, { readonly head: readonly string[]; readonly procs: number[] }>();
     for (const { proc, state, priority, own, ...names } of procs) {

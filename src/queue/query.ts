@@ -1,7 +1,7 @@
 import type { JobId } from '../job/ids.ts';
 import type { JobRecord, Query } from './api.ts';
 import { answersOf, clusterIds, clusterRecords, decodeJobs, getJobs, type Raw } from './read.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** Jobs in one exchange. */
 const CHUNK = 1000;
@@ -11,18 +11,18 @@ const WHOLE = 20_000;
 const BY_PLACE = 50_000;
 
 /** Jobs in the order of their ids, each once, read a chunk at a time: what changes meanwhile may be seen or not. */
-export async function* query(room: Room, wish: Query): AsyncIterable<JobRecord> {
-  for await (const jobs of queryChunks(room, wish)) yield* jobs;
+export async function* query(context: QueueContext, wish: Query): AsyncIterable<JobRecord> {
+  for await (const jobs of queryChunks(context, wish)) yield* jobs;
 }
 
-export async function* queryChunks(room: Room, wish: Query): AsyncIterable<readonly JobRecord[]> {
+export async function* queryChunks(context: QueueContext, wish: Query): AsyncIterable<readonly JobRecord[]> {
   let left = wish.limit ?? Number.POSITIVE_INFINITY;
   if (left <= 0) return;
   const owners = new Map<number, string>();
-  for await (const jobs of chunks(room, wish)) {
+  for await (const jobs of chunks(context, wish)) {
     if (wish.owner !== undefined) {
       const unknown = [...new Set(jobs.map(({ id }) => id.cluster))].filter((n) => !owners.has(n));
-      for (const { cluster, owner } of await clusterRecords(room, unknown)) owners.set(cluster, owner);
+      for (const { cluster, owner } of await clusterRecords(context, unknown)) owners.set(cluster, owner);
     }
     const some = jobs.filter((job) => matches(job, wish, owners)).slice(0, left);
     if (some.length > 0) yield some;
@@ -41,22 +41,22 @@ function matches(job: JobRecord, wish: Query, owners: ReadonlyMap<number, string
   );
 }
 
-async function* chunks(room: Room, wish: Query): AsyncIterable<JobRecord[]> {
+async function* chunks(context: QueueContext, wish: Query): AsyncIterable<JobRecord[]> {
   const { clusters } = wish;
   const whole = new Set(clusters);
   const ids = wish.ids
     ? dedupe(wish.ids.filter(({ cluster }) => !whole.has(cluster)).sort(byId))
-    : await idsByPlace(room, wish);
+    : await idsByPlace(context, wish);
   if (ids) {
-    for (let from = 0; from < ids.length; from += CHUNK) yield await getJobs(room, ids.slice(from, from + CHUNK));
+    for (let from = 0; from < ids.length; from += CHUNK) yield await getJobs(context, ids.slice(from, from + CHUNK));
   }
   if (clusters)
     yield* walk(
-      room,
+      context,
       [...whole].sort((a, b) => a - b),
       wish,
     );
-  else if (!ids) yield* walk(room, await clusterIds(room, 'clusters'), wish);
+  else if (!ids) yield* walk(context, await clusterIds(context, 'clusters'), wish);
 }
 
 function byId(a: JobId, b: JobId): number {
@@ -68,12 +68,12 @@ function dedupe(sorted: readonly JobId[]): JobId[] {
 }
 
 /** At one moment: a job that goes from one place to another is there once. `undefined` where the indexes of places would not help. */
-async function idsByPlace(room: Room, wish: Query): Promise<JobId[] | undefined> {
+async function idsByPlace(context: QueueContext, wish: Query): Promise<JobId[] | undefined> {
   const { manager, site, states } = wish;
   if ((!states && manager === undefined && site === undefined) || wish.clusters) return undefined;
-  const [m, s] = [await numberOf(room, manager), await numberOf(room, site)];
+  const [m, s] = [await numberOf(context, manager), await numberOf(context, site)];
   if (m === undefined || s === undefined) return [];
-  const found = await room.db.script('find', [BY_PLACE, m, s, ...(states ?? [])]);
+  const found = await context.db.script('find', [BY_PLACE, m, s, ...(states ?? [])]);
   if (!Array.isArray(found)) return undefined;
   const ids: JobId[] = [];
   for (let i = 0; i + 1 < found.length; i += 2) ids.push({ cluster: Number(found[i]), proc: Number(found[i + 1]) });
@@ -81,15 +81,15 @@ async function idsByPlace(room: Room, wish: Query): Promise<JobId[] | undefined>
 }
 
 /** '' where any will do; `undefined` where no job was ever there. */
-async function numberOf(room: Room, name: string | undefined): Promise<string | undefined> {
-  return name === undefined ? '' : room.names.known(name);
+async function numberOf(context: QueueContext, name: string | undefined): Promise<string | undefined> {
+  return name === undefined ? '' : context.names.known(name);
 }
 
 /** Small clusters many at a time, large ones in slices of procs. */
-async function* walk(room: Room, clusters: readonly number[], wish: Query): AsyncIterable<JobRecord[]> {
+async function* walk(context: QueueContext, clusters: readonly number[], wish: Query): AsyncIterable<JobRecord[]> {
   for (let from = 0; from < clusters.length; from += CHUNK) {
     const some = clusters.slice(from, from + CHUNK);
-    const visible = (await clusterRecords(room, some)).filter(
+    const visible = (await clusterRecords(context, some)).filter(
       (c) => wish.owner === undefined || c.owner === wish.owner,
     );
     let small: number[] = [];
@@ -97,25 +97,27 @@ async function* walk(room: Room, clusters: readonly number[], wish: Query): Asyn
     for (const { cluster, counts, nextProc } of visible) {
       const jobs = Object.values(counts).reduce((sum, n) => sum + n, 0);
       if (size + jobs > CHUNK && small.length > 0) {
-        yield* whole(room, small);
+        yield* whole(context, small);
         [small, size] = [[], 0];
       }
       if (jobs > WHOLE) {
-        for await (const ids of slices(room, cluster, nextProc, jobs)) yield await getJobs(room, ids);
+        for await (const ids of slices(context, cluster, nextProc, jobs)) yield await getJobs(context, ids);
       } else if (jobs > 0) {
         small.push(cluster);
         size += jobs;
       }
     }
-    if (small.length > 0) yield* whole(room, small);
+    if (small.length > 0) yield* whole(context, small);
   }
 }
 
-async function* slices(room: Room, cluster: number, nextProc: number, jobs: number): AsyncIterable<JobId[]> {
+async function* slices(context: QueueContext, cluster: number, nextProc: number, jobs: number): AsyncIterable<JobId[]> {
   // Where most procs are gone, asking for each number would cost more than asking which are there.
   const procs =
     jobs * 4 < nextProc
-      ? (await room.db.run((redis) => redis.hkeys(`${room.db.prefix}j:${cluster}`))).map(Number).sort((a, b) => a - b)
+      ? (await context.db.run((redis) => redis.hkeys(`${context.db.prefix}j:${cluster}`)))
+          .map(Number)
+          .sort((a, b) => a - b)
       : undefined;
   const end = procs?.length ?? nextProc;
   for (let at = 0; at < end; at += CHUNK) {
@@ -124,11 +126,11 @@ async function* slices(room: Room, cluster: number, nextProc: number, jobs: numb
   }
 }
 
-async function* whole(room: Room, clusters: readonly number[]): AsyncIterable<JobRecord[]> {
-  const answers = await room.db.run(async (redis) => {
+async function* whole(context: QueueContext, clusters: readonly number[]): AsyncIterable<JobRecord[]> {
+  const answers = await context.db.run(async (redis) => {
     const pipeline = redis.pipeline();
     // By its bare name the answer is a flat list; an object of 10,000 numbers would be made only to be taken apart.
-    for (const cluster of clusters) pipeline.call('HGETALL', `${room.db.prefix}j:${cluster}`);
+    for (const cluster of clusters) pipeline.call('HGETALL', `${context.db.prefix}j:${cluster}`);
     return answersOf<string[]>(await pipeline.exec());
   });
   const raws: Raw[] = [];
@@ -138,5 +140,5 @@ async function* whole(room: Room, clusters: readonly number[]): AsyncIterable<Jo
       raws.push({ id: { cluster, proc: Number(answer[at]) }, value: answer[at + 1] ?? '' });
   }
   raws.sort((a, b) => byId(a.id, b.id));
-  for (let from = 0; from < raws.length; from += CHUNK) yield await decodeJobs(room, raws.slice(from, from + CHUNK));
+  for (let from = 0; from < raws.length; from += CHUNK) yield await decodeJobs(context, raws.slice(from, from + CHUNK));
 }

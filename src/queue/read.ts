@@ -3,7 +3,7 @@ import type { JobId } from '../job/ids.ts';
 import { STATES, type State } from '../job/life.ts';
 import type { ClusterRecord, JobRecord, Place, Totals } from './api.ts';
 import { decodeJob, parseJob, stateNamed } from './record.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** One job as it came from Redis, not yet read. */
 export interface Raw {
@@ -12,10 +12,10 @@ export interface Raw {
 }
 
 /** Reads jobs with their clusters' ads, one fetch for each cluster among them. */
-export async function decodeJobs(room: Room, raws: readonly Raw[]): Promise<JobRecord[]> {
+export async function decodeJobs(context: QueueContext, raws: readonly Raw[]): Promise<JobRecord[]> {
   if (raws.length === 0) return [];
   const clusters = [...new Set(raws.map(({ id }) => id.cluster))];
-  const ads = await room.db.run((redis) => redis.mget(clusters.map((n) => `${room.db.prefix}ad:${n}`)));
+  const ads = await context.db.run((redis) => redis.mget(clusters.map((n) => `${context.db.prefix}ad:${n}`)));
   const shared = new Map<number, Attrs>();
   for (const [i, cluster] of clusters.entries()) {
     const ad = ads[i];
@@ -24,7 +24,7 @@ export async function decodeJobs(room: Room, raws: readonly Raw[]): Promise<JobR
   const stored = raws.map(({ id, value }) => parseJob(id, value));
   const numbers = new Set<string>();
   for (const { manager, site } of stored) numbers.add(manager).add(site);
-  const names = await room.names.names(numbers);
+  const names = await context.names.names(numbers);
   const jobs: JobRecord[] = [];
   for (const [i, { id }] of raws.entries()) {
     const cluster = shared.get(id.cluster);
@@ -35,7 +35,7 @@ export async function decodeJobs(room: Room, raws: readonly Raw[]): Promise<JobR
 }
 
 /** In the order asked for; what is not there, or not yet visible, is left out. */
-export async function getJobs(room: Room, ids: readonly JobId[]): Promise<JobRecord[]> {
+export async function getJobs(context: QueueContext, ids: readonly JobId[]): Promise<JobRecord[]> {
   const wanted = new Map<number, number[]>();
   for (const { cluster, proc } of ids) {
     const procs = wanted.get(cluster);
@@ -44,9 +44,9 @@ export async function getJobs(room: Room, ids: readonly JobId[]): Promise<JobRec
   }
   const values = new Map<string, string>();
   const asked = [...wanted];
-  const answers = await room.db.run(async (redis) => {
+  const answers = await context.db.run(async (redis) => {
     const pipeline = redis.pipeline();
-    for (const [cluster, procs] of asked) pipeline.hmget(`${room.db.prefix}j:${cluster}`, ...procs.map(String));
+    for (const [cluster, procs] of asked) pipeline.hmget(`${context.db.prefix}j:${cluster}`, ...procs.map(String));
     return answersOf<(string | null)[]>(await pipeline.exec());
   });
   for (const [i, [cluster, procs]] of asked.entries()) {
@@ -59,15 +59,15 @@ export async function getJobs(room: Room, ids: readonly JobId[]): Promise<JobRec
     const value = values.get(`${id.cluster}.${id.proc}`);
     return value === undefined ? [] : [{ id, value }];
   });
-  return decodeJobs(room, raws);
+  return decodeJobs(context, raws);
 }
 
 export async function nextJobs(
-  room: Room,
+  context: QueueContext,
   place: { readonly manager: string; readonly site: string; readonly state?: State; readonly limit: number },
 ): Promise<JobRecord[]> {
-  const numbers = await room.names.numbers([place.manager, place.site]);
-  const found = (await room.db.script('next', [
+  const numbers = await context.names.numbers([place.manager, place.site]);
+  const found = (await context.db.script('next', [
     numbers.get(place.manager) ?? '0',
     numbers.get(place.site) ?? '0',
     place.state ?? 'idle',
@@ -77,13 +77,13 @@ export async function nextJobs(
   for (let i = 0; i + 2 < found.length; i += 3) {
     raws.push({ id: { cluster: Number(found[i]), proc: Number(found[i + 1]) }, value: String(found[i + 2]) });
   }
-  return decodeJobs(room, raws);
+  return decodeJobs(context, raws);
 }
 
 /** From counters that every transition moves: its cost does not grow with the queue. */
-export async function totals(room: Room): Promise<Totals> {
-  const counts = Object.entries(await room.db.run((redis) => redis.hgetall(`${room.db.prefix}places`)));
-  const names = await room.names.names(counts.flatMap(([place]) => place.split(':', 2)));
+export async function totals(context: QueueContext): Promise<Totals> {
+  const counts = Object.entries(await context.db.run((redis) => redis.hgetall(`${context.db.prefix}places`)));
+  const names = await context.names.names(counts.flatMap(([place]) => place.split(':', 2)));
   const states = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<State, number>;
   const places: Place[] = [];
   let jobs = 0;
@@ -99,18 +99,18 @@ export async function totals(room: Room): Promise<Totals> {
   return { jobs, states, places };
 }
 
-export async function clusterIds(room: Room, key: 'clusters' | 'late'): Promise<number[]> {
-  return (await room.db.run((redis) => redis.zrange(room.db.prefix + key, 0, '-1'))).map(Number);
+export async function clusterIds(context: QueueContext, key: 'clusters' | 'late'): Promise<number[]> {
+  return (await context.db.run((redis) => redis.zrange(context.db.prefix + key, 0, '-1'))).map(Number);
 }
 
 /** Summaries; a cluster that is no more is left out. */
-export async function clusterRecords(room: Room, clusters: readonly number[]): Promise<ClusterRecord[]> {
+export async function clusterRecords(context: QueueContext, clusters: readonly number[]): Promise<ClusterRecord[]> {
   const records: ClusterRecord[] = [];
   for (let from = 0; from < clusters.length; from += 1000) {
     const some = clusters.slice(from, from + 1000);
-    const answers = await room.db.run(async (redis) => {
+    const answers = await context.db.run(async (redis) => {
       const pipeline = redis.pipeline();
-      for (const cluster of some) pipeline.hgetall(`${room.db.prefix}c:${cluster}`);
+      for (const cluster of some) pipeline.hgetall(`${context.db.prefix}c:${cluster}`);
       return answersOf<Record<string, string>>(await pipeline.exec());
     });
     for (const [i, cluster] of some.entries()) {

@@ -15,7 +15,7 @@ export type OnPercent = (percent: number) => void;
 interface Ended {
   readonly status: number | null;
   /** The complaint that says most, '' without one. */
-  readonly words: string;
+  readonly message: string;
 }
 
 export function hasApt(): boolean {
@@ -49,7 +49,7 @@ export async function aptInstall(onPercent: OnPercent): Promise<void> {
   if (first === '') return;
   const updated = await apt([...options, 'update'], onPercent);
   const second = await firstOf((name) => apt([...options, ...words, name], onPercent));
-  if (second !== '') throw new Error(updated.words || second);
+  if (second !== '') throw new Error(updated.message || second);
 }
 
 /** apt talks to its helpers in lines: a line end in the name of a directory would stop it for ever. */
@@ -68,7 +68,9 @@ async function download(dir: string, onPercent: OnPercent): Promise<string> {
     firstOf(async (name) => {
       const words = ['-o', `Dir::State::lists=${lists}`, 'install', '--download-only', '--no-install-recommends', '-y'];
       const ended = await apt([...ours, ...words, name], (percent) => onPercent(from + (percent * (95 - from)) / 100));
-      return ended.status === 0 && debsIn(archives).length === 0 ? { status: 1, words: 'apt brought nothing' } : ended;
+      return ended.status === 0 && debsIn(archives).length === 0
+        ? { status: 1, message: 'apt brought nothing' }
+        : ended;
     });
   if (hasLists() && (await install(SYSTEM_LISTS, 0)) === '') return archives;
   // There are none, as in most container images, or they are of long ago.
@@ -76,8 +78,8 @@ async function download(dir: string, onPercent: OnPercent): Promise<string> {
   const updated = await apt([...ours, '-o', `Dir::State::lists=${lists}`, 'update'], (percent) =>
     onPercent(percent * 0.6),
   );
-  const words = await install(lists, 60);
-  if (words !== '') throw new Error(updated.words || words);
+  const message = await install(lists, 60);
+  if (message !== '') throw new Error(updated.message || message);
   return archives;
 }
 
@@ -85,14 +87,14 @@ const debsIn = (dir: string) => readdirSync(dir).filter((name) => name.endsWith(
 
 /** Tries the packages until one is known; '' when that went well, else what was complained of. */
 async function firstOf(get: (name: string) => Promise<Ended>): Promise<string> {
-  let words = '';
+  let message = '';
   for (const name of PACKAGES) {
     const ended = await get(name);
     if (ended.status === 0) return '';
-    words ||= ended.words || `apt-get ended with ${ended.status}`;
-    if (!/Unable to locate|no installation candidate/.test(ended.words)) break;
+    message ||= ended.message || `apt-get ended with ${ended.status}`;
+    if (!/Unable to locate|no installation candidate/.test(ended.message)) break;
   }
-  return words;
+  return message;
 }
 
 /** apt.conf(5); what the system does after an update of its own is not for ours. The names hold no quote. */
@@ -151,7 +153,7 @@ function apt(words: readonly string[], onPercent: OnPercent): Promise<Ended> {
       if (percent !== undefined) onPercent(Number(percent));
     });
     child.once('error', reject);
-    child.once('close', (status) => resolve({ status, words: complaint(said) }));
+    child.once('close', (status) => resolve({ status, message: complaint(said) }));
   });
 }
 

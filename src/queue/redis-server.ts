@@ -206,10 +206,10 @@ function failedStart(place: ServerPlace, ended: number): GryphusError {
       suggestions: [`See ${place.log}; \`gryphus down\` ends it.`],
     });
   }
-  const words = lastWords(place.log).trim().split('\n').at(-1) ?? '';
+  const message = lastWords(place.log).trim().split('\n').at(-1) ?? '';
   return new GryphusError(
     'queue-unavailable',
-    `Redis does not start${ended > 0 ? ` (exit status ${ended})` : ''}${words ? `: ${words}` : '.'}`,
+    `Redis does not start${ended > 0 ? ` (exit status ${ended})` : ''}${message ? `: ${message}` : '.'}`,
     { suggestions: [`See ${place.log}.`] },
   );
 }

@@ -18,7 +18,7 @@ const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'intern',
   'life',
   'next',
-  'next-bids',
+  'next-candidates',
   'publish',
   'retire',
   'skip',

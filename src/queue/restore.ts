@@ -1,7 +1,7 @@
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
 import { encodeJson, literal, ownAttrs, plainString, priorityOf } from './record.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** A job that comes back into the queue. */
 export interface RestoredJob {
@@ -13,15 +13,18 @@ export interface RestoredJob {
 }
 
 /** Puts a job that left the queue back, held, in one step; its cluster too where that is gone. False where it is in the queue. */
-export async function restore(room: Room, { id, attrs, attempt, manager, site }: RestoredJob): Promise<boolean> {
-  const { prefix } = room.db;
-  const numbers = await room.names.numbers([manager, site]);
+export async function restore(
+  context: QueueContext,
+  { id, attrs, attempt, manager, site }: RestoredJob,
+): Promise<boolean> {
+  const { prefix } = context.db;
+  const numbers = await context.names.numbers([manager, site]);
   const whole = new Attrs(attrs);
   for (;;) {
-    const ad = await room.db.run((redis) => redis.get(`${prefix}ad:${id.cluster}`));
+    const ad = await context.db.run((redis) => redis.get(`${prefix}ad:${id.cluster}`));
     const shared = new Attrs(ad === null ? ownAttrs(attrs, new Attrs({})) : (JSON.parse(ad) as AttrTexts));
-    const answer = await room.db.script('restore', [
-      room.now(),
+    const answer = await context.db.script('restore', [
+      context.now(),
       id.cluster,
       id.proc,
       ad === null ? 0 : 1,

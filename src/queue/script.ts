@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { BID_LIFE, BID_STATES } from '../job/bid-life.ts';
+import { CANDIDATE_LIFE, CANDIDATE_STATES } from '../job/candidate-life.ts';
 import { isEnd, JOB_STATUS, LIFE, STATES } from '../job/life.ts';
 
 export type ScriptName =
   | 'begin'
-  | 'bid'
+  | 'candidate'
   | 'change'
   | 'drop'
   | 'edit-cluster'
@@ -16,7 +16,7 @@ export type ScriptName =
   | 'life'
   | 'materialize'
   | 'next'
-  | 'next-bids'
+  | 'next-candidates'
   | 'publish'
   | 'restore'
   | 'retire'
@@ -53,8 +53,8 @@ function lifeInLua(): string {
     const arrows = Object.entries(LIFE[state].on).map(([event, to]) => `[${quote(event)}]=${quote(to)}`);
     return `[${quote(state)}]={${arrows.join(',')}}`;
   });
-  const bids = BID_STATES.map((state) => {
-    const arrows = Object.entries(BID_LIFE[state].on).map(([event, to]) => `[${quote(event)}]=${quote(to)}`);
+  const candidates = CANDIDATE_STATES.map((state) => {
+    const arrows = Object.entries(CANDIDATE_LIFE[state].on).map(([event, to]) => `[${quote(event)}]=${quote(to)}`);
     return `[${quote(state)}]={${arrows.join(',')}}`;
   });
   const shows = STATES.map((state) => `[${quote(state)}]=${quote(LIFE[state].shows)}`);
@@ -62,7 +62,7 @@ function lifeInLua(): string {
   const ends = STATES.filter(isEnd).map((state) => `[${quote(state)}]=true`);
   return [
     `local LIFE = {${life.join(',')}}`,
-    `local BIDS = {${bids.join(',')}}`,
+    `local CANDIDATES = {${candidates.join(',')}}`,
     `local SHOWS = {${shows.join(',')}}`,
     `local STATUS = {${status.join(',')}}`,
     `local ENDS = {${ends.join(',')}}`,

@@ -4,7 +4,7 @@ import { GryphusError } from '../errors.ts';
 import type { Lease, Materialized, ProcInput, SubmitInput, Submitted } from './api.ts';
 import { ProcBatch } from './proc-batch.ts';
 import { encodeJson, literal, plainString } from './record.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** Procs in one write. */
 const CHUNK = 4000;
@@ -12,25 +12,25 @@ const CHUNK = 4000;
 const STAGING_MS = 15 * 60_000;
 
 /** Stages the procs write by write, then makes all of them visible in one step. Every step's answer means: on disk. */
-export async function submit(room: Room, input: SubmitInput): Promise<Submitted> {
+export async function submit(context: QueueContext, input: SubmitInput): Promise<Submitted> {
   const shared = new Attrs(shareable(input.clusterAd));
   const token = randomBytes(12).toString('hex');
-  const cluster = Number(await room.db.script('begin', [token, room.now(), room.now() - STAGING_MS]));
+  const cluster = Number(await context.db.script('begin', [token, context.now(), context.now() - STAGING_MS]));
   try {
     input.onCluster?.(cluster);
-    const batch = new ProcBatch(room, shared, input, 0);
+    const batch = new ProcBatch(context, shared, input, 0);
     for await (const proc of input.procs) {
-      if (batch.size >= CHUNK) await stage(room, cluster, token, batch);
+      if (batch.size >= CHUNK) await stage(context, cluster, token, batch);
       batch.add(proc);
     }
-    if (batch.size > 0) await stage(room, cluster, token, batch);
+    if (batch.size > 0) await stage(context, cluster, token, batch);
     if (batch.total === 0 && input.digest === undefined) {
       throw new GryphusError('bad-input', 'The submit has no jobs.', { suggestions: ['Let it queue at least one.'] });
     }
-    const published = await room.db.script('publish', [
+    const published = await context.db.script('publish', [
       cluster,
       token,
-      room.now(),
+      context.now(),
       encodeJson(shared.own),
       plainString(shared.get('Owner')),
       plainString(shared.get('JobBatchName')),
@@ -49,14 +49,14 @@ export async function submit(room: Room, input: SubmitInput): Promise<Submitted>
     if (published !== 1) throw swept();
     return { cluster, procs: batch.total };
   } catch (thrown) {
-    await room.db.script('drop', [cluster, token]).catch(() => undefined);
+    await context.db.script('drop', [cluster, token]).catch(() => undefined);
     throw thrown;
   }
 }
 
 /** Late materialization: one step, so that of two who try one is refused. */
 export async function materialize(
-  room: Room,
+  context: QueueContext,
   cluster: number,
   input: {
     readonly nextProc: number;
@@ -65,17 +65,17 @@ export async function materialize(
     readonly lease?: Lease;
   },
 ): Promise<Materialized> {
-  const { prefix } = room.db;
-  const ad = await room.db.run((redis) => redis.get(`${prefix}ad:${cluster}`));
+  const { prefix } = context.db;
+  const ad = await context.db.run((redis) => redis.get(`${prefix}ad:${cluster}`));
   if (ad === null) return { ok: false, why: 'no-such-cluster' };
-  const [manager, site] = await room.db.run((redis) => redis.hmget(`${prefix}c:${cluster}`, 'manager', 'site'));
+  const [manager, site] = await context.db.run((redis) => redis.hmget(`${prefix}c:${cluster}`, 'manager', 'site'));
   const shared = new Attrs(JSON.parse(ad) as AttrTexts);
-  const batch = new ProcBatch(room, shared, { manager: manager ?? '', site: site ?? '' }, input.nextProc);
+  const batch = new ProcBatch(context, shared, { manager: manager ?? '', site: site ?? '' }, input.nextProc);
   for (const proc of input.procs) batch.add(proc);
   const answer = String(
-    await room.db.script('materialize', [
+    await context.db.script('materialize', [
       cluster,
-      room.now(),
+      context.now(),
       input.lease?.name ?? '',
       input.lease?.epoch ?? '',
       input.nextProc,
@@ -92,15 +92,15 @@ export async function materialize(
   return { ok: false, why: answer === 'stale-epoch' ? 'stale-epoch' : 'no-such-cluster' };
 }
 
-async function stage(room: Room, cluster: number, token: string, batch: ProcBatch): Promise<void> {
+async function stage(context: QueueContext, cluster: number, token: string, batch: ProcBatch): Promise<void> {
   const write = await batch.take();
-  if ((await room.db.script('stage', [cluster, token, room.now(), ...write])) !== 1) throw swept();
+  if ((await context.db.script('stage', [cluster, token, context.now(), ...write])) !== 1) throw swept();
 }
 
 function swept(): GryphusError {
   return new GryphusError(
     'conflict',
-    'The submit took so long that what it had staged was swept; nothing was queued.',
+    'The submit took too long, and its staged files were removed; nothing was queued.',
     {
       suggestions: ['Submit again.'],
     },

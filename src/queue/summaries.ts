@@ -2,17 +2,17 @@ import type { State } from '../job/life.ts';
 import type { ClusterSummary } from './api.ts';
 import { clusterIds } from './read.ts';
 import { stateNamed } from './record.ts';
-import type { Room } from './room.ts';
+import type { QueueContext } from './context.ts';
 
 /** Clusters in one exchange: a script holds up everybody else while it runs. */
 const AT_ONCE = 500;
 
 /** Clusters at a glance, in the order of their ids; one that is no more is left out. */
-export async function summaries(room: Room, wanted?: readonly number[]): Promise<ClusterSummary[]> {
-  const clusters = wanted ? [...new Set(wanted)].sort((a, b) => a - b) : await clusterIds(room, 'clusters');
+export async function summaries(context: QueueContext, wanted?: readonly number[]): Promise<ClusterSummary[]> {
+  const clusters = wanted ? [...new Set(wanted)].sort((a, b) => a - b) : await clusterIds(context, 'clusters');
   const found: ClusterSummary[] = [];
   for (let from = 0; from < clusters.length; from += AT_ONCE) {
-    const some = (await room.db.script('summaries', clusters.slice(from, from + AT_ONCE))) as string[][];
+    const some = (await context.db.script('summaries', clusters.slice(from, from + AT_ONCE))) as string[][];
     found.push(...some.map(summary));
   }
   return found;

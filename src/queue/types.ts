@@ -144,8 +144,8 @@ export interface Change {
   readonly info?: Readonly<Record<string, Json>>;
   /** Only if the job is still in this attempt. */
   readonly attempt?: number;
-  /** Of 'granted', and of it alone: this attempt of the job's bids becomes its attempt, at that bid's site; the others are withdrawn. */
-  readonly bid?: number;
+  /** Of 'granted', and of it alone: this attempt of the job's candidates becomes its attempt, at that candidate's site; the others are withdrawn. */
+  readonly candidate?: number;
   /** Of 'adopted', and of it alone: the attempt that becomes the job's, at the site of `route`; refused where the job is in a later one. */
   readonly adopt?: number;
   /** The job's next attempts have higher numbers than this. */
@@ -160,7 +160,7 @@ export type ChangeResult =
       /** Where it is, if it is. */
       readonly state?: State;
       /** One sentence. */
-      readonly words: string;
+      readonly message: string;
     };
 
 export interface Query {

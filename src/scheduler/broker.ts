@@ -4,12 +4,12 @@ import { roomFor } from '../broker/load.ts';
 import { knownSites, measuresOf, saveMeasures } from '../broker/known-sites.ts';
 import { observe, type Sample } from '../broker/measures.ts';
 import { isOwnRequest, SampleTaker } from '../broker/samples.ts';
-import { type KnownManners, siteManners } from '../broker/site-manners.ts';
+import { type KnownBackoff, siteBackoffs } from '../broker/site-backoff.ts';
 import type { Candidate, KnownSite } from '../broker/sites.ts';
 import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { narrowing, type ReportFault, Troubles } from '../gridmanager/faults.ts';
-import { BROKER, WANTED_UNTIL } from '../gridmanager/survey.ts';
+import { BROKER, WANTED_UNTIL } from '../gridmanager/capacity-poll.ts';
 import { formatJobId, parseJobId } from '../job/ids.ts';
 import { adOf, quoted, readNumber } from '../job/values.ts';
 import type { Change, EventEntry, JobRecord, Lease, Queue } from '../queue/api.ts';
@@ -21,7 +21,7 @@ import type { Listener } from './listener.ts';
 export interface BrokerOptions {
   readonly queue: Pick<
     Queue,
-    'kv' | 'totals' | 'get' | 'query' | 'nextJobs' | 'transitionMany' | 'clusters' | 'cluster' | 'bids'
+    'kv' | 'totals' | 'get' | 'query' | 'nextJobs' | 'transitionMany' | 'clusters' | 'cluster' | 'candidates'
   >;
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
   /** So long a job may wait at one site, seconds; a job's GryphusMaxWait goes before it. */
@@ -69,9 +69,9 @@ export class Broker implements Listener {
     const taken: { readonly job: string; readonly site?: string; readonly sample: Sample }[] = [];
     for (const { event } of entries) {
       if (COMES.has(event.type) || (event.type === 'transition' && event.to === 'idle')) this.#mayFlood = true;
-      if (event.type === 'bid') {
+      if (event.type === 'candidate') {
         const { job, site } = event;
-        for (const sample of this.#taker.takeBid(event)) taken.push({ job, site, sample });
+        for (const sample of this.#taker.takeCandidate(event)) taken.push({ job, site, sample });
       }
       if (event.type !== 'transition') continue;
       for (const sample of this.#taker.take(event)) taken.push({ job: event.job, sample });
@@ -84,7 +84,7 @@ export class Broker implements Listener {
       const job = jobs.get(name);
       const site = named ?? job?.site ?? '';
       if (site === '') continue;
-      if (job && sample.is === 'failure' && isOwnRequest(job.attrs, sample.words ?? '')) continue;
+      if (job && sample.is === 'failure' && isOwnRequest(job.attrs, sample.message ?? '')) continue;
       bySite.set(site, [...(bySite.get(site) ?? []), sample]);
     }
     for (const [site, all] of bySite) {
@@ -106,13 +106,13 @@ export class Broker implements Listener {
     const sites = known.map((site) => candidateOf(site, now));
     if (managers.length > 0 && this.#shouldListen(known)) return;
     const room = sites.reduce((sum, { load }) => sum + roomFor(load, 1), 0);
-    const bids = (await queue.bids.places()).reduce((sum, place) => sum + place.bids, 0);
+    const candidates = (await queue.candidates.places()).reduce((sum, place) => sum + place.candidates, 0);
     // Sites that are full may have flooded jobs in their queues all the same.
     const wanted = room > 0 || this.#mayFlood;
     if (wanted) this.#mayFlood = false;
     for (const { manager, jobs } of wanted ? managers : []) {
       // Most rounds fill a few places; only where the first jobs suit nowhere, those behind them are read.
-      const first = Math.min(MOST, Math.max(500, 2 * room) + bids);
+      const first = Math.min(MOST, Math.max(500, 2 * room) + candidates);
       const placed = await this.#choose(manager, first, sites, records, lease);
       if (placed === 0 && jobs > first) await this.#choose(manager, MOST, sites, records, lease);
     }
@@ -123,8 +123,8 @@ export class Broker implements Listener {
   #shouldListen(sites: readonly KnownSite[]): boolean {
     const now = this.#now();
     const silent = sites.some(
-      ({ survey, connection }) =>
-        (survey === undefined || survey.validUntil < now) && !GONE.has(connection?.connection ?? 'unused'),
+      ({ capacityPoll, connection }) =>
+        (capacityPoll === undefined || capacityPoll.validUntil < now) && !GONE.has(connection?.connection ?? 'unused'),
     );
     if (!silent) this.#listenUntil = undefined;
     else this.#listenUntil ??= now + LISTEN_MS;
@@ -189,7 +189,7 @@ export class Broker implements Listener {
     this.#lookedBackAt = this.#now();
     const now = Math.floor(this.#now() / 1000);
     const waiting: Waiting<JobRecord>[] = [];
-    const manners = await siteManners(queue.kv);
+    const backoff = await siteBackoffs(queue.kv);
     const clusters = await queue.clusters();
     const live = new Set(clusters.map(({ cluster }) => cluster));
     for (const known of this.#ours.keys()) if (!live.has(known)) this.#ours.delete(known);
@@ -205,7 +205,7 @@ export class Broker implements Listener {
           site: job.site,
           waited: now - since,
           patience: readNumber(job.attrs, 'GryphusMaxWait') ?? patience(),
-          abandoned: isAbandoned(job, manners.get(job.site), this.#now()),
+          abandoned: isAbandoned(job, backoff.get(job.site), this.#now()),
         });
       }
     }
@@ -240,8 +240,8 @@ export class Broker implements Listener {
 }
 
 /** At a site that is out of use; what is under way to see how it is there now stays. `now`: Unix milliseconds. */
-function isAbandoned({ state }: JobRecord, manners: KnownManners | undefined, now: number): boolean {
-  const outOfUse = manners?.outOfUse;
+function isAbandoned({ state }: JobRecord, backoff: KnownBackoff | undefined, now: number): boolean {
+  const outOfUse = backoff?.outOfUse;
   if (outOfUse === undefined) return false;
   return state === 'idle' ? outOfUse.probing || now < outOfUse.probeAt : !outOfUse.probing;
 }

@@ -9,7 +9,7 @@ export interface ChildrenOptions {
   /** The longest wait before one that keeps dying is started again, milliseconds. */
   readonly longestWaitMs: () => number;
   readonly onStart: (child: Child) => void;
-  readonly onEnd: (child: Child, clean: boolean, words: string) => void;
+  readonly onEnd: (child: Child, clean: boolean, message: string) => void;
   readonly now?: () => number;
 }
 
@@ -95,27 +95,27 @@ export class Children {
       end: (patienceMs: number) => endProcess(process_, patienceMs),
       kill: () => void process_.kill('SIGKILL'),
     };
-    let words = '';
+    let message = '';
     process_.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      words = (words + text).slice(-2000);
+      message = (message + text).slice(-2000);
     });
     this.#running.set(identity, child);
     if (process_.pid !== undefined) this.#options.onStart(child);
     process_.once('error', (error) => this.#ended(child, false, error.message));
     process_.once('close', (code, signal) => {
       const how = signal === null ? `exit status ${code}` : `signal ${signal}`;
-      this.#ended(child, code === 0, words.trim() === '' ? how : `${how}: ${words.trim()}`);
+      this.#ended(child, code === 0, message.trim() === '' ? how : `${how}: ${message.trim()}`);
     });
   }
 
-  #ended(child: Running, clean: boolean, words: string): void {
+  #ended(child: Running, clean: boolean, message: string): void {
     if (!this.#running.delete(child.identity)) return;
-    if (child.killed !== undefined) [clean, words] = [false, child.killed];
+    if (child.killed !== undefined) [clean, message] = [false, child.killed];
     const now = this.#now();
     const trouble = troubleAfter(this.#troubles.get(child.identity), clean, now - child.startedAt, now);
     if (trouble) this.#troubles.set(child.identity, trouble);
     else this.#troubles.delete(child.identity);
-    this.#options.onEnd(child, clean, words);
+    this.#options.onEnd(child, clean, message);
   }
 
   #now(): number {

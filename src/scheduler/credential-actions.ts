@@ -6,7 +6,7 @@ import { quoted, readNumber } from '../job/values.ts';
 import { credentialNews } from '../notify/messages.ts';
 import type { Change, JobRecord, Queue } from '../queue/api.ts';
 import type { Alarms } from './alarms.ts';
-import { HOLDABLE, isHeldByUs, RELEASABLE } from './credential-survey.ts';
+import { HOLDABLE, isHeldByUs, RELEASABLE } from './credential-inventory.ts';
 
 export interface ActionOptions {
   readonly queue: Pick<Queue, 'get' | 'transitionMany' | 'notice'>;

@@ -12,7 +12,7 @@ import type { QueueEvent } from '../job/events.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 import type { Alarms } from './alarms.ts';
 import { perform, tellFresh } from './credential-actions.ts';
-import { inspectAll, remoteCopies, type Survey, survey } from './credential-survey.ts';
+import { inspectAll, remoteCopies, type CredentialInventory, inventory } from './credential-inventory.ts';
 import type { Listener } from './listener.ts';
 
 export interface CredentialWatchOptions {
@@ -42,8 +42,8 @@ export class CredentialWatch implements Listener {
   readonly #refreshed = new Map<string, number>();
   readonly #versions = new Map<string, string>();
   #memories: Memories | undefined;
-  #survey: (Survey & { readonly at: number; readonly changes: number }) | undefined;
-  /** Grows with each change of the jobs: a survey is of those that it began with. */
+  #inventory: (CredentialInventory & { readonly at: number; readonly changes: number }) | undefined;
+  /** Grows with each change of the jobs: a inventory is of those that it began with. */
   #changes = 0;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
@@ -108,7 +108,7 @@ export class CredentialWatch implements Listener {
   /** One look and what follows from it; milliseconds to the next. */
   async #look(): Promise<number> {
     const { queue } = this.#options;
-    const found = await this.#surveyed();
+    const found = await this.#inventoried();
     const credentials = inspectAll(found);
     const copies = found.jobs.length === 0 ? [] : await remoteCopies(queue);
     this.#memories ??= await this.#load();
@@ -129,17 +129,17 @@ export class CredentialWatch implements Listener {
     return Math.max(GATHER_MS, Math.min(clock, pause));
   }
 
-  async #surveyed(): Promise<Survey> {
-    const known = this.#survey;
+  async #inventoried(): Promise<CredentialInventory> {
+    const known = this.#inventory;
     if (known?.changes === this.#changes && Math.abs(Date.now() - known.at) < BELIEVED_MS) return known;
     const begun = { at: Date.now(), changes: this.#changes };
-    const found = { ...(await survey(this.#options.queue, this.#options.paths, this.#options.loadSites)), ...begun };
-    this.#survey = found;
+    const found = { ...(await inventory(this.#options.queue, this.#options.paths, this.#options.loadSites)), ...begun };
+    this.#inventory = found;
     return found;
   }
 
   /** A credential that is another one now: whoever was refused with the old one tries at once. */
-  async #tellVersions(credentials: readonly Watched[], { jobs }: Survey): Promise<void> {
+  async #tellVersions(credentials: readonly Watched[], { jobs }: CredentialInventory): Promise<void> {
     const used = new Set(jobs.flatMap((job) => job.needs));
     let fresh: string | undefined;
     for (const { name, version, problem } of credentials) {
@@ -160,7 +160,7 @@ export class CredentialWatch implements Listener {
     return true;
   }
 
-  #renew(name: string, { sources }: Survey): void {
+  #renew(name: string, { sources }: CredentialInventory): void {
     const source = sources.get(name);
     if (!source || this.#renewing.has(name)) return;
     this.#renewing.add(name);
@@ -211,7 +211,7 @@ function matters(event: QueueEvent): boolean {
       return true;
     case 'notice':
       return event.about === 'credential-renewed' && event.info?.['by'] !== 'watch';
-    case 'bid':
+    case 'candidate':
     case 'retired':
       return false;
   }

@@ -3,7 +3,7 @@ import type { Candidate } from '../broker/sites.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { adOf, quoted, readBoolean } from '../job/values.ts';
-import type { BidStep, Lease, Queue } from '../queue/api.ts';
+import type { CandidateStep, Lease, Queue } from '../queue/api.ts';
 import type { JobRecord } from '../queue/api.ts';
 import { managerOf } from './job-manager.ts';
 
@@ -11,7 +11,7 @@ import { managerOf } from './job-manager.ts';
 const GRID_FAILED = 37;
 
 export interface FloodOptions {
-  readonly queue: Pick<Queue, 'bids' | 'transitionMany'>;
+  readonly queue: Pick<Queue, 'candidates' | 'transitionMany'>;
   readonly sites: readonly Candidate[];
   readonly records: ReadonlyMap<string, SiteRecord>;
   /** At so many sites a job is queued at once, at most. */
@@ -27,35 +27,35 @@ export function isFlooded({ attrs }: Pick<JobRecord, 'attrs'>): boolean {
 }
 
 /** The grid's GRAM and the pool cannot let a job wait for leave to start. */
-function takesBids(record: SiteRecord | undefined): boolean {
+function takesCandidates(record: SiteRecord | undefined): boolean {
   return record !== undefined && record.target.kind !== 'gram' && record.batch !== 'pool';
 }
 
 export interface Flooded {
   /** Jobs for which something was done. */
   readonly done: number;
-  /** Jobs that suit no site that takes bids: the broker may choose another for them. */
+  /** Jobs that suit no site that takes candidates: the broker may choose another for them. */
   readonly left: readonly JobRecord[];
 }
 
-/** Opens bids for idle jobs without a site, and holds those that no site will have. */
+/** Opens candidates for idle jobs without a site, and holds those that no site will have. */
 export async function floodJobs(jobs: readonly JobRecord[], options: FloodOptions): Promise<Flooded> {
   const { queue, records, most, now, lease } = options;
   if (jobs.length === 0) return { done: 0, left: [] };
-  const sites = options.sites.filter(({ name }) => takesBids(records.get(name)));
-  const known = await queue.bids.of(jobs.map(({ id }) => id));
+  const sites = options.sites.filter(({ name }) => takesCandidates(records.get(name)));
+  const known = await queue.candidates.of(jobs.map(({ id }) => id));
   const all = jobs.map((job, i) => ({
     job,
     at: known[i]?.open.map(({ site }) => site) ?? [],
     refusedBy: known[i]?.refused.map(({ site }) => site) ?? [],
   }));
-  const { bids, hopeless, unsuited } = flood(all, ({ attrs }) => adOf(attrs), sites, most, now);
-  const steps = bids.flatMap(({ job, site }): BidStep[] => {
+  const { candidates, hopeless, unsuited } = flood(all, ({ attrs }) => adOf(attrs), sites, most, now);
+  const steps = candidates.flatMap(({ job, site }): CandidateStep[] => {
     const record = records.get(site);
     return record ? [{ id: job.id, event: 'opened', manager: managerOf(job, record), site }] : [];
   });
-  if (steps.length > 0) await queue.bids.step(steps, lease);
-  const words = new Map(known.map(({ id, refused }) => [formatJobId(id), refused.map((one) => one.words).join(' ')]));
+  if (steps.length > 0) await queue.candidates.step(steps, lease);
+  const words = new Map(known.map(({ id, refused }) => [formatJobId(id), refused.map((one) => one.message).join(' ')]));
   await queue.transitionMany(
     hopeless.map(({ id }) => ({
       id,

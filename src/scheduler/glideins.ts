@@ -6,13 +6,13 @@ import { archOf } from '../broker/site-ad.ts';
 import type { KnownSite } from '../broker/sites.ts';
 import type { ClassAd } from '../classad/api.ts';
 import { asError, GryphusError } from '../errors.ts';
-import { Crew, type Pilot } from '../glidein/crew.ts';
+import { PilotTracker, type Pilot } from '../glidein/pilot-tracker.ts';
 import { addFailures, failuresAt } from '../glidein/failures.ts';
 import { type Demand, factory, LIMITS, type Supply } from '../glidein/factory.ts';
 import { KindTimes, kindOf } from '../glidein/kind-times.ts';
 import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
 import { asAttributes, rememberRuntimes } from '../glidein/runtimes-seen.ts';
-import { expectedAd, maySuit, pilotAd, suits } from '../glidein/suits.ts';
+import { expectedAd, maySuit, pilotAd, suits } from '../glidein/matches.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 import { adOf, readBoolean } from '../job/values.ts';
 import type { Listener } from './listener.ts';
@@ -34,14 +34,14 @@ const MOST_JOBS = 1000;
 export class GlideinKeeper implements Listener {
   readonly #options: GlideinKeeperOptions;
   readonly #world: OrderWorld;
-  readonly #crew: Crew;
+  readonly #pilotTracker: PilotTracker;
   readonly #times: KindTimes;
   readonly #port: PortKeeper;
 
   constructor(options: GlideinKeeperOptions) {
     this.#options = options;
     this.#world = { ...options, now: () => Math.floor(Date.now() / 1000) };
-    this.#crew = new Crew(this.#world);
+    this.#pilotTracker = new PilotTracker(this.#world);
     this.#times = new KindTimes(options.queue);
     this.#port = new PortKeeper(options.log);
   }
@@ -57,15 +57,15 @@ export class GlideinKeeper implements Listener {
       await this.#look();
     } catch (thrown) {
       if (thrown instanceof GryphusError && thrown.code === 'queue-unavailable') throw thrown;
-      this.#options.log('glideins are not looked after now', { why: asError(thrown).message });
+      this.#options.log('glideins are not managed now', { why: asError(thrown).message });
     }
   }
 
   async #look(): Promise<void> {
     this.#port.want(this.#options.settings['glidein.listen']);
-    for (const [site, failures] of await this.#crew.tend()) {
+    for (const [site, failures] of await this.#pilotTracker.tend()) {
       await addFailures(this.#options.queue.kv, site, failures, this.#world.now());
-      for (const { job, words } of failures) this.#options.log('a pilot could not run', { site, job, words });
+      for (const { job, message } of failures) this.#options.log('a pilot could not run', { site, job, message });
     }
     const sites = [...(await this.#options.loadSites()).values()].filter((site) => site.glidein.max > 0);
     if (sites.length > 0) await this.#produce(sites);
@@ -73,12 +73,12 @@ export class GlideinKeeper implements Listener {
 
   async close(): Promise<void> {
     this.#port.close();
-    await this.#crew.close();
+    await this.#pilotTracker.close();
   }
 
   async #produce(sites: readonly SiteRecord[]): Promise<void> {
     const { queue, log } = this.#options;
-    const pilots = (await this.#crew.pilots()).filter((pilot) => pilot.is !== 'ending');
+    const pilots = (await this.#pilotTracker.pilots()).filter((pilot) => pilot.is !== 'ending');
     const ours = pilots.filter((pilot) => pilot.by === 'factory');
     const known = new Map(
       (await knownSites(queue, new Map(sites.map((one) => [one.name, one])))).map((one) => [one.record.name, one]),
@@ -113,13 +113,13 @@ export class GlideinKeeper implements Listener {
     const plan = factory(demands, supplies, { ...LIMITS, most: this.#options.settings['glidein.most'] });
     for (const [name, count] of plan.withdraw) {
       const waiting = ours.filter((pilot) => pilot.site === name && pilot.is === 'waiting');
-      await this.#crew.remove(waiting.slice(-count));
+      await this.#pilotTracker.remove(waiting.slice(-count));
     }
     for (const site of sites) {
       const count = plan.start.get(site.name) ?? 0;
       if (count === 0) continue;
       const { cores, memoryMb, gpus, walltime } = site.glidein;
-      const machine = known.get(site.name)?.survey?.arch;
+      const machine = known.get(site.name)?.capacityPoll?.arch;
       try {
         await orderGlideins(this.#world, { site, count, cores, memoryMb, gpus, walltime, by: 'factory', machine });
       } catch (thrown) {
@@ -176,7 +176,7 @@ function suitsNowOrSoon(job: ClassAd, pilot: ClassAd): boolean {
 }
 
 function archOfSite(site: KnownSite | undefined): string | undefined {
-  return site?.survey && archOf(site.survey.arch);
+  return site?.capacityPoll && archOf(site.capacityPoll.arch);
 }
 
 const WAITS: ReadonlySet<string> = new Set(['idle', 'preparing', 'prepared', 'committed']);

@@ -145,11 +145,11 @@ function imageSize(step: Transitioned, attrs: Attrs): UserLogBody[] {
 function transferred(step: Transitioned, attrs: Attrs, way: 'In' | 'Out'): (UserLogBody & { at?: number })[] {
   const [began, ended] = ['Started', 'Finished'].map((name) => step.set[`Transfer${way}${name}`]);
   if (typeof began !== 'string' || typeof ended !== 'string' || !isVanilla(attrs)) return [];
-  const words = way === 'In' ? 'input' : 'output';
+  const message = way === 'In' ? 'input' : 'output';
   const host = way === 'In' ? { host: `<${readString(attrs, 'GryphusSite') ?? 'local'}>` } : {};
   return [
-    { at: Number(began) * 1000, type: 'file-transfer', phase: `Started transferring ${words} files`, ...host },
-    { at: Number(ended) * 1000, type: 'file-transfer', phase: `Finished transferring ${words} files` },
+    { at: Number(began) * 1000, type: 'file-transfer', phase: `Started transferring ${message} files`, ...host },
+    { at: Number(ended) * 1000, type: 'file-transfer', phase: `Finished transferring ${message} files` },
   ];
 }
 

@@ -125,7 +125,7 @@ function noticeMessage(event: Notice): Message | undefined {
   return siteProblem({
     site,
     since: Math.floor(event.at / 1000),
-    words: event.message,
+    message: event.message,
     jobs: typeof event.info?.['jobs'] === 'number' ? event.info['jobs'] : 0,
     suggestions: [`gryphus site login ${site}`],
   });

@@ -24,7 +24,7 @@ import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
 import { PoolKeeper } from './pool-keeper.ts';
 import { Scheduler } from './scheduler.ts';
-import { freeLease, readDaemon, theOne } from './the-one.ts';
+import { freeLease, readDaemon, instanceLock } from './instance-lock.ts';
 import { openUserLogs } from './user-logs/open.ts';
 
 const MANAGER = 'gm:';
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   // Whatever lies in its place now is another agent's.
   let gone = false;
   const me: Daemon = { ...processIdentity(), since: Date.now(), build: ownBuild() };
-  const one = theOne(queue, me);
+  const one = instanceLock(queue, me);
   await one.claim();
   await freeLease(queue);
   noteRedisUrl(paths, process.env['REDIS_URL']);
@@ -68,14 +68,14 @@ async function main(): Promise<void> {
       noteDaemon(paths, `${MANAGER}${identity}`, daemon);
       void queue.kv.set('daemon', `${MANAGER}${identity}`, JSON.stringify(daemon)).catch(() => undefined);
     },
-    onEnd: (child, clean, words) => {
-      log[clean ? 'info' : 'error']({ identity: child.identity, manager: child.pid, words }, 'GridManager ended');
+    onEnd: (child, clean, message) => {
+      log[clean ? 'info' : 'error']({ identity: child.identity, manager: child.pid, message }, 'GridManager ended');
       if (!gone) forgetDaemon(paths, `${MANAGER}${child.identity}`);
       void queue.kv.delete('daemon', `${MANAGER}${child.identity}`).catch(() => undefined);
       scheduler.staffSoon();
       const about = clean ? 'manager-ended' : 'manager-failed';
       void queue
-        .notice({ about, manager: child.identity, message: `The GridManager of ${child.identity} ended: ${words}.` })
+        .notice({ about, manager: child.identity, message: `The GridManager of ${child.identity} ended: ${message}.` })
         .catch(() => undefined);
     },
   });

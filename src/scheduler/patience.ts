@@ -97,7 +97,7 @@ export class Patience {
     const { message } = asError(thrown);
     const again = `it tries again in ${Math.ceil(wait / 1000)} s`;
     this.#options.onFault(
-      `Gryphus failed at ${what}, through a fault of its own; ${again}: ${message}`,
+      `Gryphus failed at ${what}, because of an internal error; ${again}: ${message}`,
       asError(thrown),
     );
   }

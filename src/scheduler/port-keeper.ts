@@ -50,8 +50,8 @@ export class PortKeeper {
     this.#child = undefined;
   }
 
-  #trouble(words: string): void {
-    if (performance.now() - this.#toldAt > TOLD_MS) this.#log(words);
+  #trouble(message: string): void {
+    if (performance.now() - this.#toldAt > TOLD_MS) this.#log(message);
     this.#toldAt = performance.now();
   }
 }

@@ -2,7 +2,7 @@ import { POOL_SITE } from '../config/sites.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd, type State, STATES } from '../job/life.ts';
-import { laneOf } from '../gridmanager/lanes.ts';
+import { workLoopOf } from '../gridmanager/work-loops.ts';
 import { staying } from '../gridmanager/stay.ts';
 import { GryphusError } from '../errors.ts';
 import type { Cursor, EventEntry, Lease, Queue } from '../queue/api.ts';
@@ -18,8 +18,8 @@ import { Patience, pause } from './patience.ts';
 import { Deadlines } from './deadlines.ts';
 import { periodicChange, vacates } from './periodic.ts';
 import { Policies } from './policies.ts';
-import { type Beat, Pulses } from './pulse.ts';
-import type { TheOne } from './the-one.ts';
+import { type Beat, Heartbeats } from './heartbeat.ts';
+import type { InstanceLock } from './instance-lock.ts';
 
 export interface SchedulerOptions {
   readonly queue: Queue;
@@ -41,7 +41,7 @@ export interface SchedulerOptions {
   readonly idleExitMs: () => number;
   /** What the history keeps. */
   readonly keep: () => { readonly jobs: number; readonly seconds: number };
-  readonly one: TheOne;
+  readonly one: InstanceLock;
   readonly log: (message: string, facts?: object) => void;
   /** A fault that was contained: loudly. */
   readonly onFault: (message: string, error: Error) => void;
@@ -53,7 +53,7 @@ const PLACING = 'giving jobs to sites';
 const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
 /** Between two looks whether the GridManagers live, milliseconds; they renew their leases every 5 s. */
-const PULSE_MS = 2000;
+const HEARTBEAT_MS = 2000;
 /** How often the history is looked at for what it need not keep, milliseconds. */
 const PRUNE_MS = 600_000;
 const GLIDEINS_MS = 3000;
@@ -76,7 +76,7 @@ export class Scheduler {
   #placing: Promise<void> | undefined;
   #endedIdle = false;
   #failure: Error | undefined;
-  readonly #pulses = new Pulses();
+  readonly #heartbeats = new Heartbeats();
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -120,8 +120,8 @@ export class Scheduler {
         ),
         this.#loop(
           'looking whether the GridManagers live',
-          () => this.#pulse(),
-          () => PULSE_MS,
+          () => this.#heartbeat(),
+          () => HEARTBEAT_MS,
         ),
         this.#loop(
           PLACING,
@@ -179,7 +179,7 @@ export class Scheduler {
     const { queue, children, pool, poolFirst, chooser } = this.#options;
     const { jobs, places } = await queue.totals();
     const wanted = places.filter(
-      (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : laneOf(p.state) !== undefined),
+      (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : workLoopOf(p.state) !== undefined),
     );
     const asked = await this.#poolAsked();
     if (poolFirst() || asked || wanted.some((place) => place.site === POOL_SITE.name)) pool.want();
@@ -192,13 +192,13 @@ export class Scheduler {
   }
 
   /** A GridManager that hangs would hold up its jobs for ever: it is replaced. */
-  async #pulse(): Promise<void> {
+  async #heartbeat(): Promise<void> {
     const { queue, children, pool, hungAfterMs, log } = this.#options;
     pool.look();
     const beats: Beat[] = [];
     for (const { identity, pid } of children.running)
       beats.push({ identity, pid, beat: (await queue.leaseMark(`gm:${identity}`)) ?? '' });
-    for (const hung of this.#pulses.look(beats, hungAfterMs())) {
+    for (const hung of this.#heartbeats.look(beats, hungAfterMs())) {
       log('a GridManager hangs', { identity: hung.identity, manager: hung.pid });
       children.replace(hung, 'it gave no sign of life any more, and was killed');
     }
@@ -209,7 +209,7 @@ export class Scheduler {
     const { one, queue, log } = this.#options;
     await one.giveBack();
     if ((await queue.totals()).jobs > 0) return one.claim();
-    log('there was no job for so long that the Scheduler ends (scheduler.idle_exit)');
+    log('the Scheduler ends: no jobs for scheduler.idle_exit');
     this.#endedIdle = true;
     this.end();
   }
@@ -302,12 +302,12 @@ const LIVE: readonly State[] = STATES.filter((state) => !isEnd(state));
 
 function changesStaff(event: QueueEvent): boolean {
   if (event.type === 'transition') return isNews(event.to);
-  // A bid that goes makes room; a new one, or one that is not wanted any more, is its manager's work.
-  if (event.type === 'bid') return event.event === 'opened' || event.to === 'withdrawing' || event.to === 'gone';
+  // A candidate that goes makes room; a new one, or one that is not wanted any more, is its manager's work.
+  if (event.type === 'candidate') return event.event === 'opened' || event.to === 'withdrawing' || event.to === 'gone';
   return CHANGES_STAFF.has(event.type);
 }
 
 /** The job came to a state in which somebody must care for it, or it made room for another. */
 function isNews(state: State): boolean {
-  return state === 'idle' || isEnd(state) || laneOf(state) === 'cancel' || laneOf(state) === 'results';
+  return state === 'idle' || isEnd(state) || workLoopOf(state) === 'cancel' || workLoopOf(state) === 'results';
 }

@@ -29,7 +29,7 @@ export interface Site {
   cancel(keys: readonly AttemptKey[], options?: CancelOptions): Promise<Outcomes>;
   /**
    * Attempts that ask may start now. The leave is on the site's disk when it answers, and holds for all later submissions of
-   * the attempt. A site that cannot let its jobs wait has no such method: it takes no bids.
+   * the attempt. A site that cannot let its jobs wait has no such method: it takes no candidates.
    */
   leave?(keys: readonly AttemptKey[]): Promise<Outcomes>;
   /** Brings results home: whole, verified files into each request's directory. */
@@ -83,7 +83,7 @@ export type Outcomes = ReadonlyMap<AttemptKey, Outcome>;
 
 export type Refusal = Read<typeof shapes.refusal>;
 
-/** Content on its way to a site, or a result on its way home. */
+/** Content on its way to a site, or a result on its reverse connection. */
 export interface Sending {
   /** At home; of a result its name and its job. */
   readonly path: string;

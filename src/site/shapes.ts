@@ -148,7 +148,7 @@ export const usage = z.strictObject({
 const endedBySite = z.strictObject({
   kind: z.literal('by-site'),
   cause: siteCause,
-  words: text,
+  message: text,
   /** It was asked to end and did, within its time: what it left is as it wanted to leave it. */
   yielded: maybe(z.literal(true)),
 });
@@ -168,7 +168,7 @@ export const ending = z.strictObject({
   stdoutBytes: maybe(count),
   stderrBytes: maybe(count),
   /** An exit status is known as well as the site's cause (killed at the time limit with 143, say). */
-  words: maybe(text),
+  message: maybe(text),
 });
 
 /** What a site says of one attempt. Total: a word that nobody knows is `unclear`, never an end. */
@@ -189,7 +189,7 @@ export const report = z.discriminatedUnion('is', [
   /** The batch system does not have it and its lock was never taken: it can be prepared and committed again. */
   z.strictObject({ key: attemptKey, is: z.literal('lost'), why: text }),
   z.strictObject({ key: attemptKey, is: z.literal('ended'), ...ending.shape }),
-  z.strictObject({ key: attemptKey, is: z.literal('unclear'), batchId: maybe(text), words: text }),
+  z.strictObject({ key: attemptKey, is: z.literal('unclear'), batchId: maybe(text), message: text }),
 ]);
 
 /** Why a site would not do it for this one job. */

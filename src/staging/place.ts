@@ -124,6 +124,6 @@ export function unplaceable(path: string, thrown: unknown): GryphusError {
     code === 'ENOENT' ? 'its directory does not exist' : code === 'EACCES' ? 'permission denied' : cause.message;
   return new GryphusError('output-unwritable', `The output ${path} cannot be written: ${why}.`, {
     cause,
-    suggestions: ['Mend that, then `gryphus release` the job: its results wait at the site.'],
+    suggestions: ['Remedy that, then `gryphus release` the job: its results wait at the site.'],
   });
 }

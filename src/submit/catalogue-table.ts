@@ -15,7 +15,7 @@ const GRID: readonly JobPlace[] = ['batch', 'gram'];
 const CARRIED: readonly JobPlace[] = ['pool', 'batch', 'gram'];
 
 const IN_PLACE = 'A job of the local or scheduler universe runs in its initialdir, and no files are carried.';
-const SITES_OWN = 'The site decides that by itself.';
+const SITES_OWN = 'The site decides that.';
 const CONTAINER = 'Containers run in the pool.';
 
 export const DONE_TABLE: readonly Group[] = [
@@ -42,7 +42,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'disk_usage:DiskUsage', by: 'job/log-usage.ts' },
   // Files.
   { names: 'should_transfer_files:ShouldTransferFiles', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE, idle: /^"(NO|IF_NEEDED)"$/i },
-  { names: 'when_to_transfer_output:WhenToTransferOutput', by: 'gridmanager/results-lane.ts', at: CARRIED, says: IN_PLACE, idle: /^"(ON_EXIT|NEVER)"$/i },
+  { names: 'when_to_transfer_output:WhenToTransferOutput', by: 'gridmanager/results-loop.ts', at: CARRIED, says: IN_PLACE, idle: /^"(ON_EXIT|NEVER)"$/i },
   { names: 'transfer_executable:TransferExecutable', by: 'gridmanager/files.ts' },
   { names: 'transfer_input_files:TransferInput:TransferInputFiles transfer_common_input:CommonInputFiles:common_input_files public_input_files:PublicInputFiles', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
   { names: 'container_is_common:ContainerIsCommon', kind: 'bool', says: 'Always so: what jobs share crosses once to a site.' },
@@ -63,11 +63,11 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'on_exit_hold:OnExitHold on_exit_hold_reason:OnExitHoldReason on_exit_hold_subcode:OnExitHoldSubCode on_exit_remove:OnExitRemove', by: 'gridmanager/decide.ts' },
   { names: 'max_retries:JobMaxRetries', by: 'gridmanager/decide.ts' },
   { names: 'retry_until:OnExitRemove', by: 'gridmanager/decide.ts' },
-  { names: 'success_exit_code:JobSuccessExitCode', by: 'gridmanager/results-lane.ts' },
+  { names: 'success_exit_code:JobSuccessExitCode', by: 'gridmanager/results-loop.ts' },
   { names: 'allowed_job_duration:AllowedJobDuration allowed_execute_duration:AllowedExecuteDuration', kind: 'expr', by: 'scheduler/periodic.ts', idle: /^undefined$/i },
   { names: 'leave_in_queue:LeaveJobInQueue', by: 'job/stays.ts' },
   { names: 'kill_sig:KillSig', by: 'pool/pool-site.ts', at: POOL, says: 'The site ends jobs with signals of its own choice.' },
-  { names: 'job_max_vacate_time:JobMaxVacateTime', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'How long a job has to end, the site decides by itself.' },
+  { names: 'job_max_vacate_time:JobMaxVacateTime', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'The site decides how long a job has to end.' },
   { names: 'want_graceful_removal:WantGracefulRemoval', kind: 'expr', at: POOL, says: 'In the pool always so: a job gets its kill_sig and job_max_vacate_time. Elsewhere the site decides how a job is ended.' },
   { names: 'job_lease_duration:JobLeaseDuration', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'A site runs a job also while it does not hear from us.' },
   { names: 'max_job_retirement_time:MaxJobRetirementTime', kind: 'expr', by: 'pool/preempting.ts', at: POOL, says: SITES_OWN },
@@ -101,7 +101,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'allow_environment_v1', by: 'submit/commands/environment.ts' },
 ]; // biome-ignore format: a table
 
-const STANDARD = 'It was for the standard universe, which is no more, in HTCondor neither.';
+const STANDARD = 'It was for the standard universe, which HTCondor no longer has either.';
 const SPOKEN = 'The log and the mails have what they have.';
 const LIMIT_LATER = 'Jobs run as if it were not there.';
 
@@ -122,13 +122,13 @@ export const WARNED_TABLE: readonly Group[] = [
   { names: 'stream_input:StreamIn', says: 'Standard input is carried whole before the job starts.' },
   { names: 'preserve_relative_paths:PreserveRelativePaths', kind: 'bool', says: 'Inputs lie under their own names in the directory of the job, without the directories before them. Name a directory to have it with all below it.' },
   { names: 'max_transfer_input_mb:MaxTransferInputMB max_transfer_output_mb:MaxTransferOutputMB', kind: 'expr', says: 'Files of any size are carried.', idle: /^(-\d+|undefined)$/ },
-  { names: 'erase_output_and_error_on_restart:EraseOutputAndErrorOnRestart', kind: 'bool', says: 'Output begins anew with each run, but goes on after a checkpoint.', idle: /^true$/i },
+  { names: 'erase_output_and_error_on_restart:EraseOutputAndErrorOnRestart', kind: 'bool', says: 'Output starts over with each run, but continues after a checkpoint.', idle: /^true$/i },
   { names: 'skip_if_dataflow:SkipIfDataflow', kind: 'bool', says: 'The job runs also where its results are newer than its inputs.' },
   { names: 'checkpoint_destination:CheckpointDestination', kind: 'string', says: 'What a job saves comes home, into the spool of the agent.' },
   { names: 'manifest:ManifestDesired', kind: 'bool', says: 'No list of files is written.' },
   { names: 'manifest_dir:ManifestDir', kind: 'string', says: 'No list of files is written.' },
   { names: 'copy_to_spool', says: 'Files are read where they are when the job starts: leave them alone until then.' },
-  { names: 'remote_initialdir:RemoteIwd', kind: 'string', says: 'A job has a directory of its own at its site.' },
+  { names: 'remote_initialdir:RemoteIwd', kind: 'string', says: 'Each job has its own directory at its site.' },
   { names: 'use_oauth_services:OAuthServicesNeeded:UseOAuthServices', says: 'Jobs get no OAuth tokens, and run without.' },
   { names: 'use_scitokens:ScitokensFile:use_scitoken scitokens_file:ScitokensFile', says: 'The token stays here: jobs run without it. Put a token that the job may have into transfer_input_files.' },
   { names: 'MyProxyRefreshThreshold:MyProxyRefreshThreshold', says: 'A proxy is renewed in good time before its end.' },
@@ -149,8 +149,8 @@ export const WARNED_TABLE: readonly Group[] = [
   { names: 'ulog_execute_attrs:UserLogExecuteEventAttrs job_ad_information_attrs:JobAdInformationAttrs submit_event_notes_attrs:SubmitEventNotesAttrs', kind: 'string', says: SPOKEN },
   { names: 'job_machine_attrs:JobMachineAttrs', kind: 'string', says: 'Attributes of machines are not kept in the job.' },
   { names: 'job_machine_attrs_history_length:JobMachineAttrsHistoryLength match_list_length:LastMatchListLength', kind: 'int', says: 'Attributes of machines are not kept in the job.' },
-  { names: 'starter_debug:JobStarterDebug', kind: 'unquoted', says: 'There is no starter with a log of its own.' },
-  { names: 'starter_log:JobStarterLog', kind: 'unquoted-path', says: 'There is no starter with a log of its own.' },
+  { names: 'starter_debug:JobStarterDebug', kind: 'unquoted', says: 'There is no starter log.' },
+  { names: 'starter_log:JobStarterLog', kind: 'unquoted-path', says: 'There is no starter log.' },
   { names: 'want_ads', says: 'A job finds its ad and its machine’s where $_CONDOR_JOB_AD and $_CONDOR_MACHINE_AD say.' },
   { names: 'Remote_universe:Remote_JobUniverse Remote_Remote_universe:Remote_Remote_JobUniverse', says: 'A job that is handed on to HTCondor runs in its vanilla universe.' },
   { names: 'Remote_grid_resource:Remote_GridResource Remote_Remote_grid_resource:Remote_Remote_GridResource', kind: 'string', says: 'A job is handed on once, to the site that grid_resource names.' },
@@ -158,20 +158,20 @@ export const WARNED_TABLE: readonly Group[] = [
   { names: 'jar_files:JarFiles', kind: 'string', says: 'It is for the java universe, which is not run here. Name jars in transfer_input_files.' },
   { names: 'parallel_script_shadow:ParallelScriptShadow parallel_script_starter:ParallelScriptStarter', kind: 'string', says: 'It is for the parallel universe, which is not run here.' },
   { names: 'aws_region:AWSRegion aws_access_key_id_file:EC2AccessKeyId aws_secret_access_key_file:EC2SecretAccessKey s3_access_key_id_file:EC2AccessKeyId s3_secret_access_key_file:EC2SecretAccessKey gs_access_key_id_file:EC2AccessKeyId gs_secret_access_key_file:EC2SecretAccessKey', kind: 'string', says: 'Nothing is fetched from s3: or gs:. Use a URL of https that is signed.' },
-  { names: 'rendezvousdir', says: 'It is of a file system that is no more.' },
+  { names: 'rendezvousdir', says: 'It belongs to a file system that no longer exists.' },
 ]; // biome-ignore format: a table
 
 export const REFUSED_TABLE: readonly Group[] = [
   { names: 'encrypt_execute_directory:EncryptExecuteDirectory', kind: 'bool', says: 'The directory of the job would not be encrypted. Leave it out only if the files may be read at the site.' },
   { names: 'transfer_plugins:TransferPlugins', kind: 'string', says: 'No machine runs plug-ins of a job: it would wait for ever. http, https, ftp, gsiftp and file URLs need none.' },
-  { names: 'tool_daemon_cmd:ToolDaemonCmd tool_daemon_args tool_daemon_arguments tool_daemon_arguments2 tool_daemon_input tool_daemon_output tool_daemon_error suspend_job_at_exec', says: 'No machine starts a second program beside a job: it would wait for ever.' },
+  { names: 'tool_daemon_cmd:ToolDaemonCmd tool_daemon_args tool_daemon_arguments tool_daemon_arguments2 tool_daemon_input tool_daemon_output tool_daemon_error suspend_job_at_exec', says: 'No machine starts a second program beside a job.' },
   { names: 'deferral_time:DeferralTime deferral_window:DeferralWindow deferral_prep_time:DeferralPrepTime cron_window:CronWindow cron_prep_time:CronPrepTime', says: 'Jobs start as soon as they can. To start one at a set time, submit it then, with at(1), cron(8) or a timer of systemd.', idle: /^$/ },
   { names: 'cron_minute:CronMinute cron_hour:CronHour cron_day_of_month:CronDayOfMonth cron_month:CronMonth cron_day_of_week:CronDayOfWeek', kind: 'string', says: 'Jobs start as soon as they can. To start some again and again, submit them with cron(8) or a timer of systemd.', idle: /^$/ },
   { names: 'noop_job:IsNoopJob', kind: 'expr', says: 'The job would be run. In a DAG, write NOOP behind its node.' },
   { names: 'noop_job_exit_signal:NoopJobExitSignal noop_job_exit_code:NoopJobExitCode', kind: 'expr', says: 'The job would be run.', idle: /^$/ },
-  { names: 'exit_requirements', says: 'HTCondor has it no more: write on_exit_remove.' },
+  { names: 'exit_requirements', says: 'HTCondor no longer has it: write on_exit_remove.' },
   { names: '+WantParallelScheduling:WantParallelScheduling', says: 'Every job of the cluster would run alone.' },
-  { names: 'MyProxyPassword', says: 'A password must not stand in a submit file. Give it to gryphus cred once; the agent keeps it out of the queue.' },
+  { names: 'MyProxyPassword', says: 'A submit file must not contain a password. Give it to gryphus cred once; the agent keeps it out of the queue.' },
 ]; // biome-ignore format: a table
 
 export const NOT_RUN_TABLE: readonly Group[] = [

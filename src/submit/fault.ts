@@ -16,7 +16,7 @@ function describe(place: Place, text: string): string {
   return `on Line ${outermost.line} of ${outermost.file}: ${said}`;
 }
 
-/** A submit description that cannot be taken: one sentence with file and line, and the mend. */
+/** A submit description that cannot be taken: one sentence with file and line, and the remedy. */
 export function badInput(place: Place | undefined, text: string, suggestions: readonly string[] = []): GryphusError {
   return new GryphusError('bad-input', place ? describe(place, text) : text, { suggestions });
 }

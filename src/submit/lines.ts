@@ -66,7 +66,7 @@ export class LineReader {
     throw badInput(
       { file: this.file, line },
       `the line has ${Math.ceil(length / 2 ** 20)} million characters, more than ${most}`,
-      ['Put what is so long into a file, and name that in transfer_input_files.'],
+      ['Put long text into a file, and name that file in transfer_input_files.'],
     );
   }
 

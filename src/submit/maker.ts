@@ -125,18 +125,18 @@ export class JobMaker {
     this.draft.set(name, boolAttr(value));
   }
 
-  /** Sets an attribute to an expression that the user wrote (in `command`, when the attribute's name is not the command); `mend`: what to write instead. */
+  /** Sets an attribute to an expression that the user wrote (in `command`, when the attribute's name is not the command); `remedy`: what to write instead. */
   setExpr(
     name: string,
     text: string,
     command = name,
-    mend = 'It must be a ClassAd expression; a string stands in double quotes.',
+    remedy = 'It must be a ClassAd expression; strings need double quotes.',
   ): void {
     const attr = parseAttr(text);
     if (!attr) {
       throw this.fault(command, `Parse error in expression: ${name} = ${text}`, [
         `In the expression, ${syntaxReason(text)}.`,
-        mend,
+        remedy,
       ]);
     }
     this.draft.set(name, attr);

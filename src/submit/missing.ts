@@ -43,7 +43,7 @@ export class Missing {
     return this.#said.size > 0;
   }
 
-  /** One line for each, and the mend. */
+  /** One line for each, and the remedy. */
   error(): GryphusError {
     const all = [...this.#said.values()].sort((a, b) => a.line - b.line).map(({ text }) => text);
     const more = all.length - MOST_SHOWN;

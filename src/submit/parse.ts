@@ -286,7 +286,7 @@ class SubmitParser {
 }
 
 /**
- * Makes the jobs that a submit description says. Throws GryphusError 'bad-input' (file and line in the message, the mend in
+ * Makes the jobs that a submit description says. Throws GryphusError 'bad-input' (file and line in the message, the remedy in
  * the suggestions), or 'usage' for an assignment that is none.
  */
 export function parseSubmit(request: SubmitRequest): Cluster {

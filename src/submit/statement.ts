@@ -18,7 +18,7 @@ interface Split {
   /** What joins the two values of `+=`. */
   readonly joint: string;
   /** Between the name and the operator. */
-  readonly words: string;
+  readonly message: string;
   readonly rest: string;
 }
 
@@ -52,13 +52,13 @@ function split(text: string): Split | undefined {
   while (isSpace(text.charAt(at)) && at < text.length) at++;
   const wordsAt = at;
   while (at < text.length && !'=:@+'.includes(text.charAt(at))) at++;
-  if (at === text.length) return { name, op: '', joint: '', words: text.slice(wordsAt), rest: '' };
+  if (at === text.length) return { name, op: '', joint: '', message: text.slice(wordsAt), rest: '' };
   const operator = operatorAt(text, at);
   return {
     name,
     op: operator.op,
     joint: operator.joint,
-    words: trimEnd(text.slice(wordsAt, at)),
+    message: trimEnd(text.slice(wordsAt, at)),
     rest: trimStart(text.slice(operator.end)),
   };
 }
@@ -67,12 +67,12 @@ function split(text: string): Split | undefined {
 export function parseStatement(text: string): Statement {
   const parts = split(text);
   if (!parts) return { kind: 'bare' };
-  const { name, op, words, rest } = parts;
+  const { name, op, message, rest } = parts;
   const keyword = op === ':' ? name.replace(/^@/, '').toLowerCase() : '';
-  if (keyword === 'include') return { kind: 'include', options: words, target: rest };
-  if (keyword === 'use') return { kind: 'use', category: words, names: rest };
+  if (keyword === 'include') return { kind: 'include', options: message, target: rest };
+  if (keyword === 'use') return { kind: 'use', category: message, names: rest };
   if (keyword === 'error' || keyword === 'warning') return { kind: 'say', error: keyword === 'error', text: rest };
-  if (words !== '') return { kind: 'bare' };
+  if (message !== '') return { kind: 'bare' };
   if (op === '' || op === ':' || name.toLowerCase() === 'queue') return { kind: 'other', name };
   if (op === '@=') return { kind: 'block', name, tag: rest };
   if (op === '+=') return { kind: 'append', name, joint: parts.joint, value: rest };

@@ -50,12 +50,12 @@ function decodeUser(text: string, encoded: string): string {
   return user;
 }
 
-function splitHostPort(text: string, words: string): { host: string; port: number | undefined } {
-  const bracketed = /^\[([^\]]*)\](?::(.*))?$/.exec(words);
+function splitHostPort(text: string, message: string): { host: string; port: number | undefined } {
+  const bracketed = /^\[([^\]]*)\](?::(.*))?$/.exec(message);
   if (bracketed !== null) return { host: bracketed[1] ?? '', port: parsePort(text, bracketed[2]) };
   // A bare IPv6 address has several colons and no port.
-  if (words.split(':').length > 2) return { host: words, port: undefined };
-  const [host = '', port] = words.split(':');
+  if (message.split(':').length > 2) return { host: message, port: undefined };
+  const [host = '', port] = message.split(':');
   return { host, port: parsePort(text, port) };
 }
 

@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { GryphusError } from '../errors.ts';
 import { hostKeyError } from './host-key-errors.ts';
-import { hashHost, judgeHostKey, type KnownHost, knownFor, parseKnownHosts } from './known-hosts.ts';
+import { hashHost, checkHostKey, type KnownHost, knownFor, parseKnownHosts } from './known-hosts.ts';
 import { isCertificateType } from '../util/ssh-certificate.ts';
 import { keyType } from './public-key.ts';
 import type { SshSettings } from './ssh-settings.ts';
@@ -40,7 +40,7 @@ export class HostKeys {
   /** The refusal of a key, or undefined where it is good; `accept-new` writes down a key that is not known yet. */
   refusal(key: Buffer): GryphusError | undefined {
     const { hostKeyName, strictHostKeyChecking, userKnownHosts, hashKnownHosts } = this.#settings;
-    const verdict = judgeHostKey(this.#entries, hostKeyName, key, Date.now() / 1000);
+    const verdict = checkHostKey(this.#entries, hostKeyName, key, Date.now() / 1000);
     if (verdict.kind === 'known') return undefined;
     const [file] = userKnownHosts;
     // A changed key is refused under every policy.

@@ -66,7 +66,7 @@ export type HostKeyVerdict =
  * Judges the key that a host showed. `name` is `host` or `[host]:port`; a key that is known for the plain host holds
  * for each of its ports, as with OpenSSH. `now` is in seconds since 1970.
  */
-export function judgeHostKey(entries: readonly KnownHost[], name: string, key: Buffer, now: number): HostKeyVerdict {
+export function checkHostKey(entries: readonly KnownHost[], name: string, key: Buffer, now: number): HostKeyVerdict {
   const plain = plainName(name);
   const atPort = entries.filter((entry) => matchesHost(entry.hosts, name));
   const atHost = plain === name ? [] : entries.filter((entry) => matchesHost(entry.hosts, plain));

@@ -48,9 +48,10 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
   if (denied !== undefined) {
     const methods = denied.split(',');
     if (!canAsk && methods.some((method) => TYPED_METHODS.has(method))) {
-      return needsLogin(site, methods, 'and nobody is here to type it');
+      return needsLogin(site, methods, 'and there is no terminal to type it');
     }
-    if (!canAsk && /Server accepts key/.test(stderr)) return needsLogin(site, [], 'and nobody is here to type it');
+    if (!canAsk && /Server accepts key/.test(stderr))
+      return needsLogin(site, [], 'and there is no terminal to type it');
     return new GryphusError('login-refused', `${site} refused the log-in: ${said}.`, {
       suggestions: [`The server takes ${denied}; check user name and IdentityFile.`],
     });

@@ -38,8 +38,8 @@ export async function listenByOpenssh(
     };
   } catch (cause) {
     close();
-    const words = cause instanceof Error ? cause.message : String(cause);
-    throw new GryphusError('site-refused', `${label} forwards no connections: ${words}.`, { cause });
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new GryphusError('site-refused', `${label} forwards no connections: ${message}.`, { cause });
   }
 }
 

@@ -162,13 +162,13 @@ export class OpensshTransport implements Transport {
     const options = ['-F', 'none', '-S', master.controlPath, '-T', '-o', 'BatchMode=yes', '-o', 'ProxyCommand=false'];
     const channel = await spawnChannel('ssh', [...options, '--', 'shared', line]);
     const stderr = new PassThrough();
-    let words = '';
+    let message = '';
     channel.stderr.on('data', (bytes: Buffer) => {
-      if (words.length < MOST_WORDS) words += bytes.toString('utf8');
+      if (message.length < MOST_WORDS) message += bytes.toString('utf8');
     });
     channel.stderr.on('error', () => stderr.end());
     channel.stderr.pipe(stderr);
-    const heard = once(channel.stderr, 'close').then(() => words);
+    const heard = once(channel.stderr, 'close').then(() => message);
     return { ...channel, stderr, heard, closed: channel.closed.then((end) => trueEnd(end, master)) };
   }
 }
@@ -198,6 +198,6 @@ function answers(controlPath: string): Promise<boolean> {
 async function refusal({ stdout, heard }: Client): Promise<string | undefined> {
   await once(stdout, 'readable');
   if (stdout.readableLength > 0) return undefined;
-  const words = await heard;
-  return isSessionRefusal(words) ? words.trim() : undefined;
+  const message = await heard;
+  return isSessionRefusal(message) ? message.trim() : undefined;
 }

@@ -3,7 +3,7 @@ import type { Client } from 'ssh2';
 import { parseCertificate, plainType } from '../util/ssh-certificate.ts';
 
 /*
- * OpenSSH host certificates with ssh2 1.17, which knows none: mended from outside on one connection, as the log-in
+ * OpenSSH host certificates with ssh2 1.17, which knows none: fixed from outside on one connection, as the log-in
  * with certificates is (ssh2-signer.ts).
  */
 

@@ -92,7 +92,7 @@ export class Login {
     const expired = this.#found?.expired[0];
     if (expired !== undefined) return certificateExpired(this.#label, expired);
     if (this.#prompt === undefined && this.#offered.some((method) => TYPED_METHODS.has(method))) {
-      return this.#needsLogin('and nobody is here to type it');
+      return this.#needsLogin('and there is no terminal to type it');
     }
     const tried = this.#tried.length === 0 ? 'there was no key to try' : `it took none of ${this.#tried.join(', ')}`;
     return new GryphusError('login-refused', `${this.#label} refused the log-in: ${tried}.`, {

@@ -5,13 +5,13 @@ type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant
 
 /**
  * Every named place in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the
- * client around each exchange with a site, `worker` and `desk`: the pool around each promise. The site's half has its own (src/jobmanager/crash-points.ts).
+ * client around each exchange with a site, `worker` and `central-manager`: the pool around each promise. The site's half has its own (src/jobmanager/crash-points.ts).
  */
 export type CrashPoint =
   | `gm.${'before' | 'after' | 'saved'}-${GridManagerStep}`
   | `jm.${'before' | 'after'}-${JobManagerStep}`
   | `worker.${'before-record' | 'saved-record' | 'before-start' | 'after-start' | 'before-stop' | 'before-end' | 'after-end'}`
-  | `desk.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget'}`;
+  | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget'}`;
 
 /** Thrown at a crash point in the in-process mode: whoever catches it must let it through. */
 export class SimulatedCrash extends Error {

@@ -7,8 +7,8 @@ export function oneLine(text: string): string {
 const MOST_WORDS = 2000;
 
 /** Words of a site or a worker as they go into an attribute: one line, and not without end. */
-export function sentence(words: string): string {
-  return oneLine(words.slice(0, 4 * MOST_WORDS)).slice(0, MOST_WORDS);
+export function sentence(message: string): string {
+  return oneLine(message.slice(0, 4 * MOST_WORDS)).slice(0, MOST_WORDS);
 }
 
 /** `text` with every occurrence of these secrets replaced: for words of others that we are about to show. */

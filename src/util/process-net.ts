@@ -25,7 +25,7 @@ export function netOf({ onFault, end, now = Date.now }: ProcessNetOptions): (thr
   let times: number[] = [];
   return (thrown) => {
     const error = asError(thrown);
-    onFault(`A fault of Gryphus itself that nobody caught: ${error.message}`, error);
+    onFault(`Internal error: ${error.message}`, error);
     const at = now();
     times = [...times.filter((time) => Math.abs(at - time) < WITHIN_MS), at];
     if (times.length >= MOST) end(error);

@@ -9,7 +9,7 @@ import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { TestAgent, until } from './agent.ts';
 import { kill, processesOf } from './kill.ts';
 
-/** What a user who did something wrong is told: one error with the mend, an exit status, nothing half done. */
+/** What a user who did something wrong is told: one error with the remedy, an exit status, nothing half done. */
 describe('at the command line', () => {
   const agent = new TestAgent();
   let sshd: Sshd;
@@ -99,7 +99,7 @@ describe('at the command line', () => {
     }
   }, 90_000);
 
-  it('a changed host key: the job waits, q and why say so, and what they name mends it', async () => {
+  it('a changed host key: the job waits, q and why say so, and what they name fixes it', async () => {
     host('changed', [`UserKnownHostsFile ${sshd.knownHostsFile}`, `IdentityFile ${sshd.keyFile}`]);
     await sshd.restart({ newHostKey: true });
     const cluster = String(
@@ -116,8 +116,8 @@ describe('at the command line', () => {
       /-- Site changed refuses us: The host key .* has changed: .*; 1 job waits for it\./,
     );
     const { said } = await check('changed');
-    const mend = /ssh-keygen -f \S+ -R \S+/.exec(said)?.[0] ?? 'false';
-    execFileSync('/bin/sh', ['-c', mend], { stdio: 'ignore' });
+    const remedy = /ssh-keygen -f \S+ -R \S+/.exec(said)?.[0] ?? 'false';
+    execFileSync('/bin/sh', ['-c', remedy], { stdio: 'ignore' });
     execFileSync('/bin/sh', ['-c', `ssh-keyscan -p ${sshd.port} 127.0.0.1 >>'${sshd.knownHostsFile}' 2>/dev/null`]);
     expect((await check('changed')).code).toBe(0);
     await agent.ok('rm', cluster);

@@ -67,9 +67,9 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
 
   it('says so where its site is tested', async () => {
     const json = await agent.ok('site', 'test', 'there', '--json');
-    const clock = JSON.parse(json) as { step: string; ok: boolean; words: string }[];
+    const clock = JSON.parse(json) as { step: string; ok: boolean; message: string }[];
     const found = clock.find(({ step }) => step === 'clock');
-    expect(found?.words).toMatch(minutes > 0 ? /^2\d\d s behind ours$/ : /^2\d\d s before ours$/);
+    expect(found?.message).toMatch(minutes > 0 ? /^2\d\d s behind ours$/ : /^2\d\d s before ours$/);
     expect(clock.every(({ ok }) => ok)).toBe(true);
   }, 120_000);
 });

@@ -10,7 +10,7 @@ describe('the configuration, changed while the daemons run', () => {
     JSON.parse((await agent.run(['status', '--json'])).stdout) as { running: boolean; redis: string };
   const job = 'executable = /bin/true\ntransfer_executable = false\nqueue\n';
 
-  it('is in force at once: a site mended, a torn one beside it, what jobs ask for, the end of an idle Scheduler', async () => {
+  it('is in force at once: a site fixed, a torn one beside it, what jobs ask for, the end of an idle Scheduler', async () => {
     agent.site('there', { url: 'ssh://127.0.0.1:1', batch: 'fork' });
     const grid = `universe = grid\ngrid_resource = batch fork there\n${job}`;
     const cluster = await agent.submit(grid);

@@ -57,9 +57,9 @@ describe('gryphus cred proxy', () => {
     ['what is no proxy to destroy', ['destroy', '--out', 'CERT'], 77, 'is no proxy, so it is left alone'],
     ['a proxy over its certificate', ['init', '--cert', 'CERT', '--out', 'CERT'], 2, 'would be written over'],
     ['another action', ['renew'], 2, 'init, info, destroy'],
-  ])('says what is wrong with %s', async (_, args, code, words) => {
+  ])('says what is wrong with %s', async (_, args, code, message) => {
     const ran = await agent.run(['cred', 'proxy', ...args.map((one) => (one === 'CERT' ? jane.cert : one))]);
-    expect(ran.stderr).toContain(words);
+    expect(ran.stderr).toContain(message);
     expect(ran).toMatchObject({ code, stdout: '' });
   });
 
@@ -87,7 +87,7 @@ describe('gryphus submit with a proxy', () => {
   it.each([
     ['too short', '0.02', 'lifetime too short'],
     ['none at all', undefined, 'unable to read proxy file'],
-  ])('refuses one that is %s', async (_, hours, words) => {
+  ])('refuses one that is %s', async (_, hours, message) => {
     rmSync(join(dir, 'short.pem'), { force: true });
     if (hours !== undefined)
       await agent.ok(
@@ -106,7 +106,7 @@ describe('gryphus submit with a proxy', () => {
     agent.file('job.sub', job);
     const ran = await agent.run(['submit', 'job.sub']);
     expect(ran.code).not.toBe(0);
-    expect(ran.stderr).toContain(words);
+    expect(ran.stderr).toContain(message);
     expect(ran.stderr).toContain('gryphus cred proxy init');
   });
 });
@@ -132,11 +132,11 @@ describe('gryphus cred list and renew', () => {
     ['an allocation for ever', 'kind = "allocation"\n', "'until' is missing"],
     ['two ways to renew', 'kind = "x509-proxy"\nfile = "/x"\nrenew_command = "x"\nmyproxy.host = "h"\n', 'choose one'],
     ['a certificate that is none', 'kind = "ssh-certificate"\nfile = "/x/id_ed25519"\n', '-cert.pub'],
-  ])('names the file and the mend of %s', async (_, text, words) => {
+  ])('names the file and the remedy of %s', async (_, text, message) => {
     describeCredential('wrong', text);
     const ran = await agent.run(['cred', 'renew', 'wrong']);
     expect(ran.stderr).toContain(join(agent.home, 'credentials/wrong.toml'));
-    expect(ran.stderr).toContain(words);
+    expect(ran.stderr).toContain(message);
     expect(ran.code).toBe(78);
     // One that is wrong does not hide the others.
     expect(await agent.ok('cred', 'list')).toContain('wrong');

@@ -86,8 +86,8 @@ log = ${name}.log
 queue
 `;
 const one = async (cluster: number) => (await agent.ads(cluster))[0] ?? {};
-const about = (mails: readonly CaughtMail[], words: string) =>
-  mails.filter((mail) => /^Subject: .*(?:\r\n[ \t].*)*/m.exec(mail.raw)?.[0].replaceAll(/\r\n/g, '').includes(words));
+const about = (mails: readonly CaughtMail[], message: string) =>
+  mails.filter((mail) => /^Subject: .*(?:\r\n[ \t].*)*/m.exec(mail.raw)?.[0].replaceAll(/\r\n/g, '').includes(message));
 
 describe('jobs at a site whose SSH certificate ends', () => {
   it(

@@ -98,9 +98,9 @@ error = ${name}.err
 queue
 `;
 const one = async (cluster: number) => (await agent.ads(cluster))[0] ?? {};
-const subjects = (words: string) =>
+const subjects = (message: string) =>
   smtp.mails.filter((mail) =>
-    /^Subject: .*(?:\r\n[ \t].*)*/m.exec(mail.raw)?.[0].replaceAll('\r\n', '').includes(words),
+    /^Subject: .*(?:\r\n[ \t].*)*/m.exec(mail.raw)?.[0].replaceAll('\r\n', '').includes(message),
   );
 const proxyThere = () => {
   const site = join(agent.dir, 'home/.gryphus/grid');

@@ -63,7 +63,7 @@ async function hasRun(...clusters: number[]): Promise<void> {
 }
 
 describe.skipIf(MISSING.length > 0)('a job that a gatekeeper refuses', () => {
-  it('is held with one sentence, and runs when that is mended and it is released', async () => {
+  it('is held with one sentence, and runs when that is fixed and it is released', async () => {
     const eve = grid.ca.person('Eve Other');
     const far = other.person('Far Away');
     const save = async (name: string, person: Person, more: Parameters<typeof proxyFor>[1] = {}) =>
@@ -72,7 +72,7 @@ describe.skipIf(MISSING.length > 0)('a job that a gatekeeper refuses', () => {
     await save('far', far);
     await save('limited', grid.jane, { rights: 'limited' });
     appendFileSync(mapfile(), `"${far.dn}" ${readFileSync(mapfile(), 'utf8').trim().split(' ').at(-1)}\n`);
-    const refused: readonly (readonly [cluster: number, words: RegExp, mend: () => Promise<unknown> | void])[] = [
+    const refused: readonly (readonly [cluster: number, words: RegExp, remedy: () => Promise<unknown> | void])[] = [
       [
         await submit(`x509userproxy = ${proxyFile('eve')}`),
         /does not let us in: it does not know this identity/,
@@ -121,7 +121,7 @@ describe.skipIf(MISSING.length > 0)('a job that a gatekeeper refuses', () => {
       const held = new RegExp(`^012 \\(0*${cluster}\\.[^]*?^\\.\\.\\.$`, 'm').exec(log)?.[0] ?? '';
       expect(held).toMatch(words);
     }
-    for (const [, , mend] of refused) await mend();
+    for (const [, , remedy] of refused) await remedy();
     const clusters = refused.map(([cluster]) => cluster);
     await agent.ok('release', ...clusters.map(String));
     await hasRun(...clusters);
@@ -142,8 +142,8 @@ queue
     expect([code === 0, stderr]).toEqual([false, expect.stringMatching(/ended\.pem.*(expired|ended)/)]);
   });
 
-  it('waits while the gatekeeper has no manners, is told why, and runs when it has some', async () => {
-    const manners: readonly (readonly [Manner, RegExp])[] = [
+  it('waits while the gatekeeper has no backoff, is told why, and runs when it has some', async () => {
+    const backoff: readonly (readonly [Manner, RegExp])[] = [
       ['leaves', /cannot be reached/],
       ['half', /closed the connection in the middle/],
       ['no TLS', /does not speak the GRAM protocol/],
@@ -155,7 +155,7 @@ queue
     ];
     door.manner = 'leaves';
     const cluster = await submit('', 'jobmanager-fork', door.address);
-    for (const [manner, words] of manners) {
+    for (const [manner, words] of backoff) {
       door.manner = manner;
       await until(`why it waits: ${words.source}`, async () => words.test(await why(cluster)) || undefined, 100_000);
       expect((await one(cluster))['JobStatus']).toBe(1);

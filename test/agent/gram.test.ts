@@ -113,8 +113,8 @@ log = log
     expect(tested).toMatch(/job manager.*jobmanager-fork/);
     expect(tested).toMatch(/GASS server.*https:/);
     expect(await agent.ok('site', 'audit', 'ce')).toContain('ce and the queue agree');
-    const words = 'executable = /bin/sleep\narguments = 600\ntransfer_executable = false';
-    const cluster = await agent.submit(description(words).replace(resource(), 'gt2 ce'));
+    const message = 'executable = /bin/sleep\narguments = 600\ntransfer_executable = false';
+    const cluster = await agent.submit(description(message).replace(resource(), 'gt2 ce'));
     await is(cluster, 2);
     // Beside the GridManager whose job it is.
     expect(await agent.ok('site', 'audit', 'ce')).toContain('ce and the queue agree');

@@ -3,15 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { TestAgent } from './agent.ts';
 
 /** Kills the processes of this agent whose command line holds the words. */
-export function killMatching(words: string, agent: TestAgent, remoteHome?: string): void {
-  for (const pid of processesOf(words, agent, remoteHome)) kill(pid);
+export function killMatching(message: string, agent: TestAgent, remoteHome?: string): void {
+  for (const pid of processesOf(message, agent, remoteHome)) kill(pid);
 }
 
 /** Processes of this agent (other agents may run on this machine) whose command line holds the words. */
-export function processesOf(words: string, agent: TestAgent, remoteHome?: string): number[] {
+export function processesOf(message: string, agent: TestAgent, remoteHome?: string): number[] {
   let found = '';
   try {
-    found = execFileSync('pgrep', ['-f', words], { encoding: 'utf8' });
+    found = execFileSync('pgrep', ['-f', message], { encoding: 'utf8' });
   } catch {
     return [];
   }

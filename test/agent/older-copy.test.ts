@@ -68,8 +68,8 @@ describe('a queue that was put back from a backup', () => {
       async () => (await states(old)).every((state) => state === 'held') || undefined,
     );
     const reasons = (await ads(old)).map((ad) => String(ad['HoldReason']));
-    expect(reasons.filter((words) => words.includes('older copy'))).toHaveLength(2);
-    expect(reasons.filter((words) => words.includes('has no record of the job any more'))).toHaveLength(2);
+    expect(reasons.filter((message) => message.includes('older copy'))).toHaveLength(2);
+    expect(reasons.filter((message) => message.includes('has no record of the job any more'))).toHaveLength(2);
     expect(ledger()).toEqual(['fresh 0', 'lost 0', 'old 0', 'old 1', 'old 2', 'old 3']);
     expect(await agent.ok('why', `${old}.3`)).toContain('was a backup put back?');
 

@@ -122,7 +122,7 @@ describe('a job whose log cannot be written', () => {
       const began = Date.now();
       await agent.ok('down');
       expect(Date.now() - began).toBeLessThan(20_000);
-      hung?.mend();
+      hung?.remedy();
       await agent.ok('up');
       await until('the log', async () => !(await agent.ok('status')).includes('User logs:') || undefined);
       expect(execFileSync('cat', [join(dir, 'hung.log')], { encoding: 'utf8' })).toMatch(/^005 /m);

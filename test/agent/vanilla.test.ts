@@ -29,7 +29,7 @@ describe('an ordinary job, in the pool of this machine', () => {
     agent.file('here.sh', '#!/bin/sh\npwd; cat beside; echo made >made; ls -A "$_CONDOR_SCRATCH_DIR"\n', 0o755);
     agent.file('beside', 'it was there\n');
     const cluster = await agent.submit('executable = here.sh\noutput = here.out\nlog = here.log\nqueue\n');
-    // One that its lanes had lost sight of would wait for the next look around, half a minute later.
+    // One that its work loops had lost sight of would wait for the next look around, half a minute later.
     await agent.ok('wait', '--timeout', '28', String(cluster));
     expect(agent.read('here.out')).toBe(`${agent.work}\nit was there\n.job.ad\n.machine.ad\n`);
     expect(agent.read('made')).toBe('made\n');

@@ -5,10 +5,10 @@ import { Link } from '../../src/pool/link.ts';
 import { machineAd } from '../../src/pool/machine.ts';
 import { poolPlaces } from '../../src/pool/places.ts';
 import { type IssuedToken, Tokens } from '../../src/pool/tokens.ts';
-import type { Ask, FromDesk, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
+import type { Ask, FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
 import { type TestAgent, until } from '../agent/agent.ts';
 
-type Start = Extract<FromDesk, { t: 'start' }>;
+type Start = Extract<FromCentralManager, { t: 'start' }>;
 
 export interface HostileOptions {
   readonly token?: IssuedToken;
@@ -61,8 +61,8 @@ export class HostileWorker {
         }
       },
       onUp: () => (this.ups += 1),
-      onDown: (words) => this.downs.push(words),
-      onDenied: (words) => (this.denied = words),
+      onDown: (message) => this.downs.push(message),
+      onDenied: (message) => (this.denied = message),
     });
     this.#link.open();
   }

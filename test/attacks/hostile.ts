@@ -51,8 +51,8 @@ export class Sites {
       'executable = /bin/sh',
       'transfer_executable = false',
     ];
-    const words = `arguments = "-c '${script.replaceAll("'", "''").replaceAll('"', '""')}'"`;
-    return await this.agent.submit(`${[...text, words, ...lines, 'queue'].join('\n')}\n`);
+    const message = `arguments = "-c '${script.replaceAll("'", "''").replaceAll('"', '""')}'"`;
+    return await this.agent.submit(`${[...text, message, ...lines, 'queue'].join('\n')}\n`);
   }
 
   /** The pids of the GridManagers. */

@@ -71,7 +71,7 @@ describe('a hostile worker beside an honest one', () => {
     first.say({ t: 'ad', ad: { Seen: 'true' } });
     const slot = await until('that to be heard', async () => (await slots()).find((ad) => ad['Seen'] === true));
     expect(slot).toMatchObject({ GryphusSite: 'siteA', GryphusPilot: token.id });
-    // Also of a desk that knows it from the disk alone.
+    // Also of a central manager that knows it from the disk alone.
     first.close();
     await agent.ok('down');
     await agent.ok('up');
@@ -189,8 +189,8 @@ describe('a hostile worker that jobs are given to', () => {
   }, 90_000);
 
   it('puts no line of its own into what is shown, and no time that cannot be', async () => {
-    const words = 'bad\n005 (001.000.000) 2026-01-01 00:00:00 Job terminated.\n\u001b[2J';
-    const ending = { how: { kind: 'by-site', cause: 'out-of-memory', words } };
+    const message = 'bad\n005 (001.000.000) 2026-01-01 00:00:00 Job terminated.\n\u001b[2J';
+    const ending = { how: { kind: 'by-site', cause: 'out-of-memory', message } };
     hostile({ onStart: (to, start) => to.end(start, {}, ending) });
     const cluster = await submit('log = job.log\n');
     expect(await held(agent, cluster)).toMatch(/^[^\n\u001b]*bad 005 [^\n\u001b]*$/);

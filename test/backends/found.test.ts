@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readFound } from '../../src/backends/found.ts';
-import { mendOf } from '../../src/backends/mend.ts';
+import { remedyOf } from '../../src/backends/remedies.ts';
 import { backendOf } from '../../src/backends/registry.ts';
 import { spec } from '../conformance/kit.ts';
 import { fixture, look, refusals, shellHalf } from './recorded.ts';
@@ -101,8 +101,8 @@ describe('a refusal', () => {
     ...refusals('sge/qsub-refusals.tsv'),
     ...refusals('torque/qsub-refusals.tsv'),
     ...refusals('lsf/bsub-refusals.tsv'),
-  ])('with status %i and the words %s says what to do, where a user can', (_, words) => {
-    expect(mendOf(words)?.split(':')[0] ?? 'nothing').toMatchSnapshot();
+  ])('with status %i and the words %s says what to do, where a user can', (_, message) => {
+    expect(remedyOf(message)?.split(':')[0] ?? 'nothing').toMatchSnapshot();
   });
 
   it.each([
@@ -130,12 +130,12 @@ describe('a refusal', () => {
     ['unknown resource "foo"', /batch_extra_submit_args/],
     ['Unknown resource: ngpus', /request_gpus/],
     ['HELD (Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 16 T: 16))', /request_cpus/],
-  ])('%s: %s', (words, mend) => {
-    expect(mendOf(words)).toMatch(mend);
+  ])('%s: %s', (message, remedy) => {
+    expect(remedyOf(message)).toMatch(remedy);
   });
   it('that passes by itself wants nothing', () => {
-    const words = 'PENDING (Not Running: Insufficient amount of resource: ncpus (R: 16 A: 14 T: 16))';
-    expect(mendOf(words)).toBeUndefined();
+    const message = 'PENDING (Not Running: Insufficient amount of resource: ncpus (R: 16 A: 14 T: 16))';
+    expect(remedyOf(message)).toBeUndefined();
   });
 });
 

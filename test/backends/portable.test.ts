@@ -10,7 +10,7 @@ const SCRIPTS = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((
 
 /** Those that this machine has; Debian's own is mawk, and sites have the others. */
 const AWKS = ['mawk', 'gawk --posix', 'gawk', 'original-awk', 'busybox awk']
-  .map((words) => words.split(' '))
+  .map((message) => message.split(' '))
   .filter(([command = '', ...args]) => spawnSync(command, [...args, 'BEGIN { exit }']).status === 0);
 const SHELLS = [['dash'], ['bash', '--posix'], ['bash'], ['busybox', 'sh'], ['mksh']].filter(
   ([command = '', ...args]) => spawnSync(command, [...args, '-c', 'exit 0']).status === 0,
@@ -25,8 +25,8 @@ describe('the text that sites run', () => {
     expect(SHELLS.length).toBeGreaterThanOrEqual(3);
   });
 
-  it.each(AWKS.map((words) => words.join(' ')))('its awk programs are %s', (words) => {
-    const [command = '', ...args] = words.split(' ');
+  it.each(AWKS.map((words) => words.join(' ')))('its awk programs are %s', (message) => {
+    const [command = '', ...args] = message.split(' ');
     const wrong = programs.flatMap(([where, program]) => {
       const { status, stderr } = spawnSync(command, [...args, `BEGIN { exit }\n${program}`], {
         input: '',
@@ -38,8 +38,8 @@ describe('the text that sites run', () => {
     expect(wrong).toEqual([]);
   });
 
-  it.each(SHELLS.map((words) => words.join(' ')))('is text for %s', (words) => {
-    const [command = '', ...args] = words.split(' ');
+  it.each(SHELLS.map((words) => words.join(' ')))('is text for %s', (message) => {
+    const [command = '', ...args] = message.split(' ');
     const wrong = SCRIPTS.flatMap((name) => {
       const { stderr, status } = spawnSync(command, [...args, '-n', join(SRC, name)], { encoding: 'utf8' });
       return status === 0 && stderr === '' ? [] : [`${name}: ${stderr}`];

@@ -16,7 +16,7 @@ describe.skipIf(skipWithoutSge())('the private Grid Engine', () => {
   });
 
   it('is found, says its cores, its queues and its accounting', () => {
-    expect(look(sge.env)?.[0]).toMatchObject({ batch: 'sge', answers: true, words: expect.stringMatching(/GE \d/) });
+    expect(look(sge.env)?.[0]).toMatchObject({ batch: 'sge', answers: true, message: expect.stringMatching(/GE \d/) });
     const half = (call: string) => shellHalf('sge', {}, call, sge.env);
     const cores = sgeBackend.capacityOf?.(half('backend_capacity')[0] ?? '');
     expect(cores?.cpus).toBeGreaterThan(0);

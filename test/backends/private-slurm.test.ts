@@ -18,7 +18,7 @@ describe.skipIf(skipWithoutSlurm())('the private Slurm', () => {
     expect(look(slurm.env)?.[0]).toMatchObject({
       batch: 'slurm',
       answers: true,
-      words: expect.stringMatching(/^slurm\S* \d/),
+      message: expect.stringMatching(/^slurm\S* \d/),
     });
     const half = (call: string) => shellHalf('slurm', {}, call, slurm.env);
     const cores = slurmBackend.capacityOf?.(half('backend_capacity')[0] ?? '');

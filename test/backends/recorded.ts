@@ -16,8 +16,8 @@ export function refusals(name: string): [status: number, words: string][] {
     .trimEnd()
     .split('\n')
     .map((line) => {
-      const [status = '', words = ''] = line.split('\t', 2);
-      return [Number(status), words.replaceAll('\\n', '\n')];
+      const [status = '', message = ''] = line.split('\t', 2);
+      return [Number(status), message.replaceAll('\\n', '\n')];
     });
 }
 

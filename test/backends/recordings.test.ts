@@ -35,14 +35,14 @@ describe('OpenPBS, recorded', () => {
     expect(lines).toHaveLength(text.match(/^Job Id/gm)?.length ?? 0);
     expect(Object.entries(seen).filter(([, entry]) => entry.is === 'unclear')).toEqual([]);
     expect(seen).toMatchObject({
-      queued: { id: '28.pbshead', is: 'waiting', words: 'Not Running: Not enough free nodes available' },
+      queued: { id: '28.pbshead', is: 'waiting', message: 'Not Running: Not enough free nodes available' },
       running: { is: 'running', host: 'pbshead' },
       held: { is: 'held' },
       waiting: { is: 'waiting' },
       dependent: { is: 'held' },
       toobig: { is: 'held' },
     });
-    expect(seen['toobig']).toHaveProperty('words', expect.stringMatching(/^Can Never Run: .*ncpus/));
+    expect(seen['toobig']).toHaveProperty('message', expect.stringMatching(/^Can Never Run: .*ncpus/));
   });
 
   it('every end is told apart, and long values are whole', () => {
@@ -64,7 +64,7 @@ describe('OpenPBS, recorded', () => {
       badout: 'itself',
     });
     expect(seen['walltime.sh']).toHaveProperty(
-      'words',
+      'message',
       expect.stringContaining('and exceeded resource walltime (exit status -29)'),
     );
   });
@@ -99,7 +99,7 @@ describe('OpenPBS, recorded', () => {
     expect(lines.map((line) => pbs.queueEntry(line.split(' ').slice(2).join(' ')))).toMatchObject([
       { is: 'held' },
       { is: 'ended', by: 'itself' },
-      { is: 'held', words: 'Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 8 T: 8)' },
+      { is: 'held', message: 'Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 8 T: 8)' },
       { is: 'waiting' },
       { is: 'running', host: 'n1' },
     ]);
@@ -124,22 +124,22 @@ describe('OpenPBS, recorded', () => {
     [44, 'qsub: job needs -l filesystems', 'never'],
     [38, "qsub: would exceed queue generic's per-user limit of jobs in 'Q' state", 'later'],
     [99, "qsub: Maximum number of jobs in 'Q' state for user u already in complex", 'later'],
-  ])('what a hook or a limit says, with status %i, is an answer: %s', (status, words, kind) => {
-    expect(pbsRefusal(status, words)).toMatchObject({ kind, message: words.slice(6) });
+  ])('what a hook or a limit says, with status %i, is an answer: %s', (status, message, kind) => {
+    expect(pbsRefusal(status, message)).toMatchObject({ kind, message: message.slice(6) });
   });
   it.each([
     [255, 'qsub: End of File'],
     [183, 'qsub: Batch protocol error'],
     [255, ''],
     [1, 'Connection reset by peer'],
-  ])('what may have submitted, with status %i, is none: %s', (status, words) => {
-    expect(pbsRefusal(status, words)).toBe('unclear');
+  ])('what may have submitted, with status %i, is none: %s', (status, message) => {
+    expect(pbsRefusal(status, message)).toBe('unclear');
   });
 
-  it.each(refusals('pbs/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
+  it.each(refusals('pbs/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, message) => {
     const later = [38, 39, 160, 162, 173].includes(status);
-    expect(pbsRefusal(status, words)).toMatchObject({ kind: later ? 'later' : 'never' });
-    expect(pbsRefusal(status, words)).toHaveProperty('code', FULL.get(status) ?? expect.not.stringMatching('full'));
+    expect(pbsRefusal(status, message)).toMatchObject({ kind: later ? 'later' : 'never' });
+    expect(pbsRefusal(status, message)).toHaveProperty('code', FULL.get(status) ?? expect.not.stringMatching('full'));
   });
 });
 
@@ -158,8 +158,8 @@ describe("Torque's commands over Slurm, recorded", () => {
     expect(torque.queueEntry('C||3||')).toMatchObject({ is: 'ended', by: 'itself' });
   });
   it('says the words of the command behind it', () => {
-    const words = `There was an error running the Slurm sbatch command.\nThe command was:\n'/x/sbatch -e a -p q job 2>&1'\nand the output was:\n'sbatch: error: invalid partition specified: q\n sbatch: error: Batch job submission failed: Invalid partition name specified\n'`;
-    expect(torqueRefusal(1, words)).toEqual({
+    const message = `There was an error running the Slurm sbatch command.\nThe command was:\n'/x/sbatch -e a -p q job 2>&1'\nand the output was:\n'sbatch: error: invalid partition specified: q\n sbatch: error: Batch job submission failed: Invalid partition name specified\n'`;
+    expect(torqueRefusal(1, message)).toEqual({
       kind: 'never',
       code: 'site-refused',
       message: 'invalid partition specified: q; Batch job submission failed: Invalid partition name specified',
@@ -202,8 +202,8 @@ describe('Torque 6.1.3, recorded', () => {
       dependent: 'cancelled',
       qdelheld: 'cancelled',
     });
-    expect(seen['qdelrun']).toHaveProperty('words', 'exit status 271');
-    expect(seen['dependent']).toHaveProperty('words', expect.stringContaining('dependency on job 35.tqhead'));
+    expect(seen['qdelrun']).toHaveProperty('message', 'exit status 271');
+    expect(seen['dependent']).toHaveProperty('message', expect.stringContaining('dependency on job 35.tqhead'));
   });
 
   it.each([
@@ -223,24 +223,24 @@ describe('Torque 6.1.3, recorded', () => {
     expect(limit('Server: tqhead\n    max_job_array_size = 5000\n    idle_slot_limit = 40\n')).toBe('40');
   });
 
-  it.each(refusals('torque/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
+  it.each(refusals('torque/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, message) => {
     const kind = [33, 111, 175, 200, 228].includes(status) ? 'later' : 'never';
-    expect(torqueRefusal(status, words)).toMatchObject({ kind });
-    if (status === 200 || status === 228) expect(torqueRefusal(status, words)).toMatchObject({ code: 'site-full' });
-    expect(JSON.stringify(torqueRefusal(status, words))).not.toMatch(/usage|exiting/i);
+    expect(torqueRefusal(status, message)).toMatchObject({ kind });
+    if (status === 200 || status === 228) expect(torqueRefusal(status, message)).toMatchObject({ code: 'site-full' });
+    expect(JSON.stringify(torqueRefusal(status, message))).not.toMatch(/usage|exiting/i);
   });
   it.each([
     [152, 'qsub: submit error (Pbs Server is currently too busy to service this request. Please retry this request.)'],
     [1, 'qsub: submit error (Request not allowed: Server shutting down)'],
-  ])('what passes, with status %i, is no refusal for good: %s', (status, words) => {
-    expect(torqueRefusal(status, words)).toMatchObject({ kind: 'later' });
+  ])('what passes, with status %i, is no refusal for good: %s', (status, message) => {
+    expect(torqueRefusal(status, message)).toMatchObject({ kind: 'later' });
   });
   it.each([
     [210, 'Connection to server timed out. Trying againqsub: submit error (Bad DIS based Request Protocol)'],
     [170, 'qsub: submit error (Time out)'],
     [204, 'qsub: submit error (Premature End of File)'],
-  ])('what may have submitted, with status %i, is none: %s', (status, words) => {
-    expect(torqueRefusal(status, words)).toBe('unclear');
+  ])('what may have submitted, with status %i, is none: %s', (status, message) => {
+    expect(torqueRefusal(status, message)).toBe('unclear');
   });
 });
 
@@ -266,8 +266,8 @@ describe('Grid Engine, recorded', () => {
     const [, ...lines] = shellHalf('sge', {}, `${qstat}; backend_queue`, { REASONS: reasons });
     expect(entries(sge, lines)).toMatchObject({
       '7.0.1.1': { is: 'waiting' },
-      '8.0.1.1': { is: 'held', words: "Eqw: can't get password entry" },
-      '9.0.1.1': { is: 'waiting', words: 'qw: cannot run in PE "smp" because it only offers 1 slots' },
+      '8.0.1.1': { is: 'held', message: "Eqw: can't get password entry" },
+      '9.0.1.1': { is: 'waiting', message: 'qw: cannot run in PE "smp" because it only offers 1 slots' },
     });
   });
 
@@ -296,9 +296,9 @@ describe('Grid Engine, recorded', () => {
     });
   });
 
-  it.each(refusals('sge/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
-    const kind = words.includes('got send error') ? 'later' : 'never';
-    expect(sge.refusalOf(status, words)).toMatchObject({ kind });
+  it.each(refusals('sge/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, message) => {
+    const kind = message.includes('got send error') ? 'later' : 'never';
+    expect(sge.refusalOf(status, message)).toMatchObject({ kind });
   });
 });
 
@@ -308,7 +308,7 @@ describe('HTCondor, recorded', () => {
     ['2 1 undefined undefined slot1_1@node1.htc.example undefined', { is: 'running', host: 'node1.htc.example' }],
     [
       '5 0 1 0 undefined via condor_hold (by user htcuser)',
-      { is: 'held', words: 'via condor_hold (by user htcuser) (code 1)' },
+      { is: 'held', message: 'via condor_hold (by user htcuser) (code 1)' },
     ],
     ['3 1 undefined undefined slot1_1@node1.htc.example undefined', { is: 'running' }],
     [
@@ -341,9 +341,9 @@ describe('HTCondor, recorded', () => {
     expect(condor.accountOf?.(line)).toMatchObject({ by, key: 'a.1.0.1' });
   });
 
-  it.each(refusals('htcondor/submit-refusals.tsv'))('a refusal with status %i is understood: %s', (status, words) => {
-    expect(condorRefusal(status, words)).toMatchObject({
-      kind: words.includes("Can't find address") ? 'later' : 'never',
+  it.each(refusals('htcondor/submit-refusals.tsv'))('a refusal with status %i is understood: %s', (status, message) => {
+    expect(condorRefusal(status, message)).toMatchObject({
+      kind: message.includes("Can't find address") ? 'later' : 'never',
     });
   });
 
@@ -394,8 +394,8 @@ it('an LSF that is too old is called that', () => {
   ]);
 });
 
-it.each(refusals('lsf/bsub-refusals.tsv'))('OpenLava 4.0 refuses with status %i, for good: %s', (status, words) => {
-  expect(lsfRefusal(status, words)).toMatchObject({ kind: 'never' });
+it.each(refusals('lsf/bsub-refusals.tsv'))('OpenLava 4.0 refuses with status %i, for good: %s', (status, message) => {
+  expect(lsfRefusal(status, message)).toMatchObject({ kind: 'never' });
 });
 
 describe.each([pbs, torque, sge, condor, lsf])('$name', (backend) => {
@@ -411,8 +411,8 @@ describe.each([pbs, torque, sge, condor, lsf])('$name', (backend) => {
 
   it('takes no failure that nobody knows for a refusal', () => {
     fc.assert(
-      fc.property(fc.stringMatching(/^[q-z ]{0,20}$/), (words) => {
-        expect(backend.refusalOf(1, words)).toBe('unclear');
+      fc.property(fc.stringMatching(/^[q-z ]{0,20}$/), (message) => {
+        expect(backend.refusalOf(1, message)).toBe('unclear');
       }),
     );
     expect(backend.refusalOf(137, '')).toBe('unclear');

@@ -23,8 +23,8 @@ describe("squeue's states", () => {
     });
     expect(entries.filter(([, , entry]) => entry.is === 'unclear')).toEqual([]);
     const seen = new Map(entries.map(([state, reason, entry]) => [`${state} ${reason}`, entry]));
-    expect(seen.get('PENDING JobHeldUser')).toEqual({ is: 'held', words: 'JobHeldUser' });
-    expect(seen.get('PENDING Resources')).toEqual({ is: 'waiting', words: 'Resources' });
+    expect(seen.get('PENDING JobHeldUser')).toEqual({ is: 'held', message: 'JobHeldUser' });
+    expect(seen.get('PENDING Resources')).toEqual({ is: 'waiting', message: 'Resources' });
     expect(seen.get('PENDING DependencyNeverSatisfied')).toMatchObject({ is: 'held' });
     expect(seen.get('RUNNING None')).toEqual({ is: 'running', host: 'n1' });
     expect(seen.get('COMPLETED None')).toMatchObject({ is: 'ended', by: 'itself' });
@@ -49,7 +49,7 @@ describe("squeue's states", () => {
     ['BOOT_FAIL', 'boot-fail'],
     ['DEADLINE', 'deadline'],
   ])('%s is told apart', (state, by) => {
-    expect(slurmEntry(state, 'X', '')).toEqual({ is: 'ended', by, words: `${state} (X)` });
+    expect(slurmEntry(state, 'X', '')).toEqual({ is: 'ended', by, message: `${state} (X)` });
   });
 
   it('never take a word that nobody knows for an end', () => {
@@ -64,7 +64,7 @@ describe("squeue's states", () => {
 
   it('keep a reason with every character', () => {
     const rest = 'PENDING||ReqNodeNotAvail, UnavailableNodes:n[1-2] | x';
-    expect(slurm.queueEntry(rest)).toEqual({ is: 'waiting', words: 'ReqNodeNotAvail, UnavailableNodes:n[1-2] | x' });
+    expect(slurm.queueEntry(rest)).toEqual({ is: 'waiting', message: 'ReqNodeNotAvail, UnavailableNodes:n[1-2] | x' });
   });
 });
 
@@ -75,7 +75,7 @@ describe("sacct's lines", () => {
     expect(slurm.accountOf?.(line)).toEqual({
       id: '12',
       by: 'cancelled',
-      words: 'CANCELLED by 1001, exit 0:15',
+      message: 'CANCELLED by 1001, exit 0:15',
       key: 'a.1.0.1',
     });
   });
@@ -99,8 +99,8 @@ describe('a failed sbatch', () => {
     [pbs, 38, 'qsub: Maximum number of jobs for user pbsu1 already in queue workq'],
     [lsf, 255, 'User <u>: Pending job threshold reached. Retrying in 60 seconds...'],
     [condor, 1, 'ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER'],
-  ])('means that the site is full where it counts jobs: %#', (backend, status, words) => {
-    expect(backend.refusalOf(status, words)).toMatchObject({ kind: 'later', code: 'site-full' });
+  ])('means that the site is full where it counts jobs: %#', (backend, status, message) => {
+    expect(backend.refusalOf(status, message)).toMatchObject({ kind: 'later', code: 'site-full' });
   });
 
   it.each([
@@ -121,8 +121,8 @@ describe('a failed sbatch', () => {
     ],
     ['sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)', 'later'],
     ['sbatch: error: Batch job submission failed: Protocol authentication error', 'later'],
-  ])('is understood: %s', (words, kind) => {
-    expect(slurmRefusal(1, words)).toMatchObject({ kind });
+  ])('is understood: %s', (message, kind) => {
+    expect(slurmRefusal(1, message)).toMatchObject({ kind });
   });
 
   it('may have submitted where it says nothing of an answer', () => {
@@ -131,17 +131,17 @@ describe('a failed sbatch', () => {
     );
     expect(slurmRefusal(137, '')).toBe('unclear');
     fc.assert(
-      fc.property(fc.stringMatching(/^[a-z ]{0,30}$/), (words) => {
-        fc.pre(!/invalid|requires/.test(words));
-        expect(slurmRefusal(1, words)).toBe('unclear');
+      fc.property(fc.stringMatching(/^[a-z ]{0,30}$/), (message) => {
+        fc.pre(!/invalid|requires/.test(message));
+        expect(slurmRefusal(1, message)).toBe('unclear');
       }),
     );
   });
 
   it('says the limit as well as the sentence', () => {
-    const words =
+    const message =
       'sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy';
-    expect(slurmRefusal(1, words)).toMatchObject({
+    expect(slurmRefusal(1, message)).toMatchObject({
       message: 'AssocMaxSubmitJobLimit; Batch job submission failed: Job violates accounting/QOS policy',
     });
   });

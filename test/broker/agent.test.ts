@@ -77,7 +77,7 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
   it('stays where nothing suits it, and why says which clause turned away which sites', async () => {
     const wanted = 'requirements = TARGET.Name != "local" && TARGET.TotalCpus >= 64';
     const cluster = await agent.submit(description('true', wanted));
-    const why = await until('surveys', async () => {
+    const why = await until('capacityPolls', async () => {
       const said = await agent.ok('why', String(cluster));
       return said.includes('None of 3 sites') && said.includes('alone') ? said : undefined;
     });
@@ -118,7 +118,7 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
     );
     await until('the fillers', async () => (await agent.ads(filler)).every((ad) => ad['JobStatus'] === 2) || undefined);
     const cluster = await agent.submit(description(`echo ran >>'${ran}'; echo out`, flooded));
-    const why = await until('two bids that wait', async () => {
+    const why = await until('two candidates that wait', async () => {
       const said = await agent.ok('why', String(cluster));
       return said.split('it waits in the queue there').length === 3 ? said : undefined;
     });

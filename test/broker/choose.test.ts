@@ -19,7 +19,7 @@ function known(
   const { cost = 0, cpus = 8, free = cpus, ...parts } = more;
   return {
     record: { ...LOCAL_SITE, name, cost },
-    survey: {
+    capacityPoll: {
       at: NOW * 1000,
       validUntil: (NOW + 180) * 1000,
       running: 0,
@@ -31,9 +31,9 @@ function known(
       cpus,
       freeCpus: free,
     },
-    connection: { connection: 'up', words: '' },
+    connection: { connection: 'up', message: '' },
     jobs: { here: 0, queued: 0, running: 0 },
-    manners: {},
+    backoff: {},
     measures: NOTHING_MEASURED,
     ...parts,
   };
@@ -51,15 +51,15 @@ describe("a site's ad", () => {
   it('says what it is in HTCondor words, and leaves out what is not known', () => {
     const ad = siteAd(known('a b"c', { cost: 2.5 }), NOW);
     expect(ad).toMatchObject({ Name: '"a b\\"c"', Arch: '"X86_64"', OpSys: '"LINUX"', TotalCpus: '8', Cost: '2.5000' });
-    const bare = siteAd(known('x', { survey: undefined, connection: undefined }), NOW);
+    const bare = siteAd(known('x', { capacityPoll: undefined, connection: undefined }), NOW);
     expect(bare).toMatchObject({ Connection: '"unused"' });
     expect(Object.keys(bare)).not.toContain('TotalCpus');
   });
 
   it.each([
-    ['is not valid any more', { survey: { ...must(known('x').survey), validUntil: (NOW - 1) * 1000 } }],
-    ['was never heard of', { survey: undefined }],
-    ['wants a log-in', { connection: { connection: 'needs-login', words: 'Who are you?' } as const }],
+    ['is not valid any more', { capacityPoll: { ...must(known('x').capacityPoll), validUntil: (NOW - 1) * 1000 } }],
+    ['was never heard of', { capacityPoll: undefined }],
+    ['wants a log-in', { connection: { connection: 'needs-login', message: 'Who are you?' } as const }],
     ['has too few cores', { cpus: 1 }],
   ])('of a site that %s matches no job', (_why, more) => {
     expect(chosen(job('RequestCpus = 2'), [candidate('x', more)])).toBeUndefined();
@@ -193,8 +193,8 @@ describe('waits and room', () => {
   it('has a site that is out of use for one job, when its time has come', () => {
     expect(roomFor({ ...idle, outOfUse: true }, 1)).toBe(1);
     expect(roomFor({ ...idle, outOfUse: true, queued: 1 }, 1)).toBe(0);
-    const site = (probing: boolean) => ({ manners: { outOfUse: { words: 'x', probeAt: NOW * 1000, probing } } });
-    expect(isInUse({ manners: {} }, NOW)).toBe(true);
+    const site = (probing: boolean) => ({ backoff: { outOfUse: { message: 'x', probeAt: NOW * 1000, probing } } });
+    expect(isInUse({ backoff: {} }, NOW)).toBe(true);
     expect(isInUse(site(false), NOW - 1)).toBe(false);
     expect(isInUse(site(false), NOW)).toBe(true);
     expect(isInUse(site(true), NOW + 60)).toBe(false);
@@ -227,7 +227,7 @@ describe('why', () => {
     expect(summary).toBe('None of 2 sites would run it.');
     expect(details.join('\n')).toContain('TARGET.TotalCpus >= 64\n');
     expect(details.at(-1)).toBe("Turned away by the job's Requirements: a, b.");
-    const away = candidate('a', { connection: { connection: 'down', words: '' } });
+    const away = candidate('a', { connection: { connection: 'down', message: '' } });
     expect(explainChoice(job(), [away], NOW).details.at(-1)).toBe('Will not have the job: a.');
   });
 

@@ -5,7 +5,7 @@ import { NOTHING_MEASURED, observe } from '../../src/broker/measures.ts';
 import { SampleTaker } from '../../src/broker/samples.ts';
 import type { Candidate } from '../../src/broker/sites.ts';
 import { parseOldAd } from '../../src/classad/api.ts';
-import type { BidStepped } from '../../src/job/events.ts';
+import type { CandidateStepped } from '../../src/job/events.ts';
 
 const NOW = 1_800_000_000;
 const LOAD: Load = {
@@ -33,9 +33,10 @@ const job = (at: string[] = [], refusedBy: string[] = [], text = ''): Flooded<st
 });
 const flooded = (jobs: readonly Flooded<string>[], sites: readonly Candidate[], most = 3) =>
   flood(jobs, (text) => parseOldAd(text), sites, most, NOW);
-const sitesOf = (...words: Parameters<typeof flooded>) => flooded(...words).bids.map((bid) => bid.site);
+const sitesOf = (...words: Parameters<typeof flooded>) =>
+  flooded(...words).candidates.map((candidate) => candidate.site);
 
-describe('where a flooded job gets bids', () => {
+describe('where a flooded job gets candidates', () => {
   const full = { freeCpus: 0, running: 8 };
 
   it('at the best sites, full ones too, and no more than it may have', () => {
@@ -47,7 +48,7 @@ describe('where a flooded job gets bids', () => {
     expect(sitesOf([job([], [], 'Requirements = TARGET.Name != "cheap"')], sites, 1)).toEqual(['dear']);
   });
 
-  it('not where the limit of our jobs is reached, by bids that are opened with it neither', () => {
+  it('not where the limit of our jobs is reached, by candidates that are opened with it neither', () => {
     const sites = [site('small', { maxJobs: 3, queued: 1 }), site('at its limit', { maxJobs: 4, running: 4 })];
     expect(sitesOf([job(), job(), job()], sites)).toEqual(['small', 'small']);
     expect(
@@ -58,27 +59,31 @@ describe('where a flooded job gets bids', () => {
   it('not where it was refused; what all refuse is hopeless, what none suits is left to others', () => {
     const sites = [site('a'), site('b')];
     expect(sitesOf([job([], ['a'])], sites)).toEqual(['b']);
-    expect(flooded([job([], ['a', 'b'])], sites)).toMatchObject({ bids: [], hopeless: [job().job], unsuited: [] });
-    expect(flooded([job(['b'], ['a'])], sites)).toMatchObject({ bids: [], hopeless: [], unsuited: [] });
+    expect(flooded([job([], ['a', 'b'])], sites)).toMatchObject({
+      candidates: [],
+      hopeless: [job().job],
+      unsuited: [],
+    });
+    expect(flooded([job(['b'], ['a'])], sites)).toMatchObject({ candidates: [], hopeless: [], unsuited: [] });
     const choosy = job([], [], 'Requirements = TARGET.Name == "c"');
-    expect(flooded([choosy], sites)).toMatchObject({ bids: [], hopeless: [], unsuited: [choosy.job] });
+    expect(flooded([choosy], sites)).toMatchObject({ candidates: [], hopeless: [], unsuited: [choosy.job] });
   });
 });
 
-describe('what bids say of their sites', () => {
-  const step = (event: BidStepped['event'], to: BidStepped['to'], at: number): BidStepped => {
-    return { v: 1, at: at * 1000, type: 'bid', job: '1.0', attempt: 2, manager: 'm', site: 's', event, to };
+describe('what candidates say of their sites', () => {
+  const step = (event: CandidateStepped['event'], to: CandidateStepped['to'], at: number): CandidateStepped => {
+    return { v: 1, at: at * 1000, type: 'candidate', job: '1.0', attempt: 2, manager: 'm', site: 's', event, to };
   };
 
   it('the time from promise to grant is a wait, a refusal is a failure, a withdrawal is nothing', () => {
     const taker = new SampleTaker();
-    expect(taker.takeBid(step('committed', 'waiting', 100))).toEqual([]);
-    expect(taker.takeBid(step('granted', 'gone', 160))).toEqual([{ is: 'wait', seconds: 60 }]);
-    expect(taker.takeBid(step('committed', 'waiting', 200))).toEqual([]);
-    expect(taker.takeBid(step('withdraw', 'withdrawing', 260))).toEqual([]);
-    expect(taker.takeBid(step('granted', 'gone', 300))).toEqual([]);
-    const [failure] = taker.takeBid(step('refused', 'withdrawing', 400));
-    expect(failure).toEqual({ is: 'failure', at: 400, words: '' });
+    expect(taker.takeCandidate(step('committed', 'waiting', 100))).toEqual([]);
+    expect(taker.takeCandidate(step('granted', 'gone', 160))).toEqual([{ is: 'wait', seconds: 60 }]);
+    expect(taker.takeCandidate(step('committed', 'waiting', 200))).toEqual([]);
+    expect(taker.takeCandidate(step('withdraw', 'withdrawing', 260))).toEqual([]);
+    expect(taker.takeCandidate(step('granted', 'gone', 300))).toEqual([]);
+    const [failure] = taker.takeCandidate(step('refused', 'withdrawing', 400));
+    expect(failure).toEqual({ is: 'failure', at: 400, message: '' });
     expect(failure && observe(NOTHING_MEASURED, failure).failures).toEqual([400]);
   });
 });

@@ -16,7 +16,7 @@ describe('what speaks against a site, and what against a job', () => {
     ['Invalid account or account/partition combination specified', { BatchProject: '"x"' }, true],
     ['sbatch: error: Batch job submission failed: No space left on device', { BatchQueue: '"main"' }, false],
     ['it fell over', { BatchQueue: '"main"' }, false],
-  ])('%s, of %j: %s', (words, attrs, own) => expect(isOwnRequest(ad(attrs), words)).toBe(own));
+  ])('%s, of %j: %s', (message, attrs, own) => expect(isOwnRequest(ad(attrs), message)).toBe(own));
 
   const ended = (cause: string): Transitioned => ({
     v: 1,

@@ -11,7 +11,7 @@ const KINDS: readonly (readonly [string, RegExp])[] = [
   ['scheduler', /scheduler\/main\.js/],
   ['user-log writer', /writer-main\.js/],
   ['gridmanager', /gridmanager\/main\.js/],
-  ['central manager', /pool\/desk-main\.js/],
+  ['central manager', /pool\/central-manager-main\.js/],
   ['worker', /worker\.mjs/],
   ['dag manager', /dag\/main\.js/],
   ['jobmanager', /jobmanager\.sh/],

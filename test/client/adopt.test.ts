@@ -46,7 +46,7 @@ it('and it is said why where it cannot', () => {
   expect(why(undefined, job('held', 2))).toMatch(/directory there is gone/);
   expect(why(there('prepared'), job('idle', 2))).toMatch(/never to run/);
   expect(why(there('cancelled'), job('idle', 2))).toMatch(/will not run/);
-  expect(why(there('buried'), job('idle', 2))).toMatch(/will not run/);
+  expect(why(there('fenced'), job('idle', 2))).toMatch(/will not run/);
   expect(why(there('started'), job('held', 3))).toMatch(/again, in attempt 3/);
   expect(why(there('started'), job('running', 3))).toMatch(/cared for in attempt 3/);
   expect(why(there('started'), job('completed', 3))).toMatch(/is completed here/);

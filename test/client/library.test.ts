@@ -33,7 +33,7 @@ describe('a map over what are no tasks', () => {
     ["[{ args: [], of: 1, inputs: ['x'] }]", 'Task 1 of the map names files, and the map runs in '],
   ])(
     '%s is refused',
-    async (tasks, words) => {
+    async (tasks, message) => {
       const text = `
       try {
         for await (const _ of gryphus.map(${tasks}, { executable: '/bin/true' })) void 0;
@@ -43,7 +43,7 @@ describe('a map over what are no tasks', () => {
       await gryphus.close();`;
       const { code, stdout, stderr } = await program(text);
       expect(stderr).toBe('');
-      expect(stdout).toContain(`usage ${words}`);
+      expect(stdout).toContain(`usage ${message}`);
       expect(code).toBe(0);
     },
     60_000,

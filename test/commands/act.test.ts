@@ -5,7 +5,7 @@ import type { Action, ActionResult, Selection } from '../../src/index.ts';
 import { recorded, recordings } from './recordings.ts';
 
 const id = (cluster: number, proc: number) => ({ cluster, proc });
-const done: ActionResult = { id: id(45, 0), result: 'done', words: '' };
+const done: ActionResult = { id: id(45, 0), result: 'done', message: '' };
 
 describe('hold, release and rm say what HTCondor says', () => {
   const cases: [Action, string, Selection, ActionResult[]][] = [
@@ -27,7 +27,7 @@ describe('hold, release and rm say what HTCondor says', () => {
   /** What the client says of a job that an action was done to. */
   const words = { hold: 'held', release: 'released', remove: 'marked for removal' } as const;
   it.each(cases)('%s: %s', (action, command, target, answers) => {
-    const results = answers.map((answer) => ({ ...answer, words: words[action] }));
+    const results = answers.map((answer) => ({ ...answer, message: words[action] }));
     const want = recordings('rm-hold-release.txt').find((one) => one.command === command);
     const said = actionLines(action, target, results);
     // HTCondor's line; that of many jobs with their number behind it.
@@ -38,8 +38,8 @@ describe('hold, release and rm say what HTCondor says', () => {
   });
 
   it('of many, how many, and what of the others', () => {
-    const many = (n: number, words: string, result: ActionResult['result'] = 'done') =>
-      Array.from({ length: n }, (_, proc): ActionResult => ({ id: id(9, proc), result, words }));
+    const many = (n: number, message: string, result: ActionResult['result'] = 'done') =>
+      Array.from({ length: n }, (_, proc): ActionResult => ({ id: id(9, proc), result, message }));
     const half = { clusters: [9], constraint: 'ProcId % 2 == 1' };
     expect(actionLines('remove', half, many(20, 'marked for removal'))).toEqual([
       {
@@ -62,8 +62,8 @@ describe('hold, release and rm say what HTCondor says', () => {
   it('of each job by itself', () => {
     const target = { ids: [id(48, 0), id(48, 1), id(48, 2)] };
     const results: ActionResult[] = [
-      { id: id(48, 1), result: 'already', words: 'already held' },
-      { id: id(48, 0), result: 'done', words: 'held' },
+      { id: id(48, 1), result: 'already', message: 'already held' },
+      { id: id(48, 0), result: 'done', message: 'held' },
     ];
     expect(actionLines('hold', target, results)).toEqual([
       { ok: true, line: 'Job 48.0 held' },

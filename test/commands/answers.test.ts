@@ -69,7 +69,7 @@ queue 3
 
   it('is said by the one who waited for them', () => {
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(/^gryphus: 2 of 3 jobs did not end well: 1 exit status [12], 1 exit status [12]\.\n/);
+    expect(ran.stderr).toMatch(/^gryphus: 2 of 3 jobs failed: 1 exit status [12], 1 exit status [12]\.\n/);
   });
 
   it('is how they ended, from why and from history', async () => {

@@ -56,13 +56,13 @@ describe('words that mean nothing', () => {
     ['q --af', 'gryphus: Flag --af expects a value.', '--help'],
     ['edit 12.3 JobPrio', "'JobPrio' has no value.", 'NAME=VALUE'],
     ['tail x', "'x' is not a job.", '12.3'],
-  ])('%s: one error, what to do, status 2', async (words, message, mend) => {
-    const { stdout, stderr, exit } = await run(words.split(' '));
+  ])('%s: one error, what to do, status 2', async (text, message, remedy) => {
+    const { stdout, stderr, exit } = await run(text.split(' '));
     const [first = '', ...rest] = stderr.split('\n');
     expect(stdout).toBe('');
     expect(first).toMatch(/^gryphus: /);
     expect(first).toContain(message);
-    expect(rest.join('\n')).toContain(mend);
+    expect(rest.join('\n')).toContain(remedy);
     expect(exit).toBe(2);
   });
 });
@@ -206,10 +206,10 @@ describe('site', () => {
     [['site', 'add', 'c1', 'h', '--batch', 'slrm'], 2, '--batch=slrm'],
     [['site', 'show', 'lcoal'], 68, "Did you mean 'local'?"],
     [['site', 'rm', 'nosuch', '--force'], 68, 'gryphus site list'],
-  ])('%j is refused with the mend', async (words, status, mend) => {
+  ])('%j is refused with the remedy', async (words, status, remedy) => {
     const { stderr, exit } = await run(words);
     expect(exit).toBe(status);
-    expect(stderr).toContain(mend);
+    expect(stderr).toContain(remedy);
   });
 });
 

@@ -27,9 +27,9 @@ describe('edit refuses', () => {
     ['JobStatus=2', 'Update of immutable attribute "JobStatus" is not allowed.'],
     ['GryphusMoveTo="x"', 'Update of immutable attribute "GryphusMoveTo" is not allowed.'],
     ['x509UserProxySubject="/CN=x"', 'Update of secure attribute "x509UserProxySubject" is not allowed.'],
-  ])('%s: what is not the user’s, and changes nothing', async (assignment, words) => {
+  ])('%s: what is not the user’s, and changes nothing', async (assignment, message) => {
     const { stdout, stderr, exit } = await edit('JobPrio=5', assignment);
-    expect(stderr.split('\n')[0]).toBe(`gryphus: ${words}`);
+    expect(stderr.split('\n')[0]).toBe(`gryphus: ${message}`);
     expect([stdout, exit, await value('JobPrio')]).toEqual(['', 77, '0']);
   });
 
@@ -47,10 +47,10 @@ describe('edit refuses', () => {
       'RequestCpus must be a number, and many is undefined in job 1.0: the job has no attribute many.',
       '',
     ],
-  ])('%s: a value that cannot be', async (assignment, words, mend) => {
+  ])('%s: a value that cannot be', async (assignment, message, remedy) => {
     const { stderr, exit } = await edit(assignment);
-    expect(stderr.split('\n')[0]).toBe(`gryphus: ${words}`);
-    expect(stderr).toContain(mend);
+    expect(stderr.split('\n')[0]).toBe(`gryphus: ${message}`);
+    expect(stderr).toContain(remedy);
     expect(exit).toBe(65);
   });
 });

@@ -4,16 +4,16 @@ import { errorText } from '../../src/commands/show/error.ts';
 import { LogProgress } from '../../src/commands/show/log-progress.ts';
 import { batchLines } from '../../src/commands/show/q-batch.ts';
 import { dagTable } from '../../src/commands/show/dag.ts';
-import { gaugeText } from '../../src/commands/show/gauge.ts';
+import { credentialStatusText } from '../../src/commands/show/credential-status.ts';
 import { pilotLines } from '../../src/commands/show/glideins.ts';
-import { mannersRows, settingRows, siteLines, siteNotes, stepText } from '../../src/commands/show/sites.ts';
+import { backoffRows, settingRows, siteLines, siteNotes, stepText } from '../../src/commands/show/sites.ts';
 import { statusLines } from '../../src/commands/show/status.ts';
 import { systemdUnit } from '../../src/commands/show/systemd.ts';
 import { tableLines } from '../../src/commands/show/table.ts';
 import { columns, wrapped } from '../../src/commands/show/width.ts';
 import { whyText } from '../../src/commands/show/why.ts';
 import { GryphusError } from '../../src/errors.ts';
-import type { DagStatus, Gauge, Pilot, SiteStatus } from '../../src/index.ts';
+import type { DagStatus, CredentialStatus, Pilot, SiteStatus } from '../../src/index.ts';
 
 const site: SiteStatus = {
   name: 'c1',
@@ -30,7 +30,7 @@ describe('sites', () => {
   it('are a table', () => {
     expect(
       siteLines(
-        [site, { ...site, name: 'a-long-name', connection: 'needs-login', words: 'asks for\na code' }],
+        [site, { ...site, name: 'a-long-name', connection: 'needs-login', message: 'asks for\na code' }],
         undefined,
       ),
     ).toEqual([
@@ -43,7 +43,7 @@ describe('sites', () => {
   it('are named under q only where jobs wait for one that does not work', () => {
     expect(siteNotes([site, { ...site, connection: 'unused' }])).toEqual([]);
     expect(siteNotes([{ ...site, connection: 'down', idle: 0, queuedThere: 0, running: 0 }])).toEqual([]);
-    expect(siteNotes([{ ...site, connection: 'needs-login', words: 'the connection was lost' }])).toEqual([
+    expect(siteNotes([{ ...site, connection: 'needs-login', message: 'the connection was lost' }])).toEqual([
       '-- Site c1 needs login: the connection was lost; 24 jobs wait for it.',
       '   → gryphus site login c1',
       '',
@@ -51,8 +51,8 @@ describe('sites', () => {
   });
 
   it('are tested step by step', () => {
-    expect(stepText({ step: 'host key', ok: true, words: 'known', mend: 'nothing' })).toBe('✓ host key: known\n');
-    expect(stepText({ step: 'log-in', ok: false, words: 'refused\x1b[2J', mend: 'ssh-copy-id login' })).toBe(
+    expect(stepText({ step: 'host key', ok: true, message: 'known', remedy: 'nothing' })).toBe('✓ host key: known\n');
+    expect(stepText({ step: 'log-in', ok: false, message: 'refused\x1b[2J', remedy: 'ssh-copy-id login' })).toBe(
       '✗ log-in: refused?[2J\n  → ssh-copy-id login\n',
     );
   });
@@ -93,15 +93,15 @@ it('status says which build runs, and of which age another than the command is',
   const lines = (more: object) => statusLines({ ...status, ...more }, [], undefined).slice(1, -2);
   expect(lines({ build })).toEqual(['Gryphus:     1.2.0 of /opt/gryphus']);
   const newer = { ...build, version: '1.3.0', built: '2026-11-23T02:00:00.000Z' };
-  const mend = '             `gryphus down && gryphus up` changes over; jobs run on';
+  const remedy = '             `gryphus down && gryphus up` changes over; jobs run on';
   expect(lines({ build, ownBuild: newer })).toEqual([
     "Gryphus:     1.2.0 of /opt/gryphus, an older build than this command's",
-    mend,
+    remedy,
   ]);
   expect(lines({ build: newer, ownBuild: { ...build, path: '/home/me/g' } })).toEqual([
     "Gryphus:     1.3.0 of /opt/gryphus, a newer build than this command's",
     '             (1.2.0 of /home/me/g)',
-    mend,
+    remedy,
   ]);
   expect(lines({ ownBuild: build })[0]).toBe("Gryphus:     an older build than this command's");
 });
@@ -154,9 +154,9 @@ it('a log is done when every job that it speaks of has ended, and a job may begi
 describe('narrow terminals', () => {
   const fits = (lines: readonly string[], width: number) =>
     expect(lines.filter((line) => columns(line) > width)).toEqual([]);
-  const words = 'asks for a code, which nobody is there to give; it will be asked again';
-  const sites = [site, { ...site, name: 'a-long-name', connection: 'needs-login' as const, words }];
-  const gauge: Gauge = {
+  const message = 'asks for a code, which nobody is there to give; it will be asked again';
+  const sites = [site, { ...site, name: 'a-long-name', connection: 'needs-login' as const, message }];
+  const credentialStatus: CredentialStatus = {
     name: '/home/jane/.globus/a-very-long-name.pem',
     what: 'X.509 proxy',
     state: 'ended',
@@ -169,7 +169,7 @@ describe('narrow terminals', () => {
     held: 4,
     sites: ['alpha', 'beta', 'gamma'],
     type: ['type this'],
-    problem: `The X.509 proxy ended at 1970-01-12 13:46 UTC. ${words}`,
+    problem: `The X.509 proxy ended at 1970-01-12 13:46 UTC. ${message}`,
   };
   const pilot = { job: '12.0', site: 'cluster1', is: 'home', cores: 8, busy: 3, age: 4000, left: 7200, by: 'factory' };
   const dag: DagStatus = {
@@ -183,21 +183,22 @@ describe('narrow terminals', () => {
 
   it.each([60, 80, 200])('%d columns are enough for the state of things', (width) => {
     fits(siteLines(sites, width), width);
-    fits(gaugeText([gauge], width).split('\n'), width);
+    fits(credentialStatusText([credentialStatus], width).split('\n'), width);
     fits(pilotLines([{ ...pilot, host: 'node17.cluster.example.org' } as Pilot], width), width);
     fits(dagTable([dag], width), width);
     // Nothing that matters is lost.
-    expect(siteLines(sites, width).join(' ').replaceAll(/\s+/g, ' ')).toContain(words);
+    expect(siteLines(sites, width).join(' ').replaceAll(/\s+/g, ' ')).toContain(message);
     for (const head of ['CONNECTION', 'HERE', 'QUEUED', 'RUNNING', 'UNKNOWN'])
       expect(siteLines(sites, width)[0]).toContain(head);
-    for (const head of ['NAME', 'FUEL', 'LEFT', 'JOBS']) expect(gaugeText([gauge], width)).toContain(head);
+    for (const head of ['NAME', 'FUEL', 'LEFT', 'JOBS'])
+      expect(credentialStatusText([credentialStatus], width)).toContain(head);
     for (const head of ['DONE', 'RUN', 'FAIL', 'TOTAL', 'STATE']) expect(dagTable([dag], width)[0]).toContain(head);
     expect(dagTable([dag], width)[1]).toMatch(/running$/);
   });
 
   it('a pipe has it all', () => {
     expect(siteLines(sites, undefined)[2]).toMatch(/ ssh:\/\/me@login .* it will be asked again$/);
-    expect(gaugeText([gauge], undefined)).toContain('alpha beta gamma');
+    expect(credentialStatusText([credentialStatus], undefined)).toContain('alpha beta gamma');
   });
 
   it('is told in words over several lines, none of which is lost', () => {
@@ -264,11 +265,11 @@ describe('what is set for a site', () => {
       unknown: 0,
     };
     const more = {
-      learned: { jobs: 10, words: 'MaxSubmit', at: 1_798_675_200_000 },
+      learned: { jobs: 10, message: 'MaxSubmit', at: 1_798_675_200_000 },
       outOfUse: 'its nodes fail',
       nextTry: 1_798_675_260_000,
     };
-    expect(mannersRows({ ...status, ...more })).toEqual([
+    expect(backoffRows({ ...status, ...more })).toEqual([
       ['connection', 'up'],
       ['jobs', '1 here, 2 queued, 3 running, 0 unknown'],
       ['learned limit', '10 jobs, since 2026-12-31 00:00 UTC; it refused more: MaxSubmit'],

@@ -48,12 +48,12 @@ describe('config.toml', () => {
     ['user_log.format = ["ISO"]\n', "line 1: 'user_log.format' must be a list of", 'ISO_DATE'],
     ['notify = "me@x"\n', "line 1: unknown key 'notify'", 'gryphus config'],
     ['[notify.method]\na = 1\n', "'notify.method' must be one of", 'sendmail'],
-  ])('refuses %j with the line and the mend', async (text, message, mend) => {
+  ])('refuses %j with the line and the remedy', async (text, message, remedy) => {
     config(text);
     await expect(loadSettings(paths)).rejects.toMatchObject({
       code: 'bad-config',
       message: expect.stringContaining(message),
-      suggestions: [expect.stringContaining(mend)],
+      suggestions: [expect.stringContaining(remedy)],
     });
     await expect(loadSettings(paths)).rejects.toThrow(paths.configFile);
   });

@@ -18,7 +18,7 @@ export interface ArrayWords<G> {
   /** What tells a submit of an array from others: a pattern of `case` for all its words, between blanks. */
   readonly isArray: string;
   /** What it says on standard error, and its status, where arrays are not allowed. */
-  readonly refuses: { readonly words: string; readonly status: number };
+  readonly refuses: { readonly message: string; readonly status: number };
   readonly env: (ground: G) => Readonly<Record<string, string>>;
   /** Its own command takes one element out. */
   readonly remove: (ground: G, batchId: string) => void;
@@ -39,7 +39,7 @@ export function arrayTests<G extends ArrayGround>(words: ArrayWords<G>): (ground
         env: { ...process.env, ...words.env(ground()) },
       }).trim();
       writeFileSync(`${file}.once`, '');
-      const says = `printf '%s\\n' '${words.refuses.words.replaceAll("'", "'\\''")}' >&2; exit ${words.refuses.status}`;
+      const says = `printf '%s\\n' '${words.refuses.message.replaceAll("'", "'\\''")}' >&2; exit ${words.refuses.status}`;
       writeFileSync(
         `${file}.new`,
         `#!/bin/sh

@@ -18,7 +18,7 @@ export interface Trouble {
   readonly query: string;
   readonly remove: string;
   /** Says that nobody answers, on standard error, and its exit status. */
-  readonly down: { readonly words: string; readonly status: number; readonly queryStatus?: number };
+  readonly down: { readonly message: string; readonly status: number; readonly queryStatus?: number };
   /** What the command that removes jobs says there, if that is something else. */
   readonly removeDown?: string;
   /** Words for the submit command with which a job waits some seconds, and with which it is held. */
@@ -62,9 +62,9 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
       execFileSync('mv', [`${file}.new`, file]);
     };
     const unfake = (name: string): void => rmSync(join(ground().bin, name), { force: true });
-    const sayingOf = (words: string): string =>
-      `printf '%s\\n' '${words.replaceAll("'", "'\\''")}' >&2; exit ${trouble.down.status}`;
-    const says = sayingOf(trouble.down.words);
+    const sayingOf = (message: string): string =>
+      `printf '%s\\n' '${message.replaceAll("'", "'\\''")}' >&2; exit ${trouble.down.status}`;
+    const says = sayingOf(trouble.down.message);
     const extra = (words: readonly string[]): Partial<AttemptSpec> => ({ batch: { extraArgs: words } });
 
     afterEach(() => {
@@ -161,7 +161,7 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
         await run(site, [ledgerJob(ground(), key, 'exit 0', extra(trouble.held))]);
         const held = await watch.until(key, (r) => r.is === 'held-by-site', 30_000);
         expect('why' in held ? held.why : '').not.toBe('');
-        fake(trouble.remove, sayingOf(trouble.removeDown ?? trouble.down.words));
+        fake(trouble.remove, sayingOf(trouble.removeDown ?? trouble.down.message));
         expect((await site.cancel([key])).get(key)).toMatchObject({ ok: false, refusal: { kind: 'later' } });
         unfake(trouble.remove);
         expect((await site.cancel([key])).get(key)).toEqual({ ok: true });

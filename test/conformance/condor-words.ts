@@ -3,7 +3,7 @@ export const CONDOR_FAULTS = {
   submit: 'condor_submit',
   query: 'condor_q',
   remove: 'condor_rm',
-  down: { words: "\nERROR: Can't find address of local schedd", status: 1 },
+  down: { message: "\nERROR: Can't find address of local schedd", status: 1 },
   removeDown:
     "SECMAN:2011:Connection closed during command authorization.\nCouldn't find/remove all jobs matching constraint (x)",
   held: ['-append', 'hold = True'],
@@ -13,5 +13,5 @@ export const CONDOR_FAULTS = {
 export const CONDOR_ARRAYS = {
   submit: 'condor_submit',
   isArray: '*GryphusOf*',
-  refuses: { words: 'ERROR: a queue statement with items is not allowed here', status: 1 },
+  refuses: { message: 'ERROR: a queue statement with items is not allowed here', status: 1 },
 };

@@ -43,7 +43,7 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
       ['is held', (id: string) => void condor().admin('condor_hold', id), 'condor_hold'],
       ['is vacated', (id: string) => void condor().admin('condor_vacate_job', '-fast', id), 'evicted'],
       ['loses its shadow', () => killed('shadow'), ''],
-    ])('%s: it has ended, and leaves the queue', async (_, does, words) => {
+    ])('%s: it has ended, and leaves the queue', async (_, does, message) => {
       const site = await ground().open();
       const watch = new Watch(site);
       const key = freshKey();
@@ -51,7 +51,7 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
       does(await running(watch, key));
       const { how } = await watch.ended(key, LONG_AFTER);
       expect(how).toMatchObject({ kind: 'by-site', cause: expect.stringMatching(/^(preempted|requeued)$/) });
-      expect('words' in how ? how.words : '').toContain(words);
+      expect('message' in how ? how.message : '').toContain(message);
       await expect.poll(queue, { timeout: LONG_AFTER }).toBe('');
       expect(starts(ground(), key)).toBe(1);
       await site.forget([key]);

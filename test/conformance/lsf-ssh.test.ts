@@ -8,7 +8,7 @@ const faults = batchFaults({
   submit: 'bsub',
   query: 'bjobs',
   remove: 'bkill',
-  down: { words: 'Failed in an LSF library call: LIM is down; try later. Job not submitted.', status: 255 },
+  down: { message: 'Failed in an LSF library call: LIM is down; try later. Job not submitted.', status: 255 },
   held: ['-H'],
   noQueue: /No such queue/,
   clock: true,
@@ -17,7 +17,7 @@ const faults = batchFaults({
 const arrays = arrayTests<BatchGround<FakeBatch>>({
   submit: 'bsub',
   isArray: "*'[1-'*",
-  refuses: { words: 'Bad argument for option -J: job array size exceeds the limit. Job not submitted.', status: 255 },
+  refuses: { message: 'Bad argument for option -J: job array size exceeds the limit. Job not submitted.', status: 255 },
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('bkill', id),
 });

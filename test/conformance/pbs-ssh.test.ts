@@ -9,7 +9,7 @@ const faults = batchFaults({
   query: 'qstat',
   remove: 'qdel',
   down: {
-    words: 'Connection refused\nqsub: cannot connect to server pbshead (errno=15010)',
+    message: 'Connection refused\nqsub: cannot connect to server pbshead (errno=15010)',
     status: 162,
     queryStatus: 255,
   },
@@ -21,7 +21,7 @@ const faults = batchFaults({
 const arrays = arrayTests<BatchGround<FakeBatch>>({
   submit: 'qsub',
   isArray: "*' -J 1-'*",
-  refuses: { words: 'qsub: Array job exceeds server or queue size limit', status: 3 },
+  refuses: { message: 'qsub: Array job exceeds server or queue size limit', status: 3 },
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('qdel', id),
 });

@@ -91,7 +91,7 @@ describe.skipIf(skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queu
       expect(how).toMatchObject({
         kind: 'by-site',
         cause: 'cancelled',
-        words: expect.stringContaining('CANCELLED by'),
+        message: expect.stringContaining('CANCELLED by'),
       });
     }
     await watch.site.forget(keys);

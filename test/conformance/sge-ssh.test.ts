@@ -13,7 +13,7 @@ const faults = batchFaults({
   query: 'qstat',
   remove: 'qdel',
   down: {
-    words:
+    message:
       'error: commlib error: got select error (Connection refused)\nUnable to run job: unable to send message to qmaster using port 26844 on host "localhost": got send error\nExiting.',
     status: 1,
   },
@@ -29,7 +29,7 @@ const faults = batchFaults({
 const arrays = arrayTests<BatchGround<Sge>>({
   submit: 'qsub',
   isArray: "*' -t '*",
-  refuses: { words: 'Unable to run job: array jobs are not allowed here.\nExiting.', status: 1 },
+  refuses: { message: 'Unable to run job: array jobs are not allowed here.\nExiting.', status: 1 },
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('qdel', id),
 });

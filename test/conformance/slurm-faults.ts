@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { SiteManners } from '../../src/gridmanager/manners.ts';
+import { SiteBackoff } from '../../src/gridmanager/backoff.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { sshSlurm } from './grounds.ts';
 import { SLOW } from '../slow.ts';
@@ -193,7 +193,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
       const held = await watch.until(key, (r) => r.is === 'held-by-site', 60_000);
       expect(held).toMatchObject({ why: 'DependencyNeverSatisfied' });
       const { how } = await watch.ended(key, 120_000);
-      expect(how).toEqual({ kind: 'by-site', cause: 'unsatisfiable', words: 'DependencyNeverSatisfied' });
+      expect(how).toEqual({ kind: 'by-site', cause: 'unsatisfiable', message: 'DependencyNeverSatisfied' });
       await expect.poll(() => queued(key), { timeout: 20_000 }).toEqual([]);
       expect(starts(ground(), key)).toBe(0);
       await site.forget([key]);
@@ -204,7 +204,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
   it('is taken out of use when its nodes die one after another, until a job ends there by itself', async () => {
     const site = await ground().open();
     const watch = new Watch(site);
-    const manners = new SiteManners(undefined, Date.now(), async () => undefined);
+    const backoff = new SiteBackoff(undefined, Date.now(), async () => undefined);
     for (const node of ['n1', 'n2']) {
       const keys = freshKeys(3);
       await run(
@@ -212,19 +212,19 @@ export function slurmFaults(ground: () => SlurmGround): void {
         keys.map((key) => shellJob(key, 'sleep 600', { batch: { extraArgs: [`--nodelist=${node}`] } })),
       );
       for (const key of keys) await watch.until(key, (r) => r.is === 'running' && r.since !== undefined, 30_000);
-      expect(manners.view.outOfUse).toBeUndefined();
+      expect(backoff.view.outOfUse).toBeUndefined();
       ground().slurm.scontrol('update', `nodename=${node}`, 'state=down', 'reason=test');
       const ends = [];
       for (const key of keys) ends.push(await watch.ended(key, 60_000));
-      await manners.heard(ends, Date.now());
+      await backoff.heard(ends, Date.now());
       await site.forget(keys);
     }
-    expect(manners.view.outOfUse?.words).toContain('node');
-    expect([0, 61_000].map((later) => manners.room(0, Date.now() + later))).toEqual([0, 1]);
+    expect(backoff.view.outOfUse?.message).toContain('node');
+    expect([0, 61_000].map((later) => backoff.room(0, Date.now() + later))).toEqual([0, 1]);
     const probe = freshKey();
     await run(site, [shellJob(probe, 'exit 0')]);
-    await manners.heard([await watch.ended(probe, 60_000)], Date.now());
-    expect(manners.view.outOfUse).toBeUndefined();
+    await backoff.heard([await watch.ended(probe, 60_000)], Date.now());
+    expect(backoff.view.outOfUse).toBeUndefined();
     await site.forget([probe]);
   }, 180_000);
 

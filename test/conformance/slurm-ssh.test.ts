@@ -7,7 +7,7 @@ import { testSite } from './suite.ts';
 const arrays = arrayTests<Awaited<ReturnType<typeof sshSlurm>>>({
   submit: 'sbatch',
   isArray: '*--array=*',
-  refuses: { words: 'sbatch: error: Batch job submission failed: Invalid job array specification', status: 1 },
+  refuses: { message: 'sbatch: error: Batch job submission failed: Invalid job array specification', status: 1 },
   env: (ground) => ground.slurm.env,
   remove: (ground, id) => ground.slurm.run('scancel', id),
 });

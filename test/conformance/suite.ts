@@ -25,8 +25,8 @@ export function testSite<G extends Ground>(tested: SiteUnderTest<G>): void {
   const { name, makeSite, skip = false, except, ordinary, more } = tested;
   const whole = SLOW || ordinary === undefined;
   describe.skipIf(skip)(name, () => {
-    const leftOut = (words: string) => except?.includes(words) || !(whole || ordinary.includes(words));
-    const test = (words: string, body: () => Promise<void>) => it.skipIf(leftOut(words))(words, body);
+    const leftOut = (message: string) => except?.includes(message) || !(whole || ordinary.includes(message));
+    const test = (message: string, body: () => Promise<void>) => it.skipIf(leftOut(message))(message, body);
     let ground: G;
     let site: JobManagerSite;
     let watch: Watch;
@@ -212,14 +212,14 @@ export function testSite<G extends Ground>(tested: SiteUnderTest<G>): void {
         spec(denied, { executable: { kind: 'there', path: '/etc/passwd' } }),
         spec(badsh, { executable: { kind: 'blob', blob: bad } }),
       ]);
-      for (const [key, words] of [
+      for (const [key, message] of [
         [gone, 'does not exist'],
         [denied, 'may not be executed'],
         [badsh, '/no/such/interpreter'],
       ] as const) {
         const { how } = await watch.ended(key, ground.patience);
         expect(how).toMatchObject({ kind: 'by-site', cause: 'cannot-start' });
-        expect(how.kind === 'by-site' ? how.words : '').toContain(words);
+        expect(how.kind === 'by-site' ? how.message : '').toContain(message);
       }
       await site.forget([gone, denied, badsh]);
     });

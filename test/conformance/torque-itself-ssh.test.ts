@@ -11,7 +11,7 @@ const faults = batchFaults({
   query: 'qstat',
   remove: 'qdel',
   down: {
-    words:
+    message:
       "Unable to communicate with tqhead(10.77.0.1)\nCannot connect to specified server host 'tqhead'.\nqsub: cannot connect to server tqhead (errno=111) Connection refused",
     status: 111,
   },
@@ -23,7 +23,8 @@ const arrays = arrayTests<BatchGround<FakeBatch>>({
   submit: 'qsub',
   isArray: "*' -t 1-'*",
   refuses: {
-    words: 'qsub: submit error (Queue does not allow job arrays MSG=job arrays are not allowed for queue: queue batch)',
+    message:
+      'qsub: submit error (Queue does not allow job arrays MSG=job arrays are not allowed for queue: queue batch)',
     status: 1,
   },
   env: (ground) => ground.batch.env,

@@ -8,7 +8,7 @@ const more = batchFaults({
   query: 'qstat',
   remove: 'qdel',
   down: {
-    words:
+    message:
       "There was an error running the Slurm sbatch command.\nand the output was:\n'sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)\n'",
     status: 1,
     queryStatus: 8,

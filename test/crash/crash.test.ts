@@ -105,7 +105,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     await nothingIsLeft();
   }
 
-  /** The pool's desk forgets for good, and a worker deletes a moment later. */
+  /** The pool's central manager forgets for good, and a worker deletes a moment later. */
   async function nothingIsLeft(): Promise<void> {
     if (kind === 'pool') await until('the worker to forget', () => attemptsAt(target).length === 0 || undefined);
     expect(attemptsAt(target)).toEqual([]);

@@ -147,23 +147,23 @@ const CASES = POINTS.flatMap((point) =>
   Object.keys(STAGES).flatMap((stage) =>
     (['rm', 'hold'] as const)
       // What has ended is held with its results: nothing is cancelled.
-      .filter((deed) => deed === 'rm' || stage !== 'at their end')
-      .map((deed) => [deed, stage as keyof typeof STAGES, point] as const),
+      .filter((action) => action === 'rm' || stage !== 'at their end')
+      .map((action) => [action, stage as keyof typeof STAGES, point] as const),
   ),
 );
 
 describe.skipIf(SKIP)('what is withdrawn from a GRAM service leaves nothing, and starts no more', () => {
   it.each(some(CASES, 19))(
     '%s, jobs %s, the GridManager dies at %s',
-    async (deed, stage, point) => {
+    async (action, stage, point) => {
       const { started, reach } = STAGES[stage];
       const { procs, cluster, ledger, go } = await reach(jobsAt(stage));
       writeFileSync(crashFile, point);
-      await agent.ok(deed, String(cluster));
+      await agent.ok(action, String(cluster));
       signalScheduler('SIGCONT');
       await hasCrashed();
       gates.open();
-      const wanted = deed === 'rm' ? 3 : 5;
+      const wanted = action === 'rm' ? 3 : 5;
       await until(
         `jobs to be ${wanted}`,
         async () => (await agent.ads(cluster)).every((ad) => ad['JobStatus'] === wanted) || undefined,
@@ -173,7 +173,7 @@ describe.skipIf(SKIP)('what is withdrawn from a GRAM service leaves nothing, and
       await until('their processes to be gone', () => processesWith('sh', ledger).length === 0 || undefined);
       const runs = started ? procs : [];
       expect(lines(ledger).sort()).toEqual(runs);
-      if (deed === 'rm') return;
+      if (action === 'rm') return;
       writeFileSync(go, '');
       await agent.ok('release', String(cluster));
       await agent.ok('wait', '--timeout', '200', String(cluster));

@@ -40,7 +40,7 @@ export const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'
 type Unused =
   // The pool has a walk of its own (test/pool).
   | `worker.${string}`
-  | `desk.${string}`
+  | `central-manager.${string}`
   | 'gm.after-take'
   | `gm.${'before' | 'saved' | 'after'}-grant`
   | 'gm.before-poll'

@@ -178,8 +178,8 @@ describe('delegation', () => {
     ['no request at all', () => 'hello', 'cannot be read'],
     ['a request that was changed', () => changed(), 'is not signed by the key that it is for'],
     ['a small key', () => smallRequest(), 'has an RSA key of 1024 bits'],
-  ])('refuses %s', (_what, request, words) => {
-    expect(() => signDelegation(request(), user, { now })).toThrow(words);
+  ])('refuses %s', (_what, request, message) => {
+    expect(() => signDelegation(request(), user, { now })).toThrow(message);
   });
 
   it('refuses an issuer whose key is another', async () => {

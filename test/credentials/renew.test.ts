@@ -99,10 +99,10 @@ describe('a credential as it is found', () => {
       () => writeFileSync(join(dir, 'bad'), readFileSync(jane.key), { mode: 0o600 }),
       'holds no certificate',
     ],
-  ])('is a problem in one sentence when the file is one %s', (_what, make, words) => {
+  ])('is a problem in one sentence when the file is one %s', (_what, make, message) => {
     make();
     const { problem } = inspect({ kind: 'x509-proxy', name: 'bad', file: join(dir, 'bad') });
-    expect(problem).toContain(words);
+    expect(problem).toContain(message);
     expect(problem).not.toContain(SECRET);
     expect(problem).not.toContain('PRIVATE');
     rmSync(join(dir, 'bad'));
@@ -126,7 +126,7 @@ describe('a renewal by command', () => {
     ['hangs', 'sleep 60', 'The renew_command did not end within 0.3 s; run it by hand to see why.'],
     ['writes rubbish', `printf '${SECRET}' >"$F"`, 'holds no certificate'],
     ['opens the file to all', 'chmod 644 "$F"', 'so it is refused'],
-  ])('that %s is a failure in one sentence', async (_what, command, words) => {
+  ])('that %s is a failure in one sentence', async (_what, command, message) => {
     const file = join(dir, 'failing');
     saveProxy(file, await makeProxy(user, { ...ec, lifetime: 600 }));
     const source: Source = {
@@ -136,7 +136,7 @@ describe('a renewal by command', () => {
       ...by(`F=${shellQuote(file)}; ${command}`, command === 'sleep 60' ? 300 : 20_000),
     };
     const done = await renew(source);
-    expect(done).toMatchObject({ ok: false, message: expect.stringContaining(words) });
+    expect(done).toMatchObject({ ok: false, message: expect.stringContaining(message) });
     expect(JSON.stringify(done)).not.toContain(SECRET);
     rmSync(file);
   });

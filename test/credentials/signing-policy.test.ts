@@ -39,8 +39,8 @@ describe('signing policies', () => {
     ['pos_rights globus CA:sign', 'line 1'],
     ["access_id_CA X509 '/CN=a'\ncond_subjects globus", 'line 2'],
     ["access_id_CA X509 '/CN=a'\n\nbogus globus x", 'line 3'],
-  ])('names the line of %j', (text, words) => {
-    expect(() => readSigningPolicy(text)).toThrow(words);
+  ])('names the line of %j', (text, message) => {
+    expect(() => readSigningPolicy(text)).toThrow(message);
   });
 
   it('matches like a glob, and never takes long over many stars', () => {

@@ -10,7 +10,7 @@ import {
   type WatchedJob,
 } from '../../src/credentials/watch/model.ts';
 import { renewed } from '../../src/credentials/watch/renewal.ts';
-import { mayUse } from '../../src/credentials/watch/standing.ts';
+import { mayUse } from '../../src/credentials/watch/usability.ts';
 import { look } from '../../src/credentials/watch/watch.ts';
 import { credentialNews } from '../../src/notify/messages.ts';
 

@@ -34,8 +34,8 @@ function processes(fits: RegExp): number[] {
     .map(Number)
     .filter((pid) => {
       try {
-        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-        if (!fits.test(words)) return false;
+        const message = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+        if (!fits.test(message)) return false;
         const environment = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
         return (
           environment.includes(`GRYPHUS_HOME=${agent.home}`) || readlinkSync(`/proc/${pid}/cwd`).startsWith(agent.home)

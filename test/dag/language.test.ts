@@ -66,7 +66,7 @@ describe('words and lines', () => {
 
   it('proposes the word that was meant', () => {
     const { problems } = load({ 'x.dag': 'JOB A a.sub\nPRAENT A CHILD A\n' });
-    expect(problems[0]).toMatchObject({ line: 2, mend: 'Did you mean PARENT?' });
+    expect(problems[0]).toMatchObject({ line: 2, remedy: 'Did you mean PARENT?' });
   });
 });
 

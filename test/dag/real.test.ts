@@ -6,7 +6,7 @@ import { type CorpusCase, loadCorpus } from './support/corpus.ts';
 import { some } from '../slow.ts';
 import { RealStage } from './support/real-stage.ts';
 
-/** In the slow lane every case is played, else every sixth. */
+/** In the slow worker every case is played, else every sixth. */
 const CASES = some(loadCorpus(join(import.meta.dirname, '../fixtures/dag.jsonl')), 6);
 
 /** What differs where jobs that run side by side end in another order than the recorded ones. */

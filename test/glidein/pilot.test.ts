@@ -85,12 +85,12 @@ describe('a pilot', () => {
     ['it runs SunOS', {}, 'uname', 'echo SunOS'],
     ['hours behind', { made: Math.floor(Date.now() / 1000) + 500_000 }, 'unused', ''],
     ['KB of free memory', { 'memory-kb': 1e15 }, 'unused', ''],
-  ])('says why it cannot run: %s', (words, need, name, text) => {
+  ])('says why it cannot run: %s', (message, need, name, text) => {
     program(join(bin, name), text);
     const { status, stderr } = fly(need);
     expect(status).toBe(65);
     expect(stderr).toMatch(/^pilot: cannot run on .*\n$/);
-    expect(stderr).toContain(words);
+    expect(stderr).toContain(message);
   });
 
   it('says what Node says that does not run there', () => {

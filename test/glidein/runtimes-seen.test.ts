@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { asAttributes, lacksRuntime, rememberRuntimes, runtimesSeen } from '../../src/glidein/runtimes-seen.ts';
-import { expectedAd, maySuit } from '../../src/glidein/suits.ts';
+import { expectedAd, maySuit } from '../../src/glidein/matches.ts';
 import { adFrom } from '../../src/pool/ads.ts';
 import type { Kv } from '../../src/queue/api.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
@@ -38,7 +38,7 @@ describe('what the pilots of a site were seen to run containers by', () => {
     );
     const seen = await rememberRuntimes(kv, [], 2000);
     expect([...seen.keys()].sort()).toEqual(['bare', 'full', 'mixed']);
-    expect(seen.get('bare')).toEqual({ at: 1000, has: [], words: 'podman: no user namespaces.' });
+    expect(seen.get('bare')).toEqual({ at: 1000, has: [], message: 'podman: no user namespaces.' });
     expect(seen.get('mixed')?.has).toContain('HasSIF');
     expect((await runtimesSeen(kv, 1000 + 86_400)).size).toBe(0);
     // Another look says what is so now.

@@ -21,7 +21,7 @@ beforeAll(async () => {
   GassServer.listen = (options) =>
     listen({
       ...options,
-      desk: { ...options.desk, read: async (path) => broken(path, await options.desk.read(path)) },
+      gassHandler: { ...options.gassHandler, read: async (path) => broken(path, await options.gassHandler.read(path)) },
     });
   grid = await startGrid();
   site = await grid.open({ askEveryMs: 2000 });
@@ -90,7 +90,7 @@ describe.skipIf(MISSING.length > 0)('what broke off on its way to a GRAM service
     const job = shellJob(key, 'exit 0');
     await run(site, [job]);
     expect(await new Watch(site).ended(key, 90_000, job)).toMatchObject({
-      how: { kind: 'by-site', cause: 'cannot-start', words: 'gryphus: the program did not come whole' },
+      how: { kind: 'by-site', cause: 'cannot-start', message: 'gryphus: the program did not come whole' },
     });
     expect(cut.times).toBe(6);
     expect((await site.forget([key])).get(key)).toEqual({ ok: true });

@@ -60,7 +60,7 @@ describe.skipIf(cable === undefined)('the network to a GRAM service is cut', () 
     const silent = { code: expect.stringMatching(/^(timeout|site-unreachable)$/), retry: 'later' };
     await expect(site.commit([key])).rejects.toMatchObject(silent);
     await expect(site.prepare([shellJob(freshKey(), 'exit 0')])).rejects.toMatchObject(silent);
-    cable.mend();
+    cable.remedy();
     await waitUntil(
       'the commit',
       async () => (await site.commit([key]).catch(() => undefined))?.get(key)?.ok === true,
@@ -69,14 +69,14 @@ describe.skipIf(cable === undefined)('the network to a GRAM service is cut', () 
     await waitUntil('the start', () => starts(key) === 1, PATIENCE);
     cable.cut();
     await expect(site.poll({ cursor: undefined, follow: [] })).rejects.toMatchObject(silent);
-    cable.mend();
+    cable.remedy();
     const watch = new Watch(site);
     await watch.until(key, ({ is }) => is === 'running', PATIENCE);
     writeFileSync(go, '');
     await waitUntil('results on their way', () => partsOf(key).length > 0, PATIENCE);
     cable.cut();
     await delay(1000);
-    cable.mend();
+    cable.remedy();
     expect(await watch.ended(key, 120_000)).toMatchObject({ how: { kind: 'exited', code: 0 } });
     const into = join(grid.dir, 'home', key);
     const outcome = (await site.fetch([{ key, outputs: ['big'], stdout: true, stderr: true, into }])).get(key);

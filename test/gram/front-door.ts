@@ -27,7 +27,7 @@ const ANSWERS = {
   'no URL': [whole('protocol-version: 2\r\nstatus: 110\r\njob-manager-url: nowhere\r\n\0')],
 } as const;
 
-/** A door before the real gatekeeper, of manners that can be changed. */
+/** A door before the real gatekeeper, of backoff that can be changed. */
 export interface FrontDoor {
   readonly address: string;
   manner: Manner;

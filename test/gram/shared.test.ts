@@ -22,7 +22,7 @@ describe.skipIf(MISSING.length > 0)('an input that jobs at a GRAM service share'
     GassServer.listen = (options) =>
       listen({
         ...options,
-        desk: { ...options.desk, read: (path) => (reads.push(path), options.desk.read(path)) },
+        gassHandler: { ...options.gassHandler, read: (path) => (reads.push(path), options.gassHandler.read(path)) },
       });
     const site = await grid.open();
     const big = blob(grid.dir, 'big', Buffer.alloc(3_000_000, 'gryphus '));

@@ -67,7 +67,7 @@ describe.skipIf(SKIP)('Slurm behind GRAM', () => {
     // A partition that there is none of is said by sbatch.
     const said = await watch.ended(refused, 90_000);
     expect(said).toMatchObject({ how: { kind: 'by-site', cause: 'cannot-start' } });
-    expect(said.how.kind === 'by-site' ? said.how.words : '').toContain('invalid partition');
+    expect(said.how.kind === 'by-site' ? said.how.message : '').toContain('invalid partition');
     slurm.run('scancel', '--name=scheduler_slurm_job_script');
     const ended = await watch.ended(dies, 90_000);
     expect(ended).toMatchObject({ how: { kind: 'by-site', cause: 'vanished' } });

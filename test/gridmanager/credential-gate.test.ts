@@ -43,28 +43,28 @@ describe('the gate before a site', () => {
     ['over', 1_001_000, 'ended'],
     ['of a clock that is far ahead', 999_699, 'early'],
   ])('is asked with a key that is %s', async (_, now, is) => {
-    expect((await gateAt({ now }).look(job, site)).standing.is).toBe(is);
+    expect((await gateAt({ now }).look(job, site)).usability.is).toBe(is);
   });
 
   it('sees within a second that the key is another, or gone', async () => {
     const clock = { now: 1_002_000 };
     const gate = gateAt(clock);
-    expect((await gate.look(job, site)).standing.is).toBe('ended');
+    expect((await gate.look(job, site)).usability.is).toBe('ended');
     utimesSync(file, 1_001_990, 1_001_990);
     clock.now += 1;
-    expect((await gate.look(job, site)).standing.is).toBe('good');
+    expect((await gate.look(job, site)).usability.is).toBe('good');
     rmSync(file);
     clock.now += 1;
-    expect((await gate.look(job, site)).standing.is).toBe('unusable');
+    expect((await gate.look(job, site)).usability.is).toBe('unusable');
   });
 
   it('lets nobody by whose credential is described badly, or not at all; and everybody who needs none', async () => {
     const bad = gateAt({ now: 0 }, new Map([['daily', 'line 3: no.']]));
-    expect((await bad.look(job, site)).standing).toMatchObject({
+    expect((await bad.look(job, site)).usability).toMatchObject({
       is: 'unusable',
       why: expect.stringContaining('line 3'),
     });
-    expect((await bad.look(job, { ...site, credential: 'other' })).standing.is).toBe('unusable');
-    expect((await bad.look(job, { ...site, credential: undefined })).standing.is).toBe('good');
+    expect((await bad.look(job, { ...site, credential: 'other' })).usability.is).toBe('unusable');
+    expect((await bad.look(job, { ...site, credential: undefined })).usability.is).toBe('good');
   });
 });

@@ -28,13 +28,13 @@ describe('what becomes of a job that ended', () => {
   });
 
   it('runs again what was evicted in the pool, and nowhere else', () => {
-    const evicted = ended({ kind: 'by-site', cause: 'preempted', words: 'vacated' });
+    const evicted = ended({ kind: 'by-site', cause: 'preempted', message: 'vacated' });
     expect(decide({ ...job(evicted), site: 'pool' }, 200)).toMatchObject({
       event: 'again',
       info: { by: 'eviction', reason: 'vacated' },
     });
     expect(decide(job(evicted), 200).event).toBe('stop');
-    const tooLarge = ended({ kind: 'by-site', cause: 'out-of-memory', words: '' });
+    const tooLarge = ended({ kind: 'by-site', cause: 'out-of-memory', message: '' });
     expect(decide({ ...job(tooLarge), site: 'pool' }, 200).event).toBe('stop');
   });
 
@@ -57,7 +57,7 @@ describe('what becomes of a job that ended', () => {
       info: { by: 'checkpoint' },
     });
     expect(decide(job({ ...attrs, ...ended({ kind: 'exited', code: 0 }) }), 200).event).toBe('stop');
-    const evicted = ended({ kind: 'by-site', cause: 'preempted', words: '' });
+    const evicted = ended({ kind: 'by-site', cause: 'preempted', message: '' });
     expect(decide({ ...job({ ...attrs, ...evicted }), site: 'pool' }, 200).info).toMatchObject({ by: 'eviction' });
   });
 
@@ -89,7 +89,7 @@ describe('what becomes of a job that ended', () => {
   });
 
   it('holds what the site can never start with what to do about it, whatever max_retries says', () => {
-    const attrs = ended({ kind: 'by-site', cause: 'unsatisfiable', words: 'PartitionTimeLimit' });
+    const attrs = ended({ kind: 'by-site', cause: 'unsatisfiable', message: 'PartitionTimeLimit' });
     for (const retries of [{}, { JobMaxRetries: '3', NumJobStarts: '0' }]) {
       const { event, set } = decide(job({ ...attrs, ...retries }), 200);
       expect(event).toBe('stop');
@@ -102,7 +102,7 @@ describe('what becomes of a job that ended', () => {
   it.each(['timeout', 'node-fail', 'preempted', 'requeued', 'out-of-memory', 'cancelled', 'vanished'] as const)(
     'never takes %s for an end, and starts again only within max_retries',
     (cause) => {
-      const attrs = ended({ kind: 'by-site', cause, words: 'W' });
+      const attrs = ended({ kind: 'by-site', cause, message: 'W' });
       expect(decide(job(attrs), 200)).toMatchObject({ event: 'stop' });
       expect(decide(job({ ...attrs, JobMaxRetries: '1' }), 200).event).toBe('again');
       expect(decide(job({ ...attrs, JobMaxRetries: '1', NumJobStarts: '2' }), 200).event).toBe('stop');

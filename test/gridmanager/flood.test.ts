@@ -8,7 +8,7 @@ import { World } from './protocol-world.ts';
 import { CLEAR } from './simulated-site.ts';
 import { seeded } from '../seeded.ts';
 
-/** Where bids pass, and their jobs after one was granted. */
+/** Where candidates pass, and their jobs after one was granted. */
 const POINTS: readonly CrashPoint[] = [
   'gm.before-prepare',
   'gm.after-prepare',
@@ -31,7 +31,7 @@ const SITES = ['second', 'third'];
 /** Scenarios in one run of the tests; thousands find what is rare. */
 const RUNS = Number(process.env['GRYPHUS_RUNS'] ?? 8);
 
-describe('a flooded job: one job, several bids, one start', () => {
+describe('a flooded job: one job, several candidates, one start', () => {
   let redis: TestRedis;
   let queue: Queue;
 
@@ -74,12 +74,12 @@ describe('a flooded job: one job, several bids, one start', () => {
 
   it('goes on after a death of the GridManager at every point', () => dieAt(POINTS), 120_000);
 
-  it('starts where a site is cut off for ever: the others bid on, and leave is not given to two', async () => {
+  it('starts where a site is cut off for ever: the others candidate on, and leave is not given to two', async () => {
     const world = new World(queue, seeded(11), CLEAR, SITES);
     try {
       const [id] = await world.submit(1, 'flooded');
       await world.until(
-        async () => (await queue.bids.of(id ? [id] : []))[0]?.open.some((b) => b.state === 'waiting') ?? false,
+        async () => (await queue.candidates.of(id ? [id] : []))[0]?.open.some((b) => b.state === 'waiting') ?? false,
       );
       world.site.cut = true;
       await world.until((jobs) => jobs.every(({ state }) => isEnd(state)));
@@ -121,10 +121,10 @@ describe('a flooded job: one job, several bids, one start', () => {
     weather: fc.record({ lost: chance, unanswered: chance, twice: chance, late: chance }),
     crashes: fc.array(fc.constantFrom(...POINTS), { maxLength: 3 }),
     jobs: fc.integer({ min: 1, max: 4 }),
-    deeds: fc.array(
+    actions: fc.array(
       fc.record({
         after: fc.integer({ min: 0, max: 12 }),
-        what: fc.constantFrom('hold', 'release', 'remove', 'cut', 'mend'),
+        what: fc.constantFrom('hold', 'release', 'remove', 'cut', 'remedy'),
         to: fc.nat(4),
       }),
       { maxLength: 8 },
@@ -133,16 +133,16 @@ describe('a flooded job: one job, several bids, one start', () => {
 
   it('keeps its promises in any weather, whatever the user does and whatever dies', async () => {
     await fc.assert(
-      fc.asyncProperty(SCENARIO, async ({ seed, weather, crashes, jobs, deeds }) => {
+      fc.asyncProperty(SCENARIO, async ({ seed, weather, crashes, jobs, actions }) => {
         const world = new World(queue, seeded(seed), weather, SITES);
         try {
           world.crashAt(crashes);
           await world.submit(jobs, 'flooded');
-          for (const { after, what, to } of deeds) {
+          for (const { after, what, to } of actions) {
             for (let i = 0; i < after; i++) await world.step();
             const site = [...world.sites.values()][to % 3];
             const id = world.jobs[to % world.jobs.length];
-            if (what !== 'cut' && what !== 'mend') {
+            if (what !== 'cut' && what !== 'remedy') {
               if (id) await world.act(id, what);
             } else if (site) site.cut = what === 'cut';
           }

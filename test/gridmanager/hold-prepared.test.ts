@@ -20,7 +20,7 @@ const job = (proc: number): JobRecord => ({
 });
 
 /** What is held of jobs 0, 1, … for which the site reports this, by proc. */
-async function held(is: readonly (Report['is'] | undefined)[], standing: string, complete = true): Promise<Change[]> {
+async function held(is: readonly (Report['is'] | undefined)[], usability: string, complete = true): Promise<Change[]> {
   const changes: Change[] = [];
   const woken: string[] = [];
   const reports = is.flatMap((one, proc) => (one ? [{ key: keyOf(proc), is: one } as Report] : []));
@@ -28,14 +28,14 @@ async function held(is: readonly (Report['is'] | undefined)[], standing: string,
   const ctx: Partial<Record<keyof SiteContext, unknown>> = {
     record: LOCAL_SITE,
     site: { poll: async () => answer },
-    gate: { look: async () => ({ standing: { is: standing, why: 'It ends.', subCode: 1 } }) },
+    gate: { look: async () => ({ usability: { is: usability, why: 'It ends.', subCode: 1 } }) },
     queue: {
       transitionMany: async (some: Change[]) => {
         changes.push(...some);
         return some.map(() => ({ ok: true }));
       },
     },
-    wake: (lane: string) => woken.push(lane),
+    wake: (workLoop: string) => woken.push(workLoop),
   };
   await holdPrepared(
     ctx as SiteContext,
@@ -56,7 +56,7 @@ describe('prepared jobs whose credential ends', () => {
       HoldReasonCode: '4',
       HoldReasonSubCode: '1',
       NumHolds: '3',
-      HoldReason: '"It ends. The job is released by itself when it can be used again."',
+      HoldReason: '"It ends. The job is released automatically when the credential is valid again."',
     });
   });
 

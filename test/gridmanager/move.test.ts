@@ -41,10 +41,10 @@ describe('a job that is moved', () => {
     weather: fc.record({ lost: chance, unanswered: chance, twice: chance, late: chance }),
     crashes: fc.array(fc.constantFrom(...POINTS), { maxLength: 3 }),
     jobs: fc.integer({ min: 1, max: 5 }),
-    deeds: fc.array(
+    actions: fc.array(
       fc.record({
         after: fc.nat(6),
-        what: fc.constantFrom('there', 'second', 'there', 'second', 'hold', 'release', 'remove', 'cut', 'mend'),
+        what: fc.constantFrom('there', 'second', 'there', 'second', 'hold', 'release', 'remove', 'cut', 'remedy'),
         to: fc.nat(4),
       }),
       { minLength: 2, maxLength: 12 },
@@ -53,14 +53,14 @@ describe('a job that is moved', () => {
 
   it('starts once, wherever it is wanted and whatever dies, and no wish is forgotten', async () => {
     await fc.assert(
-      fc.asyncProperty(SCENARIO, async ({ seed, weather, crashes, jobs, deeds }) => {
+      fc.asyncProperty(SCENARIO, async ({ seed, weather, crashes, jobs, actions }) => {
         const world = new World(queue, seeded(seed), weather, ['second']);
         try {
           world.crashAt(crashes);
           await world.submit(jobs);
-          for (const { after, what, to } of deeds) {
+          for (const { after, what, to } of actions) {
             for (let i = 0; i < after; i++) await world.step();
-            if (what === 'cut' || what === 'mend') {
+            if (what === 'cut' || what === 'remedy') {
               world.site.cut = what === 'cut';
               continue;
             }

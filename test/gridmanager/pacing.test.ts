@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GryphusError } from '../../src/errors.ts';
 import { SiteHealth } from '../../src/gridmanager/health.ts';
-import { lanesWanted } from '../../src/gridmanager/lanes.ts';
+import { workLoopsWanted } from '../../src/gridmanager/work-loops.ts';
 import { backOff, nextPoll, SubmitBudget } from '../../src/gridmanager/pacing.ts';
 import { eventOf } from '../../src/gridmanager/report.ts';
 import { LIFE, STATES } from '../../src/job/life.ts';
@@ -13,11 +13,11 @@ const away = new GryphusError('site-unreachable', 'no answer');
 
 describe('the pace', () => {
   it('is quick after a change and slows down to the bound', () => {
-    const manners = { pollMinMs: 1000, pollMaxMs: 10_000 };
+    const backoff = { pollMinMs: 1000, pollMaxMs: 10_000 };
     let ms = 8000;
-    for (let i = 0; i < 5; i++) ms = nextPoll(ms, false, manners);
+    for (let i = 0; i < 5; i++) ms = nextPoll(ms, false, backoff);
     expect(ms).toBe(10_000);
-    expect(nextPoll(ms, true, manners)).toBe(1000);
+    expect(nextPoll(ms, true, backoff)).toBe(1000);
   });
 
   it('backs off by doubling, up to five minutes and an eighth', () => {
@@ -81,18 +81,18 @@ describe('a site’s health', () => {
   });
 });
 
-describe('lanes and reports', () => {
+describe('work loops and reports', () => {
   it('want a round for every state that has work', () => {
     for (const state of STATES) {
-      const lanes = lanesWanted([{ site: 's', state, jobs: 1 }]).get('s');
-      expect(lanes !== undefined, state).toBe(LIFE[state].does !== 'nothing' || state === 'idle');
+      const workLoops = workLoopsWanted([{ site: 's', state, jobs: 1 }]).get('s');
+      expect(workLoops !== undefined, state).toBe(LIFE[state].does !== 'nothing' || state === 'idle');
     }
-    expect(lanesWanted([{ site: '', state: 'idle', jobs: 3 }]).size).toBe(0);
+    expect(workLoopsWanted([{ site: '', state: 'idle', jobs: 3 }]).size).toBe(0);
   });
 
   it('never take an unclear word or silence for an end', () => {
     for (const state of STATES) {
-      expect(eventOf({ key: 'a.1.0.1', is: 'unclear', words: 'SPECIAL_EXIT' }, state)).toBeUndefined();
+      expect(eventOf({ key: 'a.1.0.1', is: 'unclear', message: 'SPECIAL_EXIT' }, state)).toBeUndefined();
     }
   });
 

@@ -99,13 +99,13 @@ export class World {
     await new Promise((done) => setTimeout(done, 5));
   }
 
-  /** As the broker does: a bid at every site for each job that has none there. */
+  /** As the broker does: a candidate at every site for each job that has none there. */
   async #flood(): Promise<void> {
     const waiting = (await this.records()).filter(({ site, state }) => site === '' && state === 'idle');
-    const bids = waiting.flatMap(({ id }) =>
+    const candidates = waiting.flatMap(({ id }) =>
       [...this.sites.keys()].map((site) => ({ id, event: 'opened', manager: this.identity, site }) as const),
     );
-    if (bids.length > 0) await this.#queue.bids.step(bids);
+    if (candidates.length > 0) await this.#queue.candidates.step(candidates);
   }
 
   async records(): Promise<readonly JobRecord[]> {
@@ -137,21 +137,23 @@ export class World {
     }
     await this.until(async (jobs) => {
       for (const job of jobs) if (job.state === 'held' || job.state === 'kept') await this.act(job.id, 'release');
-      return jobs.every((job) => isEnd(job.state)) && (await this.bids()) === 0;
+      return jobs.every((job) => isEnd(job.state)) && (await this.candidates()) === 0;
     });
   }
 
-  /** Bids that there are, those that are being withdrawn among them. */
-  async bids(): Promise<number> {
-    const places = await this.#queue.bids.places();
-    return places.filter(({ manager }) => manager === this.identity).reduce((sum, { bids }) => sum + bids, 0);
+  /** Candidates that there are, those that are being withdrawn among them. */
+  async candidates(): Promise<number> {
+    const places = await this.#queue.candidates.places();
+    return places
+      .filter(({ manager }) => manager === this.identity)
+      .reduce((sum, { candidates }) => sum + candidates, 0);
   }
 
   get holds(): readonly string[] {
     return [...this.sites.values()].flatMap((site) => site.holds.map((key) => `${key} at ${site.name}`));
   }
 
-  /** What breaks the promises of DESIGN.md; empty when all are kept. */
+  /** What breaks the invariants of docs/ARCHITECTURE.md; empty when all are kept. */
   async broken(): Promise<string[]> {
     const wrong: string[] = [];
     const ends = await this.#ends();

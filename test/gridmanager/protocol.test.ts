@@ -9,7 +9,7 @@ import { World } from './protocol-world.ts';
 import { CLEAR } from './simulated-site.ts';
 import { seeded } from '../seeded.ts';
 
-/** Where jobs pass on their way home, and where they pass when they are removed. */
+/** Where jobs pass on their reverse connection, and where they pass when they are removed. */
 const RUN: readonly CrashPoint[] = [
   'gm.before-take',
   'gm.saved-take',
@@ -122,10 +122,10 @@ describe('the protocol between a GridManager and a site', () => {
     weather: fc.record({ lost: chance, unanswered: chance, twice: chance, late: chance }),
     crashes: fc.array(fc.constantFrom(...POINTS), { maxLength: 3 }),
     jobs: fc.integer({ min: 1, max: 5 }),
-    deeds: fc.array(
+    actions: fc.array(
       fc.record({
         after: fc.integer({ min: 0, max: 12 }),
-        what: fc.constantFrom('hold', 'release', 'remove', 'cut', 'mend'),
+        what: fc.constantFrom('hold', 'release', 'remove', 'cut', 'remedy'),
         to: fc.nat(4),
       }),
       { maxLength: 8 },
@@ -134,14 +134,14 @@ describe('the protocol between a GridManager and a site', () => {
 
   it('keeps its promises in any weather, whatever the user does and whatever dies', async () => {
     await fc.assert(
-      fc.asyncProperty(SCENARIO, async ({ seed, weather, crashes, jobs, deeds }) => {
+      fc.asyncProperty(SCENARIO, async ({ seed, weather, crashes, jobs, actions }) => {
         const world = new World(queue, seeded(seed), weather);
         try {
           world.crashAt(crashes);
           await world.submit(jobs);
-          for (const { after, what, to } of deeds) {
+          for (const { after, what, to } of actions) {
             for (let i = 0; i < after; i++) await world.step();
-            if (what === 'cut' || what === 'mend') world.site.cut = what === 'cut';
+            if (what === 'cut' || what === 'remedy') world.site.cut = what === 'cut';
             else {
               const id = world.jobs[to % world.jobs.length];
               if (id) await world.act(id, what);

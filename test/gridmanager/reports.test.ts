@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
 import type { SiteContext } from '../../src/gridmanager/context.ts';
-import { changeOf } from '../../src/gridmanager/watch-lane.ts';
+import { changeOf } from '../../src/gridmanager/watch-loop.ts';
 import { Attrs } from '../../src/job/attrs.ts';
 import type { State } from '../../src/job/life.ts';
 import type { JobRecord } from '../../src/queue/api.ts';

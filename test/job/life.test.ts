@@ -50,7 +50,7 @@ describe('the life of a job', () => {
         for (const { state, by } of steps) {
           if (by === 'take') prepared = committed = false;
           if (by === 'prepared') prepared = true;
-          // A bid is granted where it waits: it was prepared and committed as a bid. So was what is adopted, in an earlier life.
+          // A candidate is granted where it waits: it was prepared and committed as a candidate. So was what is adopted, in an earlier life.
           if (by === 'granted' || by === 'adopted') prepared = committed = true;
           // Taken back, it may have been committed with an answer that was lost: the site itself says that it runs.
           if (before === 'withdrawing' && by === 'started') prepared = committed = true;

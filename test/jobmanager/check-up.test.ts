@@ -43,15 +43,15 @@ describe.runIf(mounted)('the check-up of a site', () => {
       {
         name: 'exec',
         ok: false,
-        words: expect.stringMatching(/a program in .* cannot be started/) as string,
-        mend: expect.stringContaining('noexec') as string,
+        message: expect.stringMatching(/a program in .* cannot be started/) as string,
+        remedy: expect.stringContaining('noexec') as string,
       },
     ]);
   });
 
   it('says how little room there is', { timeout: 30_000 }, async () => {
     expect(await faults('size=5m')).toMatchObject([
-      { name: 'disk', words: expect.stringMatching(/^[0-5] MB free$/) as string },
+      { name: 'disk', message: expect.stringMatching(/^[0-5] MB free$/) as string },
     ]);
   });
 });

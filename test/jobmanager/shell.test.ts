@@ -156,7 +156,7 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
     expect(exit(dir)).toEqual({ kind: 'exited', code: 0 });
   });
 
-  it('runs nothing where it was buried, or where the record is gone', () => {
+  it('runs nothing where it was fenced, or where the record is gone', () => {
     const { key, dir, run } = attempt(script(`echo x >>${scratch}/ledger.$GRYPHUS_KEY`));
     writeFileSync(join(dir, 'run.lock.1'), 'lost\n');
     expect(run().status).toBe(217);

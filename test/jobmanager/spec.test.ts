@@ -64,8 +64,8 @@ describe('unfit', () => {
     [{ inputs: [{ kind: 'directory' as const, name: '/x' }] }, "'/x'"],
     [{ env: { 'A=B': 'x' } }, "'A=B'"],
     [{ args: ['a\0b'] }, 'NUL'],
-  ])('says what is not possible: %j', (more, words) => {
-    expect(unfit(spec('a.1.0.1', more))).toContain(words);
+  ])('says what is not possible: %j', (more, message) => {
+    expect(unfit(spec('a.1.0.1', more))).toContain(message);
   });
   it('has nothing against an ordinary job', () => {
     expect(

@@ -32,16 +32,16 @@ function scene(backend: Backend = slurm) {
     view,
     say(...lines: string[]) {
       const events = view.take(answer(...lines), now);
-      return { events, deeds: view.judge(now) };
+      return { events, actions: view.classify(now) };
     },
     pass(ms: number) {
       now += ms;
-      return view.judge(now);
+      return view.classify(now);
     },
     committed(n = 1, id: string | undefined = '12') {
       view.prepared(KEY);
       view.submitted(KEY, n, id, now);
-      view.judge(now);
+      view.classify(now);
     },
     get is() {
       return view.get(KEY)?.report;
@@ -96,7 +96,7 @@ describe('what a site says of an attempt', () => {
     s.say(...queue());
     expect(s.is).toMatchObject({
       is: 'ended',
-      how: { kind: 'by-site', cause: 'out-of-memory', words: 'Job has gone over cgroup memory limit (code 34)' },
+      how: { kind: 'by-site', cause: 'out-of-memory', message: 'Job has gone over cgroup memory limit (code 34)' },
     });
     expect(s.view.get(KEY)).toBeDefined();
   });
@@ -104,18 +104,18 @@ describe('what a site says of an attempt', () => {
   it('is never lost without two good answers, a grace and the lock', () => {
     const s = scene();
     s.committed();
-    expect(s.pass(10 * patience.lost).has('bury')).toBe(false);
-    expect(s.say('queue bad 1 x').deeds.has('bury')).toBe(false);
+    expect(s.pass(10 * patience.lost).has('fence')).toBe(false);
+    expect(s.say('queue bad 1 x').actions.has('fence')).toBe(false);
     s.say(...queue());
-    expect(s.say(...queue()).deeds.has('bury')).toBe(false);
+    expect(s.say(...queue()).actions.has('fence')).toBe(false);
     expect(
       s
         .pass(patience.lost)
-        .get('bury')
+        .get('fence')
         ?.map((e) => e.key),
     ).toEqual([KEY]);
     expect(s.is?.is).toBe('queued');
-    s.view.buriedBy(KEY, 1, 'lost');
+    s.view.fencedBy(KEY, 1, 'lost');
     s.pass(0);
     expect(s.is?.is).toBe('lost');
   });
@@ -124,14 +124,14 @@ describe('what a site says of an attempt', () => {
     const s = scene();
     s.committed();
     s.say(...queue(line('PENDING||JobHeldUser')));
-    expect(s.pass(100_000).has('bury')).toBe(false);
+    expect(s.pass(100_000).has('fence')).toBe(false);
     s.say(...queue(line('PENDING||PartitionTimeLimit')));
     expect(s.is).toMatchObject({ is: 'held-by-site', why: 'PartitionTimeLimit' });
-    expect(s.pass(50_000).has('bury')).toBe(false);
-    expect(s.pass(10_000).has('bury')).toBe(true);
-    s.view.buriedBy(KEY, 1, 'lost');
+    expect(s.pass(50_000).has('fence')).toBe(false);
+    expect(s.pass(10_000).has('fence')).toBe(true);
+    s.view.fencedBy(KEY, 1, 'lost');
     expect(s.pass(0).get('prune')).toHaveLength(1);
-    expect(s.is).toMatchObject({ is: 'ended', how: { cause: 'unsatisfiable', words: 'PartitionTimeLimit' } });
+    expect(s.is).toMatchObject({ is: 'ended', how: { cause: 'unsatisfiable', message: 'PartitionTimeLimit' } });
   });
 
   it('is not given up where the site thinks better of it, or it has started', () => {
@@ -139,10 +139,10 @@ describe('what a site says of an attempt', () => {
     s.committed();
     s.say(...queue(line('PENDING||PartitionTimeLimit')));
     s.say(...queue(line('PENDING||Priority')));
-    expect(s.pass(100_000).has('bury')).toBe(false);
+    expect(s.pass(100_000).has('fence')).toBe(false);
     expect(s.is).toMatchObject({ is: 'queued', why: 'Priority' });
     s.say(...queue(line('PENDING||PartitionTimeLimit')), `event ${KEY}.1.s ${OWNER}`);
-    expect(s.pass(100).has('bury')).toBe(false);
+    expect(s.pass(100).has('fence')).toBe(false);
   });
 
   it('is missed by answers that are the same, too', () => {
@@ -150,7 +150,7 @@ describe('what a site says of an attempt', () => {
     s.committed();
     s.say(...queue());
     s.say('queue same');
-    expect(s.pass(patience.lost).has('bury')).toBe(true);
+    expect(s.pass(patience.lost).has('fence')).toBe(true);
   });
 
   it('is not lost where the queue has it under its tag, whatever its id', () => {
@@ -158,7 +158,7 @@ describe('what a site says of an attempt', () => {
     s.committed(1, undefined);
     s.say(...queue(line('PENDING||Priority', 1, '99')));
     s.say(...queue());
-    expect(s.pass(10 * patience.lost).has('bury')).toBe(false);
+    expect(s.pass(10 * patience.lost).has('fence')).toBe(false);
     expect(s.is).toMatchObject({ is: 'queued', batchId: '99' });
   });
 
@@ -168,18 +168,18 @@ describe('what a site says of an attempt', () => {
     s.say(...queue(line('RUNNING|n2|None', 1, '12', OTHER)));
     expect(s.is?.is).toBe('queued');
     s.say(...queue());
-    expect(s.pass(patience.lost).has('bury')).toBe(true);
+    expect(s.pass(patience.lost).has('fence')).toBe(true);
   });
 
   it('starts anew with the next submission, and an earlier copy is a stray', () => {
     const s = scene();
     s.committed();
-    s.view.buriedBy(KEY, 1, 'lost');
+    s.view.fencedBy(KEY, 1, 'lost');
     s.pass(0);
     s.committed(2, '13');
     expect(s.is).toMatchObject({ is: 'queued', batchId: '13' });
     s.say(...queue(line('PENDING||Priority', 1, '12'), line('PENDING||Priority', 2, '13')));
-    expect(s.view.strays()).toEqual([`gryphus.${KEY}.1`]);
+    expect(s.view.staleCopies()).toEqual([`gryphus.${KEY}.1`]);
     expect(s.say(`event ${KEY}.1.s ${OWNER}`).events).toEqual([`${KEY}.1.s`]);
     expect(s.is?.is).toBe('queued');
   });
@@ -192,7 +192,12 @@ describe('what a site says of an attempt', () => {
       s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('RUNNING|n1|None')));
       s.say(...queue(line(`${state}|n1|None`)));
       s.pass(10_000);
-      expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', words: state }, host: 'n1', startedAt: 1000 });
+      expect(s.is).toMatchObject({
+        is: 'ended',
+        how: { kind: 'by-site', message: state },
+        host: 'n1',
+        startedAt: 1000,
+      });
     },
   );
 
@@ -203,7 +208,7 @@ describe('what a site says of an attempt', () => {
     s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
     expect(s.is?.is).toBe('running');
     s.say(...queue(line('TIMEOUT|n1|TimeLimit')));
-    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'timeout' }, words: 'signal 15' });
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'timeout' }, message: 'signal 15' });
   });
 
   it('believes the exit by a signal where the site has nothing to say', () => {
@@ -220,7 +225,11 @@ describe('what a site says of an attempt', () => {
     s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0||Job run at 16:11 on (n1) and terminated by u@n1')));
     expect(s.is?.is).toBe('running');
     s.say(`event ${KEY}.1.x ${exit('exited:143', 'TERM')}`, ...queue(`- gryphus.${KEY}.1 12`));
-    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'cancelled' }, words: 'exit status 143' });
+    expect(s.is).toMatchObject({
+      is: 'ended',
+      how: { kind: 'by-site', cause: 'cancelled' },
+      message: 'exit status 143',
+    });
   });
 
   it.each([
@@ -246,7 +255,11 @@ describe('what a site says of an attempt', () => {
     s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0||Job run at 16:43 on (n1)')));
     s.say(`event ${KEY}.1.x ${exit('exited:143', 'TERM')}`);
     s.say(...queue(line('X|93|217|||Job run at 16:44 on (n1) and failed')), `event ${KEY}.1.d ${OWNER}`);
-    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' }, words: 'exit status 143' });
+    expect(s.is).toMatchObject({
+      is: 'ended',
+      how: { kind: 'by-site', cause: 'requeued' },
+      message: 'exit status 143',
+    });
   });
 
   it('waits for the verdict as long as the queue has not seen its end', () => {
@@ -257,7 +270,7 @@ describe('what a site says of an attempt', () => {
     s.pass(10_000);
     expect(s.is?.is).toBe('running');
     s.say(...queue(line('E|51|-29|n1/0||Job run at 16:11 on (n1)')));
-    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'timeout' }, words: 'signal 15' });
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'timeout' }, message: 'signal 15' });
   });
 
   it('asks the accounting at once where an exit by a signal is gone from the queue, and once more', () => {
@@ -266,7 +279,7 @@ describe('what a site says of an attempt', () => {
     s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('R|42||n1/0||Job run at 16:11 on (n1)')));
     s.say(`event ${KEY}.1.x ${exit('signaled:9')}`);
     s.pass(1);
-    expect(s.say(...queue(`- gryphus.${KEY}.1 12`)).deeds.has('account')).toBe(true);
+    expect(s.say(...queue(`- gryphus.${KEY}.1 12`)).actions.has('account')).toBe(true);
     s.view.accountFor('12', 'nothing');
     expect(s.pass(1000).has('account')).toBe(false);
     expect(s.pass(pbs.patience.verdict).has('account')).toBe(true);
@@ -296,7 +309,7 @@ describe('what a site says of an attempt', () => {
     s.pass(2_400_000);
     expect(s.is).toMatchObject({ is: 'running' });
     s.say(...queue(`- gryphus.${KEY}.1 12`, line('1 1 undefined undefined undefined undefined')));
-    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' }, words: 'signal 9' });
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' }, message: 'signal 9' });
   });
 
   it('is not requeued by a line that is older than its start', () => {
@@ -342,12 +355,12 @@ describe('what a site says of an attempt', () => {
     s.say(...queue(line('RUNNING|n1|None')), `event ${KEY}.1.s ${OWNER}`);
     s.say(...queue(`- gryphus.${KEY}.1 12`));
     s.say(...queue());
-    expect(s.say(...queue()).deeds.has('account')).toBe(true);
+    expect(s.say(...queue()).actions.has('account')).toBe(true);
     // It lags behind the queue, and is not asked at each look.
     s.view.accountFor('12', 'nothing');
     expect(s.pass(1000).has('account')).toBe(false);
     expect(s.pass(1000).has('account')).toBe(true);
-    s.view.accountFor('12', { id: '12', by: 'cancelled', words: 'failed 100', key: KEY });
+    s.view.accountFor('12', { id: '12', by: 'cancelled', message: 'failed 100', key: KEY });
     s.pass(1500);
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'cancelled' } });
   });
@@ -358,9 +371,9 @@ describe('what a site says of an attempt', () => {
     s.say(`event ${KEY}.1.s ${OWNER}`, ...queue());
     s.say(...queue());
     expect(s.pass(patience.lag).has('account')).toBe(true);
-    s.view.accountFor('12', { id: '12', by: 'out-of-memory', words: 'OUT_OF_MEMORY', key: OTHER });
+    s.view.accountFor('12', { id: '12', by: 'out-of-memory', message: 'OUT_OF_MEMORY', key: OTHER });
     expect(s.pass(0).has('account')).toBe(true);
-    s.view.accountFor('12', { id: '12', by: 'node-fail', words: 'NODE_FAIL', key: KEY });
+    s.view.accountFor('12', { id: '12', by: 'node-fail', message: 'NODE_FAIL', key: KEY });
     s.pass(0);
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'node-fail' } });
   });
@@ -369,7 +382,7 @@ describe('what a site says of an attempt', () => {
     const s = scene();
     s.committed();
     s.say(...queue(line('LEVITATING|n1|Magic')));
-    expect(s.is).toEqual({ key: KEY, is: 'unclear', batchId: '12', words: 'LEVITATING Magic' });
+    expect(s.is).toEqual({ key: KEY, is: 'unclear', batchId: '12', message: 'LEVITATING Magic' });
   });
 });
 
@@ -409,15 +422,15 @@ describe('the view', () => {
       fc.string().map((text) => [`+ ${text}`, 'queue diff']),
       fc.string().map((text) => [text]),
     );
-    const deed = fc.oneof(words, fc.integer({ min: 0, max: 5000 }));
+    const action = fc.oneof(words, fc.integer({ min: 0, max: 5000 }));
     fc.assert(
-      fc.property(fc.array(deed, { maxLength: 30 }), (deeds) => {
+      fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
         const s = scene();
         s.committed();
-        for (const what of deeds) {
+        for (const what of actions) {
           if (typeof what === 'number') s.pass(what);
           else s.say(...what);
-          // Nobody took the lock and nobody buried it: neither an end nor a loss may be told.
+          // Nobody took the lock and nobody fenced it: neither an end nor a loss may be told.
           expect(s.is?.is === 'ended' || s.is?.is === 'lost').toBe(false);
         }
       }),

@@ -20,8 +20,8 @@ describe('the hook for alarms', () => {
   it.each([
     ['exit 3', 'The alarm command ended with status 3.'],
     ['kill -TERM $$', 'The alarm command was ended by SIGTERM.'],
-  ])('that fails is told, and stops nothing: %s', async (command, words) => {
-    expect(await runHook(command, message)).toEqual({ ok: false, message: words });
+  ])('that fails is told, and stops nothing: %s', async (command, text) => {
+    expect(await runHook(command, message)).toEqual({ ok: false, message: text });
   });
 
   it('that hangs is ended with all that it started', async () => {

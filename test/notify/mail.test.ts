@@ -104,8 +104,8 @@ describe('mail by SMTP', () => {
   it.each([
     [{ command: `echo '${SECRET}'; exit 3` }, 'ended with status 3'],
     [{ file: join(dir, 'nowhere') }, 'There is no password file'],
-  ])('says which password source failed: %#', async (password, words) => {
-    expect((await failure(send(route(25, { user: 'jane', password })))).message).toContain(words);
+  ])('says which password source failed: %#', async (password, text) => {
+    expect((await failure(send(route(25, { user: 'jane', password })))).message).toContain(text);
   });
 
   it('tells a refusal for ever from one for now', async () => {

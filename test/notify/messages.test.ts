@@ -79,7 +79,7 @@ describe('messages', () => {
   });
 
   it('keeps subjects to one short line, whatever the words', () => {
-    const problem = { site: 'a', since: 0, words: `${'x'.repeat(500)}\u001b[2J\r\n`, jobs: 1, suggestions: [] };
+    const problem = { site: 'a', since: 0, message: `${'x'.repeat(500)}\u001b[2J\r\n`, jobs: 1, suggestions: [] };
     const { subject, body } = siteProblem(problem);
     expect(subject.length).toBeLessThan(170);
     expect(subject + body).not.toMatch(/[\r\u001b]/);

@@ -158,7 +158,7 @@ describe.each(places())('control groups %s', (_, roots) => {
     const pid = await away(job.work);
     startd.close();
     startd = worker();
-    startd.take({ t: 'cancel', key: job.key, how: 'remove', words: 'over' });
+    startd.take({ t: 'cancel', key: job.key, how: 'remove', message: 'over' });
     expect((await job.end()).how).toMatchObject({ kind: 'by-site', cause: 'cancelled' });
     expect(lives(pid)).toBe(false);
   }, 30_000);
@@ -177,7 +177,7 @@ describe.each(places())('control groups %s', (_, roots) => {
     startd.take({ t: 'resume', key: job.key });
     await grown(job.out().length);
     startd.take({ t: 'suspend', key: job.key });
-    startd.take({ t: 'cancel', key: job.key, how: 'vacate', words: 'away' });
+    startd.take({ t: 'cancel', key: job.key, how: 'vacate', message: 'away' });
     expect((await job.end()).how).toMatchObject({ cause: 'preempted' });
   }, 30_000);
 
@@ -194,7 +194,7 @@ describe.each(places())('control groups %s', (_, roots) => {
     async () => {
       const job = start('head -c 100000000 /dev/zero | env -i sort -S 200M >/dev/null; sleep 600');
       const { how, usage } = await job.end();
-      expect(how).toEqual({ kind: 'by-site', cause: 'out-of-memory', words: 'it used all of its 60 MB' });
+      expect(how).toEqual({ kind: 'by-site', cause: 'out-of-memory', message: 'it used all of its 60 MB' });
       expect(usage?.maxRssKb).toBeLessThanOrEqual(60 * 1024);
     },
     30_000,

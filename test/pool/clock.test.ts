@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Desk } from '../../src/pool/desk.ts';
-import type { DeskPorts } from '../../src/pool/desk-ports.ts';
+import { CentralManager } from '../../src/pool/central-manager.ts';
+import type { CentralManagerPorts } from '../../src/pool/central-manager-ports.ts';
 import { slotAds } from '../../src/pool/slot-ads.ts';
 import type { Report } from '../../src/site/contract.ts';
 import { steadyClock } from '../../src/util/steady-clock.ts';
@@ -10,11 +10,11 @@ const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1000, gpus: 0 };
 const KEY = 'a.1.0.1';
 const LEASE = 600;
 
-/** A desk with a job at a worker that is away, and both of its clocks. */
+/** A central manager with a job at a worker that is away, and both of its clocks. */
 async function away() {
   const clocks = { wall: 1.7e12, own: 5000 };
   let last: Report | undefined;
-  const ports: DeskPorts = {
+  const ports: CentralManagerPorts = {
     journal: { add: () => undefined, whenSaved: (call) => call() },
     toWorker: () => undefined,
     toClient: (_, report) => {
@@ -24,25 +24,25 @@ async function away() {
     clock: () => clocks.own,
     log: () => undefined,
   };
-  const desk = new Desk(ports, { attempts: new Map(), grants: new Map(), standings: [] });
+  const centralManager = new CentralManager(ports, { attempts: new Map(), grants: new Map(), userPriorities: [] });
   const about = { instance: 'w', token: 't', site: 's', boot: 'b', size: SIZE };
   const ad = { Requirements: 'true', TimeToLive: '7200' };
-  const worker = desk.collector.make(about, ad, 'w', 'w');
-  desk.join(worker, []);
-  desk.prepare('c', [
+  const worker = centralManager.collector.make(about, ad, 'w', 'w');
+  centralManager.join(worker, []);
+  centralManager.prepare('c', [
     { key: KEY, owner: 'o', ad: { Requirements: 'true' }, size: SIZE, prio: 0, lease: LEASE, spec: JUST_TRUE },
   ]);
-  desk.commit([KEY], () => undefined);
+  centralManager.commit([KEY], () => undefined);
   await settled();
-  desk.hear('w', { t: 'started', key: KEY, at: 1.7e9 }, Buffer.alloc(0));
+  centralManager.hear('w', { t: 'started', key: KEY, at: 1.7e9 }, Buffer.alloc(0));
   await settled();
-  desk.leave('w');
+  centralManager.leave('w');
   const tick = async () => {
-    desk.tick();
+    centralManager.tick();
     await settled();
     return last?.is;
   };
-  return { clocks, tick, desk, worker };
+  return { clocks, tick, centralManager, worker };
 }
 
 const settled = () => new Promise((resume) => setImmediate(() => setImmediate(resume)));
@@ -59,16 +59,16 @@ describe("a clock that is set while a job's worker is away", () => {
   });
 
   it('changes nothing of how long a machine is there, and what people see of it goes by their clock', async () => {
-    const { clocks, desk, worker } = await away();
+    const { clocks, centralManager, worker } = await away();
     clocks.wall += 3_600_000;
     clocks.own += 1000;
-    expect(desk.collector.timeOf(worker).timeToLive).toBe(7199);
-    expect(Number(slotAds(desk)[0]?.['EnteredCurrentState'])).toBe(1.7e9);
+    expect(centralManager.collector.timeOf(worker).timeToLive).toBe(7199);
+    expect(Number(slotAds(centralManager)[0]?.['EnteredCurrentState'])).toBe(1.7e9);
   });
 
   it('changes nothing of how long a worker that refused a job is left alone with it, each time longer', async () => {
-    const { clocks, desk, worker } = await away();
-    const { collector } = desk;
+    const { clocks, centralManager, worker } = await away();
+    const { collector } = centralManager;
     const waits = [];
     for (let turn = 0; turn < 6; turn++) {
       collector.refuse(worker, 'kind');

@@ -153,13 +153,13 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
   it("say in the runtime's words why they cannot be started, and are not taken for started", async () => {
     const missing = await start('/bin/no such', []).end();
     expect(missing.how).toMatchObject({ kind: 'by-site', cause: 'cannot-start' });
-    expect(missing.how.kind === 'by-site' && missing.how.words).toMatch(/no such/);
+    expect(missing.how.kind === 'by-site' && missing.how.message).toMatch(/no such/);
     const image = { kind: 'registry', name: 'docker://localhost:1/not/there:1' } as const;
     const unreachable = await start('/bin/true', [], {}, { image }).end();
     expect(unreachable.how).toMatchObject({ kind: 'by-site', cause: 'no-image' });
-    expect(unreachable.how.kind === 'by-site' && unreachable.how.words).toMatch(/localhost:1.*refused/);
+    expect(unreachable.how.kind === 'by-site' && unreachable.how.message).toMatch(/localhost:1.*refused/);
     const nowhere = await start('/bin/true', [], {}, { image: { kind: 'there', path: '/not/there.tar' } }).end();
-    expect(nowhere.how).toMatchObject({ cause: 'no-image', words: 'There is no image /not/there.tar on the node.' });
+    expect(nowhere.how).toMatchObject({ cause: 'no-image', message: 'There is no image /not/there.tar on the node.' });
     expect(engine.containers()).toEqual([]);
   }, 60_000);
 
@@ -182,7 +182,7 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     await up(stubborn.work);
     expect(processes(stubborn.key).length).toBeGreaterThan(1);
     expect(engine.containers().length).toBe(2);
-    for (const { key } of [polite, stubborn]) startd.take({ t: 'cancel', key, how: 'vacate', words: 'away' });
+    for (const { key } of [polite, stubborn]) startd.take({ t: 'cancel', key, how: 'vacate', message: 'away' });
     expect((await polite.end()).how).toMatchObject({ kind: 'by-site', cause: 'preempted' });
     expect((await stubborn.end()).how).toMatchObject({ kind: 'by-site', cause: 'preempted' });
     expect(polite.out()).toBe('asked\n');
@@ -211,7 +211,7 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     expect(states()).not.toEqual([]);
     startd.take({ t: 'resume', key: job.key });
     await grown(job.out().length);
-    startd.take({ t: 'cancel', key: job.key, how: 'remove', words: 'over' });
+    startd.take({ t: 'cancel', key: job.key, how: 'remove', message: 'over' });
     await job.end();
   }, 60_000);
 
@@ -225,7 +225,7 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     expect(startd.busy).toBe(2);
     writeFileSync(join(ends.work, 'go'), '');
     expect((await ends.end()).how).toEqual({ kind: 'exited', code: 5 });
-    startd.take({ t: 'cancel', key: stays.key, how: 'remove', words: 'over' });
+    startd.take({ t: 'cancel', key: stays.key, how: 'remove', message: 'over' });
     expect((await stays.end()).how).toMatchObject({ cause: 'cancelled' });
     expect(processes(stays.key)).toEqual([]);
     expect(engine.containers()).toEqual([]);

@@ -100,7 +100,7 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
     some(
       [
         ['the worker', 'worker.mjs'],
-        ['the desk', 'desk-main'],
+        ['the central manager', 'central-manager-main'],
         ['the GridManager', 'gridmanager/main'],
         ['all of them', '/dist/'],
       ] as const,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { Containers } from '../../src/pool/containers.ts';
-import { NO_ROOM } from '../../src/pool/disk-room.ts';
+import { NO_SPACE } from '../../src/pool/disk-space.ts';
 import { Startd } from '../../src/pool/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
@@ -91,7 +91,7 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
       const file = { kind: 'file', name: 'in', file: { kind: 'blob', blob }, executable: false } as const;
       disk.fill(2048);
       start('a.1.0.1', spec('cat in', { inputs: [file] }));
-      expect(await word('gone', 'a.1.0.1')).toMatchObject({ why: 'claim', words: NO_ROOM });
+      expect(await word('gone', 'a.1.0.1')).toMatchObject({ why: 'claim', message: NO_SPACE });
       expect(cached()).toEqual([]);
       expect(startd.held()).toEqual([]);
       disk.free();
@@ -104,15 +104,15 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
 
   it('begins nothing, says so, and begins again when there is room', async () => {
     disk.fill();
-    startd.room.look(() => undefined);
-    await until('it to be seen', () => startd.room.kb < 100 || undefined);
+    startd.space.look(() => undefined);
+    await until('it to be seen', () => startd.space.kb < 100 || undefined);
     start('a.1.0.1', spec('true'));
-    expect(said).toMatchObject([{ t: 'gone', key: 'a.1.0.1', why: 'claim', words: NO_ROOM }]);
-    expect(Number(startd.room.ad()['FreeDiskKb'])).toBeLessThan(100);
+    expect(said).toMatchObject([{ t: 'gone', key: 'a.1.0.1', why: 'claim', message: NO_SPACE }]);
+    expect(Number(startd.space.ad()['FreeDiskKb'])).toBeLessThan(100);
     disk.free();
     let news = 0;
     await until('it to be news', () => {
-      startd.room.look(() => (news += 1));
+      startd.space.look(() => (news += 1));
       return news > 0 || undefined;
     });
     start('a.1.0.1', spec('true'));
@@ -123,12 +123,12 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     disk.fill();
     // It does not know yet.
     start('a.1.0.1', spec(`: >'${dir}/ran'`));
-    expect(await word('gone', 'a.1.0.1')).toMatchObject({ why: 'claim', words: NO_ROOM });
+    expect(await word('gone', 'a.1.0.1')).toMatchObject({ why: 'claim', message: NO_SPACE });
     expect(existsSync(join(dir, 'ran'))).toBe(false);
     expect(readdirSync(join(disk.dir, 'jobs'))).toEqual([]);
   }, 60_000);
 
-  it('costs a task of a lane nothing: it is whole in the journal, or not begun; another worker finds its end', async () => {
+  it('costs a task of a task runner nothing: it is whole in the journal, or not begun; another worker finds its end', async () => {
     const ledger = join(dir, 'ledger');
     const tasks = spec('', { shared: { cwd: dir, executable: '/bin/sh' } });
     startd.take({ t: 'base', id: 'b', spec: tasks });
@@ -149,11 +149,11 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     }
     const gone = keys.filter((key) => said.some((one) => one.t === 'gone' && one.key === key));
     expect(gone.length).toBeGreaterThan(0);
-    for (const one of said) if (one.t === 'gone') expect(one).toMatchObject({ why: 'claim', words: NO_ROOM });
+    for (const one of said) if (one.t === 'gone') expect(one).toMatchObject({ why: 'claim', message: NO_SPACE });
     const ran = readFileSync(ledger, 'utf8').trim().split('\n');
     expect(ran).toEqual(['1', ...keys.filter((key) => !gone.includes(key)).map((key) => key.split('.')[1])]);
     disk.free();
-    startd.room.now();
+    startd.space.now();
 
     // It ends on a full disk, while its worker is away.
     task('a.9.0.1', line(9, 'while ! [ -e go ]; do sleep 0.02; done; exit 3'), 'c');
@@ -161,8 +161,8 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     startd.close();
     // To the last byte of the log's own block.
     disk.fill();
-    for (const name of readdirSync(join(disk.dir, 'lanes'))) {
-      const file = join(disk.dir, 'lanes', name, 'log');
+    for (const name of readdirSync(join(disk.dir, 'task-runners'))) {
+      const file = join(disk.dir, 'task-runners', name, 'log');
       const size = readFileSync(file).length;
       writeFileSync(file, '\n'.repeat(4096 - (size % 4096)), { flag: 'a' });
     }

@@ -4,9 +4,14 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { proof } from '../../src/pool/auth.ts';
 import { Channel, encodeFrame, type Message } from '../../src/pool/frames.ts';
 import { Link } from '../../src/pool/link.ts';
-import { type FromDesk, type FromWorker, readFromDesk, readFromWorker } from '../../src/pool/wire.ts';
+import {
+  type FromCentralManager,
+  type FromWorker,
+  readFromCentralManager,
+  readFromWorker,
+} from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
-import { come, deskWorkers, TOKEN } from './desk-of-workers.ts';
+import { come, centralManagerWorkers, TOKEN } from './central-manager-of-workers.ts';
 import { pair } from './wire-pair.ts';
 
 const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1000, gpus: 0 };
@@ -27,18 +32,18 @@ const WORKER_SAYS: readonly FromWorker[] = [
   {
     t: 'ended',
     key: 'a.1.0.1',
-    ending: { ...ENDING, host: 'h', usage: { userCpuSeconds: 0.1, maxRssKb: 5 }, words: 'w' },
+    ending: { ...ENDING, host: 'h', usage: { userCpuSeconds: 0.1, maxRssKb: 5 }, message: 'w' },
     inline: { stdout: 1, stderr: 0 },
     files: [{ name: 'f', bytes: 1, executable: false, sha256: 'ab' }],
   },
-  { t: 'ended', key: 'a.1.0.1', ending: { how: { kind: 'by-site', cause: 'no-image', words: 'w' } } },
-  { t: 'gone', key: 'a.1.0.1', why: 'behind', words: 'w' },
+  { t: 'ended', key: 'a.1.0.1', ending: { how: { kind: 'by-site', cause: 'no-image', message: 'w' } } },
+  { t: 'gone', key: 'a.1.0.1', why: 'behind', message: 'w' },
   { t: 'chunk', key: 'a.1.0.1', stream: 'stderr', offset: 7 },
   { t: 'shell-out', shell: 's', stream: 'stdout' },
-  { t: 'shell-over', shell: 's', status: 255, words: 'w' },
+  { t: 'shell-over', shell: 's', status: 255, message: 'w' },
   { t: 'ask', id: 1, what: 'blob', key: 'a.1.0.1', sha256: 'ab', offset: 0, bytes: 10 },
   { t: 'ask', id: 2, what: 'proxy', key: 'a.1.0.1', name: 'p', request: 'r' },
-  { t: 'answer', id: 1, ok: false, words: 'w' },
+  { t: 'answer', id: 1, ok: false, message: 'w' },
   {
     t: 'answer',
     id: 1,
@@ -50,7 +55,7 @@ const WORKER_SAYS: readonly FromWorker[] = [
   },
   { t: 'ping', n: 1 },
 ];
-const DESK_SAYS: readonly FromDesk[] = [
+const CENTRAL_MANAGER_SAYS: readonly FromCentralManager[] = [
   { t: 'kind', id: 'k', ad: { Requirements: 'true' } },
   {
     t: 'base',
@@ -95,7 +100,7 @@ const DESK_SAYS: readonly FromDesk[] = [
   },
   { t: 'start', key: 'a.1.0.1', claim: 'c', kind: 'k', size: SIZE, lease: 1, spec: { base: 'b', args: ['x'] } },
   { t: 'release', claim: 'c' },
-  { t: 'cancel', key: 'a.1.0.1', how: 'vacate', words: 'w' },
+  { t: 'cancel', key: 'a.1.0.1', how: 'vacate', message: 'w' },
   { t: 'resume', key: 'a.1.0.1' },
   { t: 'forget', keys: ['a.1.0.1'] },
   { t: 'follow', key: 'a.1.0.1', stdout: 0, stderr: 1 },
@@ -106,7 +111,7 @@ const DESK_SAYS: readonly FromDesk[] = [
   { t: 'ask', id: 3, what: 'files', key: 'a.1.0.1', outputs: ['f'], digests: true },
   { t: 'ask', id: 4, what: 'read', key: 'a.1.0.1', path: 'stdout', offset: 0, bytes: 1 },
   { t: 'ask', id: 5, what: 'usage', keys: ['a.1.0.1'] },
-  { t: 'drain', now: true, words: 'w' },
+  { t: 'drain', now: true, message: 'w' },
 ];
 
 const asSent = (message: object): unknown => JSON.parse(JSON.stringify(message));
@@ -134,16 +139,17 @@ const anything = fc
   .record({ t: fc.string() })
   .chain((message) => fc.dictionary(fc.string(), fc.jsonValue()).map((more) => ({ ...more, ...message })));
 
-describe('messages between a worker and the desk', () => {
+describe('messages between a worker and the central manager', () => {
   it('are read as they were sent', () => {
     for (const message of WORKER_SAYS) expect(asSent(readFromWorker(asSent(message)))).toEqual(asSent(message));
-    for (const message of DESK_SAYS) expect(asSent(readFromDesk(asSent(message)))).toEqual(asSent(message));
+    for (const message of CENTRAL_MANAGER_SAYS)
+      expect(asSent(readFromCentralManager(asSent(message)))).toEqual(asSent(message));
   });
 
   it('are refused with what is wrong in them', () => {
     const bad = { t: 'ended', key: '../../etc', ending: ENDING };
-    expect(() => readFromWorker(bad)).toThrow(/^a message is not one of ours: key: /);
-    expect(() => readFromDesk({ t: 'start' })).toThrow(/not one of ours/);
+    expect(() => readFromWorker(bad)).toThrow(/^invalid message: key: /);
+    expect(() => readFromCentralManager({ t: 'start' })).toThrow(/not one of ours/);
   });
 
   it('are refused where they have a key that nobody would read, at any depth', () => {
@@ -151,7 +157,9 @@ describe('messages between a worker and the desk', () => {
     expect(() => readFromWorker({ t: 'ended', key: 'a.1.0.1', ending: ENDING, files: [file] })).toThrow(
       /files\.0: Unrecognized key: "owner"/,
     );
-    expect(() => readFromDesk({ t: 'forget', keys: [], quickly: true })).toThrow(/Unrecognized key: "quickly"/);
+    expect(() => readFromCentralManager({ t: 'forget', keys: [], quickly: true })).toThrow(
+      /Unrecognized key: "quickly"/,
+    );
   });
 
   it('keep a name that an object has of itself', () => {
@@ -162,7 +170,7 @@ describe('messages between a worker and the desk', () => {
 
 describe('garbage from a worker', () => {
   it('ends its own connection, and nobody else’s', async () => {
-    const { workers, logged } = deskWorkers();
+    const { workers, logged } = centralManagerWorkers();
     const good = await come(workers, 'good');
     await fc.assert(
       fc.asyncProperty(fc.oneof(spoilt(WORKER_SAYS), anything), async (message) => {
@@ -182,11 +190,11 @@ describe('garbage from a worker', () => {
       expect(await bad.closed).toMatch(/ended/);
     }
     expect(workers.askingOf('pilot/good')).toBeDefined();
-    expect(logged.some((words) => words.includes('not one of ours'))).toBe(true);
+    expect(logged.some((message) => message.includes('not one of ours'))).toBe(true);
   }, 60_000);
 });
 
-describe('garbage from the desk', () => {
+describe('garbage from the central manager', () => {
   let link: Link | undefined;
   afterEach(() => link?.end('over'));
 
@@ -202,13 +210,17 @@ describe('garbage from the desk', () => {
       longestRetryMs: 1,
       dial: () => {
         const [here, there] = pair();
-        const desk = new Channel<FromWorker, FromDesk>(there, readFromWorker);
-        desk.open(
+        const centralManager = new Channel<FromWorker, FromCentralManager>(there, readFromWorker);
+        centralManager.open(
           (message) => {
             if (message.t === 'hello')
-              desk.send({ t: 'challenge', nonce: 'n', proof: proof(TOKEN, 'desk', 'n', message.nonce) });
+              centralManager.send({
+                t: 'challenge',
+                nonce: 'n',
+                proof: proof(TOKEN, 'central-manager', 'n', message.nonce),
+              });
             else if (message.t === 'proof') {
-              desk.send({ t: 'welcome', agent: 'a', site: 's', lease: 60, ping: 10 });
+              centralManager.send({ t: 'welcome', agent: 'a', site: 's', lease: 60, ping: 10 });
               wires.push(there);
             }
           },
@@ -220,14 +232,14 @@ describe('garbage from the desk', () => {
       held: () => [],
       take: (message) => taken.push(message),
       onUp: () => undefined,
-      onDown: (words) => downs.push(words),
+      onDown: (message) => downs.push(message),
       onDenied: () => undefined,
     });
     const made = link;
     made.open();
     await fc.assert(
       fc.asyncProperty(
-        fc.oneof(spoilt(DESK_SAYS), anything, fc.constantFrom<Message>(...DESK_SAYS)),
+        fc.oneof(spoilt(CENTRAL_MANAGER_SAYS), anything, fc.constantFrom<Message>(...CENTRAL_MANAGER_SAYS)),
         async (message) => {
           await until('the worker to be there', () => (made.up && wires.length > 0) || undefined, 5000);
           const [before, down] = [taken.length, downs.length];
@@ -235,12 +247,13 @@ describe('garbage from the desk', () => {
           // Some are for the link itself, and neither.
           if (!['pong', 'answer'].includes(message.t))
             await until('one or the other', () => taken.length > before || downs.length > down || undefined, 5000);
-          for (const one of taken.slice(before)) expect(() => readFromDesk(asSent(one as object))).not.toThrow();
+          for (const one of taken.slice(before))
+            expect(() => readFromCentralManager(asSent(one as object))).not.toThrow();
         },
       ),
       { numRuns: 60 },
     );
     expect(taken.length).toBeGreaterThan(0);
-    expect(downs.some((words) => words.includes('not one of ours'))).toBe(true);
+    expect(downs.some((message) => message.includes('not one of ours'))).toBe(true);
   }, 60_000);
 });

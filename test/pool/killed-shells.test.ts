@@ -161,7 +161,7 @@ describe('a run whose shell is killed', () => {
     start('trap "echo asked >asked; exit 7" TERM; echo $$ >program; while :; do sleep 0.05; done');
     const program = await noted('program');
     await kill(parentOf(parentOf(program.pid).pid));
-    startd.take({ t: 'cancel', key: KEY, how: 'vacate', words: 'it moves' });
+    startd.take({ t: 'cancel', key: KEY, how: 'vacate', message: 'it moves' });
     expect(await over()).toMatchObject({ t: 'ended', ending: { how: { kind: 'by-site', cause: 'preempted' } } });
     expect([isAlive(program), read('asked')]).toEqual([false, 'asked']);
   }, 60_000);

@@ -3,13 +3,13 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { proof } from '../../src/pool/auth.ts';
 import { Channel } from '../../src/pool/frames.ts';
 import { Link } from '../../src/pool/link.ts';
-import { type FromDesk, type FromWorker, readFromWorker } from '../../src/pool/wire.ts';
+import { type FromCentralManager, type FromWorker, readFromWorker } from '../../src/pool/wire.ts';
 import { until } from '../agent/agent.ts';
 import { pair } from './wire-pair.ts';
 
 const TOKEN = { id: 'pilot', secret: 'ab'.repeat(32) };
 
-describe("a worker's way home", () => {
+describe("a worker's reverse connection", () => {
   const state = { dials: 0, downs: [] as string[] };
   let link: Link | undefined;
   afterEach(() => {
@@ -17,8 +17,10 @@ describe("a worker's way home", () => {
     Object.assign(state, { dials: 0, downs: [] });
   });
 
-  /** A link to a desk that does what `hear` says; pings every 20 ms. */
-  function open(hear: (message: FromWorker, desk: Channel<FromWorker, FromDesk>, wire: Duplex) => void): Link {
+  /** A link to a central manager that does what `hear` says; pings every 20 ms. */
+  function open(
+    hear: (message: FromWorker, centralManager: Channel<FromWorker, FromCentralManager>, wire: Duplex) => void,
+  ): Link {
     const made = new Link({
       token: TOKEN,
       instance: 'w',
@@ -27,13 +29,18 @@ describe("a worker's way home", () => {
       dial: () => {
         state.dials += 1;
         const [here, there] = pair();
-        const desk = new Channel<FromWorker, FromDesk>(there, readFromWorker);
-        desk.open(
+        const centralManager = new Channel<FromWorker, FromCentralManager>(there, readFromWorker);
+        centralManager.open(
           (message) => {
             if (message.t === 'hello')
-              desk.send({ t: 'challenge', nonce: 'n', proof: proof(TOKEN, 'desk', 'n', message.nonce) });
-            else if (message.t === 'proof') desk.send({ t: 'welcome', agent: 'a', site: 's', lease: 60, ping: 0.02 });
-            else hear(message, desk, there);
+              centralManager.send({
+                t: 'challenge',
+                nonce: 'n',
+                proof: proof(TOKEN, 'central-manager', 'n', message.nonce),
+              });
+            else if (message.t === 'proof')
+              centralManager.send({ t: 'welcome', agent: 'a', site: 's', lease: 60, ping: 0.02 });
+            else hear(message, centralManager, there);
           },
           () => undefined,
         );
@@ -43,7 +50,7 @@ describe("a worker's way home", () => {
       held: () => [],
       take: () => undefined,
       onUp: () => undefined,
-      onDown: (words) => state.downs.push(words),
+      onDown: (message) => state.downs.push(message),
       onDenied: () => undefined,
     });
     link = made;
@@ -93,7 +100,7 @@ describe("a worker's way home", () => {
     expect(made.silence).toBeGreaterThan(0.1);
   });
 
-  it('to a desk of this machine is looked for all the time: its first job does not wait for it', async () => {
+  it('to a central manager of this machine is looked for all the time: its first job does not wait for it', async () => {
     let tries = 0;
     link = new Link({
       token: TOKEN,
@@ -120,8 +127,8 @@ describe("a worker's way home", () => {
   });
 
   it('is not given up for the time in which this process did not run', async () => {
-    const made = open((message, desk) => {
-      if (message.t === 'ping') desk.send({ t: 'pong', n: message.n });
+    const made = open((message, centralManager) => {
+      if (message.t === 'ping') centralManager.send({ t: 'pong', n: message.n });
     });
     await until('it to be up', () => made.up || undefined);
     for (const end = performance.now() + 400; performance.now() < end; );

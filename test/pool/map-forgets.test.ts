@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { type FromClient, readFromClient, type ToClient } from '../../src/pool/client-wire.ts';
-import { Desk } from '../../src/pool/desk.ts';
-import { DeskClients } from '../../src/pool/desk-clients.ts';
-import { recover } from '../../src/pool/desk-journal.ts';
-import { DeskShells } from '../../src/pool/desk-shells.ts';
-import { DeskWorkers } from '../../src/pool/desk-workers.ts';
+import { CentralManager } from '../../src/pool/central-manager.ts';
+import { CentralManagerClients } from '../../src/pool/client-connections.ts';
+import { recover } from '../../src/pool/central-manager-journal.ts';
+import { CentralManagerShells } from '../../src/pool/central-manager-shells.ts';
+import { CentralManagerWorkers } from '../../src/pool/worker-connections.ts';
 import { Channel } from '../../src/pool/frames.ts';
 import { mapTasks, type PoolTask } from '../../src/pool/map.ts';
-import type { FromDesk } from '../../src/pool/wire.ts';
+import type { FromCentralManager } from '../../src/pool/wire.ts';
 import { JUST_TRUE } from './just-true.ts';
 
 const SIZE = { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 };
@@ -24,7 +24,7 @@ describe('what a map has done with', () => {
     for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true });
   });
 
-  it('is named again to the next desk when the one that was told went away', async () => {
+  it('is named again to the next central manager when the one that was told went away', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'gryphus-'));
     dirs.push(dir);
     const forgets: (readonly AttemptKey[])[] = [];
@@ -48,7 +48,7 @@ describe('what a map has done with', () => {
         () => undefined,
       );
     });
-    const socket = join(dir, 'desk');
+    const socket = join(dir, 'central-manager');
     await new Promise<void>((ready) => server.listen(socket, ready));
     const done: string[] = [];
     const tasks = async function* (): AsyncGenerator<PoolTask<string>> {
@@ -62,11 +62,11 @@ describe('what a map has done with', () => {
     expect(forgets[1]).toEqual(forgets[0]);
   });
 
-  it('is dropped at its worker when whoever asked for it never comes to a new desk', async () => {
+  it('is dropped at its worker when whoever asked for it never comes to a new central manager', async () => {
     vi.useFakeTimers();
-    const told: [string, FromDesk][] = [];
+    const told: [string, FromCentralManager][] = [];
     const journal = { add: () => undefined, whenSaved: (call: () => void) => call() };
-    const desk = new Desk(
+    const centralManager = new CentralManager(
       {
         journal,
         toWorker: (worker, message) => told.push([worker, message]),
@@ -77,9 +77,9 @@ describe('what a map has done with', () => {
       },
       recover([{ r: 'g', key: 'map-gone.0.0.1', worker: 'w', boot: 'b', claim: 'c', token: 't', client: 'map-gone' }]),
     );
-    const workers = new DeskWorkers({
+    const workers = new CentralManagerWorkers({
       agent: 'a',
-      desk,
+      centralManager,
       tokens: { find: () => undefined, bind: () => true },
       specOf: () => undefined,
       proxies: { sign: () => '' },
@@ -88,13 +88,13 @@ describe('what a map has done with', () => {
       shells: { hear: () => undefined, away: () => undefined },
       log: () => undefined,
     });
-    const shells = new DeskShells({ desk, toWorker: () => undefined, isHere: () => false });
-    const clients = new DeskClients({ desk, workers, shells });
+    const shells = new CentralManagerShells({ centralManager, toWorker: () => undefined, isHere: () => false });
+    const clients = new CentralManagerClients({ centralManager, workers, shells });
     await vi.advanceTimersByTimeAsync(59_000);
     expect(told).toEqual([]);
     await vi.advanceTimersByTimeAsync(2_000);
     expect(told).toEqual([['w', { t: 'forget', keys: ['map-gone.0.0.1'] }]]);
-    expect(desk.unnamed()).toEqual([]);
+    expect(centralManager.unnamed()).toEqual([]);
     clients.close();
   });
 });

@@ -44,14 +44,14 @@ describe('negotiation', () => {
         fc.array(fc.tuple(amounts, fc.integer({ min: 1, max: 9 })), { maxLength: 6 }),
         fc.array(amounts, { maxLength: 6 }),
         (jobs, machines) => {
-          const kinds = jobs.map(([a, n], i) => wanted(`k${i}`, n, size(a.cpus, a.memory)));
+          const autoclusters = jobs.map(([a, n], i) => wanted(`k${i}`, n, size(a.cpus, a.memory)));
           const offers = machines.map((a, i) => offer(`w${i}`, size(a.cpus, a.memory)));
-          const { grants } = run(kinds, offers);
+          const { grants } = run(autoclusters, offers);
           const left = new Map(offers.map((o) => [o.worker, { ...o.free }]));
-          const waiting = new Map(kinds.map((k) => [k.kind, k.waiting]));
+          const waiting = new Map(autoclusters.map((k) => [k.kind, k.waiting]));
           for (const { kind, worker } of grants) {
             const there = left.get(worker) as { cpus: number; memoryMb: number };
-            const needs = kinds.find((k) => k.kind === kind)?.size as Size;
+            const needs = autoclusters.find((k) => k.kind === kind)?.size as Size;
             there.cpus -= needs.cpus;
             there.memoryMb -= needs.memoryMb;
             waiting.set(kind, (waiting.get(kind) ?? 0) - 1);
@@ -59,7 +59,7 @@ describe('negotiation', () => {
           for (const there of left.values()) expect(Math.min(there.cpus, there.memoryMb)).toBeGreaterThanOrEqual(0);
           for (const [kind, n] of waiting) {
             expect(n).toBeGreaterThanOrEqual(0);
-            const needs = kinds.find((k) => k.kind === kind)?.size as Size;
+            const needs = autoclusters.find((k) => k.kind === kind)?.size as Size;
             // Who still waits fits nowhere.
             if (n > 0)
               for (const there of left.values())

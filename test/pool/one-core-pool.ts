@@ -1,9 +1,9 @@
 import type { AttrTexts } from '../../src/job/attrs.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { AttemptRequest } from '../../src/pool/client-wire.ts';
-import { Desk } from '../../src/pool/desk.ts';
-import { recover } from '../../src/pool/desk-journal.ts';
-import type { FromDesk } from '../../src/pool/wire.ts';
+import { CentralManager } from '../../src/pool/central-manager.ts';
+import { recover } from '../../src/pool/central-manager-journal.ts';
+import type { FromCentralManager } from '../../src/pool/wire.ts';
 import type { Ending } from '../../src/site/contract.ts';
 import { until } from '../agent/agent.ts';
 import { JUST_TRUE } from './just-true.ts';
@@ -22,11 +22,11 @@ function request(i: number, ad: AttrTexts): AttemptRequest {
   };
 }
 
-/** A desk with one worker of one core, which does what it is told. */
+/** A central manager with one worker of one core, which does what it is told. */
 export class OneCorePool {
   now = 1_000_000;
-  readonly told: FromDesk[] = [];
-  readonly desk = new Desk(
+  readonly told: FromCentralManager[] = [];
+  readonly centralManager = new CentralManager(
     {
       journal: { add: () => undefined, whenSaved: (call) => call() },
       toWorker: (_, message) => this.told.push(message),
@@ -40,33 +40,33 @@ export class OneCorePool {
 
   constructor(ad: AttrTexts) {
     const about = { instance: 'w', token: 't', site: 's', boot: 'b', size: SIZE };
-    this.desk.join(this.desk.collector.make(about, { Requirements: 'true', ...ad }, 'w', 'w'), []);
+    this.centralManager.join(this.centralManager.collector.make(about, { Requirements: 'true', ...ad }, 'w', 'w'), []);
   }
 
   submit(i: number, ad: AttrTexts = {}, more: Partial<AttemptRequest> = {}): void {
     const one = { ...request(i, ad), ...more };
-    this.desk.prepare('c', [one]);
-    this.desk.commit([one.key], () => undefined);
+    this.centralManager.prepare('c', [one]);
+    this.centralManager.commit([one.key], () => undefined);
   }
 
-  of(t: FromDesk['t']): string[] {
+  of(t: FromCentralManager['t']): string[] {
     return this.told.flatMap((message) => (message.t === t && 'key' in message ? [message.key] : []));
   }
 
   async starts(i: number): Promise<void> {
     await until(`the start of ${i}`, () => this.of('start').includes(`a.${i}.0.1`) || undefined);
-    this.desk.hear('w', { t: 'started', key: `a.${i}.0.1`, at: this.now / 1000 }, Buffer.alloc(0));
+    this.centralManager.hear('w', { t: 'started', key: `a.${i}.0.1`, at: this.now / 1000 }, Buffer.alloc(0));
   }
 
   ends(i: number, how: Ending['how'] = { kind: 'exited', code: 0 }): void {
     const key: AttemptKey = `a.${i}.0.1`;
-    this.desk.hear('w', { t: 'ended', key, ending: { how, startedAt: 1, endedAt: 2 } }, Buffer.alloc(0));
+    this.centralManager.hear('w', { t: 'ended', key, ending: { how, startedAt: 1, endedAt: 2 } }, Buffer.alloc(0));
   }
 
-  /** A round of the desk's clock, and all that follows from it. */
+  /** A round of the central manager's clock, and all that follows from it. */
   async tick(seconds = 0): Promise<void> {
     this.now += seconds * 1000;
-    this.desk.tick();
+    this.centralManager.tick();
     for (let turn = 0; turn < 3; turn++) await new Promise((resume) => setImmediate(resume));
   }
 }

@@ -10,13 +10,13 @@ import { openPoolSite } from '../../src/pool/pool-site.ts';
 describe('the pool as a site', () => {
   let dir: string;
   let server: Server;
-  let desk: Channel<FromClient, ToClient> | undefined;
+  let centralManager: Channel<FromClient, ToClient> | undefined;
 
   beforeEach(async () => {
-    dir = mkdtempSync(join(tmpdir(), 'gry-desk-'));
+    dir = mkdtempSync(join(tmpdir(), 'gry-central-manager-'));
     server = createServer((socket) => {
       const channel = new Channel<FromClient, ToClient>(socket, readFromClient);
-      desk = channel;
+      centralManager = channel;
       channel.open(
         (message) => {
           if (message.t === 'all') channel.send({ t: 'reports', id: message.id, reports: [] });
@@ -24,7 +24,7 @@ describe('the pool as a site', () => {
         () => undefined,
       );
     });
-    await new Promise<void>((resolve) => server.listen(join(dir, 'desk'), resolve));
+    await new Promise<void>((resolve) => server.listen(join(dir, 'central-manager'), resolve));
   });
   afterEach(() => {
     server.close();
@@ -32,13 +32,18 @@ describe('the pool as a site', () => {
   });
 
   it('says again what its last answer said, until that was recorded', async () => {
-    const site = openPoolSite({ name: 'pool', socket: join(dir, 'desk'), client: 'me', proxies: join(dir, 'proxies') });
+    const site = openPoolSite({
+      name: 'pool',
+      socket: join(dir, 'central-manager'),
+      client: 'me',
+      proxies: join(dir, 'proxies'),
+    });
     const poll = async (cursor: string | undefined) => {
       const answer = await site.poll({ cursor, follow: [], waitMs: 50 });
       return { cursor: answer.cursor, keys: answer.reports.map(({ key }) => key) };
     };
     const first = await poll(undefined);
-    desk?.send({ t: 'reports', reports: [{ key: 'a.1.0.1', is: 'queued' }] });
+    centralManager?.send({ t: 'reports', reports: [{ key: 'a.1.0.1', is: 'queued' }] });
     const second = await poll(first.cursor);
     expect(second.keys).toEqual(['a.1.0.1']);
     // The queue was away when that should have been written down.

@@ -7,25 +7,26 @@ import { killMatching, processesOf } from '../agent/kill.ts';
 import { SLOW, some } from '../slow.ts';
 
 /** Every crash point of the pool's processes; the type holds the list whole. */
-const POINTS: Readonly<Record<Extract<CrashPoint, `desk.${string}` | `worker.${string}`>, 'run' | 'stop'>> = {
-  'desk.before-prepare': 'run',
-  'desk.saved-prepare': 'run',
-  'desk.before-commit': 'run',
-  'desk.saved-commit': 'run',
-  'desk.before-grant': 'run',
-  'desk.saved-grant': 'run',
-  'worker.before-record': 'run',
-  'worker.saved-record': 'run',
-  'worker.before-start': 'run',
-  'worker.after-start': 'run',
-  'worker.before-end': 'run',
-  'worker.after-end': 'run',
-  'desk.before-end': 'run',
-  'desk.saved-end': 'run',
-  'desk.before-forget': 'run',
-  'desk.saved-forget': 'run',
-  'worker.before-stop': 'stop',
-};
+const POINTS: Readonly<Record<Extract<CrashPoint, `central-manager.${string}` | `worker.${string}`>, 'run' | 'stop'>> =
+  {
+    'central-manager.before-prepare': 'run',
+    'central-manager.saved-prepare': 'run',
+    'central-manager.before-commit': 'run',
+    'central-manager.saved-commit': 'run',
+    'central-manager.before-grant': 'run',
+    'central-manager.saved-grant': 'run',
+    'worker.before-record': 'run',
+    'worker.saved-record': 'run',
+    'worker.before-start': 'run',
+    'worker.after-start': 'run',
+    'worker.before-end': 'run',
+    'worker.after-end': 'run',
+    'central-manager.before-end': 'run',
+    'central-manager.saved-end': 'run',
+    'central-manager.before-forget': 'run',
+    'central-manager.saved-forget': 'run',
+    'worker.before-stop': 'stop',
+  };
 
 const JOBS = 4;
 const CONFIG = '[pool]\ncpus = 3\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n';
@@ -90,8 +91,8 @@ describe('the pool of a whole agent', () => {
   const attempts = () => [
     ...readdirSync(join(agent.home, 'state/pool/worker/jobs')),
     // Of maps' tasks, which have no directories of their own.
-    ...readdirSync(join(agent.home, 'state/pool/worker/lanes'), { recursive: true, encoding: 'utf8' }).filter(
-      (name) => name.endsWith('.out') && statSync(join(agent.home, 'state/pool/worker/lanes', name)).size > 0,
+    ...readdirSync(join(agent.home, 'state/pool/worker/task-runners'), { recursive: true, encoding: 'utf8' }).filter(
+      (name) => name.endsWith('.out') && statSync(join(agent.home, 'state/pool/worker/task-runners', name)).size > 0,
     ),
   ];
 
@@ -118,7 +119,7 @@ describe('the pool of a whole agent', () => {
   it('runs each job once when everything is killed in its midst', async () => {
     const submitted = await submit('4');
     await running(submitted, 3);
-    killMatching('pool/desk-main.js', agent);
+    killMatching('pool/central-manager-main.js', agent);
     killMatching('worker.mjs', agent);
     killMatching('gridmanager/main.js', agent);
     killMatching('scheduler/main.js', agent);
@@ -127,15 +128,15 @@ describe('the pool of a whole agent', () => {
   }, 90_000);
 
   it.skipIf(!SLOW)(
-    'goes on with another desk when the one that it has hangs',
+    'goes on with another central manager when the one that it has hangs',
     async () => {
       agent.config(`${CONFIG}hung_after = "5s"\n`);
       const submitted = await submit('3');
       await running(submitted, 3);
-      const [desk = 0] = processesOf('pool/desk-main.js', agent);
-      process.kill(desk, 'SIGSTOP');
+      const [centralManager = 0] = processesOf('pool/central-manager-main.js', agent);
+      process.kill(centralManager, 'SIGSTOP');
       await finish(submitted);
-      expect(agent.log('scheduler.log')).toContain('desk hangs');
+      expect(agent.log('scheduler.log')).toContain('central manager hangs');
       agent.config(CONFIG);
     },
     120_000,
@@ -168,7 +169,7 @@ describe('the pool of a whole agent', () => {
     expect(lines()).toEqual(['1', '2', '3']);
   }, 120_000);
 
-  it('maps a command over inputs, each once, while the desk and the worker are killed', async () => {
+  it('maps a command over inputs, each once, while the central manager and the worker are killed', async () => {
     const ledger = join(agent.work, 'ledger-map');
     const inputs = Array.from({ length: 60 }, (_, i) => `${i} o'clock $(x)`);
     const map = agent.start(['map', `echo {} | tee -a ${ledger}; sleep 0.2`, ':::', ...inputs]);
@@ -176,7 +177,7 @@ describe('the pool of a whole agent', () => {
     map.stdout?.setEncoding('utf8').on('data', (text: string) => (said += text));
     const ended = new Promise<number | null>((resolve) => map.once('close', resolve));
     await until('some tasks to run', () => lines(ledger).length > 5 || undefined, 60_000);
-    killMatching('pool/desk-main.js', agent);
+    killMatching('pool/central-manager-main.js', agent);
     await until('more tasks to run', () => lines(ledger).length > 20 || undefined, 60_000);
     killMatching('worker.mjs', agent);
     expect(await ended).toBe(0);

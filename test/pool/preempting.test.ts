@@ -13,7 +13,7 @@ describe('a machine that prefers a job that waits', () => {
     await until('the eviction', () => pool.of('cancel').length > 0 || undefined);
     await pool.tick();
     expect(pool.of('cancel')).toEqual(['a.1.0.1']);
-    pool.ends(1, { kind: 'by-site', cause: 'preempted', words: '' });
+    pool.ends(1, { kind: 'by-site', cause: 'preempted', message: '' });
     await pool.starts(3);
     await pool.tick();
     expect([pool.of('start'), pool.of('cancel')]).toEqual([['a.1.0.1', 'a.3.0.1'], ['a.1.0.1']]);

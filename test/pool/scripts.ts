@@ -7,7 +7,7 @@ const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src
 /** What a worker's file carries. */
 export const SCRIPTS: Scripts = {
   starter: text('pool/starter.sh'),
-  lane: text('pool/lane.sh'),
+  taskRunner: text('pool/task-runner.sh'),
   waiter: text('pool/waiter/waiter.sh'),
   ends: text('util/ends.sh'),
 };

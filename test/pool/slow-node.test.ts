@@ -11,7 +11,7 @@ import { TestAgent, until } from '../agent/agent.ts';
 import { SLOW } from '../slow.ts';
 
 const WORKER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'worker.mjs');
-/** Of the relay on the slow one's way home: a megabyte takes longer than three pings. */
+/** Of the relay on the slow one's reverse connection: a megabyte takes longer than three pings. */
 const BYTES_A_SECOND = 24_000;
 const LATENCY_MS = 1000;
 
@@ -27,7 +27,7 @@ describe.skipIf(!SLOW)('a slow node, beside another', () => {
     // The pool runs while it is wanted.
     await agent.submit('executable = /bin/true\nrequirements = false\nqueue\n');
     const places = poolPlaces(loadPaths({ GRYPHUS_HOME: agent.home }));
-    await until('the desk', async () => (await agent.run(['status', '--pool'])).code === 0 || undefined);
+    await until('the central manager', async () => (await agent.run(['status', '--pool'])).code === 0 || undefined);
     relay = await slowRelay(join(agent.dir, 'slow.sock'), places.workerSocket);
     const tokens = new Tokens(places.dir);
     for (const [site, socket] of [

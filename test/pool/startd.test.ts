@@ -73,16 +73,16 @@ describe("a worker's runs", () => {
     start('a.2.0.1', process.execPath, ['-e', hold(300)]);
     const { how } = await end('a.2.0.1');
     expect(how).toMatchObject({ kind: 'by-site', cause: 'out-of-memory' });
-    expect(how.kind === 'by-site' && how.words).toMatch(/^it used \d{3} MB of 50$/);
+    expect(how.kind === 'by-site' && how.message).toMatch(/^it used \d{3} MB of 50$/);
     expect(said.some((message) => message.t === 'ended' && message.key === 'a.1.0.1')).toBe(false);
-    startd.take({ t: 'cancel', key: 'a.1.0.1', how: 'remove', words: 'over' });
+    startd.take({ t: 'cancel', key: 'a.1.0.1', how: 'remove', message: 'over' });
     await end('a.1.0.1');
   }, 60_000);
 
   it('wait behind what runs under their claim, and are begun in their turn', async () => {
     start('a.1.0.1', '/bin/sh', ['-c', 'while ! [ -e go ]; do :; done'], 'c');
     for (const n of [2, 3, 4]) start(`a.${n}.0.1`, '/bin/sh', ['-c', `echo ${n} >> ledger`], 'c');
-    startd.take({ t: 'cancel', key: 'a.3.0.1', how: 'remove', words: 'no more' });
+    startd.take({ t: 'cancel', key: 'a.3.0.1', how: 'remove', message: 'no more' });
     expect(said).toMatchObject([{ t: 'gone', key: 'a.3.0.1', why: 'cancelled' }]);
     writeFileSync(join(dir, 'go'), '');
     await end('a.4.0.1');
@@ -103,7 +103,7 @@ describe("a worker's runs", () => {
     await until('it to go back', () => back('a.6.0.1'));
     start('a.7.0.1', '/bin/true', [], 'c');
     expect(said.at(-1)).toMatchObject({ t: 'gone', key: 'a.7.0.1', why: 'behind' });
-    startd.take({ t: 'cancel', key: 'a.5.0.1', how: 'remove', words: 'over' });
+    startd.take({ t: 'cancel', key: 'a.5.0.1', how: 'remove', message: 'over' });
     await end('a.5.0.1');
     expect(startd.held().map(({ key }) => key)).toEqual(['a.5.0.1']);
   }, 60_000);
@@ -133,7 +133,7 @@ describe("a worker's runs", () => {
     startd.take({ t: 'release', claim: 'c' });
     start('a.7.0.1', '/bin/true', []);
     await end('a.7.0.1');
-    for (const n of [3, 4, 5]) startd.take({ t: 'cancel', key: `a.${n}.0.1`, how: 'remove', words: 'over' });
+    for (const n of [3, 4, 5]) startd.take({ t: 'cancel', key: `a.${n}.0.1`, how: 'remove', message: 'over' });
     for (const n of [3, 4, 5]) await end(`a.${n}.0.1`);
   }, 60_000);
 
@@ -209,6 +209,6 @@ describe("a worker's runs", () => {
     const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
     startd.take({ t: 'start', key: 'a.4.2.1', claim: 'c', kind: 'k', size, spec, lease: 60 });
     const gone = await until('the refusal', () => said.find((message) => message.t === 'gone'));
-    expect(gone).toMatchObject({ key: 'a.4.2.1', why: 'input', words: expect.stringContaining('home large') });
+    expect(gone).toMatchObject({ key: 'a.4.2.1', why: 'input', message: expect.stringContaining('home large') });
   }, 60_000);
 });

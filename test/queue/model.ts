@@ -66,7 +66,7 @@ export class Model {
     if (away || (leaves && wished)) return { ok: false, why: 'wrong-state', state: job.state };
     if (change.attempt !== undefined && change.attempt !== job.attempt)
       return { ok: false, why: 'wrong-attempt', state: job.state };
-    // Only a bid is granted, and no job here has one.
+    // Only a candidate is granted, and no job here has one.
     // Nor does any change here name an attempt to adopt.
     if (change.event === 'granted' || change.event === 'adopted')
       return { ok: false, why: 'wrong-state', state: job.state };

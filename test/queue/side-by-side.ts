@@ -101,8 +101,8 @@ export class Run {
     if (!cut) {
       const answers = await this.queue.transitionMany(changes, lease);
       deepEqual(
-        answers.map((answer) => ({ ...answer, words: undefined })),
-        expected.map((answer) => ({ ...answer, words: undefined })),
+        answers.map((answer) => ({ ...answer, message: undefined })),
+        expected.map((answer) => ({ ...answer, message: undefined })),
       );
       this.model = after;
       return;

@@ -101,7 +101,7 @@ describe('the watch in the Scheduler', () => {
     expect(readNumber(held?.attrs ?? new Map(), 'HoldReasonCode')).toBe(4);
     expect(readNumber(held?.attrs ?? new Map(), 'HoldReasonSubCode')).toBe(1);
     expect(readString(held?.attrs ?? new Map(), 'HoldReason')).toMatch(
-      /^The SSH key 'daily' ended at .* released by itself/,
+      /^The SSH key 'daily' ended at .* released automatically/,
     );
     await until(() => told.length > 0);
     keyOfAge(0);

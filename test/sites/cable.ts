@@ -9,7 +9,7 @@ export interface Cable {
   readonly there: string;
   /** Nothing passes any more, and nobody is told. */
   cut(): void;
-  mend(): void;
+  remedy(): void;
   stop(): void;
 }
 
@@ -42,7 +42,7 @@ export function layCable(): Cable | undefined {
     within: (command) => ['ip', 'netns', 'exec', name, ...command],
     there: at(2),
     cut: () => ip(...far, 'link', 'set', `${name}b`, 'down'),
-    mend: () => ip(...far, 'link', 'set', `${name}b`, 'up'),
+    remedy: () => ip(...far, 'link', 'set', `${name}b`, 'up'),
     stop,
   };
 }

@@ -118,9 +118,9 @@ export async function startCondor(options: CondorOptions = {}): Promise<Condor> 
   return condor;
 }
 
-function prints(ask: () => string, words: string): boolean {
+function prints(ask: () => string, message: string): boolean {
   try {
-    return ask().includes(words);
+    return ask().includes(message);
   } catch {
     return false;
   }

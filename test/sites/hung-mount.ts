@@ -5,7 +5,7 @@ export interface HungMount {
   /** Every call on what is below it waits. */
   readonly dir: string;
   /** Those calls fail now, and it is an ordinary directory again. */
-  readonly mend: () => void;
+  readonly remedy: () => void;
 }
 
 /** Mounting takes root, and a kernel with FUSE. */
@@ -24,17 +24,17 @@ echo mounted; read -r _`;
     holder.once('exit', (code) => reject(new Error(`mount: exit status ${code}`)));
   });
   let mounted = true;
-  const mend = (): void => {
+  const remedy = (): void => {
     if (!mounted) return;
     mounted = false;
     // The end of its server ends the calls that wait for it.
     holder.kill('SIGKILL');
     execFileSync('umount', ['-l', dir]);
   };
-  return { dir, mend };
+  return { dir, remedy };
 }
 
-export function removeHung({ dir, mend }: HungMount): void {
-  mend();
+export function removeHung({ dir, remedy }: HungMount): void {
+  remedy();
   rmSync(dir, { recursive: true, force: true });
 }

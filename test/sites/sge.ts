@@ -128,7 +128,7 @@ scheduler_threads 1
       mailer: '/bin/true',
       xterm: 'none',
       load_report_time: '00:00:05',
-      max_unheard: '00:00:30',
+      max_unsupported_requests: '00:00:30',
       min_uid: '0',
       min_gid: '0',
       reporting_params:

@@ -8,7 +8,7 @@ import { some } from '../slow.ts';
 import { type CorpusCase, environmentOf, layOut, readCorpus } from './corpus.ts';
 import { DIFFERENCES, UNRECORDED } from './differences.ts';
 
-/** In the slow lane every case, else some, and all that have words of their own. */
+/** In the slow work loop every case, else some, and all that have words of their own. */
 const all = readCorpus().filter(({ flags = [] }) => !flags.includes('random') && !flags.includes('time'));
 const worded = all.filter(({ argv = [] }) => argv.length > 0);
 const CASES = [...new Set([...worded, ...some(all, 60)])];
@@ -106,8 +106,8 @@ describe.concurrent("condor_submit's options", () => {
     ['-dry-run - -ap priority=9 -a arguments=8 job.sub', JOB, /^Args = "8"[^]*^JobPrio = 9$/m],
     ['-dry-run - job.sub -queue x in a b -maxjobs 3', BARE, /^Args = "a"[^]*^Args = "b"/m],
     ['-dry-run - -a executable=job.sh -q 2', JOB, /^2 job/m],
-  ])('%s', async (words, test, out, error) => {
-    const answer = await submit(test, words.split(/ +/));
+  ])('%s', async (message, test, out, error) => {
+    const answer = await submit(test, message.split(/ +/));
     expect(answer).toMatchObject({ exit: 0, stdout: expect.stringMatching(out) });
     if (error) expect(answer.stderr).toMatch(error);
     else expect(answer.stderr).toBe('');
@@ -120,8 +120,8 @@ describe.concurrent("condor_submit's options", () => {
     ['-dry-run - job.sub', DOS, /CRLF/],
     ['-dry-run - job.sub', ODD, /on Line 3 of job\.sub/],
     ['-dry-run - job.sub other.sub', JOB, /'other\.sub' is one too many/],
-  ])('%s is refused', async (words, test, error) => {
-    const answer = await submit(test, words.split(' '));
+  ])('%s is refused', async (message, test, error) => {
+    const answer = await submit(test, message.split(' '));
     expect(answer.exit).not.toBe(0);
     expect(answer.stdout).toBe('');
     expect(answer.stderr).toMatch(error);

@@ -82,7 +82,7 @@ describe('a wrong value', () => {
     ['input = none', 'Can\'t open "/d/none" for reading: No such file or directory'],
     ['transfer_input_files = job.sh, none', 'Can\'t open "/d/none" for reading'],
     ['x509userproxy = none', 'unable to read proxy file /d/none'],
-    ['MyProxyPassword = secret', 'a password must not stand in a submit file'],
+    ['MyProxyPassword = secret', 'a submit file must not contain a password'],
     ['when_to_transfer_output = maybe', 'invalid value (maybe) for WhenToTransferOutput'],
     ['should_transfer_files = maybe', 'invalid value (maybe) for ShouldTransferFiles'],
     ['should_transfer_files = no\nwhen_to_transfer_output = on_exit', 'yet ShouldTransferFiles defined as NO'],
@@ -160,11 +160,11 @@ describe('a grid job', () => {
     ['batch_queue = "long"', 'the quotes would be a part of the name', 'Write batch_queue = long'],
     [`batch_project = 'physics'`, 'the quotes would be a part of the name', 'Write batch_project = physics'],
     ['batch_extra_submit_args = --comment="a b', 'a quote is not closed', 'as in a shell'],
-  ])('is refused with its line and what to write instead: %s', (line, words, mend) => {
+  ])('is refused with its line and what to write instead: %s', (line, message, remedy) => {
     const error = refusal(`universe = grid\ngrid_resource = batch slurm\n${line}\nqueue`);
     expect(error.message).toMatch(/^on Line 4 of job\.sub: /);
-    expect(error.message).toContain(words);
-    expect(error.suggestions.join(' ')).toContain(mend);
+    expect(error.message).toContain(message);
+    expect(error.suggestions.join(' ')).toContain(remedy);
   });
 
   it('that asks for what no attribute says is told so', () => {
@@ -208,7 +208,7 @@ describe('attributes of the user', () => {
 });
 
 describe('what is not there', () => {
-  it('is told all at once, of all jobs, with the lines and the mend', () => {
+  it('is told all at once, of all jobs, with the lines and the remedy', () => {
     const text = `executable = job.sh
 output = out/$(Process).txt
 error = err/it's/e

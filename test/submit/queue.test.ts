@@ -22,7 +22,7 @@ describe('queue', () => {
     expect(submit('executable = job.sh').total).toBe(1);
   });
 
-  it('refuses counts that are none, and says the mend', () => {
+  it('refuses counts that are none, and says the remedy', () => {
     for (const count of ['-1', '0x10', '1,2', '2 # two', 'x', '= 3', 'x frm (a b)', '0', '99999999999']) {
       const error = refusal(`queue ${count}`);
       expect(error.message).toMatch(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { addKnownHost } from '../../src/transport/host-keys.ts';
-import { hashHost, judgeHostKey, knownFor, matchesHost, parseKnownHosts } from '../../src/transport/known-hosts.ts';
+import { hashHost, checkHostKey, knownFor, matchesHost, parseKnownHosts } from '../../src/transport/known-hosts.ts';
 import { fingerprint } from '../../src/transport/public-key.ts';
 import { hostCertificateFault } from '../../src/transport/host-certificate.ts';
 import { readCertificateLine } from '../../src/util/ssh-certificate.ts';
@@ -20,7 +20,7 @@ const rsa = publicKeyOf(makeKey(dir, 'rsa', { type: 'rsa' }));
 const NOW = 1_800_000_000;
 
 const judge = (text: string, name: string, key: string): string => {
-  const verdict = judgeHostKey(parseKnownHosts(text, 'kh'), name, blobOf(key), NOW);
+  const verdict = checkHostKey(parseKnownHosts(text, 'kh'), name, blobOf(key), NOW);
   return 'by' in verdict ? `${verdict.kind} ${verdict.by.line}` : verdict.kind;
 };
 
@@ -80,7 +80,7 @@ test('reading is total', () => {
   fc.assert(
     fc.property(fc.array(word), (words) => {
       const entries = parseKnownHosts(words.join(' '), 'kh');
-      expect(judgeHostKey(entries, 'host', blobOf(second), NOW).kind).toMatch(/known|unknown|changed|revoked/);
+      expect(checkHostKey(entries, 'host', blobOf(second), NOW).kind).toMatch(/known|unknown|changed|revoked/);
     }),
   );
 });

@@ -145,7 +145,7 @@ describe.each(['ssh2', 'openssh'] as const)('%s', (transport) => {
     }
   });
 
-  test('a key that others can read is left out, with the mend', async () => {
+  test('a key that others can read is left out, with the remedy', async () => {
     const file = key(`open-${transport}`, { authorized: true });
     chmodSync(file, 0o644);
     await expect((await withKey(file)).run('true')).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import { listFlags } from '../json-list.ts';
 import { printSteps } from '../print-steps.ts';
 
 export class AlarmTest extends GryphusCommand {
-  static override summary = 'Send a test by every way that alarms take: mail, hook, desktop.';
+  static override summary = 'Send a test alarm to every channel: mail, hook, desktop.';
   static override description = prose(
     'Needs no daemon. Exit status 1 where one of the ways fails; the ways are keys of config.toml (notify.*, alarms.*).',
   );

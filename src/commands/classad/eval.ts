@@ -21,9 +21,9 @@ with "error", and the status is then 65.`);
   ];
   static override args = { expression: word('the expression') };
   static override flags = {
-    ad: Flags.string({ helpValue: '<file>', summary: 'The ad in which it stands; - for standard input.' }),
+    ad: Flags.string({ helpValue: '<file>', summary: 'The ad in which to evaluate; - for standard input.' }),
     target: Flags.string({ helpValue: '<file>', summary: 'The other ad of a match.' }),
-    old: Flags.boolean({ summary: "As HTCondor's tools and daemons evaluate, instead of the strict language." }),
+    old: Flags.boolean({ summary: "Evaluate as HTCondor's tools and daemons do, not by the strict language." }),
     jsonl: Flags.boolean({ summary: 'Answer records from standard input.' }),
   };
 

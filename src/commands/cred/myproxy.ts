@@ -6,12 +6,12 @@ import { hoursOf } from './proxy.ts';
 export class CredMyproxy extends GryphusCommand {
   static override summary = 'Keep a long proxy in a MyProxy server (init, get, info, destroy).';
   static override description =
-    prose(`init stores a proxy of a week below your certificate; its key is made by the server. get takes a short proxy (12 hours)
-from it. info and destroy ask with the proxy that you have. Passphrases are typed at the terminal or read from a 0600
-file; none is ever an argument.
+    prose(`init stores a proxy of one week, signed with your certificate; the server makes its key. get fetches a short proxy (12
+hours) from it. info and destroy authenticate with your current proxy. Passphrases are typed at the terminal or read from a
+file with mode 0600; they are never arguments.
 
-An agent that is to renew a proxy by itself has [myproxy] in credentials/NAME.toml (\`gryphus config --docs\`), or
-MyProxyHost in the submit file.`);
+To have proxies renewed automatically, set [myproxy] in credentials/NAME.toml (\`gryphus config --docs\`), or MyProxyHost in
+the submit file.`);
   static override examples = [
     '<%= config.bin %> cred myproxy init --server myproxy.example.org --user jane',
     '<%= config.bin %> cred myproxy get --server myproxy.example.org --user jane --hours 12',
@@ -21,19 +21,34 @@ MyProxyHost in the submit file.`);
   static override args = { action: needed('init, get, info or destroy', ['init', 'get', 'info', 'destroy']) };
   static override flags = {
     server: Flags.string({ helpValue: '<host[:port]>', summary: 'Default $MYPROXY_SERVER, port 7512.' }),
-    'server-dn': Flags.string({ helpValue: '<subject>', summary: 'What its certificate says, where not its host.' }),
-    user: Flags.string({ helpValue: '<name>', summary: 'The name it is stored under; default your log-in name.' }),
-    'credential-name': Flags.string({ helpValue: '<name>', summary: 'Which of several.' }),
-    'passphrase-file': Flags.string({ helpValue: '<file>', summary: 'A 0600 file, the passphrase in its first line.' }),
+    'server-dn': Flags.string({
+      helpValue: '<subject>',
+      summary: "Subject of the server's certificate, if that does not name the host.",
+    }),
+    user: Flags.string({
+      helpValue: '<name>',
+      summary: 'Name that the proxy is stored under; default: your log-in name.',
+    }),
+    'credential-name': Flags.string({ helpValue: '<name>', summary: 'Which of several credentials of that name.' }),
+    'passphrase-file': Flags.string({
+      helpValue: '<file>',
+      summary: 'File (mode 0600) with the passphrase on its first line.',
+    }),
     'no-passphrase': Flags.boolean({
-      summary: 'init: stored without one, for renewal by certificate.',
+      summary: 'init: store without a passphrase, for renewal by certificate.',
       exclusive: ['passphrase-file'],
     }),
     cert: Flags.string({ helpValue: '<file>', summary: 'init: your certificate; default as `cred proxy`.' }),
     key: Flags.string({ helpValue: '<file>', summary: 'init: its key.' }),
     out: Flags.string({ helpValue: '<file>', summary: 'The proxy, written by get, used by info and destroy.' }),
-    hours: Flags.string({ helpValue: '<n>', summary: 'init: life of what is stored, 168; get: of the proxy, 12.' }),
-    longest: Flags.string({ helpValue: '<hours>', summary: 'init: the longest life of what is got from it, 12.' }),
+    hours: Flags.string({
+      helpValue: '<n>',
+      summary: 'Lifetime in hours; init: of what is stored (168), get: of the proxy (12).',
+    }),
+    longest: Flags.string({
+      helpValue: '<hours>',
+      summary: 'init: longest lifetime in hours of proxies got from it (12).',
+    }),
     renewers: Flags.string({ helpValue: '<subject>', summary: 'init: who may renew with it.' }),
     json: Flags.boolean({ summary: 'JSON; times in Unix seconds.' }),
   };

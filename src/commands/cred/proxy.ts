@@ -4,7 +4,7 @@ import { askAtTerminal } from '../ask.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class CredProxy extends GryphusCommand {
-  static override summary = 'Make, show or destroy an X.509 proxy (init, info, destroy).';
+  static override summary = 'Create, show or destroy an X.509 proxy (init, info, destroy).';
   static override description =
     prose(`init makes a proxy (RFC 3820) below your certificate, as grid-proxy-init: 12 hours, RSA 2048, mode 0600. The passphrase
 of an encrypted key is asked for at the terminal. Proxies that other tools made are shown and used as they are.
@@ -28,11 +28,14 @@ info ends with status 1 where the proxy has ended.`);
       helpValue: '<file>',
       summary: 'The proxy; default $X509_USER_PROXY, else /tmp/x509up_u<uid>.',
     }),
-    hours: Flags.string({ helpValue: '<n>', summary: 'Its life, 12 by default; cut where your certificate ends.' }),
-    limited: Flags.boolean({ summary: 'A limited proxy: sites that look at that start no jobs for it.' }),
-    'path-length': Flags.integer({ helpValue: '<n>', min: 0, summary: 'How many proxies may follow below it.' }),
-    bits: Flags.integer({ helpValue: '<n>', min: 2048, max: 8192, summary: 'Of the RSA key, 2048 by default.' }),
-    verify: Flags.boolean({ summary: 'Check it against the authorities of $X509_CERT_DIR before it is written.' }),
+    hours: Flags.string({
+      helpValue: '<n>',
+      summary: 'Lifetime in hours, 12 by default; at most until your certificate ends.',
+    }),
+    limited: Flags.boolean({ summary: 'Create a limited proxy, with which most sites start no jobs.' }),
+    'path-length': Flags.integer({ helpValue: '<n>', min: 0, summary: 'How many proxies may be derived from it.' }),
+    bits: Flags.integer({ helpValue: '<n>', min: 2048, max: 8192, summary: 'Bits of the RSA key, 2048 by default.' }),
+    verify: Flags.boolean({ summary: 'Verify it against the authorities in $X509_CERT_DIR before writing it.' }),
     json: Flags.boolean({ summary: 'A JSON object; times in Unix seconds.' }),
   };
 

@@ -3,7 +3,7 @@ import { GryphusError } from '../../errors.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class CredRenew extends GryphusCommand {
-  static override summary = 'Make a credential fresh now, by its own way.';
+  static override summary = 'Renew a credential now, in the way that is configured for it.';
   static override description =
     prose(`Runs its renew_command, or gets a proxy from its MyProxy server. Jobs that were held for it are released. What a
 renew_command prints is never shown: it may be a secret; run it by hand to see why it fails.`);

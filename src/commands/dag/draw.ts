@@ -19,9 +19,9 @@ export class DagDraw extends GryphusCommand {
   static override flags = {
     format: Flags.string({
       options: ['svg', 'mermaid'],
-      summary: 'What to draw; svg unless told, or by the file name.',
+      summary: 'Output format; default: by the file name, else svg.',
     }),
-    output: Flags.string({ char: 'o', helpValue: '<file>', summary: 'Write there, not to standard output.' }),
+    output: Flags.string({ char: 'o', helpValue: '<file>', summary: 'Write to this file, not to standard output.' }),
     usedagdir: ORDER_FLAGS.usedagdir,
   };
 

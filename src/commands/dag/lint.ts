@@ -7,7 +7,7 @@ import { ORDER_FLAGS, requestOf } from './order.ts';
 
 export class DagLint extends GryphusCommand {
   static override strict = false;
-  static override summary = 'Say what is wrong in a DAG.';
+  static override summary = 'Check a DAG for errors.';
   static override description = prose(
     'All findings, each with file and line: what the language refuses, cycles with their nodes, unknown parents, submit files and directories that are missing, scripts that cannot be executed, VARS that nothing uses. Exit status 1 with an error, 0 with warnings only. `dag submit` refuses what has errors.',
   );

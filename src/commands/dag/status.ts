@@ -3,7 +3,7 @@ import { GryphusCommand, interruptible, prose, terminalWidth, word } from '../co
 import { dagLines, dagTable, progressBar } from '../show/dag.ts';
 
 export class DagStatusCommand extends GryphusCommand {
-  static override summary = 'Show how DAGs stand.';
+  static override summary = 'Show the status of DAGs.';
   static override description = prose(
     'Without a name all DAGs in the queue; of one DAG, by its cluster or its file, also a progress bar, the longest chain that is left and what it waits for, and what failed.',
   );
@@ -15,7 +15,7 @@ export class DagStatusCommand extends GryphusCommand {
   static override args = { dag: word('a cluster or a DAG file') };
   static override flags = {
     json: Flags.boolean({ summary: 'A JSON array.' }),
-    watch: Flags.boolean({ summary: 'Again every two seconds, until the DAG has ended.' }),
+    watch: Flags.boolean({ summary: 'Redraw every two seconds until the DAG has ended.' }),
   };
 
   async run(): Promise<void> {

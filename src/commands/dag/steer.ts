@@ -3,7 +3,7 @@ import type { DagClient, DagStatus } from '../../index.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 const args = { dag: needed('a cluster or a DAG file') };
-const flags = { json: Flags.boolean({ summary: 'A JSON object: how the DAG stood when it was told.' }) };
+const flags = { json: Flags.boolean({ summary: "A JSON object: the DAG's status when the command was given." }) };
 
 abstract class Steer extends GryphusCommand {
   protected async steer(does: (dags: DagClient, name: string) => Promise<DagStatus>, said: string): Promise<void> {
@@ -20,7 +20,7 @@ export class DagHalt extends Steer {
   static override flags = flags;
   static override summary = 'Halt a DAG.';
   static override description = prose(
-    'Its jobs and scripts run to their end, and no node begins until the DAG is resumed. As in DAGMan a file NAME.dag.halt says so; a DAG of which nothing runs any more ends, and its rescue file goes on.',
+    'Running jobs and scripts finish, and no node starts until the DAG is resumed. As in DAGMan, the file NAME.dag.halt marks it; a halted DAG ends when nothing runs any more, and continues from its rescue file.',
   );
   static override examples = ['<%= config.bin %> dag halt 12', '<%= config.bin %> dag halt diamond.dag'];
 
@@ -46,7 +46,7 @@ export class DagRm extends Steer {
   static override flags = flags;
   static override summary = 'Remove a DAG.';
   static override description = prose(
-    "Its manager writes a rescue file, removes the nodes' jobs and runs the final node, if there is one. The same DAG file, submitted again, goes on from the rescue file.",
+    "Its manager writes a rescue file, removes the nodes' jobs and runs the final node, if there is one. Submitting the same DAG file again continues from the rescue file.",
   );
   static override examples = ['<%= config.bin %> dag rm 12', '<%= config.bin %> dag rm diamond.dag'];
 

@@ -14,8 +14,8 @@ export class DagSubmit extends GryphusCommand {
   static override strict = false;
   static override summary = 'Submit a DAG.';
   static override description =
-    prose(`Reads DAG files (DAGMan's language), refuses what is wrong with them, and submits the job that manages the DAG. It
-survives crashes, and can be held, released and removed like any job. HTCondor's options (-maxjobs 5) are understood.
+    prose(`Checks DAG files (DAGMan's language) and submits the job that manages the DAG. That job survives crashes, and can be
+held, released and removed like any other. HTCondor's options (-maxjobs 5) are understood.
 
 With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some failed, 2 when the DAG was removed.`);
   static override examples = [
@@ -27,7 +27,7 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
   static override flags = {
     ...ORDER_FLAGS,
     no_submit: Flags.boolean({ aliases: ['no-submit'], summary: 'Only write NAME.dag.condor.sub.' }),
-    wait: Flags.boolean({ summary: "Stay until the DAG has ended; exit with DAGMan's exit status." }),
+    wait: Flags.boolean({ summary: "Wait for the DAG to end; exit with DAGMan's exit status." }),
     json: Flags.boolean({ summary: 'Print JSON.' }),
   };
 

@@ -18,7 +18,7 @@ export class DagThrottle extends GryphusCommand {
     maxpre: ORDER_FLAGS.maxpre,
     maxpost: ORDER_FLAGS.maxpost,
     maxhold: ORDER_FLAGS.maxhold,
-    json: Flags.boolean({ summary: 'A JSON object: how the DAG stood when it was told.' }),
+    json: Flags.boolean({ summary: "A JSON object: the DAG's status when the command was given." }),
   };
 
   async run(): Promise<void> {

@@ -4,9 +4,10 @@ import { failureLines, pilotLines } from '../show/glideins.ts';
 
 export class GlideinList extends GryphusCommand {
   static override summary = 'List the workers that were sent to sites.';
-  static override description = prose(`waiting: in the site's queue; running: it started and is not home yet; home: it
-takes jobs, BUSY of its CORES are in use; draining: it takes no more; LEFT: what is left of its time. Below,
-the latest pilot of each site that could not run there within the hour, and why.`);
+  static override description =
+    prose(`waiting: in the site's queue; running: started, not connected yet; home: connected, takes jobs, BUSY of
+its CORES are in use; draining: takes no more jobs; LEFT: its remaining time. Below the table, for each site, the latest
+pilot that failed within the last hour, and why.`);
   static override examples = [
     '<%= config.bin %> glidein list',
     '<%= config.bin %> glidein list --site cluster1 --json',

@@ -3,18 +3,19 @@ import { GryphusError } from '../../errors.ts';
 import { GryphusCommand, prose } from '../command.ts';
 
 export class GlideinStart extends GryphusCommand {
-  static override summary = "Send workers to a site; they take jobs out of your own queue's pool.";
-  static override description = prose(`Each glidein is an ordinary job at the site. When it starts there it checks its
-node, comes home and takes jobs of the vanilla universe, one after another, until it was idle for \`glidein.idle\` or its
-time is over. Nothing has to be installed at the site. What is not said here is as the site's file has it
-(\`glidein.cores\`, …); with \`glidein.max\` there the agent starts and ends glideins by itself.`);
+  static override summary = 'Send workers to a site; they run jobs from your queue.';
+  static override description =
+    prose(`Each glidein is an ordinary job at the site. When it starts, it checks its node, connects to your
+agent and runs jobs of the vanilla universe, one after another, until it has been idle for \`glidein.idle\` or its time is over.
+Nothing has to be installed at the site. Defaults come from the site's file (\`glidein.cores\`, …); with \`glidein.max\` there,
+the agent starts and stops glideins automatically.`);
   static override examples = [
     '<%= config.bin %> glidein start --site cluster1 -n 20 --walltime 4h --cores 8',
     '<%= config.bin %> glidein start --site cluster1 --memory 16G',
   ];
   static override flags = {
-    site: Flags.string({ required: true, helpValue: '<name>', summary: 'Where to.' }),
-    number: Flags.integer({ char: 'n', default: 1, min: 1, summary: 'How many.' }),
+    site: Flags.string({ required: true, helpValue: '<name>', summary: 'The site.' }),
+    number: Flags.integer({ char: 'n', default: 1, min: 1, summary: 'How many glideins.' }),
     walltime: Flags.string({ helpValue: '<time>', summary: 'The time limit of each, as 4h or 1h30m.' }),
     cores: Flags.integer({ min: 1, summary: 'Cores of each.' }),
     memory: Flags.string({ helpValue: '<size>', summary: 'Memory of each, as 16G.' }),

@@ -4,10 +4,11 @@ import { GryphusCommand, prose, word } from '../command.ts';
 
 export class GlideinStop extends GryphusCommand {
   static override strict = false;
-  static override summary = 'End workers at sites.';
-  static override description = prose(`With --drain those that run jobs take no more and end after the last of them;
-without it they are removed at once, and what ran there is run again as each job's own policy says. Those that still wait in
-a site's queue are taken back in both cases.`);
+  static override summary = 'Stop workers at sites.';
+  static override description =
+    prose(`With --drain, glideins take no more jobs and end after those that run; without it,
+they are removed at once, and their jobs run again if their policy says so. Glideins that still wait in the site's queue are
+removed in both cases.`);
   static override examples = [
     '<%= config.bin %> glidein stop --site cluster1 --drain',
     '<%= config.bin %> glidein stop 12 13.4',
@@ -15,10 +16,10 @@ a site's queue are taken back in both cases.`);
   ];
   static override args = { jobs: word("pilots' jobs (12.3) or clusters (12)") };
   static override flags = {
-    site: Flags.string({ helpValue: '<name>', summary: 'Those of this site.' }),
-    all: Flags.boolean({ char: 'a', summary: 'All of them.' }),
-    drain: Flags.boolean({ summary: 'Let what runs there end first.' }),
-    json: Flags.boolean({ summary: 'A JSON array: the jobs of those that were told.' }),
+    site: Flags.string({ helpValue: '<name>', summary: 'Glideins at this site.' }),
+    all: Flags.boolean({ char: 'a', summary: 'All glideins.' }),
+    drain: Flags.boolean({ summary: 'Let running jobs end first.' }),
+    json: Flags.boolean({ summary: 'A JSON array: the jobs of the glideins that were told to stop.' }),
   };
 
   async run(): Promise<void> {

@@ -47,13 +47,13 @@ export function parsePrintFormat(text: string, file: string, parses: (expression
   for (const [at, raw] of text.split('\n').entries()) {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) continue;
-    const wrong = (message: string, mend?: string) =>
+    const wrong = (message: string, remedy?: string) =>
       new GryphusError('bad-input', `${file}, line ${at + 1}: ${message}`, {
-        suggestions: mend === undefined ? [] : [mend],
+        suggestions: remedy === undefined ? [] : [remedy],
       });
-    const expression = (words: string): string => {
-      if (words === '' || !parses(words)) throw wrong(`${JSON.stringify(words)} is no ClassAd expression.`);
-      return words;
+    const expression = (message: string): string => {
+      if (message === '' || !parses(message)) throw wrong(`${JSON.stringify(message)} is no ClassAd expression.`);
+      return message;
     };
     const tokens = tokensOf(line);
     const word = (n: number): string => tokens[n]?.text.toUpperCase() ?? '';
@@ -89,7 +89,7 @@ export function parsePrintFormat(text: string, file: string, parses: (expression
   };
 }
 
-type Wrong = (message: string, mend?: string) => GryphusError;
+type Wrong = (message: string, remedy?: string) => GryphusError;
 
 function selectOf(tokens: readonly Token[], wrong: Wrong): { options: readonly string[]; label: string | undefined } {
   const options: string[] = [];
@@ -109,12 +109,17 @@ function selectOf(tokens: readonly Token[], wrong: Wrong): { options: readonly s
   return { options, label };
 }
 
-function orderOf(line: string, expression: (words: string) => string): { expression: string; descending: boolean } {
+function orderOf(line: string, expression: (message: string) => string): { expression: string; descending: boolean } {
   const found = /^(.*?)(?:\s+(ASCENDING|DESCENDING))?$/i.exec(line);
   return { expression: expression(found?.[1] ?? ''), descending: found?.[2]?.toUpperCase() === 'DESCENDING' };
 }
 
-function columnOf(line: string, tokens: readonly Token[], expression: (words: string) => string, wrong: Wrong): Column {
+function columnOf(
+  line: string,
+  tokens: readonly Token[],
+  expression: (message: string) => string,
+  wrong: Wrong,
+): Column {
   const first = tokens.findIndex(({ text, quoted }, i) => i > 0 && !quoted && COLUMN_WORDS.has(text.toUpperCase()));
   const end = first < 0 ? line.length : (tokens[first]?.from ?? line.length);
   const of = expression(line.slice(0, end).trim());

@@ -34,8 +34,8 @@ export function actionLines(order: Order, target: Selection, results: readonly A
     return target.ids.map((id) => {
       const name = formatJobId(id);
       const result = byId.get(name);
-      if (result?.result === 'done') return { ok: true, line: `Job ${name} ${result.words}` };
-      return { ok: false, line: `Job ${name} ${result && result.result !== 'not-found' ? result.words : missing}` };
+      if (result?.result === 'done') return { ok: true, line: `Job ${name} ${result.message}` };
+      return { ok: false, line: `Job ${name} ${result && result.result !== 'not-found' ? result.message : missing}` };
     });
   }
   const done = results.filter((one) => one.result === 'done');
@@ -44,7 +44,7 @@ export function actionLines(order: Order, target: Selection, results: readonly A
   if (done.length === 0) {
     return [{ ok: false, line: `Couldn't find/${order} all jobs${which}${others === '' ? '' : ` (${others})`}` }];
   }
-  const what = [...new Set(done.map(({ words }) => words))];
+  const what = [...new Set(done.map(({ message }) => message))];
   const [only = ''] = what;
   const some = what.length === 1 ? counted(done.length, 'job') : countWords(done);
   return [
@@ -58,8 +58,8 @@ export function actionLines(order: Order, target: Selection, results: readonly A
 /** `3 already held, 1 not possible now: the job is running`. */
 function countWords(results: readonly ActionResult[]): string {
   const counts = new Map<string, number>();
-  for (const { words } of results) counts.set(words, (counts.get(words) ?? 0) + 1);
-  return [...counts].map(([words, n]) => `${n} ${words}`).join(', ');
+  for (const { message } of results) counts.set(message, (counts.get(message) ?? 0) + 1);
+  return [...counts].map(([message, n]) => `${n} ${message}`).join(', ');
 }
 
 /** Which jobs, in HTCondor's words: ` in cluster 12`; nothing for all of them. */

@@ -124,8 +124,8 @@ function zsh(commands: Commands): string {
       .join('');
   const bodies = Object.entries(commands).map(([id, command]) => {
     const first = firstOf(id, command);
-    const words = first === 'site' ? `$(${SITES})` : first.join(' ');
-    const args = words === '' ? `'*:file:_files'` : quote(`1:word:(${words})`);
+    const message = first === 'site' ? `$(${SITES})` : first.join(' ');
+    const args = message === '' ? `'*:file:_files'` : quote(`1:word:(${message})`);
     return `    ${quote(id.replace(':', ' '))})\n      _arguments \\\n${argumentsOf(command)}      ${args} ;;`;
   });
   const topics = topicsOf(commands).map((topic) => pair(topic, commands[topic]?.summary ?? `${topic} commands`));
@@ -172,8 +172,8 @@ function fish(commands: Commands): string {
       );
     }
     const first = firstOf(id, command);
-    const words = first === 'site' ? `(${SITES})` : first.join(' ');
-    if (words !== '') lines.push(`complete -c gryphus -n ${fishQuote(here)} -a ${fishQuote(words)}`);
+    const message = first === 'site' ? `(${SITES})` : first.join(' ');
+    if (message !== '') lines.push(`complete -c gryphus -n ${fishQuote(here)} -a ${fishQuote(message)}`);
     else if (Object.keys(command.args ?? {}).length > 0) lines.push(`complete -c gryphus -n ${fishQuote(here)} -F`);
     for (const { words, summary, takesValue, choices } of optionsOf(command)) {
       const long = words[0]?.slice(2) ?? '';

@@ -4,18 +4,18 @@ import { longDate, shortDate } from './dates.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
 
-/** `x.dag:3 warning: … → mend`. */
+/** `x.dag:3 warning: … → remedy`. */
 export function problemLine(problem: {
   readonly file: string;
   readonly line: number;
   readonly severity: string;
   readonly command?: string;
   readonly message: string;
-  readonly mend?: string;
+  readonly remedy?: string;
 }): string {
-  const { file, line, severity, command, message, mend } = problem;
+  const { file, line, severity, command, message, remedy } = problem;
   const about = command === undefined ? '' : `${command}: `;
-  return `${printable(file)}:${line}: ${severity}: ${about}${printable(message)}${mend === undefined ? '' : `\n  → ${mend}`}`;
+  return `${printable(file)}:${line}: ${severity}: ${about}${printable(message)}${remedy === undefined ? '' : `\n  → ${remedy}`}`;
 }
 
 /** All DAGs in the queue, a line each. */

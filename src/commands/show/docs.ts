@@ -58,9 +58,9 @@ type Flag = NonNullable<Documented['flags']>[string];
 function option(name: string, flag: Flag): string {
   const value = flag.options?.join('|') ?? (typeof flag.helpValue === 'string' ? flag.helpValue : '<value>');
   const long = flag.type === 'option' ? `--${name} ${value}` : `--${name}`;
-  const words = [...(flag.char ? [`-${flag.char}`] : []), long].map((word) => `\`${word}\``).join(', ');
+  const message = [...(flag.char ? [`-${flag.char}`] : []), long].map((word) => `\`${word}\``).join(', ');
   const preset = typeof flag.default === 'string' ? ` Default: \`${flag.default}\`.` : '';
-  return `- ${words}: ${flag.summary ?? ''}${preset}`;
+  return `- ${message}: ${flag.summary ?? ''}${preset}`;
 }
 
 /** The first page: what holds for all commands. */

@@ -15,7 +15,7 @@ export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
     timeText(pilot.age),
     pilot.left === undefined ? '' : timeText(pilot.left),
     pilot.by,
-    pilot.host ?? pilot.words ?? '',
+    pilot.host ?? pilot.message ?? '',
   ]);
   const counts = new Map<string, number>();
   for (const { is } of pilots) counts.set(is, (counts.get(is) ?? 0) + 1);
@@ -37,7 +37,7 @@ export function failureLines(all: ReadonlyMap<string, readonly Failure[]>, site:
     const last = failures.at(-1);
     if (last === undefined || (site !== undefined && site !== name)) return [];
     const count = failures.length === 1 ? '1 pilot' : `${failures.length} pilots`;
-    return [`${name}: ${count} could not run there within the hour. The latest, ${last.job}: ${visible(last.words)}`];
+    return [`${name}: ${count} could not run there within the hour. The latest, ${last.job}: ${visible(last.message)}`];
   });
   return lines.length === 0 ? [] : ['', ...lines];
 }

@@ -30,10 +30,10 @@ export function siteLines(sites: readonly SiteStatus[], width: Width): string[] 
   return [head, ...lines.flatMap((line, i) => [line, ...(notes[i] ?? [])])];
 }
 
-function noteOf({ words, outOfUse, learned }: SiteStatus): string {
-  if (words !== undefined) return words;
+function noteOf({ message, outOfUse, learned }: SiteStatus): string {
+  if (message !== undefined) return message;
   if (outOfUse !== undefined) return `out of use, tried now and then: ${outOfUse}`;
-  return learned === undefined ? '' : `takes ${learned.jobs} of our jobs: ${learned.words}`;
+  return learned === undefined ? '' : `takes ${learned.jobs} of our jobs: ${learned.message}`;
 }
 
 const SHELL_WORD = /^[\w@%+=:,./-]+$/;
@@ -73,17 +73,17 @@ export function settingRows(site: SiteRecord): readonly (readonly [string, strin
 }
 
 /** What was learned of a site, for `site show`. */
-export function mannersRows(site: SiteStatus | undefined): readonly (readonly [string, string])[] {
+export function backoffRows(site: SiteStatus | undefined): readonly (readonly [string, string])[] {
   if (site === undefined) return [];
   return [
-    ['connection', `${CONNECTION[site.connection]}${site.words === undefined ? '' : `: ${visible(site.words)}`}`],
+    ['connection', `${CONNECTION[site.connection]}${site.message === undefined ? '' : `: ${visible(site.message)}`}`],
     ['jobs', `${site.idle} here, ${site.queuedThere} queued, ${site.running} running, ${site.unknown} unknown`],
     ...(site.learned === undefined
       ? []
       : [
           [
             'learned limit',
-            `${counted(site.learned.jobs, 'job')}, since ${timeText(site.learned.at / 1000)}; it refused more: ${visible(site.learned.words)}`,
+            `${counted(site.learned.jobs, 'job')}, since ${timeText(site.learned.at / 1000)}; it refused more: ${visible(site.learned.message)}`,
           ] as const,
         ]),
     ...(site.outOfUse === undefined
@@ -102,9 +102,9 @@ export function siteNotes(sites: readonly SiteStatus[]): string[] {
     if (site.connection === 'up' || site.connection === 'unused') return [];
     const waiting = site.idle + site.queuedThere + site.running + site.unknown;
     if (waiting === 0) return [];
-    const words = site.words === undefined ? '' : `: ${visible(site.words).replace(/\.$/, '')}`;
+    const message = site.message === undefined ? '' : `: ${visible(site.message).replace(/\.$/, '')}`;
     const wait = waiting === 1 ? '1 job waits' : `${waiting} jobs wait`;
-    const lines = [`-- Site ${site.name} ${CONNECTION[site.connection]}${words}; ${wait} for it.`];
+    const lines = [`-- Site ${site.name} ${CONNECTION[site.connection]}${message}; ${wait} for it.`];
     if (site.connection === 'needs-login') lines.push(`   → gryphus site login ${site.name}`);
     if (site.connection === 'refused') lines.push(`   → gryphus site test ${site.name}`);
     return lines;
@@ -112,10 +112,10 @@ export function siteNotes(sites: readonly SiteStatus[]): string[] {
   return notes.length === 0 ? [] : [...notes, ''];
 }
 
-/** One step of `site test`, and what to mend. */
-export function stepText({ step, ok, words, mend }: CheckStep): string {
-  const line = `${ok ? '✓' : '✗'} ${step}: ${visible(words)}\n`;
-  return mend === undefined || ok ? line : `${line}  → ${visible(mend)}\n`;
+/** One step of `site test`, and what to fix. */
+export function stepText({ step, ok, message, remedy }: CheckStep): string {
+  const line = `${ok ? '✓' : '✗'} ${step}: ${visible(message)}\n`;
+  return remedy === undefined || ok ? line : `${line}  → ${visible(remedy)}\n`;
 }
 
 /** What `site add` found at a site, the one it takes first. */
@@ -124,7 +124,7 @@ export function foundLines(name: string, found: readonly Found[]): string[] {
   if (!first) return [`${name} has no batch system that is known: jobs will be plain processes there.`];
   const state = ({ answers }: Found) => (answers ? '' : ', which gives no answer now');
   return [
-    `${name} has ${first.batch}${state(first)} (${visible(first.words)}).`,
+    `${name} has ${first.batch}${state(first)} (${visible(first.message)}).`,
     ...others.map((other) => `It has ${other.batch}, too${state(other)}: --batch ${other.batch} would take that.`),
     ...(first.answers ? [] : ['Its jobs can be plain processes instead: --batch fork --force.']),
   ];

@@ -11,9 +11,9 @@ export class Tally {
   add({ state, ad }: Pick<JobView, 'state' | 'ad'>): void {
     this.#seen += 1;
     const outcome = outcomeOf(state, { get: (name) => ad[name] });
-    const words = outcomeWords(outcome);
+    const message = outcomeWords(outcome);
     if (wentWell(outcome)) this.#well += 1;
-    else this.#others.set(words, (this.#others.get(words) ?? 0) + 1);
+    else this.#others.set(message, (this.#others.get(message) ?? 0) + 1);
   }
 
   get well(): number {
@@ -23,7 +23,7 @@ export class Tally {
   /** Those that did not end well, of so many in all: `3 exit status 1, 2 held`. `notMade`: they wait to become jobs. */
   words(total: number, notMade: number): string {
     const gone = total - this.#seen - notMade;
-    const others = [...this.#others].sort(([, a], [, b]) => b - a).map(([words, n]) => `${n} ${words}`);
+    const others = [...this.#others].sort(([, a], [, b]) => b - a).map(([message, n]) => `${n} ${message}`);
     if (notMade > 0) others.push(`${notMade} not made`);
     if (gone > 0) others.push(`${gone} neither in the queue nor in the history`);
     return others.join(', ');

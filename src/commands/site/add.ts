@@ -8,9 +8,8 @@ export class SiteAdd extends GryphusCommand {
   static override summary = 'Add a place that runs jobs.';
   static override description =
     prose(`URL is ssh://user@host:port, a Host of your ~/.ssh/config, local, or gt2://host/jobmanager-name for a GRAM service of the
-grid. It is looked there which batch system it has,
-unless --batch says so. Everything else can be changed later in the file that is named at the end; \`gryphus config --docs\`
-lists its keys.`);
+grid. Gryphus detects the batch system unless you name it with --batch. Everything else can be changed later in the site's file,
+whose path is printed; \`gryphus config --docs\` lists its keys.`);
   static override examples = [
     '<%= config.bin %> site add cluster1 ssh://me@login.example.org',
     '<%= config.bin %> site add box box.example.org --running 4',
@@ -24,20 +23,26 @@ lists its keys.`);
   static override flags = {
     batch: Flags.option({
       options: BACKEND_NAMES,
-      summary: 'What runs jobs there (fork: plain processes); without it, the site is asked which it has.',
+      summary: 'The batch system (fork: plain processes); detected if not given.',
     })(),
     transport: Flags.option({
       options: ['ssh2', 'openssh'] as const,
       summary: 'The built-in ssh client (default), or the ssh program.',
     })(),
-    prelude: Flags.string({ helpValue: '<shell>', summary: 'Shell lines that run there before anything of ours.' }),
-    scratch: Flags.string({ helpValue: '<directory>', summary: 'Where our jobs live there; default ~/.gryphus.' }),
-    queue: Flags.string({ helpValue: '<name>', summary: 'The queue or partition of jobs that name none.' }),
-    project: Flags.string({ helpValue: '<name>', summary: 'The project or account of jobs that name none.' }),
-    queued: Flags.integer({ helpValue: '<n>', min: 1, summary: 'How many jobs may be in its queue.' }),
-    running: Flags.integer({ helpValue: '<n>', min: 1, summary: 'How many may run at once.' }),
+    prelude: Flags.string({
+      helpValue: '<shell>',
+      summary: 'Shell lines to run at the site before any command of ours.',
+    }),
+    scratch: Flags.string({
+      helpValue: '<directory>',
+      summary: 'Directory for our jobs at the site; default ~/.gryphus.',
+    }),
+    queue: Flags.string({ helpValue: '<name>', summary: 'Queue or partition for jobs that name none.' }),
+    project: Flags.string({ helpValue: '<name>', summary: 'Project or account for jobs that name none.' }),
+    queued: Flags.integer({ helpValue: '<n>', min: 1, summary: 'Most jobs of ours in its queue.' }),
+    running: Flags.integer({ helpValue: '<n>', min: 1, summary: 'Most jobs of ours running at once.' }),
     force: Flags.boolean({ summary: 'Replace a site of this name.' }),
-    test: Flags.boolean({ summary: 'Then test it, as `site test` does.' }),
+    test: Flags.boolean({ summary: 'Test it afterwards, as `site test` does.' }),
   };
 
   async run(): Promise<void> {

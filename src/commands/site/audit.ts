@@ -6,15 +6,14 @@ import { GryphusCommand, needed, Out, prose } from '../command.ts';
 import { JsonList, listFlags } from '../json-list.ts';
 
 export class SiteAudit extends GryphusCommand {
-  static override summary = 'Compare what a site holds of yours with the queue.';
+  static override summary = 'Compare what a site holds for you with the queue.';
   static override description =
-    prose(`Finds, by tag, attempts at the site that the queue does not know, and the reverse. --adopt and --clean settle one (by
-its key) or all of them. Exit status 1 where something is left unsettled.
+    prose(`Finds attempts at the site that the queue does not know, and attempts in the queue that the site does not know. --adopt and
+--clean resolve one of them (by its key) or all. Exit status 1 if anything is left unresolved.
 
-What is adopted is its job's again, and its results come home: a job that waits here, or one that was removed with rm --forcex
-while the site did not answer, which comes back into the queue under its id. Jobs that completed, that run elsewhere, or that nobody
-remembers cannot have it. What other agents of yours have there, of another machine or of a state directory that was lost, is named
-with its age, and left alone.`);
+An adopted attempt belongs to its job again, and its results come home. The job must be waiting here, or must have been removed
+with rm --forcex while the site did not answer; then it returns to the queue under its id. Attempts of your other agents (of
+another machine, or of a lost state directory) are listed with their age and left alone.`);
   static override examples = [
     '<%= config.bin %> site audit cluster1',
     '<%= config.bin %> site audit cluster1 --clean all',
@@ -22,8 +21,8 @@ with its age, and left alone.`);
   ];
   static override args = { name: needed('the site') };
   static override flags = {
-    adopt: Flags.string({ helpValue: '<key|all>', summary: 'Let its job have it again.', exclusive: ['clean'] }),
-    clean: Flags.string({ helpValue: '<key|all>', summary: 'Delete it at the site.' }),
+    adopt: Flags.string({ helpValue: '<key|all>', summary: 'Give the attempt back to its job.', exclusive: ['clean'] }),
+    clean: Flags.string({ helpValue: '<key|all>', summary: 'Delete the attempt at the site.' }),
     ...listFlags,
   };
 
@@ -58,7 +57,7 @@ with its age, and left alone.`);
           ? PAST[how]
           : `can: ${entry.can.join(', ') || 'nothing'}${how === 'adopt' && some.includes(entry) ? `; ${whyNot(entry)}` : ''}`;
         if (list) list.add(JSON.stringify({ ...entry, settled: settle }));
-        else out.line(`${entry.key}  ${place}: ${entry.words} (${end})`);
+        else out.line(`${entry.key}  ${place}: ${entry.message} (${end})`);
         await out.flush();
       }
       if (entries.length === 0 && !list) out.line(`${args.name} and the queue agree.`);

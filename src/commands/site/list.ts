@@ -3,7 +3,7 @@ import { GryphusCommand, prose, terminalWidth } from '../command.ts';
 import { siteLines } from '../show/sites.ts';
 
 export class SiteList extends GryphusCommand {
-  static override summary = 'List the sites and what they do for you now.';
+  static override summary = 'List the sites and their jobs.';
   static override description = prose(
     'HERE: jobs that wait at home for the site; QUEUED, RUNNING, UNKNOWN: jobs that it has.',
   );

@@ -5,7 +5,7 @@ import { askAtTerminal } from '../ask.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class SiteRm extends GryphusCommand {
-  static override summary = 'Forget a site.';
+  static override summary = 'Remove a site.';
   static override description = prose(
     `Refused while jobs are at the site, unless --force is given: they could not be brought home any more. What Gryphus keeps
 there (inputs that later jobs would have used, workers) stays, and it is said where; --clean removes it.`,
@@ -16,8 +16,8 @@ there (inputs that later jobs would have used, workers) stays, and it is said wh
   ];
   static override args = { name: needed('the site') };
   static override flags = {
-    force: Flags.boolean({ summary: 'Also with jobs there.' }),
-    clean: Flags.boolean({ summary: "Also remove what is kept there; other agents' stays." }),
+    force: Flags.boolean({ summary: 'Even if it has jobs.' }),
+    clean: Flags.boolean({ summary: "Also delete our files there; other agents' files stay." }),
   };
 
   async run(): Promise<void> {

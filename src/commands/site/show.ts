@@ -2,11 +2,11 @@ import { Flags } from '@oclif/core';
 import type { SiteStatus, SiteWaysView } from '../../index.ts';
 import { clockText } from '../../util/plain-text.ts';
 import { GryphusCommand, needed } from '../command.ts';
-import { mannersRows, settingRows } from '../show/sites.ts';
+import { backoffRows, settingRows } from '../show/sites.ts';
 import { visible } from '../show/width.ts';
 
 export class SiteShow extends GryphusCommand {
-  static override summary = 'Show everything that is set for a site, defaults too, and what was learned of its limits.';
+  static override summary = 'Show all settings of a site, with defaults, and the limits that were learned.';
   static override examples = ['<%= config.bin %> site show cluster1', '<%= config.bin %> site show cluster1 --json'];
   static override args = { name: needed('the site') };
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };
@@ -23,7 +23,7 @@ export class SiteShow extends GryphusCommand {
     const rows = [
       ...settingRows(site),
       ['file', there ? file : 'built in'] as const,
-      ...mannersRows(await this.#now(flags, site.name)),
+      ...backoffRows(await this.#now(flags, site.name)),
     ];
     const width = Math.max(...rows.map(([key]) => key.length));
     for (const [key, text] of rows) process.stdout.write(`${key.padEnd(width)}  ${visible(text)}\n`);

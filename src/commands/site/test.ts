@@ -4,7 +4,7 @@ import { listFlags } from '../json-list.ts';
 import { printSteps } from '../print-steps.ts';
 
 export class SiteTest extends GryphusCommand {
-  static override summary = 'Check a site step by step, and say what to mend.';
+  static override summary = 'Check a site step by step and say what to fix.';
   static override description =
     prose(`Name, connection, host key, log-in, home, disk, batch system, and a job that runs. Exit status 1 at the first step that
 fails.`);

@@ -154,7 +154,7 @@ export class GsiFtpChannel extends Duplex {
     const label = `The GridFTP server ${host}`;
     try {
       if (bytes[0] !== 0) throw new GryphusError('protocol-error', `${label} does not speak GSI's protocol.`);
-      checkPeer(tls, trust, { is: 'host', host, mend: (dn) => `name the host that ${dn} names` }, label);
+      checkPeer(tls, trust, { is: 'host', host, remedy: (dn) => `name the host that ${dn} names` }, label);
       tls.write('0');
     } catch (thrown) {
       this.destroy(thrown as Error);
@@ -191,8 +191,8 @@ export class GsiFtpChannel extends Duplex {
 /** The server's own refusal of the authentication. */
 export class GsiFtpRefusal extends Error {
   readonly code: number;
-  constructor(code: number, words: string) {
-    super(words);
+  constructor(code: number, message: string) {
+    super(message);
     this.code = code;
   }
 }

@@ -8,8 +8,8 @@ import { type Verdict, verifyChain } from '../x509/verify.ts';
 
 /** Who the other end must be. */
 export type Expected =
-  /** A server whose certificate names its host; `mend`: what to set where it is right and named otherwise. */
-  | { readonly is: 'host'; readonly host: string; readonly mend: (dn: string) => string }
+  /** A server whose certificate names its host; `remedy`: what to set where it is right and named otherwise. */
+  | { readonly is: 'host'; readonly host: string; readonly remedy: (dn: string) => string }
   /** Exactly this subject: our own for a job manager, a configured one for a server. */
   | { readonly is: 'subject'; readonly dn: string };
 
@@ -52,6 +52,6 @@ export function checkPeer(socket: TLSSocket, trust: Trust, expected: Expected, l
   if (named !== undefined || commonName?.toLowerCase() === host.toLowerCase()) return;
   throw stranger(
     `it is ${verdict.identity}, which does not name ${host}.`,
-    `If that is right, ${expected.mend(verdict.identity)}.`,
+    `If that is right, ${expected.remedy(verdict.identity)}.`,
   );
 }

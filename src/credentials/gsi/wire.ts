@@ -136,7 +136,7 @@ export class Wire {
     if (known !== undefined) return new GryphusError(known[0], `${this.#name.label} ${known[1]}.`);
     if (code.startsWith('ERR_SSL') || code === 'EPROTO') return this.nonsense();
     if (code === 'ECONNRESET' && this.#secure) return this.#broken();
-    const words = oneLine(asError(thrown).message);
-    return new GryphusError('site-unreachable', `${this.#name.label} cannot be reached: ${words}`, { cause: thrown });
+    const message = oneLine(asError(thrown).message);
+    return new GryphusError('site-unreachable', `${this.#name.label} cannot be reached: ${message}`, { cause: thrown });
   }
 }

@@ -156,12 +156,12 @@ function refusals(server: MyProxyServer, { user, passphrase }: Stored, another?:
   return (response) => {
     if (response.kind !== 'error') return;
     const secrets = [passphrase, another].map((one) => one?.toString('utf8') ?? '');
-    const words = oneLine(redact(response.errors.join('; '), secrets)) || 'it gives no reason';
+    const message = oneLine(redact(response.errors.join('; '), secrets)) || 'it gives no reason';
     // The server's default: who only has the proxy that it would renew may not.
-    const suggestions = words.includes('self-authz')
+    const suggestions = message.includes('self-authz')
       ? ['Name a passphrase file, or a renewer whose certificate asks.']
       : [];
-    throw new GryphusError('login-refused', `The MyProxy server ${server.host} refuses '${user}': ${words}`, {
+    throw new GryphusError('login-refused', `The MyProxy server ${server.host} refuses '${user}': ${message}`, {
       suggestions,
     });
   };

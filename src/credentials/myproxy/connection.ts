@@ -40,7 +40,7 @@ export async function exchange<T>(
     protocol: "MyProxy's protocol",
     expect:
       serverDn === undefined
-        ? ({ is: 'host', host, mend: (dn: string) => `set server_dn = "${dn}"` } as const)
+        ? ({ is: 'host', host, remedy: (dn: string) => `set server_dn = "${dn}"` } as const)
         : ({ is: 'subject', dn: serverDn } as const),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   };

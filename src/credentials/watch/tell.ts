@@ -1,13 +1,13 @@
 import { alarmTimes, reached } from './alarm-times.ts';
 import type { Action, Memory, News, WatchConfig, Watched, WatchedJob } from './model.ts';
-import type { Standing } from './standing.ts';
+import type { Usability } from './usability.ts';
 
 const REMEMBERED = 400;
 
 /** The alarm that is due, if any; at most one for a credential and look. */
 export function tell(
   credential: Watched,
-  found: Standing,
+  found: Usability,
   users: readonly WatchedJob[],
   memory: Memory,
   now: number,

@@ -11,7 +11,15 @@ import {
   type WatchedJob,
 } from './model.ts';
 import { renewalDue } from './renewal.ts';
-import { holdReason, lastUse, mayUse, type Standing, standing, type Unusable, unknownCredential } from './standing.ts';
+import {
+  holdReason,
+  lastUse,
+  mayUse,
+  type Usability,
+  usability,
+  type Unusable,
+  unknownCredential,
+} from './usability.ts';
 import { tell } from './tell.ts';
 
 export interface Look {
@@ -44,7 +52,7 @@ export function look(input: Look): Seen {
   const actions: Action[] = [];
   const memories: Record<string, Memory> = {};
   const times: number[] = [];
-  const settled = new Map<string, Standing>();
+  const settled = new Map<string, Usability>();
   for (const credential of credentials) {
     const mine = users.get(credential.name) ?? [];
     const one = lookAt(credential, mine, input.memories[credential.name] ?? NEW, now, config);
@@ -67,7 +75,7 @@ interface One {
   readonly memory: Memory;
   readonly times: readonly number[];
   /** How it stands; `undefined` while it is not clear (it may be being written). */
-  readonly settled: Standing | undefined;
+  readonly settled: Usability | undefined;
 }
 
 function lookAt(
@@ -77,7 +85,7 @@ function lookAt(
   now: number,
   config: WatchConfig,
 ): One {
-  const found = standing(credential, now, config);
+  const found = usability(credential, now, config);
   const good = found.is === 'good';
   const { brokenSince: earlier, ...rest } = before;
   const unusable = found.is === 'unusable';
@@ -118,7 +126,7 @@ function lookAt(
 function holds(
   jobs: readonly WatchedJob[],
   credentials: readonly Watched[],
-  settled: ReadonlyMap<string, Standing>,
+  settled: ReadonlyMap<string, Usability>,
 ): readonly Action[] {
   const blocking = new Map<string, { readonly found: Unusable; readonly jobs: JobId[] }>();
   for (const { name, holds: stops } of credentials) {
@@ -156,7 +164,7 @@ function refreshes(
   copies: readonly RemoteCopy[],
   jobs: readonly WatchedJob[],
   credentials: readonly Watched[],
-  settled: ReadonlyMap<string, Standing>,
+  settled: ReadonlyMap<string, Usability>,
 ): readonly Action[] {
   const inUse = new Set(jobs.flatMap((one) => one.needs.map((name) => `${name}\n${one.site}`)));
   return copies.flatMap(({ credential, site, version }) => {

@@ -27,9 +27,7 @@ export function findNode(context: ApplyContext, name: string): number {
   const node = context.scope.names.get(context.fullName(name));
   if (node !== undefined) return node;
   if (context.scope.splices.has(context.fullName(name))) throw new Complaint(`Cannot be applied to splice ${name}`);
-  const outside = name.includes('+')
-    ? 'A command about a node of a splice stands in the file of the splice.'
-    : undefined;
+  const outside = name.includes('+') ? "Commands about a splice's nodes belong in the splice's file." : undefined;
   throw new Complaint(`References undefined node ${name}`, outside);
 }
 

@@ -84,7 +84,7 @@ export class Builder {
           severity: 'error',
           command: 'MAXJOBS',
           message: `category ${throttle.name} has ${throttle.nodes} nodes and lets none of them run`,
-          mend: 'Give it a limit of 1 or more, or remove its MAXJOBS.',
+          remedy: 'Give it a limit of 1 or more, or remove its MAXJOBS.',
         });
       }
       if (throttle.limit < 0) warn(2, `category ${throttle.name} has no throttle value set`);
@@ -148,14 +148,14 @@ export class Builder {
 
   private complain(thrown: unknown, command: Command, place: Place): void {
     if (!(thrown instanceof Complaint)) throw thrown;
-    const { message, mend } = thrown;
+    const { message, remedy } = thrown;
     const about = wordOf(command);
     this.report({
       ...place,
       severity: 'error',
       message,
       ...(about === undefined ? {} : { command: about }),
-      ...(mend === undefined ? {} : { mend }),
+      ...(remedy === undefined ? {} : { remedy }),
     });
   }
 
@@ -277,12 +277,12 @@ export class Builder {
     const path = inDirectory(into.dir, file);
     if (this.open.has(this.source.absolute(path))) throw new Complaint(recursive);
     if (this.open.size > MOST_DEEP) {
-      const mend = 'Put some of these files together, or make a sub-DAG (SUBDAG EXTERNAL) of one of them.';
-      throw new Complaint(`Splices and included files are nested more than ${MOST_DEEP} deep`, mend);
+      const remedy = 'Put some of these files together, or make a sub-DAG (SUBDAG EXTERNAL) of one of them.';
+      throw new Complaint(`Splices and included files are nested more than ${MOST_DEEP} deep`, remedy);
     }
     if (++this.filesRead > MOST_FILES) {
-      const mend = 'Make sub-DAGs (SUBDAG EXTERNAL) of parts of it.';
-      throw new Complaint(`The DAG has more than ${MOST_FILES} splices and included files`, mend);
+      const remedy = 'Make sub-DAGs (SUBDAG EXTERNAL) of parts of it.';
+      throw new Complaint(`The DAG has more than ${MOST_FILES} splices and included files`, remedy);
     }
     const text = this.source.read(path);
     if (text === undefined) throw new Complaint(`Failed to open ${file}: Provided file path does not exist`);

@@ -129,8 +129,8 @@ function theConfig(
       if (found === undefined) found = { file: path, place: { file, line } };
       else if (found.file !== path) {
         const message = `Conflicting DAGMan config files specified: ${found.file} and ${path}`;
-        const mend = 'A DAG has one configuration file; put all settings into it.';
-        report({ file, line, severity: 'error', command: 'CONFIG', message, mend });
+        const remedy = 'A DAG has one configuration file; put all settings into it.';
+        report({ file, line, severity: 'error', command: 'CONFIG', message, remedy });
       }
     }
   });

@@ -18,8 +18,8 @@ export function endOfLine(words: Lexer): void {
 }
 
 export function unexpected(word: string): Complaint {
-  const mend = word.startsWith('#') ? 'Put the comment on a line of its own.' : undefined;
-  return new Complaint(`Unexpected token '${word}'`, mend);
+  const remedy = word.startsWith('#') ? 'Put the comment on its own line.' : undefined;
+  return new Complaint(`Unexpected token '${word}'`, remedy);
 }
 
 /** The next word, or the complaint that it is missing. */

@@ -81,14 +81,14 @@ export function eachCommand(
     } catch (thrown) {
       if (!(thrown instanceof Complaint)) throw thrown;
       if (keyword === undefined ? unknown === 'skip' : !wanted.has(keyword)) continue;
-      const mend = thrown.mend ?? (keyword === undefined ? undefined : `Syntax: ${SYNTAX[keyword]}`);
+      const remedy = thrown.remedy ?? (keyword === undefined ? undefined : `Syntax: ${SYNTAX[keyword]}`);
       report({
         file,
         line,
         severity: 'error',
         message: thrown.message,
         ...(keyword === undefined ? {} : { command: keyword }),
-        ...(mend === undefined ? {} : { mend }),
+        ...(remedy === undefined ? {} : { remedy }),
       });
     }
   }

@@ -1,5 +1,5 @@
 -- ARGV: now (ms), lease ('' for a user's action), epoch, JSON list of { i cluster, p proc, e event?, f {state = true}?,
--- w {manager, site}? where it must be, s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the bid that is granted?,
+-- w {manager, site}? where it must be, s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the candidate that is granted?,
 -- d the attempt that is adopted?, u the attempt that its next ones come after? }.
 -- Answers for each: 'ok|state|attempt', or a refusal: 'no-such-job', 'wrong-state|state', 'wrong-attempt|state', 'stale-epoch'.
 local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
@@ -35,8 +35,8 @@ local function change(wish)
   if wish.a and wish.a ~= job.attempt then return 'wrong-attempt|' .. job.state end
 
   local from, manager, site, prio = job.state, job.manager, job.site, job.prio
-  -- Only a job of the broker's has bids, and only until it goes anywhere.
-  local bids = (from == 'idle' or wish.e == 'release') and bidsOf(job.cluster, job.proc) or nil
+  -- Only a job of the broker's has candidates, and only until it goes anywhere.
+  local candidates = (from == 'idle' or wish.e == 'release') and candidatesOf(job.cluster, job.proc) or nil
   if (wish.e == 'granted') ~= (wish.b ~= nil) then return 'wrong-state|' .. job.state end
   if (wish.e == 'adopted') ~= (wish.d ~= nil) then return 'wrong-state|' .. job.state end
   if wish.d then
@@ -46,10 +46,10 @@ local function change(wish)
   end
   if wish.u and tonumber(wish.u) > tonumber(job.attempt) then job.attempt = wish.u end
   if wish.b then
-    local bid = bids and bids.open[wish.b]
-    if site ~= '0' or not bid or not BIDS[bid.s].granted then return 'wrong-attempt|' .. job.state end
-    manager, site = bid.m, bid.w
-    stepBid(job.cluster, job.proc, bids, wish.b, 'granted', nil, now)
+    local candidate = candidates and candidates.open[wish.b]
+    if site ~= '0' or not candidate or not CANDIDATES[candidate.s].granted then return 'wrong-attempt|' .. job.state end
+    manager, site = candidate.m, candidate.w
+    stepCandidate(job.cluster, job.proc, candidates, wish.b, 'granted', nil, now)
     job.attempt = wish.b
   end
   local turns = SHOWS[to] ~= SHOWS[from]
@@ -65,13 +65,13 @@ local function change(wish)
   end
   if turns then job.since = string.sub(now, 1, -4) end
   if wish.e == 'take' then
-    job.attempt = string.format('%.0f', math.max(tonumber(job.attempt), bids and bids.last or 0) + 1)
+    job.attempt = string.format('%.0f', math.max(tonumber(job.attempt), candidates and candidates.last or 0) + 1)
   end
   if wish.r then manager, site = wish.r[1], wish.r[2] end
-  if bids then
-    if wish.e == 'release' then bids.refused = {} end
-    if to ~= 'idle' or site ~= '0' then withdrawBids(job.cluster, job.proc, bids, now) end
-    saveBids(job.cluster, job.proc, bids)
+  if candidates then
+    if wish.e == 'release' then candidates.refused = {} end
+    if to ~= 'idle' or site ~= '0' then withdrawCandidates(job.cluster, job.proc, candidates, now) end
+    saveCandidates(job.cluster, job.proc, candidates)
   end
   if to ~= from or manager ~= job.manager or site ~= job.site or prio ~= job.prio then
     leave(job)

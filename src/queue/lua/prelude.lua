@@ -1,5 +1,5 @@
 -- Shared by every script. The host puts before it: K (the key prefix), LIFE[state][event] = state, SHOWS[state] = the
--- JobStatus word, ENDS[state] and ROUTABLE[state] = true, BIDS[state][event] = state of a bid, or 'gone'.
+-- JobStatus word, ENDS[state] and ROUTABLE[state] = true, CANDIDATES[state][event] = state of a candidate, or 'gone'.
 --
 -- meta                hash     version, agent, cluster (the last id given), kv, run (the server's run id) and life (its number)
 -- lives               hash     number of an earlier life = 'run|events|cluster' at its end
@@ -13,10 +13,10 @@
 -- g:<cluster>:<manager>:<site>:<priority>:<state>   zset   procs (a group)
 -- q:<manager>:<site>:<state>   zset   groups, by -priority and cluster
 -- places              hash     '<manager>:<site>:<state>' = jobs
--- b:<cluster>         hash     proc = JSON of its bids: last (the last attempt that was given to one), open (attempt = {s state, m manager,
+-- b:<cluster>         hash     proc = JSON of its candidates: last (the last attempt that was given to one), open (attempt = {s state, m manager,
 --                              w site, t since (s), n the site's words}), refused (site = words)
--- o:<manager>:<site>:<state>   zset   '<cluster>.<proc>.<attempt>' of bids, by time
--- bids                hash     '<manager>:<site>:<state>' = bids
+-- o:<manager>:<site>:<state>   zset   '<cluster>.<proc>.<attempt>' of candidates, by time
+-- candidates                hash     '<manager>:<site>:<state>' = candidates
 -- staging             hash     cluster = 'token|touched': not visible yet; sg:<cluster> set: its groups
 -- history             hash     file, size: the history file up to where it holds what left the queue
 -- events, cursors     stream, hash
@@ -125,53 +125,53 @@ local function put(cluster, i, seen)
 end
 
 -- nil where the job never had one.
-local function bidsOf(cluster, proc)
+local function candidatesOf(cluster, proc)
   local text = call('HGET', K .. 'b:' .. cluster, proc)
   return text and cjson.decode(text)
 end
 
-local function saveBids(cluster, proc, bids)
-  if next(bids.open) == nil and call('HEXISTS', K .. 'j:' .. cluster, proc) == 0 then
+local function saveCandidates(cluster, proc, candidates)
+  if next(candidates.open) == nil and call('HEXISTS', K .. 'j:' .. cluster, proc) == 0 then
     call('HDEL', K .. 'b:' .. cluster, proc)
   else
-    call('HSET', K .. 'b:' .. cluster, proc, cjson.encode(bids))
+    call('HSET', K .. 'b:' .. cluster, proc, cjson.encode(candidates))
   end
 end
 
-local function enterBid(cluster, proc, attempt, bid, now)
-  local place = bid.m .. ':' .. bid.w .. ':' .. bid.s
+local function enterCandidate(cluster, proc, attempt, candidate, now)
+  local place = candidate.m .. ':' .. candidate.w .. ':' .. candidate.s
   call('ZADD', K .. 'o:' .. place, now, cluster .. '.' .. proc .. '.' .. attempt)
-  call('HINCRBY', K .. 'bids', place, 1)
+  call('HINCRBY', K .. 'candidates', place, 1)
 end
 
-local function leaveBid(cluster, proc, attempt, bid)
-  local place = bid.m .. ':' .. bid.w .. ':' .. bid.s
+local function leaveCandidate(cluster, proc, attempt, candidate)
+  local place = candidate.m .. ':' .. candidate.w .. ':' .. candidate.s
   call('ZREM', K .. 'o:' .. place, cluster .. '.' .. proc .. '.' .. attempt)
-  less(K .. 'bids', place)
+  less(K .. 'candidates', place)
 end
 
--- Moves one bid and says so; bids is the job's, to be saved by the caller. Answers where it is, or false where the step has no meaning.
-local function stepBid(cluster, proc, bids, attempt, what, words, now)
-  local bid = bids.open[attempt]
-  local to = BIDS[bid.s] and BIDS[bid.s][what]
+-- Moves one candidate and says so; candidates is the job's, to be saved by the caller. Answers where it is, or false where the step has no meaning.
+local function stepCandidate(cluster, proc, candidates, attempt, what, words, now)
+  local candidate = candidates.open[attempt]
+  local to = CANDIDATES[candidate.s] and CANDIDATES[candidate.s][what]
   if not to then return false end
-  leaveBid(cluster, proc, attempt, bid)
+  leaveCandidate(cluster, proc, attempt, candidate)
   if to == 'gone' then
-    bids.open[attempt] = nil
+    candidates.open[attempt] = nil
   else
-    bid.s, bid.t, bid.n = to, string.sub(now, 1, -4), words
-    enterBid(cluster, proc, attempt, bid, now)
+    candidate.s, candidate.t, candidate.n = to, string.sub(now, 1, -4), words
+    enterCandidate(cluster, proc, attempt, candidate, now)
   end
-  event(now, 'bid', '"job":"' .. cluster .. '.' .. proc .. '","attempt":' .. attempt ..
-    ',"manager":' .. cjson.encode(call('HGET', K .. 'ids', bid.m) or '') ..
-    ',"site":' .. cjson.encode(call('HGET', K .. 'ids', bid.w) or '') ..
+  event(now, 'candidate', '"job":"' .. cluster .. '.' .. proc .. '","attempt":' .. attempt ..
+    ',"manager":' .. cjson.encode(call('HGET', K .. 'ids', candidate.m) or '') ..
+    ',"site":' .. cjson.encode(call('HGET', K .. 'ids', candidate.w) or '') ..
     ',"event":"' .. what .. '","to":"' .. to .. '"' .. (words and ',"words":' .. cjson.encode(words) or ''))
   return to
 end
 
--- The job needs its bids no more.
-local function withdrawBids(cluster, proc, bids, now)
-  for attempt in pairs(bids.open) do stepBid(cluster, proc, bids, attempt, 'withdraw', nil, now) end
+-- The job needs its candidates no more.
+local function withdrawCandidates(cluster, proc, candidates, now)
+  for attempt in pairs(candidates.open) do stepCandidate(cluster, proc, candidates, attempt, 'withdraw', nil, now) end
 end
 
 -- A cluster without jobs that will get none is no more.

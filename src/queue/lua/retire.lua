@@ -6,8 +6,8 @@ for i = 4, #ARGV, 2 do
     leave(job)
     call('HDEL', K .. 'j:' .. job.cluster, job.proc)
     gone[#gone + 1] = '"' .. job.cluster .. '.' .. job.proc .. '"'
-    local bids = bidsOf(job.cluster, job.proc)
-    if bids then saveBids(job.cluster, job.proc, bids) end
+    local candidates = candidatesOf(job.cluster, job.proc)
+    if candidates then saveCandidates(job.cluster, job.proc, candidates) end
     sweep(job.cluster)
   end
 end

@@ -313,6 +313,6 @@ function refused(path: string, thrown: unknown): unknown {
   if (!/ENOSPC|EDQUOT/.test(asError(thrown).message)) return thrown;
   return new GryphusError('disk-full', `${path} cannot be written: no room on its disk.`, {
     cause: thrown,
-    suggestions: ['Free some space there; events are told when there is room.'],
+    suggestions: ['Free some space there; pending events are written then.'],
   });
 }

@@ -9,13 +9,13 @@ export function isUrl(name: string): boolean {
 export const PLAIN_SCHEMES: readonly string[] = ['http', 'https', 'ftp'];
 
 /**
- * Reads a URL of a file. A GryphusError 'bad-input' with one sentence and the mend where there is no such way (`schemes`
+ * Reads a URL of a file. A GryphusError 'bad-input' with one sentence and the remedy where there is no such way (`schemes`
  * are those that there are), or it has no host, no file name, or a password in it, which it then does not repeat.
  */
 export function parseFileUrl(text: string, schemes: readonly string[]): URL {
   const shown = withoutLogin(text);
-  const bad = (why: string, mend: string) =>
-    new GryphusError('bad-input', `The URL ${shown} ${why}.`, { suggestions: [mend] });
+  const bad = (why: string, remedy: string) =>
+    new GryphusError('bad-input', `The URL ${shown} ${why}.`, { suggestions: [remedy] });
   let url: URL;
   try {
     url = new URL(text);

@@ -117,11 +117,12 @@ function meaning(url: URL, direction: Direction, had: boolean, thrown: unknown):
   if (thrown instanceof GryphusError) return thrown;
   if (!(thrown instanceof FTPError)) return ofConnection(url, direction, asError(thrown));
   // A server's answer, which never repeats what we sent as a password.
-  const words = thrown.message.replace(/\s+/g, ' ').slice(0, 200);
-  if (thrown.code >= 500 && /encrypt|SSL|TLS/i.test(words)) {
-    return refused(url, direction, `${words} (write ftps:// in place of ftp://)`);
+  const message = thrown.message.replace(/\s+/g, ' ').slice(0, 200);
+  if (thrown.code >= 500 && /encrypt|SSL|TLS/i.test(message)) {
+    return refused(url, direction, `${message} (write ftps:// in place of ftp://)`);
   }
-  if (thrown.code === 530 || thrown.code === 331 || thrown.code === 332) return needsLogin(url, direction, had, words);
-  if (thrown.code === 552) return unreachable(url, words, thrown);
-  return thrown.code >= 500 ? refused(url, direction, words) : unreachable(url, words, thrown);
+  if (thrown.code === 530 || thrown.code === 331 || thrown.code === 332)
+    return needsLogin(url, direction, had, message);
+  if (thrown.code === 552) return unreachable(url, message, thrown);
+  return thrown.code >= 500 ? refused(url, direction, message) : unreachable(url, message, thrown);
 }

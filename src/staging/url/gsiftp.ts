@@ -150,13 +150,13 @@ function meaning(url: URL, direction: Direction, thrown: unknown): GryphusError 
     const final = ['url-unreachable', 'input-missing', 'output-unwritable', 'disk-full'].includes(thrown.code);
     return final ? thrown : refused(url, direction, thrown.message.replace(/\.$/, ''));
   }
-  const words = error.message.replace(/\s+/g, ' ').slice(0, 300);
+  const message = error.message.replace(/\s+/g, ' ').slice(0, 300);
   const code = thrown instanceof FTPError || thrown instanceof GsiFtpRefusal ? thrown.code : undefined;
   if (code === undefined)
     return String((error as NodeJS.ErrnoException).code).startsWith('ERR_SSL')
       ? refused(url, direction, 'the server does not take our proxy')
       : ofConnection(url, direction, error);
-  if (code === 530 || code === 535) return refused(url, direction, `the server does not let us in (${words})`);
-  if (code === 552) return unreachable(url, words, error);
-  return code >= 500 ? refused(url, direction, words) : unreachable(url, words, error);
+  if (code === 530 || code === 535) return refused(url, direction, `the server does not let us in (${message})`);
+  if (code === 552) return unreachable(url, message, error);
+  return code >= 500 ? refused(url, direction, message) : unreachable(url, message, error);
 }

@@ -217,8 +217,8 @@ function good(url: URL, direction: Direction, { message }: Answer, options: UrlO
   const status = message.statusCode ?? 0;
   if (status >= 200 && status < 300) return;
   message.resume();
-  const words = `HTTP ${status} ${message.statusMessage ?? ''}`.trim();
-  if (status === 401 || status === 407) throw needsLogin(url, direction, options.login !== undefined, words);
-  if (status >= 500 || [408, 409, 423, 425, 429].includes(status)) throw unreachable(url, words);
-  throw refused(url, direction, words);
+  const text = `HTTP ${status} ${message.statusMessage ?? ''}`.trim();
+  if (status === 401 || status === 407) throw needsLogin(url, direction, options.login !== undefined, text);
+  if (status >= 500 || [408, 409, 423, 425, 429].includes(status)) throw unreachable(url, text);
+  throw refused(url, direction, text);
 }

@@ -12,24 +12,26 @@ export function unreachable(url: URL, why: string, cause?: unknown): GryphusErro
 }
 
 /** A server's word that will not change by itself. */
-export function refused(url: URL, direction: Direction, words: string): GryphusError {
+export function refused(url: URL, direction: Direction, message: string): GryphusError {
   if (direction === 'store') {
-    return new GryphusError('output-unwritable', `${shown(url)} does not take the output: ${words}.`, {
-      suggestions: ['Mend that, then `gryphus release` the job: its results wait at the site.'],
+    return new GryphusError('output-unwritable', `${shown(url)} does not take the output: ${message}.`, {
+      suggestions: ['Remedy that, then `gryphus release` the job: its results wait at the site.'],
     });
   }
-  return new GryphusError('input-missing', `The input ${shown(url)} cannot be had: ${words}.`, {
-    suggestions: ['Mend that (or correct the URL with `gryphus edit`), then `gryphus release` the job.'],
+  return new GryphusError('input-missing', `The input ${shown(url)} could not be downloaded: ${message}.`, {
+    suggestions: ['Remedy that (or correct the URL with `gryphus edit`), then `gryphus release` the job.'],
   });
 }
 
 /** A log-in that is missing or wrong. */
-export function needsLogin(url: URL, direction: Direction, had: boolean, words: string): GryphusError {
-  const why = had ? `the log-in of netrc for ${url.hostname} is refused (${words})` : `it wants a log-in (${words})`;
+export function needsLogin(url: URL, direction: Direction, had: boolean, message: string): GryphusError {
+  const why = had
+    ? `the log-in of netrc for ${url.hostname} is refused (${message})`
+    : `it wants a log-in (${message})`;
   const error = refused(url, direction, why);
-  const mend = had ? 'Correct it there' : `For a log-in ${netrcLine(url.hostname).replace(/\.$/, '')}`;
+  const remedy = had ? 'Correct it there' : `For a log-in ${netrcLine(url.hostname).replace(/\.$/, '')}`;
   return new GryphusError(error.code, error.message, {
-    suggestions: [`${mend}, then \`gryphus release\` the job.`],
+    suggestions: [`${remedy}, then \`gryphus release\` the job.`],
   });
 }
 
@@ -38,7 +40,9 @@ export function proxyEnded(url: URL, direction: Direction, file: string, end: nu
   const at = new Date(end * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
   const error = refused(url, direction, `the proxy ${file} ended at ${at}`);
   return new GryphusError(error.code, error.message, {
-    suggestions: ['Renew it (`gryphus cred proxy init`), then `gryphus release` the job: it goes on where it was.'],
+    suggestions: [
+      'Renew it (`gryphus cred proxy init`), then `gryphus release` the job: it continues where it stopped.',
+    ],
   });
 }
 

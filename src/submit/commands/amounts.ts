@@ -30,8 +30,8 @@ export const amounts: Step = {
       }
       const amount = typeof value === 'boolean' || isInt(value) || value instanceof Real ? toDouble(value) : Number.NaN;
       if (amount >= 0) continue;
-      const mend = `Write for example ${command} = ${example}`;
-      throw job.fault(command, `${command} = ${attr.text} is not an amount`, [mend], `MY.${attribute}`);
+      const remedy = `Write for example ${command} = ${example}`;
+      throw job.fault(command, `${command} = ${attr.text} is not an amount`, [remedy], `MY.${attribute}`);
     }
   },
 };

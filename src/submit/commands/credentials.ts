@@ -14,15 +14,15 @@ function proxyFile(job: JobMaker): string | undefined {
 function checkProxy(job: JobMaker, path: string): void {
   const named = ['x509userproxy', 'use_x509userproxy'].find((one) => job.scope.macros.find(one) !== undefined);
   const command = named ?? 'grid_resource';
-  const mend = ['Make a proxy with gryphus cred proxy init, or name one in x509userproxy.'];
+  const remedy = ['Make a proxy with gryphus cred proxy init, or name one in x509userproxy.'];
   const facts = job.world.look(path);
-  if (!facts?.readable || facts.directory) throw job.fault(command, `unable to read proxy file ${path}`, mend);
+  if (!facts?.readable || facts.directory) throw job.fault(command, `unable to read proxy file ${path}`, remedy);
   const answer = job.scope.policy.checkProxy?.(path);
   if (!answer) return;
-  if (!answer.ok) throw job.fault(command, answer.reason, mend);
+  if (!answer.ok) throw job.fault(command, answer.reason, remedy);
   const left = answer.value.expiresAt - job.scope.now;
-  if (left < 0) throw job.fault(command, `proxy ${path} has expired`, mend);
-  if (left < MIN_TIME_LEFT) throw job.fault(command, `proxy ${path}: lifetime too short`, mend);
+  if (left < 0) throw job.fault(command, `proxy ${path} has expired`, remedy);
+  if (left < MIN_TIME_LEFT) throw job.fault(command, `proxy ${path}: lifetime too short`, remedy);
   for (const [name, value] of Object.entries(answer.value.attributes ?? {})) {
     if (typeof value === 'number') job.setInt(name, value);
     else job.setString(name, value);
@@ -62,7 +62,7 @@ const MY_PROXY: readonly (readonly [attribute: string, kind: 'string' | 'int'])[
 /** Where a proxy is refreshed from. A password never goes into an ad. */
 function setMyProxy(job: JobMaker): void {
   if (job.scope.macros.find('MyProxyPassword')) {
-    throw job.fault('MyProxyPassword', 'MyProxyPassword: a password must not stand in a submit file', [
+    throw job.fault('MyProxyPassword', 'MyProxyPassword: a submit file must not contain a password', [
       'Give it to gryphus cred once; the agent keeps it out of the queue.',
     ]);
   }

@@ -47,14 +47,14 @@ function setRuntime(job: JobMaker): void {
 }
 
 function setExtra(job: JobMaker): void {
-  const words = job.param('batch_extra_submit_args', 'BatchExtraSubmitArgs');
-  if (words === undefined) return;
-  if (shellWords(words) === undefined) {
-    throw job.fault('batch_extra_submit_args', `batch_extra_submit_args = ${words}: a quote is not closed`, [
+  const message = job.param('batch_extra_submit_args', 'BatchExtraSubmitArgs');
+  if (message === undefined) return;
+  if (shellWords(message) === undefined) {
+    throw job.fault('batch_extra_submit_args', `batch_extra_submit_args = ${message}: a quote is not closed`, [
       'Words are split at blanks, and quotes keep one together, as in a shell.',
     ]);
   }
-  job.setString('BatchExtraSubmitArgs', words);
+  job.setString('BatchExtraSubmitArgs', message);
 }
 
 /** Where a grid job runs, and what its batch system is told. */

@@ -51,10 +51,15 @@ function universeNumber(text: string): number | undefined {
 function choose(job: JobMaker, text: string): number {
   const number = universeNumber(text);
   if (number !== undefined && SUPPORTED.has(number)) return number;
-  const mend = ['Use vanilla, grid, local or scheduler.'];
+  const remedy = ['Use vanilla, grid, local or scheduler.'];
   if (number === undefined)
-    throw job.fault('universe', `I don't know about the '${text}' universe.`, mend, 'JobUniverse');
-  throw job.fault('universe', `'${NAMES[number - 1] ?? 'Unknown'}' is not a supported universe.`, mend, 'JobUniverse');
+    throw job.fault('universe', `I don't know about the '${text}' universe.`, remedy, 'JobUniverse');
+  throw job.fault(
+    'universe',
+    `'${NAMES[number - 1] ?? 'Unknown'}' is not a supported universe.`,
+    remedy,
+    'JobUniverse',
+  );
 }
 
 function chooseImage(job: JobMaker): void {

@@ -208,7 +208,7 @@ describe.runIf(canHang)('a file system that does not answer', () => {
     expect(logs.owed().logs[0]?.error).toContain('does not answer');
     // An end waits for nobody.
     await end(logs);
-    hung.mend();
+    hung.remedy();
     await open();
     for (let i = 0; i < 40; i++) mkdirSync(join(hung.dir, `d${i}`));
     await settled();

@@ -1,0 +1,240 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AttrTexts } from '../job/attrs.ts';
+import { formatJobId, type JobId } from '../job/ids.ts';
+import { isEnd, JOB_STATUS, LIFE } from '../job/life.ts';
+import { readNumber, readString } from '../job/values.ts';
+import { type CentralManagerClient, askCentralManager } from '../pool/central-manager-client.ts';
+import { poolPlaces } from '../pool/places.ts';
+import { Tokens } from '../pool/tokens.ts';
+import type { JobRecord } from '../queue/api.ts';
+import { type Batch, Batches } from './batch.ts';
+import type { Failure } from './failures.ts';
+import { batchName, type OrderWorld, TOKEN_LIFE } from './order.ts';
+
+/** One pilot as people see it. */
+export interface Pilot {
+  readonly job: string;
+  readonly site: string;
+  readonly by: Batch['by'];
+  /** `waiting` for the site, `running` and not home yet, `home`, `draining`, `ending`, `held`. */
+  readonly is: 'waiting' | 'running' | 'home' | 'draining' | 'ending' | 'held';
+  readonly cores: number;
+  /** Cores that run something, of one that is home. */
+  readonly busy: number;
+  /** Seconds since it was asked for. */
+  readonly age: number;
+  readonly host?: string;
+  /** Seconds of its allocation that are left. */
+  readonly left?: number;
+  readonly message?: string;
+  /** Its machine's, of one that is home. */
+  readonly ad?: AttrTexts;
+  readonly id: JobId;
+  readonly token: string;
+}
+
+/** A batch whose submit is not found for so long never was one, seconds. */
+const SUBMIT_WITHIN = 300;
+const MOST_WORDS = 4096;
+/** TimeToLive of a worker whose allocation has no end (HTCondor's word for it). */
+const NO_END = 2_147_483_647;
+
+/** Looks after all pilots: who they are, which are over, whose token lives on. What it knows is on disk or in the queue. */
+export class PilotTracker {
+  readonly #world: OrderWorld;
+  readonly #batches: Batches;
+  readonly #tokens: Tokens;
+  readonly #centralManager: CentralManagerClient;
+
+  constructor(world: OrderWorld) {
+    const places = poolPlaces(world.paths);
+    this.#world = world;
+    this.#batches = new Batches(world.paths.stateDir);
+    this.#tokens = new Tokens(places.dir);
+    this.#centralManager = askCentralManager(places.clientSocket, 'pilotTracker');
+  }
+
+  /** Every pilot that is not over. */
+  async pilots(): Promise<Pilot[]> {
+    const slots = await this.#slotsAtCentralManager().catch(() => new Map<string, AttrTexts[]>());
+    const pilots: Pilot[] = [];
+    for (const batch of this.#batches.all()) {
+      if (batch.cluster === undefined) continue;
+      for (const [proc, job] of await this.#jobs(batch.cluster)) {
+        const token = batch.tokens[proc];
+        if (token !== undefined && !isEnd(job.state)) pilots.push(this.#pilot(batch, job, token, slots.get(token)));
+      }
+    }
+    return pilots;
+  }
+
+  /**
+   * One look at all of them: tokens of those that live are renewed, those that are over are taken back and the central manager is
+   * told. The failures that were new.
+   */
+  async tend(): Promise<ReadonlyMap<string, readonly Failure[]>> {
+    const failures = new Map<string, Failure[]>();
+    const now = this.#world.now();
+    for (const batch of this.#batches.all()) {
+      const cluster = batch.cluster ?? (await this.#found(batch));
+      if (cluster === undefined) {
+        if (now - batch.made > SUBMIT_WITHIN) this.#drop(batch);
+        else this.#extend(batch, now);
+        continue;
+      }
+      const jobs = await this.#jobs(cluster);
+      const over = new Set(batch.over);
+      for (const [proc, token] of batch.tokens.entries()) {
+        if (over.has(proc)) continue;
+        const job = jobs.get(proc);
+        const failure = this.#failure(batch, cluster, proc, job);
+        if (failure) failures.set(batch.site, [...(failures.get(batch.site) ?? []), failure]);
+        if (job !== undefined && LIFE[job.state].shows === 'held') {
+          await this.#world.queue.transition({ id: job.id, event: 'remove' });
+        } else if (job === undefined || isEnd(job.state)) {
+          if (await this.#reportDead(token)) over.add(proc);
+        }
+      }
+      const next: Batch = { ...batch, cluster, over: [...over] };
+      if (over.size === batch.tokens.length) this.#batches.remove(batch.id);
+      else if (over.size !== batch.over.length || batch.cluster === undefined) this.#batches.save(next);
+      this.#extend(next, now);
+    }
+    return failures;
+  }
+
+  /**
+   * Pilots that are home take no more jobs and end; those that never were are taken back.
+   *
+   * @throws while the central manager is away, if one of them runs at its site: it may be home, and a job in it.
+   */
+  async drain(pilots: readonly Pilot[]): Promise<void> {
+    const begun = pilots.filter((pilot) => pilot.is !== 'waiting' && pilot.is !== 'held');
+    const known = begun.length > 0 ? await this.#slotsAtCentralManager() : new Map<string, unknown>();
+    const home = begun.filter((pilot) => known.has(pilot.token));
+    if (home.length > 0) {
+      await this.#centralManager.ask({ t: 'drain', tokens: home.map((pilot) => pilot.token), now: false }, 'done');
+    }
+    await this.remove(pilots.filter((pilot) => !home.includes(pilot)));
+  }
+
+  /** Their jobs are removed: what runs in them is run again elsewhere, as its own policy says. */
+  async remove(pilots: readonly Pilot[]): Promise<void> {
+    const changes = pilots.map(({ id }) => ({ id, event: 'remove' as const }));
+    if (changes.length > 0) await this.#world.queue.transitionMany(changes);
+  }
+
+  async close(): Promise<void> {
+    await this.#centralManager.close();
+  }
+
+  #pilot(batch: Batch, job: JobRecord, token: string, slots: readonly AttrTexts[] | undefined): Pilot {
+    const now = this.#world.now();
+    const machine = slots?.find((ad) => ad['PartitionableSlot'] === 'true');
+    const busy = (slots ?? []).filter((ad) => ad['DynamicSlot'] === 'true');
+    const host = machine && readString(textSource(machine), 'Machine');
+    const left = machine && readNumber(textSource(machine), 'TimeToLive');
+    const message = LIFE[job.state].shows === 'held' ? readString(job.attrs, 'HoldReason') : undefined;
+    return {
+      job: formatJobId(job.id),
+      site: batch.site,
+      by: batch.by,
+      is: standing(job, machine),
+      cores: batch.cores,
+      busy: busy.reduce((sum, ad) => sum + Number(ad['Cpus'] ?? 0), 0),
+      age: Math.max(0, now - batch.made),
+      ...(host === undefined ? {} : { host }),
+      ...(left === undefined || left >= NO_END ? {} : { left }),
+      ...(message === undefined ? {} : { message }),
+      ...(machine === undefined ? {} : { ad: machine }),
+      id: job.id,
+      token,
+    };
+  }
+
+  /** Slots by the token that let their worker in. */
+  async #slotsAtCentralManager(): Promise<ReadonlyMap<string, readonly AttrTexts[]>> {
+    const byToken = new Map<string, AttrTexts[]>();
+    for (const ad of (await this.#centralManager.ask({ t: 'slots' }, 'slots')).ads) {
+      const token = readString(textSource(ad), 'GryphusPilot');
+      if (token !== undefined) byToken.set(token, [...(byToken.get(token) ?? []), ad]);
+    }
+    return byToken;
+  }
+
+  async #jobs(cluster: number): Promise<ReadonlyMap<number, JobRecord>> {
+    const jobs = new Map<number, JobRecord>();
+    for await (const job of this.#world.queue.query({ clusters: [cluster] })) jobs.set(job.id.proc, job);
+    return jobs;
+  }
+
+  /** A submit whose end nobody heard of. */
+  async #found(batch: Batch): Promise<number | undefined> {
+    const all = await this.#world.queue.summaries();
+    return all.find((one) => one.batchName === batchName(batch.id))?.cluster;
+  }
+
+  /** One that ended because the node could not run it, whose worker failed there, or whose job was held. */
+  #failure(batch: Batch, cluster: number, proc: number, job: JobRecord | undefined): Failure | undefined {
+    const about = { at: this.#world.now(), job: `${cluster}.${proc}` };
+    if (job !== undefined && LIFE[job.state].shows === 'held') {
+      return { ...about, message: readString(job.attrs, 'HoldReason') ?? 'it was held' };
+    }
+    if (job !== undefined && !isEnd(job.state)) return undefined;
+    const said = tail(join(this.#batches.dir(batch.id), `err-${proc}`));
+    const message = /^pilot: (?:cannot run|the worker failed) on (.*)$/m.exec(said)?.[1];
+    return message === undefined ? undefined : { ...about, message };
+  }
+
+  #extend(batch: Batch, now: number): void {
+    for (const [proc, token] of batch.tokens.entries()) {
+      if (batch.over.includes(proc)) continue;
+      const known = this.#tokens.find(token, 0);
+      // One that ended while the agent was away is no worse for it: its pilot is ours still.
+      if (known && (known.expires ?? now) - now < TOKEN_LIFE / 2) this.#tokens.extend(token, now + TOKEN_LIFE, 0);
+    }
+  }
+
+  #drop(batch: Batch): void {
+    for (const token of batch.tokens) this.#tokens.revoke(token);
+    this.#batches.remove(batch.id);
+  }
+
+  /** False while the central manager is away: it is told again, lest it wait for the lease of what ran there. */
+  async #reportDead(token: string): Promise<boolean> {
+    this.#tokens.revoke(token);
+    const message = 'the job of its pilot is over';
+    return this.#centralManager.ask({ t: 'worker-died', token, message }, 'done').then(
+      () => true,
+      () => false,
+    );
+  }
+}
+
+function standing(job: JobRecord, machine: AttrTexts | undefined): Pilot['is'] {
+  const shows = LIFE[job.state].shows;
+  if (shows === 'held') return 'held';
+  if (shows === 'removed' || shows === 'completed' || shows === 'transferring') return 'ending';
+  if (machine !== undefined) return machine['State'] === '"Drained"' ? 'draining' : 'home';
+  return JOB_STATUS[shows] === JOB_STATUS.running ? 'running' : 'waiting';
+}
+
+function textSource(ad: AttrTexts): { get(name: string): string | undefined } {
+  return { get: (name) => ad[name] ?? undefined };
+}
+
+function tail(path: string): string {
+  try {
+    const fd = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(MOST_WORDS);
+      const from = Math.max(0, fstatSync(fd).size - MOST_WORDS);
+      return bytes.toString('utf8', 0, readSync(fd, bytes, 0, MOST_WORDS, from));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return '';
+  }
+}

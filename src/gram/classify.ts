@@ -1,0 +1,158 @@
+import type { Ending, Report } from '../site/contract.ts';
+import type { ExitRecord, Owner } from '../jobmanager/exit-record.ts';
+import { GRAM_ERROR, gramWords, STAGING_IN, STAGING_OUT } from './errors.ts';
+import { STATE } from './protocol.ts';
+import type { GramRecord } from './store.ts';
+
+/** What is known of an attempt now; nothing of it must survive us. */
+export interface Seen {
+  /** GRAM's word for the job; 0: it was not asked yet. */
+  readonly state: number;
+  /** Why the job failed, GRAM's number. */
+  readonly failure: number;
+  /** What the site's adapter added to that. */
+  readonly told: string;
+  /** The program was seen running. */
+  readonly active: boolean;
+  readonly owner: Owner | undefined;
+  /** The results are home, whole. */
+  readonly exit: ExitRecord | undefined;
+  /** What the job's own words of trouble are, from its standard error. */
+  readonly message: string;
+  /** The job manager's site knows nothing of the job any more. */
+  readonly gone: boolean;
+  /** Results that could not be brought to us were asked for again, so often. */
+  readonly retried: number;
+  /** Since it was over, the results had their time to come. */
+  readonly waited: boolean;
+}
+
+export const NOTHING_SEEN: Seen = {
+  state: 0,
+  failure: 0,
+  told: '',
+  active: false,
+  owner: undefined,
+  exit: undefined,
+  message: '',
+  gone: false,
+  retried: 0,
+  waited: false,
+};
+
+/**
+ * What to do before more can be said. `revive`: a job manager must be started with a fresh credential; `deliver`: it must
+ * be told to bring the results again; `wait`: they may be on their way; `give-up`: the job never began, GRAM's record of it is to end and it goes again.
+ */
+export type Action = 'revive' | 'deliver' | 'give-up' | 'wait';
+
+export interface Verdict {
+  /** `undefined`: the site does not know the attempt. */
+  readonly report: Report | undefined;
+  readonly action?: Action;
+}
+
+/** How gram-job.sh begins its words where it did not start the program. */
+const NOT_BEGUN = 'gryphus:';
+/** A site that could not begin with a job so often is at fault. */
+const MOST_LOSSES = 3;
+/** Results are asked for again so often, at growing intervals, before the job is given up: for about an hour. */
+const MOST_DELIVERIES = 60;
+
+/** What GRAM says of an attempt. Pure and total. */
+export function classify(record: Pick<GramRecord, 'key' | 'phase' | 'losses'>, seen: Seen): Verdict {
+  const { key } = record;
+  if (record.phase === 'lost') return { report: { key, is: 'lost', why: 'the site could not begin with it' } };
+  if (seen.exit !== undefined && (isOver(seen.state) || seen.gone)) return { report: ended(key, seen.exit.ending) };
+  if (seen.gone) return { report: undefined };
+  if (record.phase === 'new' || record.phase === 'asked') return { report: { key, is: 'prepared' } };
+  switch (seen.state) {
+    case STATE.active:
+    case STATE.stageOut:
+      return { report: running(record, seen) };
+    case STATE.suspended:
+      return { report: { key, is: 'suspended' } };
+    case STATE.pending:
+    case STATE.unsubmitted:
+    case STATE.stageIn:
+    case 0:
+      return { report: { key, is: 'queued' } };
+    case STATE.done:
+      return delivered(record, seen);
+    case STATE.failed:
+      return failed(record, seen);
+    default:
+      return { report: { key, is: 'unclear', message: `GRAM state ${seen.state}` } };
+  }
+}
+
+export function isOver(state: number): boolean {
+  return state === STATE.done || state === STATE.failed;
+}
+
+function running({ key }: Pick<GramRecord, 'key'>, { owner }: Seen): Report {
+  return {
+    key,
+    is: 'running',
+    ...(owner?.host === undefined ? {} : { host: owner.host }),
+    ...(owner?.startedAt === undefined ? {} : { since: owner.startedAt }),
+  };
+}
+
+/** GRAM is done with it, and its results are not here. */
+function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verdict {
+  if (seen.message.startsWith(NOT_BEGUN)) return notBegun(record, seen, seen.message);
+  if (seen.state === STATE.failed && seen.retried < MOST_DELIVERIES) {
+    return { report: running(record, seen), action: 'deliver' };
+  }
+  if (!seen.waited) return { report: running(record, seen), action: 'wait' };
+  const message = STAGING_OUT.has(seen.failure)
+    ? `its results could not be brought to us: ${wordsOf(seen)}`
+    : seen.message || 'it ended without a record of how';
+  return { report: bySite(record, seen, 'vanished', message) };
+}
+
+/** It goes again, where this was not so a few times already. */
+function notBegun(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen, message: string): Verdict {
+  const { key, losses } = record;
+  if (losses >= MOST_LOSSES) return { report: bySite(record, seen, 'cannot-start', message) };
+  return {
+    report: seen.active ? { key, is: 'unclear', message } : { key, is: 'queued', why: message },
+    action: 'give-up',
+  };
+}
+
+function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verdict {
+  const { failure } = seen;
+  const { key } = record;
+  const message = wordsOf(seen);
+  if (failure === GRAM_ERROR.managerStopped || failure === GRAM_ERROR.proxyExpired) {
+    return { report: { key, is: 'unclear', message: `the job manager has stopped: ${message}` }, action: 'revive' };
+  }
+  if (STAGING_OUT.has(failure)) return delivered(record, seen);
+  if (failure === 0 && !seen.waited) return { report: running(record, seen), action: 'wait' };
+  if (failure === GRAM_ERROR.userCancelled) return { report: bySite(record, seen, 'cancelled', message) };
+  if (seen.active)
+    return { report: bySite(record, seen, 'vanished', failure === 0 ? 'the batch system ended it' : message) };
+  const passing = STAGING_IN.has(failure) || failure === GRAM_ERROR.commitTimedOut;
+  if (passing) return notBegun(record, seen, message);
+  return { report: bySite(record, seen, 'cannot-start', failure === 0 ? 'the batch system ended it' : message) };
+}
+
+function wordsOf({ failure, told }: Seen): string {
+  return told === '' ? gramWords(failure) : `${gramWords(failure)}: ${told}`;
+}
+
+type Cause = (Ending['how'] & { kind: 'by-site' })['cause'];
+
+function bySite({ key }: Pick<GramRecord, 'key'>, { owner }: Seen, cause: Cause, message: string): Report {
+  return ended(key, {
+    how: { kind: 'by-site', cause, message },
+    ...(owner?.host === undefined ? {} : { host: owner.host }),
+    ...(owner?.startedAt === undefined ? {} : { startedAt: owner.startedAt }),
+  });
+}
+
+function ended(key: GramRecord['key'], ending: Ending): Report {
+  return { key, is: 'ended', ...ending };
+}

@@ -1,0 +1,104 @@
+import { rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import * as z from 'zod';
+import { asError, GryphusError } from '../errors.ts';
+import type { Prompt, PromptRequest } from '../transport/prompt.ts';
+
+/** What the one who logs in says, a JSON line each: first the site, then answers; `null` gives up. */
+const SAID = z.union([z.object({ login: z.string() }), z.object({ answer: z.string().nullable() })]);
+
+/** What the login socket says. */
+export type LoginLine =
+  | { readonly ask: string; readonly echo: boolean }
+  | { readonly done: true }
+  | { readonly error: string; readonly code: string; readonly suggestions: readonly string[] };
+
+/** Who holds the connections that a log-in opens. */
+export interface LoginTarget {
+  site(name: string): Promise<{ describe(): Promise<unknown> }>;
+  encourage(site: string): Promise<void>;
+}
+
+interface Visit {
+  readonly socket: Socket;
+  readonly answers: AsyncIterator<string>;
+}
+
+/**
+ * Where a person logs in to a site whose connection this process keeps: a unix socket in the 0700 directory. Questions
+ * of the site go to whoever is at the login socket for it; with nobody there they stay unanswered, and the site *needs login*.
+ * Answers pass through memory only.
+ */
+export class LoginSocket {
+  readonly #path: string;
+  readonly #visits = new Map<string, Visit>();
+  #server: Server | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  promptFor(site: string): Prompt {
+    return async (request) => {
+      const visit = this.#visits.get(site);
+      return visit ? askAll(visit, request) : undefined;
+    };
+  }
+
+  async open(target: LoginTarget): Promise<void> {
+    rmSync(this.#path, { force: true });
+    const server = createServer((socket) => void this.#receive(socket, target));
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#path, resolve);
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const { socket } of this.#visits.values()) socket.destroy();
+    const server = this.#server;
+    if (server) await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+
+  async #receive(socket: Socket, target: LoginTarget): Promise<void> {
+    socket.on('error', () => undefined);
+    const answers = createInterface({ input: socket })[Symbol.asyncIterator]();
+    let site: string | undefined;
+    try {
+      const first = await answers.next();
+      const said = first.done ? undefined : SAID.parse(JSON.parse(first.value));
+      if (!said || !('login' in said)) return;
+      site = said.login;
+      this.#visits.set(site, { socket, answers });
+      await (await target.site(site)).describe();
+      await target.encourage(site);
+      say(socket, { done: true });
+    } catch (thrown) {
+      const error = asError(thrown);
+      const known = error instanceof GryphusError ? error : undefined;
+      say(socket, { error: error.message, code: known?.code ?? 'internal', suggestions: known?.suggestions ?? [] });
+    } finally {
+      if (site !== undefined) this.#visits.delete(site);
+      socket.end();
+    }
+  }
+}
+
+async function askAll({ socket, answers }: Visit, request: PromptRequest): Promise<readonly string[] | undefined> {
+  const given: string[] = [];
+  for (const [i, { text, echo }] of request.questions.entries()) {
+    say(socket, { ask: i === 0 && request.instructions !== '' ? `${request.instructions}\n${text}` : text, echo });
+    const next = await answers.next();
+    if (next.done) return undefined;
+    const said = SAID.parse(JSON.parse(next.value));
+    if (!('answer' in said) || said.answer === null) return undefined;
+    given.push(said.answer);
+  }
+  return given;
+}
+
+function say(socket: Socket, line: LoginLine): void {
+  if (socket.writable) socket.write(`${JSON.stringify(line)}\n`);
+}

@@ -1,0 +1,289 @@
+import { basename } from 'node:path';
+import { POOL_SITE, sharesHome } from '../config/sites.ts';
+import { GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { type AttemptKey, formatJobId } from '../job/ids.ts';
+import type { Change, ChangeResult, JobRecord } from '../queue/api.ts';
+import type { FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
+import { isOurDisk, makeParents, place } from '../staging/place.ts';
+import { isUrl } from '../staging/url/file-url.ts';
+import { quoted, readNumber, readString } from '../job/values.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { oneLine } from '../util/plain-text.ts';
+import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
+import { decide } from './decide.ts';
+import { statusAttributes } from './endings.ts';
+import { checkpointFiles, destination, isCheckpoint, type JobFiles, jobFiles, leavesWork } from './files.ts';
+import { isFault, narrowing } from './faults.ts';
+import { givenNames } from './given.ts';
+import { holdAttributes, holdByError } from './hold.ts';
+import { asWished } from './moving.ts';
+import { transferTimes } from './transfer-times.ts';
+import { notPutThere } from './url-direct.ts';
+
+/** A site that could not give some results yet is asked again after so long, milliseconds. */
+const LATER_MS = 15_000;
+/** What is on its way is looked for so often; the site is not asked for it. */
+const COMING_MS = 1000;
+
+/** Brings home what ended, decides what becomes of it, and lets the site forget: one batch of each. */
+export async function resultsRound(ctx: SiteContext): Promise<Again> {
+  const finished = await jobsIn(ctx, 'finished');
+  const home = await bringHome(ctx, finished);
+  if (finished.some(({ attrs }) => isCheckpoint(attrs) || leavesWork(attrs))) await dropOldCheckpoints(ctx);
+  const fetched = await jobsIn(ctx, 'fetched');
+  await decideAll(ctx, fetched);
+  const over = (
+    await Promise.all((['completing', 'requeueing', 'stopping'] as const).map((s) => jobsIn(ctx, s)))
+  ).flat();
+  const forgotten = await letForget(ctx, over);
+  if (over.length > 0) ctx.wake('submit');
+  // The owner of one has another wish since it was read.
+  if (forgotten.some((result) => !result.ok)) return 0;
+  if (home.settled + home.arriving < finished.length) return LATER_MS;
+  if (home.arriving > 0) return COMING_MS;
+  return finished.length === BATCH || over.length >= BATCH ? 0 : undefined;
+}
+
+interface Home {
+  readonly settled: number;
+  /** On their way; others go ahead of them. */
+  readonly arriving: number;
+}
+
+async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<Home> {
+  if (jobs.length === 0) return { settled: 0, arriving: 0 };
+  const here = sharesHome(ctx.record);
+  const work = new Map<AttemptKey, { job: JobRecord; files: JobFiles }>(
+    jobs.map((job) => [keyOf(ctx, job), { job, files: jobFiles(job.attrs, here) }]),
+  );
+  crashPoint('gm.before-fetch');
+  const began = ctx.now();
+  const { outcomes, failed } = await fetchFitting(ctx, work);
+  crashPoint('gm.after-fetch');
+  const changes: Change[] = [];
+  await Promise.all(
+    [...outcomes].map(async ([key, outcome]) => {
+      const found = work.get(key);
+      const change = found && (await settle(ctx, found.job, found.files, outcome, began));
+      if (change) changes.push(change);
+    }),
+  );
+  for (const [key, thrown] of failed) {
+    const job = work.get(key)?.job;
+    // What came of it makes room for others; the site has it all.
+    await ctx.spool.remove(key);
+    const change = job && kept(ctx, job, thrown);
+    if (change) changes.push(change);
+  }
+  await commitChanges(ctx, changes);
+  crashPoint('gm.saved-fetch');
+  return { settled: changes.length, arriving: [...outcomes.values()].filter(isArriving).length };
+}
+
+/** Its results stay at the site, and it is held; `undefined`: what keeps them from coming is tried again. */
+function kept(ctx: SiteContext, job: JobRecord, thrown: unknown): Change | undefined {
+  const error = isOurDisk(thrown) ? thrown : ctx.troubles.met(job, 'bringing home the results', thrown);
+  return error && { id: job.id, from: job.state, attempt: job.attempt, event: 'keep', set: holdByError(error) };
+}
+
+type Coming = ReadonlyMap<AttemptKey, { readonly job: JobRecord; readonly files: JobFiles }>;
+
+interface Fetched {
+  readonly outcomes: ReadonlyMap<AttemptKey, FetchOutcome>;
+  readonly failed: ReadonlyMap<AttemptKey, unknown>;
+}
+
+/** Where our own disk has no room for all of a batch, or one of it is at fault, that one is found: the others come home. */
+async function fetchFitting(ctx: SiteContext, work: Coming): Promise<Fetched> {
+  const failed = new Map<AttemptKey, unknown>();
+  const requests = await Promise.all(
+    [...work].map(async ([key, { job, files }]): Promise<FetchRequest | undefined> => {
+      const asked = ctx.coming.get(key);
+      if (asked) return asked;
+      try {
+        const wanted = await request(ctx, key, job, files);
+        // What a job saves for itself is no result yet.
+        if (isCheckpoint(job.attrs) || leavesWork(job.attrs)) return wanted;
+        return { ...wanted, outputs: await notPutThere(ctx, key, files, wanted.outputs) };
+      } catch (thrown) {
+        if (!isOnes(thrown)) throw thrown;
+        failed.set(key, thrown);
+        return undefined;
+      }
+    }),
+  );
+  const asked = requests.flatMap((one) => one ?? []);
+  const fetched = await narrowing(asked, (some) => ctx.site.fetch(some), isOnes);
+  const outcomes = new Map(fetched.done.flatMap((some) => [...some]));
+  for (const one of asked) {
+    const outcome = outcomes.get(one.key);
+    if (outcome && isArriving(outcome)) ctx.coming.set(one.key, one);
+    else ctx.coming.delete(one.key);
+  }
+  for (const [{ key }, thrown] of fetched.failed) failed.set(key, thrown);
+  return { outcomes, failed };
+}
+
+function isOnes(thrown: unknown): boolean {
+  return isOurDisk(thrown) || isFault(thrown);
+}
+
+function isArriving(outcome: FetchOutcome): boolean {
+  return !outcome.ok && outcome.refusal.code === 'arriving';
+}
+
+async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files: JobFiles): Promise<FetchRequest> {
+  const outputs = isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [];
+  const saved = () => ctx.spool.checkpoints.filesFor(job.id, job.attempt);
+  return {
+    key,
+    outputs,
+    ...(outputs === 'new' ? { given: await givenNames(files, await saved()) } : {}),
+    stdout: files.stdout !== undefined,
+    stderr: files.stderr !== undefined && files.stderr !== files.stdout,
+    into: await ctx.spool.prepare(key),
+  };
+}
+
+/** `when_to_transfer_output`: a job's files may stay behind where it failed or was ended; its streams come home all the same. */
+function wantsOutputs({ attrs }: JobRecord): boolean {
+  if (attrs.has('GryphusSiteCause')) return leavesWork(attrs);
+  if (readString(attrs, 'WhenToTransferOutput')?.toUpperCase() !== 'ON_SUCCESS') return true;
+  return readNumber(attrs, 'ExitCode') === (readNumber(attrs, 'JobSuccessExitCode') ?? 0);
+}
+
+/** `undefined`: the site could not give it now, ask again. */
+async function settle(
+  ctx: SiteContext,
+  job: JobRecord,
+  files: JobFiles,
+  outcome: FetchOutcome,
+  began: number,
+): Promise<Change | undefined> {
+  const change = { id: job.id, from: job.state, attempt: job.attempt };
+  if (!outcome.ok && outcome.missing.length === 0 && !outcome.odd?.length) {
+    if (outcome.refusal.kind === 'later') return undefined;
+    const reason = `Site ${ctx.record.name}: ${outcome.refusal.message}`;
+    return { ...change, event: outcome.refusal.kind === 'gone' ? 'lost' : 'keep', set: holdAttributes(reason, 12) };
+  }
+  const { checkpoints } = ctx.spool;
+  const { files: came = [] } = outcome;
+  const leaves = leavesWork(job.attrs);
+  // An evicted job had not got as far as to make all that it names.
+  const saved = leaves ? came.some(({ kind }) => kind === 'output') : outcome.ok && isCheckpoint(job.attrs);
+  const umask = readNumber(job.attrs, 'GryphusUmask');
+  try {
+    let bytes = 0;
+    if (saved) await checkpoints.keep(job.id, job.attempt, came);
+    for (const file of came) {
+      bytes += file.bytes;
+      const to = saved ? undefined : target(files, file.kind, file.name);
+      if (to === undefined) continue;
+      if (isUrl(to)) {
+        await ctx.urls.outputs.store(keyOf(ctx, job), file.path, to, readString(job.attrs, 'x509userproxy'));
+        continue;
+      }
+      if (file.kind === 'output' && file.name.includes('/'))
+        await makeParents(to.startsWith(`${files.outputDirectory}/`) ? files.outputDirectory : files.iwd, to, umask);
+      const from =
+        file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
+      await place({ from, to, executable: file.executable, mode: file.mode, umask });
+    }
+    const times = hasTravelled(ctx, job, files) ? transferTimes('Out', began, ctx.now()) : {};
+    const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};
+    const found = leaves ? { GryphusSaved: saved ? 'true' : null } : missing(ctx, job, outcome);
+    const set = { BytesRecvd: `${bytes}.0`, ...times, ...lost, ...found };
+    return { ...change, event: 'fetched', set };
+  } catch (thrown) {
+    if (!(thrown instanceof GryphusError)) return kept(ctx, job, thrown);
+    if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;
+    return { ...change, event: 'keep', set: holdByError(thrown) };
+  }
+}
+
+/** The pool's jobs that need no files carried run where they are, as far as their worker shares the file system of home. */
+function hasTravelled({ record }: SiteContext, { attrs }: JobRecord, { sandbox }: JobFiles): boolean {
+  return sandbox && (record.batch !== POOL_SITE.batch || jobFiles(attrs, true).sandbox);
+}
+
+/** What was saved by jobs that were removed while they waited. */
+async function dropOldCheckpoints({ queue, spool }: SiteContext): Promise<void> {
+  const saved = await spool.checkpoints.jobs();
+  const there = new Set((await queue.get(saved)).map(({ id }) => formatJobId(id)));
+  for (const id of saved) if (!there.has(formatJobId(id))) await spool.checkpoints.remove(id);
+}
+
+const ODD: Readonly<Record<Exclude<OddOutput['is'], 'unasked'>, string>> = {
+  pipe: 'a named pipe',
+  socket: 'a socket',
+  device: 'a device',
+  loop: 'a link to a directory that it is in itself',
+};
+
+/** A named output that the job did not make, or what is none: the decision holds the job for it (HTCondor: hold code 12). */
+function missing(ctx: SiteContext, job: JobRecord, outcome: FetchOutcome): AttrTexts {
+  if (outcome.ok) return { GryphusMissingOutput: null };
+  const odd = outcome.odd ?? [];
+  const names = [...outcome.missing, ...odd.map(({ name }) => name)].map((name) => `'${oneLine(name)}'`).join(', ');
+  return { ...holdAttributes(missingReason(ctx, job, names, odd[0]), 12, 2), GryphusMissingOutput: quoted(names) };
+}
+
+function missingReason({ record }: SiteContext, job: JobRecord, names: string, odd: OddOutput | undefined): string {
+  const ended = `${basename(job.attrs.get('Cmd')?.replaceAll('"', '') ?? 'the job')} ended at ${record.name}`;
+  if (!odd) return `${ended} without the output ${names} that transfer_output_files names.`;
+  const name = `'${oneLine(odd.name)}'`;
+  if (odd.is === 'unasked') return `${ended}, and the site offers ${name}, which was not requested: it was left there.`;
+  return `${ended}, and its output ${name} is ${ODD[odd.is]}: it has no content that could be brought home.`;
+}
+
+function target(files: JobFiles, kind: 'output' | 'stdout' | 'stderr', name: string): string | undefined {
+  return kind === 'output' ? destination(files, name) : files[kind];
+}
+
+async function decideAll(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<void> {
+  crashPoint('gm.before-decide');
+  await commitChanges(
+    ctx,
+    jobs.flatMap((job): Change[] => {
+      const decision = decided(ctx, job);
+      return decision ? [{ id: job.id, from: job.state, attempt: job.attempt, ...decision }] : [];
+    }),
+  );
+  crashPoint('gm.saved-decide');
+}
+
+function decided(ctx: SiteContext, job: JobRecord): Pick<Change, 'event' | 'set' | 'info'> | undefined {
+  try {
+    return decide(job, Math.floor(ctx.now() / 1000));
+  } catch (thrown) {
+    const error = ctx.troubles.met(job, "deciding by the job's policy", thrown);
+    return error && { event: 'stop', set: holdByError(error) };
+  }
+}
+
+async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<readonly ChangeResult[]> {
+  if (jobs.length === 0) return [];
+  const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));
+  crashPoint('gm.before-forget');
+  const outcomes = await ctx.site.forget([...byKey.keys()]);
+  crashPoint('gm.after-forget');
+  const changes: Change[] = [];
+  for (const [key, outcome] of outcomes) {
+    const job = byKey.get(key);
+    if (!job || !outcome.ok) continue;
+    try {
+      await ctx.spool.remove(key);
+      if (job.state === 'completing') await ctx.spool.checkpoints.remove(job.id);
+    } catch (thrown) {
+      ctx.troubles.met(job, 'clearing up', thrown);
+      continue;
+    }
+    ctx.urls.outputs.drop(key);
+    const elsewhere = job.state === 'completing' ? {} : asWished(job.attrs);
+    changes.push({ id: job.id, from: job.state, attempt: job.attempt, event: 'forgotten', ...elsewhere });
+  }
+  const results = await commitChanges(ctx, changes);
+  crashPoint('gm.saved-forget');
+  return results;
+}

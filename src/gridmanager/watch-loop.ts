@@ -1,0 +1,224 @@
+import type { AttrTexts } from '../job/attrs.ts';
+import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
+import { LIFE } from '../job/life.ts';
+import { quoted, readNumber } from '../job/values.ts';
+import type { Change, JobRecord } from '../queue/api.ts';
+import type { PollAnswer, Report } from '../site/contract.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { gridJobId } from './attempt-attrs.ts';
+import { giveLeave, hearCandidates, isEarly } from './candidates.ts';
+import { type Again, commitChanges, keyOf, type SiteContext } from './context.ts';
+import { endingAttributes } from './endings.ts';
+import { Followed } from './followed.ts';
+import { holdAttributes } from './hold.ts';
+import { nextPoll } from './pacing.ts';
+import { AT_SITE, eventOf, wordsOf } from './report.ts';
+
+/** What the work loop remembers between polls; losing it costs one complete poll. */
+export interface WatchState {
+  cursor: string | undefined;
+  /** Reports were passed over: the next poll asks for everything. */
+  afresh: boolean;
+  pollMs: number;
+  /** What the site said of attempts whose promise is not recorded here yet: heard again in the next round. */
+  early: readonly Report[];
+  /** What could not be recorded, through a fault of ours: the site says it once. */
+  unrecorded: readonly Report[];
+  readonly followed: Followed;
+}
+
+export function freshWatch(ctx: SiteContext): WatchState {
+  return {
+    cursor: undefined,
+    afresh: false,
+    pollMs: ctx.record.limits.pollMin * 1000,
+    early: [],
+    unrecorded: [],
+    followed: new Followed(),
+  };
+}
+
+/**
+ * One poll for all of the site's jobs. Without a cursor the site says all that it holds, and every job of ours is
+ * reconciled with that: recovery after any crash is this one exchange.
+ */
+export async function watchRound(ctx: SiteContext, state: WatchState): Promise<Again> {
+  if (state.afresh) state.cursor = undefined;
+  state.afresh = false;
+  const expected = state.cursor === undefined ? await jobsAtSite(ctx) : undefined;
+  if (expected) await state.followed.recover(ctx, expected);
+  const answer = await ctx.site.poll({
+    cursor: state.cursor,
+    follow: state.followed.next(),
+    waitMs: state.cursor === undefined ? 0 : state.early.length > 0 ? EARLY_MS : await patience(ctx, state),
+  });
+  crashPoint('gm.after-poll');
+  const streamed = await state.followed.store(ctx, answer.chunks);
+  const changed = await record(ctx, state, answer, expected);
+  crashPoint('gm.saved-poll');
+  state.cursor = answer.cursor;
+  // It lost something: with the next poll every job of ours is looked for in what it holds.
+  if (answer.complete && !expected) state.afresh = true;
+  state.pollMs = nextPoll(state.pollMs, changed || streamed.bytes > 0, {
+    pollMinMs: ctx.record.limits.pollMin * 1000,
+    pollMaxMs: ctx.record.limits.pollMax * 1000,
+  });
+  // The waiting is done inside the poll, where news from the site ends it.
+  return 0;
+}
+
+/** While somebody follows a job's output, and a little while jobs write some, the site is asked more often. */
+const FOLLOWED_MS = 500;
+const STREAMING_MS = 5000;
+/** The promise that an early report belongs to is being written down now. */
+const EARLY_MS = 50;
+
+async function patience(ctx: SiteContext, state: WatchState): Promise<number> {
+  if (state.followed.size === 0) return state.pollMs;
+  return (await ctx.isFollowed()) ? FOLLOWED_MS : Math.min(state.pollMs, STREAMING_MS);
+}
+
+async function jobsAtSite(ctx: SiteContext): Promise<ReadonlyMap<AttemptKey, JobRecord>> {
+  const jobs = new Map<AttemptKey, JobRecord>();
+  for await (const job of ctx.queue.query({ manager: ctx.manager, site: ctx.record.name, states: AT_SITE })) {
+    jobs.set(keyOf(ctx, job), job);
+  }
+  return jobs;
+}
+
+async function record(
+  ctx: SiteContext,
+  state: WatchState,
+  answer: PollAnswer,
+  expected: ReadonlyMap<AttemptKey, JobRecord> | undefined,
+): Promise<boolean> {
+  const reports = latest([...state.unrecorded, ...state.early, ...answer.reports]);
+  const others = reports.filter(({ key }) => !expected?.has(key));
+  const jobs = new Map([...(expected ?? []), ...(await named(ctx, others))]);
+  const changes: Change[] = [];
+  const said = new Set<AttemptKey>();
+  const early: Report[] = [];
+  const unrecorded: Report[] = [];
+  const heard: Report[] = [];
+  const asking: AttemptKey[] = [];
+  for (const report of reports) {
+    said.add(report.key);
+    const job = jobs.get(report.key);
+    if (job && isEarly(job.state, report)) early.push(report);
+    if (!job || LIFE[job.state].does !== 'watch') continue;
+    if (ctx.troubles.isResting(job)) {
+      unrecorded.push(report);
+      continue;
+    }
+    heard.push(report);
+    try {
+      const change = changeOf(ctx, job, report);
+      if (change) changes.push(change);
+    } catch (thrown) {
+      // It runs, or ran: it is not held for that.
+      ctx.troubles.met(job, 'recording what the site said', thrown);
+      unrecorded.push(report);
+    }
+    // Its grant is recorded, and the leave did not reach it.
+    if (report.is === 'asking') asking.push(report.key);
+    if (report.is === 'running') state.followed.add(report.key, job);
+    else if (report.is === 'ended' || report.is === 'lost') state.followed.drop(report.key);
+  }
+  if (expected && answer.complete) {
+    for (const [key, job] of expected) if (!said.has(key)) changes.push(forgotten(ctx, job));
+  }
+  await commitChanges(ctx, changes);
+  await ctx.backoff.heard(heard, ctx.now());
+  await giveLeave(ctx, asking);
+  const ofCandidates = reports.filter(({ key }) => !jobs.has(key));
+  const candidates = await hearCandidates(ctx, ofCandidates, expected !== undefined && answer.complete);
+  state.early = [...early, ...candidates.early];
+  state.unrecorded = unrecorded;
+  if (changes.some((change) => change.event === 'ended' || change.event === 'refused')) ctx.wake('results');
+  if (changes.some((change) => change.event === 'lost')) ctx.wake('submit');
+  return candidates.changed || changes.some((change) => change.event !== undefined);
+}
+
+/** The last word on each attempt. */
+function latest(reports: readonly Report[]): readonly Report[] {
+  return [...new Map(reports.map((report) => [report.key, report])).values()];
+}
+
+/** The jobs that a partial answer speaks of, in their present attempt; reports of older attempts are nobody's. */
+async function named(ctx: SiteContext, reports: readonly Report[]): Promise<ReadonlyMap<AttemptKey, JobRecord>> {
+  const ids = reports.flatMap((report) => {
+    const attempt = parseAttemptKey(report.key);
+    return attempt?.agent === ctx.agent ? [{ cluster: attempt.cluster, proc: attempt.proc }] : [];
+  });
+  const jobs = ids.length === 0 ? [] : await ctx.queue.get(ids);
+  return new Map(
+    jobs
+      .filter((job) => job.manager === ctx.manager && job.site === ctx.record.name)
+      .map((job) => [keyOf(ctx, job), job] as const),
+  );
+}
+
+/** What a report changes of the job; nothing where it says what is known. */
+export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Change | undefined {
+  const event = eventOf(report, job.state);
+  const message = quoted(wordsOf(report));
+  const set: Record<string, string | null> = {};
+  if (job.attrs.get('GridJobStatus') !== message) set['GridJobStatus'] = message;
+  if ('batchId' in report && report.batchId !== undefined) {
+    const id = gridJobId(ctx, job, report.batchId);
+    if (job.attrs.get('GridJobId') !== id['GridJobId']) Object.assign(set, id);
+  }
+  if (event !== undefined && job.state.startsWith('unknown')) set['GridResourceUnavailableTime'] = null;
+  const started = readNumber(job.attrs, 'JobCurrentStartDate') !== undefined;
+  // It may have been suspended, or its site silent: it was counted then.
+  if (event === 'started' && !started) Object.assign(set, startAttributes(ctx, job, report));
+  if (event === 'ended' && report.is === 'ended') {
+    if (!started) Object.assign(set, startAttributes(ctx, job, report));
+    Object.assign(set, endingAttributes(report, beforeOf(job), seconds(ctx)));
+  }
+  if (event === undefined && Object.keys(set).length === 0) return undefined;
+  return {
+    id: job.id,
+    from: job.state,
+    attempt: job.attempt,
+    set,
+    ...(event === undefined ? {} : { event }),
+    ...(report.is === 'ended' && report.usage ? { info: { usage: { ...report.usage } } } : {}),
+  };
+}
+
+export function startAttributes(ctx: SiteContext, job: JobRecord, report: Report): AttrTexts {
+  const since = report.is === 'running' ? report.since : report.is === 'ended' ? report.startedAt : undefined;
+  if (report.is === 'ended' && since === undefined && report.how.kind === 'by-site') return {};
+  // As HTCondor: a moment that is over, also of a job that ends within the same second.
+  const at = String(Math.floor(since ?? seconds(ctx)));
+  const host = (report.is === 'running' || report.is === 'ended' ? report.host : undefined) ?? ctx.record.name;
+  return {
+    JobCurrentStartDate: at,
+    JobCurrentStartExecutingDate: at,
+    ...(job.attrs.has('JobStartDate') ? {} : { JobStartDate: at }),
+    NumJobStarts: String((readNumber(job.attrs, 'NumJobStarts') ?? 0) + 1),
+    RemoteHost: quoted(host),
+  };
+}
+
+/** The site no longer knows what it promised to run: whether it ran, nobody can say, so a person decides. */
+function forgotten(ctx: SiteContext, job: JobRecord): Change {
+  const reason = `Site ${ctx.record.name} has no record of the job any more; whether it ran there cannot be known.`;
+  return { id: job.id, from: job.state, attempt: job.attempt, event: 'refused', set: holdAttributes(reason, 37) };
+}
+
+function beforeOf(job: JobRecord): Parameters<typeof endingAttributes>[1] {
+  const number = (name: string) => readNumber(job.attrs, name);
+  return {
+    startedAt: number('JobCurrentStartDate'),
+    wallClock: number('RemoteWallClockTime') ?? 0,
+    userCpu: number('CumulativeRemoteUserCpu') ?? 0,
+    systemCpu: number('CumulativeRemoteSysCpu') ?? 0,
+    completions: number('NumJobCompletions') ?? 0,
+  };
+}
+
+function seconds(ctx: SiteContext): number {
+  return Math.floor(ctx.now() / 1000);
+}

@@ -1,0 +1,266 @@
+import type { Backend, Verdict } from '../backends/contract.ts';
+import type { Ending, Report, SiteCause } from '../site/contract.ts';
+import { type Entry, presentLine, type QueueLine } from './entry.ts';
+import type { Owner } from './exit-record.ts';
+
+/**
+ * What to do before more can be said. `fence`: take the lock, so that the submission can never start. `look`: ask the
+ * queue soon. `account`: ask the accounting. `list`: read the attempts' own records again. `prune`: take copies that must not run out of the queue.
+ */
+export type Action = 'fence' | 'look' | 'account' | 'list' | 'prune';
+
+export interface Assessment {
+  readonly report: Report;
+  readonly action?: Action;
+  /** The assessment may change by time alone. */
+  readonly restless?: boolean;
+}
+
+/** Submissions of one attempt that ended before they started, before that is called the site's fault. */
+const MOST_LOST = 3;
+/** When the accounting is asked about what is gone from the queue, milliseconds after it was missed. */
+const ACCOUNT_MS: readonly number[] = [0, 2000, 8000];
+/** A job that its site can never start is given up after it has said so for this long: limits are changed under way. */
+const NEVER_MS = 60_000;
+/** An exit record that says more than the queue's verdict is usually there within this time. */
+const RECORD_MS = 3000;
+
+/**
+ * What the site says of an attempt, from what is known of it at `now` and of the queue at `lookedAt`, when it gave its
+ * last good answer (milliseconds). Pure and total.
+ */
+export function classify(entry: Entry, backend: Backend, now: number, lookedAt: number): Assessment {
+  if (entry.submission === 0) return { report: { key: entry.key, is: 'prepared' } };
+  const line = presentLine(entry);
+  if (entry.exit !== undefined) return classifyExit(entry, line, backend, now, lookedAt);
+  if (entry.owner !== undefined) return classifyStarted(entry, line, backend, now, lookedAt);
+  return classifyUnstarted(entry, line, backend, now, lookedAt);
+}
+
+/** The program ended. Where a signal was about, the batch system may know who sent it. */
+function classifyExit(
+  entry: Entry,
+  line: QueueLine | undefined,
+  backend: Backend,
+  now: number,
+  lookedAt: number,
+): Assessment {
+  const record = entry.exit;
+  if (record === undefined) return unclear(entry, 'no exit record');
+  if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
+  const again = isSecondOfSameJob(entry);
+  // The end by itself that the queue has is the second copy's.
+  if (line?.entry.is === 'ended' && !(again && line.entry.by === 'itself'))
+    return ended(entry, blame(record.ending, line.entry));
+  const requeue = line?.entry.is === 'waiting' || line?.entry.is === 'held' ? requeued(line) : undefined;
+  if (requeue !== undefined && lookedAt > entry.exitSeenAt) {
+    return { ...ended(entry, blame(record.ending, requeue)), action: 'prune' };
+  }
+  // It waited for so short a time that nobody saw it.
+  if (again) return ended(entry, blame(record.ending, STARTED_AGAIN));
+  if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
+  if (entry.ending !== undefined) return ended(entry, blame(record.ending, entry.ending));
+  const { verdict, closing } = backend.patience;
+  const waited = now - entry.exitSeenAt;
+  const gone = line === undefined && lookedAt > entry.exitSeenAt;
+  const asks = [0, verdict].filter((at) => at <= waited).length;
+  if (gone && backend.accounts && entry.asked < asks && askable(entry))
+    return { ...running(entry, line), action: 'account', restless: true };
+  if (waited < (line?.entry.is === 'running' ? closing : verdict))
+    return { ...running(entry, line), action: 'look', restless: true };
+  return ended(entry, outOfTime(entry, record.ending) ?? record.ending);
+}
+
+/** Nobody says who sent the signal, as where a server keeps no history: at the end of its time it was the batch system. */
+function outOfTime({ limit }: Entry, ending: Ending): Ending | undefined {
+  const { startedAt, endedAt } = ending;
+  if (limit === undefined || startedAt === undefined || endedAt === undefined || endedAt - startedAt < limit)
+    return undefined;
+  return blame(ending, { by: 'timeout', message: `a signal ended it when its ${limit} s were over` });
+}
+
+/** The lock is taken, so it may have started, and must not be started again. */
+function classifyStarted(
+  entry: Entry,
+  line: QueueLine | undefined,
+  backend: Backend,
+  now: number,
+  lookedAt: number,
+): Assessment {
+  const { patience } = backend;
+  if (isSecondOfSameJob(entry) && (line === undefined || line.entry.is === 'ended' || line.entry.is === 'waiting'))
+    return bySite(entry, STARTED_AGAIN.by, STARTED_AGAIN.message);
+  if (line === undefined) {
+    // Whom we told to end leaves no record where the batch system kills at once; nobody waits for one.
+    const lag = entry.cancelled ? Math.min(RECORD_MS, patience.lag) : patience.lag;
+    const missing = now - entry.missingSince;
+    if (entry.looksWithout < 2) return { ...running(entry, line), action: 'look', restless: true };
+    const known = typeof entry.account === 'object' && entry.account.by !== 'itself' ? entry.account : entry.ending;
+    const ask = backend.accounts && typeof entry.account !== 'object' && askable(entry);
+    if (ask && (missing >= lag ? entry.account === undefined : missing >= (ACCOUNT_MS[entry.asked] ?? lag))) {
+      return { ...running(entry, line), action: 'account', restless: true };
+    }
+    if (missing < (known === undefined ? lag : Math.min(RECORD_MS, lag))) {
+      return { ...running(entry, line), action: 'look', restless: true };
+    }
+    // What tells of the record may have found no room on the disk.
+    if (known === undefined && entry.readAt < entry.missingSince)
+      return { ...running(entry, line), action: 'list', restless: true };
+    const message = known?.message ?? 'it is gone from the queue and left no exit status';
+    return bySite(entry, causeOf(known?.by ?? 'itself'), message);
+  }
+  const state = line.entry;
+  switch (state.is) {
+    case 'ended': {
+      const itself = state.by === 'itself';
+      if (now - line.since < (itself && !entry.cancelled ? patience.lag : RECORD_MS))
+        return { ...running(entry, line), restless: true };
+      if (itself && entry.readAt < line.since) return { ...running(entry, line), action: 'list', restless: true };
+      const message = itself ? `the queue says ${state.message}, and there is no exit status` : state.message;
+      return bySite(entry, causeOf(state.by), message);
+    }
+    case 'waiting':
+    case 'held':
+      // The site put it back into its queue after it had started: the first copy is dead, the next one will leave.
+      if (lookedAt - Math.max(line.since, entry.ownerSeenAt) < RECORD_MS) {
+        return { ...running(entry, line), action: 'look', restless: true };
+      }
+      if (state.is === 'held' && state.by !== undefined)
+        return { ...bySite(entry, state.by, state.message), action: 'prune' };
+      return { ...bySite(entry, 'requeued', requeued(line).message), action: 'prune' };
+    case 'suspended':
+      return { report: { key: entry.key, is: 'suspended', batchId: line.batchId, why: state.message } };
+    case 'unclear':
+      return { report: { key: entry.key, is: 'unclear', batchId: line.batchId, message: state.message } };
+    case 'running':
+      return running(entry, line);
+  }
+}
+
+/** The lock is free, or ours. */
+function classifyUnstarted(
+  entry: Entry,
+  line: QueueLine | undefined,
+  backend: Backend,
+  now: number,
+  lookedAt: number,
+): Assessment {
+  const { key, submission } = entry;
+  const state = line?.entry;
+  if (entry.fenced !== undefined) return fenced(entry, line);
+  // Who asks is there, whatever the queue said before.
+  const { asks } = entry;
+  if (asks !== undefined && (state?.is === 'running' || entry.asksSeenAt >= lookedAt)) return asking(entry, line, asks);
+  if (state === undefined) {
+    const sure = entry.looksWithout >= 2 && now - entry.missingSince >= backend.patience.lost;
+    const refusal = entry.refused && backend.refusalOf(entry.refused.status, entry.refused.message);
+    if (sure || (refusal !== undefined && refusal !== 'unclear')) return { ...queued(entry, line), action: 'fence' };
+    return { ...queued(entry, line), action: 'look', restless: true };
+  }
+  const batchId = line?.batchId ?? '';
+  switch (state.is) {
+    case 'waiting':
+      return queued(entry, line, state.message);
+    case 'held': {
+      const report = { key, is: 'held-by-site', batchId, why: state.message } as const;
+      if (!state.never) return { report };
+      return now - (line?.since ?? now) < NEVER_MS ? { report, restless: true } : { report, action: 'fence' };
+    }
+    case 'suspended':
+      return { report: { key, is: 'suspended', batchId, why: state.message } };
+    case 'running':
+      return running(entry, line);
+    case 'unclear':
+      return { report: { key, is: 'unclear', batchId, message: state.message } };
+    case 'ended': {
+      // Its lock may be on its way to us.
+      const early = now - (line?.since ?? now) < Math.min(RECORD_MS, backend.patience.lag);
+      if (early) return { ...queued(entry, line), restless: true };
+      return submission >= 1 ? { ...queued(entry, line), action: 'fence' } : queued(entry, line);
+    }
+  }
+}
+
+/** Nothing of the present submission can start any more; was that the site's will? */
+function fenced(entry: Entry, line: QueueLine | undefined): Assessment {
+  if (entry.cancelled) return bySite(entry, 'cancelled', 'it was cancelled before it started');
+  const state = line?.entry;
+  if (state?.is === 'held' && state.never) return { ...bySite(entry, 'unsatisfiable', state.message), action: 'prune' };
+  const action = state !== undefined && state.is !== 'ended' ? ({ action: 'prune' } as const) : {};
+  if (state?.is === 'ended' && WANTED.has(state.by)) return bySite(entry, state.by as SiteCause, state.message);
+  if (entry.submission >= MOST_LOST && state?.is === 'ended') {
+    const message = `submitted ${entry.submission} times, it never started: ${state.message}`;
+    return bySite(entry, state.by === 'itself' ? 'cannot-start' : state.by, message);
+  }
+  const why = entry.refused?.message ?? (state?.is === 'ended' ? state.message : 'the batch system does not have it');
+  return { report: { key: entry.key, is: 'lost', why }, ...action };
+}
+const WANTED: ReadonlySet<string> = new Set(['cancelled', 'deadline', 'timeout', 'out-of-memory']);
+
+/** A copy with the same batch id found the lock: the site started the job again, so its first run is over. */
+function isSecondOfSameJob(entry: Entry): boolean {
+  const id = entry.second?.batchId;
+  return id !== undefined && id === entry.owner?.batchId;
+}
+const STARTED_AGAIN: Verdict & { readonly by: SiteCause } = {
+  by: 'requeued',
+  message: 'the site ended it and put it back into its queue; it was not started again',
+};
+
+function requeued(line: QueueLine): Verdict {
+  const words = 'message' in line.entry ? line.entry.message : '';
+  if (line.entry.is === 'held' && line.entry.by !== undefined) return { by: line.entry.by, message: words };
+  return { by: 'requeued', message: words };
+}
+
+/** Ended by itself, and nobody knows how. */
+function causeOf(by: Verdict['by']): SiteCause {
+  return by === 'itself' ? 'vanished' : by;
+}
+
+/** The record, with the site's cause where it had one. */
+function blame(ending: Ending, verdict: Verdict): Ending {
+  if (verdict.by === 'itself' || verdict.by === 'vanished' || ending.how.kind === 'by-site') return ending;
+  const how = ending.how;
+  const status = how.kind === 'exited' ? `exit status ${how.code}` : `signal ${how.signal}`;
+  return { ...ending, how: { kind: 'by-site', cause: verdict.by, message: verdict.message }, message: status };
+}
+
+function ended(entry: Entry, ending: Ending): Assessment {
+  return { report: { key: entry.key, is: 'ended', ...ending } };
+}
+
+function bySite(entry: Entry, cause: SiteCause, message: string): Assessment {
+  const { owner } = entry;
+  return ended(entry, {
+    how: { kind: 'by-site', cause, message },
+    ...(owner?.host === undefined ? {} : { host: owner.host }),
+    ...(owner?.startedAt === undefined ? {} : { startedAt: owner.startedAt }),
+  });
+}
+
+function running(entry: Entry, line: QueueLine | undefined): { report: Report } {
+  const batchId = line?.batchId ?? entry.batchId;
+  const host = entry.owner?.host ?? (line?.entry.is === 'running' ? line.entry.host : undefined);
+  const since = entry.owner?.startedAt;
+  const known = { ...(batchId && { batchId }), ...(host && { host }), ...(since === undefined ? {} : { since }) };
+  return { report: { key: entry.key, is: 'running', ...known } };
+}
+
+function asking(entry: Entry, line: QueueLine | undefined, { host }: Owner): { report: Report } {
+  const batchId = line?.batchId ?? entry.batchId;
+  return { report: { key: entry.key, is: 'asking', ...(batchId && { batchId }), ...(host && { host }) } };
+}
+
+function queued(entry: Entry, line: QueueLine | undefined, why?: string): { report: Report } {
+  const batchId = line?.batchId ?? entry.batchId;
+  return { report: { key: entry.key, is: 'queued', ...(batchId && { batchId }), ...(why && { why }) } };
+}
+
+function unclear(entry: Entry, message: string): Assessment {
+  return { report: { key: entry.key, is: 'unclear', message } };
+}
+
+function askable(entry: Entry): boolean {
+  return (entry.owner?.batchId ?? entry.batchId) !== undefined;
+}

@@ -1,0 +1,144 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type AttemptKey, formatJobId, parseAttemptKey } from '../job/ids.ts';
+import type { FetchOutcome, Sending } from '../site/contract.ts';
+import { isOurDisk } from '../staging/place.ts';
+
+/** Attempts whose large results come at once: a small one need not wait for the end of a huge one. */
+const AT_ONCE = 3;
+/** How often it is told how far they are, milliseconds. */
+const TELL_MS = 1000;
+
+export interface BringOptions {
+  readonly signal: AbortSignal;
+  /** The file that comes now, as the job named it, and its bytes. */
+  readonly onProgress: (name: string, done: number, total: number) => void;
+}
+
+export interface ResultTransferOptions {
+  /** A caller waits for what he needs so long, milliseconds; it comes on without him. */
+  readonly patience: number;
+  /** Told what is on its way now, and how far. */
+  readonly tell: (all: readonly Sending[]) => void;
+}
+
+type End = { readonly outcome: FetchOutcome } | { readonly thrown: unknown };
+
+interface Coming {
+  readonly stop: AbortController;
+  now: Sending | undefined;
+  /** Undefined while it comes. */
+  end: End | undefined;
+  readonly over: Promise<void>;
+}
+
+/** Large results on their reverse connection from one site, some attempts' at a time, while the site is asked other things. */
+export class ResultTransfer {
+  readonly #options: ResultTransferOptions;
+  readonly #coming = new Map<AttemptKey, Coming>();
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #toldAt = 0;
+
+  constructor(options: ResultTransferOptions) {
+    this.#options = options;
+  }
+
+  has(key: AttemptKey): boolean {
+    return this.#coming.has(key);
+  }
+
+  begin(key: AttemptKey, bring: (options: BringOptions) => Promise<FetchOutcome>): void {
+    const stop = new AbortController();
+    const over = this.#bring(key, stop.signal, bring);
+    this.#coming.set(key, { stop, over, now: undefined, end: undefined });
+  }
+
+  /** Waits for these as long as a caller waits at most. */
+  async wait(keys: readonly AttemptKey[]): Promise<void> {
+    const over = Promise.all(keys.flatMap((key) => this.#coming.get(key)?.over ?? []));
+    if (!Number.isFinite(this.#options.patience)) return void (await over);
+    const enough = new AbortController();
+    await Promise.race([
+      over,
+      delay(this.#options.patience, undefined, { signal: enough.signal }).catch(() => undefined),
+    ]);
+    enough.abort();
+  }
+
+  /**
+   * What came of each, told once; nothing of those that still come. Throws what kept one from coming. That our own disk has
+   * no room for it is told until one asks for it alone: whoever asked for many looks for the one that it is.
+   */
+  take(keys: readonly AttemptKey[], alone: boolean): Map<AttemptKey, FetchOutcome> {
+    const outcomes = new Map<AttemptKey, FetchOutcome>();
+    for (const key of keys) {
+      const end = this.#coming.get(key)?.end;
+      if (end === undefined) continue;
+      if ('outcome' in end) outcomes.set(key, end.outcome);
+      else {
+        if (alone || !isOurDisk(end.thrown)) this.#coming.delete(key);
+        throw end.thrown;
+      }
+    }
+    for (const key of outcomes.keys()) this.#coming.delete(key);
+    return outcomes;
+  }
+
+  /** Nobody wants these any more; resolves when nothing of them is written any more. */
+  async drop(keys: readonly AttemptKey[]): Promise<void> {
+    const dropped = keys.flatMap((key) => this.#coming.get(key) ?? []);
+    for (const { stop } of dropped) stop.abort();
+    await Promise.all(dropped.map(({ over }) => over));
+    for (const key of keys) this.#coming.delete(key);
+    if (dropped.length > 0) this.#tell();
+  }
+
+  async close(): Promise<void> {
+    await this.drop([...this.#coming.keys()]);
+  }
+
+  async #bring(key: AttemptKey, signal: AbortSignal, bring: (options: BringOptions) => Promise<FetchOutcome>) {
+    // Its entry is there before anything of it ends.
+    await new Promise<void>((go) => setImmediate(go));
+    const since = Date.now();
+    let first: { readonly path: string; readonly done: number; readonly since: number } | undefined;
+    let end: End;
+    await this.#place();
+    try {
+      signal.throwIfAborted();
+      const job = parseAttemptKey(key);
+      const of = job ? ` of ${formatJobId(job)}` : '';
+      const onProgress = (name: string, done: number, total: number): void => {
+        const path = `${name}${of}`;
+        if (first?.path !== path) first = { path, done, since: first === undefined ? since : Date.now() };
+        this.#progress(key, { path, bytes: total, done, resumed: first.done, since: first.since });
+      };
+      end = { outcome: await bring({ signal, onProgress }) };
+    } catch (thrown) {
+      end = { thrown };
+    } finally {
+      this.#running -= 1;
+      this.#waiting.shift()?.();
+    }
+    const coming = this.#coming.get(key);
+    if (coming) coming.end = end;
+    this.#tell();
+  }
+
+  async #place(): Promise<void> {
+    if (this.#running >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));
+    this.#running += 1;
+  }
+
+  #progress(key: AttemptKey, now: Sending): void {
+    const coming = this.#coming.get(key);
+    if (!coming) return;
+    coming.now = now;
+    if (performance.now() - this.#toldAt >= TELL_MS) this.#tell();
+  }
+
+  #tell(): void {
+    this.#toldAt = performance.now();
+    this.#options.tell([...this.#coming.values()].flatMap(({ now, end }) => (now && end === undefined ? [now] : [])));
+  }
+}

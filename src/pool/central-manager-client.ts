@@ -1,0 +1,125 @@
+import { connect, type Socket } from 'node:net';
+import { GryphusError } from '../errors.ts';
+import { type Deferred, deferred } from '../util/deferred.ts';
+import { type FromClient, readToClient, type ToClient } from './client-wire.ts';
+import { Channel } from './frames.ts';
+
+type Question = Extract<FromClient, { readonly id: number }>;
+type Unnumbered = Question extends infer Q ? (Q extends Question ? Omit<Q, 'id'> : never) : never;
+type AnswerTo = Extract<ToClient, { readonly id?: number }>;
+
+export interface CentralManagerClientOptions {
+  /** The central manager's socket for clients. */
+  readonly socket: string;
+  readonly client: string;
+  readonly map: boolean;
+  /** What comes unasked. */
+  readonly take: (message: ToClient, bytes: Buffer) => void;
+  /** The connection ended: what came before it may have been the last that was known. */
+  readonly onLost: () => void;
+  /** How long a central manager that is being started is waited for, milliseconds; default: not at all. */
+  readonly patienceMs?: number;
+}
+
+/** One that only asks. `who` tells it from others of this process. */
+export function askCentralManager(socket: string, who: string): CentralManagerClient {
+  const nothing = () => undefined;
+  return new CentralManagerClient({
+    socket,
+    client: `${who}-${process.pid}`,
+    map: false,
+    take: nothing,
+    onLost: nothing,
+  });
+}
+
+/** How often it is looked whether the central manager is there. */
+const LOOK_MS = 20;
+
+/** A client's connection to the central manager, opened when it is first used and again after it ended. */
+export class CentralManagerClient {
+  readonly #options: CentralManagerClientOptions;
+  #channel: Promise<Channel<ToClient, FromClient>> | undefined;
+  readonly #waiting = new Map<number, Deferred<AnswerTo>>();
+  #last = 0;
+  #closed = false;
+
+  constructor(options: CentralManagerClientOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with 'site-unreachable' where the central manager is away, with 'site-busy' where it cannot do it now. */
+  async ask<T extends AnswerTo['t']>(question: Unnumbered, answer: T): Promise<Extract<AnswerTo, { t: T }>> {
+    const channel = await this.open();
+    const id = ++this.#last;
+    const wait = deferred<AnswerTo>();
+    this.#waiting.set(id, wait);
+    channel.send({ ...question, id });
+    const got = await wait.promise;
+    if (got.t === answer) return got as Extract<AnswerTo, { t: T }>;
+    const message = got.t === 'failed' ? got.message : `it answered '${got.t}'`;
+    throw new GryphusError('site-busy', `The pool's central manager: ${message}`);
+  }
+
+  async say(message: FromClient, bytes?: Uint8Array): Promise<void> {
+    (await this.open()).send(message, bytes);
+  }
+
+  open(): Promise<Channel<ToClient, FromClient>> {
+    const known = this.#channel;
+    if (known) return known;
+    const opening = this.#connect();
+    this.#channel = opening;
+    opening.catch(() => {
+      if (this.#channel === opening) this.#channel = undefined;
+    });
+    return opening;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const channel = await this.#channel?.catch(() => undefined);
+    channel?.close('no longer needed');
+  }
+
+  async #connect(): Promise<Channel<ToClient, FromClient>> {
+    const { client, map, take } = this.#options;
+    const socket = await this.#dial();
+    const channel = new Channel<ToClient, FromClient>(socket, readToClient);
+    channel.open(
+      (message, bytes) => {
+        const id = 'id' in message ? message.id : undefined;
+        const wait = id === undefined ? undefined : this.#waiting.get(id);
+        if (id === undefined || !wait) return take(message, bytes);
+        this.#waiting.delete(id);
+        wait.resolve(message as AnswerTo);
+      },
+      (message) => this.#lost(message),
+    );
+    channel.send({ t: 'open', client, map });
+    return channel;
+  }
+
+  async #dial(): Promise<Socket> {
+    const { socket: path, patienceMs = 0 } = this.#options;
+    for (const end = performance.now() + patienceMs; ; ) {
+      const made = connect({ path });
+      const error = await new Promise<Error | undefined>((resolve) => {
+        made.once('connect', () => resolve(undefined));
+        made.once('error', resolve);
+      });
+      if (error === undefined) return made;
+      if (this.#closed || performance.now() > end)
+        throw new GryphusError('site-unreachable', `The pool's central manager is away: ${error.message}`);
+      await new Promise((resume) => setTimeout(resume, LOOK_MS));
+    }
+  }
+
+  #lost(message: string): void {
+    this.#channel = undefined;
+    for (const wait of this.#waiting.values())
+      wait.reject(new GryphusError('site-unreachable', `The pool's central manager went away: ${message}`));
+    this.#waiting.clear();
+    this.#options.onLost();
+  }
+}

@@ -1,0 +1,215 @@
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Ending } from '../site/contract.ts';
+import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
+import {
+  type AttemptPlace,
+  type AttemptRecord,
+  type ExitRecord,
+  readEnding,
+  secondsOf,
+  writeEnding,
+} from './attempt-place.ts';
+import type { Runner } from './shell.ts';
+import type { ToldTaskRunner, ToldTask } from './task-runner.ts';
+import { waited } from './waiter/waiter.ts';
+
+const BEGUN = /^(\d+)$/;
+/** What the shell says of a task that left no record; `spaceless` is never in the log. */
+export const NO_RECORD = /^(\d+) 0 (killed|failed|spaceless)$/m;
+const SUFFIX = { stdout: 'out', stderr: 'err' } as const;
+
+export interface TaskRunnerSlotOptions {
+  readonly dir: string;
+  /** Its number in the task runner. */
+  readonly n: number;
+  /** Which of the task runner's files are its streams. */
+  readonly file: number;
+  /** When it was written down, Unix seconds. */
+  readonly at: number;
+  readonly onRemoved: () => void;
+  /** Its files may be another's. */
+  readonly onFree?: () => void;
+}
+
+/** A task's place in the directory of its task runner. */
+export class TaskRunnerSlot implements AttemptPlace {
+  readonly n: number;
+  readonly file: number;
+  readonly #options: TaskRunnerSlotOptions;
+  readonly #dir: string;
+  readonly #sizes: { stdout: number | undefined; stderr: number | undefined } = {
+    stdout: undefined,
+    stderr: undefined,
+  };
+  #marked = false;
+  #removed = false;
+  #swept = false;
+  /** What runs it; nothing here does where an earlier worker did. */
+  taskRunner: Runner | undefined;
+  /** Its program and arguments as the shell reads them, until it is told. */
+  message = '';
+  /** When the shell was told, Unix seconds; unknown of an earlier worker's. */
+  began: number | undefined;
+  /** As the shell said it; of an earlier worker's shell it is read from the log. */
+  ended: ExitRecord | undefined;
+  /** The shell said that it could not start it. */
+  failed = false;
+  /** There was no room to write down that it began. */
+  spaceless = false;
+
+  constructor(options: TaskRunnerSlotOptions) {
+    this.n = options.n;
+    this.file = options.file;
+    this.#dir = options.dir;
+    this.#options = options;
+  }
+
+  get work(): string {
+    return join(this.#dir, 'work');
+  }
+
+  get stdin(): string {
+    return join(this.#dir, `${this.n}.in`);
+  }
+
+  stream(name: 'stdout' | 'stderr'): string {
+    return join(this.#dir, `${this.file}.${SUFFIX[name]}`);
+  }
+
+  size(stream: 'stdout' | 'stderr'): number {
+    const size = statSync(this.stream(stream), { throwIfNoEntry: false })?.size ?? 0;
+    this.#sizes[stream] = size;
+    return size;
+  }
+
+  /** Tasks are short. */
+  noteMemory(): void {}
+
+  memory(): number {
+    return 0;
+  }
+
+  startedAt(): number | undefined {
+    if (this.ended) return this.failed ? undefined : this.began;
+    const logged = loggedIn(this.#dir).get(this.n);
+    return logged === undefined || logged === 'failed' ? undefined : (this.began ?? this.#options.at);
+  }
+
+  exit(): ExitRecord | undefined {
+    // The shell says it, as long as it lives.
+    if (this.ended || (this.began !== undefined && this.taskRunner?.alive)) return this.ended;
+    const logged = loggedIn(this.#dir).get(this.n);
+    return typeof logged === 'object' ? logged : undefined;
+  }
+
+  decide(ending: Ending): void {
+    this.#marked = true;
+    writeEnding(this.#ending, ending);
+  }
+
+  decided(): Ending | undefined {
+    return readEnding(this.#ending);
+  }
+
+  said(): string {
+    if (this.spaceless) return 'no space left for its record';
+    return readText(join(this.#dir, 'said')).trim().split('\n').at(-1) || 'its shell could not start it';
+  }
+
+  remove(): void {
+    for (const name of ['stdout', 'stderr'] as const) {
+      try {
+        if (this.#sizes[name] !== 0) truncateSync(this.stream(name));
+      } catch {
+        // Its program was not started.
+      }
+    }
+    if (this.began === undefined || this.#marked) rmSync(this.#ending, { force: true });
+    this.#options.onRemoved();
+    this.#removed = true;
+    if (this.#swept) this.#options.onFree?.();
+  }
+
+  swept(): void {
+    this.#swept = true;
+    if (this.#removed) this.#options.onFree?.();
+  }
+
+  get #ending(): string {
+    return join(this.#dir, `${this.n}.ending`);
+  }
+}
+
+/** What an earlier worker's task runners left: tasks that were told and not forgotten. Task runners without any are removed. */
+export function taskRunnersIn(
+  taskRunnersDir: string,
+): { record: AttemptRecord; slot: TaskRunnerSlot; shell: ProcessIdentity }[] {
+  return readdirSync(taskRunnersDir).flatMap((name) => {
+    const dir = join(taskRunnersDir, name);
+    const [taskRunner, ...tasks] = readText(join(dir, 'told'))
+      .split('\n')
+      .flatMap((line) => parsed(line));
+    const told = tasks.flatMap((task) => ('n' in task ? [task] : []));
+    const gone = new Set(told.flatMap((task) => task.gone));
+    const left = told.filter(({ n }) => !gone.has(n));
+    const open = new Set(left.map(({ n }) => n));
+    const removed = (n: number) => {
+      open.delete(n);
+      if (open.size === 0) rmSync(dir, { recursive: true, force: true });
+    };
+    if (!taskRunner || !('shell' in taskRunner) || left.length === 0) {
+      if (!taskRunner || !('shell' in taskRunner) || !isAlive(taskRunner.shell))
+        rmSync(dir, { recursive: true, force: true });
+      return [];
+    }
+    const { shell, spec } = taskRunner;
+    return left.map(({ n, file, at, key, claim, size, lease, args }) => ({
+      record: { key, claim, size, lease, spec: { ...spec, args } },
+      slot: new TaskRunnerSlot({ dir, n, file, at, onRemoved: () => removed(n) }),
+      shell,
+    }));
+  });
+}
+
+/** What is known of each task that was begun in a task runner. */
+function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'failed'> {
+  const tasks = new Map<number, ExitRecord | 'begun' | 'failed'>();
+  let last: number | undefined;
+  for (const line of readText(join(dir, 'log')).split('\n')) {
+    const begun = BEGUN.exec(line)?.[1];
+    const [, n, how] = NO_RECORD.exec(line) ?? [];
+    if (n !== undefined) tasks.set(Number(n), how === 'failed' ? 'failed' : killed(secondsOf(join(dir, 'log')) ?? 0));
+    else if (begun !== undefined) tasks.set((last = Number(begun)), 'begun');
+    else if (last !== undefined) tasks.set(last, waited(line) ?? tasks.get(last) ?? 'begun');
+  }
+  // Records for which the log had no room, in order.
+  const kept = readText(join(dir, 'space'))
+    .split('\n')
+    .flatMap((line) => waited(line) ?? []);
+  for (const [n, is] of tasks) if (is === 'begun') tasks.set(n, kept.shift() ?? is);
+  return tasks;
+}
+
+/** The waiter was killed at this time, Unix seconds, and its program with it. */
+export function killed(at: number): ExitRecord {
+  const how = { kind: 'signaled', signal: 9 } as const;
+  return { how, userSeconds: 0, systemSeconds: 0, maxRssKb: 0, endedAt: Math.round(at * 100) / 100 };
+}
+
+/** A line that is not whole was followed by nothing. */
+function parsed(line: string): (ToldTaskRunner | ToldTask)[] {
+  try {
+    return [JSON.parse(line) as ToldTaskRunner | ToldTask];
+  } catch {
+    return [];
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,199 @@
+import type { Duplex } from 'node:stream';
+import { asError } from '../../errors.ts';
+import { LetterLink } from './letters.ts';
+import { letterFile, markFile, parseBoxFile } from './names.ts';
+
+/** What the agent wants of a site's mailboxes in one round. */
+export interface MailboxRequest {
+  readonly put: readonly { readonly worker: string; readonly name: string; readonly bytes: Buffer }[];
+  readonly del: readonly { readonly worker: string; readonly name: string }[];
+  readonly drop: readonly string[];
+  /** Tell of links that an agent has taken, too. */
+  readonly inventory: boolean;
+}
+
+export interface FoundLetter {
+  readonly worker: string;
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+export interface MailboxStoreOptions {
+  /** One round at the login node. A request may be made twice where its answer was lost. */
+  readonly exchange: (request: MailboxRequest) => Promise<readonly FoundLetter[]>;
+  /** A worker began a link. */
+  readonly onLink: (worker: string, link: Duplex) => void;
+  /** After each round: why it failed, where it did. */
+  readonly onRound?: (why: Error | undefined) => void;
+  /** The boxes are looked into after so long, and with nothing new ever more seldom. Milliseconds. */
+  readonly soonestMs?: number;
+  readonly latestMs?: number;
+  /** As `latestMs`, while no worker has a link. */
+  readonly idleMs?: number;
+}
+
+interface Box {
+  readonly link: string;
+  readonly letters: LetterLink;
+  /** The mark is in the box: its letters may be read. */
+  taken: boolean;
+  /** Read, and to be deleted in the next round. */
+  readonly read: Set<string>;
+}
+
+/**
+ * The agent's end of all links by letters at one site. Nothing is lost or doubled by a round that fails: letters lie in
+ * the box until the next round deletes them, and what was posted is posted again under the same number.
+ */
+export class MailboxStore {
+  readonly #options: MailboxStoreOptions;
+  readonly #boxes = new Map<string, Box>();
+  /** Marks and stray files, by worker: to be put or deleted in the next round. */
+  readonly #over = new Map<string, Set<string>>();
+  readonly #strays = new Map<string, Set<string>>();
+  readonly #dropped = new Set<string>();
+  #wake: () => void = () => undefined;
+  /** Links that were there before us. */
+  readonly #foreign = new Set<string>();
+  #inventoried = false;
+  #closed = false;
+
+  constructor(options: MailboxStoreOptions) {
+    this.#options = options;
+  }
+
+  /** Runs until `close`. */
+  async run(): Promise<void> {
+    const { soonestMs = 50, latestMs = 2000, idleMs = Math.max(latestMs, 10_000), onRound } = this.#options;
+    for (let pause = soonestMs; !this.#closed; ) {
+      let news = false;
+      try {
+        news = await this.#round();
+        onRound?.(undefined);
+      } catch (thrown) {
+        onRound?.(asError(thrown));
+      }
+      pause = news ? soonestMs : Math.min(this.#boxes.size > 0 ? latestMs : idleMs, pause * 1.5);
+      if (!this.#closed) await this.#pause(pause, news ? 0 : soonestMs);
+    }
+    for (const { letters } of this.#boxes.values()) letters.destroy();
+  }
+
+  /** A worker that is no more: its box goes. */
+  drop(worker: string): void {
+    this.#boxes.get(worker)?.letters.destroy();
+    this.#boxes.delete(worker);
+    this.#over.delete(worker);
+    this.#strays.delete(worker);
+    this.#dropped.add(worker);
+    this.#wake();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  async #round(): Promise<boolean> {
+    const posted = new Map<Box, number>();
+    const put: { worker: string; name: string; bytes: Buffer }[] = [];
+    const del: { worker: string; name: string }[] = [];
+    for (const [worker, box] of this.#boxes) {
+      for (const { seq, bytes } of box.letters.outgoing()) {
+        put.push({ worker, name: letterFile('down', box.link, seq), bytes });
+        posted.set(box, seq);
+      }
+      for (const name of box.read) del.push({ worker, name });
+    }
+    const marks = [...this.#over].flatMap(([worker, links]) => [...links].map((link) => ({ worker, link })));
+    for (const { worker, link } of marks) put.push({ worker, name: markFile('over', link), bytes: Buffer.alloc(0) });
+    const strays = [...this.#strays].flatMap(([worker, names]) => [...names].map((name) => ({ worker, name })));
+    const drop = [...this.#dropped];
+    const fresh = [...this.#boxes].filter(([, box]) => !box.taken);
+    for (const [worker, { link }] of fresh) put.push({ worker, name: markFile('taken', link), bytes: Buffer.alloc(0) });
+    const inventory = !this.#inventoried;
+    const found = await this.#options.exchange({ put, del: [...del, ...strays], drop, inventory });
+    this.#inventoried = true;
+    for (const [, box] of fresh) box.taken = true;
+    for (const [box, seq] of posted) box.letters.posted(seq);
+    for (const { worker, name } of del) this.#boxes.get(worker)?.read.delete(name);
+    for (const { worker, link } of marks) this.#over.get(worker)?.delete(link);
+    for (const { worker, name } of strays) this.#strays.get(worker)?.delete(name);
+    for (const worker of drop) this.#dropped.delete(worker);
+    this.#forgetEnded();
+    for (const one of inOrder(found)) this.#arrived(one);
+    return put.length + found.length > 0;
+  }
+
+  #arrived({ worker, name, bytes }: FoundLetter): void {
+    if (this.#dropped.has(worker)) return;
+    const file = parseBoxFile(name);
+    if (file?.kind === 'taken') this.#foreign.add(file.link);
+    if (
+      file === undefined ||
+      file.kind === 'over' ||
+      file.kind === 'taken' ||
+      (file.kind === 'letter' && file.direction === 'down')
+    )
+      return;
+    let box = this.#boxes.get(worker);
+    if (file.kind === 'gone') {
+      if (box?.link === file.link) box.letters.destroy();
+      add(this.#strays, worker, name);
+      return;
+    }
+    if (box?.link !== file.link && file.seq === 0 && !this.#foreign.has(file.link)) {
+      box?.letters.destroy();
+      box = { link: file.link, letters: new LetterLink(() => this.#wake()), taken: false, read: new Set() };
+      this.#boxes.set(worker, box);
+      this.#options.onLink(worker, box.letters);
+    }
+    if (box?.link !== file.link) {
+      add(this.#over, worker, file.link);
+      add(this.#strays, worker, name);
+      return;
+    }
+    // What the reader is not ready for stays where it is.
+    if (!box.taken) return;
+    if (box.letters.full && file.seq >= box.letters.expected) return;
+    box.letters.arrived({ seq: file.seq, bytes });
+    box.read.add(name);
+  }
+
+  /** A link that ended on our side: the worker is told, unless it was the one who said the last word. */
+  #forgetEnded(): void {
+    for (const [worker, box] of this.#boxes) {
+      if (!box.letters.destroyed || box.read.size > 0) continue;
+      if (!box.letters.done && box.letters.outgoing().length > 0 && !box.letters.errored) continue;
+      if (!box.letters.done) add(this.#over, worker, box.link);
+      this.#boxes.delete(worker);
+    }
+  }
+
+  #pause(ms: number, leastMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const began = performance.now();
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        // Many small writes make one round.
+        setTimeout(resolve, Math.max(0, Math.min(5, leastMs - (performance.now() - began))));
+      };
+    });
+  }
+}
+
+function add(map: Map<string, Set<string>>, key: string, value: string): void {
+  const set = map.get(key);
+  if (set) set.add(value);
+  else map.set(key, new Set([value]));
+}
+
+function inOrder(found: readonly FoundLetter[]): FoundLetter[] {
+  const seq = (name: string): number => {
+    const file = parseBoxFile(name);
+    if (file?.kind === 'letter') return file.seq;
+    return file?.kind === 'taken' ? -1 : Number.POSITIVE_INFINITY;
+  };
+  return [...found].sort((a, b) => seq(a.name) - seq(b.name));
+}

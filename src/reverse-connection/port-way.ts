@@ -1,0 +1,149 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { asError, GryphusError } from '../errors.ts';
+import { relay } from './relay.ts';
+import { acceptHome } from './secure.ts';
+
+export interface PortWayOptions {
+  /** Address and port to listen at; port 0: any that is free. */
+  readonly host: string;
+  readonly port: number;
+  /** The socket at home to which whoever showed a token is led. */
+  readonly centralManager: string;
+  readonly keyOf: (worker: string) => Buffer | undefined;
+  /** File descriptors that this process may have open. */
+  readonly descriptors: number;
+  readonly onTurnedAway: (message: string) => void;
+  /** Who has not shown a token by then is sent away, milliseconds. */
+  readonly patienceMs?: number;
+}
+
+export interface PortWay {
+  readonly port: number;
+  close(): void;
+}
+
+const PATIENCE_MS = 15_000;
+/** Connections from one address that have not shown a token. */
+const PER_ADDRESS = 32;
+/** And from all of them. */
+const STRANGERS = 512;
+/** Descriptors for everything but connections. */
+const OWN = 64;
+/** A worker's connection, and the one to the central manager. */
+const OF_A_GUEST = 2;
+
+/**
+ * The agent's own port for workers; anybody can knock at it. A stranger costs one descriptor, and where there are too many
+ * the oldest goes: a worker shows its token at once. 'conflict' where the port cannot be had.
+ */
+export async function openPortWay(options: PortWayOptions): Promise<PortWay> {
+  const { host, port, centralManager, keyOf, descriptors, onTurnedAway, patienceMs = PATIENCE_MS } = options;
+  const room = Math.max(0, descriptors - OWN);
+  const strangers = new Strangers(Math.max(1, Math.min(STRANGERS, Math.floor(room / 4))));
+  const guests = new Set<Socket>();
+  const most = Math.floor((room - strangers.most) / OF_A_GUEST);
+
+  const knock = async (raw: Socket): Promise<void> => {
+    raw.setNoDelay(true);
+    raw.setKeepAlive(true, 30_000);
+    // One that is gone already has no address.
+    raw.on('error', () => undefined);
+    strangers.add(raw);
+    try {
+      const { link } = await acceptHome(raw, { keyOf, patienceMs });
+      strangers.delete(raw);
+      if (guests.size >= most) throw new Error(`there is room for ${most} workers here, and no more`);
+      guests.add(raw);
+      raw.once('close', () => guests.delete(raw));
+      relay(link, connect(centralManager));
+    } catch (thrown) {
+      strangers.delete(raw);
+      raw.destroy();
+      onTurnedAway(asError(thrown).message);
+    }
+  };
+
+  const server = createServer((raw) => void knock(raw));
+  server.maxConnections = most + strangers.most;
+  return {
+    port: await listen(server, host, port),
+    close() {
+      server.close();
+      strangers.close();
+      for (const guest of guests) guest.destroy();
+    },
+  };
+}
+
+/** Those that have not shown a token, oldest first. */
+class Strangers {
+  readonly most: number;
+  readonly #from = new Map<string, Set<Socket>>();
+  readonly #addresses = new Map<Socket, string>();
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  add(raw: Socket): void {
+    const address = neighbourhood(raw.remoteAddress ?? '');
+    const neighbours = this.#from.get(address) ?? new Set();
+    if (neighbours.size >= PER_ADDRESS) this.#sendAway(neighbours);
+    else if (this.#addresses.size >= this.most) this.#sendAway(this.#largest());
+    neighbours.add(raw);
+    this.#from.set(address, neighbours);
+    this.#addresses.set(raw, address);
+  }
+
+  delete(raw: Socket): void {
+    const address = this.#addresses.get(raw);
+    if (address === undefined) return;
+    this.#addresses.delete(raw);
+    const neighbours = this.#from.get(address);
+    neighbours?.delete(raw);
+    if (neighbours?.size === 0) this.#from.delete(address);
+  }
+
+  close(): void {
+    for (const raw of this.#addresses.keys()) raw.destroy();
+  }
+
+  #largest(): ReadonlySet<Socket> {
+    let found: ReadonlySet<Socket> = new Set();
+    for (const neighbours of this.#from.values()) if (neighbours.size > found.size) found = neighbours;
+    return found;
+  }
+
+  #sendAway([oldest]: ReadonlySet<Socket>): void {
+    if (!oldest) return;
+    this.delete(oldest);
+    oldest.destroy();
+  }
+}
+
+/** What counts as one address: of IPv6 the network, since a host has as many addresses there as it likes. */
+export function neighbourhood(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped?.[1] !== undefined) return mapped[1];
+  if (!address.includes(':')) return address;
+  const [front = '', back] = address.split('::');
+  const before = front === '' ? [] : front.split(':');
+  const after = back === undefined || back === '' ? [] : back.split(':');
+  const zeros = back === undefined ? 0 : 8 - before.length - after.length;
+  return [...before, ...Array.from({ length: zeros }, () => '0'), ...after].slice(0, 4).join(':');
+}
+
+async function listen(server: Server, host: string, port: number): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => {
+      reject(
+        new GryphusError('conflict', `Cannot listen for workers on ${host}:${port}: ${cause.message}.`, { cause }),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+  // What goes wrong with one connection later is that connection's.
+  server.on('error', () => undefined);
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}

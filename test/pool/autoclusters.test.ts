@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import type { Attempt } from '../../src/pool/attempts.ts';
+import { Autoclusters } from '../../src/pool/autoclusters.ts';
+import { folded } from '../../src/pool/significance.ts';
+import { JUST_TRUE } from './just-true.ts';
+
+const attempt = (i: number): Attempt => ({
+  key: `a.1.${i}.1`,
+  client: 'me',
+  request: {
+    key: `a.1.${i}.1`,
+    owner: 'me',
+    ad: { Requirements: 'true', Rank: '0', Colour: `"${i % 2 === 0 ? 'red' : 'blue'}"` },
+    size: { cpus: 1, memoryMb: 100, diskKb: 0, gpus: 0 },
+    prio: 0,
+    lease: 2400,
+    spec: JUST_TRUE,
+  },
+  kind: undefined,
+  order: i,
+  phase: 'idle',
+});
+
+describe('kinds of jobs that a new machine tells apart', () => {
+  it('have each attempt once: a claim of an old kind takes nothing, what goes back is found', () => {
+    const autoclusters = new Autoclusters();
+    const all = [0, 1, 2, 3].map(attempt);
+    for (const one of all) autoclusters.enqueue(one);
+    const old = all[0]?.kind;
+    if (!old) throw new Error('no kind');
+    const granted = autoclusters.take(old);
+    expect(autoclusters.wanted().map(({ waiting }) => waiting)).toEqual([3]);
+    const ad = { Requirements: 'TARGET.Colour == "red"', START: 'true', Rank: '0' };
+    autoclusters.significance.learn('machine', ad, folded(ad));
+    autoclusters.enqueue(attempt(4));
+    expect(autoclusters.take(old)).toBeUndefined();
+    if (granted) autoclusters.enqueue(granted);
+    const waiting = autoclusters.wanted().map(({ kind }) => kind.queue.map(({ order }) => order));
+    expect(waiting).toEqual([
+      [1, 3],
+      [0, 2, 4],
+    ]);
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { asError } from '../../src/errors.ts';
+import { encodeFrame } from '../../src/pool/frames.ts';
+import { slotAds } from '../../src/pool/slot-ads.ts';
+import { come, centralManagerWorkers, TOKEN } from './central-manager-of-workers.ts';
+
+const ASKED = { what: 'read', key: 'a.1.0.1', path: 'stdout', offset: 0, bytes: 1 } as const;
+const words = (asked: Promise<unknown>) =>
+  asked.then(
+    () => 'an answer',
+    (thrown: unknown) => asError(thrown).message,
+  );
+
+describe('a worker that comes back before its old connection is known to be dead', () => {
+  it('leaves no question of the old one open', async () => {
+    const { workers } = centralManagerWorkers();
+    await come(workers, 'w');
+    const old = workers.askingOf('pilot/w');
+    const asked = words(old?.ask(ASKED) ?? Promise.resolve());
+    await come(workers, 'w');
+    expect(await asked).toBe('it came back by another connection');
+    expect(workers.askingOf('pilot/w')).not.toBe(old);
+    // Whoever still holds the old one hears at once that there is no connection.
+    expect(await words(old?.ask(ASKED) ?? Promise.resolve())).toBe('the connection ended');
+  });
+
+  it('is taken for away when nothing is heard of it', async () => {
+    const { workers } = centralManagerWorkers();
+    const { closed } = await come(workers, 'w');
+    const asked = words(workers.askingOf('pilot/w')?.ask(ASKED) ?? Promise.resolve());
+    for (let looks = 0; looks < 11; looks++) workers.tick();
+    expect(workers.askingOf('pilot/w')).toBeDefined();
+    workers.tick();
+    expect(workers.askingOf('pilot/w')).toBeUndefined();
+    expect(await asked).toBe('it does not say anything any more');
+    await closed;
+  });
+
+  it('is given nothing more before that, hears that the agent is there, and is given again when a byte comes', async () => {
+    const { workers, centralManager } = centralManagerWorkers();
+    const { wire, heard } = await come(workers, 'w');
+    const offers = () => centralManager.collector.offers().length;
+    for (let looks = 0; looks < 3; looks++) workers.tick();
+    expect(offers()).toBe(1);
+    workers.tick();
+    expect(offers()).toBe(0);
+    expect(slotAds(centralManager)[0]?.['State']).toBe('"Unknown"');
+    await new Promise(setImmediate);
+    expect(heard.at(-1)).toEqual({ t: 'pong', n: 0 });
+    // The beginning of something that is long on its way.
+    const [frame = Buffer.alloc(0)] = encodeFrame({ t: 'ping', n: 1 } as { t: string });
+    for (let at = 0; at < frame.length; at++) {
+      wire.write(frame.subarray(at, at + 1));
+      await new Promise(setImmediate);
+      for (let looks = 0; looks < 3; looks++) workers.tick();
+      expect(workers.askingOf('pilot/w')).toBeDefined();
+    }
+    expect(offers()).toBe(1);
+  });
+});
+
+it('a worker that is said to be no more is parted from, so that nobody waits for its answers', async () => {
+  const { workers } = centralManagerWorkers();
+  const { closed } = await come(workers, 'w');
+  const asked = words(workers.askingOf('pilot/w')?.ask(ASKED) ?? Promise.resolve());
+  workers.part('another', 'its pilot is over');
+  expect(workers.askingOf('pilot/w')).toBeDefined();
+  workers.part(TOKEN.id, 'its pilot is over');
+  expect(workers.askingOf('pilot/w')).toBeUndefined();
+  expect(await asked).toBe('its pilot is over');
+  await closed;
+});
