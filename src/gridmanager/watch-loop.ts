@@ -22,7 +22,7 @@ export interface WatchState {
   pollMs: number;
   /** What the site said of attempts whose promise is not recorded here yet: heard again in the next round. */
   early: readonly Report[];
-  /** What could not be recorded, through a fault of ours: the site says it once. */
+  /** What could not be recorded yet, through a fault of ours or since the job is on its way again: the site says it once. */
   unrecorded: readonly Report[];
   readonly followed: Followed;
 }
@@ -96,6 +96,8 @@ async function record(
   const others = reports.filter(({ key }) => !expected?.has(key));
   const jobs = new Map([...(expected ?? []), ...(await named(ctx, others))]);
   const changes: Change[] = [];
+  /** Which report a change comes from, by its place in `changes`. */
+  const sources: Report[] = [];
   const said = new Set<AttemptKey>();
   const early: Report[] = [];
   const unrecorded: Report[] = [];
@@ -105,6 +107,7 @@ async function record(
     said.add(report.key);
     const job = jobs.get(report.key);
     if (job && isEarly(job.state, report)) early.push(report);
+    if (job?.state === 'preparing' && RAN.has(report.is)) unrecorded.push(report);
     if (!job || LIFE[job.state].does !== 'watch') continue;
     if (ctx.troubles.isResting(job)) {
       unrecorded.push(report);
@@ -113,7 +116,7 @@ async function record(
     heard.push(report);
     try {
       const change = changeOf(ctx, job, report);
-      if (change) changes.push(change);
+      if (change) sources[changes.push(change) - 1] = report;
     } catch (thrown) {
       // It runs, or ran: it is not held for that.
       ctx.troubles.met(job, 'recording what the site said', thrown);
@@ -127,7 +130,9 @@ async function record(
   if (expected && answer.complete) {
     for (const [key, job] of expected) if (!said.has(key)) changes.push(forgotten(ctx, job));
   }
-  await commitChanges(ctx, changes);
+  const results = await commitChanges(ctx, changes);
+  // Another work loop or a user was faster: the site does not repeat itself, so the report is read again against the new state.
+  for (const [at, report] of sources.entries()) if (results[at]?.ok === false) early.push(report);
   await ctx.backoff.heard(heard, ctx.now());
   await giveLeave(ctx, asking);
   const ofCandidates = reports.filter(({ key }) => !jobs.has(key));
@@ -138,6 +143,12 @@ async function record(
   if (changes.some((change) => change.event === 'lost')) ctx.wake('submit');
   return candidates.changed || changes.some((change) => change.event !== undefined);
 }
+
+/**
+ * Of an attempt that was taken for lost and is on its way again: it was there all the same. The site says each change once, so
+ * this is kept until the job is committed again.
+ */
+const RAN: ReadonlySet<Report['is']> = new Set(['running', 'suspended', 'ended']);
 
 /** The last word on each attempt. */
 function latest(reports: readonly Report[]): readonly Report[] {

@@ -77,7 +77,7 @@ describe('gryphus cred proxy', () => {
       input: 'open sesame\n',
     });
     expect(ran.code).toBe(77);
-    expect(ran.stderr).toContain('nobody is here to type its passphrase');
+    expect(ran.stderr).toContain('its passphrase cannot be asked for');
   });
 });
 

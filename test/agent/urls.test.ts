@@ -102,7 +102,7 @@ queue 2`);
     });
     expect(refused.stderr).not.toContain('geheim');
     const cluster = await agent.submit(`${script('true')}transfer_input_files = ${base}/none/x\nqueue\n`);
-    expect(await reason(cluster)).toContain(`The input ${base}/none/x cannot be had: HTTP 404 Not Found.`);
+    expect(await reason(cluster)).toContain(`The input ${base}/none/x could not be downloaded: HTTP 404 Not Found.`);
     expect((await agent.ads(cluster))[0]).toMatchObject({ HoldReasonCode: 13 });
     await agent.ok('rm', String(cluster));
   }, 300_000);

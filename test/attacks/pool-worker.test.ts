@@ -118,13 +118,13 @@ describe('a hostile worker that jobs are given to', () => {
     };
     hostile(options);
     const named = await submit('transfer_input_files = in.dat\ntransfer_output_files = result\n');
-    expect(await held(agent, named)).toMatch(/the site offers '\.bash_aliases', which nobody asked for/);
+    expect(await held(agent, named)).toMatch(/the site offers '\.bash_aliases', which was not requested/);
     expect(places().filter((name) => !before.includes(name))).toEqual(['out', 'result']);
     expect(agent.read('out')).toBe('');
     await agent.ok('rm', String(named));
 
     const fresh = await submit('transfer_input_files = in.dat\n');
-    expect(await held(agent, fresh)).toMatch(/the site offers '\.\.\/\.\.\/evil', which nobody asked for/);
+    expect(await held(agent, fresh)).toMatch(/the site offers '\.\.\/\.\.\/evil', which was not requested/);
     // A job that names nothing has asked for whatever is new at the top of its directory.
     expect(places().filter((name) => !before.includes(name))).toEqual(['.bash_aliases', 'out', 'result']);
     expect(agent.read('in.dat')).toBe('in');

@@ -32,7 +32,7 @@ it('a site places no file that was not asked for, and the job says what it offer
   const cluster = await sites.submit('placing', 'echo good >result.dat', RESULT);
   const ad = await sites.settled(cluster);
   expect(ad).toMatchObject({ JobStatus: 5, HoldReasonCode: 12 });
-  expect(ad['HoldReason']).toContain("offers '.bash_aliases', which nobody asked for");
+  expect(ad['HoldReason']).toContain("offers '.bash_aliases', which was not requested");
   const { work } = sites.agent;
   expect(sites.agent.read('result.dat')).toBe('good\n');
   expect(readdirSync(work).sort()).toEqual(['job.sub', 'result.dat']);

@@ -75,6 +75,12 @@ export class SimulatedSite implements Site {
     return [...this.#held.keys()];
   }
 
+  /** An attempt is said to be so from now on, whatever it was. */
+  says(key: AttemptKey, stage: 'lost' | 'running' | 'ended'): void {
+    const held = this.#held.get(key);
+    if (held) this.#move(held, stage);
+  }
+
   /** Some queued jobs start, some running ones end. */
   tick(): void {
     for (const [key, held] of this.#held) {

@@ -1,0 +1,59 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type AttemptKey, formatAttemptKey } from '../../src/job/ids.ts';
+import type { Queue } from '../../src/queue/api.ts';
+import { seeded } from '../seeded.ts';
+import { startRedis, type TestRedis } from '../sites/redis.ts';
+import { World } from './protocol-world.ts';
+import { CLEAR } from './simulated-site.ts';
+
+/** A site says each change once: what comes at a bad moment is kept, or the job would be committed for ever. */
+describe('what a site says of a job', () => {
+  let redis: TestRedis;
+  let queue: Queue;
+  let world: World;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    queue = await redis.open();
+  });
+  afterAll(() => redis.stop());
+  beforeEach(() => {
+    world = new World(queue, seeded(5), CLEAR, ['other']);
+  });
+  afterEach(() => world.end());
+
+  const heard = async (): Promise<void> => {
+    // The poll after this one has been answered when the next begins.
+    for (let polls = 0; polls < 3; polls++)
+      await new Promise<void>((resolve) => {
+        world.site.met = (call) => call === 'poll' && resolve();
+      });
+    world.site.met = undefined;
+  };
+
+  it.each(['ended', 'running'] as const)(
+    'that it took for lost and that is on its way again: it is %s all the same',
+    async (stage) => {
+      world.site.full = true;
+      // The other one keeps the site watched.
+      const [id] = await world.submit(2);
+      if (!id) throw new Error('no job');
+      const key: AttemptKey = formatAttemptKey({ agent: queue.agent, ...id, attempt: 1 });
+      await world.until((jobs) => jobs.every(({ state }) => state === 'committed'));
+      let release = (): void => undefined;
+      world.site.slow = new Promise((resolve) => (release = resolve));
+      world.site.says(key, 'lost');
+      await world.until(([job]) => job?.state === 'preparing');
+      world.site.says(key, stage);
+      await heard();
+      world.site.slow = undefined;
+      release();
+      await world.until(([job]) => job?.state === (stage === 'ended' ? 'completed' : 'running'));
+      if (stage === 'running') world.site.says(key, 'ended');
+      world.site.full = false;
+      await world.finish();
+      expect(world.managers).toBe(1);
+    },
+    30_000,
+  );
+});
