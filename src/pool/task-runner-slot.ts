@@ -184,7 +184,7 @@ function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'fail
     else if (last !== undefined) tasks.set(last, waited(line) ?? tasks.get(last) ?? 'begun');
   }
   // Records for which the log had no room, in order.
-  const kept = readText(join(dir, 'space'))
+  const kept = readText(join(dir, 'reserved'))
     .split('\n')
     .flatMap((line) => waited(line) ?? []);
   for (const [n, is] of tasks) if (is === 'begun') tasks.set(n, kept.shift() ?? is);

@@ -3,10 +3,10 @@
 # stands where the tasks run, and outlives whoever started it by the task that it has. In the task runner's directory:
 #   FILE.out, FILE.err   its streams; other tasks had them before
 #   log                  `N` as soon as it may have been started, then the waiter's record, which the worker is told, too
-#   room                 takes the records for which the disk has no room
+#   reserved             takes the records for which the disk has no room
 # Where there is no record, both say `N 0 HOW`: `killed` with its waiter, `failed`: it was not started and `said` says why last; the
 # worker alone, `spaceless`: nor was there room in the log.
-# What was said before: standard output and descriptor 9 are the log, 8 is the worker, 7 is `room`; gryphus_wait runs a program
+# What was said before: standard output and descriptor 9 are the log, 8 is the worker, 7 is `reserved`; gryphus_wait runs a program
 # under the waiter.
 export GRYPHUS_KEY
 trap : TERM HUP INT QUIT USR1 USR2 XCPU

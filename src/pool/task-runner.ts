@@ -100,7 +100,7 @@ export class TaskRunner implements Runner {
       onEnd: () => this.#ended(),
     });
     try {
-      writeFileSync(join(this.dir, 'space'), Buffer.alloc(RESERVED_BYTES), { mode: 0o600 });
+      writeFileSync(join(this.dir, 'reserved'), Buffer.alloc(RESERVED_BYTES), { mode: 0o600 });
       this.#write({ shell: this.identity, spec });
     } catch (thrown) {
       this.#shell.end();
@@ -232,7 +232,7 @@ export function prologue(dir: string, { env, shared }: TaskRunnerOptions['spec']
   const variables = { ...env, _CONDOR_SCRATCH_DIR: join(dir, 'work'), BATCH_SYSTEM: 'Gryphus' };
   return [
     `gryphus_d=${shellQuote(dir)}`,
-    `exec 2>>"$gryphus_d/said" 7<>"$gryphus_d/room" 8>&1 9>>"$gryphus_d/log" 1>&9`,
+    `exec 2>>"$gryphus_d/said" 7<>"$gryphus_d/reserved" 8>&1 9>>"$gryphus_d/log" 1>&9`,
     `cd ${shellQuote(shared.cwd)} || exit 216`,
     'umask 022',
     ...Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}`),

@@ -115,7 +115,7 @@ describe('a task runner', () => {
     });
     const unwritable = '{ gryphus_run 6 nowhere/4 k4 /bin/true; }\n{ gryphus_run 7 7 k7 /bin/true; }\n';
     const input = `${prologue(dir, spec('/bin/sh'), waiter())}${script}${lines.join('')}${unwritable}`;
-    writeFileSync(join(dir, 'space'), '');
+    writeFileSync(join(dir, 'reserved'), '');
     const { stdout } = spawnSync(shell, [...applet, '-s', 'gryphus-starter'], { input, encoding: 'utf8' });
     const ends = [
       { kind: 'signaled', signal: 9 },
