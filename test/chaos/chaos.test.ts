@@ -1,6 +1,8 @@
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { htcondorPlace } from '../../scripts/htcondor.mjs';
 import { formatJobId } from '../../src/job/ids.ts';
 import type { UserLogEvent } from '../../src/job/user-log.ts';
 import { parseUserLog } from '../../src/job/user-log-text.ts';
@@ -18,6 +20,8 @@ import { plan, type Submit } from './plan.ts';
 const SEED = Number(process.env['GRYPHUS_SEED'] ?? 20261123);
 const JOBS = Number(process.env['GRYPHUS_CHAOS_JOBS'] ?? 400);
 const CHAOS_MS = Number(process.env['GRYPHUS_CHAOS_MS'] ?? 30_000);
+/** HTCondor's own, where it is there. */
+const READER = join(htcondorPlace(), 'bin/condor_check_userlogs');
 /** Jobs of the run, and its DAG managers; the pilot stays. */
 const OURS = 'JobUniverse == 7 || regexp("job.sh$", Cmd)';
 /** For all to end when nobody kills any more. */
@@ -55,8 +59,9 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
     async () => {
       const random = seeded(SEED);
       const ledger = agent.file('ledger', '');
-      const watch = new Watch(agent);
+      const watch = new Watch(agent, slurm);
       const watching = setInterval(() => watch.look(), 250);
+      const administrating = setInterval(() => backInService(slurm), 2000);
       const accepted = new Set<string>();
       const removed = new Set<string>();
       const story: string[] = [];
@@ -70,8 +75,14 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
       })();
       const users = seeded(SEED + 1);
       const submits = plan(seeded(SEED + 2), JOBS, ledger);
+      const annoying = (async () => {
+        while (Date.now() < until_) {
+          await annoy(users, [...accepted], removed, story);
+          await new Promise((resume) => setTimeout(resume, 500));
+        }
+      })();
       for (const submit of submits) for (const id of await submitted(submit)) accepted.add(id);
-      while (Date.now() < until_) await annoy(users, [...accepted], removed, story);
+      await annoying;
       await killing;
       await until(
         'slurmctld',
@@ -90,8 +101,15 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
         });
       });
       clearInterval(watching);
+      clearInterval(administrating);
 
-      const findings = await judgeAll(ledger, accepted, removed, watch);
+      const findings = await judgeAll(
+        ledger,
+        accepted,
+        removed,
+        watch,
+        submits.filter(({ command }) => command === 'dag').length,
+      );
       console.log(`chaos, seed ${SEED}: ${accepted.size} jobs, ${story.length} strikes; ${tally(story)}`);
       expect({ findings, story: findings.length === 0 ? '' : story.join(', ') }).toEqual({ findings: [], story: '' });
       await agent.ok('glidein', 'stop', '--all');
@@ -128,7 +146,8 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
     removed: Set<string>,
     story: string[],
   ): Promise<void> {
-    const id = ids[Math.floor(random() * ids.length)] ?? '1.0';
+    const id = ids[Math.floor(random() * ids.length)];
+    if (id === undefined) return;
     const dice = random();
     if (dice < 0.1) {
       removed.add(id);
@@ -159,6 +178,7 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
     accepted: ReadonlySet<string>,
     removed: ReadonlySet<string>,
     watch: Watch,
+    dags: number,
   ): Promise<Finding[]> {
     const runs = readLedger(readFileSync(ledger, 'utf8'));
     const history = JSON.parse(await agent.ok('history', '--json')) as Record<string, unknown>[];
@@ -169,9 +189,25 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
         const id = formatJobId(event);
         events.set(id, [...(events.get(id) ?? []), event]);
       }
+    const general: Finding[] = [];
+    if (existsSync(READER))
+      for (const name of readdirSync(agent.work).filter((file) => /^c\d+\.log$/.test(file))) {
+        const { status, stdout } = spawnSync(READER, [join(agent.work, name)], { encoding: 'utf8' });
+        if (status !== 0) general.push({ fault: 'event', id: name, why: stdout.slice(-1000) });
+      }
+    if (ads.size < history.length)
+      general.push({ fault: 'event', id: 'history', why: `${history.length - ads.size} jobs stand in it twice` });
+    const managers = history.filter((ad) => ad['JobUniverse'] === 7);
+    if (managers.length < dags) general.push({ fault: 'lost', id: 'dags', why: `${managers.length} of ${dags}` });
+    for (const ad of managers.filter((one) => one['JobStatus'] !== 4 || one['ExitCode'] !== 0))
+      general.push({
+        fault: 'false-end',
+        id: `dag ${String(ad['ClusterId'])}`,
+        why: `exit ${String(ad['ExitCode'])}, status ${String(ad['JobStatus'])}`,
+      });
     const own = (ad: Record<string, unknown>) => String(ad['Cmd']).endsWith('/job.sh');
     const ids = new Set([...accepted, ...[...ads].filter(([, ad]) => own(ad)).map(([id]) => id)]);
-    return [...ids].flatMap((id) => {
+    const jobs = [...ids].flatMap((id) => {
       const path = join(agent.work, `out.${id}`);
       const output = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
       const job = {
@@ -185,15 +221,26 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
       };
       return judge(job, watch);
     });
+    return [...general, ...jobs];
   }
 });
 
+/**
+ * A slurmctld that was killed has lost up to 5 s of its state and gives job ids a second time: slurmd drains its node with
+ * "Duplicate jobid" until an administrator says otherwise.
+ */
+function backInService({ slurm }: Target): void {
+  if (slurm === undefined) return;
+  const nodes = ['update', 'nodename=n[1-2]', 'state=resume'];
+  // Of nodes that need none it says so, and of a controller that is away.
+  execFile('scontrol', nodes, { env: { ...process.env, ...slurm.env }, timeout: 5000 }, () => undefined);
+}
+
 function tally(story: readonly string[]): string {
   const counts = new Map<string, number>();
-  for (const one of story)
-    counts.set(
-      one.split(' ')[0] === 'rm' ? 'rm' : one.replace(/ \d.*/, ''),
-      (counts.get(one.replace(/ \d.*/, '')) ?? 0) + 1,
-    );
+  for (const one of story) {
+    const what = one.replace(/ \d.*/, '');
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
   return [...counts].map(([what, n]) => `${what} ${n}`).join(', ');
 }

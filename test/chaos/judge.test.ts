@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { UserLogEvent } from '../../src/job/user-log.ts';
-import { type Evidence, judge } from './judge.ts';
-import { type Run, readLedger } from './ledger.ts';
+import { type Evidence, judge, type Seen } from './judge.ts';
+import { jobOf } from './killer.ts';
+import { type Run, readLedger, runName } from './ledger.ts';
 
 const event = (event: object): UserLogEvent => ({ cluster: 1, proc: 0, at: 0, ...event }) as UserLogEvent;
 const SUBMIT = event({ type: 'submit', host: 'x' });
@@ -11,7 +12,8 @@ const ABORTED = event({ type: 'aborted' });
 const end = (exitCode: number) => event({ type: 'terminated', exitCode });
 const run = (pid: number, start: number, code?: number): Run =>
   code === undefined ? { pid, start } : { pid, start, end: start + 1, last: { code } };
-const NOBODY = { killed: new Set<number>(), alive: new Map<number, number>() };
+const NOBODY: Seen = { killed: new Set(), unwatched: new Set(), alive: new Map() };
+const lived = (pid: number, until: number): Seen => ({ ...NOBODY, alive: new Map([[runName('1.0', pid), until]]) });
 
 /** A job as it should be, that ends with `code`. */
 const good = (code = 0): Evidence => ({
@@ -38,9 +40,7 @@ describe('the judge', () => {
   });
 
   it('has nothing to say of a job that ran again after the one before was dead', () => {
-    expect(faults({ ...good(), runs: [run(9, 1), run(10, 5, 0)] }, { ...NOBODY, alive: new Map([[9, 4]]) })).toEqual(
-      [],
-    );
+    expect(faults({ ...good(), runs: [run(9, 1), run(10, 5, 0)] }, lived(9, 4))).toEqual([]);
   });
 
   it('takes the signal of a killer for an end', () => {
@@ -50,7 +50,22 @@ describe('the judge', () => {
       ad: { JobStatus: 4, ExitBySignal: true, ExitSignal: 9 },
       events: [SUBMIT, EXECUTE, event({ type: 'terminated', signal: 9 })],
     };
-    expect(faults(killed)).toEqual([]);
+    expect(faults(killed, { ...NOBODY, killed: new Set([runName('1.0', 10)]) })).toEqual([]);
+    expect(faults(killed, { ...NOBODY, unwatched: new Set(['1.0']) })).toEqual([]);
+    expect(faults(killed), 'nobody killed it').toContain('false-end');
+    const another = {
+      ...killed,
+      ad: { ...killed.ad, ExitSignal: 4 },
+      events: [SUBMIT, EXECUTE, event({ type: 'terminated', signal: 4 })],
+    };
+    expect(faults(another, { ...NOBODY, killed: new Set([runName('1.0', 10)]) }), 'another signal').toContain(
+      'false-end',
+    );
+  });
+
+  it('does not take another job that has the same pid for this one', () => {
+    const other: Seen = { ...NOBODY, alive: new Map([[runName('1.1', 9), 8]]) };
+    expect(faults({ ...good(), runs: [run(9, 1), run(10, 5, 0)] }, other)).toEqual([]);
   });
 
   it.each<[string, Partial<Evidence>, string]>([
@@ -66,6 +81,8 @@ describe('the judge', () => {
     ],
     ['lacks its end', { events: [SUBMIT, EXECUTE] }, 'event'],
     ['lacks its submit', { events: [EXECUTE, end(0)] }, 'event'],
+    ['ran, and nothing knows it', { accepted: false, ad: undefined }, 'lost'],
+    ['executes before its submit', { events: [EXECUTE, SUBMIT, end(0)] }, 'event'],
     ['ends twice', { events: [SUBMIT, EXECUTE, end(0), end(0)] }, 'event'],
     ['goes on after its end', { events: [SUBMIT, end(0), EXECUTE] }, 'event'],
     ['ends otherwise in its log', { events: [SUBMIT, EXECUTE, end(1)] }, 'event'],
@@ -79,7 +96,7 @@ describe('the judge', () => {
     fc.assert(
       fc.property(fc.double({ min: 0.1, max: 0.9, noNaN: true }), (into) => {
         expect(faults({ ...good(), runs: [run(9, 4, 0), run(10, 4 + into, 0)] })).toContain('at-once');
-        const seen = { ...NOBODY, alive: new Map([[9, 4 + into]]) };
+        const seen = lived(9, 4 + into);
         expect(faults({ ...good(), runs: [run(9, 1), run(10, 4, 0)] }, seen)).toContain('at-once');
       }),
     );
@@ -101,5 +118,16 @@ describe('the ledger', () => {
   it('refuses what no program writes', () => {
     expect(() => readLedger('e 1.0 7 2.00 3\n')).toThrow('without a start');
     expect(() => readLedger('nonsense\n')).toThrow('not a line');
+  });
+});
+
+describe("the killer's look", () => {
+  it.each([
+    ['/bin/sh ./condor_exec.exe 62.103 0.65 0 /tmp/a/work/ledger', '62.103'],
+    ['/bin/sh /tmp/a/work/job.sh 4.0 2.10 s15 /tmp/a/work/ledger', '4.0'],
+    ['/tmp/a/waiter/gryphus-waiter /bin/sh -c exec "$@" sh ./condor_exec.exe 5.40 5.55 0 /tmp/a/work/ledger', '5.40'],
+    ['sh /tmp/a/bin/97/wrapper.sh /tmp/a RsfyqeGwmt.4.28.1 1 HUP INT', '4.28'],
+  ])('knows the job of %s', (command, job) => {
+    expect(jobOf(command)).toBe(job);
   });
 });

@@ -1,5 +1,5 @@
 import type { UserLogEvent } from '../../src/job/user-log.ts';
-import type { Run } from './ledger.ts';
+import { type Run, runName } from './ledger.ts';
 
 /** What a chaos run left of one job. */
 export interface Evidence {
@@ -18,10 +18,12 @@ export interface Evidence {
 }
 
 export interface Seen {
-  /** Programs that somebody killed. */
-  readonly killed: ReadonlySet<number>;
-  /** When a program was last seen alive, seconds of uptime. */
-  readonly alive: ReadonlyMap<number, number>;
+  /** Programs that somebody killed, by `runName`; the killer sends signal 9. */
+  readonly killed: ReadonlySet<string>;
+  /** Jobs whose waiter or wrapper was killed: the program dies with it. */
+  readonly unwatched: ReadonlySet<string>;
+  /** When a program was last seen alive, seconds of uptime, by `runName`. */
+  readonly alive: ReadonlyMap<string, number>;
 }
 
 export type Fault = 'lost' | 'at-once' | 'false-end' | 'event' | 'output';
@@ -43,12 +45,13 @@ export function judge(job: Evidence, seen: Seen): Finding[] {
   const say = (fault: Fault, why: string) => found.push({ fault, id: job.id, why });
   for (const [at, run] of job.runs.entries()) {
     const next = job.runs[at + 1];
-    const lived = run.end ?? seen.alive.get(run.pid) ?? run.start;
+    const lived = run.end ?? seen.alive.get(runName(job.id, run.pid)) ?? run.start;
     if (next !== undefined && next.start < lived - GRAIN)
       say('at-once', `${next.pid} started at ${next.start}, ${run.pid} lived until ${lived}`);
   }
   if (job.ad === undefined) {
     if (job.accepted) say('lost', 'neither in the queue nor in the history');
+    else if (job.runs.length > 0) say('lost', 'its program ran, and nothing knows it');
     return found;
   }
   const status = Number(job.ad['JobStatus']);
@@ -65,13 +68,15 @@ export function judge(job: Evidence, seen: Seen): Finding[] {
 }
 
 /** The exit that is told is that of the program's last run; a signal is one that it sent itself, or a killer's. */
-function falseEnd({ ad = {}, runs }: Evidence, { killed }: Seen): string[] {
+function falseEnd({ id, ad = {}, runs }: Evidence, { killed, unwatched }: Seen): string[] {
   const last = runs.at(-1);
   if (last === undefined) return ['it never ran'];
   if (ad['ExitBySignal'] === true) {
     const signal = Number(ad['ExitSignal']);
     if (last.last === undefined)
-      return signal === 9 || killed.has(last.pid) ? [] : [`signal ${signal}, which nobody sent`];
+      return signal === 9 && (killed.has(runName(id, last.pid)) || unwatched.has(id))
+        ? []
+        : [`signal ${signal}, which nobody sent`];
     return 'signal' in last.last && last.last.signal === signal
       ? []
       : [`signal ${signal}, not ${JSON.stringify(last.last)}`];
@@ -89,6 +94,7 @@ function wrongEvents({ ad = {}, events }: Evidence, status: number): string[] {
   const wrong: string[] = [];
   if (count('submit') !== 1) wrong.push(`${count('submit')} times submitted`);
   if (status !== COMPLETED && status !== REMOVED) return wrong;
+  if (events[0]?.type !== 'submit') wrong.push(`${events[0]?.type ?? 'nothing'} comes first`);
   const [end] = ends;
   if (end === undefined || ends.length > 1) return [...wrong, `${ends.length} ends`];
   if (events.at(-1) !== end) wrong.push(`${events.at(-1)?.type} after its end`);

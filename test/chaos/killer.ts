@@ -1,25 +1,27 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { readPid } from '../../src/util/pid-file.ts';
 import type { TestAgent } from '../agent/agent.ts';
-import { kill, processes } from '../agent/kill.ts';
+import { kill } from '../agent/kill.ts';
 import type { Target } from '../crash/sites.ts';
+import { runName } from './ledger.ts';
 
-/** What a process is, by its command line; the first that fits. */
+/** What a process is, by its command line; the first that fits. A program has another name where files are transferred. */
 const KINDS: readonly (readonly [string, RegExp])[] = [
-  ['program', /job\.sh \d+\.\d+ /],
+  ['waiter', /\/gryphus-waiter /],
+  ['program', /^(\/bin\/)?sh \S+ \d+\.\d+ \S+ \S+ \S+\/ledger$/],
+  ['starter', /^(\/bin\/)?sh -c # Gryphus: runs attempts/],
   ['scheduler', /scheduler\/main\.js/],
   ['user-log writer', /writer-main\.js/],
   ['gridmanager', /gridmanager\/main\.js/],
   ['central manager', /pool\/central-manager-main\.js/],
   ['worker', /worker\.mjs/],
-  ['dag manager', /dag\/main\.js/],
+  ['dag manager', /dag-cli\/dag-manager\.js/],
   ['jobmanager', /jobmanager\.sh/],
   ['wrapper', /wrapper\.sh/],
   ['fork worker', /fork-worker\.sh/],
   ['redis', /redis-server/],
-  ['command', /bin\/gryphus\.js/],
-  ['waiter', /\bwait[a-z]*\b.*\/attempts?\//],
+  ['command', /bin\/gryphus\.js submit/],
   ['shell', /^(\/bin\/)?(ba|da)?sh\b/],
 ];
 
@@ -29,28 +31,66 @@ export interface Process {
   readonly command: string;
 }
 
-/** All that runs for the agent, here and at its sites, which share this machine. */
-export function allProcesses(agent: TestAgent): Process[] {
-  return processes(agent).flatMap(({ pid, what }) => {
-    const kind = KINDS.find(([, fits]) => fits.test(what))?.[0];
-    return kind === undefined ? [] : [{ pid, kind, command: what }];
-  });
+/**
+ * All that runs for the agent, here and at its sites, which share this machine: a site's programs and starters are known by
+ * their home or directory alone, as none of them has the agent's surroundings.
+ */
+export function allProcesses(agent: TestAgent, target: Target): Process[] {
+  const dirs = [agent.dir, ...(target.sshd === undefined ? [] : [dirname(target.sshd.home)])];
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((name) => {
+      const command = read(() => readFileSync(`/proc/${name}/cmdline`, 'utf8'))
+        .replaceAll('\0', ' ')
+        .trim();
+      const kind = KINDS.find(([, fits]) => fits.test(command))?.[0];
+      if (kind === undefined) return [];
+      const surroundings = read(() => readFileSync(`/proc/${name}/environ`, 'utf8'));
+      const place = read(() => readlinkSync(`/proc/${name}/cwd`));
+      const own = dirs.some((dir) => `${command}\0${surroundings}\0${place}`.includes(dir));
+      return own ? [{ pid: Number(name), kind, command }] : [];
+    });
 }
 
-/** Watches programs: when each was last alive, and whom the killer took. */
-export class Watch {
-  readonly alive = new Map<number, number>();
-  readonly killed = new Set<number>();
-  readonly #agent: TestAgent;
+/** What /proc says of a process; nothing where it is gone. */
+function read(look: () => string): string {
+  try {
+    return look();
+  } catch {
+    return '';
+  }
+}
 
-  constructor(agent: TestAgent) {
+/** Watches programs, each by `runName`: when it was last alive, and whose program or supervisor the killer took. */
+export class Watch {
+  readonly alive = new Map<string, number>();
+  readonly killed = new Set<string>();
+  /** Jobs whose waiter or wrapper was killed. */
+  readonly unwatched = new Set<string>();
+  readonly #agent: TestAgent;
+  readonly #target: Target;
+
+  constructor(agent: TestAgent, target: Target) {
     this.#agent = agent;
+    this.#target = target;
   }
 
   look(): void {
     const now = uptime();
-    for (const { pid, kind } of allProcesses(this.#agent)) if (kind === 'program') this.alive.set(pid, now);
+    for (const { pid, kind, command } of allProcesses(this.#agent, this.#target))
+      if (kind === 'program') this.alive.set(runName(jobOf(command), pid), now);
   }
+
+  /** The killer takes it. */
+  takes({ pid, kind, command }: Process): void {
+    if (kind === 'program') this.killed.add(runName(jobOf(command), pid));
+    if (kind === 'waiter' || kind === 'wrapper') this.unwatched.add(jobOf(command));
+  }
+}
+
+/** The job that a program, a waiter or a wrapper is for. */
+export function jobOf(command: string): string {
+  return / (?:[\w-]+\.)*?(\d+\.\d+)(?:\.\d+)?(?= )/.exec(command)?.[1] ?? '';
 }
 
 export function uptime(): number {
@@ -81,18 +121,18 @@ export async function strike(agent: TestAgent, target: Target, watch: Watch, ran
     if (pid !== undefined) kill(pid);
     return 'redis';
   }
-  const all = allProcesses(agent).filter(({ kind }) => kind !== 'command' && kind !== 'redis');
+  const all = allProcesses(agent, target).filter(({ kind }) => kind !== 'redis');
   const kind = pick([...new Set(all.map((one) => one.kind))]);
   const victim = pick(all.filter((one) => one.kind === kind));
   if (victim === undefined) return 'nobody';
   // A worker, its starter and the shell of a job together, while the program lives on: the harshest that was seen.
   const group =
     victim.kind === 'worker' && random() < 0.4
-      ? all.filter((one) => ['worker', 'shell', 'wrapper', 'waiter'].includes(one.kind))
+      ? all.filter((one) => ['worker', 'starter', 'shell', 'wrapper', 'waiter'].includes(one.kind))
       : [victim];
-  for (const { pid, kind: what } of group) {
-    if (what === 'program') watch.killed.add(pid);
-    kill(pid);
+  for (const one of group) {
+    watch.takes(one);
+    kill(one.pid);
   }
   return group.length === 1 ? victim.kind : 'worker, starters and shells';
 }

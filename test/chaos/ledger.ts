@@ -27,6 +27,11 @@ export interface Run {
   readonly last?: Last;
 }
 
+/** Names a run: a pid comes again within minutes, but hardly for the same job. */
+export function runName(job: string, pid: number): string {
+  return `${job} ${pid}`;
+}
+
 /** The runs of each job, by its id, in the order in which they started. Throws for a line that no program writes. */
 export function readLedger(text: string): ReadonlyMap<string, readonly Run[]> {
   const runs = new Map<string, Run[]>();
