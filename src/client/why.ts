@@ -154,7 +154,7 @@ const WAITS: Readonly<Partial<Record<State, string>>> = {
   suspended: 'Site SITE has suspended it.',
   unknown: 'Site SITE does not answer; it was waiting there when last heard of.',
   'unknown-running': 'Site SITE does not answer; it was running there when last heard of.',
-  finished: 'It has ended at site SITE; its results are on their reverse connection.',
+  finished: 'It has ended at site SITE; its results are on their way home.',
   fetched: 'It has ended; its results are home.',
   completing: 'It has completed; site SITE is cleaned up.',
   requeueing: 'Its policy runs it again.',

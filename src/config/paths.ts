@@ -14,7 +14,7 @@ export interface Paths {
   readonly stateDir: string;
   readonly redisDir: string;
   readonly logDir: string;
-  /** Results on their reverse connection, and what else is big and passing. */
+  /** Results on their way home, and what else is big and passing. */
   readonly spoolDir: string;
   /** Unix sockets; short enough for sun_path (unix(7): 108 bytes with the NUL). */
   readonly socketDir: string;

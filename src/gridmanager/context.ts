@@ -43,7 +43,7 @@ export interface SiteContext {
   readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };
   /** Attempts that are being prepared there now: a withdrawal would be overtaken by their record, and waits. */
   readonly underway: Set<AttemptKey>;
-  /** Attempts whose large results are on their reverse connection, and what was asked for. */
+  /** Attempts whose large results are on their way home, and what was asked for. */
   readonly coming: Map<AttemptKey, FetchRequest>;
   /** Jobs whose own work met faults. */
   readonly troubles: Troubles;

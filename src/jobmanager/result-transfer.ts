@@ -31,7 +31,7 @@ interface Coming {
   readonly over: Promise<void>;
 }
 
-/** Large results on their reverse connection from one site, some attempts' at a time, while the site is asked other things. */
+/** Large results on their way home from one site, some attempts' at a time, while the site is asked other things. */
 export class ResultTransfer {
   readonly #options: ResultTransferOptions;
   readonly #coming = new Map<AttemptKey, Coming>();

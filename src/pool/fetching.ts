@@ -22,7 +22,7 @@ interface Coming {
   askedAt: number;
 }
 
-/** The results that are on their reverse connection from workers, each once, whoever asks again. */
+/** The results that are on their way home from workers, each once, whoever asks again. */
 export class Fetching {
   readonly #centralManager: CentralManager;
   readonly #workers: CentralManagerWorkers;

@@ -83,7 +83,7 @@ export type Outcomes = ReadonlyMap<AttemptKey, Outcome>;
 
 export type Refusal = Read<typeof shapes.refusal>;
 
-/** Content on its way to a site, or a result on its reverse connection. */
+/** Content on its way to a site, or a result on its way home. */
 export interface Sending {
   /** At home; of a result its name and its job. */
   readonly path: string;

@@ -35,7 +35,7 @@ describe('the list of credentials', () => {
     expect(all[0]).toMatchObject({ left: 0, state: 'ended', held: 1 });
   });
 
-  it('is a fuel credential status for people', () => {
+  it('is a table for people', () => {
     expect(credentialStatusText(credentialStatuses(credentials, jobs, NOW, DEFAULT_WATCH), undefined)).toBe(
       [
         'NAME      KIND         FUEL          LEFT                 JOBS                   SITES',

@@ -9,7 +9,7 @@ import { World } from './protocol-world.ts';
 import { CLEAR } from './simulated-site.ts';
 import { seeded } from '../seeded.ts';
 
-/** Where jobs pass on their reverse connection, and where they pass when they are removed. */
+/** Where jobs pass on their way home, and where they pass when they are removed. */
 const RUN: readonly CrashPoint[] = [
   'gm.before-take',
   'gm.saved-take',

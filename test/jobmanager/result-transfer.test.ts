@@ -84,7 +84,7 @@ it('a large result is on its way while others come home and the site is asked', 
   expect(told.at(-1)).toEqual([]);
 });
 
-it('an attempt that is forgotten on its reverse connection leaves nothing that writes', {
+it('an attempt that is forgotten on its way home leaves nothing that writes', {
   timeout: 60_000,
 }, async () => {
   const large = await ended(LARGE);

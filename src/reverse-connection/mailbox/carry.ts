@@ -17,7 +17,7 @@ export function mailCarrier(
 ): (request: MailboxRequest) => Promise<readonly FoundLetter[]> {
   return async (request) => {
     program ??= readFile(new URL('mailbox-store.sh', import.meta.url), 'utf8');
-    const command = `/bin/sh -c ${shellQuote(await program)} mailbox store ${shellQuote(root)} ${MOST}`;
+    const command = `/bin/sh -c ${shellQuote(await program)} mailbox-store ${shellQuote(root)} ${MOST}`;
     const { code, stdout, stderr } = await transport.run(command, { stdin: written(request), timeoutMs: PATIENCE_MS });
     if (code === 74) {
       throw new GryphusError('disk-full', `The mailboxes in ${root} on ${transport.label} cannot be written.`);
