@@ -29,8 +29,25 @@ export async function runningScheduler(queue: Queue): Promise<Daemon | undefined
   return found?.success && isAlive(found.data) ? found.data : undefined;
 }
 
+/** How often a Scheduler is started that somebody kills before it is at work. */
+const STARTS = 3;
+
 /** Starts the Scheduler as a process of its own; resolves when it is at work, rejects with what it complained of. */
 export async function startScheduler(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv): Promise<void> {
+  let killedBy: NodeJS.Signals | undefined;
+  for (let starts = 0; starts < STARTS; starts++) {
+    killedBy = await startOnce(paths, settings, env);
+    if (killedBy === undefined) return;
+  }
+  throw failure(`The Scheduler was killed by ${killedBy} while it started, ${STARTS} times.`, null);
+}
+
+/** The signal that killed it before it was at work, if one did. */
+async function startOnce(
+  paths: Paths,
+  settings: Settings,
+  env: NodeJS.ProcessEnv,
+): Promise<NodeJS.Signals | undefined> {
   const main = fileURLToPath(new URL('../scheduler/main.js', import.meta.url));
   if (!existsSync(main))
     throw new GryphusError('internal', `The Scheduler's program ${main} is not there: run the build.`);
@@ -40,22 +57,26 @@ export async function startScheduler(paths: Paths, settings: Settings, env: Node
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  await new Promise<void>((resolve, reject) => {
+  const killedBy = await new Promise<NodeJS.Signals | undefined>((resolve, reject) => {
     let said = '';
     let complaint = '';
     child.once('error', reject);
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       said += text;
-      if (said.includes('ready\n')) resolve();
+      if (said.includes('ready\n')) resolve(undefined);
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       complaint += text;
     });
-    child.once('close', (code) => reject(failure(complaint.trim(), code)));
+    child.once('close', (code, signal) => {
+      if (signal) resolve(signal);
+      else reject(failure(complaint.trim(), code));
+    });
   });
   child.stdout.destroy();
   child.stderr.destroy();
   child.unref();
+  return killedBy;
 }
 
 function failure(complaint: string, code: number | null): GryphusError {

@@ -41,7 +41,7 @@ const OTHER_FLAGS: Readonly<Record<string, readonly string[]>> = {
 export function usageError(error: Errors.CLIError, { command, flags }: Spoken): GryphusError {
   const odd = 'flags' in error && Array.isArray(error.flags) ? String(error.flags[0]).replace(/^-+/, '') : '';
   const near = odd === '' ? undefined : nearFlag(odd.toLowerCase(), flags);
-  return new GryphusError('usage', `${wordsOf(error)}.`, {
+  return new GryphusError('usage', `${wordsOf(error, command)}.`, {
     suggestions: [
       ...(near ? [`Did you mean --${near}?`] : []),
       command === '' ? 'See `gryphus --help`.' : `See \`gryphus ${command} --help\`.`,
@@ -72,7 +72,11 @@ interface MissingArg {
   readonly description?: string;
 }
 
-function wordsOf(error: Errors.CLIError): string {
+function wordsOf(error: Errors.CLIError, command: string): string {
+  // oclif takes an argument of a command that has none for a part of the command's name.
+  const longer = `command ${command.replaceAll(' ', ':')}:`;
+  if (command !== '' && error.message.startsWith(longer) && error.message.endsWith(' not found'))
+    return `Unexpected argument: ${error.message.slice(longer.length, -' not found'.length)}`;
   if (/^Missing \d+ required arg/.test(error.message) && 'args' in error && Array.isArray(error.args)) {
     const args = error.args as readonly MissingArg[];
     return args

@@ -35,6 +35,11 @@ export class LineReader {
     return this.#next;
   }
 
+  /** Whether the text is a program for an interpreter. */
+  get isScript(): boolean {
+    return this.#lines[0]?.startsWith('#!') ?? false;
+  }
+
   get atEnd(): boolean {
     return this.#next >= this.#lines.length;
   }

@@ -118,6 +118,7 @@ export class DescriptionReader {
         throw badInput(place, `this is a DAG file: ${text}`, ['Submit it with gryphus dag submit.']);
       }
       throw badInput(place, `invalid queue statement, cannot parse: ${text}`, [
+        ...(source.reader.isScript ? ['This is a script: name it as the executable of a submit file.'] : []),
         "A line is 'name = value', a queue statement, if, elif, else, endif, include, error or warning.",
       ]);
     }

@@ -39,6 +39,16 @@ describe('the daemons', () => {
     expect(schedulers(agent)).toEqual([]);
   }, 120_000);
 
+  it('are started again by the command whose Scheduler is killed while it starts', async () => {
+    await agent.ok('down');
+    const asked = agent.run(['q']);
+    const starting = await until('a Scheduler', () => schedulers(agent)[0]);
+    kill(starting);
+    expect(await asked).toMatchObject({ code: 0, stderr: '' });
+    expect(schedulers(agent)).not.toContain(starting);
+    expect((await statusOf(agent)).running).toBe(true);
+  }, 60_000);
+
   it('refuse a second Scheduler, and the first stays', async () => {
     await agent.ok('up');
     const main = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'scheduler/main.js');

@@ -48,6 +48,8 @@ describe('words that mean nothing', () => {
     ['status -schedd', "-schedd: the daemons are this agent's own", 'gryphus status'],
     ['status -master', "-master: the daemons are this agent's own", 'gryphus status'],
     ['config notify.emial', "There is no key 'notify.emial'.", "Did you mean 'notify.email'?"],
+    ['down nosuch', 'gryphus: Unexpected argument: nosuch.', 'See `gryphus down --help`.'],
+    ['site list a:b', 'gryphus: Unexpected argument: a:b.', 'See `gryphus site list --help`.'],
     ['rm', 'You did not specify any jobs.', '--constraint'],
     ['tail', 'gryphus: JOB is missing: a job (12.3); 12 is 12.0.', '--help'],
     ['map', 'gryphus: COMMAND is missing: a command line of the shell.', '--help'],

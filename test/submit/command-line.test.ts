@@ -8,7 +8,7 @@ import { some } from '../slow.ts';
 import { type CorpusCase, environmentOf, layOut, readCorpus } from './corpus.ts';
 import { DIFFERENCES, UNRECORDED } from './differences.ts';
 
-/** In the slow work loop every case, else some, and all that have words of their own. */
+/** In the slow run every case, else some, and all that have words of their own. */
 const all = readCorpus().filter(({ flags = [] }) => !flags.includes('random') && !flags.includes('time'));
 const worded = all.filter(({ argv = [] }) => argv.length > 0);
 const CASES = [...new Set([...worded, ...some(all, 60)])];
