@@ -18,6 +18,7 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
   static override examples = [
     '<%= config.bin %> wait 12',
     '<%= config.bin %> wait 12.3 13 --timeout 60',
+    '<%= config.bin %> wait 12 --until settled --json',
     '<%= config.bin %> wait results/pi.log -num 10 -status',
   ];
   static override args = {
@@ -28,6 +29,7 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
     timeout: Flags.integer({ aliases: ['wait'], helpValue: '<seconds>', min: 0, summary: 'Give up after this time.' }),
     num: Flags.integer({ helpValue: '<n>', min: 1, summary: 'Return after this many jobs of the log have ended.' }),
     status: Flags.boolean({ summary: 'Print each change of state.' }),
+    json: Flags.boolean({ summary: 'A JSON object.', exclusive: ['status', 'echo'] }),
     echo: Flags.boolean({ summary: 'Print the events of the log as they come.' }),
     until: Flags.option({
       options: ['end', 'start', 'settled'] as const,
@@ -61,9 +63,10 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
           throw error;
         });
     if (ended === undefined || signal.aborted) return;
+    if (!ended) process.exitCode = 1;
+    if (flags.json) return void process.stdout.write(`${JSON.stringify({ done: ended, held })}\n`);
     const done = held > 0 ? `All jobs have ended or are held: ${held} held.` : DONE[flags.until];
     process.stdout.write(`${ended ? done : 'Time expired.'}\n`);
-    if (!ended) process.exitCode = 1;
   }
 
   /** A mistyped id would else be taken for a job that has ended. */
@@ -80,7 +83,7 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
   /** `undefined`: said already, or interrupted. */
   async #log(
     [file = '', job]: readonly string[],
-    flags: { timeout?: number | undefined; num?: number | undefined; status: boolean; echo: boolean },
+    flags: { timeout?: number | undefined; num?: number | undefined; status: boolean; echo: boolean; json: boolean },
     interrupted: AbortSignal,
   ): Promise<boolean | undefined> {
     const { followLog } = await import('./follow-log.ts');
@@ -103,6 +106,7 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
         progress.take(event);
         say(event);
         if (flags.num !== undefined && progress.ended >= flags.num) {
+          if (flags.json) return true;
           process.stdout.write(`Specified number of jobs (${flags.num}) done.\n`);
           return undefined;
         }

@@ -93,7 +93,7 @@ may be written as there: \`-nobatch\`, \`-const 'JobStatus == 5'\`, \`-af:jh Own
 
 Tables are cut to the terminal (to \`$COLUMNS\`, where that is set); into a pipe or a file they are whole. \`--json\` is for
 programs: one JSON document, an array where there may be many. \`--jsonl\`, where what is told comes bit by bit, is one object a
-line, as it comes. Both stay the same between versions but for additions.
+line, as it comes. Both stay the same between versions but for additions; [the names](../json.md).
 
 ## Errors and exit statuses
 
