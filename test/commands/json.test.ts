@@ -33,7 +33,11 @@ beforeAll(async () => {
   await agent.ok('submit', 'sleep.sub');
   await agent.ok('wait', '--until', 'start', '1.0');
 });
-afterAll(() => agent.end());
+afterAll(async () => {
+  await agent.run(['rm', '--all']);
+  await agent.run(['wait', '--constraint', 'true', '--timeout', '60']);
+  await agent.end();
+});
 
 it.each([
   ['submit', 'true.sub'],
