@@ -39,6 +39,7 @@ async function main(): Promise<number> {
     throw new GryphusError('usage', 'The DAG manager is a job: use `gryphus dag submit`.');
   }
   const paths = loadPaths();
+  endWithState(paths.stateDir, () => process.exit(GOES_ON));
   const settings = await loadSettings(paths);
   const url = settings['redis.url'] ?? notedRedisUrl(paths);
   const place = new JournalPlace(paths, attempt.cluster);
@@ -71,7 +72,6 @@ async function main(): Promise<number> {
       },
       env: process.env,
     });
-    endWithState(paths.stateDir, () => process.exit(GOES_ON));
     watch(queue, attempt.cluster, world);
     const end = await runDag({ ...run, ...batch }, world);
     await world.close();

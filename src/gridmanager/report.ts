@@ -39,7 +39,7 @@ export function wordsOf(report: Report): string {
     case 'prepared':
       return 'PREPARED';
     case 'queued':
-      return report.why ? `PENDING (${report.why})` : 'PENDING';
+      return report.why && report.why !== 'PENDING' ? `PENDING (${report.why})` : 'PENDING';
     case 'held-by-site':
       return `HELD (${report.why})`;
     case 'asking':
