@@ -130,13 +130,18 @@ async function someOpenIn(
   return false;
 }
 
+/** In the text of events that `mayEnd` looks at, other than steps of jobs. */
+const OTHER_NEWS = '"type":"(?:edited|retired|materialized|cluster-edited)"';
+
 /** Wakes who waits when something happened to the jobs that may have ended the wait. */
 class News {
   #came = false;
   #wake: () => void = () => undefined;
 
   async follow(queue: Queue, from: string, awaited: Awaited, until: Until, signal: AbortSignal): Promise<void> {
-    for await (const { event } of queue.subscribe({ from, signal })) if (mayEnd(event, awaited, until)) this.#tell();
+    const only = new RegExp(`"to":"(?:${STATES.filter(REACHED[until]).join('|')})"|${OTHER_NEWS}`);
+    for await (const { event } of queue.subscribe({ from, signal, only }))
+      if (mayEnd(event, awaited, until)) this.#tell();
   }
 
   async wait(ms: number, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,11 @@ import type { QueueEvent } from '../job/events.ts';
 
 const OTHERS = new Set(['hold', 'release', 'remove', 'takeback', 'adopted']);
 
+/** Matches the text of every event that a GridManager reacts to, and of few others. */
+export const MAY_CONCERN = new RegExp(
+  `"event":"(?:${[...OTHERS, 'opened', 'withdraw'].join('|')})"|"type":"(?:submitted|materialized|routed|notice)"`,
+);
+
 /** What somebody else did: users' actions, submits, routes. Our own transitions wake their work loops themselves. */
 export function isFromOutside(event: QueueEvent): boolean {
   if (event.type === 'transition') return OTHERS.has(event.event);

@@ -14,7 +14,7 @@ import { Census } from './census.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import { asFault, endsProcess, isFault, Troubles } from './faults.ts';
-import { isFromOutside } from './from-outside.ts';
+import { isFromOutside, MAY_CONCERN } from './from-outside.ts';
 import type { HealthView } from './health.ts';
 import { type WorkLoop, WORK_LOOPS } from './work-loops.ts';
 import { SITE_BACKOFF, type BackoffView, SiteBackoff } from './backoff.ts';
@@ -308,7 +308,8 @@ export class GridManager {
   async #followOnce(): Promise<void> {
     const lookAround = new Gathered(() => void this.#guard('looking for work', this.#lookAround()), GATHER_MS);
     try {
-      for await (const { event } of this.#options.queue.subscribe({ signal: this.#stop.signal })) {
+      const wish = { signal: this.#stop.signal, only: MAY_CONCERN };
+      for await (const { event } of this.#options.queue.subscribe(wish)) {
         if (event.type === 'notice' && event.about === 'credential-renewed') await this.#renewed(event.site);
         if (event.type === 'transition' && event.event === 'adopted') await this.#listAgain();
         if (isFromOutside(event)) lookAround.want();

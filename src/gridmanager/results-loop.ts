@@ -253,7 +253,8 @@ async function decideAll(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   crashPoint('gm.saved-decide');
 }
 
-function decided(ctx: SiteContext, job: JobRecord): Pick<Change, 'event' | 'set' | 'info'> | undefined {
+/** By the job's policy; `undefined`: it is decided again, after a fault of ours. */
+export function decided(ctx: SiteContext, job: JobRecord): Pick<Change, 'event' | 'set' | 'info'> | undefined {
   try {
     return decide(job, Math.floor(ctx.now() / 1000));
   } catch (thrown) {
@@ -262,7 +263,8 @@ function decided(ctx: SiteContext, job: JobRecord): Pick<Change, 'event' | 'set'
   }
 }
 
-async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<readonly ChangeResult[]> {
+/** Has the site delete what it has of these, whose results are home. */
+export async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<readonly ChangeResult[]> {
   if (jobs.length === 0) return [];
   const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));
   crashPoint('gm.before-forget');

@@ -1,4 +1,5 @@
 import { GryphusError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { quoted, readNumber } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
@@ -154,10 +155,13 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
   const { later, arriving } = apply(ctx, outcomes, byKey, book, (one) => {
     const since = one.job.attrs.has('TransferringInput') ? readNumber(one.job.attrs, 'TransferInStarted') : undefined;
     const times = transferTimes('In', since === undefined ? began : since * 1000, ctx.now());
-    book.step(one, 'prepared', travelled.has(one.key) ? { ...times, TransferringInput: null } : undefined);
+    const sent = travelled.has(one.key) ? { ...times, TransferringInput: null } : undefined;
+    if (ctx.site.submit) book.step(one, 'committed', { ...sent, ...promised(ctx, one) });
+    else book.step(one, 'prepared', sent);
   });
   await book.save();
   crashPoint('gm.saved-prepare');
+  if (ctx.site.submit && book.done > 0) ctx.wake('watch');
   return { done: book.done, later, coming: coming > 0 || arriving };
 }
 
@@ -191,7 +195,8 @@ async function send(
       specs.flatMap(({ key }) => byKey.get(key) ?? []),
     );
     const left = specs.filter(({ key }) => wanted.has(key));
-    return left.length === 0 ? NONE : await ctx.site.prepare(left);
+    if (left.length === 0) return NONE;
+    return await (ctx.site.submit?.(left) ?? ctx.site.prepare(left));
   } finally {
     for (const { key } of specs) ctx.underway.delete(key);
   }
@@ -273,13 +278,18 @@ async function commit(ctx: SiteContext, { there }: SubmitState, waiting: readonl
   const outcomes = await ctx.site.commit([...byKey.keys()]);
   crashPoint('gm.after-commit');
   const { later } = apply(ctx, outcomes, byKey, book, (one, batchId) =>
-    book.step(one, 'committed', { GridJobStatus: quoted('SUBMITTED'), ...gridJobId(ctx, one.job, batchId) }),
+    book.step(one, 'committed', promised(ctx, one, batchId)),
   );
   await book.save();
   crashPoint('gm.saved-commit');
   const { taken, full } = await learn(ctx, atSite, outcomes);
   if (full || willing.length > room) return { done: book.done, laterMs: wait(atSite + taken) };
   return { done: book.done, laterMs: later ? LATER_MS : undefined };
+}
+
+/** What a job's ad says once its site has promised to run it. */
+function promised(ctx: SiteContext, { job }: Sent, batchId?: string): AttrTexts {
+  return { GridJobStatus: quoted('SUBMITTED'), ...gridJobId(ctx, job, batchId) };
 }
 
 /** What the site took and refused teaches how many it takes. */

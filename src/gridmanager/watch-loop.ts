@@ -2,7 +2,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import { LIFE } from '../job/life.ts';
 import { quoted, readNumber } from '../job/values.ts';
-import type { Change, JobRecord } from '../queue/api.ts';
+import type { Change, ChangeResult, JobRecord } from '../queue/api.ts';
 import type { PollAnswer, Report } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { gridJobId } from './attempt-attrs.ts';
@@ -11,7 +11,9 @@ import { type Again, commitChanges, keyOf, type SiteContext } from './context.ts
 import { endingAttributes } from './endings.ts';
 import { Followed } from './followed.ts';
 import { holdAttributes } from './hold.ts';
+import { stepsAfter } from './nothing-to-fetch.ts';
 import { nextPoll } from './pacing.ts';
+import { letForget } from './results-loop.ts';
 import { AT_SITE, eventOf, wordsOf } from './report.ts';
 
 /** What the work loop remembers between polls; losing it costs one complete poll. */
@@ -103,11 +105,13 @@ async function record(
   const unrecorded: Report[] = [];
   const heard: Report[] = [];
   const asking: AttemptKey[] = [];
+  /** The jobs whose whole end is among the changes, by the place of the last. */
+  const decidedAt = new Map<number, JobRecord>();
   for (const report of reports) {
     said.add(report.key);
     const job = jobs.get(report.key);
     if (job && isEarly(job.state, report)) early.push(report);
-    if (job?.state === 'preparing' && RAN.has(report.is)) unrecorded.push(report);
+    if (job?.state === 'preparing' && RAN.has(report.is)) (ctx.site.submit ? early : unrecorded).push(report);
     if (!job || LIFE[job.state].does !== 'watch') continue;
     if (ctx.troubles.isResting(job)) {
       unrecorded.push(report);
@@ -116,7 +120,10 @@ async function record(
     heard.push(report);
     try {
       const change = changeOf(ctx, job, report);
-      if (change) sources[changes.push(change) - 1] = report;
+      if (!change) continue;
+      sources[changes.push(change) - 1] = report;
+      const further = change.event === 'ended' ? stepsAfter(ctx, job, report, change) : [];
+      if (further.length > 0) decidedAt.set(changes.push(...further) - 1, job);
     } catch (thrown) {
       // It runs, or ran: it is not held for that.
       ctx.troubles.met(job, 'recording what the site said', thrown);
@@ -139,7 +146,16 @@ async function record(
   const candidates = await hearCandidates(ctx, ofCandidates, expected !== undefined && answer.complete);
   state.early = [...early, ...candidates.early];
   state.unrecorded = unrecorded;
-  if (changes.some((change) => change.event === 'ended' || change.event === 'refused')) ctx.wake('results');
+  const over = [...decidedAt].flatMap(([i, job]): JobRecord[] => {
+    const result = results[i];
+    return result?.ok ? [{ ...job, state: result.state }] : [];
+  });
+  // What the site does not let go of now is the results loop's.
+  const left: readonly ChangeResult[] = await letForget(ctx, over).catch(() => []);
+  const home = left.filter(({ ok }) => ok).length;
+  const wanted = changes.filter(({ event }) => event === 'ended' || event === 'refused').length;
+  if (wanted > home) ctx.wake('results');
+  if (over.length > 0) ctx.wake('submit');
   if (changes.some((change) => change.event === 'lost')) ctx.wake('submit');
   return candidates.changed || changes.some((change) => change.event !== undefined);
 }

@@ -99,7 +99,14 @@ export const LIFE: Readonly<Record<State, StateRow>> = {
   preparing: {
     does: 'prepare',
     shows: 'idle',
-    on: { prepared: 'prepared', refused: 'stopping', hold: 'holding', remove: 'removing', takeback: 'withdrawing' },
+    on: {
+      prepared: 'prepared',
+      committed: 'committed',
+      refused: 'stopping',
+      hold: 'holding',
+      remove: 'removing',
+      takeback: 'withdrawing',
+    },
   },
   prepared: {
     does: 'commit',

@@ -8,6 +8,8 @@ import type { FromCentralManager } from './wire.ts';
 /** The ads that a program finds in its sandbox, as HTCondor names the files. */
 export const AD_FILES = { job: '.job.ad', machine: '.machine.ad' } as const;
 
+export const AD_NAMES: ReadonlySet<string> = new Set(Object.values(AD_FILES));
+
 type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
 
 /** Puts the job's ad there, and its slot's. */

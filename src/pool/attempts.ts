@@ -74,6 +74,7 @@ export function reportOf(attempt: Attempt): Report {
         is: 'ended',
         ...(attempt.ending ?? { how }),
         ...(attempt.host === undefined ? {} : { host: attempt.host }),
+        ...(attempt.files?.length === 0 ? { noFiles: true } : {}),
       };
     }
     case 'withdrawn':

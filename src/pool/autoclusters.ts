@@ -2,7 +2,6 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { adFrom } from './ads.ts';
 import type { Attempt, Autocluster } from './attempts.ts';
 import type { AttemptRequest } from './client-wire.ts';
-import { isKeptByClient } from './central-manager-journal.ts';
 import type { Wanted } from './negotiator.ts';
 import { folded, Significance } from './significance.ts';
 
@@ -149,16 +148,10 @@ export class Autoclusters {
     kind.mean = Math.max(kind.mean, 2 * QUICK_SECONDS);
   }
 
-  /** A map's tasks that end before word of it could come and go, of which so many wait that no other worker wants for one. */
+  /** Jobs and tasks that end before word of it could come and go, of which so many wait that no other worker wants for one. */
   areQuick(kind: Autocluster): boolean {
     const first = kind.queue[0];
-    return (
-      first !== undefined &&
-      isKeptByClient(first.request.spec) &&
-      kind.queue.length > MANY &&
-      kind.seen >= SEEN &&
-      kind.mean < QUICK_SECONDS
-    );
+    return first !== undefined && kind.queue.length > MANY && kind.seen >= SEEN && kind.mean < QUICK_SECONDS;
   }
 
   /** Something of another kind waits. */

@@ -155,6 +155,11 @@ export class CentralManagerClients {
     switch (message.t) {
       case 'prepare':
         centralManager.prepare(client ?? '', message.requests);
+        if (message.commit)
+          return centralManager.commit(
+            message.requests.map(({ key }) => key),
+            done(message.id),
+          );
         // The answer follows the disk, as the commit's does.
         return centralManager.whenSaved(() => done(message.id)(message.requests.map(({ key }) => [key, { ok: true }])));
       case 'commit':

@@ -92,7 +92,8 @@ export const NO_WORKERS = 'The pool has no workers now.';
 const fromClient = z.discriminatedUnion('t', [
   /** `client`: a GridManager's identity, or a map's session. From now on its attempts' reports come here. */
   message('open', { client: text, map: flag }),
-  message('prepare', { id, requests: z.array(attemptRequest) }),
+  /** `commit`: and commits them. */
+  message('prepare', { id, requests: z.array(attemptRequest), commit: flag }),
   message('commit', { id, keys }),
   /** Answered when none can run any more, or where that cannot be said yet with a refusal 'later'. */
   message('cancel', { id, keys, how: z.enum(['remove', 'if-not-started']) }),

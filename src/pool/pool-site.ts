@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
@@ -35,6 +36,9 @@ export interface PoolSiteOptions {
 /** A central manager starts with the first job, as its GridManager does, and again after a crash. */
 const PATIENCE_MS = 10_000;
 
+/** Two answers with news are at least so far apart, milliseconds. */
+const GATHER_MS = 25;
+
 /** Seconds that a job may be without the central manager, where it says nothing of it (HTCondor's job_lease_duration). */
 const LEASE_SECONDS = 2400;
 
@@ -43,6 +47,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   const delegated = new Proxies(proxies);
   let generation = 0;
   let answers = 0;
+  let answeredAt = Number.NEGATIVE_INFINITY;
   let reports = new Map<AttemptKey, Report>();
   /** Of the last answer, until the next question shows that it was recorded. */
   let told = new Map<AttemptKey, Report>();
@@ -73,6 +78,12 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   const outcomes = async (question: Parameters<typeof centralManager.ask>[0]): Promise<Outcomes> =>
     new Map((await centralManager.ask(question, 'done')).outcomes);
 
+  async function prepare(specs: readonly AttemptSpec[], commit: boolean): Promise<Outcomes> {
+    const all: Outcomes[] = [];
+    for (const requests of inFrames(specs.map(requestOf))) all.push(await outcomes({ t: 'prepare', requests, commit }));
+    return new Map(all.flatMap((some) => [...some]));
+  }
+
   async function follow(wanted: PollRequest['follow']): Promise<void> {
     const keys = new Set(wanted.map(({ key }) => key));
     for (const key of followed.keys()) if (!keys.has(key)) followed.delete(key);
@@ -102,11 +113,8 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       const facts = { host: hostname(), os: 'LINUX', arch: '', user: '', home: '', freeDiskKb: undefined };
       return { ...facts, batch: 'pool', batchVersion: undefined };
     },
-    async prepare(specs): Promise<Outcomes> {
-      const all: Outcomes[] = [];
-      for (const requests of inFrames(specs.map(requestOf))) all.push(await outcomes({ t: 'prepare', requests }));
-      return new Map(all.flatMap((some) => [...some]));
-    },
+    prepare: (specs) => prepare(specs, false),
+    submit: (specs) => prepare(specs, true),
     commit: (keys) => outcomes({ t: 'commit', keys }),
     async poll({ cursor, follow: wanted, waitMs = 0 }): Promise<PollAnswer> {
       await centralManager.open();
@@ -128,6 +136,8 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       }
       await follow(wanted);
       if (reports.size === 0 && chunks.length === 0 && waitMs > 0) await news(waitMs);
+      // Ends of short jobs come in a stream: a few at a time cost as much as many.
+      if (waitMs > 0) await sleep(Math.max(0, answeredAt + GATHER_MS - performance.now()));
       if (of !== String(generation))
         throw new GryphusError('site-unreachable', "The pool's central manager went away.");
       const fresh = { reports: [...reports.values()], chunks };
@@ -135,6 +145,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       reports = new Map();
       chunks = [];
       answers += 1;
+      answeredAt = performance.now();
       return { cursor: `${generation}.${answers}`, complete: false, ...fresh };
     },
     cancel: (keys, options) =>

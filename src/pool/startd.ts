@@ -10,7 +10,7 @@ import { adFrom } from './ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
 import { DiskSpace, fullWords, isFull, lackedSpace, LEAST_KB, NO_SPACE } from './disk-space.ts';
-import { TaskRunnerSlot } from './task-runner-slot.ts';
+import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
 import { Run, runsIn } from './run.ts';
 import { enterGroup, halt, overMemory, starved } from './run-group.ts';
@@ -235,7 +235,7 @@ export class Startd {
     };
     const slow = () => this.#giveBack(this.#claims.slow(record.claim), BEHIND);
     const { slowMs = SLOW_MS } = this.#options;
-    run.timers.push(setTimeout(settled, dir instanceof TaskRunnerSlot ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
+    run.timers.push(setTimeout(settled, isTask(run.dir) ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
     if (walltimeSeconds !== undefined)
       run.timers.push(setTimeout(() => stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
   }
@@ -265,7 +265,7 @@ export class Startd {
     const ending = run.endingOf(exit);
     const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
     // What may be tried again leaves nothing behind; for the others it is looked soon.
-    const failed = !(run.dir instanceof TaskRunnerSlot) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
+    const failed = !isTask(run.dir) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
     if (lasted > SWEEP_FIRST || run.decided || failed || !exit) {
       void sweep(run).then(() => this.#finish(run, ending));
     } else {

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Ending } from '../site/contract.ts';
+import { AD_NAMES } from './ad-files.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import {
   type AttemptPlace,
@@ -27,6 +28,8 @@ export interface TaskRunnerSlotOptions {
   readonly file: number;
   /** When it was written down, Unix seconds. */
   readonly at: number;
+  /** It is a job: it has a scratch directory of its own, and may take long. */
+  readonly own?: true;
   readonly onRemoved: () => void;
   /** Its files may be another's. */
   readonly onFree?: () => void;
@@ -49,6 +52,8 @@ export class TaskRunnerSlot implements AttemptPlace {
   taskRunner: Runner | undefined;
   /** Its program and arguments as the shell reads them, until it is told. */
   message = '';
+  /** What its shell does before: empty, or ended by a semicolon. */
+  before = '';
   /** When the shell was told, Unix seconds; unknown of an earlier worker's. */
   began: number | undefined;
   /** As the shell said it; of an earlier worker's shell it is read from the log. */
@@ -65,8 +70,12 @@ export class TaskRunnerSlot implements AttemptPlace {
     this.#options = options;
   }
 
+  get own(): boolean {
+    return this.#options.own === true;
+  }
+
   get work(): string {
-    return join(this.#dir, 'work');
+    return this.own ? scratchOf(this.#dir, this.file) : join(this.#dir, 'work');
   }
 
   get stdin(): string {
@@ -84,10 +93,18 @@ export class TaskRunnerSlot implements AttemptPlace {
   }
 
   /** Tasks are short. */
-  noteMemory(): void {}
+  noteMemory(kb: number): void {
+    if (!this.own) return;
+    this.#marked = true;
+    try {
+      writeFileSync(this.#memory, String(kb), { mode: 0o600 });
+    } catch {
+      // No room: after a crash of the worker it is not known.
+    }
+  }
 
   memory(): number {
-    return 0;
+    return this.own ? Number(readText(this.#memory)) || 0 : 0;
   }
 
   startedAt(): number | undefined {
@@ -125,15 +142,36 @@ export class TaskRunnerSlot implements AttemptPlace {
         // Its program was not started.
       }
     }
-    if (this.began === undefined || this.#marked) rmSync(this.#ending, { force: true });
+    if (this.began === undefined || this.#marked)
+      for (const path of [this.#ending, this.#memory]) rmSync(path, { force: true });
     this.#options.onRemoved();
     this.#removed = true;
-    if (this.#swept) this.#options.onFree?.();
+    if (this.#swept) this.#free();
   }
 
   swept(): void {
     this.#swept = true;
-    if (this.#removed) this.#options.onFree?.();
+    if (this.#removed) this.#free();
+  }
+
+  /** Nothing of it may write to its files any more. */
+  #free(): void {
+    if (this.own) this.#emptyScratch();
+    this.#options.onFree?.();
+  }
+
+  /** The ads are written anew for the next. */
+  #emptyScratch(): void {
+    try {
+      for (const name of readdirSync(this.work))
+        if (!AD_NAMES.has(name)) rmSync(join(this.work, name), { recursive: true, force: true });
+    } catch {
+      // The job has removed it.
+    }
+  }
+
+  get #memory(): string {
+    return join(this.#dir, `${this.n}.memory`);
   }
 
   get #ending(): string {
@@ -164,12 +202,22 @@ export function taskRunnersIn(
       return [];
     }
     const { shell, spec } = taskRunner;
-    return left.map(({ n, file, at, key, claim, size, lease, args }) => ({
+    return left.map(({ n, file, at, key, claim, size, lease, args, own }) => ({
       record: { key, claim, size, lease, spec: { ...spec, args } },
-      slot: new TaskRunnerSlot({ dir, n, file, at, onRemoved: () => removed(n) }),
+      slot: new TaskRunnerSlot({ dir, n, file, at, ...(own && { own }), onRemoved: () => removed(n) }),
       shell,
     }));
   });
+}
+
+/** A task of a map: nobody asks how far it is. */
+export function isTask(place: AttemptPlace): boolean {
+  return place instanceof TaskRunnerSlot && !place.own;
+}
+
+/** The scratch directory of the jobs that have one after another the same files. */
+export function scratchOf(dir: string, file: number): string {
+  return join(dir, `${file}.work`);
 }
 
 /** What is known of each task that was begun in a task runner. */

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { ProcessIdentity } from '../util/process-identity.ts';
 import { shellQuote, shellWords } from '../util/shell-quote.ts';
 import type { AttemptRecord } from './attempt-place.ts';
-import { killed, TaskRunnerSlot, NO_RECORD } from './task-runner-slot.ts';
+import { adVariables } from './job-script.ts';
+import { killed, NO_RECORD, scratchOf, TaskRunnerSlot } from './task-runner-slot.ts';
 import { type Runner, Shell, STARTER } from './shell.ts';
 import { RECORD_BYTES, waited } from './waiter/waiter.ts';
 import type { RunSpec } from './wire.ts';
@@ -15,16 +16,25 @@ const TASKS = 5000;
 const RESERVED_BYTES = 60 * RECORD_BYTES;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+export type LightSpec = RunSpec & { readonly shared: NonNullable<RunSpec['shared']> };
+
 /** A run that needs nothing but a directory of this machine: no sandbox, no files to carry, no input. */
-export function isLight(spec: RunSpec): spec is RunSpec & { readonly shared: NonNullable<RunSpec['shared']> } {
-  const { shared, env, joinStderr } = spec;
+export function isLight(spec: RunSpec): spec is LightSpec {
+  const { shared, env, joinStderr, proxy, core } = spec;
   return (
     shared !== undefined &&
     shared.stdin === undefined &&
+    proxy === undefined &&
+    core === undefined &&
     shared.executable.startsWith('/') &&
     !joinStderr &&
     Object.keys(env).every((name) => IDENTIFIER.test(name))
   );
+}
+
+/** What jobs must have in common to be run by one shell, one after another: all but their arguments. */
+export function commonOf(spec: LightSpec): string {
+  return JSON.stringify({ ...spec, args: [] });
 }
 
 /** What a task runner writes of a task before its shell hears of it; a line of the file `told`. */
@@ -41,6 +51,8 @@ export interface ToldTask {
   readonly at: number;
   /** Tasks that were forgotten since the line before. */
   readonly gone: readonly number[];
+  /** It is a job, with a scratch directory of its own. */
+  readonly own?: true;
 }
 
 /** The first line of `told`. */
@@ -59,11 +71,13 @@ export interface TaskRunnerOptions {
   readonly env: NodeJS.ProcessEnv;
   /** What all of its tasks have in common. */
   readonly base: string;
-  readonly spec: RunSpec & { readonly shared: NonNullable<RunSpec['shared']> };
+  readonly spec: LightSpec;
+  /** They are jobs. */
+  readonly own?: boolean;
 }
 
 /**
- * A shell that runs a map's tasks one after another, with one directory for all of them: a task costs one line in a
+ * A shell that runs a map's tasks, or jobs that differ in their arguments alone, one after another, with one directory for all of them: a task costs one line in a
  * file that is open already. The files of its streams are used again when it is forgotten, and nothing of it runs that could
  * write to them: to make files and remove them costs more. What is told to the shell is on disk before.
  */
@@ -75,6 +89,8 @@ export class TaskRunner implements Runner {
   /** Bytes of whole lines in it. */
   #size = 0;
   readonly #program: string;
+  readonly #cwd: string;
+  readonly #own: boolean;
   readonly #slots = new Map<string, TaskRunnerSlot>();
   /** Files that nobody has. */
   readonly #files: number[] = [];
@@ -86,10 +102,12 @@ export class TaskRunner implements Runner {
   #closed = false;
 
   /** Throws where the disk is full. */
-  constructor({ script, waiter, taskRunnersDir, env, base, spec }: TaskRunnerOptions) {
+  constructor({ script, waiter, taskRunnersDir, env, base, spec, own = false }: TaskRunnerOptions) {
     this.base = base;
+    this.#own = own;
     this.dir = join(taskRunnersDir, randomBytes(6).toString('hex'));
     this.#program = spec.shared.executable;
+    this.#cwd = spec.shared.cwd;
     mkdirSync(join(this.dir, 'work'), { recursive: true, mode: 0o700 });
     this.#told = openSync(join(this.dir, 'told'), 'a', 0o600);
     this.#shell = new Shell({
@@ -106,7 +124,7 @@ export class TaskRunner implements Runner {
       this.#shell.end();
       throw thrown;
     }
-    this.#shell.write(`${prologue(this.dir, spec, waiter)}${script}`);
+    this.#shell.write(`${prologue(this.dir, spec, waiter, own)}${script}`);
   }
 
   get identity(): ProcessIdentity {
@@ -129,8 +147,10 @@ export class TaskRunner implements Runner {
     const gone = this.#gone;
     this.#gone = [];
     const at = Math.round(Date.now() / 10) / 100;
+    const own = this.#own ? ({ own: true } as const) : {};
     try {
-      this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone } satisfies ToldTask);
+      if (this.#own) mkdirSync(scratchOf(this.dir, file), { recursive: true, mode: 0o700 });
+      this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone, ...own } satisfies ToldTask);
     } catch (thrown) {
       this.#gone.push(...gone);
       this.#files.push(file);
@@ -141,12 +161,14 @@ export class TaskRunner implements Runner {
       n,
       file,
       at,
+      ...own,
       onRemoved: () => this.#removed(key, n),
       onFree: () => this.#files.push(file),
     });
     this.#slots.set(key, slot);
     slot.taskRunner = this;
     slot.message = shellWords([this.#program, ...spec.args]);
+    if (this.#own) slot.before = this.#before(slot.work);
     return slot;
   }
 
@@ -155,7 +177,7 @@ export class TaskRunner implements Runner {
     if (!slot || !this.alive) return queueMicrotask(done);
     this.#running = { slot, done };
     slot.began = Math.round(Date.now() / 10) / 100;
-    this.tell(`{ gryphus_run ${slot.n} ${slot.file} ${shellQuote(key)} ${slot.message}; }\n`);
+    this.tell(`{ ${slot.before}gryphus_run ${slot.n} ${slot.file} ${shellQuote(key)} ${slot.message}; }\n`);
     slot.message = '';
   }
 
@@ -170,6 +192,13 @@ export class TaskRunner implements Runner {
 
   end(): void {
     this.#shell.end();
+  }
+
+  /** Its directory may be another by now, under the same name. */
+  #before(scratch: string): string {
+    const variables = Object.entries({ _CONDOR_SCRATCH_DIR: scratch, ...adVariables(scratch) });
+    const own = variables.map(([name, value]) => `${name}=${shellQuote(value)}; `);
+    return `cd ${shellQuote(this.#cwd)} || exit 216; ${own.join('')}`;
   }
 
   #write(line: ToldTaskRunner | ToldTask): void {
@@ -228,7 +257,7 @@ export class TaskRunner implements Runner {
 }
 
 /** What is said to the shell before task-runner.sh. */
-export function prologue(dir: string, { env, shared }: TaskRunnerOptions['spec'], waiter: readonly string[]): string {
+export function prologue(dir: string, { env, shared }: LightSpec, waiter: readonly string[], own = false): string {
   const variables = { ...env, _CONDOR_SCRATCH_DIR: join(dir, 'work'), BATCH_SYSTEM: 'Gryphus' };
   return [
     `gryphus_d=${shellQuote(dir)}`,
@@ -236,6 +265,8 @@ export function prologue(dir: string, { env, shared }: TaskRunnerOptions['spec']
     `cd ${shellQuote(shared.cwd)} || exit 216`,
     'umask 022',
     ...Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}`),
+    // Each job sets its own.
+    ...(own ? [`export ${Object.keys(adVariables('')).join(' ')}`] : []),
     // A function of one command, for which no copy of the shell is made.
     `gryphus_wait() { ${shellWords(waiter)} "$@" </dev/null >"$gryphus_f.out" 2>"$gryphus_f.err"; }`,
     '',

@@ -6,7 +6,7 @@ import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
 import type { Containers } from './containers.ts';
 import type { DiskSpace } from './disk-space.ts';
-import { isLight, TaskRunner, type TaskRunnerOptions } from './task-runner.ts';
+import { commonOf, isLight, type LightSpec, TaskRunner } from './task-runner.ts';
 import type { Run } from './run.ts';
 import { minus, shortOf } from './slots.ts';
 import { Starter } from './starter.ts';
@@ -25,6 +25,8 @@ interface Claim {
   slow: boolean;
   starter: Starter | undefined;
   taskRunner: TaskRunner | undefined;
+  /** What its last job has in common with others of its kind. */
+  common: string | undefined;
 }
 
 export type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
@@ -54,6 +56,8 @@ export interface WorkerClaimsOptions {
   readonly jobsDir: string;
   readonly taskRunnersDir: string;
   readonly space: Pick<DiskSpace, 'kb'>;
+  /** Each job has a control group. */
+  readonly groups?: object | undefined;
 }
 
 /** The worker's one partitionable slot, what the central manager has claimed of it, and the shells that run what is claimed. */
@@ -173,8 +177,11 @@ export class WorkerClaims {
 
   /** Writes an attempt down, so that no other worker on this directory starts it again. Throws where the disk is full. */
   place(record: AttemptRecord, base: string | undefined): AttemptPlace {
-    if (base !== undefined && isLight(record.spec))
-      return this.#taskRunner(record.claim, base, record.spec).give(record);
+    if (isLight(record.spec)) {
+      const common = base ?? this.#seenBefore(record.claim, commonOf(record.spec));
+      if (common !== undefined)
+        return this.#taskRunner(record.claim, common, record.spec, base === undefined).give(record);
+    }
     const dir = new AttemptDir(this.#options.jobsDir, record.key);
     try {
       dir.create(record);
@@ -185,8 +192,17 @@ export class WorkerClaims {
     }
   }
 
-  /** The shell for tasks of a map under a claim. */
-  #taskRunner(id: string, base: string, spec: TaskRunnerOptions['spec']): TaskRunner {
+  /** A shell for jobs of one kind pays from the second one on. */
+  #seenBefore(id: string, common: string): string | undefined {
+    const claim = this.#claims.get(id);
+    if (!claim || this.#options.groups !== undefined) return undefined;
+    const before = claim.common;
+    claim.common = common;
+    return before === common ? common : undefined;
+  }
+
+  /** The shell for tasks of a map, or jobs of one kind, under a claim. */
+  #taskRunner(id: string, base: string, spec: LightSpec, own: boolean): TaskRunner {
     const claim = this.#claims.get(id);
     const kept = claim?.taskRunner;
     if (kept?.alive && kept.base === base && !kept.tired) return kept;
@@ -196,7 +212,8 @@ export class WorkerClaims {
     );
     if (spare) this.#spareTaskRunners.delete(spare);
     const { scripts, waiter, taskRunnersDir, env } = this.#options;
-    const taskRunner = spare ?? new TaskRunner({ script: scripts.taskRunner, waiter, taskRunnersDir, env, base, spec });
+    const taskRunner =
+      spare ?? new TaskRunner({ script: scripts.taskRunner, waiter, taskRunnersDir, env, base, spec, own });
     if (claim) claim.taskRunner = taskRunner;
     return taskRunner;
   }
@@ -240,7 +257,7 @@ export class WorkerClaims {
 }
 
 function fresh(size: Size, run: Run | undefined): Claim {
-  return { size, run, waiting: [], slow: false, starter: undefined, taskRunner: undefined };
+  return { size, run, waiting: [], slow: false, starter: undefined, taskRunner: undefined, common: undefined };
 }
 
 function isBusy({ run }: Claim): boolean {

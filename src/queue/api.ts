@@ -43,6 +43,13 @@ export interface Cursor {
   drop(): Promise<void>;
 }
 
+export interface SubscribeOptions {
+  readonly from?: string;
+  readonly signal?: AbortSignal;
+  /** Only events whose JSON text matches: most readers want few of them, and parsing all costs more than reading them. */
+  readonly only?: RegExp;
+}
+
 /** What the queue keeps for the manager of one DAG, so that its cost is that of this DAG alone. */
 export interface DagStream {
   /** Every submit of this DAG that the queue has or had, also of jobs that have left it. */
@@ -161,7 +168,7 @@ export interface Queue {
     options?: { readonly limit?: number; readonly blockMs?: number },
   ): Promise<readonly EventEntry[]>;
   /** Ends when the signal says so. Default from: what comes from now on. */
-  subscribe(options?: { readonly from?: string; readonly signal?: AbortSignal }): AsyncIterable<EventEntry>;
+  subscribe(options?: SubscribeOptions): AsyncIterable<EventEntry>;
   /** A new name starts at `startAt`, default '0'. */
   cursor(name: string, startAt?: '0' | '$'): Promise<Cursor>;
   notice(notice: NoticeInput): Promise<void>;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
-import type { Cursor, EventEntry, NoticeInput } from './api.ts';
+import type { Cursor, EventEntry, NoticeInput, SubscribeOptions } from './api.ts';
 import { encodeJson } from './record.ts';
 import type { QueueContext } from './context.ts';
 
@@ -34,9 +34,24 @@ export async function readStream(
   context: QueueContext,
   key: string,
   from: string,
-  { limit = LIMIT, blockMs = 0 }: { readonly limit?: number; readonly blockMs?: number } = {},
+  options?: ReadOptions,
   signal?: AbortSignal,
 ): Promise<Entry[]> {
+  return (await readTexts(context, key, from, options, signal)).map(parsed);
+}
+
+interface ReadOptions {
+  readonly limit?: number;
+  readonly blockMs?: number;
+}
+
+async function readTexts(
+  context: QueueContext,
+  key: string,
+  from: string,
+  { limit = LIMIT, blockMs = 0 }: ReadOptions = {},
+  signal?: AbortSignal,
+): Promise<Reply> {
   if (from !== '$') {
     const there = await context.db.run((redis) => redis.xread('COUNT', limit, 'STREAMS', key, from));
     if (there || blockMs <= 0) return entries(there);
@@ -53,23 +68,23 @@ export async function readStream(
 /** Goes on through a Redis that is away for a while; ends with the signal alone. */
 export async function* subscribe(
   context: QueueContext,
-  { from, signal }: { readonly from?: string; readonly signal?: AbortSignal } = {},
+  { from, signal, only }: SubscribeOptions = {},
 ): AsyncIterable<EventEntry> {
   let at = from === '$' ? undefined : from;
   const over = () => signal?.aborted === true;
   while (!over()) {
-    let some: readonly EventEntry[] = [];
+    let some: Reply = [];
     try {
       at ??= await lastId(context);
-      some = await readEvents(context, at, { blockMs: BLOCK_MS }, signal);
+      some = await readTexts(context, `${context.db.prefix}events`, at, { blockMs: BLOCK_MS }, signal);
     } catch (thrown) {
       if (over()) return;
       if (!(thrown instanceof GryphusError && thrown.retry === 'later') || context.db.closed) throw thrown;
       await sleep(200);
     }
-    for (const entry of some) {
-      yield entry;
-      at = entry.id;
+    for (const text of some) {
+      if (only?.test(text[1][1] ?? '') !== false) yield parsed(text) as EventEntry;
+      [at] = text;
       if (over()) return;
     }
   }
@@ -111,7 +126,11 @@ export async function lastId(context: QueueContext): Promise<string> {
   return last?.[0] ?? '0';
 }
 
-function entries(reply: readonly unknown[] | null): Entry[] {
+function entries(reply: readonly unknown[] | null): Reply {
   const stream = reply?.[0] as [key: string, entries: Reply] | undefined;
-  return (stream?.[1] ?? []).map(([id, fields]) => ({ id, event: JSON.parse(fields[1] ?? '') }));
+  return stream?.[1] ?? [];
+}
+
+function parsed([id, fields]: Reply[number]): Entry {
+  return { id, event: JSON.parse(fields[1] ?? '') };
 }

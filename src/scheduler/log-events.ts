@@ -38,7 +38,7 @@ function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number 
     case 'adopted':
       return isGrid(attrs)
         ? [{ type: 'grid-submit', resource: resource(attrs), gridJobId: text(step, attrs, 'GridJobId') }]
-        : [];
+        : transferred(step, attrs, 'In');
     case 'started':
       if (step.from === 'suspended') return [{ type: 'unsuspended' }];
       if (step.from === 'unknown-running') return known;

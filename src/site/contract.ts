@@ -20,6 +20,11 @@ export interface Site {
   prepare(specs: readonly AttemptSpec[]): Promise<Outcomes>;
   /** The site promises to start each once. Answers when the promise is on the site's disk. */
   commit(keys: readonly AttemptKey[]): Promise<Outcomes>;
+  /**
+   * Both in one exchange, where there is nothing between them that could fail: the pool, whose journal is on this disk. A site
+   * that has no such method is sent PREPARE, then COMMIT.
+   */
+  submit?(specs: readonly AttemptSpec[]): Promise<Outcomes>;
   /** What changed since `cursor`, of all our attempts; the cursor `undefined` asks for everything (recovery: one exchange for all jobs). */
   poll(request: PollRequest): Promise<PollAnswer>;
   /**

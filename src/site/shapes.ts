@@ -188,7 +188,8 @@ export const report = z.discriminatedUnion('is', [
   z.strictObject({ key: attemptKey, is: z.literal('suspended'), batchId: maybe(text), why: maybe(text) }),
   /** The batch system does not have it and its lock was never taken: it can be prepared and committed again. */
   z.strictObject({ key: attemptKey, is: z.literal('lost'), why: text }),
-  z.strictObject({ key: attemptKey, is: z.literal('ended'), ...ending.shape }),
+  /** `noFiles`: beside its streams it left nothing that could be asked for. */
+  z.strictObject({ key: attemptKey, is: z.literal('ended'), ...ending.shape, noFiles: maybe(z.literal(true)) }),
   z.strictObject({ key: attemptKey, is: z.literal('unclear'), batchId: maybe(text), message: text }),
 ]);
 

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
@@ -84,7 +84,7 @@ export class Checkpoints {
   }
 
   async remove(id: JobId): Promise<void> {
-    await rm(this.#of(id), { recursive: true, force: true });
+    if (existsSync(this.#of(id))) await rm(this.#of(id), { recursive: true, force: true });
   }
 
   #of(id: JobId): string {
@@ -93,7 +93,8 @@ export class Checkpoints {
 
   /** The last whole one of an earlier attempt. */
   async #before(id: JobId, attempt: number): Promise<string | undefined> {
-    const names = await readdir(this.#of(id)).catch(() => []);
+    // Most jobs have none, and every job asks.
+    const names = existsSync(this.#of(id)) ? await readdir(this.#of(id)).catch(() => []) : [];
     const numbers = names.filter((name) => /^\d+$/.test(name)).map(Number);
     const last = Math.max(...numbers.filter((number) => number < attempt));
     return Number.isFinite(last) ? join(this.#of(id), String(last)) : undefined;

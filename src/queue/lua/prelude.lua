@@ -31,8 +31,8 @@ local function member(cluster, prio)
   return string.char(96 + #cluster) .. cluster .. ':' .. prio
 end
 
-local function less(key, field)
-  if call('HINCRBY', key, field, -1) == 0 then call('HDEL', key, field) end
+local function less(key, field, n)
+  if call('HINCRBY', key, field, -(n or 1)) == 0 then call('HDEL', key, field) end
 end
 
 -- n procs came into a group that holds them already.

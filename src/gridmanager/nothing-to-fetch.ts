@@ -1,0 +1,33 @@
+import { sharesHome } from '../config/sites.ts';
+import { withAttrs } from '../job/attrs.ts';
+import type { Change, JobRecord } from '../queue/api.ts';
+import type { Report } from '../site/contract.ts';
+import type { SiteContext } from './context.ts';
+import { isCheckpoint, jobFiles, leavesWork } from './files.ts';
+import { decided } from './results-loop.ts';
+
+/**
+ * What follows the end of a job of which nothing is to be brought home: the same steps as the results loop would take, each
+ * checked and logged as one of its own, in the exchange that records the end. Empty where there may be something to bring.
+ */
+export function stepsAfter(ctx: SiteContext, job: JobRecord, report: Report, ended: Change): Change[] {
+  if (report.is !== 'ended' || !leavesNothing(ctx, job, report)) return [];
+  const at = withAttrs(job.attrs, ended.set ?? {});
+  if (isCheckpoint(at) || leavesWork(at)) return [];
+  const of = { id: job.id, attempt: job.attempt };
+  const fetched = { BytesRecvd: '0.0' };
+  const decision = decided(ctx, { ...job, state: 'fetched', attrs: withAttrs(at, fetched) });
+  if (!decision) return [];
+  return [
+    { ...of, from: 'finished', event: 'fetched', set: fetched },
+    { ...of, from: 'fetched', ...decision },
+  ];
+}
+
+function leavesNothing({ record }: SiteContext, { attrs }: JobRecord, report: Report & { is: 'ended' }): boolean {
+  const { sandbox, stdout, stderr, outputs } = jobFiles(attrs, sharesHome(record));
+  if (stdout !== undefined || stderr !== undefined) return false;
+  if (!sandbox) return true;
+  const lost = report.how.kind === 'by-site' && report.how.cause === 'node-fail';
+  return report.noFiles === true && !lost && (outputs === 'new' || outputs.length === 0);
+}
