@@ -67,7 +67,6 @@ export class AttemptDir implements AttemptPlace {
     }
   }
 
-  /** Where its group will be, before it is made. */
   noteGroup(places: GroupDirs): void {
     writeFileSync(join(this.path, 'group'), JSON.stringify(places), { mode: 0o600 });
   }

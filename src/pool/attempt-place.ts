@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Ending } from '../site/contract.ts';
+import type { Cgroup, GroupDirs } from './cgroup.ts';
 import type { RunSpec, Size } from './wire.ts';
 
 /** What a worker writes down of an attempt before it does anything for it. */
@@ -43,6 +44,9 @@ export interface AttemptPlace {
   /** The most memory that it was seen to hold, KB. */
   noteMemory(kb: number): void;
   memory(): number;
+  /** Where its group will be, before it is made. */
+  noteGroup(places: GroupDirs): void;
+  group(): Cgroup | undefined;
   /** What its shell said: why the program could not be started. */
   said(): string;
   remove(): void;

@@ -67,8 +67,8 @@ export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly
   });
 }
 
-function held({ key, group }: Run): [string, number][] {
-  const kb = group?.usage().heldKb;
+function held({ key, group, joinedLate }: Run): [string, number][] {
+  const kb = joinedLate ? undefined : group?.usage().heldKb;
   return kb === undefined ? [] : [[key, kb]];
 }
 

@@ -31,6 +31,8 @@ export class Run {
   names: readonly string[] = [];
   /** The group of all that it starts. */
   group: Cgroup | undefined;
+  /** It had begun before it came into its group, which knows only a part of what it took. */
+  joinedLate = false;
   /** What the central manager said of it; unknown of an earlier worker's. */
   told: Extract<FromCentralManager, { readonly t: 'start' }> | undefined;
   /** The file of its proxy. */
@@ -86,7 +88,7 @@ export class Run {
   /** What its exit record means. */
   endingOf(exit: ExitRecord | undefined): Ending {
     const at = this.startedAt;
-    const group = this.group?.usage();
+    const group = this.joinedLate ? undefined : this.group?.usage();
     const most = this.record.spec.container ? 0 : (exit?.maxRssKb ?? 0);
     // What ended before anybody looked is known by what was charged to its group.
     const held = group ? this.peakRssKb || group.peakKb || most : Math.max(this.peakRssKb, most);
@@ -149,7 +151,12 @@ export class Run {
 
 /** What an earlier worker left in its directory; what it had only begun to write down never started, and is removed. */
 export function runsIn(jobsDir: string, taskRunnersDir: string): Run[] {
-  const tasks = taskRunnersIn(taskRunnersDir).map(({ record, slot, shell }) => left(new Run(record, slot), shell));
+  const tasks = taskRunnersIn(taskRunnersDir).map(({ record, slot, shell }) => {
+    const run = left(new Run(record, slot), shell);
+    run.group = slot.group();
+    run.joinedLate = true;
+    return run;
+  });
   const attempts = attemptsIn(jobsDir).flatMap((key) => {
     const dir = new AttemptDir(jobsDir, key);
     const record = dir.record();

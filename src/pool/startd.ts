@@ -13,7 +13,7 @@ import { DiskSpace, fullWords, isFull, lackedSpace, LEAST_KB, NO_SPACE } from '.
 import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
 import { Run, runsIn } from './run.ts';
-import { enterGroup, halt, overMemory, starved } from './run-group.ts';
+import { enterGroup, halt, joinGroup, overMemory, starved } from './run-group.ts';
 import { newsOf, sendNews } from './run-news.ts';
 import { BlobCache } from './sandbox.ts';
 import { dropUnused, equip, stage } from './stage.ts';
@@ -233,7 +233,10 @@ export class Startd {
     const settled = () => {
       if (run.phase === 'running') this.#options.say({ t: 'started', key: run.key, at: run.startedAt ?? 0 });
     };
-    const slow = () => this.#giveBack(this.#claims.slow(record.claim), BEHIND);
+    const slow = () => {
+      joinGroup(run, groups);
+      this.#giveBack(this.#claims.slow(record.claim), BEHIND);
+    };
     const { slowMs = SLOW_MS } = this.#options;
     run.timers.push(setTimeout(settled, isTask(run.dir) ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
     if (walltimeSeconds !== undefined)

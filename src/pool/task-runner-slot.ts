@@ -11,6 +11,7 @@ import {
   secondsOf,
   writeEnding,
 } from './attempt-place.ts';
+import { Cgroup, type GroupDirs } from './cgroup.ts';
 import type { Runner } from './shell.ts';
 import type { ToldTaskRunner, ToldTask } from './task-runner.ts';
 import { waited } from './waiter/waiter.ts';
@@ -143,7 +144,7 @@ export class TaskRunnerSlot implements AttemptPlace {
       }
     }
     if (this.began === undefined || this.#marked)
-      for (const path of [this.#ending, this.#memory]) rmSync(path, { force: true });
+      for (const path of [this.#ending, this.#memory, this.#group]) rmSync(path, { force: true });
     this.#options.onRemoved();
     this.#removed = true;
     if (this.#swept) this.#free();
@@ -168,6 +169,24 @@ export class TaskRunnerSlot implements AttemptPlace {
     } catch {
       // The job has removed it.
     }
+  }
+
+  noteGroup(places: GroupDirs): void {
+    this.#marked = true;
+    writeFileSync(this.#group, JSON.stringify(places), { mode: 0o600 });
+  }
+
+  group(): Cgroup | undefined {
+    const noted = this.own ? readText(this.#group) : '';
+    try {
+      return noted === '' ? undefined : new Cgroup(JSON.parse(noted) as GroupDirs);
+    } catch {
+      return undefined;
+    }
+  }
+
+  get #group(): string {
+    return join(this.#dir, `${this.n}.group`);
   }
 
   get #memory(): string {

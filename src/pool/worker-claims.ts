@@ -195,10 +195,11 @@ export class WorkerClaims {
   /** A shell for jobs of one kind pays from the second one on. */
   #seenBefore(id: string, common: string): string | undefined {
     const claim = this.#claims.get(id);
-    if (!claim || this.#options.groups !== undefined) return undefined;
+    if (!claim) return undefined;
     const before = claim.common;
     claim.common = common;
-    return before === common ? common : undefined;
+    // With control groups a job that takes its time is in one from its beginning.
+    return before === common && !(claim.slow && this.#options.groups) ? common : undefined;
   }
 
   /** The shell for tasks of a map, or jobs of one kind, under a claim. */
