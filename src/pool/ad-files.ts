@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { jobAdLines, oneLine } from '../job/ad-lines.ts';
 import type { AttrTexts } from '../job/attrs.ts';
@@ -14,6 +14,26 @@ type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
 
 /** Puts the job's ad there, and its slot's. */
 export function writeAds(work: string, { ad = {}, slot, size }: Start, machine: AttrTexts): void {
+  overwrite(join(work, AD_FILES.job), textOf(jobAdLines(Object.entries(ad))));
+  overwrite(join(work, AD_FILES.machine), slotText(machine, slot, size));
+}
+
+/** Of each machine's ad the texts for its slots: the same for one job after another. */
+const SLOTS = new WeakMap<AttrTexts, Map<string, string>>();
+
+function slotText(machine: AttrTexts, slot: string | undefined, size: Start['size']): string {
+  const known = SLOTS.get(machine) ?? new Map<string, string>();
+  SLOTS.set(machine, known);
+  const which = JSON.stringify([slot, size]);
+  const text = known.get(which) ?? textOf(slotLines(machine, slot, size));
+  if (known.size > MOST_SLOTS) known.clear();
+  known.set(which, text);
+  return text;
+}
+
+const MOST_SLOTS = 1000;
+
+function slotLines(machine: AttrTexts, slot: string | undefined, size: Start['size']): string[] {
   const offered = {
     ...machine,
     ...(slot === undefined ? {} : { Name: quoted(slot) }),
@@ -25,14 +45,22 @@ export function writeAds(work: string, { ad = {}, slot, size }: Start, machine: 
     Disk: String(size.diskKb),
     GPUs: String(size.gpus),
   };
-  write(join(work, AD_FILES.job), jobAdLines(Object.entries(ad)));
-  write(
-    join(work, AD_FILES.machine),
-    Object.entries(offered).flatMap(([name, text]) => (text === null ? [] : [`${name} = ${oneLine(text)}`])),
-  );
+  return Object.entries(offered).flatMap(([name, text]) => (text === null ? [] : [`${name} = ${oneLine(text)}`]));
 }
 
-function write(path: string, lines: readonly string[]): void {
-  const sorted = lines.toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
-  writeFileSync(path, `${sorted.join('\n')}\n`, { mode: 0o600 });
+function textOf(lines: readonly string[]): string {
+  const sorted = lines.map((line) => [line.toLowerCase(), line] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted.map(([, line]) => `${line}\n`).join('');
+}
+
+/** A file that is emptied first is flushed by ext4 when it is closed, which takes ten times as long. */
+function overwrite(path: string, text: string): void {
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+  try {
+    const bytes = Buffer.from(text);
+    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, done);
+    if (fstatSync(fd).size > bytes.length) ftruncateSync(fd, bytes.length);
+  } finally {
+    closeSync(fd);
+  }
 }

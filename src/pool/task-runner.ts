@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProcessIdentity } from '../util/process-identity.ts';
 import { shellQuote, shellWords } from '../util/shell-quote.ts';
@@ -149,7 +149,8 @@ export class TaskRunner implements Runner {
     const at = Math.round(Date.now() / 10) / 100;
     const own = this.#own ? ({ own: true } as const) : {};
     try {
-      if (this.#own) mkdirSync(scratchOf(this.dir, file), { recursive: true, mode: 0o700 });
+      const scratch = scratchOf(this.dir, file);
+      if (this.#own && !existsSync(scratch)) mkdirSync(scratch, { mode: 0o700 });
       this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone, ...own } satisfies ToldTask);
     } catch (thrown) {
       this.#gone.push(...gone);
