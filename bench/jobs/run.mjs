@@ -49,9 +49,9 @@ const PARTS = [
   ['user logs', /writer-main/],
   ['GridManager', /gridmanager.main/],
   ['central manager', /central-manager-main/],
-  ['worker', /worker/],
   ['Redis', /redis-server/],
   ['shells', /gryphus-starter|jobmanager|fork/],
+  ['worker', /worker/],
 ];
 
 function processorSeconds() {
@@ -63,7 +63,11 @@ function processorSeconds() {
       const text = command + readFileSync(`/proc/${pid}/environ`, 'utf8') + readlinkSync(`/proc/${pid}/cwd`);
       if (!text.includes(home)) continue;
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-      const times = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 15).map((ticks) => Number(ticks) / 100);
+      const times = stat
+        .slice(stat.lastIndexOf(')') + 2)
+        .split(' ')
+        .slice(11, 15)
+        .map((ticks) => Number(ticks) / 100);
       const part = PARTS.find(([, pattern]) => pattern.test(command))?.[0];
       if (part) sums[part] += times[0] + times[1];
       if (part === 'shells') programs += times[2] + times[3];
@@ -75,16 +79,35 @@ function processorSeconds() {
 }
 
 function gryphus(...args) {
-  return spawnSync(process.execPath, [cli, ...args], { env, cwd: home, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' });
+  return spawnSync(process.execPath, [cli, ...args], {
+    env,
+    cwd: home,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+  });
+}
+
+/** The socket of a private Redis of ours. */
+function socketOf(pid) {
+  try {
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    const path = command.match(/unixsocket:([^\s\0]+)/)?.[1];
+    return path?.startsWith(home) ? path : [];
+  } catch {
+    return [];
+  }
 }
 
 function redisInfo() {
-  const socket = spawnSync('find', [home, '/tmp', '-maxdepth', '3', '-name', '*.sock'], { encoding: 'utf8' }).stdout;
-  for (const path of socket.split('\n').filter((line) => /redis/.test(line))) {
+  const pid = spawnSync('pgrep', ['-f', 'redis-server'], { encoding: 'utf8' }).stdout;
+  for (const path of pid.split('\n').flatMap(socketOf)) {
     const { stdout, status } = spawnSync('redis-cli', ['-s', path, 'info', 'commandstats'], { encoding: 'utf8' });
     if (status === 0 && stdout.includes('evalsha'))
       return Object.fromEntries(
-        [...stdout.matchAll(/^cmdstat_(\S+):calls=(\d+),usec=(\d+)/gm)].map(([, name, calls, usec]) => [name, { calls: Number(calls), usec: Number(usec) }]),
+        [...stdout.matchAll(/^cmdstat_(\S+):calls=(\d+),usec=(\d+)/gm)].map(([, name, calls, usec]) => [
+          name,
+          { calls: Number(calls), usec: Number(usec) },
+        ]),
       );
   }
   return {};
@@ -102,17 +125,35 @@ try {
     const [after, redisAfter] = [processorSeconds(), redisInfo()];
     const log = readFileSync(join(home, `jobs-${round}.log`), 'utf8');
     const ends = log.match(/^005 /gm)?.length ?? 0;
-    const each = Object.fromEntries(Object.keys(after).map((name) => [name, ((after[name] - before[name]) / jobs) * 1000]));
+    const each = Object.fromEntries(
+      Object.keys(after).map((name) => [name, ((after[name] - before[name]) / jobs) * 1000]),
+    );
     const redis = Object.fromEntries(
       Object.entries(redisAfter)
-        .map(([name, { calls, usec }]) => [name, { calls: (calls - (redisBefore[name]?.calls ?? 0)) / jobs, usec: (usec - (redisBefore[name]?.usec ?? 0)) / jobs }])
+        .map(([name, { calls, usec }]) => [
+          name,
+          {
+            calls: (calls - (redisBefore[name]?.calls ?? 0)) / jobs,
+            usec: (usec - (redisBefore[name]?.usec ?? 0)) / jobs,
+          },
+        ])
         .filter(([, { calls }]) => calls > 0.005),
     );
     rounds.push({ seconds, rate: jobs / seconds, status, ends, each, redis });
     if (!values.json) {
-      console.log(`${values.kind}: ${jobs} jobs in ${seconds.toFixed(2)} s, ${Math.round(jobs / seconds)} a second (status ${status}, ${ends} ends in the log)`);
-      console.log(`  ms of processor time a job: ${Object.entries(each).map(([name, ms]) => `${name} ${ms.toFixed(2)}`).join(', ')}`);
-      console.log(`  Redis, calls a job: ${Object.entries(redis).map(([name, { calls, usec }]) => `${name} ${calls.toFixed(2)} (${usec.toFixed(0)} µs)`).join(', ')}`);
+      console.log(
+        `${values.kind}: ${jobs} jobs in ${seconds.toFixed(2)} s, ${Math.round(jobs / seconds)} a second (status ${status}, ${ends} ends in the log)`,
+      );
+      console.log(
+        `  ms of processor time a job: ${Object.entries(each)
+          .map(([name, ms]) => `${name} ${ms.toFixed(2)}`)
+          .join(', ')}`,
+      );
+      console.log(
+        `  Redis, calls a job: ${Object.entries(redis)
+          .map(([name, { calls, usec }]) => `${name} ${calls.toFixed(2)} (${usec.toFixed(0)} µs)`)
+          .join(', ')}`,
+      );
     }
   }
   const rate = median(rounds.map((one) => one.rate));

@@ -18,7 +18,7 @@ import { newsOf, sendNews } from './run-news.ts';
 import { BlobCache } from './sandbox.ts';
 import { dropUnused, equip, stage } from './stage.ts';
 import type { StartdOptions } from './startd-options.ts';
-import { cancelled, evicted, graceOf, stop, sweep, Sweeper, timeout } from './stopping.ts';
+import { cancelled, endLeases, evicted, graceOf, stop, sweep, Sweeper, timeout } from './stopping.ts';
 import { placeWaiter } from './waiter/waiter.ts';
 import { type Start, WorkerClaims } from './worker-claims.ts';
 import {
@@ -160,10 +160,7 @@ export class Startd {
 
   /** Ends what has been without the central manager for longer than its lease. `seconds`: since the central manager was last heard. */
   endLeases(seconds: number): void {
-    for (const run of this.#runs.values()) {
-      if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
-        stop(run, evicted("its worker did not hear from the agent for the job's whole lease"));
-    }
+    endLeases(this.#runs.values(), seconds);
   }
 
   close(): void {

@@ -33,6 +33,14 @@ export function stop(run: Run, ending: Ending): void {
   run.timers.push(setTimeout(kill, graceOf(run) * 1000));
 }
 
+/** Ends what has been without the central manager, for so many seconds, longer than its lease. */
+export function endLeases(runs: Iterable<Run>, seconds: number): void {
+  for (const run of runs) {
+    if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
+      stop(run, evicted("its worker did not hear from the agent for the job's whole lease"));
+  }
+}
+
 /** Kills every process of these attempts, until there is none, twice: one that becomes another program just now has no environment. */
 export async function killAll(keys: ReadonlySet<string>): Promise<void> {
   for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {

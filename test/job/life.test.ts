@@ -41,22 +41,21 @@ describe('the life of a job', () => {
     for (const state of STATES) if (isEnd(state)) expect(LIFE[state].does).toBe('nothing');
   });
 
-  it('never watches what was not committed, and commits nothing that was not prepared', () => {
+  it('never watches what was not committed, and commits nothing that was not taken', () => {
     fc.assert(
       fc.property(walk, (steps) => {
-        let prepared = false;
+        let taken = false;
         let committed = false;
         let before: State | undefined;
         for (const { state, by } of steps) {
-          if (by === 'take') prepared = committed = false;
-          if (by === 'prepared') prepared = true;
+          if (by === 'take') [taken, committed] = [true, false];
           // A candidate is granted where it waits: it was prepared and committed as a candidate. So was what is adopted, in an earlier life.
-          if (by === 'granted' || by === 'adopted') prepared = committed = true;
+          if (by === 'granted' || by === 'adopted') taken = committed = true;
           // Taken back, it may have been committed with an answer that was lost: the site itself says that it runs.
-          if (before === 'withdrawing' && by === 'started') prepared = committed = true;
+          if (before === 'withdrawing' && by === 'started') taken = committed = true;
           before = state;
           if (by === 'committed') {
-            expect(prepared).toBe(true);
+            expect(taken).toBe(true);
             committed = true;
           }
           if (LIFE[state].does === 'watch') expect(committed).toBe(true);

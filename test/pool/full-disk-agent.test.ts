@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
@@ -24,7 +24,7 @@ describe.runIf(CAN_MOUNT)("the full disk of this machine's worker", () => {
 
   const submit = (script: string, more = '') =>
     agent.submit(
-      `executable = /bin/sh\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_disk = 100\narguments = "-c 'echo $(Process) >>${agent.work}/ledger; ${script}'"\noutput = out\n${more}\nqueue\n`,
+      `executable = /bin/sh\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_disk = 100\narguments = "-c 'echo $(Process) >>${agent.work}/ledger; ${script}'"\noutput = out.$(Cluster)\n${more}\nqueue\n`,
     );
   const ledger = () => agent.read('ledger').trim().split('\n').sort();
   const wait = (cluster: number) => agent.ok('wait', '--timeout', '90', String(cluster));
@@ -55,7 +55,7 @@ describe.runIf(CAN_MOUNT)("the full disk of this machine's worker", () => {
     disk.free();
     await wait(waiting);
     expect(await map).toMatchObject({ code: 0 });
-    expect(agent.read('out')).toBe('done\n');
+    expect(agent.read(`out.${waiting}`)).toBe('done\n');
     expect(ledger()).toEqual(['0', '0', 'map 1', 'map 2', 'map 3']);
     expect((await agent.ads(waiting))[0]).toMatchObject({ ExitCode: 0, NumJobStarts: 1 });
   }, 240_000);
@@ -81,6 +81,6 @@ describe.runIf(CAN_MOUNT)("the full disk of this machine's worker", () => {
     expect(await map).toMatchObject({ code: 0 });
     expect(ledger()).toEqual(['0', '0', 'map 1']);
     expect((await agent.ads(job))[0]).toMatchObject({ ExitCode: 3, NumJobStarts: 1 });
-    expect(existsSync(join(agent.work, 'out')) && readFileSync(join(agent.work, 'out'), 'utf8')).toBe('next\n');
+    expect(agent.read(`out.${next}`)).toBe('next\n');
   }, 240_000);
 });
