@@ -120,9 +120,8 @@ async function record(
     heard.push(report);
     try {
       const change = changeOf(ctx, job, report);
-      if (!change) continue;
-      sources[changes.push(change) - 1] = report;
-      const further = change.event === 'ended' ? stepsAfter(ctx, job, report, change) : [];
+      if (change) sources[changes.push(change) - 1] = report;
+      const further = change?.event === 'ended' ? stepsAfter(ctx, job, report, change) : [];
       if (further.length > 0) decidedAt.set(changes.push(...further) - 1, job);
     } catch (thrown) {
       // It runs, or ran: it is not held for that.

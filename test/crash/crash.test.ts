@@ -27,6 +27,10 @@ const EVERY: Readonly<Record<Kind, number>> = {
 const KINDS = Object.keys(EVERY) as Kind[];
 /** The pool has no JobManager; where its own processes die is walked in test/pool. */
 const WITHOUT_JOBMANAGER: readonly Kind[] = ['pool'];
+/** Nor is it sent COMMIT: it takes a job in one exchange. */
+const OF_THE_POOL = /^gm\.(?!.*-commit$)/;
+/** Where the end of a job that leaves no files is recorded, which is a way of its own. */
+const WITHOUT_FILES = ['gm.after-poll', 'gm.saved-poll', 'gm.before-forget', 'gm.after-forget', 'gm.saved-forget'];
 const SKIP: Readonly<Partial<Record<Kind, () => boolean>>> = {
   'slurm, ssh': skipWithoutSlurm,
   'sge, ssh': skipWithoutSge,
@@ -40,7 +44,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
   const pointsOf = <T>(points: readonly T[]): readonly T[] => some(points, EVERY[kind]);
   const withoutJobManager = WITHOUT_JOBMANAGER.includes(kind);
   const jobManager = withoutJobManager ? [] : SITE_CRASH_POINTS;
-  const here = Object.entries(HERE).filter(([point]) => !withoutJobManager || point.startsWith('gm.'));
+  const here = Object.entries(HERE).filter(([point]) => !withoutJobManager || OF_THE_POOL.test(point));
   let agent: TestAgent;
   let target: Target;
   let crashFile: string;
@@ -85,6 +89,15 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     return { cluster, ledger };
   }
 
+  /** The same without anything to bring home. */
+  async function submitPlain(): Promise<{ cluster: number; ledger: string }> {
+    const ledger = join(agent.work, `ledger-${Math.random().toString(36).slice(2)}`);
+    agent.file('plain.sh', '#!/bin/sh\necho "$1" >> "$2"\n', 0o755);
+    const to = target.resource === undefined ? [] : ['universe = grid', `grid_resource = ${target.resource}`];
+    const lines = ['executable = plain.sh', `arguments = $(Process) ${ledger}`, 'log = job.log'];
+    return { cluster: await agent.submit([...to, ...lines, `queue ${JOBS}`].join('\n')), ledger };
+  }
+
   /** A JobManager reads at its start where it is to die: the present one dies now, and another is started. */
   function armJobManager(point: string): string {
     const file = join(agentDir(target) ?? '', 'crash-point');
@@ -118,6 +131,22 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
       const { cluster, ledger } = await submit('0.2');
       await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
       await finish(cluster, ledger);
+    },
+    120_000,
+  );
+
+  it.skipIf(skip || !withoutJobManager).each(WITHOUT_FILES)(
+    'the GridManager dies at %s of jobs that leave no files',
+    async (point) => {
+      writeFileSync(crashFile, point);
+      const { cluster, ledger } = await submitPlain();
+      await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
+      await agent.ok('wait', '--timeout', '90', String(cluster));
+      expect(lines(ledger).sort()).toEqual(['0', '1', '2']);
+      expect((await agent.ads(cluster)).map((ad) => [ad['JobStatus'], ad['ExitCode']])).toEqual(
+        Array(JOBS).fill([4, 0]),
+      );
+      await nothingIsLeft();
     },
     120_000,
   );
