@@ -1,10 +1,10 @@
-# Gryphus: the commands of HTCondor. The shell half of condor.ts, part of jobmanager.sh.
+# Gryphus: HTCondor's commands, the shell half of condor.ts, sourced by jobmanager.sh.
 QUEUE_HEADING=TAG
 PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
 CONDOR_USER=$(id -un)
-# Another Gryphus has the same commands under other names.
+# gryphus.sh sets these first: another Gryphus has the same commands under other names.
 SUBMIT=condor_submit QUEUE=condor_q REMOVE=condor_rm HISTORY=condor_history
-# HTCondor signals a job's first process alone.
+# HTCondor signals only a job's first process.
 FORWARDED='TERM HUP INT QUIT USR1 USR2 XCPU'
 REMOVED_FOR=RemoveReason
 
@@ -17,14 +17,14 @@ argument() { # $1 as one word within the quotes of a submit file's `arguments`
   printf %s "$1" | sed "s/'/''/g; s/\"/\"\"/g; s/\\$/\$(DOLLAR)/g; 1s/^/'/; \$s/\$/'/"
 }
 
-# Words up to `--` are lines of the submit description, those after it the user's for the command.
+# Words before `--` are lines of the submit description; those after it are the user's options for the command.
 backend_submit() { # $1 key, $2 submission, then words of ours
   file=$ROOT/jobs/$1/submit.$2
   key=$1 n=$2
   shift 2
   submit_file "$file" "$key" "$n" queue "$@"
 }
-# Each proc has its own tag, as any job.
+# Each proc gets a tag of its own, like any other job.
 backend_submit_array() { # $1 tag, $2 how many, then words of ours
   file=$ROOT/groups/$1/submit
   rows="queue GryphusOf, GryphusN from (
@@ -46,7 +46,7 @@ submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then w
   shift 4
   {
     say "arguments = \"$(argument "$BIN/wrapper.sh") $(argument "$ROOT") $key $n '$FORWARDED' \$(ClusterId).\$(ProcId)\""
-    # A job's environment is empty but for what it is given.
+    # A job's environment is empty except for what it is given here.
     say "environment = \"PATH=/usr/local/bin:/usr/bin:/bin HOME=$(argument "$HOME") USER=$(argument "$CONDOR_USER") LOGNAME=$(argument "$CONDOR_USER")\""
     while [ "$1" != -- ]; do say "$1" && shift; done
     shift
@@ -57,7 +57,7 @@ submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then w
   ID=$(cd / && bounded 60 $SUBMIT -terse "$@" "$file" </dev/null)
 }
 
-# An empty answer counts when the schedd gives its totals.
+# An empty answer is trusted only if the schedd can also give its totals.
 backend_queue() {
   # shellcheck disable=SC2086 # a command and its first word
   bounded 30 $QUEUE -constraint 'regexp("^gryphus[.]", GryphusKey)' -af GryphusKey ClusterId ProcId JobStatus \
@@ -80,8 +80,9 @@ backend_account() { # ids
     LastJobStatus ExitBySignal ExitSignal ExitCode "$REMOVED_FOR" </dev/null
 }
 
-# TERM and, after job_max_vacate_time, KILL are the pool's own. A job that is gone by now is no error, and a schedd that does
-# not answer says the same words after its own; -forcex forgets one that was removed, and whose host does not say that it ended.
+# The pool itself sends TERM and, after job_max_vacate_time, KILL. A job that is already gone is not an error, but a
+# schedd that does not answer ends with the same words after its own. -forcex forgets a removed job whose host never
+# reports its end.
 backend_cancel() { # $1 how, $2 tags
   # shellcheck disable=SC2086 # tags have no blanks
   list=$(printf '%s,' $2)
@@ -95,7 +96,7 @@ backend_cancel() { # $1 how, $2 tags
   return 1
 }
 
-# Cores that no claim has, and all. What is left of a partitionable slot is its Cpus.
+# Unclaimed cores, and all cores. The Cpus of a partitionable slot are those not yet claimed.
 backend_capacity() {
   bounded 20 condor_status -af Cpus State >|"$T/status" </dev/null || return
   LC_ALL=C awk '$1 ~ /^[0-9]+$/ { all += $1; if ($2 == "Unclaimed") free += $1 } END { if (NR) printf "%d %d\n", free, all }' "$T/status"

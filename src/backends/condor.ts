@@ -3,8 +3,8 @@ import type { Account, Backend, QueueEntry } from './contract.ts';
 import { coresOf } from './cores.ts';
 
 /**
- * An HTCondor pool by its commands (condor.sh); facts from 23.9 and 25.14. Its execution points see the directory of ours: files
- * are not transferred by HTCondor. It has no queues, so a queue that a job names means nothing here.
+ * An HTCondor pool driven by its commands (condor.sh); facts from 23.9 and 25.14. Its execution points must share our
+ * directory: HTCondor transfers no files here. It has no queues, so a job's queue name means nothing.
  */
 export const condor: Backend = {
   name: 'condor',
@@ -12,12 +12,12 @@ export const condor: Backend = {
   detect:
     'command -v condor_submit >/dev/null 2>&1 && look condor "$(bounded 20 condor_version 2>&1)" condor_q -totals',
   lacks: { command: 'batch_queue' },
-  // A host that is gone is noticed when job_lease_duration is over (manual; 40 minutes by default).
+  // A lost host is noticed only when job_lease_duration ends (manual; 40 minutes by default).
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 2_700_000 },
   arrays: true,
   accounts: true,
   submitWords,
-  // `-terse`: the first and the last job. Of one among many: its own.
+  // `-terse` prints the first and the last job; for an element of an array we print its own id.
   idOf: (answer) => /^(\d+\.\d+)( - \d+\.\d+)?$/.exec(answer)?.[1],
   refusalOf: condorRefusal,
   queueEntry,
@@ -25,11 +25,11 @@ export const condor: Backend = {
   capacityOf: coresOf,
 };
 
-/** Lines of a submit description, `--`, words for condor_submit. */
+/** Lines of a submit description, `--`, options for condor_submit. */
 function submitWords(spec: AttemptSpec): string[] {
   const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { project, extraArgs } = spec.batch;
-  // One that was evicted after it had started is not started again, but leaves.
+  // A job that was evicted after it had started leaves instead of starting again.
   const removals = ['(JobStatus == 1 && NumJobStarts > 0)'];
   if (walltimeSeconds !== undefined) {
     const seconds = Math.max(1, Math.ceil(walltimeSeconds));
@@ -48,7 +48,7 @@ function submitWords(spec: AttemptSpec): string[] {
     wholeHost ? 'request_cpus = TARGET.TotalCpus' : `request_cpus = ${Math.max(1, Math.ceil(cpus))}`,
     ...(memoryMb === undefined ? [] : [`request_memory = ${Math.ceil(memoryMb)}`]),
     ...(diskKb === undefined ? [] : [`request_disk = ${Math.ceil(diskKb)}`]),
-    // All that is left of a slot that has as much as its host (manual, partitionable slots).
+    // Only a slot that still has everything its host has (manual, partitionable slots).
     ...(wholeHost ? ['requirements = TARGET.Cpus == TARGET.TotalCpus'] : []),
     ...(gpus ? [`request_gpus = ${gpus}`] : []),
     ...(project === undefined ? [] : [`accounting_group = ${project.replace(/[^\w.-]/g, '_')}`]),
@@ -62,14 +62,17 @@ function submitWords(spec: AttemptSpec): string[] {
 
 const LATER =
   /Can't find address of|Failed to connect|MAX_JOBS|exceed|Connection refused|Unable to connect|No space left|temporarily/i;
-/** There are as many jobs as it takes. */
+/** The pool takes no more jobs for now. */
 const FULL = /MAX_JOBS|exceed/i;
 const UNCLEAR = /timed? ?out|Failed to (commit|end) |lost connection|Error reading|transaction/i;
-/** A requirement of the pool was not met: the schedd took no job, and says why in the next line (SUBMIT_REQUIREMENT_NAMES). */
+/**
+ * A submit requirement of the pool was not met: the schedd refused the job and gives the reason on the next line
+ * (SUBMIT_REQUIREMENT_NAMES).
+ */
 const UNMET =
   /Failed to commit job submission into the queue\.\s+ERROR: (?!.*(connect|timed? ?out|socket|errno))(\S.*)/is;
 
-/** condor_submit exits with 1 whatever it met. */
+/** condor_submit exits with 1 whatever the error was, so only its words tell. */
 export function condorRefusal(status: number, text: string): Refusal | 'unclear' {
   const message = sentence(text);
   if (status === 127) {
@@ -95,7 +98,7 @@ function sentence(message: string): string {
 }
 
 /**
- * Values of HoldReasonCode with which a pool stops what ran (manual, "Job ClassAd Attributes"), and of 21, which is the
+ * Values of HoldReasonCode with which a pool stops a running job (manual, "Job ClassAd Attributes"), and of 21, the
  * host's policy, with the subcode of HTCondor's own policies (HOLD_IF_MEMORY_EXCEEDED).
  */
 const HOLDS: Readonly<Record<string, SiteCause>> = {
@@ -105,10 +108,12 @@ const HOLDS: Readonly<Record<string, SiteCause>> = {
   '21 102': 'out-of-memory',
 };
 
-/** LastRejMatchReason of a job that nothing takes now, or ever will. */
+/** LastRejMatchReason of a job that no machine matches, now or ever. */
 const UNMATCHED = 'no match found';
 
-/** `STATUS STARTS HOLDCODE SUBCODE HOST WORDS`; STATUS is the number JobStatus (manual, "Job ClassAd Attributes"). */
+/**
+ * `STATUS STARTS HOLDCODE SUBCODE HOST WORDS`, where STATUS is the number JobStatus (manual, "Job ClassAd Attributes").
+ */
 function queueEntry(rest: string): QueueEntry {
   const [status = '', starts = '', code = '', subCode = '', host = '', ...more] = rest.split(' ');
   const said = more.join(' ').trim();
@@ -126,7 +131,7 @@ function queueEntry(rest: string): QueueEntry {
     case '6':
       return { is: 'running', ...where };
     case '3':
-      // It stays until what runs has ended.
+      // A removed job stays in the queue until its processes have ended.
       if ('host' in where) return { is: 'running', ...where };
       return { is: 'ended', by: 'cancelled', message: 'removed' };
     case '4':
@@ -142,7 +147,7 @@ function queueEntry(rest: string): QueueEntry {
   }
 }
 
-/** `CLUSTER PROC TAG STATUS LAST BYSIGNAL SIGNAL CODE REASON` of condor_history. */
+/** A line of condor_history: `CLUSTER PROC TAG STATUS LAST BYSIGNAL SIGNAL CODE REASON`. */
 function accountOf(line: string): Account | undefined {
   const [cluster = '', proc = '', tag = '', status = '', last = '', bySignal = '', signal = '', code = '', ...more] =
     line.split(' ');
@@ -151,10 +156,10 @@ function accountOf(line: string): Account | undefined {
   const id = { id: `${cluster}.${proc}`, ...(key === undefined ? {} : { key }) };
   const reason = more.join(' ');
   const how = bySignal === 'true' ? `signal ${signal}` : `exit status ${code}`;
-  // The wrapper is not to be killed but by the pool, or by the machine's end.
+  // Only the pool, or the end of the machine, kills the wrapper.
   if (status === '4') return { ...id, by: bySignal === 'true' ? 'vanished' : 'itself', message: how };
   if (!/PeriodicRemove/i.test(reason)) return { ...id, by: 'cancelled', message: reason };
-  // The only reasons of ours: beyond its time, or idle after it had started.
+  // Our own periodic_remove has only two reasons: over its time limit, or idle after it had started.
   if (last === '2') return { ...id, by: 'timeout', message: 'it ran longer than it had asked for' };
   return { ...id, by: 'preempted', message: 'the pool evicted it; it was not started again' };
 }

@@ -1,87 +1,95 @@
 import type { AttemptSpec, Capacity, Refusal, SiteCause } from '../site/contract.ts';
 
 /**
- * One batch system. Its shell half only moves bytes; what they mean is decided here, totally: a word that nobody knows
- * is `unclear`, never an end. A new one is a file like slurm.ts, its shell half, and a line in registry.ts.
+ * One batch system. Its shell half only moves bytes; this half decides what they mean, and totally: an unknown word is
+ * `unclear`, never an end. A new batch system is a file like slurm.ts, its shell half, and a line in registry.ts.
  *
  * The shell half is sourced by jobmanager.sh as `backend.sh` and defines
  * - QUEUE_HEADING: the first word of a good answer of backend_queue, whose first line is a heading;
- * - backend_start, backend_version (a line), wait_for_event (returns when it may be worth a look at events/);
- * - backend_submit_all WORDS (`KEY:N`; calls submit_one for each), backend_submit KEY N WORDS… (sets ID, status ≠ 0 with
- *   words on standard error where the command failed; TAG is to be put where backend_queue finds it);
- * - if it has arrays (with PARALLEL_SUBMITS): backend_submit_array TAG COUNT WORDS…, as backend_submit, whose elements, by
- *   index from 1, run the wrapper with TAG and their index; find_array_limit (sets ARRAY_LIMIT, the most elements of one);
- *   backend_elements ANSWER (where it is one: sets BEFORE and AFTER, what stands around an element's index in what `idOf`
- *   reads its id from, and FIRST, the first index there). An element's lines have TAG[INDEX] in place of a tag, wherever one stands; `elements` turns it into the element's own,
- *   and TAG[LIST] into all of the LIST's;
- * - backend_queue: the heading, then a line `TAG ID REST` for each job of this user, waiting, running or just ended;
- * - backend_account IDS: raw lines about ended jobs; backend_cancel TERM|KILL|FORCE TAGS: ends them, matching by tag;
- *   FORCE: what was told to end long ago, and which the batch system is to forget where it can;
+ * - backend_start, backend_version (a line), wait_for_event (returns when events/ may be worth a look);
+ * - backend_submit_all WORDS (`KEY:N`; calls submit_one for each), backend_submit KEY N WORDS… (sets ID; if the command
+ *   failed, status ≠ 0 and words on standard error; TAG must go where backend_queue finds it);
+ * - if it has arrays (with PARALLEL_SUBMITS): backend_submit_array TAG COUNT WORDS…, like backend_submit, whose
+ *   elements, indexed from 1, run the wrapper with TAG and their index; find_array_limit (sets ARRAY_LIMIT, the most
+ *   elements in one array); backend_elements ANSWER (if ANSWER is an array's: sets BEFORE and AFTER, the text around an
+ *   element's index in what `idOf` reads its id from, and FIRST, the first index there). An element's lines have
+ *   TAG[INDEX] in place of a tag, and may have TAG[LIST] for several elements; `elements` turns these into the
+ *   elements' own tags;
+ * - backend_queue: the heading, then a line `TAG ID REST` for each waiting, running or just ended job of this user;
+ * - backend_account IDS: raw lines about ended jobs;
+ * - backend_cancel TERM|KILL|FORCE TAGS: ends them, matching by tag. FORCE is for jobs told to end long ago, which the
+ *   batch system should forget where it can;
  * - backend_capacity, if the site can say how many cores it has and how many are free: one line;
- * - backend_accounting, if there are sites without one, and backend_has QUEUE: what they are, in words, nothing where there
- *   is none.
+ * - backend_accounting, if some sites have no accounting, and backend_has QUEUE: each describes in words what there is,
+ *   or prints nothing.
  */
 export interface Backend {
   readonly name: string;
-  /** Beside this file; the first becomes `backend.sh`, the others keep their names. */
+  /** Files next to this one; the first becomes `backend.sh`, the others keep their names. */
   readonly shell: readonly string[];
   readonly patience: Patience;
-  /** What the line of `backend_capacity` says; a backend without one cannot tell the site's cores. */
+  /** Reads the line of `backend_capacity`; a backend without this cannot tell the site's cores. */
   capacityOf?(line: string): Capacity | undefined;
-  /** Has `backend_submit_array`. */
+  /** The shell half has `backend_submit_array`. */
   readonly arrays: boolean;
-  /** Has `backend_account`. */
+  /** The shell half has `backend_account`. */
   readonly accounts: boolean;
-  /** The words of the submit command for this attempt. */
+  /** The options of the submit command for this attempt. */
   submitWords(spec: AttemptSpec): readonly string[];
-  /** The id in the submit command's last line; undefined where it is none (then the queue is searched by tag). */
+  /** The id in the submit command's last line; if undefined, the queue is searched by tag. */
   idOf(answer: string): string | undefined;
-  /** What a failed submit command means; `unclear` where it may have submitted all the same. */
+  /** What a failed submit command means; `unclear` if it may have submitted the job anyway. */
   refusalOf(status: number, message: string): Refusal | 'unclear';
   queueEntry(rest: string): QueueEntry;
-  /** What one line of the accounting says, undefined where it is none. */
+  /** Reads one line of the accounting; undefined if it is not about a job. */
   accountOf?(line: string): Account | undefined;
   /**
-   * Shell that finds out whether a machine has its commands: calls `look NAME VERSION QUESTION…` if so (found.ts), where QUESTION
-   * is a command that its controller answers. None: it is never detected.
+   * Shell that detects the batch system: calls `look NAME VERSION QUESTION…` (found.ts) if the machine has its
+   * commands; QUESTION is a command that its controller answers. Without this, it is never detected.
    */
   readonly detect?: string;
-  /** A submit command for which it has no option that is good at every site; `instead`: one that some sites have. */
+  /** A submit command that it has no portable option for; `instead`: an option that some sites have. */
   readonly lacks?: { readonly command: 'request_disk' | 'batch_queue'; readonly instead?: string };
 }
 
-/** Milliseconds. */
+/** Times in milliseconds. */
 export interface Patience {
-  /** Between two looks at the queue when nothing happens, and at least, when something is in doubt. */
+  /**
+   * Time between two looks at the queue: `lookEvery` when nothing happens, `lookAgain`, the least, when something is in
+   * doubt.
+   */
   readonly lookEvery: number;
   readonly lookAgain: number;
-  /** Absent from the queue for so long, in two good answers: lost. */
+  /** How long a job must be absent from the queue, in two good answers, to be lost. */
   readonly lost: number;
-  /** For an exit record to arrive after the queue says that the job ended (NFS). */
+  /** How long an exit record may take to arrive after the queue says that the job ended (NFS). */
   readonly lag: number;
-  /** For the verdict to follow an exit by a signal, and as long as the queue calls it running: there it is not over yet. */
+  /**
+   * How long a verdict may take after an exit by a signal, and while the queue still says running: there the job is not
+   * over.
+   */
   readonly verdict: number;
   readonly closing: number;
 }
 
 export type QueueEntry =
   | { readonly is: 'waiting' | 'suspended'; readonly message: string }
-  /** `by`: what stopped it, where it had started and the site says so. `never`: as it is asked for, it cannot be started. */
+  /** `by`: what stopped the job after its start, if the site says. `never`: as requested, it can never start. */
   | { readonly is: 'held'; readonly message: string; readonly by?: SiteCause; readonly never?: true }
-  /** `ending`: it is being ended, and by whom; `limit`: seconds that it may run. */
+  /** `ending`: it is being ended, and by whom; `limit`: its time limit in seconds. */
   | { readonly is: 'running'; readonly host?: string; readonly ending?: Verdict; readonly limit?: number }
   | ({ readonly is: 'ended' } & Verdict)
   | { readonly is: 'unclear'; readonly message: string };
 
-/** Who ended a job, by the batch system's word. */
+/** Who ended a job, according to the batch system. */
 export interface Verdict {
-  /** `itself`: the wrapper ended, and its exit record says how. */
+  /** `itself`: the wrapper ended by itself, and its exit record says how. */
   readonly by: 'itself' | SiteCause;
   readonly message: string;
 }
 
 export interface Account extends Verdict {
   readonly id: string;
-  /** The attempt whose job this was, where the accounting knows; ids are given again. */
+  /** The attempt that this job ran, if the accounting knows: batch systems reuse ids. */
   readonly key?: string;
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gryphus: runs waiting jobs one after another in one slot (fork.sh); ends when none waits.
+# Gryphus: runs waiting jobs one after another in one slot (fork.sh); ends when no job waits.
 #   fork-worker.sh ROOT BIN SLOT HOST BOOT RESET
 set -uC
 umask 077
@@ -30,23 +30,23 @@ run_one() { # $1 name: SEQ-KEY:N
   start_of "$pid"
   printf '%s\n' "$pid $PSTART $BOOT $HOST" >|"$claim"
   wait "$pid"
-  # What the program left running in its process group ends with it.
+  # Anything that the program left running in its process group ends with it.
   [ -z "$SETSID" ] || kill -KILL "-$pid" 2>/dev/null
   rm -f "$claim"
 }
 
-# The memory of what runs in this slot, as long as the worker lives.
+# Watches the memory of this slot's program for as long as the worker lives.
 watch_slot() {
   # shellcheck source=/dev/null
   . "$BIN/memory.sh"
   looks=0 worker=$PSTART
-  # Its number may be another's by now.
+  # Once the worker has ended, another process may have its number.
   while sleep "$((looks < 5 ? 1 : 5))" && start_of "$$" && [ "$PSTART" = "$worker" ]; do
     looks=$((looks + 1))
     for claim in fork/running/*@"$SLOT"; do
       read -r pid _ <"$claim" || continue
       word=${claim#fork/running/*-} && word=${word%@*}
-      # The wrapper itself is no part of the job; the list of its children has no line end.
+      # The wrapper is not part of the job. The list of its children has no line end.
       child=
       read -r child _ <"/proc/$pid/task/$pid/children"
       memory_of "$child"
@@ -69,7 +69,7 @@ while printf '%s\n' "$SELF" 2>/dev/null >"fork/slot.$SLOT"; do
     done
   done
   rm -f "fork/slot.$SLOT"
-  # A job that came between the last look and the slot's end found no worker.
+  # A job that arrived after the last look but before the slot was released found no worker.
   set -- fork/queue/*
   [ -f "$1" ] || exit 0
 done

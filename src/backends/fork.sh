@@ -1,8 +1,8 @@
-# Gryphus: plain processes, a bounded number at once. The shell half of fork.ts, part of jobmanager.sh.
+# Gryphus: plain processes, at most so many at a time. The shell half of fork.ts, sourced by jobmanager.sh.
 #   fork/queue/SEQ-KEY:N        waits
-#   fork/running/SEQ-KEY:N@SLOT a worker has it; its line: the wrapper's `PID PSTART BOOT HOST`, until it runs a word
-#   fork/slot.SLOT              the worker's line of the same form; as many slots as jobs may run at once
-# Workers need no JobManager: each runs one waiting job after another, and ends when none waits.
+#   fork/running/SEQ-KEY:N@SLOT a worker has it; its line: the wrapper's `PID PSTART BOOT HOST`, one word until it runs
+#   fork/slot.SLOT              the worker's line in the same form; there are as many slots as jobs may run at once
+# Workers need no JobManager: each runs one waiting job after another and ends when no job waits.
 QUEUE_HEADING=TAG
 
 backend_start() {
@@ -17,7 +17,7 @@ backend_start() {
 }
 backend_version() { echo "plain processes, $GRYPHUS_SLOTS at once"; }
 
-# A wrapper on this machine writes into the pipe; the ticker ends this when the JobManager is gone, and with it.
+# A wrapper on this machine writes into the pipe; the ticker wakes the read now and then, and ends with the JobManager.
 wait_for_event() {
   if [ -z "${TICKER-}" ]; then
     if [ ! -p news ]; then
@@ -36,7 +36,7 @@ wait_for_event() {
         nap=$!
         wait "$nap"
         echo >&5
-        # Its number may be another's by now.
+        # Once the JobManager has ended, another process may have its number.
         start_of "$$"
       done
       echo >&5
@@ -57,7 +57,7 @@ backend_submit() { # $1 key, $2 submission
   printf '%s\n' "$ID" >"fork/queue/$ID-$1:$2" || { rm -f "fork/queue/$ID-$1:$2" && return 1; }
 }
 
-# PSTART tells a process from a later one with its number.
+# PSTART tells a process from a later one with the same number.
 start_of() { # $1 pid: sets PSTART, empty where there is none
   PSTART='' line=''
   if [ -r /proc/self/stat ]; then
@@ -86,7 +86,7 @@ holder_lives() { # $1 file with a line of the form above
   lives $line
 }
 
-# Starts a worker for each free slot, as long as there are more waiting jobs than new workers.
+# Starts a worker for each free slot while more jobs wait than workers were started.
 fork_kick() {
   set +f
   set -- fork/queue/*
@@ -112,7 +112,7 @@ fork_detached() {
 SETSID=
 command -v setsid >/dev/null && SETSID=1
 
-# What a worker took and could not start any more waits again; what ended is off the list.
+# Requeues jobs that a worker took but can no longer start, and drops ended ones from the list.
 fork_repair() {
   set +f
   for file in fork/running/*; do
@@ -186,7 +186,7 @@ backend_cancel() { # $1 how, $2 tags
   done
   set -f
 }
-# Processes of the job that left its process group carry its key in their environment.
+# Processes that left the job's process group still carry its key in their environment.
 fork_kill_strays() { # $1 key
   # shellcheck disable=SC2013 # paths without blanks
   for file in $(grep -l -s -a -F "GRYPHUS_KEY=$1" /proc/[0-9]*/environ 2>/dev/null); do

@@ -1,6 +1,6 @@
 import type { Backend, QueueEntry } from './contract.ts';
 
-/** Plain processes on the site's front machine, a bounded number at once (fork.sh, fork-worker.sh). */
+/** Plain processes on the site's front machine, a bounded number at a time (fork.sh, fork-worker.sh). */
 export const fork: Backend = {
   name: 'fork',
   shell: ['fork.sh', 'fork-worker.sh'],

@@ -1,18 +1,19 @@
 import type { Backend } from './contract.ts';
 import { BACKENDS } from './registry.ts';
 
-/** A batch system that a machine has the commands of. */
+/** A batch system whose commands a machine has. */
 export interface Found {
   readonly batch: string;
-  /** What the command says of itself, one line. */
+  /** The command's own description of itself, one line. */
   readonly message: string;
-  /** Its controller answered. */
+  /** Whether its controller answered. */
   readonly answers: boolean;
 }
 
 /**
- * Looks which batch systems' commands the machine has, and whether each answers: `found NAME STATUS WORDS` for each,
- * between two lines of ours that log-in scripts do not print. Whose `qsub` there is, if any, is found out once: `$qsub` and `$qsub_says`. Needs nothing but a POSIX shell.
+ * Finds which batch systems' commands the machine has, and whether each controller answers: prints `found NAME STATUS
+ * WORDS` for each, between two marker lines that no log-in script prints. Which system's `qsub` is installed is found
+ * out only once: `$qsub` and `$qsub_says`. Needs only a POSIX shell.
  */
 export const LOOK = `
 PATH=$PATH:/opt/pbs/bin:/opt/slurm/bin:/usr/local/slurm/bin:/opt/torque/bin
@@ -44,7 +45,7 @@ ${Object.values<Backend>(BACKENDS)
   .join('\n')}
 echo gryphus-end`;
 
-/** `undefined` where the answer is not whole. The first is the one to take; none: plain processes. */
+/** `undefined` if the answer is cut short. The first entry is the one to use; an empty list means plain processes. */
 export function readFound(answer: string): readonly Found[] | undefined {
   const [, body] = /^gryphus-found\n((?:found .*\n)*)gryphus-end$/m.exec(answer) ?? [];
   if (body === undefined) return undefined;

@@ -3,8 +3,9 @@ import { condor } from './condor.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
 
 /**
- * Another Gryphus by its command line (gryphus.sh, condor.sh): the jobs of one agent are jobs in the queue of another,
- * which has its own ways and rights (Condor-C's idea). Its sites must share the file system of the machine where it is.
+ * Another Gryphus driven by its command line (gryphus.sh, condor.sh): the jobs of one agent become jobs in the queue of
+ * another, with its own connections and rights (Condor-C's idea). Its sites must share the file system of the machine
+ * where it runs.
  */
 const { detect: _detect, lacks: _lacks, ...likeCondor } = condor;
 export const gryphus: Backend = {
@@ -17,7 +18,7 @@ export const gryphus: Backend = {
   accountOf,
 };
 
-/** Lines of a submit description, `--`, words for the command. */
+/** Lines of a submit description, `--`, options for the command. */
 function submitWords(spec: AttemptSpec): string[] {
   const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
@@ -44,7 +45,10 @@ function submitWords(spec: AttemptSpec): string[] {
   ];
 }
 
-/** Plain processes there have no time limit but this; what a site ended is held there, and has been told of here by then. */
+/**
+ * Nothing else limits the time of plain processes there. A job that a site ended is held there; after ten minutes we
+ * have surely read why.
+ */
 function removals(walltimeSeconds: number | undefined): string[] {
   const told = `(JobStatus == 5 && NumJobStarts > 0 && ${SITE_ENDED} && time() - EnteredCurrentStatus > 600)`;
   if (walltimeSeconds === undefined) return [told];
@@ -52,10 +56,10 @@ function removals(walltimeSeconds: number | undefined): string[] {
   return [told, `(JobStatus == 2 && time() - JobCurrentStartDate > ${seconds})`];
 }
 
-/** Its site, where it has limits, ends a job first and says why; seconds. */
+/** A grace period in seconds: a site with limits of its own then ends the job first and says why. */
 const GRACE_S = 5;
 
-/** HoldReasonCode of a job that a site ended (src/gridmanager/site-causes.ts there). */
+/** HoldReasonCode of a job that a site ended (there, src/gridmanager/site-causes.ts). */
 const CAUSES: Readonly<Record<string, Account['by']>> = {
   '6': 'cannot-start',
   '34': 'out-of-memory',
@@ -73,7 +77,7 @@ function causeOf(code: string, message: string): Account['by'] | undefined {
   return CAUSES[code];
 }
 
-/** Exit statuses of ours (src/errors.ts); what may have been submitted is searched for. */
+/** Our own exit statuses (src/errors.ts); after any other, the job may have been submitted and is searched for. */
 const NEVER: ReadonlySet<number> = new Set([2, 65, 66, 68, 73, 76, 77, 78]);
 
 function refusalOf(status: number, text: string): Refusal | 'unclear' {
@@ -89,7 +93,7 @@ function refusalOf(status: number, text: string): Refusal | 'unclear' {
   return NEVER.has(status) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
-/** `STATUS STARTS HOLDCODE SUBCODE HOST WORDS`, as HTCondor's; a job that is removed has still to be stopped. */
+/** `STATUS STARTS HOLDCODE SUBCODE HOST WORDS`, like HTCondor's; a removed job still has to be stopped. */
 function queueEntry(rest: string): QueueEntry {
   const [status, , code = '', , , ...more] = rest.split(' ');
   const message = more.join(' ');
@@ -98,7 +102,7 @@ function queueEntry(rest: string): QueueEntry {
   return cause === undefined ? condor.queueEntry(rest) : { is: 'ended', by: cause, message };
 }
 
-/** As HTCondor's history; of a job that was held first `held CODE REASON` in place of the reason of its removal. */
+/** Like HTCondor's history, but a job that was held first has `held CODE REASON` in place of its removal's reason. */
 function accountOf(line: string): Account | undefined {
   const account = condor.accountOf?.(line);
   const [, code = '', message = ''] = / held (\d+) (.*)$/.exec(line) ?? [];

@@ -1,4 +1,4 @@
-# Gryphus: the commands of LSF. The shell half of lsf.ts, part of jobmanager.sh.
+# Gryphus: LSF's commands, the shell half of lsf.ts, sourced by jobmanager.sh.
 # shellcheck source=/dev/null
 . "$BIN/job-script.sh"
 QUEUE_HEADING=JOB_NAME
@@ -10,7 +10,7 @@ backend_version() { command -v bsub >/dev/null && bounded 20 bsub -V 2>&1 </dev/
 wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
-# Ours come last and win over the user's words. Words of a command would be split again by a shell; a script is not.
+# Our options come last and so win over the user's. A shell would split a command's words again; a script avoids that.
 backend_submit() { # $1 key, $2 submission, then words of ours
   # shellcheck disable=SC2016 # for the script
   job_script "$1" "$2" '${LSB_JOBID:--}' '#' || return
@@ -34,8 +34,9 @@ backend_elements() { # $1 the answer
   case $1 in 'Job <'[0-9]*'> is submitted'*) BEFORE="${1%%>*}[" FIRST=1 AFTER="]>${1#*>}" ;; esac
 }
 
-# With the heading; -a: the ended ones are there for a while (CLEAN_PERIOD). Without jobs there is no heading, but a word.
-# shellcheck disable=SC2016 # awk's: the index of an element's name behind its id, where it is not
+# Asked for with the heading; -a includes recently ended jobs (CLEAN_PERIOD). Without jobs LSF prints a sentence and no
+# heading.
+# shellcheck disable=SC2016 # awk's: appends the index in an element's name to its id, if missing
 LSF_ID='function id(index_) {
   if (match($0, /^[^|]*\[[0-9]+\]\|[0-9]+\|/)) {
     index_ = substr($0, 1, RLENGTH)
@@ -62,7 +63,7 @@ backend_queue() {
   LC_ALL=C awk 'NR == 1 { sub(/\|.*/, ""); print; next } { id(); sub(/\|/, " "); sub(/\|/, " "); print } '"$LSF_ID" "$T/bjobs"
 }
 
-# Long lines go on after blanks. Of each job its id, its name and its last line.
+# bacct folds long lines after blanks. Keeps each job's id, name and last line.
 backend_account() { # ids
   bounded 60 bacct -l "$@" >|"$T/bacct" 2>/dev/null </dev/null
   [ -s "$T/bacct" ] || return 0
@@ -80,8 +81,8 @@ backend_account() { # ids
     END { take(text) }' "$T/bacct"
 }
 
-# bkill sends INT, TERM and KILL, some seconds apart; with -r it forgets what does not end. A job that is over by now is no
-# error.
+# bkill sends INT, TERM and KILL some seconds apart; with -r LSF forgets what does not end. A job that is already over
+# is not an error.
 backend_cancel() { # $1 how, $2 tags
   lsf_jobs 'job_name jobid stat' || return
   # shellcheck disable=SC2046 # ids have no blanks
@@ -98,7 +99,7 @@ backend_cancel() { # $1 how, $2 tags
   return 1
 }
 
-# Slots that are free, and all, of hosts that take jobs.
+# Free slots, and all slots, of hosts that take jobs.
 backend_capacity() {
   bounded 20 bhosts -w | LC_ALL=C awk '
     NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }

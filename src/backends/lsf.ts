@@ -2,7 +2,9 @@ import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
 import { coresOf } from './cores.ts';
 
-/** LSF by its commands (lsf.sh); from IBM Spectrum LSF 10.1's command reference. `bjobs -o` is there since 9.1.3. */
+/**
+ * LSF driven by its commands (lsf.sh); from IBM Spectrum LSF 10.1's command reference. `bjobs -o` exists since 9.1.3.
+ */
 export const lsf: Backend = {
   name: 'lsf',
   shell: ['lsf.sh', 'job-script.sh'],
@@ -42,11 +44,11 @@ function submitWords(spec: AttemptSpec): string[] {
 const LATER =
   /threshold reached|job limit|limit has been reached|LSF is down|Cannot connect to LSF|Failed in an LSF library call|temporarily|No space left/i;
 
-/** The answer was lost, not the job. */
+/** The answer was lost; the job may be there. */
 const UNCLEAR = /sending\/receiving a message|Connection reset|Broken pipe/i;
-/** There are as many jobs as it takes. */
+/** The site takes no more jobs for now. */
 const FULL = /threshold reached|job limit|limit has been reached/i;
-/** Where LSF is down or a threshold is reached bsub itself tries again, until we end it: it may have got through. */
+/** When LSF is down or a threshold is reached, bsub retries until we stop it, so it may have got through. */
 export function lsfRefusal(status: number, text: string): Refusal | 'unclear' {
   const message = sentence(text);
   if (status === 127)
@@ -93,7 +95,7 @@ function queueEntry(rest: string): QueueEntry {
     case 'DONE':
       return { is: 'ended', by: 'itself', message: state };
     case 'EXIT':
-      // No host had it: it was killed while it waited, and an older LSF says no reason.
+      // It was killed while it waited, so no host is named; older releases of LSF give no reason.
       if (exit === '' && hosts === '' && reason === '')
         return { is: 'ended', by: 'cancelled', message: 'killed while it waited' };
       return { is: 'ended', by: causeOf(reason), message: [`EXIT ${exit}`, reason].filter(Boolean).join(': ') };
@@ -102,7 +104,7 @@ function queueEntry(rest: string): QueueEntry {
   }
 }
 
-/** `ID|NAME|Completed <exit>; TERM_…: …` of bacct -l. */
+/** `ID|NAME|Completed <exit>; TERM_…: …` from bacct -l. */
 function accountOf(line: string): Account | undefined {
   const [id = '', name = '', ...more] = line.split('|');
   const message = more.join('|');

@@ -19,12 +19,12 @@ interface Fields {
   readonly substate: string;
   readonly exit: string;
   readonly host: string;
-  /** The time it was given, `[[HH:]MM:]SS`. */
+  /** The time limit in force, `[[HH:]MM:]SS`. */
   readonly walltime: string;
   readonly comment: string;
 }
 
-/** `STATE|SUBSTATE|EXIT|HOST|WALLTIME|COMMENT`, of `qstat -f`. */
+/** `STATE|SUBSTATE|EXIT|HOST|WALLTIME|COMMENT` from `qstat -f`. */
 export function fieldsOf(rest: string): Fields {
   const [state = '', substate = '', exit = '', host = '', walltime = '', ...comment] = rest.split('|');
   return { state, substate, exit, host: host.split('/')[0] ?? '', walltime, comment: comment.join('|') };
@@ -43,7 +43,7 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
       ...(isEnding(fields) ? { ending: { by: endOf(fields), message: fields.comment } } : {}),
     };
   }
-  // A job beyond every node stays queued, and only its comment says so.
+  // A job too big for every node stays queued, and only its comment says so.
   if (live === 'waiting') return { is: fields.comment.startsWith('Can Never Run') ? 'held' : 'waiting', message };
   if (live !== undefined) return { is: live, message };
   if (fields.state === 'F' || fields.state === 'C' || fields.state === 'X') {
@@ -56,19 +56,19 @@ function secondsOf(walltime: string): number | undefined {
   return walltime.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
 }
 /**
- * A job that was told to end runs on for some seconds: its comment says so at once, its substate that it is to be run
- * again, and a status of PBS's own comes when it exits.
+ * A job that was told to end runs on for some seconds. Its comment says so at once, its substate says if it will be
+ * rerun, and PBS sets a status of its own when the job exits.
  */
 function isEnding({ comment, exit, substate }: Fields): boolean {
   return DELETED.test(comment) || RERUN.test(substate) || exit.startsWith('-');
 }
-/** Substates of qrerun, and of a preemption that requeues. */
+/** Substates of qrerun, and of preemption by requeuing. */
 export const RERUN = /^6[0-3]$/;
-/** What qdel makes of the comment. */
+/** What qdel appends to the comment. */
 export const DELETED = / and terminated( by \S+)?$/;
 const NAMES: Readonly<Record<string, string>> = { Q: 'queued', H: 'held', W: 'waiting for its time', S: 'suspended' };
 
-/** A line `TAG ID STATE|…` of the history, undefined where the job has not ended. */
+/** A line `TAG ID STATE|…` of the history; undefined if the job has not ended. */
 export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by']): Account | undefined {
   const [tag = '', id = '', ...rest] = line.split(' ');
   const fields = fieldsOf(rest.join(' '));
@@ -80,6 +80,6 @@ export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by'
 function endWords({ state, exit, comment }: Fields): string {
   const never = state === 'X' ? 'it is over' : 'it never ran';
   const status = exit === '' ? never : `exit status ${exit}`;
-  // Torque's, of every job that started.
+  // Torque puts this comment on every job that started.
   return comment === '' || comment.startsWith('Job started on ') ? status : `${comment} (${status})`;
 }

@@ -1,4 +1,4 @@
-# Gryphus: what OpenPBS, PBS Pro and Torque share. Part of pbs.sh and torque.sh, and so of jobmanager.sh.
+# Gryphus: what OpenPBS, PBS Pro and Torque share. Sourced by pbs.sh and torque.sh, and so by jobmanager.sh.
 # shellcheck source=/dev/null
 . "$BIN/job-script.sh"
 # shellcheck disable=SC2034 # jobmanager.sh reads it
@@ -9,8 +9,9 @@ backend_start() { :; }
 wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
-# Of `qstat -f` one line for each of our jobs, and for each element of an array: TAG ID STATE|SUBSTATE|EXIT|HOST|WALLTIME|COMMENT.
-# An element that waits says nothing of a hold, and not always why: its array, which stands before it, does.
+# Reduces `qstat -f` to one line for each of our jobs and array elements: TAG ID
+# STATE|SUBSTATE|EXIT|HOST|WALLTIME|COMMENT. A waiting element does not show a hold, nor always a reason; its array,
+# listed before it, does.
 jobs_of() { # $1 file, $2 prefix of the names
   LC_ALL=C awk -v "prefix=$2" '
     function done() {
@@ -23,7 +24,7 @@ jobs_of() { # $1 file, $2 prefix of the names
         array_comment = f["comment"]
       } else if (index(tag, prefix) == 1) {
         if (match(id, /\[[0-9]+\]/)) {
-          # Torque puts the index behind the name.
+          # Torque appends the index to the name.
           sub("-" substr(id, RSTART + 1, RLENGTH - 2) "$", "", tag)
           tag = tag substr(id, RSTART, RLENGTH)
           if (state == "Q" && substr(id, 1, RSTART - 1) == array) {
@@ -31,7 +32,7 @@ jobs_of() { # $1 file, $2 prefix of the names
             if (f["comment"] == "") f["comment"] = array_comment
           }
         }
-        # Held for the limit of its array (qsub -t 1-9%2): it waits.
+        # Held only by the limit of its array (qsub -t 1-9%2), so it counts as waiting.
         if (state == "H" && f["Hold_Types"] == "l") state = "Q"
         print tag " " id " " state "|" f["substate"] "|" (("Exit_status" in f) ? f["Exit_status"] : f["exit_status"]) "|" f["exec_host"] "|" f["Resource_List.walltime"] "|" f["comment"]
       }
@@ -39,14 +40,14 @@ jobs_of() { # $1 file, $2 prefix of the names
       name = ""
     }
     /^Job Id:/ { done(); id = $3; next }
-    # A long value goes on in lines that begin with a tab; the Torque wrappers of Slurm begin every line with one.
+    # Long values continue on lines that begin with a tab; the Torque wrappers of Slurm begin every line with one.
     /^\t/ && !/^\t[A-Za-z_.]+ = / { sub(/^\t/, ""); f[name] = f[name] $0; next }
     / = / { sub(/^[ \t]+/, ""); name = $1; sub(/^[^ ]+ = /, ""); f[name] = $0 }
     END { done() }' "$1"
 }
 
-# qdel ends at the first id that it cannot find, and its last status counts: each is asked for by itself. What is exiting is
-# left to do so; FORCE is for what does not, or whose node does not answer.
+# qdel stops at the first unknown id and only its last status counts, so each job gets its own qdel. A job that is
+# already exiting is left alone; FORCE is for jobs that do not end, or whose node does not answer.
 delete_jobs() { # $1 how, $2 tags, then words with which qdel forgets a job; the jobs' listing is in $T/qstat
   failed=0 how=$1 tags=$2 most=60 left=120
   shift 2
@@ -67,8 +68,8 @@ delete_jobs() { # $1 how, $2 tags, then words with which qdel forgets a job; the
   done
   return "$failed"
 }
-# Of a node that is frozen and not known to be down, the server waits for an answer with each qdel, which it has heard.
-is_hung() { # $1 status: a long wait is waited once
+# If a node is frozen but not known to be down, the server makes each qdel wait, although it has received the request.
+is_hung() { # $1 status: waits the full time only once
   case $1 in 124 | 137) ;; *) return 1 ;; esac
   failed=1 left=$((left - most)) most=3
   say 'qdel gives no answer' >&2

@@ -1,20 +1,20 @@
-# Gryphus: the commands of OpenPBS and PBS Pro. The shell half of pbs.ts, part of jobmanager.sh.
+# Gryphus: the commands of OpenPBS and PBS Pro, the shell half of pbs.ts, sourced by jobmanager.sh.
 # shellcheck source=/dev/null
 . "$BIN/pbs-family.sh"
 
 backend_version() { bounded 20 qsub --version; }
 
-# The name is the tag, for qselect and qstat show it. -f: no daemon of qsub's own, which could submit later.
+# The name is the tag because qselect and qstat show it. -f: without qsub's daemon, which could submit later.
 backend_submit() { # $1 key, $2 submission, then words of ours
   # shellcheck disable=SC2016 # for the script
   job_script "$1" "$2" '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return
   shift 2
-  # Ours come last and win over the user's words. A job that may not be rerun ends when its node dies.
+  # Our options come last and so win over the user's. A job that may not be rerun ends when its node dies.
   ID=$(cd / && bounded 60 qsub -f "$@" -N "$TAG" -r n -S /bin/sh -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)
 }
 
-# An element has its index in its id, 58[3].server. Arrays must be rerunnable: an element whose node died may come again,
-# meets its lock, and leaves.
+# An element has its index in its id, 58[3].server. Arrays must be rerunnable: an element may start again after its node
+# died, but then it finds its lock and leaves.
 backend_submit_array() { # $1 tag, $2 how many, then words of ours
   # shellcheck disable=SC2016 # for the script
   group_script "$1" '$PBS_ARRAY_INDEX' '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return
@@ -30,7 +30,7 @@ backend_elements() { # $1 the answer
   case $1 in *'[]'*) BEFORE="${1%%\[*}[" FIRST=1 AFTER="]${1##*\]}" ;; esac
 }
 
-# Live jobs alone: with -x a server without history shows none. An empty answer counts when the server speaks, too.
+# Only live jobs: with -x, a server without history shows none. An empty answer is trusted only if the server answers.
 backend_queue() {
   bounded 30 qstat -t -f >|"$T/qstat" </dev/null || return
   if IFS= read -r line <"$T/qstat"; then
@@ -42,22 +42,23 @@ backend_queue() {
   jobs_of "$T/qstat" gryphus.
 }
 
-# Where there is no history, the answer is empty. Ids that are unknown make the status 153 and leave the others' lines.
+# Without history the answer is empty. Unknown ids set the status to 153 but do not suppress the other lines.
 backend_account() { # ids
   bounded 60 qstat -x -f "$@" >|"$T/history" 2>/dev/null </dev/null
   case $? in 0 | 153 | 35) ;; *) return 1 ;; esac
   jobs_of "$T/history" gryphus.
 }
 
-# TERM and, 10 s later, KILL are the server's own; what is left after that has lost its node, or its server's patience.
+# The server itself sends TERM and, 10 s later, KILL; a job still there after that has lost its node, or its server gave
+# up.
 backend_cancel() { # $1 how, $2 tags
   bounded 30 qstat -t -f >|"$T/qstat" </dev/null || return
   delete_jobs "$1" "$2" -W force
 }
-# 153 unknown, 35 finished, 168 exiting: PBSE numbers modulo 256.
+# PBSE numbers modulo 256: 153 unknown, 35 finished, 168 exiting.
 gone_or_going() { case $1 in 153 | 35 | 168) ;; *) return 1 ;; esac }
 
-# Cores that are free, and all, of hosts that take jobs.
+# Free cores, and all cores, of hosts that take jobs.
 backend_capacity() {
   bounded 20 pbsnodes -a | LC_ALL=C awk '
     function host() { if (up) { all += cores; free += cores - used }; up = cores = used = 0 }

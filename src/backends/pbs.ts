@@ -3,13 +3,14 @@ import type { Account, Backend } from './contract.ts';
 import { coresOf } from './cores.ts';
 import { DELETED, fieldsOf, pbsAccount, pbsEntry, RERUN } from './pbs-entry.ts';
 
-/** OpenPBS and PBS Pro by their commands (pbs.sh, pbs-family.sh); facts from OpenPBS 23.06. */
+/** OpenPBS and PBS Pro driven by their commands (pbs.sh, pbs-family.sh); facts from OpenPBS 23.06. */
 export const pbs: Backend = {
   name: 'pbs',
   shell: ['pbs.sh', 'pbs-family.sh', 'job-script.sh'],
   detect: '[ "$qsub" = pbs ] && look pbs "$qsub_says" qstat -B',
   lacks: { command: 'request_disk', instead: '-l scratch=10gb' },
-  // A qsub whose connection was cut may submit some time later; a MoM notices the end of what it killed up to 10 s later.
+  // A qsub that lost its connection may still submit some time later; a MoM notices up to 10 s later that what it
+  // killed has ended.
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 30_000 },
   arrays: true,
   accounts: true,
@@ -24,7 +25,7 @@ export const pbs: Backend = {
 function submitWords(spec: AttemptSpec): string[] {
   const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
-  // `select` cannot be mixed with the user's own resources of a job.
+  // PBS refuses `select` together with job-wide resources from the user.
   const own = extraArgs.some((word) => /\b(select|nodes|ncpus|mem|place)=/.test(word));
   const chunk = [
     `ncpus=${Math.max(1, Math.ceil(cpus))}`,
@@ -42,21 +43,21 @@ function submitWords(spec: AttemptSpec): string[] {
 }
 
 /**
- * Exit statuses are PBSE numbers modulo 256. Passing: 38 and 39 too many jobs, or too much in them, 173 queue disabled, 160 and 162 no
- * server reached, 222 no MoM.
+ * Exit statuses are PBSE numbers modulo 256. These are temporary: 38 and 39, too many jobs or too many resources in
+ * use; 173, queue disabled; 160 and 162, no server reached; 222, no MoM.
  */
 const LATER = new Set([38, 39, 173, 160, 162, 222]);
 const PASSING =
   /Connection refused|cannot connect to server|Maximum number of jobs|would exceed .*\blimit\b|Queue is not enabled|No space left/i;
-/** PBSE 38 and 39, and their words. */
+/** PBSE 38 and 39, and their texts. */
 const FULL = /Maximum number of jobs|would exceed .*\blimit\b/i;
-/** qsub asked, and lost the server or its answer. */
+/** qsub sent its request, then lost the server or the answer. */
 const UNCLEAR =
   /timed out|End of File|Premature end|errno=15031|protocol error|Connection reset|Broken pipe|Failed to (recv|send)/i;
 
 /**
- * What stands behind `qsub: ` is the server's answer, or qsub's own before it asked; a site's hooks refuse with words
- * and statuses of their own. 255 is a server that cannot be reached, or one that went away in the middle.
+ * What follows `qsub: ` is the server's answer, or qsub's own error before it asked; a site's hooks refuse with texts
+ * and statuses of their own. 255 is a server that cannot be reached, or one that went away halfway.
  */
 export function pbsRefusal(status: number, text: string): Refusal | 'unclear' {
   const message = sentence(text);
@@ -82,21 +83,21 @@ function sentence(message: string): string {
 }
 
 /**
- * Exit_status: 0 to 255 the script's, 256 + n its first process was ended by signal n, below zero PBS's own (JOB_EXEC_*
- * in pbs_error.h). Absent: it never ran. Substate 91: deleted.
+ * Exit_status: 0 to 255 is the script's; 256 + n means that signal n ended its first process; below zero is PBS's own
+ * (JOB_EXEC_* in pbs_error.h). Absent: it never ran. Substate 91: deleted.
  */
 function endOf({ state, exit, substate, comment }: ReturnType<typeof fieldsOf>): Account['by'] {
   if (/exceeded resource/.test(comment))
     return /exceeded resource mem|vmem/.test(comment) ? 'out-of-memory' : 'timeout';
   if (RERUN.test(substate)) return 'requeued';
   if (substate === '91' || DELETED.test(comment)) return 'cancelled';
-  // A server without history knows no more of an array's element than that it is over.
+  // A server without history knows only that the element is over.
   if (!/^-?\d+$/.test(exit)) return substate === '92' || state === 'X' ? 'itself' : 'cannot-start';
   const status = Number(exit);
   if (status > 256) return status === 271 ? 'cancelled' : 'vanished';
   return status >= 0 ? 'itself' : (ENDS[status] ?? 'cannot-start');
 }
-/** -4 is the start of a MoM that found it running; -24 and -25 kill for using more processors than asked for. */
+/** -4: a starting MoM found it running; -24 and -25: killed for using more processors than requested. */
 const ENDS: Readonly<Record<number, Account['by']>> = {
   [-4]: 'node-fail',
   [-5]: 'node-fail',

@@ -9,8 +9,8 @@ import { slurm } from './slurm.ts';
 import { torque } from './torque.ts';
 
 /**
- * Every batch system that Gryphus can drive, by the name that a site's `batch` gives it. What there is to choose from, what
- * is detected and what is said at the submit all come from here.
+ * Every batch system that Gryphus can drive, by its name in a site's `batch`. The choices on offer, detection and the
+ * checks at submit all use this table.
  */
 export const BACKENDS = { fork, slurm, pbs, torque, sge, lsf, condor, gryphus } as const satisfies Record<
   string,
@@ -19,7 +19,6 @@ export const BACKENDS = { fork, slurm, pbs, torque, sge, lsf, condor, gryphus } 
 export type BackendName = keyof typeof BACKENDS;
 export const BACKEND_NAMES = Object.keys(BACKENDS) as BackendName[];
 
-/** The backend of this name, `undefined` where there is none. */
 export function backendOf(name: string): Backend | undefined {
   return new Map<string, Backend>(Object.entries(BACKENDS)).get(name);
 }

@@ -1,8 +1,8 @@
 const EXTRA = 'BatchExtraSubmitArgs';
 
 /**
- * What batch systems say of a job that they will not take or never start, what to do about it, and by which of its
- * attributes a job asks for what they refuse; the first that fits.
+ * What batch systems say about a job that they refuse or never start, what to do about it, and which of its attributes
+ * ask for what was refused. The first match counts.
  */
 const REMEDIES: readonly (readonly [words: RegExp, remedy: string, asked: readonly string[]])[] = [
   [
@@ -57,14 +57,14 @@ const REMEDIES: readonly (readonly [words: RegExp, remedy: string, asked: readon
   ],
 ];
 
-/** Attributes by which a job may have asked for what these words refuse; none where they speak of the site, or nobody knows. */
+/** Attributes by which a job may have asked for what is refused; none if the text is about the site, or unknown. */
 export function askedFor(message: string): readonly string[] {
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[2] ?? [];
 }
 
-/** What a user can do about a batch system's words; a sentence without its full stop, `undefined` where nobody knows. */
+/** What a user can do about a batch system's message, without a full stop; `undefined` if unknown. */
 export function remedyOf(message: string): string | undefined {
-  // OpenPBS of what passes by itself; what does not, it says can never run.
+  // OpenPBS says this of a shortage that passes; for one that does not, it says `Can Never Run`.
   if (message.includes('Not Running: ')) return undefined;
   return REMEDIES.find(([pattern]) => pattern.test(message))?.[1];
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Gryphus: what Grid Engine runs. It sends its signals to the whole process group, so none is passed on. A status of 99
-# would put the job back into the queue, 100 into an error state, and one above 128 would look like a kill: not for a
-# program to decide, and how it ended is in its exit record.
+# Gryphus: what Grid Engine runs. It signals the whole process group, so nothing is forwarded. A status of 99 would
+# requeue the job, 100 would put it into an error state, and one above 128 would look like a kill. A program must not
+# decide that; the exit record says how it ended.
 # $4: the submission, or `array`; $3 is then the group.
 trap : HUP INT QUIT TERM USR1 USR2 XCPU
 if [ "$4" = array ]; then

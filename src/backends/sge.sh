@@ -1,10 +1,11 @@
-# Gryphus: Grid Engine's commands (Sun's, Son of, Univa's, Altair's). The shell half of sge.ts, part of jobmanager.sh.
+# Gryphus: Grid Engine's commands (Sun's, Son of, Univa's, Altair's), the shell half of sge.ts, sourced by
+# jobmanager.sh.
 QUEUE_HEADING=TAG
 PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
 SGE_USER=$(id -un)
 
 backend_start() { :; }
-# `qstat -help` begins with the version; it needs no qmaster.
+# The first line of `qstat -help` is the version; it needs no qmaster.
 backend_version() { command -v qstat >/dev/null && bounded 20 qstat -help 2>&1 | head -n 1; }
 wait_for_event() { tick; }
 
@@ -12,7 +13,7 @@ backend_submit_all() {
   [ -n "${GRYPHUS_PE-}" ] || find_environment
   in_parallel "$1" "$PARALLEL_SUBMITS" submit_one
 }
-# The parallel environment that gives a job several slots on one host has another name at each site.
+# The parallel environment for several slots on one host has a different name at each site.
 find_environment() {
   GRYPHUS_PE=smp
   for name in $(bounded 20 qconf -spl 2>/dev/null </dev/null); do
@@ -22,17 +23,17 @@ find_environment() {
   done
 }
 
-# The name is the tag: qstat and qacct show it. `/` is on every host; an orphan's directory may be gone.
+# The name is the tag because qstat and qacct show it. `/` exists on every host; an orphan's directory may not.
 backend_submit() { # $1 key, $2 submission, then words of ours, the first of them the slots, or -
   key=$1 n=$2 slots=$3
   shift 3
   [ "$slots" = - ] || set -- -pe "$GRYPHUS_PE" "$slots" "$@"
-  # Ours come last and win over the user's words and the site's defaults.
+  # Our options come last and so win over the user's and the site's defaults.
   ID=$(bounded 60 qsub -r n "$@" -terse -b n -C '' -S /bin/sh -N "$TAG" -wd / -o /dev/null -e /dev/null -j n -m n \
     "$BIN/sge-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n" </dev/null)
 }
 
-# Each task is a line of its own by its index. How many one array may have, max_aj_tasks says.
+# Each task has a line with its index. max_aj_tasks limits the size of an array.
 backend_submit_array() { # $1 tag, $2 how many, then words of ours, as above
   tag=$1 count=$2 slots=$3
   shift 3
@@ -49,8 +50,9 @@ backend_elements() { # $1 the answer
   case $1 in *[!0-9.:-]*) ;; *) BEFORE=${1%%.*}. FIRST=1 ;; esac
 }
 
-# Of the listing in $T/qstat the heading, and a line for each of our jobs, one for all elements of an array that wait alike (-g d
-# would make megabytes of a thousand of them); whole only with its last tag, and with lists of tasks that can be read.
+# Reduces the listing in $T/qstat to the heading and a line for each of our jobs, or for all elements of an array that
+# wait alike (-g d would make megabytes of a thousand elements). The listing is used only if its last tag is there and
+# its lists of tasks can be read.
 listed() {
   LC_ALL=C awk -v "heading=$QUEUE_HEADING" '
     function text() { sub(/^[^>]*>/, ""); sub(/<\/.*/, ""); return $0 }
@@ -73,7 +75,7 @@ listed() {
       for (i = 1; i <= n; i++) print line[i]
     }' "$T/qstat"
 }
-# The reasons of at most 20 jobs are asked for: an error's, else why they wait.
+# Asks for the reasons of at most 20 jobs: those in error first, then those that wait.
 backend_queue() {
   bounded 30 qstat -u "$SGE_USER" -s prs -xml >|"$T/qstat" || return
   listed >|"$T/queue-lines"
@@ -99,7 +101,8 @@ backend_queue() {
     !reasons { id = $2; sub(/[.].*/, "", id); if (FNR > 1 && (id in why)) $0 = $0 why[id]; print }' "$T/reasons" "$T/queue-lines"
 }
 
-# One search by name for all, by the day; a record is one line: its fields with a bar between.
+# One search by name covers all jobs, but its date limit counts whole days. Each record becomes one line of fields
+# separated by bars.
 backend_account() { # ids
   words=$(bounded 60 qacct -o "$SGE_USER" -j "$PREFIX*" -d 15) || return
   printf '%s\n' "$words" | LC_ALL=C awk -v "ids=$*" '
@@ -116,8 +119,8 @@ backend_account() { # ids
     END { done() }'
 }
 
-# It sends KILL, whichever way was asked for. One that is gone by now is no error, nor one that is in deletion. Whether users
-# may have it forget what its host does not end is the site's to say (ENABLE_FORCED_QDEL).
+# qdel always sends KILL. A job that is already gone or being deleted is not an error. Whether users may have a job
+# forgotten whose host does not end it is up to the site (ENABLE_FORCED_QDEL).
 backend_cancel() { # $1 how, $2 tags
   bounded 30 qstat -u "$SGE_USER" -s prs -xml >|"$T/qstat" || return
   how=$1
@@ -133,7 +136,7 @@ backend_cancel() { # $1 how, $2 tags
   return 1
 }
 
-# Slots that are free, and all, of the queues that take jobs; a host in two queues counts in both.
+# Free slots, and all slots, of the queues that take jobs; a host in two queues counts in both.
 backend_capacity() {
   bounded 20 qstat -g c | LC_ALL=C awk '
     NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i - NF; next }

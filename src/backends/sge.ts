@@ -2,18 +2,18 @@ import type { AttemptSpec, Refusal } from '../site/contract.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
 import { coresOf } from './cores.ts';
 
-/** The Grid Engine family by its commands (sge.sh, sge-job.sh); facts from Son of Grid Engine 8.1.9. */
+/** The Grid Engine family driven by its commands (sge.sh, sge-job.sh); facts from Son of Grid Engine 8.1.9. */
 export const sge: Backend = {
   name: 'sge',
   shell: ['sge.sh', 'sge-job.sh'],
   detect: '[ "$qsub" = sge ] && look sge "$qsub_says" qconf -sh',
   lacks: { command: 'request_disk', instead: '-l scratch_free=10G' },
-  // A qmaster that was killed comes back with what it had; its execution daemons may need a minute.
+  // A qmaster that was killed comes back with all its jobs; its execution daemons may need a minute.
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
   arrays: true,
   accounts: true,
   submitWords,
-  // `-terse` prints the id; of an array's element we make `3.1`.
+  // `-terse` prints the id; we add an array element's index: `3.1`.
   idOf: (answer) => /^\d+(\.\d+)?$/.exec(answer)?.[0],
   refusalOf,
   queueEntry,
@@ -21,7 +21,7 @@ export const sge: Backend = {
   capacityOf: coresOf,
 };
 
-/** The first word is the slots, which sge.sh asks for in the site's own parallel environment. */
+/** The first word is the number of slots; sge.sh requests them in the site's own parallel environment. */
 function submitWords(spec: AttemptSpec): string[] {
   const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
@@ -29,9 +29,9 @@ function submitWords(spec: AttemptSpec): string[] {
   const asks = extraArgs.join(' ');
   return [
     slots === 1 || extraArgs.includes('-pe') ? '-' : String(slots),
-    // Of the whole host. h_vmem is a limit on addresses, for each slot, and not every site can count it.
+    // mem_free is the whole host's. h_vmem limits address space per slot, and not every site can account for it.
     ...(memoryMb === undefined || /\bh_vmem=/.test(asks) ? [] : ['-l', `mem_free=${Math.ceil(memoryMb)}M`]),
-    // A complex of this name is the manual's (complex(5), EXCL).
+    // The manual's example name for an exclusive resource (complex(5), EXCL).
     ...(wholeHost ? ['-l', 'exclusive=true'] : []),
     ...(gpus ? ['-l', `gpu=${gpus}`] : []),
     ...(walltimeSeconds === undefined ? [] : ['-l', `h_rt=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
@@ -41,10 +41,10 @@ function submitWords(spec: AttemptSpec): string[] {
   ];
 }
 
-/** No qmaster was reached, or a limit is passing (qsub(1): 25, it may be allowed another time). */
+/** The qmaster was not reached, or a limit applies for now (qsub(1): status 25, may be accepted later). */
 const LATER =
   /unable to send message to qmaster|unable to contact qmaster|got select error|jobs are allowed|max_u_jobs|max_jobs|resource quota|No space left/i;
-/** There are as many jobs as it takes. */
+/** The site takes no more jobs for now. */
 const FULL = /jobs are allowed|max_u_jobs|max_jobs/i;
 const UNCLEAR = /got read error|timeout|timed out|got no response|broken pipe/i;
 const ANSWERED = /Unable to run job|invalid option|Unable to read script|not allowed|denied|Unknown option/i;
@@ -83,7 +83,10 @@ function queueEntry(rest: string): QueueEntry {
   return host === undefined || host === '' ? { is: 'running' } : { is: 'running', host };
 }
 
-/** `ID|NAME|FAILED|EXIT|START|END|HOST` of qacct(1); the name carries our tag. Our job script's status is below 128. */
+/**
+ * A qacct(1) record as `ID|NAME|FAILED|EXIT|START|END|HOST`; the name holds our tag. Our job script's status is below
+ * 128.
+ */
 function accountOf(line: string): Account | undefined {
   const [id = '', name = '', failed = '', exit = '', , end = ''] = line.split('|');
   const code = Number(failed.split(/[ :]/)[0]);
@@ -93,19 +96,19 @@ function accountOf(line: string): Account | undefined {
   return { id, by: causeOf(code, Number.parseInt(exit, 10), end), message, ...(key === undefined ? {} : { key }) };
 }
 
-/** Codes from sge_status(5). */
+/** Codes of sge_status(5). */
 function causeOf(failed: number, exit: number, end: string): Account['by'] {
   switch (failed) {
     case 0:
       return 'itself';
     case 37:
     case 44:
-      // The limit of run time, CPU time or memory: its words do not say which.
+      // A limit of run time, CPU time or memory; the code does not say which.
       return 'timeout';
     case 25:
       return 'preempted';
     case 100:
-      // Killed: by qdel, or a limit of the host. USR1 and XCPU are the soft limits.
+      // Killed by qdel or by a limit of the host. USR1 and XCPU are the soft limits.
       return exit === 138 || exit === 152 ? 'timeout' : 'cancelled';
     case 18:
     case 19:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gryphus: what Slurm runs. It sends TERM and KILL to all processes of a job, other signals to this one alone.
+# Gryphus: what Slurm runs. It sends TERM and KILL to all processes of a job, other signals only to this one.
 # $4: the submission, or `array`; $3 is then the group.
 if [ "$4" = array ]; then
   set -- "$1" "$2" "$3" "$SLURM_ARRAY_TASK_ID" "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"

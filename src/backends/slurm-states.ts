@@ -31,10 +31,10 @@ const ENDED: Readonly<Record<string, Verdict['by']>> = {
   DEADLINE: 'deadline',
 };
 
-/** Reasons with which a waiting job waits for a person; the words of some have blanks (22.05) or underscores. */
+/** Reasons for which a job waits until a person acts; some have blanks (22.05), others underscores. */
 const HELD =
   /^(JobHeldUser|JobHeldAdmin|JobHoldMaxRequeue|launch[ _]failed[ _]requeued[ _]held|job[ _]requeued[ _]in[ _]held[ _]state)$/;
-/** It is beyond a limit by itself, whatever else runs or ends: no time will start it. Slurm keeps it waiting all the same. */
+/** The job by itself exceeds a limit, so it can never start, but Slurm keeps it waiting. */
 const NEVER =
   /^(BadConstraints|DependencyNeverSatisfied|PartitionTimeLimit|PartitionNodeLimit|PartitionConfig|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed|(QOS|Assoc)Max\w*PerJob(Limit)?|Job's (account|QOS) not permitted to use this partition .*)$/;
 
@@ -50,7 +50,7 @@ export function slurmEntry(state: string, reason: string, nodes: string): QueueE
   return { is: 'ended', by, message: message === state ? state : `${state} (${reason})` };
 }
 
-/** The accounting's state text, such as `CANCELLED by 1001`; undefined where the job has not ended. */
+/** Reads the accounting's state, such as `CANCELLED by 1001`; undefined if the job has not ended. */
 export function slurmVerdict(text: string): Verdict | undefined {
   const by = ENDED[text.split(' ')[0] ?? ''];
   return by === undefined ? undefined : { by, message: text };

@@ -1,4 +1,4 @@
-# Gryphus: Slurm's commands. The shell half of slurm.ts, part of jobmanager.sh.
+# Gryphus: Slurm's commands, the shell half of slurm.ts, sourced by jobmanager.sh.
 QUEUE_HEADING='COMMENT[ARRAY_TASK_ID]'
 PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-8}
 SLURM_USER=$(id -un)
@@ -9,16 +9,16 @@ wait_for_event() { tick; }
 
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
-# The job's directory is the working directory: the accounting shows it, where it does not keep comments.
+# The job's directory is the working directory: the accounting shows it even where it does not keep comments.
 backend_submit() { # $1 key, $2 submission, then words of ours
   key=$1 n=$2
   shift 2
-  # Ours come last and win over the user's words.
+  # Our options come last and so win over the user's.
   ID=$(bounded 60 sbatch --no-requeue "$@" --parsable "--comment=$TAG" "--chdir=$ROOT/jobs/$key" \
     --output=/dev/null --error=/dev/null --input=none "$BIN/slurm-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n")
 }
 
-# Its elements have the group's comment and directory; an index is below MaxArraySize.
+# The elements share the group's comment and directory; an index must be below MaxArraySize.
 backend_submit_array() { # $1 tag, $2 how many, then words of ours
   tag=$1 count=$2
   shift 2
@@ -33,7 +33,7 @@ backend_elements() { # $1 the answer
   case ${1%%;*} in *[!0-9]*) ;; *) BEFORE=${1%%;*}_ FIRST=1 ;; esac
 }
 
-# With the heading, so that an empty answer is not taken for an empty queue. -t all: the ended ones are there for a while.
+# With the heading, so that an empty answer cannot pass for an empty queue. -t all includes recently ended jobs.
 backend_queue() { bounded 30 squeue -u "$SLURM_USER" -t all -r -o '%k[%K] %i %T|%N|%r'; }
 
 backend_account() { # ids
@@ -42,7 +42,7 @@ backend_account() { # ids
   printf '%s\n' "$answer" | LC_ALL=C awk -F '|' '{ index_ = $1; print $0 (sub(/.*_/, "", index_) ? "[" index_ "]" : "") }'
 }
 
-# Cores of all partitions: allocated/idle/other/total.
+# Cores in all partitions: allocated/idle/other/total.
 backend_capacity() { bounded 10 sinfo -h -o %C; }
 
 backend_cancel() { # $1 how, $2 tags
@@ -56,7 +56,7 @@ backend_cancel() { # $1 how, $2 tags
 }
 
 backend_accounting() { bounded 20 sacct -n -X -S now >/dev/null && say 'sacct answers'; }
-# The partition's line, nothing where there is none that takes jobs.
+# Prints the partition's line, or nothing if no such partition takes jobs.
 backend_has() {
   line=$(bounded 20 sinfo -h -p "$1" -o '%P is %a, time limit %l' | head -n 1)
   case $line in

@@ -3,7 +3,7 @@ import type { Account, Backend } from './contract.ts';
 import { slurmRefusal } from './slurm-refusals.ts';
 import { slurmEntry, slurmVerdict } from './slurm-states.ts';
 
-/** Slurm by its commands (slurm.sh); facts from 22.05, options that are in every release since 17. */
+/** Slurm driven by its commands (slurm.sh); facts from 22.05, options that every release since 17 has. */
 export const slurm: Backend = {
   name: 'slurm',
   shell: ['slurm.sh', 'slurm-job.sh'],
@@ -14,7 +14,7 @@ export const slurm: Backend = {
   arrays: true,
   accounts: true,
   submitWords,
-  // `--parsable` prints the id, and the cluster after a semicolon where there are several.
+  // `--parsable` prints the id; if there are several clusters, a semicolon and the cluster follow.
   idOf: (answer) => /^(\d+(?:_\d+)?)(;[^;]*)?$/.exec(answer)?.[1],
   refusalOf: slurmRefusal,
   queueEntry: (rest) => {
@@ -22,7 +22,6 @@ export const slurm: Backend = {
     return slurmEntry(state, reason.join('|'), nodes);
   },
   accountOf,
-  // What is not of this form is not known.
   capacityOf: (line) => {
     const [, free, total] = /^\d+\/(\d+)\/\d+\/(\d+)$/.exec(line) ?? [];
     return free === undefined ? undefined : { cpus: Number(total), freeCpus: Number(free) };
@@ -47,7 +46,10 @@ function submitWords(spec: AttemptSpec): string[] {
   ];
 }
 
-/** `JobID|State|ExitCode|Start|End|NodeList|WorkDir` of `sacct -n -P -X`. The directory, or its group's, names the attempt. */
+/**
+ * A line of `sacct -n -P -X`: `JobID|State|ExitCode|Start|End|NodeList|WorkDir`. The directory, or that of its group,
+ * names the attempt.
+ */
 function accountOf(line: string): Account | undefined {
   const [id = '', state = '', exit = '', , , , ...dir] = line.split('|');
   if (!/^\d+(_\d+)?$/.test(id)) return undefined;

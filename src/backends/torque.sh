@@ -1,10 +1,10 @@
-# Gryphus: Torque's commands, and those that Slurm has in Torque's manner. The shell half of torque.ts, part of jobmanager.sh.
+# Gryphus: Torque's commands, and Slurm's imitations of them, the shell half of torque.ts, sourced by jobmanager.sh.
 # shellcheck source=/dev/null
 . "$BIN/pbs-family.sh"
 
-# Slurm's commands have no -t, and no arrays whose elements their qstat could tell apart.
+# Slurm's imitations have no -t, and their qstat cannot tell array elements apart.
 ELEMENTS='' HOST_WORD=''
-backend_start() { # Torque 2.5 writes its version in small letters, and has no -n
+backend_start() { # Torque 2.5 prints its version in lower case, and has no -n
   case $(bounded 20 qsub --version 2>&1 </dev/null) in
     Version:*) ELEMENTS=-t HOST_WORD=-n ;;
     version:*) ELEMENTS=-t ;;
@@ -19,7 +19,7 @@ backend_version() {
   printf '%s\n' "$words" | head -n 1
 }
 
-# What is asked of Moab and Maui for a host of one's own says nothing to Torque's own scheduler: sets ALONE_THERE to its word.
+# Torque's own scheduler ignores how Moab and Maui are asked for a whole host: sets ALONE_THERE to its own option.
 words_for_a_host() { case " $* " in *' x=NACCESSPOLICY:SINGLEJOB '*) ALONE_THERE=$HOST_WORD ;; *) ALONE_THERE= ;; esac; }
 
 # Slurm's qsub writes its errors to standard output.
@@ -28,7 +28,7 @@ backend_submit() { # $1 key, $2 submission, then words of ours
   job_script "$1" "$2" '${PBS_JOBID:-${SLURM_JOB_ID:--}}' '#PBS -S /bin/sh' || return
   shift 2
   words_for_a_host "$@"
-  # Ours come last and win over the user's words.
+  # Our options come last and so win over the user's.
   # shellcheck disable=SC2086 # one word or none
   ID=$(cd / && bounded 60 qsub $ALONE_THERE "$@" -N "$TAG" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null) && return
   set -- "$?"
@@ -36,7 +36,7 @@ backend_submit() { # $1 key, $2 submission, then words of ours
   return "$1"
 }
 
-# An element's name ends in its index after a hyphen, and its id has it in brackets: 12[3].server.
+# An element's name ends in a hyphen and its index; its id has the index in brackets: 12[3].server.
 backend_submit_array() { # $1 tag, $2 how many, then words of ours
   [ -n "$ELEMENTS" ] || { say 'qsub: submit error (no arrays here)' >&2 && return 1; }
   # shellcheck disable=SC2016 # for the script
@@ -47,7 +47,7 @@ backend_submit_array() { # $1 tag, $2 how many, then words of ours
   # shellcheck disable=SC2086 # one word or none
   ID=$(cd / && bounded 60 qsub $ALONE_THERE "$@" -N "$tag" -t "1-$count" -r n -j oe -o /dev/null -e /dev/null -m n "$SCRIPT" </dev/null)
 }
-# Elements beyond the idle_slot_limit (300 where nobody set it) are not in the queue before others have started.
+# Elements beyond idle_slot_limit (300 by default) enter the queue only when others have started.
 find_array_limit() {
   ARRAY_LIMIT=$(bounded 20 qstat -B -f 2>/dev/null </dev/null | LC_ALL=C awk '
     BEGIN { most = 300 }
@@ -58,7 +58,7 @@ backend_elements() { # $1 the answer
   case $1 in *'[]'*) BEFORE="${1%%\[*}[" FIRST=1 AFTER="]${1##*\]}" ;; esac
 }
 
-# An empty answer counts when the server names its queues; Slurm's qstat gives it with a status of 153.
+# An empty answer is trusted only if the server also names its queues; Slurm's qstat gives it with a status of 153.
 backend_queue() {
   bounded 30 qstat -f $ELEMENTS >|"$T/qstat" </dev/null
   set -- "$?"
@@ -79,12 +79,12 @@ backend_cancel() { # $1 how, $2 tags
   bounded 30 qstat -f $ELEMENTS >|"$T/qstat" </dev/null || [ ! -s "$T/qstat" ] || return
   delete_jobs "$1" "$2" -p
 }
-# 170: in a state in which it cannot be deleted; 1 without a word is Slurm's way to say that it is over.
+# 170: the job's state does not allow deletion. 1 without a message is how Slurm says that the job is over.
 gone_or_going() { # $1 status
   case $1:$words in 153:* | 170:* | 1:) ;; *) return 1 ;; esac
 }
 
-# Cores that are free, and all, of hosts that take jobs: a job has one for each time that it is named.
+# Free cores, and all cores, of hosts that take jobs: a job uses one core for each time that it is listed.
 backend_capacity() {
   bounded 20 pbsnodes -a | LC_ALL=C awk '
     function host() { if (up) { all += cores; free += cores > used ? cores - used : 0 }; up = cores = used = 0 }
@@ -102,5 +102,5 @@ backend_capacity() {
     }
     END { host(); if (all) printf "%d %d\n", free, all }'
 }
-# Its status says nothing.
+# The status of qstat -q is meaningless, so its output is searched.
 backend_has() { bounded 20 qstat -q | LC_ALL=C awk -v "queue=$1" '$1 == queue { print queue " is there"; exit }'; }

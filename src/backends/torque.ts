@@ -4,8 +4,9 @@ import { coresOf } from './cores.ts';
 import { type fieldsOf, pbsEntry } from './pbs-entry.ts';
 
 /**
- * Torque by its commands (torque.sh, pbs-family.sh); facts from Torque 6.1.3 and from Slurm's commands in Torque's manner
- * (slurm-wlm-torque 22.05). It keeps ended jobs in its queue for a while (keep_completed), and has no accounting for users.
+ * Torque driven by its commands (torque.sh, pbs-family.sh); facts from Torque 6.1.3 and from Slurm's imitations of its
+ * commands (slurm-wlm-torque 22.05). Ended jobs stay in its queue for a while (keep_completed); users have no
+ * accounting.
  */
 export const torque: Backend = {
   name: 'torque',
@@ -16,7 +17,7 @@ export const torque: Backend = {
   arrays: true,
   accounts: false,
   submitWords,
-  // With the server's name, or without; an array has brackets.
+  // With or without the server's name; an array's id has brackets.
   idOf: (answer) => /^\d+(\[\d*\])?(\.[^\s]+)?$/.exec(answer)?.[0],
   refusalOf: torqueRefusal,
   queueEntry: (rest) => pbsEntry(rest, endOf),
@@ -40,9 +41,9 @@ function submitWords(spec: AttemptSpec): string[] {
 
 const LATER =
   /Connection refused|cannot connect to server|connect failure|Queue is not enabled|currently not available|too busy|transient failure|shutting down|No free connections|could not connect to trqauthd|Protocol authentication error|Munge encode failed|No space left/i;
-/** There are as many jobs as it takes: of the queue or of one user, in the queue or at the server. */
+/** The site takes no more jobs for now: a limit of the queue or of the server, for one user or for all. */
 const FULL = /Maximum number of jobs|MaxSubmit|temporarily unable/i;
-/** qsub itself tries again after some of these, and may have submitted twice. */
+/** qsub itself retries after some of these, and may have submitted twice. */
 const UNCLEAR =
   /timed out|time out|End of File|Zero Bytes|Unexpected message|protocol error|Request Protocol|internal error|System error|(data to|data from|in) socket|Socket close|Error (saving|writing|opening) file|errno=15031/i;
 const ANSWERED =
@@ -59,7 +60,7 @@ export function torqueRefusal(status: number, text: string): Refusal | 'unclear'
   return ANSWERED.test(text) ? { kind: 'never', code: 'site-refused', message } : 'unclear';
 }
 
-/** Slurm's qsub tells which command it ran, then that command's words. */
+/** Slurm's qsub prints the command that it ran, then that command's message. */
 function sentence(message: string): string {
   const usage = message.search(/^usage:/im);
   const lines = (usage > 0 ? message.slice(0, usage) : message)
@@ -72,9 +73,11 @@ function sentence(message: string): string {
   return lines.length === 0 ? 'qsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
 }
 
-/** exit_status: 0 to 255 the script's, 256 + n signal n, below zero Torque's own (JOB_EXEC_* in pbs_job.h). */
+/**
+ * exit_status: 0 to 255 is the script's; 256 + n means signal n; below zero is Torque's own (JOB_EXEC_* in pbs_job.h).
+ */
 function endOf({ exit, host }: ReturnType<typeof fieldsOf>): Account['by'] {
-  // Slurm's qstat says no status of any job; what was on no host was deleted while it waited.
+  // Slurm's qstat gives no exit status. A job without a host was deleted while it waited.
   if (!/^-?\d+$/.test(exit)) return host === '' ? 'cancelled' : 'itself';
   const status = Number(exit);
   if (status > 256) return status === 271 || status === 265 ? 'cancelled' : 'vanished';
