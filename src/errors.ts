@@ -1,4 +1,4 @@
-/** When trying the same again can help. */
+/** When a retry can help. */
 export type Retry = 'never' | 'later' | 'after-credential';
 
 interface Rule {
@@ -10,8 +10,8 @@ interface Rule {
 }
 
 /**
- * Every way in which Gryphus refuses or fails, closed: what a command exits with, and how a job that meets it is held.
- * Hold codes are HTCondor's (manual, "Machine-readable hold codes").
+ * Every way in which Gryphus refuses or fails; the list is closed. Each code has an exit status for commands and, where
+ * it fits, a hold code for jobs. Hold codes are HTCondor's (manual, "Machine-readable hold codes").
  */
 export const ERRORS = {
   usage: { retry: 'never', exit: 2 },
@@ -56,7 +56,7 @@ interface Details {
   readonly cause?: unknown;
 }
 
-/** The one shape of every failure that a user or a neighbour may see. `message` is one sentence. */
+/** The one form of every failure that a user or another daemon may see. `message` is one sentence. */
 export class GryphusError extends Error {
   override readonly name = 'GryphusError';
   readonly code: ErrorCode;

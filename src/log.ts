@@ -4,15 +4,15 @@ import pino, { type Logger } from 'pino';
 export type { Logger };
 
 /**
- * A daemon's own log: JSON lines in a file of its own, 0600, for us; users are told by events. The file is turned over
- * at start when it has grown beyond `maxBytes`; one old one is kept. What finds no room on the disk is not logged: a daemon
- * does not end for it.
+ * A daemon's own log: JSON lines in its own file (0600), for developers; users are told by events. At start, a file
+ * beyond `maxBytes` is rotated, and one old file is kept. When the disk is full, log lines are dropped rather than
+ * ending the daemon.
  */
 export function openLog(file: string, level: string, maxBytes: number): Logger {
   try {
     if (statSync(file).size > maxBytes) renameSync(file, `${file}.old`);
   } catch {
-    // There is none yet.
+    // There is no log yet.
   }
   let fd: number | undefined;
   const write = (line: string): void => {
@@ -20,7 +20,7 @@ export function openLog(file: string, level: string, maxBytes: number): Logger {
       fd ??= openSync(file, 'a', 0o600);
       writeSync(fd, line);
     } catch {
-      // No room.
+      // The disk is full.
     }
   };
   return pino({ level, base: { pid: process.pid } }, { write });

@@ -1,6 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take longest, longest first, by what their paths hold: begun last, one of them alone would be waited for. */
+/**
+ * Parts of the paths of the slowest files, slowest first. Any of them, if started last, would delay the end of the run.
+ */
 const LONG = [
   'bare/',
   'chaos/',
@@ -16,7 +18,7 @@ const LONG = [
   'transport/',
 ];
 
-/** Begins the long files first, so that the workers end together. */
+/** Starts the slow files first, so that all workers end at about the same time. */
 export class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = (file: TestSpecification): number => {

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The code blocks of the README in one language, in order, by the heading above them; '' above the first. */
+/**
+ * The README's code blocks in one language, in order, by the heading above them; '' for those before the first heading.
+ */
 export function readmeBlocks(language: string): ReadonlyMap<string, readonly string[]> {
   const text = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
   const blocks = new Map<string, string[]>();

@@ -1,4 +1,4 @@
-/** Mulberry32, numbers from 0 to below 1: the same seed makes the same sequence. */
+/** Mulberry32: numbers in [0, 1); the same seed gives the same sequence. */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-/** Rooms by rank, lowest first: a file imports from its own room and from rooms of a lower rank, from no other. */
+/** Rooms by rank, lowest first: a file imports only from its own room and from rooms of a lower rank. */
 const RANKS = [
   ['errors', 'log'],
   ['classad', 'util'],
@@ -23,7 +23,7 @@ const RANKS = [
 ];
 const RANK = new Map(RANKS.flatMap((rooms, rank) => rooms.map((room) => [room, rank] as const)));
 
-/** Outside packages that one room alone may know. */
+/** Outside packages that only one room may import. */
 const OWNED: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['queue'],
   bullmq: ['queue'],
@@ -101,7 +101,7 @@ describe('the rooms', () => {
   });
 });
 
-/** Private words of earlier versions, and the terms that took their places (docs/ARCHITECTURE.md, glossary). */
+/** Private words of earlier versions, and the terms that replaced them (docs/ARCHITECTURE.md, glossary). */
 const RETIRED: Readonly<Record<string, string>> = {
   desk: 'central manager',
   lane: 'work loop, task runner',

@@ -13,23 +13,23 @@ import type { Candidate } from './sites.ts';
 export interface Choice<J> {
   readonly job: J;
   readonly site: string;
-  /** Why this one, in a phrase. */
+  /** The reason in a phrase. */
   readonly because: string;
 }
 
 export interface Choices<J> {
   readonly choices: readonly Choice<J>[];
-  /** Jobs that stay, and how many sites would run them if they had room. */
+  /** Jobs left without a site, and how many sites would run them if they had room. */
   readonly staying: readonly { readonly jobs: number; readonly willing: number }[];
 }
 
-/** Attributes that count for the choice besides those that Requirements and Rank look at; lower case. */
+/** Attributes, in lower case, that influence the choice besides those that Requirements and Rank refer to. */
 export const ALSO = ['requestcpus', 'gryphustakenbackfrom'];
 
 /**
- * Chooses a site for each job that finds one: Requirements both ways, then the job's Rank, then the shortest expected wait
- * (to the minute), then the cheapest. Jobs of one kind are matched once, however many they are. No site gets more than it
- * has room for. `now`: Unix seconds.
+ * Chooses a site for each job that some site suits: Requirements on both sides, then the job's Rank, then the shortest
+ * expected wait (to the minute), then the lowest cost. Jobs of one kind are matched once, however many there are. No
+ * site gets more than it has room for. `now`: Unix seconds.
  */
 export function choose<J>(
   jobs: readonly J[],
@@ -60,7 +60,7 @@ export interface Suitor {
   readonly rank: number;
 }
 
-/** Sites that would run the job and that it would run at; one that it was taken back from only where there is no other. */
+/** Sites that match the job both ways; those that it was taken back from only if there is no other. */
 export function suitorsOf(job: ClassAd, sites: readonly Candidate[], matchmaker: Matchmaker): Suitor[] {
   const all = sites
     .filter(({ ad }) => matchmaker.matches(job, ad))
@@ -70,7 +70,7 @@ export function suitorsOf(job: ClassAd, sites: readonly Candidate[], matchmaker:
   return fresh.length > 0 ? fresh : all;
 }
 
-/** Places what the choices so far have left; the site that is best changes as it fills. */
+/** Places jobs on what earlier choices have left; the best site changes as it fills. */
 function place<J>(kind: Kind<J>, suitors: readonly Suitor[], tallies: Tallies, choices: Choice<J>[]): number {
   const cpus = cpusOf(kind.ad);
   let given = 0;
@@ -104,7 +104,7 @@ function because({ rank, wait, site }: Weighed, suitors: number): string {
   return `${of}: rank ${rank}, expected wait ${Math.round(wait)} s, cost ${site.cost}`;
 }
 
-/** What has been given to the sites in this round already. */
+/** What the sites have already been given in this round. */
 export class Tallies {
   readonly #given = new Map<string, number>();
 

@@ -4,7 +4,7 @@ import { clockText, counted } from '../util/plain-text.ts';
 import { cpusOf, suitorsOf, Tallies } from './choose.ts';
 import type { Candidate } from './sites.ts';
 
-/** Why a job without a site has none, in a sentence and its evidence. `now`: Unix seconds. */
+/** Why a job has no site yet, in a sentence with evidence. `now`: Unix seconds. */
 export interface Explanation {
   readonly summary: string;
   readonly details: readonly string[];
@@ -21,7 +21,7 @@ export function explainChoice(job: ClassAd, sites: readonly Candidate[], now: nu
   return { summary: `It waits here until a site that suits it has room for more: ${names}.`, details };
 }
 
-/** Which sites would take it, and are given one job at a time, since they failed jobs. */
+/** Which sites would take the job but get only one at a time, because jobs failed there. */
 function onProbation(job: ClassAd, sites: readonly Candidate[], now: number): string[] {
   const suitors = suitorsOf(job, sites, new Matchmaker({ now }));
   return suitors.flatMap(({ site: { name, load } }) => {
@@ -33,7 +33,7 @@ function onProbation(job: ClassAd, sites: readonly Candidate[], now: number): st
   });
 }
 
-/** Where a flooded job waits. `candidates`: its open ones; `refused`: sites that will not have it, with their words. */
+/** Where a flooded job waits. `candidates`: its open ones; `refused`: sites that refused it, and what they said. */
 export function explainFlood(
   job: ClassAd,
   sites: readonly Candidate[],
@@ -64,7 +64,7 @@ const WHERE: Readonly<Record<CandidateState, string>> = {
   withdrawing: 'it is being withdrawn there',
 };
 
-/** Which clauses of its Requirements turned away which sites. */
+/** Which clauses of its Requirements ruled out which sites. */
 export function turnedAway(job: ClassAd, sites: readonly Candidate[], now: number): string[] {
   const analysis = analyze(
     job,

@@ -3,27 +3,27 @@ import { ALSO, better, cpusOf, suitorsOf } from './choose.ts';
 import { expectedWait, floodRoomFor } from './load.ts';
 import type { Candidate } from './sites.ts';
 
-/** A job that is to be queued at several sites at once. */
+/** A job to be queued at several sites at once. */
 export interface Flooded<J> {
   readonly job: J;
-  /** Sites where it has a candidate. */
+  /** Sites that already have a candidate of it. */
   readonly at: readonly string[];
-  /** Sites that will not have it. */
+  /** Sites that refused it. */
   readonly refusedBy: readonly string[];
 }
 
 export interface Flooding<J> {
   /** New candidates. */
   readonly candidates: readonly { readonly job: J; readonly site: string }[];
-  /** Jobs that every site that suits them has refused. */
+  /** Jobs that every suitable site has refused. */
   readonly hopeless: readonly J[];
   /** Jobs without a candidate that none of these sites suits. */
   readonly unsuited: readonly J[];
 }
 
 /**
- * Where each flooded job gets candidates: at the sites that would be chosen for it one after the other, until it has `most` of
- * them. Unlike a chosen site, one that is full now is as good: waiting in its queue is the point. `now`: Unix seconds.
+ * Where each flooded job gets candidates: at the sites that would be chosen for it in turn, up to `most`. Unlike in an
+ * ordinary choice, a full site is as good as any: waiting in its queue is the point. `now`: Unix seconds.
  */
 export function flood<J>(
   jobs: readonly Flooded<J>[],

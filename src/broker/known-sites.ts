@@ -33,7 +33,7 @@ const MEASURED = z.object({
   failures: z.array(z.number()),
 });
 
-/** What the configuration and the queue know of every site that jobs can be given to. */
+/** What the configuration and the queue know about every site that may be given jobs. */
 export async function knownSites(
   queue: Pick<Queue, 'kv' | 'totals' | 'candidates'>,
   records: ReadonlyMap<string, SiteRecord>,
@@ -67,7 +67,7 @@ function readMeasures({ value }: KvEntry): Measures {
   return MEASURED.parse(JSON.parse(value)) as Measures;
 }
 
-/** Keys are `<manager>/<site>`; what several managers know of a site, the newest of them says. */
+/** Keys are `<manager>/<site>`; if several managers know a site, the newest entry counts. */
 function newest<T>(entries: readonly KvEntry[], schema: z.ZodType<T>, age: (one: T) => number): ReadonlyMap<string, T> {
   const found = new Map<string, T>();
   for (const { key, value } of entries) {

@@ -1,35 +1,35 @@
-/** How full a site is, and how it was of late: what an expected wait is made of. Cores and jobs; seconds. */
+/** How busy a site is and has been: what expected waits are computed from. Cores and jobs; seconds. */
 export interface Load {
-  /** As the site says; `undefined` where it cannot. */
+  /** As the site reports it; `undefined` if it cannot. */
   readonly totalCpus: number | undefined;
   readonly freeCpus: number | undefined;
-  /** Of our jobs: given to the site and still at home, in its queue, running. */
+  /** Our jobs there: given to the site but still at home, in its queue, running. */
   readonly here: number;
   readonly queued: number;
   readonly running: number;
-  /** How many of ours the site is to have at most. */
+  /** The most jobs of ours that the site may have. */
   readonly maxJobs: number;
   readonly meanWait: number | undefined;
   readonly meanRun: number | undefined;
   readonly failures: number;
-  /** It failed so often of late that it is on probation: until when, Unix seconds. */
+  /** Set while recent failures keep the site on probation: its end in Unix seconds. */
   readonly probationUntil: number | undefined;
-  /** One job may go there, to see whether it is well again. */
+  /** The site is out of use: one job may go there, to see whether it works again. */
   readonly outOfUse: boolean;
 }
 
-/** A job of whose run time nothing is known. */
+/** The assumed run time of a job if no other is known. */
 const RUN_S = 600;
-/** The site is kept in work for so long ahead. */
+/** How far ahead a site is kept supplied with work. */
 const AHEAD_S = 60;
-/** A site that says nothing of its cores is taken to have so many free. */
+/** How many free cores a site is assumed to have if it reports none. */
 const PRESUMED_FREE = 4;
-/** Each failure of the last hour counts as so much more waiting. */
+/** How much waiting each failure of the last hour adds to the expected wait. */
 const FAILURE_S = 300;
-/** A site that failed so often of late is tried with one job at a time. */
+/** How many recent failures put a site on probation, where it gets one job at a time. */
 export const PROBATION = 3;
 
-/** Seconds until one more job of so many cores would start there, as far as can be told. */
+/** Estimates the seconds until one more job with this many cores would start there. */
 export function expectedWait(load: Load, cpus: number): number {
   const waiting = (load.here + load.queued) * cpus;
   const penalty = load.failures * FAILURE_S;
@@ -41,8 +41,8 @@ export function expectedWait(load: Load, cpus: number): number {
 }
 
 /**
- * How many more jobs the site is given now: what would start at once, and work for the next minute. The others stay at
- * home, where they can still go anywhere.
+ * How many more jobs the site is given now: those that would start at once, and work for the next minute. The others
+ * stay at home, where they can still go anywhere.
  */
 export function roomFor(load: Load, cpus: number): number {
   const waiting = load.here + load.queued;
@@ -52,7 +52,7 @@ export function roomFor(load: Load, cpus: number): number {
   return Math.max(0, Math.min(wanted, load.maxJobs - load.running) - waiting);
 }
 
-/** How many more candidates of flooded jobs may lie in the site's queue: all that its limit lets in. */
+/** How many more candidates of flooded jobs the site's queue may hold: whatever its limit allows. */
 export function floodRoomFor(load: Load): number {
   const there = load.here + load.queued + load.running;
   return Math.max(0, isOnProbation(load) ? 1 - there : load.maxJobs - there);
@@ -66,7 +66,7 @@ function freeOf({ freeCpus, running }: Load): number {
   return Math.max(0, freeCpus ?? Math.max(PRESUMED_FREE, running));
 }
 
-/** Cores that our jobs have or could have at once. */
+/** Cores that our jobs have now or could have at once. */
 function usable(load: Load): number {
   return load.running + freeOf(load);
 }

@@ -1,21 +1,24 @@
-/** What our own jobs taught us of a site. Times in seconds, moments in Unix seconds. */
+/** What our own jobs have shown about a site. Durations in seconds, times in Unix seconds. */
 export interface Measures {
-  /** From the site's promise to the start, and from the start to the end: means in which the last five or so weigh half. */
+  /**
+   * From the site's acceptance to the start, and from start to end: means in which about the last five samples weigh
+   * half.
+   */
   readonly wait?: number;
   readonly run?: number;
-  /** When it failed us, newest last. */
+  /** When jobs failed because of the site, newest last. */
   readonly failures: readonly number[];
 }
 
 export type Sample =
   | { readonly is: 'wait' | 'run'; readonly seconds: number }
-  /** `words`: a refusal, which may be of what the job itself asked for. */
+  /** `words`: a refusal, perhaps of something that the job itself requested. */
   | { readonly is: 'failure'; readonly at: number; readonly message?: string };
 
-/** How much one more sample weighs. */
+/** The weight of one more sample. */
 const WEIGHT = 0.13;
 const MOST_FAILURES = 50;
-/** Failures are forgotten after an hour. */
+/** How long failures count. */
 export const RECENT_S = 3600;
 
 export const NOTHING_MEASURED: Measures = { failures: [] };
@@ -35,7 +38,7 @@ export function recentFailures(measures: Measures, now: number): number {
   return measures.failures.filter((at) => now - at < RECENT_S && at <= now).length;
 }
 
-/** From when on fewer than `most` failures are recent, Unix seconds; `undefined` where they are fewer now. */
+/** When fewer than `most` failures will be recent, in Unix seconds; `undefined` if that is so now. */
 export function fewerFrom({ failures }: Measures, most: number, now: number): number | undefined {
   const recent = failures.filter((at) => now - at < RECENT_S && at <= now);
   const at = recent.sort((a, b) => b - a)[most - 1];

@@ -5,18 +5,18 @@ import { readNumber, readString, type TextSource } from '../job/values.ts';
 import type { SiteCause } from '../site/contract.ts';
 import type { Sample } from './measures.ts';
 
-/** HoldReasonCode where the site would not have the job; other refusals are of its files or its policy. */
+/** HoldReasonCode of a job that the site refused; other codes are about its files or its policy. */
 const GRID_FAILED = 37;
 
 /**
- * What the steps of jobs' lives say of the sites. It remembers since when a job waits at its site: forgotten with the
- * process, that costs a measured wait.
+ * Turns the steps of jobs into samples about their sites. It remembers since when a job has waited at its site; if the
+ * process ends, only that one measurement is lost.
  */
 export class SampleTaker {
   /** Unix seconds. */
   readonly #committed = new Map<string, number>();
 
-  /** Of a candidate: its site promised, or would not have the job. A site that lost one may have been cut off from us. */
+  /** For a candidate, acceptance or refusal counts. A loss does not: the site may only have been cut off from us. */
   takeCandidate(step: CandidateStepped): Sample[] {
     const at = step.at / 1000;
     const name = `${step.job} ${step.attempt}`;
@@ -27,7 +27,7 @@ export class SampleTaker {
     return step.event === 'refused' ? [{ is: 'failure', at, message: step.message ?? '' }] : [];
   }
 
-  /** The samples of one step; `[]` for most. */
+  /** The samples of one step; `[]` for most steps. */
   take(step: Transitioned): Sample[] {
     const at = step.at / 1000;
     const since = this.#committed.get(step.job);
@@ -48,7 +48,7 @@ function waited(step: Transitioned, since: number | undefined): Sample[] {
   return [{ is: 'wait', seconds: (numberOf(step, 'JobCurrentStartDate') ?? step.at / 1000) - since }];
 }
 
-/** Ends by the site that any other site would have given the job too. */
+/** Causes that would have ended the job at any other site too. */
 const ITS_OWN: ReadonlySet<string> = new Set<SiteCause>(['timeout', 'deadline', 'out-of-memory', 'no-image']);
 
 function ended(step: Transitioned): Sample[] {
@@ -62,7 +62,7 @@ function ended(step: Transitioned): Sample[] {
   return seconds === undefined ? [] : [{ is: 'run', seconds }];
 }
 
-/** What the site refused is what the job itself asked for, beyond what every job has: no fault of the site's. */
+/** Whether the site refused something that only this job asked for, which is not the site's fault. */
 export function isOwnRequest(ad: TextSource, message: string): boolean {
   return askedFor(message).some((name) => {
     const text = readString(ad, name);

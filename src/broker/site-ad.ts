@@ -4,7 +4,7 @@ import { expectedWait, type Load, PROBATION } from './load.ts';
 import { fewerFrom, recentFailures } from './measures.ts';
 import type { Candidate, KnownSite } from './sites.ts';
 
-/** What a site asks of a job: that it answers, that what it said of itself is not too old, that it has the cores at all. */
+/** A site's Requirements: it answers, its report is recent enough, and it has enough cores at all. */
 export const SITE_REQUIREMENTS = [
   'Connection == "up"',
   'InUse',
@@ -12,7 +12,7 @@ export const SITE_REQUIREMENTS = [
   '(TotalCpus =?= undefined || TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= TotalCpus)',
 ].join(' && ');
 
-/** The site's ClassAd, name to expression text. `now`: Unix seconds. */
+/** The site's ClassAd: names and expression texts. `now`: Unix seconds. */
 export function siteAd(site: KnownSite, now: number): Record<string, string> {
   const { record, capacityPoll, connection, jobs, backoff, measures } = site;
   const load = loadOf(site, now);
@@ -50,7 +50,7 @@ export function siteAd(site: KnownSite, now: number): Record<string, string> {
   return Object.fromEntries(Object.entries(ad).filter((one): one is [string, string] => one[1] !== undefined));
 }
 
-/** A site that is out of use is asked now and then, with one job, whether it is well again. `now`: Unix seconds. */
+/** A site that is out of use is tried from time to time with one job. `now`: Unix seconds. */
 export function isInUse({ backoff: { outOfUse } }: Pick<KnownSite, 'backoff'>, now: number): boolean {
   return outOfUse === undefined || (!outOfUse.probing && outOfUse.probeAt <= now * 1000);
 }
@@ -62,7 +62,7 @@ export function candidateOf(site: KnownSite, now: number): Candidate {
 }
 
 function loadOf({ record, capacityPoll, jobs, backoff, measures }: KnownSite, now: number): Load {
-  // What started since the site was asked has taken cores that it said were free.
+  // Jobs that started since the capacity poll have taken cores that it reported as free.
   const since = capacityPoll === undefined ? 0 : Math.max(0, jobs.running - capacityPoll.running);
   return {
     totalCpus: capacityPoll?.cpus,
@@ -77,8 +77,7 @@ function loadOf({ record, capacityPoll, jobs, backoff, measures }: KnownSite, no
   };
 }
 
-/** HTCondor's names of what `uname -m` and `uname -s` say. */
-/** HTCondor's word for what `uname -m` says. */
+/** HTCondor's names for what `uname -m` and `uname -s` print. */
 export function archOf(machine: string): string {
   if (machine === 'x86_64' || machine === 'amd64') return 'X86_64';
   return /^i[3-6]86$/.test(machine) ? 'INTEL' : machine;

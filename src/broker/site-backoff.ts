@@ -7,7 +7,7 @@ const VIEW = z.object({
   outOfUse: z.object({ message: z.string(), probeAt: z.number(), probing: z.boolean() }).optional().catch(undefined),
 });
 
-/** What the GridManagers know of a site's limits, the tightest of them, and why it is out of use, by the site's name. */
+/** By site: the tightest limits that any GridManager has observed, and why the site is out of use. */
 export type KnownBackoff = z.infer<typeof VIEW>;
 
 export async function siteBackoffs(kv: Kv): Promise<ReadonlyMap<string, KnownBackoff>> {

@@ -6,14 +6,14 @@ import type { Load } from './load.ts';
 import type { Measures } from './measures.ts';
 import type { KnownBackoff } from './site-backoff.ts';
 
-/** Jobs of ours at a site: given to it and still at home, in its queue, running. */
+/** Our jobs at a site: given to it but still at home, in its queue, running. */
 export interface JobsThere {
   readonly here: number;
   readonly queued: number;
   readonly running: number;
 }
 
-/** All that is known of a site, from the configuration, from itself, and from what our jobs met there. */
+/** Everything known about a site: from its configuration, its own reports, and our jobs there. */
 export interface KnownSite {
   readonly record: SiteRecord;
   readonly capacityPoll: SiteCapacity | undefined;

@@ -2,27 +2,28 @@ import { type ClassAd, Matchmaker } from '../classad/api.ts';
 import { cpusOf, suitorsOf, Tallies, takenBackFrom } from './choose.ts';
 import type { Candidate } from './sites.ts';
 
-/** A job that the broker gave to a site and that has not started there. Seconds. */
+/** A job that the broker gave to a site and that has not started there. Times in seconds. */
 export interface Waiting<J> {
   readonly job: J;
   readonly ad: ClassAd;
   readonly site: string;
   readonly waited: number;
-  /** So long it may wait at one site. */
+  /** How long it may wait at one site. */
   readonly patience: number;
-  /** The site is out of use, and this job is not the one that is to see whether it is well again. */
+  /** The site is out of use, and this job is not the one sent to test it. */
   readonly abandoned: boolean;
 }
 
 export interface TakeBack<J> {
   readonly job: J;
-  /** Sites where it has waited in vain, this one the last. */
+  /** Sites where it has waited in vain, this one last. */
   readonly from: readonly string[];
 }
 
 /**
- * Which jobs have waited too long, or at a site that is out of use, and are wanted back: those for which another site, where they have not been, has room
- * and would start them sooner than their patience ends again. Each site is tried once. `now`: Unix seconds.
+ * Which jobs to take back from a site where they have waited too long, or that is out of use: those for which another
+ * site, not tried yet, has room and would start them before their patience ends again. Each site is tried once. `now`:
+ * Unix seconds.
  */
 export function takeBack<J>(
   waiting: readonly Waiting<J>[],

@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 
-/** Which Gryphus a process runs. */
+/** Which build of Gryphus a process runs. */
 export const BUILD = z.object({
   version: z.string(),
   /** Where it is installed: the directory above `dist`. */
   path: z.string(),
-  /** When it was built (ISO 8601); '' where it runs from its sources. */
+  /** When it was built (ISO 8601); '' if it runs from source. */
   built: z.string(),
 });
 export type Build = z.infer<typeof BUILD>;
 
-/** Read once, when the process starts: another build may take its place on disk. */
+/** Read once when the process starts: another build may replace it on disk. */
 export function ownBuild(): Build {
   const root = new URL('../../', import.meta.url);
   const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { readonly version: string };

@@ -4,16 +4,16 @@ import { readNumber, readString, type TextSource } from '../job/values.ts';
 import type { Credentials } from './credentials.ts';
 import type { SiteRecord } from './sites.ts';
 
-/** What a job must have that is good, to be started at its site. */
+/** Which credentials must be valid for a job to start at its site. */
 export interface Needs {
-  /** Names; one that `sources` does not have is described badly, or nowhere. */
+  /** Names of all credentials, including those without a readable description, which `sources` leaves out. */
   readonly names: readonly string[];
   readonly sources: readonly Source[];
-  /** The X.509 proxy that goes to the site for it. */
+  /** The X.509 proxy that goes to the site with the job. */
   readonly proxy: (Source & { readonly kind: 'x509-proxy' }) | undefined;
 }
 
-/** By the job's `x509userproxy`, its site's `credential`, and the end of what we may use there. */
+/** From the job's `x509userproxy`, its site's `credential`, and the end of our allocation there. */
 export function needsOf(attrs: TextSource, site: SiteRecord | undefined, { good }: Credentials): Needs {
   const sources: Source[] = [];
   const names: string[] = [];
@@ -30,14 +30,14 @@ export function needsOf(attrs: TextSource, site: SiteRecord | undefined, { good 
   return { names: [...sources.map((one) => one.name), ...names], sources, proxy };
 }
 
-/** What may be used at a site until a day, as a credential of its own. */
+/** A site's allocation, which ends on a certain day, as a credential. */
 export function allocationOf({ name, allocationEnd }: SiteRecord): Source | undefined {
   return allocationEnd === undefined
     ? undefined
     : { name: `${name} allocation`, kind: 'allocation', until: allocationEnd };
 }
 
-/** The ssh keys that a site's credential is, for the way there; `undefined`: those of the ssh configuration. */
+/** The private keys of a site's credential for logging in there; `undefined`: those of the ssh configuration. */
 export function identityFilesOf(site: SiteRecord, { good }: Credentials): readonly string[] | undefined {
   const found = site.credential === undefined ? undefined : good.get(site.credential);
   if (found?.kind === 'ssh-key') return [found.file];
@@ -45,7 +45,7 @@ export function identityFilesOf(site: SiteRecord, { good }: Credentials): readon
   return undefined;
 }
 
-/** A proxy that is described keeps its name; any other has its path for one. */
+/** A proxy with a description keeps its name; any other is named by its path. */
 function proxyAt(file: string, attrs: TextSource, good: Credentials['good']): Source {
   for (const one of good.values()) if (one.kind === 'x509-proxy' && one.file === file) return one;
   const renewal = renewalOf(attrs);

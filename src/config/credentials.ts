@@ -41,13 +41,13 @@ export const CREDENTIAL_KEYS = {
 
 export interface Credentials {
   readonly good: ReadonlyMap<string, Credential>;
-  /** Files that cannot be read, by the credential's name: one sentence each. */
+  /** Why a credential's file cannot be read, by its name: one sentence each. */
   readonly bad: ReadonlyMap<string, string>;
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** How the watch over credentials works, as it is set. */
+/** The settings of the watch over credentials. */
 export function watchConfig(settings: Pick<Settings, 'alarms.credential' | 'alarms.hold_before_end'>): WatchConfig {
   return {
     ...DEFAULT_WATCH,
@@ -56,12 +56,12 @@ export function watchConfig(settings: Pick<Settings, 'alarms.credential' | 'alar
   };
 }
 
-/** Where the credential of this name is, or would be, described. */
+/** The file that describes the credential of this name, if it exists. */
 export function credentialFile(paths: Pick<Paths, 'configDir'>, name: string): string {
   return join(paths.configDir, 'credentials', `${name}.toml`);
 }
 
-/** All that are described; one file that is wrong spoils no other. */
+/** All described credentials; an invalid file does not affect the others. */
 export async function loadCredentials(paths: Pick<Paths, 'configDir'>): Promise<Credentials> {
   const good = new Map<string, Credential>();
   const bad = new Map<string, string>();
@@ -77,7 +77,7 @@ export async function loadCredentials(paths: Pick<Paths, 'configDir'>): Promise<
   return { good, bad };
 }
 
-/** One; a GryphusError 'bad-config' names the file, the line and the remedy. */
+/** Reads one credential; a GryphusError 'bad-config' names the file, the line and the remedy. */
 export async function loadCredential(paths: Pick<Paths, 'configDir'>, name: string): Promise<Credential> {
   if (!NAME.test(name)) {
     throw new GryphusError('bad-input', `'${oneLine(name)}' cannot be the name of a credential.`, {
@@ -165,7 +165,7 @@ function loginName(): string {
   return process.env['LOGNAME'] ?? process.env['USER'] ?? 'nobody';
 }
 
-/** A path of a configuration file, `~/` read. */
+/** A path from a configuration file with `~/` expanded. */
 export function atHome(file: string): string {
   return file.startsWith('~/') ? join(homedir(), file.slice(2)) : file;
 }

@@ -8,7 +8,7 @@ import { isAlive } from '../util/process-identity.ts';
 import { BUILD } from './build.ts';
 import type { Paths } from './paths.ts';
 
-/** What a daemon says of itself. `since`: Unix milliseconds; `build`: the Scheduler's, of which the others are children. */
+/** A daemon's own record. `since`: Unix milliseconds; `build`: the Scheduler's, as the others are its children. */
 export const DAEMON = z.object({
   pid: z.number().int().gt(1),
   started: z.string(),
@@ -22,11 +22,11 @@ const FILE = DAEMON.extend({ name: z.string() });
 export const SCHEDULER = 'scheduler';
 
 /**
- * Which daemons run, on disk beside the queue's own account of it: with a Redis that does not answer, `down` must still
- * find them.
+ * Records on disk which daemons run, besides the record in the queue: if Redis does not answer, `down` must still find
+ * them.
  */
 export function noteDaemon(paths: Pick<Paths, 'stateDir'>, name: string, daemon: Daemon): void {
-  // A state directory that was removed is not made again.
+  // A removed state directory must not be created again.
   if (!isMarked(paths.stateDir)) return;
   ensurePrivateDir(dirOf(paths));
   writeWhole(fileOf(paths, name), JSON.stringify({ ...daemon, name }));
@@ -36,7 +36,7 @@ export function forgetDaemon(paths: Pick<Paths, 'stateDir'>, name: string): void
   rmSync(fileOf(paths, name), { force: true });
 }
 
-/** Those that are alive. */
+/** The daemons that are alive. */
 export function daemonsOnDisk(paths: Pick<Paths, 'stateDir'>): (Daemon & { readonly name: string })[] {
   let names: string[];
   try {
@@ -49,15 +49,15 @@ export function daemonsOnDisk(paths: Pick<Paths, 'stateDir'>): (Daemon & { reado
       const daemon = FILE.parse(JSON.parse(readFileSync(join(dirOf(paths), name), 'utf8')));
       return isAlive(daemon) ? [daemon] : [];
     } catch {
-      // It ended between the two looks, or a full disk cut it short.
+      // The daemon ended between the two looks, or a full disk cut the file short.
       return [];
     }
   });
 }
 
 /**
- * Keeps the Redis that the environment of the Scheduler names, for DAG managers: they are jobs, whose environment is in the
- * queue for all to see, and the URL may have a password.
+ * Keeps the Redis URL from the Scheduler's environment for DAG managers. They are jobs, whose environment anyone can
+ * read in the queue, and the URL may contain a password.
  */
 export function noteRedisUrl(paths: Pick<Paths, 'stateDir'>, url: string | undefined): void {
   ensurePrivateDir(dirOf(paths));

@@ -3,7 +3,7 @@ import { SETTINGS } from './settings.ts';
 import { BATCH_LIMITS, SITE_KEYS } from './sites.ts';
 import type { Table } from './table.ts';
 
-/** What every key of the configuration means, as Markdown; made from the tables that read it. */
+/** Documents every configuration key in Markdown, from the same tables that read the files. */
 export function configDocs(): string {
   const { fork, queue } = BATCH_LIMITS;
   return `# Configuration

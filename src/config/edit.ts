@@ -6,15 +6,15 @@ import { SETTINGS } from './settings.ts';
 import { leavesOf, lineOf, readTable } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
-/** The keys that config.toml sets itself. */
+/** The keys that config.toml itself sets. */
 export async function settingsInFile(paths: Paths): Promise<ReadonlySet<string>> {
   if (!existsSync(paths.configFile)) return new Set();
   return new Set([...leavesOf(await parseToml(readSource(paths.configFile)), SETTINGS)].map(([key]) => key));
 }
 
 /**
- * Sets one key in config.toml (`undefined` takes it out) and leaves the rest of the file as it is. Nothing is written
- * unless the result reads back well; `value` is TOML, or a bare word for a string.
+ * Sets one key in config.toml, or removes it if `value` is undefined, and leaves the rest of the file as it is. Writes
+ * nothing unless the result is valid. `value` is TOML, or a bare word for a string.
  */
 export async function writeSetting(paths: Paths, key: string, value: string | undefined): Promise<void> {
   const text = existsSync(paths.configFile) ? readSource(paths.configFile).text : '';
@@ -25,7 +25,7 @@ export async function writeSetting(paths: Paths, key: string, value: string | un
     try {
       readTable(SETTINGS, await parseToml(source), source);
     } catch (error) {
-      // The complaint about the value as it was typed says more than that about the quoted one.
+      // An error about the value as typed is more useful than one about the quoted value.
       problem ??= error;
       if (isValueProblem(error)) problem = error;
       continue;
@@ -37,7 +37,7 @@ export async function writeSetting(paths: Paths, key: string, value: string | un
   throw of(problem, key);
 }
 
-/** What is wrong with a value that was to be written is no fault of a line that is there. */
+/** An invalid new value is not the fault of any line in the file, so the error names no line. */
 function of(problem: unknown, key: string): unknown {
   if (!(problem instanceof GryphusError) || !problem.message.includes(`'${key}'`)) return problem;
   return new GryphusError('bad-config', problem.message.replace(/^.*?, line \d+: (?=')/s, ''), {
@@ -50,7 +50,7 @@ function isValueProblem(error: unknown): boolean {
   return error instanceof GryphusError && error.message.includes(' must be ');
 }
 
-/** The text with the key set on its own line, in its section where there is one. */
+/** The text with the key on a line of its own, in its section if there is one. */
 export function withSetting(text: string, key: string, value: string | undefined): string {
   const lines = text === '' ? [] : text.replace(/\n$/, '').split('\n');
   const at = lineOf(text, key);

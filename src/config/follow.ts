@@ -4,13 +4,13 @@ import type { Paths } from './paths.ts';
 import { loadSettings, SETTINGS, type Settings } from './settings.ts';
 import { loadSite, LOCAL_SITE, siteFile, type SiteRecord, Sites, withBuiltIn } from './sites.ts';
 
-/** A change of a file is seen within this time, milliseconds. */
+/** How long a change of a file may go unnoticed, in milliseconds. */
 const LOOK_MS = 500;
 
 export interface FollowedSettings {
-  /** Each setting as it is now: whoever keeps this object and reads late follows the file. */
+  /** Always current: keep this object and read each setting only when it is used. */
   readonly settings: Settings;
-  /** Begins to look for changes: what it calls is made from the settings, and so after them. */
+  /** Starts to look for changes. Separate because its callbacks are made from the settings. */
   readonly follow: (told: {
     readonly changed?: (now: Settings) => void;
     readonly wrong: (message: string) => void;
@@ -19,8 +19,8 @@ export interface FollowedSettings {
 }
 
 /**
- * The settings, kept up with `config.toml` for as long as a daemon lives. A file that is wrong leaves what was in force,
- * with one warning. `redis.*` and `log.max_size` are read at the start of a daemon alone.
+ * Keeps the settings in step with `config.toml` while a daemon runs. If the file becomes invalid, the previous settings
+ * stay in force, with one warning. `redis.*` and `log.max_size` are read only when a daemon starts.
  */
 export async function followSettings(paths: Paths): Promise<FollowedSettings> {
   let signature = signatureOf(paths.configFile);
@@ -54,17 +54,17 @@ export async function followSettings(paths: Paths): Promise<FollowedSettings> {
   };
 }
 
-/** What was last read of one site's file. */
+/** What was last read from one site's file. */
 interface Page {
   readonly signature: string;
-  /** The last that could be read. */
+  /** The last valid version. */
   readonly record: SiteRecord | undefined;
   readonly problem: GryphusError | undefined;
 }
 
 /**
- * The sites as their files are now. One that is torn (half written, or wrong) spoils no other, and is taken as it was when
- * it could last be read; one that never could be read is left out, and `problem` says why.
+ * The sites as their files are now. A damaged file (half written, or invalid) does not affect the others: its last
+ * valid version stays in use. If there never was one, the site is left out, and `problem` says why.
  */
 export class SiteBook {
   readonly #paths: Paths;
@@ -76,7 +76,7 @@ export class SiteBook {
     this.#wrong = wrong;
   }
 
-  /** The user's sites, `local` first, then by alphabet; only files that changed are read again. */
+  /** The user's sites, `local` first, then alphabetically; only changed files are read again. */
   async sites(): Promise<ReadonlyMap<string, SiteRecord>> {
     const names = siteNames(this.#paths);
     for (const name of this.#pages.keys()) if (!names.includes(name)) this.#pages.delete(name);
@@ -88,12 +88,12 @@ export class SiteBook {
     return sites;
   }
 
-  /** With the pool and that of the scheduler universe. */
+  /** Includes the pool and the site of the scheduler universe. */
   async allSites(): Promise<ReadonlyMap<string, SiteRecord>> {
     return withBuiltIn(await this.sites());
   }
 
-  /** Why the file of this site could not be read when it was last looked at. */
+  /** Why this site's file could not be read at the last look. */
   problem(name: string): GryphusError | undefined {
     return this.#pages.get(name)?.problem;
   }
@@ -127,7 +127,7 @@ function siteNames({ sitesDir }: Paths): string[] {
     .sort();
 }
 
-/** Another one after each write. */
+/** Differs after each write. */
 function signatureOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false });
   return found ? `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}` : '';

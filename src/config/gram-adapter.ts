@@ -1,4 +1,4 @@
-/** What a submit description may ask of the batch system behind a GRAM service. */
+/** What a submit description may request of the batch system behind a GRAM service. */
 export type Asked =
   | 'request_cpus'
   | 'request_memory'
@@ -7,10 +7,10 @@ export type Asked =
   | 'batch_queue'
   | 'batch_project';
 
-/** RSL's attributes for what a job asks for; without one it is not said. */
+/** RSL's attributes for what a job requests; a request without one is not passed on. */
 export interface RslWords {
   readonly cpus?: 'count' | 'xcount';
-  /** Where `count` alone may be spread over machines: how many machines. */
+  /** If `count` alone may be spread over machines: the number of machines. */
   readonly hosts?: 'host_count';
   readonly memory?: 'max_memory' | 'min_memory';
   readonly walltime: 'max_wall_time';
@@ -18,11 +18,11 @@ export interface RslWords {
   readonly project: 'project';
 }
 
-/** One of the programs that Globus' job manager submits with: `jobmanager-NAME` is its service. */
+/** One of the programs with which Globus' job manager submits: its service is `jobmanager-NAME`. */
 export interface GramAdapter {
   readonly name: string;
   readonly words: RslWords;
-  /** What it passes over without a word. */
+  /** Requests that it ignores silently. */
   readonly ignores: readonly Asked[];
 }
 
@@ -35,17 +35,17 @@ const RSL: RslWords = {
 };
 const NO_CPUS: RslWords = { memory: 'max_memory', walltime: 'max_wall_time', queue: 'queue', project: 'project' };
 
-/** As Debian's packages `globus-gram-job-manager-NAME` have them; RSL has no word for accelerators. */
+/** As in Debian's packages `globus-gram-job-manager-NAME`; RSL has no attribute for accelerators. */
 const ADAPTERS: Readonly<Record<string, Omit<GramAdapter, 'name'>>> = {
   fork: {
     words: RSL,
     ignores: ['request_cpus', 'request_memory', 'request_gpus', 'batch_runtime', 'batch_queue', 'batch_project'],
   },
-  // Without the number of machines it takes max_memory for each core's.
+  // Without the number of machines, it applies max_memory to each core.
   slurm: { words: { ...RSL, hosts: 'host_count' }, ignores: ['request_gpus', 'batch_runtime'] },
   pbs: { words: RSL, ignores: ['request_gpus'] },
   lsf: { words: RSL, ignores: ['request_gpus'] },
-  // A count makes an array of so many tasks there, and as many jobs in Condor's queue.
+  // There, a count makes an array of that many tasks; in Condor's queue, that many jobs.
   sge: { words: NO_CPUS, ignores: ['request_cpus', 'request_gpus'] },
   condor: {
     words: { ...RSL, cpus: 'xcount', memory: 'min_memory' },
@@ -53,7 +53,7 @@ const ADAPTERS: Readonly<Record<string, Omit<GramAdapter, 'name'>>> = {
   },
 };
 
-/** The adapter that a service's name stands for; one that we do not know is taken to do as RSL's description says. */
+/** The adapter for a service's name; an unknown one is assumed to follow RSL's description. */
 export function gramAdapter(service: string): GramAdapter {
   const [, name = ''] = /^jobmanager-([a-z]+)/.exec(service) ?? [];
   return { name, ...(ADAPTERS[name] ?? { words: RSL, ignores: ['request_gpus'] }) };

@@ -5,18 +5,18 @@ export interface GramTarget {
   readonly kind: 'gram';
   readonly host: string;
   readonly port: number;
-  /** `jobmanager-fork`, say; `@account` behind it chooses the account. */
+  /** For example `jobmanager-fork`; `@account` after it chooses the account. */
   readonly service: string;
-  /** Of the gatekeeper's certificate, where that does not name its host. */
+  /** The subject of the gatekeeper's certificate, if it does not name its host. */
   readonly subject?: string;
 }
 
-/** The port that IANA gave the gatekeeper (gsigatekeeper). */
+/** The gatekeeper's port as assigned by IANA (gsigatekeeper). */
 export const GATEKEEPER_PORT = 2119;
 const CONTACT = /^(\[[0-9A-Fa-f:.]+\]|[^@/:\s[\]-][^@/:\s[\]]*)(?::(\d{1,5}))?(?:\/([^:\s/]*))?(?::(\/.*))?$/;
 const SITE_NAME = /^gt2:([^:]+):(\d{1,5}):([^:]+)(?::([^:]+))?$/;
 
-/** Reads a gatekeeper's contact; a GryphusError 'bad-input' names what is wrong and the form. */
+/** Parses a gatekeeper's contact; a GryphusError 'bad-input' says what is wrong and what form is expected. */
 export function parseGramContact(text: string): GramTarget {
   const [, host, port, service, subject] = CONTACT.exec(text.trim()) ?? [];
   const number = port === undefined ? GATEKEEPER_PORT : Number(port);
@@ -39,14 +39,14 @@ export function formatGramContact({ host, port, service, subject }: GramTarget):
   return `${name}:${port}/${service}${subject === undefined ? '' : `:${subject}`}`;
 }
 
-/** The name of the site that a grid_resource names without a site's file: `gt2:HOST:PORT:SERVICE`, each part percent-encoded. */
+/** The site name for a grid_resource without a site file: `gt2:HOST:PORT:SERVICE`, each part percent-encoded. */
 export function gramSiteName({ host, port, service, subject }: GramTarget): string {
   return ['gt2', host, String(port), service, ...(subject === undefined ? [] : [subject])]
     .map(encodeURIComponent)
     .join(':');
 }
 
-/** The service that such a name stands for; `undefined` where it is no such name. */
+/** The service that such a name stands for; `undefined` for any other name. */
 export function gramSiteTarget(name: string): GramTarget | undefined {
   const [, host, port, service, subject] = SITE_NAME.exec(name) ?? [];
   if (host === undefined || service === undefined) return undefined;

@@ -1,12 +1,12 @@
 import { parseWholeExpr } from '../classad/api.ts';
 
-/** One kind of value that a configuration key can have. */
+/** A kind of value that a configuration key may have. */
 export interface Kind<T> {
   /** Completes "must be …". */
   readonly says: string;
-  /** What is wrong with a value that must not be shown. */
+  /** What is wrong with a value that must not be shown, without showing it. */
   readonly hides?: (raw: unknown) => string | undefined;
-  /** The value, or `undefined` where `raw` (as TOML gives it) is not one. */
+  /** The value, or `undefined` if `raw` (as read from TOML) is invalid. */
   read(raw: unknown): T | undefined;
 }
 
@@ -88,7 +88,7 @@ export const duration: Kind<number> = {
   },
 };
 
-/** Seconds each. */
+/** A list of seconds. */
 export const durations: Kind<readonly number[]> = {
   says: 'a list of times like ["7d", "1d", "1h"]',
   read: (raw) => {
@@ -110,7 +110,7 @@ export const size: Kind<number> = {
   },
 };
 
-/** Unix seconds. A date without a time is the end of that day, UTC: what ends on a day can be used on it. */
+/** Unix seconds. A date without a time means the end of that day, UTC, so that the day itself is included. */
 export const moment: Kind<number> = {
   says: 'a time like 2026-12-31 or 2026-12-31T18:00:00Z',
   read: (raw) => {

@@ -4,7 +4,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { markDirectory } from '../util/marked-dir.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 
-/** Where things are; all absolute. Directories are 0700. */
+/** All paths are absolute. Directories are 0700. */
 export interface Paths {
   /** `config.toml` and `sites/`. */
   readonly configDir: string;
@@ -14,19 +14,22 @@ export interface Paths {
   readonly stateDir: string;
   readonly redisDir: string;
   readonly logDir: string;
-  /** Results on their way home, and what else is big and passing. */
+  /** Results on their way home, and other large temporary data. */
   readonly spoolDir: string;
-  /** Unix sockets; short enough for sun_path (unix(7): 108 bytes with the NUL). */
+  /** Unix sockets; short enough for sun_path (unix(7): 108 bytes including the NUL). */
   readonly socketDir: string;
 }
 
-/** Room for the longest socket name that is put in `socketDir`, with its slash. */
+/** Space for the longest socket name in `socketDir`, including its slash. */
 const SOCKET_NAME = 32;
 const SUN_PATH = 107;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `$GRYPHUS_HOME` (all in one directory), else the XDG base directories, of which relative ones are ignored as the specification says. */
+/**
+ * `$GRYPHUS_HOME` (everything in one directory), or the XDG base directories; relative ones are ignored, as the
+ * specification requires.
+ */
 export function loadPaths(env: Environment = process.env, home: string = homedir()): Paths {
   const own = env['GRYPHUS_HOME'];
   const configDir = own ? resolve(own) : join(xdg(env['XDG_CONFIG_HOME'], home, '.config'), 'gryphus');
@@ -60,7 +63,9 @@ function socketDir(stateDir: string, env: Environment): string {
     : `/tmp/gryphus-${uid}-${name}`;
 }
 
-/** Makes the state's directories; a GryphusError 'not-permitted' where one is another user's or open to others. */
+/**
+ * Creates the state's directories; a GryphusError 'not-permitted' if one belongs to another user or is open to others.
+ */
 export function ensureStateDirs(paths: Paths): void {
   for (const dir of [paths.stateDir, paths.redisDir, paths.logDir, paths.spoolDir, paths.socketDir])
     ensurePrivateDir(dir);

@@ -4,7 +4,7 @@ import { loadPaths, type Paths } from './paths.ts';
 import { entry, presets, readTable, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
-/** Every key of `config.toml`. Times are seconds, sizes bytes, once read. */
+/** Every key of `config.toml`. Once read, times are in seconds and sizes in bytes. */
 export const SETTINGS = {
   owner: entry(text, undefined, 'Owner of the jobs; default: your log-in name.'),
 
@@ -195,7 +195,7 @@ export type Settings = Values<typeof SETTINGS>;
 
 /**
  * The settings in force: `config.toml` over the defaults. A GryphusError 'bad-config' names the file, the line and the
- * remedy of what is wrong; a missing file is an empty one.
+ * remedy for what is wrong; a missing file counts as empty.
  */
 export async function loadSettings(paths: Paths = loadPaths()): Promise<Settings> {
   if (!existsSync(paths.configFile)) return presets(SETTINGS);

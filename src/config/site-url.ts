@@ -2,7 +2,7 @@ import { GryphusError } from '../errors.ts';
 import { formatGramContact, type GramTarget, parseGramContact } from './gram-resource.ts';
 import type { Kind } from './kinds.ts';
 
-/** How a site is named: this machine, a host (or `~/.ssh/config` alias) to reach with ssh, or a GRAM service. */
+/** How a site is reached: on this machine, by ssh to a host (or `~/.ssh/config` alias), or as a GRAM service. */
 export type SiteTarget =
   | { readonly kind: 'local' }
   | { readonly kind: 'ssh'; readonly host: string; readonly user?: string; readonly port?: number }
@@ -10,7 +10,10 @@ export type SiteTarget =
 
 const SSH = /^(?:ssh:\/\/)?(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%a-z]+\]|[^@/:\s]+)(?::(\d{1,5}))?\/?$/;
 
-/** `local`, `ssh://[user@]host[:port]`, or the same without `ssh://` as ssh(1) takes it, or `gt2://` and a GRAM contact. A GryphusError 'bad-input' otherwise. */
+/**
+ * `local`, `ssh://[user@]host[:port]`, the same without `ssh://` as in ssh(1), or `gt2://` and a GRAM contact;
+ * otherwise a GryphusError 'bad-input'.
+ */
 export function parseSiteUrl(url: string): SiteTarget {
   if (url === 'local') return { kind: 'local' };
   if (url.startsWith('gt2://')) return parseGramContact(url.slice('gt2://'.length));
@@ -31,7 +34,7 @@ export function parseSiteUrl(url: string): SiteTarget {
   };
 }
 
-/** What to say of a URL with a password, without showing it. */
+/** The message about a URL with a password, which must not be shown. */
 function passwordIn(url: string): string | undefined {
   const [, scheme = '', user = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)?([^/\s]*)@(.*)$/is.exec(url) ?? [];
   const name = decodeURIComponentOr(user).split(':')[0] ?? '';

@@ -13,10 +13,10 @@ import { parseToml, readSource } from './toml.ts';
 
 /** The batch systems that a site may run. */
 export const BATCH_SYSTEMS = [...BACKEND_NAMES, 'gt2'] as const;
-/** The pool is a site as well, but none that is configured. */
+/** The pool is a site too, but not a configured one. */
 export type BatchSystem = (typeof BATCH_SYSTEMS)[number] | 'pool';
 
-/** Every key of `sites/<name>.toml`. Times are seconds, once read. */
+/** Every key of `sites/<name>.toml`. Once read, times are in seconds. */
 export const SITE_KEYS = {
   url: entry(
     siteUrl,
@@ -72,7 +72,7 @@ export const SITE_KEYS = {
   'limits.poll_max': entry(duration, undefined, 'The longest time between two polls, when nothing changes.'),
 } as const;
 
-/** The limits of a batch system where the site's file names none. */
+/** The default limits of a batch system. */
 export const BATCH_LIMITS: Readonly<Record<'fork' | 'queue', SiteLimits>> = {
   fork: { queued: 100_000, running: undefined, submitsPerMinute: 100_000, pollMin: 1, pollMax: 15 },
   queue: { queued: 2000, running: undefined, submitsPerMinute: 6000, pollMin: 5, pollMax: 60 },
@@ -80,7 +80,7 @@ export const BATCH_LIMITS: Readonly<Record<'fork' | 'queue', SiteLimits>> = {
 
 export interface SiteLimits {
   readonly queued: number;
-  /** `undefined`: no limit of ours (fork: the cores of the site). */
+  /** `undefined`: no limit of ours (fork: the site's cores). */
   readonly running: number | undefined;
   readonly submitsPerMinute: number;
   /** Seconds. */
@@ -124,12 +124,13 @@ export interface GlideinSettings {
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** This machine, by `fork`; it is always there, unless a file of the name says otherwise. */
+/** This machine, with `fork`; it always exists, unless a file of that name redefines it. */
 export const LOCAL_SITE: SiteRecord = siteOf('local', readTable(SITE_KEYS, {}, { file: 'local', text: '' }));
 
 /**
- * Where jobs of the scheduler universe run: this machine, at once, beside the slots of `local`, so that a DAG manager
- * never waits for its own nodes. Not a user's site: it is in no list, and its name cannot be given to one.
+ * Where jobs of the scheduler universe run: on this machine, at once, and without using slots of `local`, so that a DAG
+ * manager never waits for its own nodes. It is not a user's site: no list shows it, and no user's site can have its
+ * name.
  */
 export const SCHEDULER_SITE: SiteRecord = {
   ...LOCAL_SITE,
@@ -137,28 +138,28 @@ export const SCHEDULER_SITE: SiteRecord = {
   limits: { ...BATCH_LIMITS.fork, running: 10_000 },
 };
 
-/** The personal pool: workers of this machine and of every site, which take the next job when they are free. */
+/** The personal pool: workers on this machine and at every site, which take the next job when they are free. */
 export const POOL_SITE: SiteRecord = {
   ...LOCAL_SITE,
   name: 'pool',
   batch: 'pool',
-  // The central manager says by itself what is new.
+  // The central manager reports changes without being polled.
   limits: { queued: 20_000, running: undefined, submitsPerMinute: 1_000_000, pollMin: 1, pollMax: 60 },
 };
 
-/** Its jobs run in directories of this machine, which needs no transfer. */
+/** Its jobs run in directories of this machine, so no transfer is needed. */
 export function sharesHome(site: Pick<SiteRecord, 'target' | 'batch'>): boolean {
   return site.target.kind === 'local' && site.batch !== 'pool';
 }
 
-/** The configured sites; a GRAM service is one by its name alone, and in no list. */
+/** The configured sites. A GRAM service is a site by its name alone, and appears in no list. */
 export class Sites extends Map<string, SiteRecord> {
   override get(name: string): SiteRecord | undefined {
     return super.get(name) ?? gramSite(name);
   }
 }
 
-/** The site that `grid_resource = gt2 CONTACT` means where no file describes it. */
+/** The site that `grid_resource = gt2 CONTACT` means if no file describes it. */
 export function gramSite(name: string): SiteRecord | undefined {
   const target = gramSiteTarget(name);
   if (target === undefined) return undefined;
@@ -166,19 +167,19 @@ export function gramSite(name: string): SiteRecord | undefined {
   return siteOf(name, readTable(SITE_KEYS, { url }, { file: name, text: '' }));
 }
 
-/** All sites by name, `local` first, then by alphabet. A GryphusError 'bad-config' names the file and the line. */
+/** All sites by name, `local` first, then alphabetically. A GryphusError 'bad-config' names the file and the line. */
 export async function loadSites(paths: Paths): Promise<ReadonlyMap<string, SiteRecord>> {
   const sites = new Sites([[LOCAL_SITE.name, LOCAL_SITE]]);
   for (const name of siteFiles(paths)) sites.set(name, await loadSiteFile(paths, name));
   return sites;
 }
 
-/** The user's sites, the pool, and that of the scheduler universe. */
+/** The user's sites, the pool, and the site of the scheduler universe. */
 export function withBuiltIn(sites: ReadonlyMap<string, SiteRecord>): ReadonlyMap<string, SiteRecord> {
   return new Sites([...sites, [POOL_SITE.name, POOL_SITE], [SCHEDULER_SITE.name, SCHEDULER_SITE]]);
 }
 
-/** One site; a GryphusError 'site-unknown' where there is none of the name. */
+/** Reads one site; a GryphusError 'site-unknown' if there is no such site. */
 export async function loadSite(paths: Paths, name: string): Promise<SiteRecord> {
   if (NAME.test(name) && existsSync(siteFile(paths, name))) return loadSiteFile(paths, name);
   if (name === LOCAL_SITE.name) return LOCAL_SITE;
@@ -193,7 +194,7 @@ export async function loadSite(paths: Paths, name: string): Promise<SiteRecord> 
   });
 }
 
-/** Writes a site's file from keys as a user would write them; nothing is written unless it reads back well. */
+/** Writes a site's file from keys as a user would write them; writes nothing unless the result is valid. */
 export async function saveSite(
   paths: Paths,
   name: string,
@@ -221,14 +222,14 @@ async function writtenSite(paths: Paths, name: string, keys: Readonly<Record<str
   return { source, site: siteOf(name, readTable(SITE_KEYS, await parseToml(source), source)) };
 }
 
-/** `false` where there was no file of the name. */
+/** `false` if there was no such file. */
 export function removeSite(paths: Paths, name: string): boolean {
   if (!NAME.test(name) || !existsSync(siteFile(paths, name))) return false;
   rmSync(siteFile(paths, name));
   return true;
 }
 
-/** Where the site of this name is (or would be) written. */
+/** The file that describes the site of this name, if it exists. */
 export function siteFile(paths: Paths, name: string): string {
   return join(paths.sitesDir, `${name}.toml`);
 }
@@ -299,7 +300,7 @@ function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
   };
 }
 
-/** `{ 'limits.queued': 5 }` as `{ limits: { queued: 5 } }`. */
+/** `{ 'limits.queued': 5 }` becomes `{ limits: { queued: 5 } }`. */
 function nest(keys: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const tree: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(keys)) {

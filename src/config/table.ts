@@ -5,12 +5,12 @@ import type { Kind } from './kinds.ts';
 /** One key of a configuration file. */
 export interface Entry<T> {
   readonly kind: Kind<T>;
-  /** As a user would write it in TOML; absent: the key has no value until it is given one. */
+  /** As a user would write it in TOML; if absent, the key has no default value. */
   readonly preset: unknown;
   readonly doc: string;
 }
 
-/** Keys are dotted, as TOML names them: `limits.queued` is `queued` in `[limits]`. */
+/** Keys are dotted, as in TOML: `limits.queued` is `queued` in `[limits]`. */
 export type Table = Readonly<Record<string, Entry<unknown>>>;
 export type Values<T extends Table> = { readonly [K in keyof T]: T[K] extends Entry<infer V> ? V : never };
 
@@ -20,7 +20,7 @@ export function entry<T>(kind: Kind<T>, preset: unknown, doc: string): Entry<T |
   return { kind, preset, doc };
 }
 
-/** What a file says, for messages. */
+/** A file's name and text, for messages. */
 export interface Source {
   readonly file: string;
   readonly text: string;
@@ -32,7 +32,10 @@ export function presets<T extends Table>(table: T): Values<T> {
   return valuesOf(table, new Map(), undefined);
 }
 
-/** The values of `tree` (parsed TOML) by `table`; a GryphusError 'bad-config' names the file, the line and the remedy. */
+/**
+ * The values that `table` finds in `tree` (parsed TOML); a GryphusError 'bad-config' names the file, the line and the
+ * remedy.
+ */
 export function readTable<T extends Table>(table: T, tree: Tree, source: Source): Values<T> {
   const given = new Map(leavesOf(tree, table));
   for (const key of given.keys()) {
@@ -71,7 +74,7 @@ function valuesOf<T extends Table>(
   return values as Values<T>;
 }
 
-/** Dotted keys with their values; a table that the file has where `table` wants a value is a value. */
+/** Dotted keys with their values; a TOML table where `table` expects a value counts as a value. */
 export function* leavesOf(tree: Tree, table: Table, prefix = ''): Generator<[string, unknown]> {
   for (const [name, value] of Object.entries(tree)) {
     const key = `${prefix}${name}`;
@@ -88,7 +91,10 @@ function refusal(source: Source, key: string, complaint: string, suggestions: re
   });
 }
 
-/** The line, counted from 1, on which a TOML text sets the dotted `key`; best effort: bare and simply quoted names. */
+/**
+ * The line, counted from 1, on which a TOML text sets the dotted `key`. Best effort: finds bare and simply quoted
+ * names.
+ */
 export function lineOf(text: string, key: string): number | undefined {
   let section = '';
   for (const [index, line] of text.split('\n').entries()) {

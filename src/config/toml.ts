@@ -10,7 +10,7 @@ export function readSource(file: string): Source {
   }
 }
 
-/** TOML as plain values; a GryphusError 'bad-config' with file, line and column where it is not TOML. */
+/** Parses TOML into plain values; a GryphusError 'bad-config' with file, line and column if it is invalid. */
 export async function parseToml(source: Source): Promise<Record<string, unknown>> {
   const { parse, TomlError } = await import('smol-toml');
   try {

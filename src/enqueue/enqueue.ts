@@ -23,11 +23,11 @@ export interface Enqueuer {
   readonly rules: SubmitRules;
 }
 
-/** What this installation's settings say of submits. */
+/** What this installation's settings say about submits. */
 export interface SubmitRules {
-  /** What a description says that does not say it itself: `name=value`. */
+  /** Defaults for what a description does not set itself: `name=value`. */
   readonly defaults: readonly string[];
-  /** Jobs that one submit may put into the queue. */
+  /** The most jobs that one submit may put into the queue. */
   readonly mostJobs?: number;
 }
 
@@ -41,7 +41,7 @@ export async function siteChooser(paths: Paths, settings: Settings): Promise<Sit
   return new SiteChooser(await book.sites(), settings['submit.default_site'], book.problems);
 }
 
-/** `defaults`: what jobs ask for that ask for nothing, where the settings say something else than HTCondor does. */
+/** `defaults`: requests for jobs that make none, where the settings differ from HTCondor's defaults. */
 function rulesOf(settings: Settings): SubmitRules {
   const cpus = settings['submit.default_cpus'];
   const memory = settings['submit.default_memory'];
@@ -54,7 +54,7 @@ function rulesOf(settings: Settings): SubmitRules {
   return { defaults, mostJobs: settings['submit.max_jobs'] };
 }
 
-/** Reads the description and puts its jobs into the queue; resolves when they are on disk. */
+/** Reads the description and enqueues its jobs; resolves when they are on disk. */
 export async function submitCluster(
   queue: Queue,
   request: SubmitRequest,
@@ -63,11 +63,11 @@ export async function submitCluster(
 ): Promise<Submitted> {
   const enqueuer = await openEnqueuer(queue, paths, owner);
   const cluster = parseRequest(request, owner, enqueuer.rules);
-  // Its results are the submitter's files, whatever the daemons' own umask is.
+  // Results belong to the submitter, so the daemons' own umask must not apply.
   return enqueue(enqueuer, cluster, { GryphusUmask: String(process.umask()) });
 }
 
-/** Puts a cluster into the queue, each job with its site. `more`: attributes that win over the description's. */
+/** Enqueues a cluster, each job with its site. `more`: attributes that override the description's. */
 export async function enqueue(
   { queue, chooser, owner }: Enqueuer,
   cluster: Cluster,
@@ -107,7 +107,7 @@ export async function enqueue(
   return { cluster: submitted.cluster, queued: submitted.procs, total: cluster.total, warnings };
 }
 
-/** What a submit would make; nothing is written, no daemon is needed. */
+/** What a submit would create; writes nothing and needs no daemon. */
 export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryRun> {
   const { userInfo } = await import('node:os');
   const settings = await loadSettings(paths);
@@ -115,7 +115,7 @@ export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryR
     dryRun: true,
     ...rulesOf(settings),
   });
-  // As condor_submit: what will be made late is not made by a dry run.
+  // Like condor_submit's: shows no jobs that would be materialized later.
   return {
     get warnings() {
       return cluster.warnings;
@@ -152,7 +152,7 @@ export function parseRequest(
   });
 }
 
-/** The part of a request that does not depend on the machine, in the words of the submit room. */
+/** The part of a request that does not depend on the machine, in the terms of src/submit/. */
 export function describe(request: SubmitRequest): Omit<Description, 'cwd' | 'world' | 'owner' | 'now'> {
   const { file, append, assign, queue, batchName, batchId, maxJobs, factory, warnUnused } = request;
   return {
@@ -170,7 +170,7 @@ export function describe(request: SubmitRequest): Omit<Description, 'cwd' | 'wor
   };
 }
 
-/** What the Scheduler keeps to when it makes the others, as HTCondor's schedd has it in the cluster's ad. */
+/** The limits that the Scheduler obeys when it makes later jobs, kept in the cluster's ad as in HTCondor's schedd. */
 function limitsOf({ late }: Cluster): AttrTexts {
   return {
     ...(late?.maxMaterialize === undefined ? {} : { JobMaterializeLimit: String(late.maxMaterialize) }),
@@ -178,7 +178,7 @@ function limitsOf({ late }: Cluster): AttrTexts {
   };
 }
 
-/** With late materialization as many as its limits let in now; the Scheduler makes the others. */
+/** With late materialization, as many as its limits allow now; the Scheduler makes the rest. */
 function firstCount({ late, total }: Cluster): number {
   if (!late) return total;
   return Math.min(total, late.maxMaterialize ?? total, late.maxIdle ?? total, 5000);

@@ -5,8 +5,8 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { userLogPath } from '../job/user-log-path.ts';
 
 /**
- * Refuses a log that could never be written: later nobody would be told of anything. Each directory is looked at once; what
- * is at the log's own name, for the first job of a directory.
+ * Refuses a log that could never be written, since nothing could be reported later. Checks each directory once, and
+ * what is at the log's own path only for the first job of a directory.
  */
 export class LogCheck {
   readonly #seen = new Set<string>();

@@ -5,7 +5,7 @@ import { POOL_SITE } from '../config/sites.ts';
 import type { Destination } from './site-choice.ts';
 import type { Warning } from './types.ts';
 
-/** In the words of the warning. */
+/** In the warning's words. */
 const WHERE: Readonly<Record<JobPlace, string>> = {
   pool: 'the pool',
   batch: 'a batch system',
@@ -18,7 +18,7 @@ interface Written {
   readonly line: number;
 }
 
-/** Commands that are done in other places than the one where a job of the cluster goes: each is said once. */
+/** Warns, once each, of commands that have no effect in the place where a job of the cluster goes. */
 export class OutOfPlace {
   readonly #written: readonly Written[];
   readonly #found = new Map<string, Warning>();

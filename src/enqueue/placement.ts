@@ -7,12 +7,12 @@ import type { Destination, SiteChooser } from './site-choice.ts';
 
 type Placed = Pick<ProcInput, 'site' | 'manager'>;
 
-/** Where the jobs of one cluster go, and which manager cares for each. */
+/** Where the jobs of one cluster go, and which manager is responsible for each. */
 export class Placement {
   readonly #chooser: SiteChooser;
   readonly #owner: string;
   readonly #shared: AttrTexts;
-  /** Where those go that do not differ from the others. */
+  /** The destination of jobs that do not differ from the others. */
   readonly known: Destination;
 
   constructor(chooser: SiteChooser, owner: string, shared: AttrTexts) {
@@ -26,7 +26,7 @@ export class Placement {
     return this.#managerFor(this.#shared, this.known);
   }
 
-  /** What one job differs in; empty where it goes with the others. */
+  /** How one job's placement differs; empty if it goes with the others. */
   of(attrs: AttrTexts): Placed {
     const site = this.siteOf(attrs);
     if (site.name === this.known.name && !(PROXY_SUBJECT in attrs)) return {};
@@ -38,7 +38,9 @@ export class Placement {
     return elsewhere ? this.#chooser.siteFor(attrs, this.#shared) : this.known;
   }
 
-  /** Jobs with a proxy have a manager for its subject: one user's trouble with one identity is not that of another. */
+  /**
+   * Jobs with a proxy have a manager of their own for its subject: trouble with one identity must not affect another.
+   */
   #managerFor(attrs: AttrTexts, site: Destination): string {
     const subject = readString({ get: (name) => attrs[name] ?? undefined }, PROXY_SUBJECT);
     return managerIdentity(this.#owner, subject ?? site.credential);
@@ -49,8 +51,8 @@ const PROXY_SUBJECT = 'x509userproxysubject';
 const PROXY_FILE = 'x509userproxy';
 
 /**
- * A proc that is made later, with what the submit would have read out of a proxy that is its own. One that cannot be used
- * is found by the watch over credentials.
+ * A proc that is made later, with the attributes that the submit would have read from its own proxy. The watch over
+ * credentials will find an unusable one.
  */
 export function withProxy(attrs: AttrTexts, check: NonNullable<SubmitPolicy['checkProxy']>): AttrTexts {
   const path = readString({ get: (name) => attrs[name] ?? undefined }, PROXY_FILE);

@@ -3,7 +3,7 @@ import { loadProxy } from '../credentials/store.ts';
 import { asError } from '../errors.ts';
 import type { SubmitPolicy } from '../submit/api.ts';
 
-/** Looks into the proxies of a submit, each once: the end that counts, and HTCondor's attributes of a job that uses it. */
+/** Reads each proxy of a submit once: its effective end, and HTCondor's attributes for a job that uses it. */
 export function proxyCheck(): NonNullable<SubmitPolicy['checkProxy']> {
   const known = new Map<string, ReturnType<NonNullable<SubmitPolicy['checkProxy']>>>();
   return (path) => {

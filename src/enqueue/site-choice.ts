@@ -7,7 +7,7 @@ import { UNIVERSE } from '../submit/api.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 
 export type Destination = Pick<SiteRecord, 'name' | 'credential'> & Partial<Pick<SiteRecord, 'target' | 'batch'>>;
-/** HTCondor's numbers of universes that are not run here (manual, job ClassAd attributes, `JobUniverse`). */
+/** HTCondor's numbers of universes that Gryphus does not run (manual, job ClassAd attributes, `JobUniverse`). */
 const UNIVERSE_NAMES: Readonly<Record<number, string>> = {
   1: 'standard',
   8: 'MPI',
@@ -15,16 +15,18 @@ const UNIVERSE_NAMES: Readonly<Record<number, string>> = {
   11: 'parallel',
   13: 'vm',
 };
-/** The site is not chosen yet: the broker will do it. */
+/** No site chosen yet: the broker will choose one. */
 const THE_BROKERS: Destination = { name: '', credential: undefined };
 
-/** Which site a job goes to, by its universe and its grid_resource; one without grid_resource waits for the broker. */
+/**
+ * Which site a job goes to, according to its universe and grid_resource; without grid_resource it waits for the broker.
+ */
 export class SiteChooser {
   readonly #sites: ReadonlyMap<string, SiteRecord>;
   readonly #defaultSite: string;
   readonly #problems: ReadonlyMap<string, GryphusError>;
 
-  /** `problems`: of sites that are left out, since their files could not be read. */
+  /** `problems`: why the files of some sites could not be read; these sites are left out. */
   constructor(
     sites: ReadonlyMap<string, SiteRecord>,
     defaultSite: string,
@@ -35,7 +37,9 @@ export class SiteChooser {
     this.#defaultSite = defaultSite;
   }
 
-  /** 'bad-input' or 'site-unknown' where there is none; `shared` is what the cluster says where the job says nothing. */
+  /**
+   * 'bad-input' or 'site-unknown' if there is none; `shared`, from the cluster, applies where the job itself is silent.
+   */
   siteFor(attrs: AttrTexts, shared: AttrTexts | undefined): Destination {
     const source = { get: (name: string) => attrs[name] ?? shared?.[name] ?? undefined };
     const universe = readNumber(source, 'JobUniverse') ?? UNIVERSE.vanilla;
@@ -74,7 +78,7 @@ export class SiteChooser {
     }
   }
 
-  /** A site by its name, or by what grid_resource would say. */
+  /** A site by its name, or by a value of grid_resource. */
   site(message: string): SiteRecord {
     return /\s/.test(message.trim()) ? this.#byResource(message) : this.#named(message.trim());
   }
@@ -84,7 +88,7 @@ export class SiteChooser {
     return resource === undefined ? THE_BROKERS : this.#byResource(resource);
   }
 
-  /** `batch SYSTEM [SITE]`, and HTCondor's old form without the word batch. */
+  /** `batch SYSTEM [SITE]`, and HTCondor's old form without `batch`. */
   #byResource(resource: string): SiteRecord {
     const words = resource.split(/\s+/).filter((word) => word !== '');
     if (words[0]?.toLowerCase() === 'gt2') return this.#gram(words.slice(1).join(' '));
@@ -105,7 +109,7 @@ export class SiteChooser {
     return only;
   }
 
-  /** A GRAM service: by the name of its file, or by its contact, with or without one. */
+  /** A GRAM service: by its file's name, or by its contact, with or without a file. */
   #gram(contact: string): SiteRecord {
     const named = this.#sites.get(contact);
     if (named?.target.kind === 'gram') return named;

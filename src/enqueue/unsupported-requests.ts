@@ -6,10 +6,10 @@ import { readNumber, readString, type TextSource } from '../job/values.ts';
 import type { Destination } from './site-choice.ts';
 import type { Warning } from './types.ts';
 
-/** What a job has that asks for no memory. */
+/** The memory of a job that requests none. */
 const STANDARD_MB = 128;
 
-/** Whether the job asks for it. */
+/** Whether the job requests this. */
 const ASKS: Readonly<Record<Asked | 'request_disk', (job: TextSource) => boolean>> = {
   request_cpus: (job) => (readNumber(job, 'RequestCpus') ?? 1) > 1,
   request_memory: (job) => (readNumber(job, 'RequestMemory') ?? STANDARD_MB) !== STANDARD_MB,
@@ -20,11 +20,11 @@ const ASKS: Readonly<Record<Asked | 'request_disk', (job: TextSource) => boolean
   batch_project: (job) => (readString(job, 'BatchProject') ?? '') !== '',
 };
 
-/** What jobs ask of a site that passes over it: said at the submit, for nobody else says it. */
+/** What jobs request that their site ignores: the submit warns, because no later step does. */
 export class UnsupportedRequests {
   readonly #found = new Map<string, Set<Asked>>();
   readonly #wordless = new Map<string, string>();
-  /** Sites of jobs that want to keep what they leave at an eviction. */
+  /** Sites of jobs that want to keep their files when evicted. */
   readonly #keepers = new Set<string>();
 
   look({ name, batch, target }: Destination, own: AttrTexts, shared: AttrTexts): void {

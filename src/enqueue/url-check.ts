@@ -7,7 +7,7 @@ import { URL_SCHEMES } from '../staging/url/schemes.ts';
 
 const SHARED = ['TransferInput', 'TransferOutputRemaps', 'OutputDestination'] as const;
 
-/** Refuses URLs in transfer lists that could never be reached, before a job waits for them. Each text is read once. */
+/** Refuses unreachable URLs in transfer lists before a job waits for them. Each text is read once. */
 export class UrlCheck {
   readonly #seen = new Set<string>();
 

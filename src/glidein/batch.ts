@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 
-/** Pilots that were asked for together, which are the procs of one cluster. */
+/** Pilots that were requested together: the procs of one cluster. */
 const BATCH = z.object({
   id: z.string(),
   site: z.string(),
@@ -15,14 +15,14 @@ const BATCH = z.object({
   /** Unix seconds. */
   made: z.number(),
   by: z.enum(['hand', 'factory']),
-  /** Unknown until the submit is on disk; it is found by the batch's name then. */
+  /** Unknown until the submit is on disk; until then the batch's name finds the cluster. */
   cluster: z.number().optional(),
-  /** Procs whose job is over and whose token is gone. */
+  /** Procs whose job is over and whose token was revoked. */
   over: z.array(z.number()),
 });
 export type Batch = z.infer<typeof BATCH>;
 
-/** Every batch with a pilot that is not over, in directories (0700) of the state, with the pilots' own files. */
+/** Every batch with a pilot that is not over, in directories (0700) of the state, together with the pilots' files. */
 export class Batches {
   readonly #root: string;
 
@@ -30,7 +30,7 @@ export class Batches {
     this.#root = join(stateDir, 'glideins');
   }
 
-  /** Where a batch's files are; made when it is first saved. */
+  /** Where a batch's files are; created when it is first saved. */
   dir(id: string): string {
     return join(this.#root, id);
   }
@@ -52,7 +52,7 @@ export class Batches {
       try {
         return [BATCH.parse(JSON.parse(readFileSync(join(this.#root, name, 'batch.json'), 'utf8')))];
       } catch {
-        // Its making was cut off before anything was asked for.
+        // Its creation was interrupted before any pilot was requested.
         return [];
       }
     });

@@ -1,83 +1,86 @@
-/** Jobs of the pool that wait and ask for the same. */
+/** Waiting jobs of the pool with the same requests. */
 export interface Demand {
-  /** Names the kind in words that are shown. */
+  /** Describes the kind in words for users. */
   readonly kind: string;
   readonly idle: number;
-  /** For each job. */
+  /** Per job. */
   readonly cpus: number;
   readonly memoryMb: number;
   /** Default 0. */
   readonly gpus?: number;
-  /** Sites whose pilots its Requirements turn away, or that turn it away. */
+  /** Sites whose pilots its Requirements rule out, or that rule it out. */
   readonly refused?: ReadonlySet<string>;
-  /** What jobs of this kind took so far, seconds; `undefined`: nothing is known. */
+  /** How long jobs of this kind have taken, in seconds; `undefined` if unknown. */
   readonly runSeconds?: number;
 }
 
-/** One site's pilots: what each is, how many there are, how it went so far. Times in seconds. */
+/** One site's pilots: what each offers, how many there are, how they have fared. Times in seconds. */
 export interface Supply {
   readonly site: string;
-  /** Pilots that may be there at once, waiting and running. */
+  /** The most pilots at once, waiting and running. */
   readonly most: number;
   readonly cores: number;
-  /** `undefined`: as much as a job asks for. */
+  /** `undefined`: as much as any job requests. */
   readonly memoryMb?: number;
   /** Default 0. */
   readonly gpus?: number;
   readonly walltime: number;
-  /** The site answers. */
+  /** Whether the site answers. */
   readonly open: boolean;
-  /** How long each pilot that waits in the site's queue has waited. */
+  /** How long each pilot in the site's queue has waited so far. */
   readonly waiting: readonly number[];
   readonly running: number;
-  /** What is free of each running pilot. */
+  /** What each running pilot has free. */
   readonly free: readonly Free[];
   /** The mean wait of pilots that started there. */
   readonly wait?: number;
-  /** Pilots of the last hour that could not run there. */
+  /** Pilots that failed there in the last hour. */
   readonly failures: number;
 }
 
-/** What is free of one pilot: `undefined` is as much as a job asks for, for as long as it takes. */
+/** What one pilot has free; `undefined` is as much, or as long, as any job needs. */
 export interface Free {
   readonly cpus: number;
   readonly memoryMb?: number;
   readonly gpus?: number;
-  /** Seconds of its allocation that are left. */
+  /** Seconds left of its allocation. */
   readonly left?: number;
 }
 
 export interface FactoryLimits {
-  /** Pilots that may be there at once, at all sites. */
+  /** The most pilots at once, at all sites together. */
   readonly most: number;
-  /** At so many sites together the same work is asked for: whichever starts first takes it. */
+  /** How many sites are asked for pilots for the same work: the first to start takes it. */
   readonly flood: number;
-  /** Work that can be done within so long needs no more slots, seconds. */
+  /** Work that existing slots can do within this many seconds justifies no more slots. */
   readonly horizon: number;
-  /** Pilots that one round asks one site for. */
+  /** The most pilots that one round requests from one site. */
   readonly step: number;
 }
 
 export const LIMITS: FactoryLimits = { most: 1000, flood: 3, horizon: 600, step: 25 };
 
 export interface FactoryPlan {
-  /** Pilots to ask for, by site. */
+  /** Pilots to request, by site. */
   readonly start: ReadonlyMap<string, number>;
-  /** Waiting pilots to take back, by site. */
+  /** Waiting pilots to withdraw, by site. */
   readonly withdraw: ReadonlyMap<string, number>;
-  /** For people: why so many and no more. */
+  /** For users: why this many and no more. */
   readonly because: readonly string[];
 }
 
-/** A pilot that waits much longer than others did is stuck: the work is asked for elsewhere, too. */
+/**
+ * A pilot counts as stuck when it has waited this many times longer than others did; its work is requested elsewhere
+ * too.
+ */
 const STUCK_FACTOR = 3;
 const STUCK_LEAST = 600;
-/** So many failures within the hour, and a site is left alone; one, and it gets single pilots. */
+/** How many failures within the hour make a site be left alone; after a single one it gets single pilots. */
 const FAILURES = 3;
-/** A job must fit into a pilot's time with some room for the way in and out. */
+/** The part of a pilot's time that a job may take, leaving some for setup and clean-up. */
 const FIT = 0.9;
 
-/** How many pilots are wanted where: nothing but its arguments decides. */
+/** How many pilots each site should get; depends only on its arguments. */
 export function factory(
   demands: readonly Demand[],
   supplies: readonly Supply[],
@@ -95,7 +98,7 @@ export function factory(
       continue;
     }
     let slots = slotsFor(demand, limits.horizon);
-    // What is free where it would run takes a part of it.
+    // Free slots where the jobs would run take a part of them.
     for (const { supply, pilots: there } of free)
       if (fitting.includes(supply)) for (const pilot of there) slots -= taken(demand, pilot, slots);
     for (const supply of fitting) {
@@ -104,7 +107,7 @@ export function factory(
     }
   }
   let total = supplies.reduce((sum, one) => sum + one.waiting.length + one.running, 0);
-  // The site that started pilots soonest comes first; the same work is asked for at a few of them.
+  // Sites where pilots started soonest come first; the same work is requested at a few of them.
   const order = [...supplies].sort((a, b) => rank(a) - rank(b) || (a.site < b.site ? -1 : 1));
   let asked = 0;
   for (const supply of order) {
@@ -138,7 +141,7 @@ export function factory(
   return { start, withdraw, because };
 }
 
-/** Slots that do this work within the horizon; all at once where nothing is known of its time. */
+/** Slots that do this work within the horizon; one for each job if its run time is unknown. */
 function slotsFor({ idle, runSeconds }: Demand, horizon: number): number {
   if (runSeconds === undefined) return idle;
   return Math.min(idle, Math.ceil((idle * runSeconds) / horizon));
@@ -155,7 +158,7 @@ function fits(demand: Demand, supply: Supply): boolean {
   );
 }
 
-/** How many jobs of the kind what is free has room for. */
+/** How many such jobs fit into what is free. */
 function room(demand: Demand, { cpus, memoryMb, gpus, left }: Free): number {
   if ((demand.runSeconds ?? 0) > (left ?? Number.POSITIVE_INFINITY) * FIT) return 0;
   const times = (one: number, of: number | undefined): number =>
@@ -164,7 +167,7 @@ function room(demand: Demand, { cpus, memoryMb, gpus, left }: Free): number {
   return Math.max(0, Math.min(...most));
 }
 
-/** So many of `slots` are begun there, which has less free then. */
+/** How many of `slots` start in this pilot; reduces what it has free. */
 function taken(demand: Demand, pilot: { -readonly [K in keyof Free]: Free[K] }, slots: number): number {
   const count = Math.min(slots, room(demand, pilot));
   pilot.cpus -= count * Math.max(1, demand.cpus);
@@ -181,7 +184,7 @@ function isStuck(waited: number, { wait }: Supply): boolean {
   return waited > Math.max(STUCK_LEAST, STUCK_FACTOR * (wait ?? 0));
 }
 
-/** A site that nobody tried yet is tried after those that are known to be quick. */
+/** Untested sites come after those known to be quick. */
 function rank({ wait, open, failures }: Supply): number {
   return (open ? 0 : 1e12) + failures * 1e6 + (wait ?? 300);
 }

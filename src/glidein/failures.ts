@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Kv } from '../queue/api.ts';
 
-/** A pilot that could not run, as its site is told apart by it. */
+/** A pilot that could not run, recorded for its site. */
 export interface Failure {
   /** Unix seconds. */
   readonly at: number;
@@ -12,17 +12,17 @@ export interface Failure {
 
 const FAILURES = 'glidein-failures';
 const KEPT = z.array(z.object({ at: z.number(), job: z.string(), message: z.string() }));
-/** So long a failure counts, seconds; of so many no more is kept. */
+/** How many seconds a failure counts, and the most that are kept for a site. */
 const HOUR = 3600;
 const MOST = 20;
 
-/** Those of a site in the last hour, the oldest first. `now`: Unix seconds. */
+/** A site's failures of the last hour, oldest first. `now`: Unix seconds. */
 export async function failuresAt(kv: Kv, site: string, now: number): Promise<readonly Failure[]> {
   const entry = await kv.get(FAILURES, site);
   return entry === undefined ? [] : recent(entry.value, now);
 }
 
-/** Of all sites that had any. */
+/** For all sites that had failures. */
 export async function allFailures(kv: Kv, now: number): Promise<ReadonlyMap<string, readonly Failure[]>> {
   const entries = await kv.list(FAILURES);
   const all = entries.map(({ key, value }) => [key, recent(value, now)] as const);

@@ -5,7 +5,7 @@ import { POOL_SITE } from '../config/sites.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 import { counted } from '../util/plain-text.ts';
 
-/** Jobs that ask for the same and run the same program are of one kind, and take about the same time. */
+/** Jobs with the same requests and the same program are of one kind, and take about the same time. */
 export interface JobKind {
   readonly name: string;
   readonly cpus: number;
@@ -27,12 +27,15 @@ export function kindOf(attrs: Attrs): JobKind {
 }
 
 const TIMES = 'glidein-times';
-/** How much one more job weighs. */
+/** The weight of one more job. */
 const WEIGHT = 0.2;
-/** Of one batch of events, so many jobs are asked for their kind: the others would say the same. */
+/** The most jobs looked up in one batch of events: more would tell the same. */
 const MOST = 200;
 
-/** What jobs of each kind took in the pool, a mean in which the last few weigh most; in the queue, small and durable. */
+/**
+ * How long jobs of each kind took in the pool, as a mean in which the last few weigh most; stored in the queue, where
+ * it is small and durable.
+ */
 export class KindTimes {
   readonly #queue: Pick<Queue, 'get' | 'kv'>;
 
@@ -60,7 +63,7 @@ export class KindTimes {
     for (const [name, mean] of means) await this.#queue.kv.set(TIMES, name, String(Math.round(mean * 100) / 100));
   }
 
-  /** Seconds; `undefined` where none of the kind has ended yet. */
+  /** Seconds; `undefined` if no job of the kind has ended yet. */
   async of(kind: string): Promise<number | undefined> {
     const entry = await this.#queue.kv.get(TIMES, kind);
     return entry === undefined ? undefined : Number(entry.value);

@@ -5,7 +5,7 @@ import { adFrom, offerAd } from '../pool/ads.ts';
 import { TRANSFERS } from '../pool/machine.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 
-/** A pilot that is home, whose whole size is offered. */
+/** A pilot that is home and offers its whole size. */
 export function pilotAd(texts: AttrTexts): ClassAd {
   const total = (name: string): number => Number(texts[name] ?? 0);
   const size = {
@@ -18,8 +18,8 @@ export function pilotAd(texts: AttrTexts): ClassAd {
 }
 
 /**
- * What is known of a site's pilots before one came home; `arch`: HTCondor's word for its processors; `seen`: what earlier ones
- * said.
+ * What is known about a site's pilots before one comes home. `arch`: HTCondor's name for its processors; `seen`: what
+ * earlier pilots reported.
  */
 export function expectedAd(
   site: Pick<SiteRecord, 'name' | 'glidein'>,
@@ -37,7 +37,7 @@ export function expectedAd(
     GPUs: String(gpus),
     TotalGPUs: String(gpus),
     ...(memoryMb === undefined ? {} : { Memory: String(memoryMb), TotalMemory: String(memoryMb) }),
-    // It shares files with nobody.
+    // It shares no file system with any machine.
     FileSystemDomain: quoted(''),
     UidDomain: quoted(''),
     ...TRANSFERS,
@@ -46,12 +46,12 @@ export function expectedAd(
   });
 }
 
-/** The job and such a pilot will have each other. */
+/** Whether the job and such a pilot match both ways. */
 export function suits(job: ClassAd, pilot: ClassAd): boolean {
   return new Matchmaker().matches(job, pilot);
 }
 
-/** False where a clause of the job's Requirements is not true of a pilot by what is known of it; what is not known may be. */
+/** False if a clause of the job's Requirements is known not to hold for a pilot; unknown values may still fit. */
 export function maySuit(job: ClassAd, pilot: ClassAd): boolean {
   const matchmaker = new Matchmaker();
   const requirements = job.get('Requirements');

@@ -16,22 +16,22 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { asError, GryphusError } from '../errors.ts';
 
-/** Processors that there is a Node for. */
+/** Processors for which there is a Node build. */
 export type Arch = 'x64' | 'arm64';
 
-/** npm's packages of Node's official binaries, and what the registry says of their content (sha512 of the archive). */
+/** npm's packages of Node's official binaries, and the registry's hashes of the archives (sha512). */
 const VERSION = '20.20.2';
 const PACKAGES: Readonly<Record<Arch, string>> = {
   x64: 'PeHQM8wAdmHtZA1mBocygZxs5LiUWtsJezQTkBd0iY987KpGrD1O2tVEydvMZiuXceRanxt7rjTnDEBwOPujoQ==',
   arm64: 'LCXJnNTFiyGuYBw2gZSI5OBFMbkjAPt8sqD/NKrWoE2QmDgSubTqFng6GaNJ9EJ8HpxBMGcWWpbbcs4Vo+CnGg==',
 };
 
-/** A Node that is carried to sites. */
+/** A Node binary that is carried to sites. */
 export interface NodeBinary {
   /** A file called `node`, executable, in a directory of its own. */
   readonly path: string;
   readonly sha256: string;
-  /** The least glibc that it runs with, `2.28`; '' where it says none. */
+  /** The oldest glibc that it runs with, such as `2.28`; '' if it names none. */
   readonly glibc: string;
   readonly arch: Arch;
 }
@@ -39,7 +39,7 @@ export interface NodeBinary {
 export interface NodeSource {
   /** Our own repository, in the state directory. */
   readonly repository: string;
-  /** `npm`: npm's package; `own`: the Node that runs us; `auto`: npm's, and our own where that cannot be had. */
+  /** `npm`: npm's package; `own`: the Node that runs us; `auto`: npm's or, if it cannot be had, our own. */
   readonly from: 'auto' | 'npm' | 'own';
   readonly log: (message: string, facts?: object) => void;
 }
@@ -47,7 +47,7 @@ export interface NodeSource {
 const PATIENCE_MS = 300_000;
 const run = promisify(execFile);
 
-/** The Node for this processor; fetched once. 'missing-program' where there is none, with what to do. */
+/** The Node for this processor, fetched only once; a 'missing-program' with advice if there is none. */
 export async function nodeFor(arch: Arch, { repository, from, log }: NodeSource): Promise<NodeBinary> {
   const directory = join(repository, from === 'own' ? 'node-own' : `node-${VERSION}-${arch}`);
   const path = join(directory, 'node');
@@ -70,7 +70,7 @@ export async function nodeFor(arch: Arch, { repository, from, log }: NodeSource)
   }
 }
 
-/** Processors' names as `uname -m` has them. */
+/** Node's name for a processor that `uname -m` names. */
 export function archOf(machine: string): Arch {
   if (/^(x86_64|amd64)$/i.test(machine)) return 'x64';
   if (/^(aarch64|arm64)$/i.test(machine)) return 'arm64';
@@ -104,7 +104,7 @@ function digest(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** The newest symbol version of the GNU C library that a program names (`GLIBC_2.28`). */
+/** The newest symbol version of the GNU C library that a program refers to (`GLIBC_2.28`). */
 export function glibcOf(bytes: Buffer): string {
   let newest: readonly [number, number] = [0, 0];
   for (let at = bytes.indexOf('GLIBC_2.'); at !== -1; at = bytes.indexOf('GLIBC_2.', at + 8)) {

@@ -26,7 +26,7 @@ export interface GlideinOrder {
   /** Seconds. */
   readonly walltime: number;
   readonly by: Batch['by'];
-  /** Of the site's machines, as `uname -m` says it; `undefined`: as ours. */
+  /** The site's machines as `uname -m` names them; `undefined`: the same as ours. */
   readonly machine: string | undefined;
 }
 
@@ -40,17 +40,17 @@ export interface OrderWorld {
   readonly now: () => number;
 }
 
-/** Node itself takes about so much, KB. */
+/** About how much memory Node itself takes, in KB. */
 const NODE_MEMORY_KB = 100_000;
-/** A token ends so much later than it was last renewed, while its pilot waits and runs; seconds. */
+/** How many seconds a token stays valid after it was last renewed; renewed while its pilot waits and runs. */
 export const TOKEN_LIFE = 3600;
-/** Where a JobManager's job finds the file that says how to come home: its directory is `jobs/KEY/work`. */
+/** The path from a JobManager's job, whose directory is `jobs/KEY/work`, to the file with the ways home. */
 const WAYS_FILE = '../../../ways.json';
 const MOST_AT_ONCE = 1000;
 
 /**
- * Asks for pilots: their tokens and what they are is on disk first, then one cluster of ordinary jobs. Whatever dies
- * between, `tend` finds the cluster by the batch's name, or takes the tokens back.
+ * Requests pilots: their tokens and description go to disk first, then one cluster of ordinary jobs is submitted. After
+ * a crash in between, `tend` finds the cluster by the batch's name, or revokes the tokens.
  */
 export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Promise<Batch> {
   const { paths, settings, queue, owner, now } = world;
@@ -75,7 +75,7 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
     log: world.log,
   });
   await queue.kv.set('glidein-node', site.name, node.sha256);
-  // The central manager has to be there when the first pilot comes home.
+  // The central manager must be running when the first pilot comes home.
   await queue.kv.set('pool', 'wanted', String(now()));
 
   const batches = new Batches(paths.stateDir);
@@ -145,7 +145,7 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
     loneSeconds: settings['glidein.lease'],
     attributes: { GryphusGlidein: quoted(worker.glidein), GryphusPilot: quoted(worker.id), IsGlidein: 'true' },
   };
-  // The pilot fills in when its allocation ends: that begins when it starts.
+  // The pilot fills this in, since its allocation begins only when it starts.
   return { ...config, endsAt: '@ENDS@' };
 }
 
@@ -179,7 +179,7 @@ interface Files {
   readonly dir: string;
 }
 
-/** Names are relative to the state directory, whatever that is called. */
+/** Names are relative to the state directory, whose path may be anything. */
 function description(order: GlideinOrder, id: string, files: Files): string {
   const { site } = order;
   return [
@@ -204,7 +204,10 @@ function description(order: GlideinOrder, id: string, files: Files): string {
   ].join('\n');
 }
 
-/** A file of ours under the hash of its content: what waits in a queue is not changed by a newer version. */
+/**
+ * Copies a file of ours to a name with its content's hash, so that a newer version does not change what waits in a
+ * queue.
+ */
 function carried(repository: string, name: string, from: URL): { readonly path: string; readonly sha256: string } {
   const source = fileURLToPath(from);
   const sha256 = createHash('sha256').update(readFileSync(source)).digest('hex');

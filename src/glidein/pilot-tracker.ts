@@ -12,35 +12,38 @@ import { type Batch, Batches } from './batch.ts';
 import type { Failure } from './failures.ts';
 import { batchName, type OrderWorld, TOKEN_LIFE } from './order.ts';
 
-/** One pilot as people see it. */
+/** One pilot as shown to users. */
 export interface Pilot {
   readonly job: string;
   readonly site: string;
   readonly by: Batch['by'];
-  /** `waiting` for the site, `running` and not home yet, `home`, `draining`, `ending`, `held`. */
+  /** `waiting` for the site, `running` but not home yet, `home`, `draining`, `ending`, `held`. */
   readonly is: 'waiting' | 'running' | 'home' | 'draining' | 'ending' | 'held';
   readonly cores: number;
-  /** Cores that run something, of one that is home. */
+  /** Busy cores, if it is home. */
   readonly busy: number;
-  /** Seconds since it was asked for. */
+  /** Seconds since it was requested. */
   readonly age: number;
   readonly host?: string;
-  /** Seconds of its allocation that are left. */
+  /** Seconds left of its allocation. */
   readonly left?: number;
   readonly message?: string;
-  /** Its machine's, of one that is home. */
+  /** Its machine's ad, if it is home. */
   readonly ad?: AttrTexts;
   readonly id: JobId;
   readonly token: string;
 }
 
-/** A batch whose submit is not found for so long never was one, seconds. */
+/** After how many seconds without a trace of its submit a batch counts as never submitted. */
 const SUBMIT_WITHIN = 300;
 const MOST_WORDS = 4096;
-/** TimeToLive of a worker whose allocation has no end (HTCondor's word for it). */
+/** TimeToLive (HTCondor's name) of a worker whose allocation has no end. */
 const NO_END = 2_147_483_647;
 
-/** Looks after all pilots: who they are, which are over, whose token lives on. What it knows is on disk or in the queue. */
+/**
+ * Keeps track of all pilots: who they are, which are over, whose tokens to renew. All its knowledge is on disk or in
+ * the queue.
+ */
 export class PilotTracker {
   readonly #world: OrderWorld;
   readonly #batches: Batches;
@@ -70,8 +73,8 @@ export class PilotTracker {
   }
 
   /**
-   * One look at all of them: tokens of those that live are renewed, those that are over are taken back and the central manager is
-   * told. The failures that were new.
+   * Looks at all of them once: renews the tokens of live pilots, revokes those of pilots that are over and tells the
+   * central manager. Returns the new failures.
    */
   async tend(): Promise<ReadonlyMap<string, readonly Failure[]>> {
     const failures = new Map<string, Failure[]>();
@@ -105,9 +108,9 @@ export class PilotTracker {
   }
 
   /**
-   * Pilots that are home take no more jobs and end; those that never were are taken back.
+   * Pilots that are home take no more jobs and end; those that never came home are removed.
    *
-   * @throws while the central manager is away, if one of them runs at its site: it may be home, and a job in it.
+   * @throws if the central manager is away and one of them runs at its site: it may be home with a job.
    */
   async drain(pilots: readonly Pilot[]): Promise<void> {
     const begun = pilots.filter((pilot) => pilot.is !== 'waiting' && pilot.is !== 'held');
@@ -119,7 +122,7 @@ export class PilotTracker {
     await this.remove(pilots.filter((pilot) => !home.includes(pilot)));
   }
 
-  /** Their jobs are removed: what runs in them is run again elsewhere, as its own policy says. */
+  /** Removes their jobs; work that was running in them is rerun elsewhere, as its own policy says. */
   async remove(pilots: readonly Pilot[]): Promise<void> {
     const changes = pilots.map(({ id }) => ({ id, event: 'remove' as const }));
     if (changes.length > 0) await this.#world.queue.transitionMany(changes);
@@ -153,7 +156,7 @@ export class PilotTracker {
     };
   }
 
-  /** Slots by the token that let their worker in. */
+  /** Slots, by the token that admitted their worker. */
   async #slotsAtCentralManager(): Promise<ReadonlyMap<string, readonly AttrTexts[]>> {
     const byToken = new Map<string, AttrTexts[]>();
     for (const ad of (await this.#centralManager.ask({ t: 'slots' }, 'slots')).ads) {
@@ -169,13 +172,13 @@ export class PilotTracker {
     return jobs;
   }
 
-  /** A submit whose end nobody heard of. */
+  /** Finds the cluster of a submit whose result was lost. */
   async #found(batch: Batch): Promise<number | undefined> {
     const all = await this.#world.queue.summaries();
     return all.find((one) => one.batchName === batchName(batch.id))?.cluster;
   }
 
-  /** One that ended because the node could not run it, whose worker failed there, or whose job was held. */
+  /** Reports a pilot whose node could not run it, whose worker failed there, or whose job was held. */
   #failure(batch: Batch, cluster: number, proc: number, job: JobRecord | undefined): Failure | undefined {
     const about = { at: this.#world.now(), job: `${cluster}.${proc}` };
     if (job !== undefined && LIFE[job.state].shows === 'held') {
@@ -191,7 +194,7 @@ export class PilotTracker {
     for (const [proc, token] of batch.tokens.entries()) {
       if (batch.over.includes(proc)) continue;
       const known = this.#tokens.find(token, 0);
-      // One that ended while the agent was away is no worse for it: its pilot is ours still.
+      // A token that expired while the agent was away is renewed too: the pilot is still ours.
       if (known && (known.expires ?? now) - now < TOKEN_LIFE / 2) this.#tokens.extend(token, now + TOKEN_LIFE, 0);
     }
   }
@@ -201,7 +204,7 @@ export class PilotTracker {
     this.#batches.remove(batch.id);
   }
 
-  /** False while the central manager is away: it is told again, lest it wait for the lease of what ran there. */
+  /** False while the central manager is away. It must be told, or it would wait for the lease of what ran there. */
   async #reportDead(token: string): Promise<boolean> {
     this.#tokens.revoke(token);
     const message = 'the job of its pilot is over';

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Gryphus: a pilot. It checks the node that the batch system gave it, and becomes a worker of the agent that sent it.
+# Gryphus: a pilot. It checks the node that the batch system gave it, then becomes a worker of the agent that sent it.
 #   pilot.sh CONFIG
-# CONFIG  the worker's configuration in this directory (JSON, 0600), in which "@ENDS@" is filled in here; beside it
+# CONFIG  the worker's configuration in this directory (JSON, 0600), in which "@ENDS@" is filled in here; next to it
 #         `node` and `worker.mjs`, and `need`, lines of `NAME VALUE`: disk-kb, memory-kb, glibc, arch, made, walltime,
-#         scratch (a directory, or $NAME of a variable that has it), node-sha256, worker-sha256.
-# Exit status: the worker's own, or 65 this node cannot run it. Why, stands on standard error, one line `pilot: …`.
+#         scratch (a directory, or $NAME of a variable that holds it), node-sha256, worker-sha256.
+# Exit status: the worker's own, or 65 if this node cannot run it. Standard error says why, in a line `pilot: …`.
 set -u
 umask 077
 CONFIG=$1
@@ -31,7 +31,7 @@ while read -r name value; do
   esac
 done <need || no 'its list of needs is missing.'
 
-# What it is.
+# The kind of machine.
 [ "$(uname -s)" = Linux ] || no "it runs $(uname -s), and the worker needs Linux."
 case $(uname -m) in
   x86_64 | amd64) found=x64 ;;
@@ -53,10 +53,10 @@ if [ -n "$glibc" ]; then
   ! older "$libc" "$glibc" || no "its glibc is $libc, and Node needs $glibc."
 fi
 
-# A clock that is far behind would take tokens for ended, and ends for far away.
+# With a clock far behind, expired tokens would look valid and deadlines far away.
 [ "$STARTED" -ge $((made - 86400)) ] || no "its clock is $(((made - STARTED) / 3600)) hours behind."
 
-# Where the worker works: a scratch of this job alone where the batch system made one, else beside this script.
+# The worker's directory: the batch system's scratch directory for this job if there is one, else next to this script.
 free_kb() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
 DIR=
 case $scratch in '$'*) eval "scratch=\${${scratch#?}-}" ;; esac
@@ -73,13 +73,13 @@ done
 have=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo 2>/dev/null)
 [ -z "$have" ] || [ "$have" -ge "$memory_kb" ] || no "it has $have KB of free memory, and $memory_kb are needed."
 
-# What the site kept may have changed since it was sent.
+# The site's copy may have changed since it was sent.
 sha256() {
   for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256sum'; do
     sum=$($tool <"$1" 2>/dev/null) && { printf '%s' "${sum%% *}"; return; }
   done
 }
-whole() { # file $1 has the hash $2; a copy that has not is no longer kept, and the next pilot is sent another
+whole() { # file $1 has the hash $2; a damaged copy is dropped, and the next pilot gets a new one
   sum=$(sha256 "$1")
   if [ -z "$2" ] || [ -z "$sum" ] || [ "$sum" = "$2" ]; then return; fi
   rm -f "$HERE/../../../cache/$2" "$HERE/../../../cache/$2.x"
@@ -88,7 +88,7 @@ whole() { # file $1 has the hash $2; a copy that has not is no longer kept, and 
 whole node "$node_sha256"
 whole worker.mjs "$worker_sha256"
 
-# What it says when it does not run is the best that is known.
+# If it does not run, its own error message is the best explanation.
 chmod u+x node 2>/dev/null
 version=$(./node --version 2>&1) || no "Node does not run: $(printf '%s' "$version" | head -n 1)"
 
@@ -99,7 +99,7 @@ rm -f "$CONFIG"
 printf 'pilot: on %s, node %s, in %s\n' "$(uname -n)" "$version" "$DIR" >&2
 
 WORKER='' TOLD='' TRIES=0
-# The batch system's own warning is the worker's to hear: it ends what it runs in order.
+# Passes on the batch system's warning, so that the worker ends its jobs in an orderly way.
 tell() {
   TOLD=1
   [ -z "$WORKER" ] || kill -TERM "$WORKER" 2>/dev/null
@@ -115,13 +115,13 @@ while :; do
     status=$?
     kill -0 "$WORKER" 2>/dev/null || break
   done
-  # One that was killed left its jobs running: the next in its directory finds them.
+  # A worker that was killed left its jobs running; the next one in its directory finds them.
   if [ "$status" -le 128 ] || [ -n "$TOLD" ] || [ "$TRIES" -ge 3 ]; then break; fi
   TRIES=$((TRIES + 1))
   printf 'pilot: the worker died (status %d) and is started again\n' "$status" >&2
 done
 case $status:$TOLD in
-  # Drained, idle or alone; another is at work there; not wanted any more; told to end.
+  # Drained, idle or alone; another worker runs there; no longer wanted; told to end.
   0:* | 75:* | 77:* | *:1) ;;
   *) printf 'pilot: the worker failed on %s: it ended with status %d\n' "$(uname -n)" "$status" >&2 ;;
 esac

@@ -6,32 +6,32 @@ import { readString } from '../job/values.ts';
 import type { Kv } from '../queue/api.ts';
 import { maySuit } from './matches.ts';
 
-/** What workers say of the containers that they can start. */
+/** The attributes in which workers report container runtimes. */
 const NAMES = ['HasContainer', 'HasDocker', 'HasDockerURL', 'HasSIF', 'HasSandboxImage', 'HasSingularity'];
 const SEEN = 'glidein-runtimes';
 const KEPT = z.object({ at: z.number(), has: z.array(z.string()), message: z.string().optional() });
-/** Sites change: what was seen longer ago is tried again, seconds. */
+/** How many seconds a report is trusted: sites change. */
 const DAY = 86_400;
-/** So often the same is written down again, seconds. */
+/** How many seconds pass before an unchanged report is stored again. */
 const HOUR = 3600;
 
-/** What the pilots of a site were last seen to run containers by. */
+/** Which container runtimes the pilots of a site last reported. */
 export interface RuntimesSeen {
   /** Unix seconds. */
   readonly at: number;
-  /** Of what workers say, what one of them had. */
+  /** The attributes that at least one worker had. */
   readonly has: readonly string[];
-  /** Why they could not do more, in the words of one. */
+  /** Why they lacked others, in one worker's words. */
   readonly message?: string | undefined;
 }
 
-/** By sites. `now`: Unix seconds. */
+/** For all sites. `now`: Unix seconds. */
 export async function runtimesSeen(kv: Kv, now: number): Promise<ReadonlyMap<string, RuntimesSeen>> {
   const entries = (await kv.list(SEEN)).map(({ key, value }) => [key, KEPT.parse(JSON.parse(value))] as const);
   return new Map(entries.filter(([, { at }]) => now - at < DAY));
 }
 
-/** Remembers what pilots that are home say, by their sites. One that has not looked yet says nothing. */
+/** Records what pilots that are home report, by site. A pilot that has not looked yet reports nothing. */
 export async function rememberRuntimes(
   kv: Kv,
   pilots: readonly { readonly site: string; readonly ad?: AttrTexts }[],
@@ -54,12 +54,12 @@ export async function rememberRuntimes(
   return known;
 }
 
-/** As the attributes of a machine; of a site where nothing was seen nothing is known. */
+/** As attributes of a machine; empty if nothing was seen at the site. */
 export function asAttributes(seen: RuntimesSeen | undefined): AttrTexts {
   return seen === undefined ? {} : Object.fromEntries(NAMES.map((name) => [name, String(seen.has.includes(name))]));
 }
 
-/** The job asks for a runtime that was not seen there. */
+/** Whether the job requests a runtime that was not seen there. */
 export function lacksRuntime(job: ClassAd, seen: RuntimesSeen): boolean {
   return !maySuit(job, adFrom(asAttributes(seen)));
 }
