@@ -6,12 +6,12 @@ import { type Change, type ChangeResult, type JobRecord, makeNoMore, type Queue 
 import { selectJobs } from './select.ts';
 import type { Action, ActionRequest, ActionResult, Selection } from './types.ts';
 
-/** Jobs that one exchange with the queue changes at most. */
+/** The most jobs changed by one exchange with the queue. */
 const AT_ONCE = 1000;
 /** HTCondor's hold code for a user's own hold. */
 const BY_USER = 1;
 
-/** Holds, releases or removes what is selected; each job's own result, in the order of ids. */
+/** Holds, releases or removes the selected jobs; returns each job's own result, in the order of ids. */
 export async function act(queue: Queue, action: Action, request: ActionRequest, user: string): Promise<ActionResult[]> {
   const results: ActionResult[] = [];
   let batch: JobRecord[] = [];
@@ -33,7 +33,7 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
   return [...results, ...notFound(request, results)];
 }
 
-/** The ids of a selection of which there is no result. */
+/** The selected ids that have no result. */
 export function notFound({ ids = [] }: Selection, results: readonly ActionResult[]): ActionResult[] {
   const seen = new Set(results.map(({ id }) => formatJobId(id)));
   return ids.filter((id) => !seen.has(formatJobId(id))).map(missing);
@@ -43,7 +43,7 @@ function missing(id: JobId): ActionResult {
   return { id, result: 'not-found', message: 'not found' };
 }
 
-/** Lets removed jobs go although no site has confirmed it; which of them left by this. */
+/** Drops removed jobs from the queue although no site has confirmed the removal; returns those that this dropped. */
 async function letGo(queue: Queue, jobs: readonly JobRecord[]): Promise<ReadonlySet<JobRecord>> {
   if (jobs.length === 0) return new Set();
   const answers = await queue.transitionMany(
@@ -52,7 +52,7 @@ async function letGo(queue: Queue, jobs: readonly JobRecord[]): Promise<Readonly
   return new Set(jobs.filter((_, i) => answers[i]?.ok));
 }
 
-/** A whole cluster that is removed makes no more procs; one that is held pauses (HTCondor's `JobMaterializePaused`). */
+/** Removing a whole cluster stops its materialization; holding it pauses that (HTCondor's `JobMaterializePaused`). */
 async function factories(queue: Queue, action: Action, request: ActionRequest): Promise<void> {
   const wanted = request.clusters;
   if (request.constraint !== undefined || (request.ids && !wanted)) return;
@@ -90,7 +90,7 @@ function changeFor(action: Action, job: JobRecord, reason: string | undefined, u
         },
       };
     case 'remove':
-      // A job that ended and stays by `leave_in_queue` leaves when it no longer asks to stay.
+      // An ended job that `leave_in_queue` keeps leaves once it no longer asks to stay.
       if (isEnd(job.state)) return { id: job.id, set: { LeaveJobInQueue: 'false' } };
       return {
         id: job.id,
@@ -100,7 +100,7 @@ function changeFor(action: Action, job: JobRecord, reason: string | undefined, u
   }
 }
 
-/** As HTCondor's log and ads end a user's reason (recorded). */
+/** HTCondor's logs and ads end a user's reason like this (recorded). */
 function by(user: string, reason: string): string {
   return `${reason} (by user ${user})`;
 }

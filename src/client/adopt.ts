@@ -6,18 +6,18 @@ import { readNumber } from '../job/values.ts';
 import type { AuditRecord } from '../jobmanager/site-report.ts';
 import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
 
-/** What is known of an attempt that a site holds. */
+/** What is known about an attempt that a site holds. */
 export interface Orphan {
   readonly attempt: Attempt;
-  /** The site's record of it; `undefined`: its batch system has it, and its directory is gone. */
+  /** The site's record of it; `undefined`: its batch system has it, but its directory is gone. */
   readonly there: AuditRecord | undefined;
-  /** Its job, where that is in the queue. */
+  /** Its job, if that is in the queue. */
   readonly job: JobRecord | undefined;
-  /** Its job as it left the queue, where it did. */
+  /** Its job as it left the queue, if it did. */
   readonly past: HistoryRecord | undefined;
 }
 
-/** Why the job cannot have this attempt for its own; `undefined` where it can. */
+/** Why the job cannot take this attempt over; `undefined` if it can. */
 export function unadoptable({ attempt, there, job, past }: Orphan): string | undefined {
   if (there === undefined) return 'its directory there is gone, so that nothing of it could come home';
   if (there.state === 'prepared') return 'it was never to run there';
@@ -36,12 +36,12 @@ export function unadoptable({ attempt, there, job, past }: Orphan): string | und
   return last > attempt.attempt ? `the job was given to a site again, in attempt ${last}` : undefined;
 }
 
-/** What a hold, a removal and an earlier end said; the attempt will say it anew. */
+/** The attributes of a hold, a removal or an earlier end, which the attempt will set anew. */
 const SAID = ['HoldReason', 'HoldReasonCode', 'HoldReasonSubCode', 'RemoveReason'];
 
 /**
- * The attempt is its job's again: a job that was removed comes back into the queue under its id. Cut off between, it is
- * there, held, and can be adopted again. Throws 'not-permitted' or 'conflict' where it cannot be.
+ * Gives the attempt back to its job: a removed job returns to the queue under its id. If interrupted halfway, the job
+ * is in the queue, held, and can be adopted again. Throws 'not-permitted' or 'conflict' if it cannot be adopted.
  */
 export async function adopt(queue: Queue, orphan: Orphan, manager: string, site: string): Promise<void> {
   const { attempt, job, past } = orphan;

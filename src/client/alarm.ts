@@ -8,7 +8,7 @@ import { beside } from '../scheduler/alarms.ts';
 import { mailRoute, mailSender } from '../scheduler/mail-route.ts';
 import type { CheckStep } from './types.ts';
 
-/** Sends a test by every way that alarms are set to take; each way's end, as it comes. */
+/** Sends a test over every configured alarm channel; yields each result as it comes. */
 export async function* testAlarms(paths: Paths): AsyncGenerator<CheckStep> {
   const settings = await loadSettings(paths);
   const message = testMessage(hostname(), Math.floor(Date.now() / 1000));

@@ -15,10 +15,10 @@ import type { AuditedAttempt, AuditEntry, OtherAgents } from './types.ts';
 const NOBODY = () => Promise.resolve(undefined);
 
 /**
- * What the site holds that the queue does not know, and the reverse; found by tag, never by a batch system's id. Site and
- * queue cannot be seen at one moment: a difference counts when it is there again in a second look at both, since what merely
- * moved between the two is settled by then (the site forgets an attempt before the queue lets it go, and knows it before the
- * queue says that it does).
+ * What the site holds that the queue does not know, and the reverse; matched by tag, never by a batch system's id. Site
+ * and queue cannot be read at the same moment, so a difference counts only if a second look at both finds it again. By
+ * then anything that was merely in transit has settled, since the site forgets an attempt before the queue drops it,
+ * and knows an attempt before the queue says so.
  */
 export async function auditSite(queue: Queue, paths: Paths, record: SiteRecord, owner: string): Promise<AuditEntry[]> {
   const look = async () => {
@@ -55,7 +55,7 @@ function heldOf(found: readonly SiteAudit[]): Held {
   };
 }
 
-/** What the directories beside ours and the tags in the site's queue say of agents that are not us. */
+/** Other agents, as shown by the directories next to ours and the tags in the site's queue. */
 function othersOf(agent: string, found: readonly SiteAudit[]): OtherAgents[] {
   const others = new Map<string, OtherAgents>();
   for (const { agent: name, attempts: jobs, ended, oldest, newest } of found.flatMap((one) => one.others))
@@ -73,7 +73,7 @@ function othersOf(agent: string, found: readonly SiteAudit[]): OtherAgents[] {
   return [...others.values()];
 }
 
-/** One after the other, what each of our identities has at the site: a GridManager of its own, a directory of its own. */
+/** What each of our identities has at the site, one after the other; each has its own GridManager and directory. */
 async function eachPlace(
   queue: Queue,
   paths: Paths,
@@ -123,7 +123,7 @@ async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<A
   return entries;
 }
 
-/** `clean`: the site withdraws and forgets the attempt. `adopt`: the job takes this attempt for its own again. */
+/** `clean`: the site withdraws and forgets the attempt. `adopt`: the job takes it over again. */
 export async function settleOrphan(
   queue: Queue,
   paths: Paths,
@@ -166,16 +166,16 @@ async function clean(site: JobManagerSite, record: SiteRecord, key: AttemptKey):
   }
 }
 
-/** The site must know of jobs in these states. */
+/** States in which the site must know the job. */
 const PROMISED = HAS_PLACE.filter((state) => LIFE[state].does === 'watch');
 
-/** Batch systems go on showing a job for some minutes after its end: that is nothing which could be cared for. */
+/** Batch systems show a job for some minutes after its end; such entries need no attention. */
 function keysOf(there: Held): AttemptKey[] {
   const queued = there.queued.filter(({ entry }) => entry.is !== 'ended');
   return [...there.records.map(({ key }) => key), ...queued.flatMap(({ key }) => key ?? [])];
 }
 
-/** What nobody here cares for, of what the site holds. */
+/** What the site holds that no job here accounts for. */
 async function strangers(queue: Queue, keys: readonly AttemptKey[], there: Held): Promise<Orphan[]> {
   const records = new Map(there.records.map((record) => [record.key, record]));
   const attempts = [...new Set(keys)].flatMap((key) => {
@@ -202,7 +202,7 @@ async function strangers(queue: Queue, keys: readonly AttemptKey[], there: Held)
   });
 }
 
-/** A job in one of these states has nothing at a site, as far as we know. */
+/** As far as we know, a job in one of these states has nothing at a site. */
 const STRANDED = ({ state }: JobRecord) => isEnd(state) || state === 'held' || state === 'idle';
 
 function entryOf(orphan: Orphan): AuditedAttempt {

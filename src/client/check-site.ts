@@ -14,7 +14,7 @@ import { BlobIndex } from '../staging/blobs.ts';
 import { promptOf } from './prompt.ts';
 import type { AskUser, CheckStep } from './types.ts';
 
-/** The step that a failure to connect belongs to. */
+/** The step that a connection failure belongs to. */
 const STEP_OF: Readonly<Partial<Record<ErrorCode, string>>> = {
   'bad-input': 'name',
   'bad-config': 'name',
@@ -28,12 +28,12 @@ const STEP_OF: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 const BEFORE: readonly string[] = ['name', 'connection', 'host key', 'log-in'];
 
-/** How long the trial job may wait in the site's queue, milliseconds. */
+/** How long the trial job may wait in the site's queue, in milliseconds. */
 const TRIAL_MS = 120_000;
 
 /**
- * Goes through a site step by step: name, connection, host key, log-in, home, disk, batch system, a job that runs. Ended by
- * `signal` it takes its job back and rejects with 'interrupted'.
+ * Tests a site step by step: name, connection, host key, log-in, home, disk, batch system, a trial job. When `signal`
+ * ends it, it takes its job back and rejects with 'interrupted'.
  */
 export async function* checkSite(
   record: SiteRecord,
@@ -64,7 +64,7 @@ export async function* checkSite(
   }
 }
 
-/** What `work` comes to, unless the signal is first. */
+/** The result of `work`, unless the signal comes first. */
 async function until<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   const stopped = new Promise<never>((_, reject) => {
     const stop = () => reject(new GryphusError('interrupted', 'The test was ended; nothing of it stays at the site.'));
@@ -93,7 +93,10 @@ function failed(step: string, thrown: unknown): CheckStep {
   return { step, ok: false, message: error.message, ...(remedy === '' ? {} : { remedy }) };
 }
 
-/** A job that says hello, from prepare to forget: outside of the queue, under a key of cluster 0, which no job has. */
+/**
+ * A job that says hello, from prepare to forget; it is outside the queue, under a key of cluster 0, which no real job
+ * has.
+ */
 async function trial(
   site: JobManagerSite,
   record: SiteRecord,
@@ -155,7 +158,7 @@ async function runTrial(
   );
 }
 
-/** What the batch system's own words ask for, else `remedy`; a sentence without its full stop. */
+/** The remedy for the batch system's own message, or `remedy`; without a full stop. */
 function notWell(message: string, remedy?: string): CheckStep {
   const known = remedyOf(message) ?? remedy;
   return { step: 'a job', ok: false, message, ...(known === undefined ? {} : { remedy: `${known}.` }) };

@@ -9,10 +9,10 @@ import { loadSite, loadSites, saveSite, siteFile, siteFrom, type SiteRecord } fr
 import { GryphusError } from '../errors.ts';
 import type { AskUser, CheckStep, OpenOptions } from './types.ts';
 
-/** The keys of a site's file as a user would write them there. */
+/** The keys of a site's file, as a user would write them. */
 export type SiteKeys = Readonly<Record<string, string | number | undefined>>;
 
-/** The files of an agent's configuration: settings and sites. Needs no daemon and starts none. */
+/** An agent's configuration files: settings and sites. Needs no daemon and starts none. */
 export class Configuration {
   readonly paths: Paths;
 
@@ -25,12 +25,12 @@ export class Configuration {
     return Object.keys(SETTINGS);
   }
 
-  /** What every key means, of sites and credentials too, as Markdown. */
+  /** What every key means, including those of sites and credentials, as Markdown. */
   static docs(): string {
     return configDocs();
   }
 
-  /** Every setting, presets where the file says nothing. Rejects with 'bad-config', file and line. */
+  /** Every setting, with defaults for what the file omits. Rejects with 'bad-config', file and line. */
   settings(): Promise<Settings> {
     return loadSettings(this.paths);
   }
@@ -40,7 +40,7 @@ export class Configuration {
     return settingsInFile(this.paths);
   }
 
-  /** Writes one key, or takes it out (`undefined`); the rest of the file stays as it is. */
+  /** Writes one key, or removes it if `value` is undefined; the rest of the file stays as it is. */
   set(key: string, value: string | undefined): Promise<void> {
     return writeSetting(this.paths, key, value);
   }
@@ -50,20 +50,20 @@ export class Configuration {
     return loadSites(this.paths);
   }
 
-  /** Rejects with 'site-unknown' where there is none of the name. */
+  /** Rejects with 'site-unknown' if there is no such site. */
   site(name: string): Promise<SiteRecord> {
     return loadSite(this.paths, name);
   }
 
-  /** The file that describes a site, or would; `there`: it does. */
+  /** The file that describes a site; `there`: whether it exists. */
   siteFile(name: string): { readonly file: string; readonly there: boolean } {
     const file = siteFile(this.paths, name);
     return { file, there: existsSync(file) };
   }
 
   /**
-   * Writes a site. Without a `batch` key it is looked there which batch systems it has, and `found` is told; nothing is
-   * written where it cannot be asked, or where a site of the name is there already and is not to be replaced ('conflict').
+   * Writes a site's file. Without a `batch` key, looks there for batch systems and reports them to `found`. Writes
+   * nothing if the site cannot be asked, or already exists and must not be replaced ('conflict').
    */
   async addSite(
     name: string,
@@ -91,7 +91,7 @@ export class Configuration {
     return saveSite(this.paths, name, given);
   }
 
-  /** Sends a test by every way that alarms are set to take; each way's end, as it comes. */
+  /** Sends a test over every configured alarm channel; yields each result as it comes. */
   async *testAlarms(): AsyncGenerator<CheckStep> {
     const { testAlarms } = await import('./alarm.ts');
     yield* testAlarms(this.paths);

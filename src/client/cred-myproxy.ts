@@ -18,24 +18,24 @@ import type { AskUser } from './types.ts';
 export interface MyProxyRequest extends Pick<ProxyRequest, 'cert' | 'key' | 'out' | 'hours'> {
   /** `host` or `host:port`; default MYPROXY_SERVER and MYPROXY_SERVER_PORT. */
   readonly server?: string | undefined;
-  /** Default MYPROXY_SERVER_DN. */
+  /** Default: MYPROXY_SERVER_DN. */
   readonly serverDn?: string | undefined;
-  /** Default the log-in name. */
+  /** Default: the log-in name. */
   readonly user?: string | undefined;
   readonly credentialName?: string | undefined;
-  /** A 0600 file with the passphrase in its first line; without it, somebody is asked. */
+  /** A 0600 file whose first line is the passphrase; without it, the user is asked. */
   readonly passphraseFile?: string | undefined;
-  /** Stored without a passphrase, for renewal by certificate alone. */
+  /** Store without a passphrase, for renewal by certificate alone. */
   readonly noPassphrase?: boolean;
-  /** The longest life, in hours, of proxies that are got from it; default 12. */
+  /** The longest lifetime, in hours, of proxies fetched from it; default 12. */
   readonly longest?: number | undefined;
-  /** Who may renew with it, a subject. */
+  /** The subject that may renew with it. */
   readonly renewers?: string | undefined;
 }
 
 const WEEK_HOURS = 168;
 
-/** `myproxy-init`: stores a long proxy below the user's certificate; default a week. */
+/** Like `myproxy-init`: stores a long-lived proxy signed by the user's certificate; default: a week. */
 export async function storeInMyProxy(request: MyProxyRequest, ask?: AskUser): Promise<void> {
   const issuer = await userCredential(request, defaultFiles(), ask);
   const passphrase = request.noPassphrase ? undefined : await readPassphrase(request, true, ask);
@@ -51,7 +51,7 @@ export async function storeInMyProxy(request: MyProxyRequest, ask?: AskUser): Pr
   }
 }
 
-/** `myproxy-logon`: a short proxy from the stored one, written as a whole, mode 0600. */
+/** Like `myproxy-logon`: fetches a short-lived proxy from the stored one, written atomically, mode 0600. */
 export async function getFromMyProxy(request: MyProxyRequest, ask?: AskUser): Promise<ProxyFacts> {
   const out = request.out ?? defaultFiles().proxy;
   const passphrase = await readPassphrase(request, false, ask);
@@ -64,12 +64,12 @@ export async function getFromMyProxy(request: MyProxyRequest, ask?: AskUser): Pr
   return proxyFacts(out);
 }
 
-/** `myproxy-info`, asked with the proxy in `out`. */
+/** Like `myproxy-info`, authenticated with the proxy in `out`. */
 export function listMyProxy(request: MyProxyRequest): Promise<readonly StoredCredential[]> {
   return listCredentials(serverOf(request), whoOf(request).user, clientOf(request));
 }
 
-/** `myproxy-destroy`, asked with the proxy in `out`. */
+/** Like `myproxy-destroy`, authenticated with the proxy in `out`. */
 export function destroyInMyProxy(request: MyProxyRequest): Promise<void> {
   return destroyCredential(serverOf(request), whoOf(request), clientOf(request));
 }

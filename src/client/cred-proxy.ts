@@ -20,29 +20,29 @@ import { shellQuote } from '../util/shell-quote.ts';
 import type { AskUser } from './types.ts';
 
 export interface ProxyRequest {
-  /** Files; default as `grid-proxy-init` has them. */
+  /** Files; the defaults are those of `grid-proxy-init`. */
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
   readonly out?: string | undefined;
-  /** Default 12. */
+  /** Default: 12. */
   readonly hours?: number | undefined;
-  /** May not start jobs, where a site looks at that. */
+  /** May not start jobs, at sites that check this. */
   readonly limited?: boolean;
-  /** Proxies that may follow below it; default no limit. */
+  /** How many further proxies may be signed with it in a chain; default: no limit. */
   readonly pathLength?: number | undefined;
-  /** Of the RSA key, default 2048. */
+  /** The size of the RSA key; default: 2048. */
   readonly bits?: number | undefined;
-  /** Check the chain against the authorities of X509_CERT_DIR before it is written. */
+  /** Check the chain against the authorities of X509_CERT_DIR before writing it. */
   readonly verify?: boolean;
 }
 
 export interface ProxyFacts extends ProxyInfo {
   readonly file: string;
-  /** For a person, as `grid-proxy-info` has it. */
+  /** For users, in the format of `grid-proxy-info`. */
   readonly text: string;
 }
 
-/** `grid-proxy-init`: a proxy below the user's certificate, written as a whole, mode 0600. */
+/** Like `grid-proxy-init`: makes a proxy from the user's certificate, written atomically, mode 0600. */
 export async function initProxy(request: ProxyRequest, ask?: AskUser): Promise<ProxyFacts> {
   const files = defaultFiles();
   const out = request.out ?? files.proxy;
@@ -71,13 +71,16 @@ function sameFile(one: string, other: string): boolean {
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }
 
-/** `grid-proxy-info`; default file as X509_USER_PROXY says. */
+/** Like `grid-proxy-info`; the default file is that of X509_USER_PROXY. */
 export function proxyFacts(file = defaultFiles().proxy): ProxyFacts {
   const info = proxyInfo(loadProxy(file).chain);
   return { ...info, file, text: proxyText(info, file, Math.floor(Date.now() / 1000)) };
 }
 
-/** `grid-proxy-destroy`: overwritten, then removed; the file, where there was one. What is no proxy is left alone. */
+/**
+ * Like `grid-proxy-destroy`: overwrites and removes the file, and returns its name if there was one. Leaves other files
+ * alone.
+ */
 export function destroyProxy(file = defaultFiles().proxy): string | undefined {
   if (existsSync(file) && !holdsProxy(file)) {
     throw new GryphusError('not-permitted', `${file} is no proxy, so it is left alone.`, {
@@ -87,7 +90,7 @@ export function destroyProxy(file = defaultFiles().proxy): string | undefined {
   return destroyFile(file) ? file : undefined;
 }
 
-/** A proxy and its key. A damaged file counts: what is left of it is to go, too. */
+/** Whether the file holds a proxy and its key. A damaged proxy counts: what is left of it must go too. */
 function holdsProxy(file: string): boolean {
   const content = readPublic(file, 'proxy', ['gryphus cred proxy init']);
   try {
@@ -101,7 +104,7 @@ function holdsProxy(file: string): boolean {
   }
 }
 
-/** The user's certificate and key; the passphrase of an encrypted one is asked for. */
+/** The user's certificate and key; asks for the passphrase of an encrypted key. */
 export function userCredential(
   { cert, key }: Pick<ProxyRequest, 'cert' | 'key'>,
   files: UserFiles,

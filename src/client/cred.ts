@@ -10,7 +10,7 @@ import type { Queue } from '../queue/api.ts';
 import { inspectAll, inventory } from '../scheduler/credential-inventory.ts';
 import { siteStatuses } from './site-status.ts';
 
-/** Every credential that is described or that jobs use, with its time left, its jobs and its sites. */
+/** Every credential that is described or used by jobs, with its time left, its jobs and its sites. */
 export async function credentialCredentialStatuses(queue: Queue, paths: Paths): Promise<readonly CredentialStatus[]> {
   const found = await inventory(queue, paths);
   const logins = await loginsOf(queue, paths);
@@ -20,7 +20,7 @@ export async function credentialCredentialStatuses(queue: Queue, paths: Paths): 
   return credentialStatuses(watched, [...found.jobs, ...logins.flatMap((one) => one.jobs)], now, config);
 }
 
-/** Makes one fresh by its own way, and tells the Scheduler; `name`: as `cred list` shows it. */
+/** Renews a credential in its own way and tells the Scheduler; `name`: as in `cred list`. */
 export async function renewCredential(queue: Queue, paths: Paths, name: string): Promise<Renewed> {
   const source = await sourceNamed(queue, paths, name);
   const end = await renew(source);
@@ -34,11 +34,11 @@ async function sourceNamed(queue: Queue, paths: Paths, name: string): Promise<So
   const described = good.get(name);
   if (described) return described;
   const used = bad.has(name) ? undefined : (await inventory(queue, paths)).sources.get(name);
-  // Says what is wrong with the file, or that there is none.
+  // Throws what is wrong with the file, or that there is none.
   return used ?? (await loadCredential(paths, name));
 }
 
-/** Log-ins with a code that a person typed: they last as long as the connection. */
+/** Log-ins with a code typed by a person: they last as long as the connection. */
 async function loginsOf(
   queue: Queue,
   paths: Paths,

@@ -12,7 +12,7 @@ import { runningScheduler } from './daemon.ts';
 import type { DaemonStatus, Totals } from './types.ts';
 
 const PREFIX = 'gm:';
-/** How long a daemon may take to end in order, milliseconds; without its queue there is nothing that it could put in order. */
+/** How long a daemon may take for an orderly end, in milliseconds. Without its queue it has nothing to finish. */
 const PATIENCE_MS = 20_000;
 const PATIENCE_WITHOUT_QUEUE_MS = 2_000;
 
@@ -42,7 +42,7 @@ function ofScheduler(
   return { running: true, pid, since, ...(build ? { build } : {}), ...(same ? {} : { ownBuild: own }) };
 }
 
-/** What can be said without the queue. */
+/** What can be known without the queue. */
 export async function statusWithoutQueue(paths: Paths): Promise<DaemonStatus> {
   const external = await isExternal(paths);
   const { scheduler, managers } = onDisk(paths);
@@ -54,14 +54,14 @@ export async function statusWithoutQueue(paths: Paths): Promise<DaemonStatus> {
   };
 }
 
-/** Ends all daemons of a state directory in order, the private Redis last. */
+/** Ends all daemons of a state directory in an orderly way, the private Redis last. */
 export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   const settings = await loadSettings(paths);
   const external = await isExternal(paths);
   const options = { stateDir: paths.stateDir, socketDir: paths.socketDir };
   const down = { running: false, home: paths.stateDir, redis: external ? 'external' : 'down', managers: [] } as const;
   const queue = await openQueue({ ...options, url: settings['redis.url'], start: 'never' }).catch((thrown: unknown) => {
-    // A queue of a newer version is not read, but its daemons can be ended.
+    // A queue of a newer version cannot be read, but its daemons can be ended.
     if (thrown instanceof GryphusError && ['queue-unavailable', 'state-version'].includes(thrown.code))
       return undefined;
     throw thrown;
@@ -72,12 +72,12 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
     for (const manager of await managersOf(queue)) await endProcess(manager, PATIENCE_MS);
     await queue.close();
   } else {
-    // The Scheduler first: it would start its Redis again.
+    // The Scheduler goes first, or it would restart its Redis.
     const { scheduler, managers } = onDisk(paths);
     if (scheduler) await endProcess(scheduler, PATIENCE_WITHOUT_QUEUE_MS);
     await Promise.all(managers.map((manager) => endProcess(manager, PATIENCE_WITHOUT_QUEUE_MS)));
   }
-  // One that a Scheduler left that was killed.
+  // A killed Scheduler may have left its central manager running.
   const centralManager = centralManagerOf(poolPlaces(paths));
   if (centralManager) await endProcess(centralManager, PATIENCE_MS);
   if (!external) await stopRedis(options);
@@ -123,6 +123,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It is gone.
+    // The process is gone.
   }
 }

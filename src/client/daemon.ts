@@ -10,29 +10,29 @@ import type { Queue } from '../queue/api.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { isAlive } from '../util/process-identity.ts';
 
-/** The environment of an agent's daemons and files, with the home that was asked for. */
+/** The environment for an agent's daemons and files, with the requested home. */
 export function environment({ home }: { readonly home?: string }): NodeJS.ProcessEnv {
   const own = home ?? process.env['GRYPHUS_HOME'];
-  // The daemons work in directories of their own, where a relative name means another place.
+  // The daemons change directory, so a relative home must be made absolute.
   return own === undefined ? process.env : { ...process.env, GRYPHUS_HOME: own && resolve(own) };
 }
 
-/** Where the queue of an agent is, as its files say. */
+/** Where an agent's queue is, according to its files. */
 export function queuePlace({ stateDir, socketDir }: Paths, settings: Settings) {
   return { stateDir, socketDir, url: settings['redis.url'], server: settings['redis.server'] };
 }
 
-/** The Scheduler that runs now, if one does. */
+/** The running Scheduler, if any. */
 export async function runningScheduler(queue: Queue): Promise<Daemon | undefined> {
   const entry = await queue.kv.get('daemon', SCHEDULER);
   const found = entry ? DAEMON.safeParse(JSON.parse(entry.value)) : undefined;
   return found?.success && isAlive(found.data) ? found.data : undefined;
 }
 
-/** How often a Scheduler is started that somebody kills before it is at work. */
+/** How many times a Scheduler is started that is killed before it is ready. */
 const STARTS = 3;
 
-/** Starts the Scheduler as a process of its own; resolves when it is at work, rejects with what it complained of. */
+/** Starts the Scheduler as a separate process; resolves when it is ready, rejects with its error. */
 export async function startScheduler(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv): Promise<void> {
   let killedBy: NodeJS.Signals | undefined;
   for (let starts = 0; starts < STARTS; starts++) {
@@ -42,7 +42,7 @@ export async function startScheduler(paths: Paths, settings: Settings, env: Node
   throw failure(`The Scheduler was killed by ${killedBy} while it started, ${STARTS} times.`, null);
 }
 
-/** The signal that killed it before it was at work, if one did. */
+/** Returns the signal that killed it before it was ready, if one did. */
 async function startOnce(
   paths: Paths,
   settings: Settings,

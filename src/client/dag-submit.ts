@@ -29,16 +29,16 @@ import type { Queue } from '../queue/api.ts';
 import { isSubmitCommand, parseEnvQuotedOrV1 } from '../submit/api.ts';
 import type { DagSubmitRequest } from './dag-types.ts';
 
-/** What a submit of a DAG would submit: it has been read and found good, and its place is claimed. */
+/** A DAG ready to submit: it has been read and checked, and its files are claimed. */
 export interface ReadyDag {
-  /** `NAME.dag.condor.sub`, as written. */
+  /** The path of `NAME.dag.condor.sub`. */
   readonly file: string;
   readonly text: string;
   readonly warnings: readonly Problem[];
 }
 
 /**
- * Reads a DAG, refuses what is wrong with it before anything runs, and writes the submit description of its manager.
+ * Reads a DAG, refuses it if it has errors before anything runs, and writes the submit description of its manager.
  * Throws a GryphusError 'dag-refused' with file and line.
  */
 export function readyDag(request: DagSubmitRequest, cwd: string): ReadyDag {
@@ -86,7 +86,7 @@ export async function enqueueDag(
   return cluster;
 }
 
-/** All that is wrong or odd in a DAG, what a rescue file marks as done left out. */
+/** All errors and warnings of a DAG, ignoring nodes that a rescue file marks as done. */
 export function checkDag(
   order: DagOrder,
   files: DagFiles,
@@ -108,7 +108,7 @@ export function checkDag(
   return { loaded, problems: inOrder([...wrong, ...found, ...cycles]) };
 }
 
-/** A file that is there, and is no file, or may not be read. */
+/** Refuses a path that exists but is not a file, or may not be read. */
 function refuseUnreadable(path: string, file: string): void {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;

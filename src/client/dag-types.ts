@@ -2,15 +2,15 @@ import type { DagOrder, DagProgress, Limits, Problem } from '../dag/api.ts';
 import type { State } from '../job/life.ts';
 
 export interface DagSubmitRequest {
-  /** DAG files and how they are to be run; paths relative to the present directory. */
+  /** DAG files and how to run them; paths are relative to the current directory. */
   readonly order: DagOrder;
   /** Start over, replacing the files of an earlier run. */
   readonly force?: boolean;
   /** Replace the files of an earlier submit and continue. */
   readonly updateSubmit?: boolean;
-  /** Lines for the submit description of the DAG's manager. */
+  /** Lines to add to the submit description of the DAG's manager. */
   readonly append?: readonly string[];
-  /** Variables of this environment, by name, and assignments that the manager and its scripts get. */
+  /** What the manager and its scripts get: variables of this environment, by name, and assignments. */
   readonly includeEnv?: readonly string[];
   readonly insertEnv?: readonly string[];
 }
@@ -24,20 +24,20 @@ export interface DagSubmitted {
   readonly warnings: readonly Problem[];
 }
 
-/** How a DAG stands. */
+/** The state of a DAG. */
 export interface DagStatus {
   readonly cluster: number;
   readonly files: readonly string[];
   /** Absolute. */
   readonly directory: string;
   readonly batchName: string;
-  /** Of its manager's job; `gone` where it has left the queue. */
+  /** The state of its manager's job; `gone` if it has left the queue. */
   readonly manager: State | 'gone';
   /** Unix seconds. */
   readonly submitted: number;
-  /** DAGMan's, once the DAG has ended. */
+  /** DAGMan's exit code, once the DAG has ended. */
   readonly exitCode?: number;
-  /** Absent before the manager has begun, and where the DAG could not be read. */
+  /** Absent until the manager starts, and if the DAG could not be read. */
   readonly progress?: DagProgress;
 }
 

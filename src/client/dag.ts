@@ -24,14 +24,14 @@ import type { DagLimits, DagStatus, DagSubmitRequest, DagSubmitted } from './dag
 import { SCHEDULER_UNIVERSE } from './totals.ts';
 import { wait } from './wait.ts';
 
-/** DAGMan's exit code of a DAG that was removed. */
+/** DAGMan's exit code for a removed DAG. */
 const REMOVED = 2;
 
 interface Found extends Omit<DagStatus, 'exitCode' | 'progress'> {
   readonly order: DagOrder;
 }
 
-/** DAGs of this agent: submitted, looked at, steered. A DAG is named by its manager's cluster, or by its file. */
+/** Submits, inspects and controls the DAGs of this agent. A DAG is named by its manager's cluster, or by its file. */
 export class DagClient {
   readonly #queue: Queue;
   readonly #paths: Paths;
@@ -43,7 +43,7 @@ export class DagClient {
     this.#owner = owner;
   }
 
-  /** Refuses a DAG with faults ('dag-refused') before anything runs. */
+  /** Refuses a DAG with errors ('dag-refused') before anything runs. */
   async submit(request: DagSubmitRequest, cwd = process.cwd()): Promise<DagSubmitted> {
     await this.#refuseSecond(request, cwd);
     const ready = readyDag(request, cwd);
@@ -51,7 +51,7 @@ export class DagClient {
     return { cluster, file: ready.file, log: logOf(request.order), warnings: ready.warnings };
   }
 
-  /** Two managers of one DAG would run each node twice. Only where there was a submit before, the queue is looked through. */
+  /** Two managers of one DAG would run each node twice. Searches the queue only if the DAG was submitted before. */
   async #refuseSecond({ order: { files } }: DagSubmitRequest, cwd: string): Promise<void> {
     const [primary = ''] = files;
     const path = resolve(cwd, primary);
@@ -74,13 +74,13 @@ export class DagClient {
     return new JournalPlace(this.#paths, cluster).ended()?.exitCode ?? REMOVED;
   }
 
-  /** Of one DAG, or of all in the queue. */
+  /** One DAG's status, or that of all in the queue. */
   async status(name?: string): Promise<readonly DagStatus[]> {
     const found = name === undefined ? await this.#inQueue() : [await this.#find(name)];
     return found.map((dag) => this.#statusOf(dag));
   }
 
-  /** Nothing new begins until it is resumed; what runs, ends. */
+  /** Starts nothing more until it is resumed; what is running finishes. */
   async halt(name: string): Promise<DagStatus> {
     const dag = await this.#running(name);
     writeFileSync(haltFile(dag), '');
@@ -104,7 +104,7 @@ export class DagClient {
     return dag;
   }
 
-  /** The engine as its manager has it now; of a DAG that has ended nothing is left of it. */
+  /** The engine in its manager's current state; nothing remains of a DAG that has ended. */
   async engine(name: string): Promise<ReturnType<typeof replayDag>> {
     const dag = await this.#find(name);
     return this.#replay(dag);
@@ -116,7 +116,7 @@ export class DagClient {
   }
 
   #statusOf({ order, ...dag }: Found): DagStatus {
-    // The journal first: the record of the end is on disk before the journal goes.
+    // Read the journal first: the record of the end is on disk before the journal is deleted.
     const progress = this.#replay({ ...dag, order })?.progress();
     const end = new JournalPlace(this.#paths, dag.cluster).ended();
     if (end !== undefined) {
@@ -138,7 +138,7 @@ export class DagClient {
     });
   }
 
-  /** By cluster, or the youngest with this file. */
+  /** By cluster, or the newest DAG with this file. */
   async #find(name: string): Promise<Found> {
     if (/^\d+(\.0)?$/.test(name)) {
       const found = await this.#byCluster(Number.parseInt(name, 10));
@@ -166,7 +166,7 @@ export class DagClient {
 
   async #inQueue(): Promise<Found[]> {
     const dags: Found[] = [];
-    // Their managers, by the counters of the clusters: a queue of a million jobs is not looked through.
+    // Finds their managers by the clusters' counters, without reading a queue of perhaps a million jobs.
     const summaries = await this.#queue.summaries();
     const clusters = summaries.filter(({ universe }) => universe === SCHEDULER_UNIVERSE).map(({ cluster }) => cluster);
     for await (const { id, state, attrs } of this.#queue.query({ clusters, where: ({ attrs }) => isDag(attrs) })) {
@@ -192,7 +192,7 @@ function dagOf(cluster: number, manager: Found['manager'], attrs: Attrs): Found 
     order,
     files: order.files,
     directory: readString(attrs, 'Iwd') ?? dirname('/'),
-    // Until the manager has begun and writes it down.
+    // The default until the manager starts and sets it.
     batchName: readString(attrs, 'JobBatchName') ?? `${basename(order.files[0] ?? '')}+${cluster}`,
     submitted: Number(attrs.get('QDate') ?? 0),
   };

@@ -11,7 +11,7 @@ import { move } from './move.ts';
 import { selectJobs } from './select.ts';
 import type { ActionResult, Selection } from './types.ts';
 
-/** HTCondor's SYSTEM_IMMUTABLE_JOB_ATTRS and SYSTEM_SECURE_JOB_ATTRS (manual, configuration of the schedd). Lower case. */
+/** HTCondor's SYSTEM_IMMUTABLE_JOB_ATTRS and SYSTEM_SECURE_JOB_ATTRS (manual, schedd configuration). Lower case. */
 const PROTECTED: ReadonlyMap<string, 'immutable' | 'secure'> = new Map([
   ...each('Owner ClusterId JobUniverse ProcId MyType TargetType User OsUser', 'immutable' as const),
   ...each(
@@ -19,10 +19,10 @@ const PROTECTED: ReadonlyMap<string, 'immutable' | 'secure'> = new Map([
       AuthTokenSubject AuthTokenIssuer AuthTokenGroups AuthTokenId AuthTokenScopes AuthTokenProject`,
     'secure' as const,
   ),
-  // They follow from what the agent does.
+  // These follow from what the agent does.
   ...each('JobStatus EnteredCurrentStatus LastJobStatus', 'immutable' as const),
 ]);
-/** Attributes of ours are the agent's, but for the one that a description may set. */
+/** Attributes of ours belong to the agent, except this one, which a description may set. */
 const OURS_TO_SET = 'gryphusmaxwait';
 
 const INSTEAD: Readonly<Record<string, string>> = {
@@ -36,8 +36,8 @@ function each<K>(names: string, kind: K): (readonly [string, K])[] {
 }
 
 /**
- * Sets attributes of what is selected. GridResource is where a job runs: it moves there. Rejects, and changes nothing,
- * where an attribute cannot be set, or its value cannot be what it has to be.
+ * Sets attributes of the selected jobs. GridResource says where a job runs, so setting it moves the job. Rejects, and
+ * changes nothing, if an attribute cannot be set or its value is invalid.
  */
 export async function edit(
   queue: Queue,
@@ -78,10 +78,10 @@ function refuseProtected(name: string): void {
   });
 }
 
-/** The same in every job. */
+/** Has the same value in every job. */
 const LITERAL = /^(-?[\d.]+|"([^"\\]|\\.)*"|true|false)$/i;
 
-/** Refuses a value that the attribute cannot have; says of others what they refer to that is not there. */
+/** Refuses a value of the wrong type; for others, returns notes about attributes they refer to that do not exist. */
 function checkKinds(
   { id, attrs }: JobRecord,
   values: readonly (readonly [name: string, text: string])[],
@@ -135,7 +135,9 @@ function moved(
   return move(queue, selection, to, more);
 }
 
-/** The pool matches by a job's ad: one that waits there is taken back and described anew; what has started runs on. */
+/**
+ * The pool matches a job by its ad, so a job waiting there is taken back and sent again; one that has started runs on.
+ */
 async function matchAnew(queue: Queue, jobs: readonly JobRecord[]): Promise<void> {
   const waiting = jobs.filter(({ site, state }) => site === POOL_SITE.name && WAITS_IN_POOL.has(state));
   if (waiting.length === 0) return;

@@ -6,12 +6,12 @@ import { transportTo } from '../gridmanager/open-site.ts';
 import { promptOf } from './prompt.ts';
 import type { AskUser } from './types.ts';
 
-/** Milliseconds; each command that is asked there has 20 s of its own. */
+/** In milliseconds; each command that is tried there has 20 s of its own. */
 const LOOK_MS = 150_000;
 
 /**
- * The batch systems that a machine has, the one to take first; empty: plain processes. Rejects where it cannot be
- * reached, or says nothing that can be read.
+ * The batch systems that a machine has, the best choice first; empty: plain processes. Rejects if the machine cannot be
+ * reached or its answer cannot be read.
  */
 export async function findBatch(record: SiteRecord, paths: Paths, ask?: AskUser): Promise<readonly Found[]> {
   const transport = await transportTo(record, { prompt: promptOf(ask), paths });

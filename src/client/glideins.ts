@@ -11,7 +11,7 @@ import type { Queue } from '../queue/api.ts';
 export interface GlideinRequest {
   readonly site: string;
   readonly count: number;
-  /** Without these, what the site's configuration says. */
+  /** Default: the site's configuration. */
   readonly cores?: number;
   readonly memoryMb?: number;
   readonly gpus?: number;
@@ -20,12 +20,12 @@ export interface GlideinRequest {
 }
 
 export interface GlideinSelection {
-  /** Pilots' jobs (`12.3`), or clusters; without any, those of `site`, without it all. */
+  /** Pilots' jobs (`12.3`) or clusters. If absent, all pilots of `site`; without a site, all pilots. */
   readonly jobs?: readonly string[];
   readonly site?: string;
 }
 
-/** Workers that are sent to sites as jobs. */
+/** Workers sent to sites as jobs. */
 export class GlideinClient {
   readonly #world: OrderWorld;
 
@@ -34,7 +34,7 @@ export class GlideinClient {
     this.#world = { queue, paths, settings, owner, log, now: () => Math.floor(Date.now() / 1000) };
   }
 
-  /** Asks a site for workers; the cluster that their pilots are, once it is on disk. */
+  /** Requests workers from a site; returns the cluster of their pilots once it is on disk. */
   async start({
     site: name,
     count,
@@ -65,12 +65,12 @@ export class GlideinClient {
     return this.#withPilotTracker((pilotTracker) => pilotTracker.pilots());
   }
 
-  /** Pilots that could not run within the last hour, by site, the oldest first. */
+  /** Pilots that failed within the last hour, by site, oldest first. */
   async failures(): Promise<ReadonlyMap<string, readonly Failure[]>> {
     return allFailures(this.#world.queue.kv, this.#world.now());
   }
 
-  /** `drain`: what runs is let end first. Those that it was told to. */
+  /** `drain`: let running jobs finish first. Returns the pilots that were told to stop. */
   async stop(selection: GlideinSelection, drain: boolean): Promise<readonly Pilot[]> {
     return this.#withPilotTracker(async (pilotTracker) => {
       const chosen = (await pilotTracker.pilots()).filter(

@@ -58,8 +58,8 @@ import { whyOf } from './why.ts';
 import { jobsToExplain, whyEnded } from './why-ended.ts';
 
 /**
- * A personal Gryphus: all that the command line can do, for a program. Every method rejects with a GryphusError, whose
- * `code`, `retry` and `suggestions` say what to do.
+ * A personal Gryphus: everything that the command line can do, for programs. Every method rejects with a GryphusError,
+ * whose `code`, `retry` and `suggestions` say what to do.
  */
 export class Gryphus {
   readonly #paths: Paths;
@@ -77,7 +77,7 @@ export class Gryphus {
     this.#starts = starts;
   }
 
-  /** Opens the agent of this user (or of `home`), and starts its Scheduler where none runs, unless told not to. */
+  /** Opens the agent of this user (or of `home`), and starts its Scheduler if none runs, unless told not to. */
   static async open(options: OpenOptions = {}): Promise<Gryphus> {
     const env = environment(options);
     const paths = loadPaths(env);
@@ -89,7 +89,7 @@ export class Gryphus {
     const open = () => Gryphus.#open(paths, settings, env, { ...place, start: start ? 'if-needed' : 'never' });
     return open().catch(async (thrown: unknown) => {
       const away = start && thrown instanceof GryphusError && thrown.code === 'queue-unavailable';
-      // An idle Scheduler may have ended its Redis as we came in.
+      // An idle Scheduler may have stopped its Redis just as we connected.
       if (away && (await serverState(paths)) === 'absent') return open();
       throw thrown;
     });
@@ -108,13 +108,13 @@ export class Gryphus {
     }
   }
 
-  /** What a submit would do; needs no daemon and touches nothing. */
+  /** What a submit would do; needs no daemon and changes nothing. */
   static async dryRun(request: SubmitRequest, options: Pick<OpenOptions, 'home'> = {}): Promise<DryRun> {
     const { dryRun } = await import('../enqueue/enqueue.ts');
     return dryRun(request, loadPaths(environment(options)));
   }
 
-  /** Starts the Scheduler and its Redis, or finds them running. */
+  /** Makes sure that the Scheduler and its Redis run. */
   static async up(options: OpenOptions = {}): Promise<DaemonStatus> {
     const gryphus = await Gryphus.open({ ...options, start: true });
     try {
@@ -124,26 +124,26 @@ export class Gryphus {
     }
   }
 
-  /** What can be said of the daemons where the queue's Redis is away; starts nothing. */
+  /** What can be known about the daemons when the queue's Redis is down; starts nothing. */
   static async statusWithoutQueue(options: Pick<OpenOptions, 'home'> = {}): Promise<DaemonStatus> {
     return statusWithoutQueue(loadPaths(environment(options)));
   }
 
-  /** Ends the Scheduler, the GridManagers and the private Redis; jobs at sites run on. */
+  /** Stops the Scheduler, the GridManagers and the private Redis; jobs at sites keep running. */
   static async down(options: OpenOptions = {}): Promise<DaemonStatus> {
     return endDaemons(loadPaths(environment(options)));
   }
 
-  /** Acknowledged when the jobs are on disk (docs/ARCHITECTURE.md, invariant 1). */
+  /** Resolves when the jobs are on disk (docs/ARCHITECTURE.md, invariant 1). */
   async submit(request: SubmitRequest): Promise<Submitted> {
     const { submitCluster } = await import('../enqueue/enqueue.ts');
     const submitted = await submitCluster(this.#queue, request, this.#paths, this.owner);
-    // It may have ended meanwhile, for want of jobs.
+    // It may have ended in the meantime because it was idle.
     if (this.#starts) await this.#ensureScheduler();
     return submitted;
   }
 
-  /** DAGs: submit, look at, steer. */
+  /** Submit, inspect and control DAGs. */
   async dags(): Promise<DagClient> {
     const { DagClient } = await import('./dag.ts');
     return new DagClient(this.#queue, this.#paths, this.owner);
@@ -154,22 +154,22 @@ export class Gryphus {
     for await (const jobs of this.queryChunks(request)) yield* jobs;
   }
 
-  /** The same, many at a time: for long lists. */
+  /** The same in chunks, for long lists. */
   async *queryChunks(request: QueryRequest = {}): AsyncGenerator<readonly JobView[]> {
     for await (const jobs of selectChunks(this.#queue, request, request.limit)) yield viewsOf(jobs, request);
   }
 
-  /** Jobs that have left the queue, the newest first. */
+  /** Jobs that have left the queue, newest first. */
   history(request: QueryRequest = {}): AsyncGenerator<JobView> {
     return historyOf(this.#queue, request);
   }
 
-  /** Each job once, wherever it is: those in the queue first, then those that have left it, the newest first. */
+  /** Each job once, wherever it is: first those in the queue, then those that have left it, newest first. */
   jobs(request: QueryRequest = {}): AsyncGenerator<SeenJobView> {
     return lookForJobs(this.#queue, request);
   }
 
-  /** What queue and history remember of the jobs' lives, for jobs without a user log: by time. */
+  /** What queue and history still know of the jobs' lives, in time order, for jobs without a user log. */
   async jobEvents(selection: Selection): Promise<readonly UserLogEvent[]> {
     const { rememberedEvents } = await import('./remembered.ts');
     const events: UserLogEvent[] = [];
@@ -182,7 +182,7 @@ export class Gryphus {
     return totalsOf(this.#queue, selection);
   }
 
-  /** The clusters of a selection of owners and clusters, counted: the cost does not grow with their jobs. */
+  /** Counts for the selected owners' clusters, at a cost that does not grow with their jobs. */
   clusters(selection: Pick<Selection, 'clusters' | 'owner' | 'all'> = {}): Promise<readonly ClusterView[]> {
     return clusterViews(this.#queue, selection);
   }
@@ -197,13 +197,13 @@ export class Gryphus {
     return edit(this.#queue, () => this.#chooser(), selection, set);
   }
 
-  /** Sends jobs that have not started to another site: its name, what `grid_resource` would say, or `pool`. */
+  /** Moves jobs that have not started to another site: its name, a value of `grid_resource`, or `pool`. */
   async move(selection: Selection, site: string): Promise<readonly ActionResult[]> {
     const { move } = await import('./move.ts');
     return move(this.#queue, selection, (await this.#chooser()).site(site));
   }
 
-  /** False when the time ran out, or the signal or `close()` came first. */
+  /** False if the time ran out, or the signal or `close()` came first. */
   wait(request: WaitRequest): Promise<boolean> {
     return wait(this.#queue, { ...request, signal: this.#until(request.signal) });
   }
@@ -212,7 +212,7 @@ export class Gryphus {
     return tail(this.#queue, this.#paths.spoolDir, { ...request, signal: this.#until(request.signal) });
   }
 
-  /** Why jobs do not run; of named jobs and clusters also what became of those that have left the queue and did not end well. */
+  /** Why jobs do not run; for named jobs and clusters, also how jobs that have left the queue failed. */
   async *why(selection: Selection): AsyncGenerator<Why> {
     const sites = await new SiteBook(this.#paths).allSites();
     const house = { queue: this.#queue, sites, paths: this.#paths, settings: this.#settings };
@@ -222,16 +222,16 @@ export class Gryphus {
   }
 
   /**
-   * Every change of the queue, from now on or from the cursor of an earlier event. Endless: it ends, in order, with its signal
-   * or with `close()`.
+   * Every change of the queue, from now on or after the cursor of an earlier event. Never ends by itself, but ends
+   * cleanly with its signal or with `close()`.
    */
   events({ from, signal }: EventsRequest = {}): AsyncGenerator<EventWithCursor> {
     return eventsOf(this.#queue, { from, signal: this.#until(signal) });
   }
 
   /**
-   * Calls back when a job ends (`terminated`) or needs a person (`problem`: held, a site that wants a log-in). Returns
-   * what ends the calls; `close()` ends them too.
+   * Calls back when a job ends (`terminated`) or needs a person (`problem`: held, or a site that wants a log-in).
+   * Returns a function that stops the calls; `close()` stops them too.
    */
   on(what: 'terminated' | 'problem', call: (event: QueueEvent) => void): () => void {
     const stop = new AbortController();
@@ -239,13 +239,13 @@ export class Gryphus {
     return () => stop.abort();
   }
 
-  /** Workers that are sent to sites as jobs. */
+  /** Workers sent to sites as jobs. */
   async glideins(): Promise<GlideinClient> {
     const { GlideinClient } = await import('./glideins.ts');
     return new GlideinClient(this.#queue, this.#paths, this.#settings, this.owner);
   }
 
-  /** How workers of a site come home; `undefined` where it never had any. */
+  /** How workers of a site reach the agent; `undefined` if it never had any. */
   async siteWays(site: string): Promise<SiteWaysView | undefined> {
     const { siteWays } = await import('./site-ways.ts');
     return siteWays(this.#queue, site);
@@ -256,27 +256,27 @@ export class Gryphus {
     return siteStatuses(this.#queue, await book.sites(), book.problems);
   }
 
-  /** The sites' ClassAds, as jobs without `grid_resource` are matched with them; those for which `constraint` is true. */
+  /** The sites' ClassAds, as used to match jobs without `grid_resource`; only those for which `constraint` is true. */
   async siteAds(constraint?: string): Promise<readonly AdText[]> {
     const { siteAds } = await import('./site-ads.ts');
     return siteAds(this.#queue, await new SiteBook(this.#paths).sites(), constraint);
   }
 
-  /** The pool's slots, each worker's and what has been claimed of it; those for which `constraint` is true. */
+  /** The pool's slots, both workers' and claimed ones; only those for which `constraint` is true. */
   async slots(constraint?: string): Promise<readonly AdText[]> {
     const { poolSlots } = await import('./pool.ts');
     return poolSlots(this.#paths, constraint);
   }
 
-  /** The owners of the pool's jobs by their user priorities, whoever would be served first first. */
+  /** The owners of the pool's jobs by user priority: the next to be served comes first. */
   async owners(): Promise<readonly PoolOwner[]> {
     const { poolOwners } = await import('./pool.ts');
     return poolOwners(this.#paths);
   }
 
   /**
-   * Runs tasks over the pool as its slots become free; results come in the order of completion. Ending the iteration
-   * withdraws what has not ended.
+   * Runs tasks in the pool as its slots become free; yields results in order of completion. Ending the iteration
+   * withdraws unfinished tasks.
    */
   async *map<T>(
     tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
@@ -286,7 +286,7 @@ export class Gryphus {
     yield* mapOverPool(this.#queue, this.#paths, this.owner, request, tasks);
   }
 
-  /** Jobs that run in the pool: moved away from where they run, stopped, or let run on. */
+  /** Vacates, suspends or continues jobs that run in the pool. */
   async steer(how: 'vacate' | 'suspend' | 'continue', selection: Selection): Promise<readonly ActionResult[]> {
     const { steerInPool } = await import('./pool.ts');
     const ids = [];
@@ -295,44 +295,44 @@ export class Gryphus {
     return [...results, ...notFound(selection, results)];
   }
 
-  /** A shell beside a running job, or one command there; the exit status. */
+  /** Runs a shell, or one command, next to a running job; returns the exit status. */
   async shell(request: ShellRequest): Promise<number> {
     const { shellBeside } = await import('./shell.ts');
     return shellBeside(this.#queue, this.#paths, request);
   }
 
-  /** What running jobs take now. */
+  /** The resources that running jobs use now. */
   async top(selections: Selections): Promise<readonly TopRow[]> {
     const { topOf } = await import('./top.ts');
     return topOf(this.#queue, this.#paths, selections);
   }
 
-  /** Goes through a site step by step, and says what to fix. A signal ends it, and takes its job back. */
+  /** Tests a site step by step and says what to fix. A signal ends the test and takes its job back. */
   async *testSite(name: string, ask?: AskUser, signal?: AbortSignal): AsyncGenerator<CheckStep> {
     const { checkSite } = await import('./check-site.ts');
     yield* checkSite(await loadSite(this.#paths, name), this.#queue.agent, this.#paths, ask, signal);
   }
 
-  /** Opens the connection that the GridManager keeps, asking for what the site asks for. */
+  /** Opens the connection that the GridManager keeps, passing on the site's questions. */
   async login(site: string, ask: AskUser): Promise<void> {
     const { credential } = await loadSite(this.#paths, site);
     const { logIn } = await import('./login.ts');
     await logIn(this.#queue, this.#paths, managerIdentity(this.owner, credential), site, ask);
   }
 
-  /** Every credential that is described or that jobs use: time left, jobs, sites. */
+  /** Every credential that is described or used by jobs: time left, jobs, sites. */
   async credentials(): Promise<readonly CredentialStatus[]> {
     const { credentialCredentialStatuses } = await import('./cred.ts');
     return credentialCredentialStatuses(this.#queue, this.#paths);
   }
 
-  /** Makes a credential fresh by its own way; jobs that were held for it are released. Does not reject where it fails. */
+  /** Renews a credential in its own way and releases jobs held for it. Does not reject if renewal fails. */
   async renewCredential(name: string): Promise<Renewed> {
     const { renewCredential } = await import('./cred.ts');
     return renewCredential(this.#queue, this.#paths, name);
   }
 
-  /** Forgets a site, whatever runs there; `clean`: and removes what is kept for this agent there. */
+  /** Forgets a site, whatever runs there; `clean`: also removes this agent's files there. */
   async leaveSite(site: string, how: { readonly clean?: boolean; readonly ask?: AskUser } = {}): Promise<LeftSite> {
     const { leaveSite } = await import('./leave-site.ts');
     return leaveSite(this.#paths, site, { agent: this.#queue.agent, ...how });
@@ -362,7 +362,7 @@ export class Gryphus {
     return this.#paths;
   }
 
-  /** Ends what still waits or follows (`events`, `on`, `wait`, `tail`), in order. */
+  /** Cleanly ends whatever still waits or follows (`events`, `on`, `wait`, `tail`). */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#queue.close();
@@ -382,7 +382,7 @@ export class Gryphus {
     try {
       await startScheduler(this.#paths, this.#settings, this.#env);
     } catch (thrown) {
-      // Somebody else was faster: theirs serves as well.
+      // Another process started one first, which serves as well.
       if (thrown instanceof GryphusError && thrown.code === 'already-running') return;
       throw thrown;
     }

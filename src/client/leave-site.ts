@@ -6,12 +6,12 @@ import { shellPath, shellQuote } from '../util/shell-quote.ts';
 import { promptOf } from './prompt.ts';
 import type { AskUser, LeftSite } from './types.ts';
 
-/** How long a large directory may take to remove, milliseconds. */
+/** How long removing a large directory may take, in milliseconds. */
 const CLEAN_MS = 300_000;
 
 /**
- * Removes the directories of one agent, `$1`, below that of the site, `$2`, and what is empty after that up to `$3`; those of
- * other agents stay. What ends there just now may write once more. 1: something of it stays.
+ * Removes one agent's directories, `$1`, below the site's, `$2`, and then empty directories up to `$3`; other agents'
+ * stay. Retries, since processes that are ending may write once more. Status 1: something remains.
  */
 const CLEAN = `n=0
 while :; do
@@ -30,7 +30,7 @@ rmdir "$2"/+* 2>/dev/null
 rmdir "$2" 2>/dev/null && rmdir "$3" 2>/dev/null
 exit 0`;
 
-/** Forgets a site, first of all removing what this agent keeps there where that is wished. 'not-permitted': it is built in. */
+/** Forgets a site; with `clean`, first removes this agent's files there. 'not-permitted': the site is built in. */
 export async function leaveSite(
   paths: Paths,
   name: string,
@@ -46,9 +46,9 @@ export async function leaveSite(
   }
   const transport = await transportTo(record, { prompt: promptOf(ask), paths });
   try {
-    // A site that cannot be reached stays known.
+    // If the site cannot be reached, it must stay known.
     await transport.run(':');
-    // Whoever works there stops, and makes nothing anew.
+    // This stops the GridManager there, so that it recreates nothing.
     forget(paths, name);
     const words = [shellQuote(agent), shellPath(`${base}/${name}`), shellPath(base)];
     const { code } = await transport.run(`sh -c ${shellQuote(CLEAN)} sh ${words.join(' ')}`, { timeoutMs: CLEAN_MS });
@@ -65,7 +65,7 @@ function forget(paths: Paths, name: string): void {
   });
 }
 
-/** What a person types to remove it. */
+/** The command with which a user can remove it. */
 function removal({ name, target }: SiteRecord, base: string): string {
   const path = shellPath(`${base}/${name}`).replace(/^"\$HOME"/, '~');
   if (target.kind !== 'ssh') return `rm -rf ${path}`;

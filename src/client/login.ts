@@ -15,12 +15,12 @@ const LINE = z.union([
   z.object({ error: z.string(), code: z.string(), suggestions: z.array(z.string()) }),
 ]);
 
-/** How long a GridManager may take to be there, milliseconds. */
+/** How long a GridManager may take to start, in milliseconds. */
 const START_MS = 30_000;
 
 /**
- * Opens a site's connection in the GridManager of this identity, which is started where none runs, and keeps it there for
- * 8 hours without work (with work, for as long as there is some).
+ * Opens a site's connection in the GridManager of this identity, starting one if needed, and keeps it for 8 hours
+ * without work (with work, as long as there is some).
  */
 export async function logIn(
   queue: Queue,
@@ -34,7 +34,7 @@ export async function logIn(
   await stayUntil(queue, identity, Date.now() + LOGIN_KEPT_MS);
 }
 
-/** Goes to the GridManager's login socket and answers its questions for a site, so that its connection is open afterwards. */
+/** Answers the site's questions through the GridManager's login socket, so that its connection is open afterwards. */
 async function loginAtSocket(socketPath: string, site: string, ask: AskUser): Promise<void> {
   const socket = await reachSoon(socketPath);
   try {

@@ -16,42 +16,42 @@ export type { MapResult } from '../pool/map.ts';
 
 /** What all tasks of a map have in common. */
 export interface MapRequest {
-  /** The program, as it is found on every worker: absolute, or by PATH. */
+  /** The program as found on every worker: absolute, or by PATH. */
   readonly executable: string;
-  /** Words before each task's own. */
+  /** Arguments before each task's own. */
   readonly args?: readonly string[];
-  /** Where names of files begin, and where tasks run that name none; default: here. */
+  /** The base of relative file names, and where tasks run that name no files; default: the current directory. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Files that each task finds in its own directory, by their base names. */
+  /** Files that each task finds in its own directory under their base names. */
   readonly inputs?: readonly string[];
   /**
-   * Tasks run on any worker, each in a directory of its own with its inputs. Otherwise they run in `cwd`, on workers that share
-   * it. Default: true where there are `inputs`.
+   * Tasks may run on any worker, each in its own directory with its inputs. Otherwise they run in `cwd`, on workers
+   * that share it. Default: true if there are `inputs`.
    */
   readonly anywhere?: boolean;
-  /** Default 1. */
+  /** Default: 1. */
   readonly cpus?: number;
-  /** MB; default 128. */
+  /** MB; default: 128. */
   readonly memory?: number;
-  /** ClassAd expressions: which workers may run it, and which it prefers. */
+  /** ClassAd expressions: which workers may run a task, and which ones it prefers. */
   readonly requirements?: string;
   readonly rank?: string;
-  /** How often a task that fails is started again; default 0. */
+  /** How many times a failed task is restarted; default: 0. */
   readonly retries?: number;
-  /** The most that run at once; without it, as many as there are slots. */
+  /** The most tasks that run at once; default: as many as there are slots. */
   readonly atOnce?: number;
   readonly signal?: AbortSignal;
 }
 
-/** One task: the words that follow the program's own, and its own files in a map that runs `anywhere`. */
+/** One task: the arguments after the program's own, and its own files in a map that runs `anywhere`. */
 export interface MapTask<T> {
   readonly args: readonly string[];
-  /** Comes back with the result. */
+  /** Returned with the result. */
   readonly of: T;
-  /** Files and directories under `cwd`, which the task finds under the same names in its own directory. */
+  /** Files and directories below `cwd`; the task finds them under the same names in its own directory. */
   readonly inputs?: readonly string[];
-  /** Files that the task makes in its own directory, which come back under `cwd`. */
+  /** Files that the task creates in its own directory; they come back below `cwd`. */
   readonly outputs?: readonly string[];
 }
 
@@ -59,10 +59,10 @@ const names = z.array(z.string());
 const SHAPE = z.looseObject({ args: names, inputs: names.optional(), outputs: names.optional() });
 
 const DISK_KB = 1024;
-/** Of a worker that shares the file system (HTCondor's FILESYSTEM_DOMAIN). */
+/** Matches workers that share the file system (HTCondor's FILESYSTEM_DOMAIN). */
 const SHARING = 'TARGET.FileSystemDomain =?= MY.FileSystemDomain';
 
-/** Runs tasks over the pool; results come in the order of completion. */
+/** Runs tasks in the pool; yields results in order of completion. */
 export async function* mapOverPool<T>(
   queue: Queue,
   paths: Paths,
@@ -111,7 +111,7 @@ export async function* mapOverPool<T>(
   });
 }
 
-/** As a vanilla job that transfers no files has them, unless they speak of the domain themselves. */
+/** Like those of a vanilla job without file transfer, unless `own` refers to the domain itself. */
 function requirements(own: string | undefined, anywhere: boolean): string {
   if (anywhere || (own !== undefined && /\bFileSystemDomain\b/i.test(own))) return own ?? 'true';
   return own === undefined ? SHARING : `(${own}) && (${SHARING})`;
@@ -123,7 +123,7 @@ interface Reading {
   readonly blobs: BlobIndex;
 }
 
-/** The tasks as the pool takes them; throws at the first that is none. */
+/** Converts the tasks to the pool's form; throws at the first invalid one. */
 async function* read<T>(
   tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
   { cwd, anywhere, blobs }: Reading,
@@ -147,7 +147,7 @@ async function* read<T>(
   }
 }
 
-/** A file that cannot be read is the failure of its task, not of the map. */
+/** An unreadable file fails its task, not the whole map. */
 async function ownInputs(
   given: readonly string[],
   cwd: string,
@@ -163,7 +163,7 @@ async function ownInputs(
   }
 }
 
-/** A name that a file can have elsewhere as here; elsewhere what stands in the task's command says nothing of where it is here. */
+/** A name that is valid on any worker, where a path outside `cwd` would mean nothing. */
 function below(cwd: string, name: string): string {
   const plain = isAbsolute(name) ? undefined : plainName(name);
   if (plain !== undefined && plain !== '') return plain;
@@ -172,7 +172,7 @@ function below(cwd: string, name: string): string {
   });
 }
 
-/** There is no job that could be released. */
+/** Drops the suggestions, which would advise releasing a job that does not exist. */
 async function unheld<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -14,8 +14,8 @@ import { selectChunks } from './select.ts';
 import type { ActionResult, Selection } from './types.ts';
 
 /**
- * How a job that is in this state gets elsewhere: at once (`route`); when its site has confirmed that it will not run
- * there, which it is asked for now (`takeback`) or has been already (`wish`); or not at all, and why.
+ * How a job in this state can be moved: at once (`route`); once its site has confirmed that it will not run there,
+ * which is requested now (`takeback`) or has been already (`wish`); or not at all, and why.
  */
 const WAYS: Readonly<Record<State, 'route' | 'takeback' | 'wish' | { readonly not: string }>> = {
   idle: 'route',
@@ -41,10 +41,13 @@ const WAYS: Readonly<Record<State, 'route' | 'takeback' | 'wish' | { readonly no
   removed: { not: 'was removed' },
 };
 
-/** A job whose state changes under our hands is looked at again so often. */
+/** How many times a job is looked at again if its state changes in the meantime. */
 const TRIES = 5;
 
-/** Sends jobs that have not started to another site; `more`: attributes that are set with it. Each job's own result. */
+/**
+ * Moves jobs that have not started to another site; `more`: attributes to set with the move. Returns each job's own
+ * result.
+ */
 export async function move(
   queue: Queue,
   selection: Selection,
@@ -114,7 +117,7 @@ function stepOf(job: JobRecord, to: SiteRecord, more: AttrTexts): Step {
   return { change, message: `marked for ${to.name}, once ${job.site} has let go` };
 }
 
-/** Why no other place can run it. */
+/** Why no other place can run the job. */
 function boundTo({ attrs }: JobRecord, to: SiteRecord): string | undefined {
   if (readNumber(attrs, 'JobUniverse') === UNIVERSE.scheduler)
     return 'is a DAG manager: it runs here, and its nodes can be moved';
@@ -124,12 +127,12 @@ function boundTo({ attrs }: JobRecord, to: SiteRecord): string | undefined {
   return undefined;
 }
 
-/** What `grid_resource` would say of the site. */
+/** The site as a value of `grid_resource`. */
 function resourceOf({ name, batch, target }: SiteRecord): string {
   return target.kind === 'gram' ? `gt2 ${formatGramContact(target)}` : `batch ${batch} ${name}`;
 }
 
-/** What each job of the pool says, where one that was not made for it does not: what it needs, and of which machines. */
+/** What every job of the pool has but one made for elsewhere lacks: its needs, and which machines suit it. */
 function poolNeeds({ attrs }: JobRecord): AttrTexts {
   if (readNumber(attrs, 'JobUniverse') === UNIVERSE.vanilla) return {};
   const { cpus, memoryMb, diskKb } = sizeOf({ cpus: 1, memoryMb: undefined, diskKb: undefined, gpus: undefined });

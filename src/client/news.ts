@@ -3,22 +3,24 @@ import { isEnd, LIFE } from '../job/life.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 
 export interface EventsRequest {
-  /** The cursor of an earlier event: begin behind it. Default: what comes from now on. */
+  /** Start after this cursor of an earlier event. Default: only new events. */
   readonly from?: string;
-  /** Ends the events, in order: the iteration is over. */
+  /** Ends the iteration cleanly. */
   readonly signal?: AbortSignal;
 }
 
 export type EventWithCursor = QueueEvent & { readonly cursor: string };
 
-/** Every change of the queue from this call on (not from the first `next()`), until `signal`; a Redis that is away is waited for. */
+/**
+ * Every change of the queue from this call on (not from the first `next()`) until `signal`; waits while Redis is down.
+ */
 export function eventsOf(
   queue: Queue,
   { from, signal }: { readonly from?: string | undefined; readonly signal: AbortSignal },
 ): AsyncGenerator<EventWithCursor> {
   const entries = queue.subscribe({ ...(from === undefined ? {} : { from }), signal })[Symbol.asyncIterator]();
   const first = entries.next();
-  // Whoever reads on is told of it.
+  // The consumer of the iterator gets this error too.
   first.catch(() => undefined);
   return follow(entries, first);
 }
@@ -39,7 +41,7 @@ async function* follow(
 
 const WANTED = { terminated: isTermination, problem: isProblem } as const;
 
-/** Calls back for each event of the kind, until `signal`. */
+/** Calls back for each event of this kind until `signal`. */
 export function callBack(
   queue: Queue,
   what: keyof typeof WANTED,
@@ -50,7 +52,7 @@ export function callBack(
   void (async () => {
     for await (const event of eventsOf(queue, { signal })) if (wanted(event)) call(event);
   })().catch((thrown: unknown) => {
-    // Nobody awaits this: what ended the calls must not pass in silence.
+    // Nothing awaits this promise, so the error must be made visible.
     queueMicrotask(() => {
       throw thrown;
     });

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 
-/** Between two tries, milliseconds. */
+/** Between two tries, in milliseconds. */
 const AGAIN_MS = 200;
 
-/** Does `work`, however long the queue is away; `undefined` where the signal came first. */
+/** Does `work`, however long the queue is down; `undefined` if the signal came first. */
 export async function patiently<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   while (!signal.aborted) {
     try {

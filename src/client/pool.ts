@@ -12,7 +12,7 @@ import type { ActionResult, AdText } from './types.ts';
 
 const CENTRAL_MANAGER_MS = 60_000;
 
-/** Sees to it that the central manager runs, and waits for it. */
+/** Makes sure that the central manager runs, and waits until it is ready. */
 export async function openCentralManager(queue: Queue, paths: Paths): Promise<string> {
   const { clientSocket } = poolPlaces(paths);
   if (await answers(clientSocket)) return clientSocket;
@@ -38,7 +38,7 @@ function answers(socket: string): Promise<boolean> {
   });
 }
 
-/** The pool's slots as ClassAds; none where no central manager runs. */
+/** The pool's slots as ClassAds; empty if no central manager runs. */
 export async function poolSlots(paths: Paths, constraint?: string): Promise<readonly AdText[]> {
   const wanted = constraint === undefined ? () => true : compileConstraint(constraint, '--constraint');
   const ads = await asking(
@@ -49,7 +49,7 @@ export async function poolSlots(paths: Paths, constraint?: string): Promise<read
   return ads.map((ad) => plain(ad)).filter((ad) => wanted(new Attrs(ad)));
 }
 
-/** Who uses the pool and who waits for it, whoever would be served first first; none where no central manager runs. */
+/** Who uses the pool or waits for it, the next to be served first; empty if no central manager runs. */
 export function poolOwners(paths: Paths): Promise<readonly PoolOwner[]> {
   return asking<readonly PoolOwner[]>(
     paths,
@@ -58,7 +58,7 @@ export function poolOwners(paths: Paths): Promise<readonly PoolOwner[]> {
   );
 }
 
-/** Why a job waits in the pool; no lines where no central manager runs, or nothing keeps it. */
+/** Why a job waits in the pool; no lines if no central manager runs, or if nothing holds the job up. */
 export function whyInPool(paths: Paths, agent: string, id: JobId): Promise<WaitInPool> {
   const job = `${agent}.${formatJobId(id)}`;
   return asking<WaitInPool>(paths, (centralManager) => centralManager.ask({ t: 'why', job }, 'why'), { lines: [] });

@@ -1,7 +1,7 @@
 import type { Prompt } from '../transport/prompt.ts';
 import type { AskUser } from './types.ts';
 
-/** Questions of a log-in, put to the user one by one; nobody is there to ask without `ask`. */
+/** Puts the questions of a log-in to the user one by one; without `ask`, there is no one to ask. */
 export function promptOf(ask: AskUser | undefined): Prompt {
   return async ({ questions, instructions }) => {
     if (!ask) return undefined;

@@ -4,7 +4,9 @@ import { reasonOf } from '../util/plain-text.ts';
 
 const REMEDY = 'A submit description is a text; what its jobs are to read belongs into files of their own.';
 
-/** The text of a submit file, or of standard input (`-`). Rejects with 'input-missing', or 'bad-input' where it has no end. */
+/**
+ * The text of a submit file, or of standard input (`-`). Rejects with 'input-missing', or 'bad-input' if it is endless.
+ */
 export async function readDescription(file: string): Promise<string> {
   if (file === '-') return readStandardInput();
   try {
@@ -18,7 +20,7 @@ export async function readDescription(file: string): Promise<string> {
   }
 }
 
-/** Not at once and for all, so that Ctrl-C ends it. */
+/** Reads asynchronously, so that Ctrl-C can end it. */
 async function readStandardInput(): Promise<string> {
   const pieces: Buffer[] = [];
   let size = 0;

@@ -7,7 +7,7 @@ import type { UserLogEvent } from '../job/user-log.ts';
 import { readNumber } from '../job/values.ts';
 import { logEvents, submitEvent } from '../scheduler/log-events.ts';
 
-/** What a job's ad still tells of its life, as its user log would have it: of runs the last, of holds the present one. */
+/** What a job's ad still shows of its life, as user log events: only the last run, only the current hold. */
 export function rememberedEvents(id: JobId, state: State, attrs: Attrs): UserLogEvent[] {
   const at = (name: string) => (readNumber(attrs, name) ?? 0) * 1000;
   const events = [submitEvent(id, at('QDate'), attrs, hostname())];

@@ -4,7 +4,7 @@ import { compileConstraint } from '../job/values.ts';
 import type { JobRecord, LookWish, Queue, Sighting } from '../queue/api.ts';
 import type { JobView, QueryRequest, SeenJobView, Selection, Selections } from './types.ts';
 
-/** The wish of a selection; a constraint that does not parse is refused with its line and column. */
+/** Converts a selection to a query; a constraint that does not parse is refused with line and column. */
 export function wishOf({ ids, clusters, owner, constraint }: Selection): LookWish {
   const where = constraint === undefined ? undefined : compileConstraint(constraint, '--constraint');
   return {
@@ -19,7 +19,7 @@ export function wishesOf({ or = [], ...first }: Selections): LookWish[] {
   return [first, ...or].map(wishOf);
 }
 
-/** What is in the queue of it, each job once. */
+/** The selected jobs in the queue, each once. */
 export async function* selectJobs(queue: Queue, selections: Selections, limit?: number): AsyncIterable<JobRecord> {
   for await (const jobs of selectChunks(queue, selections, limit)) yield* jobs;
 }
@@ -44,7 +44,7 @@ export async function* selectChunks(
   }
 }
 
-/** Jobs that have left the queue, the newest first. */
+/** Jobs that have left the queue, newest first. */
 export async function* historyOf(queue: Queue, request: QueryRequest): AsyncGenerator<JobView> {
   const [first = {}, ...or] = wishesOf(request);
   const { limit } = request;
@@ -52,7 +52,7 @@ export async function* historyOf(queue: Queue, request: QueryRequest): AsyncGene
     yield viewOf(job, request);
 }
 
-/** Each job once: wherever it is, or in the queue alone. */
+/** Each job once: wherever it is, or only if it is in the queue. */
 export async function* lookFor(queue: Queue, selections: Selections, everywhere: boolean): AsyncIterable<Sighting> {
   if (everywhere) yield* queue.look(wishesOf(selections));
   else for await (const jobs of selectChunks(queue, selections)) yield { in: 'queue', jobs };
@@ -73,7 +73,7 @@ export function viewOf(
   return { id: job.id, state: job.state, ad: attributes ? picker(attributes)(job.attrs) : job.attrs.toRecord() };
 }
 
-/** The same of many jobs: what their clusters say is looked up once. */
+/** The same for many jobs: attributes of their clusters are looked up only once. */
 export function viewsOf(
   jobs: readonly Pick<JobRecord, 'id' | 'state' | 'attrs'>[],
   { attributes }: Pick<QueryRequest, 'attributes'>,
@@ -82,14 +82,14 @@ export function viewsOf(
   return jobs.map(({ id, state, attrs }) => ({ id, state, ad: pick(attrs) }));
 }
 
-/** Some attributes of a job, under the names that they were asked for by. */
+/** Some attributes of a job, under the names by which they were requested. */
 export function picker(attributes: readonly string[]): (attrs: Attrs) => Record<string, string> {
   const wanted = new Map<string, string[]>();
   for (const name of attributes) {
     const low = name.toLowerCase();
     wanted.set(low, [...(wanted.get(low) ?? []), name]);
   }
-  /** By a job's own spelling of a name. */
+  /** Keyed by a job's own spelling of a name. */
   const asked = new Map<string, readonly string[]>();
   const askedFor = (own: string): readonly string[] => {
     let names = asked.get(own);

@@ -20,18 +20,20 @@ import type { AskUser } from './types.ts';
 
 export interface ShellRequest {
   readonly id: JobId;
-  /** A line of the shell; without it, a shell that reads `stdin`. */
+  /** A shell command line; without it, a shell that reads `stdin`. */
   readonly command?: string;
-  /** The far side has a terminal of this kind. */
+  /** The type of terminal that the far side gets. */
   readonly tty?: Terminal;
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
-  /** Answers a site that asks for something at log-in. */
+  /** Answers the site's questions at log-in. */
   readonly ask?: AskUser;
 }
 
-/** Runs a shell beside a running job, in its sandbox; resolves with the exit status. 'conflict' where that cannot be. */
+/**
+ * Runs a shell next to a running job, in its sandbox; resolves with the exit status. 'conflict' if that is impossible.
+ */
 export async function shellBeside(queue: Queue, paths: Paths, request: ShellRequest): Promise<number> {
   const [job] = await queue.get([request.id]);
   const name = formatJobId(request.id);
@@ -92,7 +94,7 @@ async function homeOf(site: Pick<Site, 'describe' | 'close'>): Promise<string> {
   }
 }
 
-/** Where the site's login host itself runs its jobs, a shell there is beside the job. */
+/** If the site's login host itself runs its jobs, a shell there is next to the job. */
 async function atSite(agent: string, paths: Paths, job: JobRecord, request: ShellRequest): Promise<number> {
   const record = await loadSite(paths, job.site);
   const name = formatJobId(job.id);

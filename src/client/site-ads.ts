@@ -7,7 +7,7 @@ import { compileConstraint } from '../job/values.ts';
 import type { Queue } from '../queue/api.ts';
 import type { AdText } from './types.ts';
 
-/** The sites' ClassAds as they are now, by the order of the configuration. */
+/** The sites' current ClassAds, in the order of the configuration. */
 export async function siteAds(
   queue: Queue,
   records: ReadonlyMap<string, SiteRecord>,
@@ -18,7 +18,7 @@ export async function siteAds(
   return ads.filter((ad) => wanted(new Attrs(ad)));
 }
 
-/** The sites as the broker sees them: those that jobs can be given to. */
+/** The sites as the broker sees them: those that may be given jobs. */
 export async function candidates(queue: Queue, records: ReadonlyMap<string, SiteRecord>): Promise<Candidate[]> {
   const sites = new Map([...records].filter(([name]) => name !== SCHEDULER_SITE.name && name !== POOL_SITE.name));
   return (await knownSites(queue, sites)).map((site) => candidateOf(site, seconds()));

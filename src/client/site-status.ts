@@ -7,12 +7,12 @@ import { JOB_STATUS, LIFE } from '../job/life.ts';
 import type { CandidatePlace, Place, Queue } from '../queue/api.ts';
 import type { SiteStatus } from './types.ts';
 
-/** What a GridManager says of a site's connection, in the queue under `site-status`. */
+/** A GridManager's report on a site's connection, stored in the queue under `site-status`. */
 const VIEW = z.object({
   connection: z.enum(['unused', 'up', 'down', 'needs-login', 'refused']),
   message: z.string(),
   since: z.number(),
-  /** A fault of ours that holds up work there. */
+  /** A problem on our side that holds up work there. */
   trouble: z.optional(z.string()),
 });
 export type ConnectionView = z.infer<typeof VIEW>;
@@ -22,7 +22,7 @@ export async function connectionOf(queue: Queue, manager: string, site: string):
   return entry ? VIEW.parse(JSON.parse(entry.value)) : undefined;
 }
 
-/** Every configured site, how it answers, and our jobs there. */
+/** Every configured site, its connection, and our jobs there. */
 export async function siteStatuses(
   queue: Queue,
   records: ReadonlyMap<string, SiteRecord>,
@@ -38,7 +38,7 @@ export async function siteStatuses(
     if (!known || view.since > known.since) views.set(site, view);
   }
   const backoff = await siteBackoffs(queue.kv);
-  // A GRAM service that a job names without a file for it is shown while it has jobs.
+  // A GRAM service without a file is shown only while it has jobs.
   const others = new Set(places.map(({ site }) => site).filter((site) => !records.has(site)));
   const services = [...others].flatMap((site) => gramSite(site) ?? []);
   const unreadable = [...problems].map(([name, { message }]): SiteStatus => {

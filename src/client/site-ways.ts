@@ -8,7 +8,7 @@ const VIEW = z.object({
   /** Unix milliseconds. */
   at: z.number(),
 });
-/** How workers of a site come home, as it was found when it last had some. */
+/** How workers of a site reach the agent, as found when it last had some. */
 export type SiteWaysView = z.infer<typeof VIEW>;
 
 export async function siteWays(queue: Pick<Queue, 'kv'>, site: string): Promise<SiteWaysView | undefined> {

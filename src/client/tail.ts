@@ -11,26 +11,27 @@ import { patiently } from './patiently.ts';
 import type { TailRequest } from './types.ts';
 
 const CHUNK = 64 * 1024;
-/** How often a growing file is looked at, and how long a sign of interest in it lasts, milliseconds. */
+/** How often a growing file is checked, and how long a sign of interest in it lasts, in milliseconds. */
 const LOOK_MS = 200;
 const INTEREST_MS = 10_000;
 
 interface Where {
-  /** One after the other: what the job wrote until its last checkpoint, and what this attempt wrote. */
+  /** In order: what the job wrote before its last checkpoint, then what this attempt wrote. */
   readonly paths: readonly string[];
-  /** Nothing will be added. */
+  /** Nothing more will be added. */
   readonly whole: boolean;
-  /** Whose stream it is; `undefined` once the job has left the queue. */
+  /** The attempt that writes the stream; `undefined` once the job has left the queue. */
   readonly attempt: number | undefined;
-  /** The attempt whose checkpoint it goes on from, and where what was written until then is. */
+  /** The attempt whose checkpoint it continues from, and the file with the output up to then. */
   readonly from: { readonly attempt: number; readonly path: string } | undefined;
-  /** What is said where there is no such file; `undefined`: that is no wonder. */
+  /** The error if there is no such file; `undefined` if that is normal. */
   readonly without: string | undefined;
 }
 
 /**
- * A job's standard output or error by byte: from what has come home while it runs, from its final place afterwards.
- * While it follows, it says so in the queue, and the GridManager asks the site more often; a queue that is away is waited for.
+ * A job's standard output or error as bytes: from what has come home while it runs, from its final place afterwards.
+ * While following, it marks its interest in the queue so that the GridManager polls more often, and it waits while the
+ * queue is down.
  */
 export async function* tail(queue: Queue, spoolDir: string, request: TailRequest): AsyncGenerator<Uint8Array> {
   const spool = new AttemptSpool(spoolDir);
@@ -54,7 +55,7 @@ export async function* tail(queue: Queue, spoolDir: string, request: TailRequest
         if (chunk.length > 0) yield chunk;
       }
       if (where.whole || !follow) {
-        // It may have gone to its final place while it was read.
+        // The file may have moved to its final place while it was being read.
         const now = where.whole ? where : await look();
         if (now.whole !== where.whole || isAnother(where, now)) continue;
         if (!found && at === 0 && where.without !== undefined) throw new GryphusError('not-found', where.without);
@@ -67,7 +68,7 @@ export async function* tail(queue: Queue, spoolDir: string, request: TailRequest
   }
 }
 
-/** The next attempt writes a stream of its own, from its first byte, unless it goes on where the last one was saved. */
+/** The next attempt writes a new stream from its first byte, unless it continues from a checkpoint. */
 async function goOn(at: number, before: Where | undefined, { from }: Where): Promise<number> {
   if (from === undefined) return 0;
   return from.attempt >= (before?.attempt ?? 0) ? at : ((await stat(from.path).catch(() => undefined))?.size ?? 0);
@@ -77,7 +78,7 @@ function isAnother(before: Where | undefined, now: Where): boolean {
   return before?.attempt !== undefined && now.attempt !== undefined && before.attempt !== now.attempt;
 }
 
-/** A sign in the queue that somebody follows a job; it fades by itself when the follower dies. */
+/** A mark in the queue that someone follows a job; it expires if the follower dies. */
 class Interest {
   readonly #queue: Queue;
   readonly #job: string;
@@ -156,7 +157,7 @@ async function start(paths: readonly string[], lastBytes: number | undefined): P
   return Math.max(0, size - lastBytes);
 }
 
-/** What the files hold from this byte on, one after the other; of one that is there and has no more, an empty piece. */
+/** The files' contents from this byte on, in order; yields an empty chunk for a file that exists but has no more. */
 async function* readFrom(paths: readonly string[], from: number): AsyncGenerator<Uint8Array> {
   let skip = from;
   for (const path of paths) {

@@ -9,7 +9,7 @@ import type { JobRecord, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
 import type { Selections } from './types.ts';
 
-/** A running job and what it takes, as far as anybody can say: of jobs outside of the pool only the time. */
+/** A running job and its resource use, as far as known; for jobs outside the pool, only the time. */
 export interface TopRow {
   readonly id: JobId;
   readonly owner: string;
@@ -17,14 +17,14 @@ export interface TopRow {
   readonly site: string;
   readonly host: string;
   readonly suspended: boolean;
-  /** Seconds since it was started. */
+  /** Seconds since it started. */
   readonly elapsed: number | undefined;
   readonly cpuSeconds: number | undefined;
   readonly memoryKb: number | undefined;
   readonly processes: number | undefined;
 }
 
-/** What these jobs take now: those that do not run are left out. */
+/** What these jobs use now, leaving out those that do not run. */
 export async function topOf(queue: Queue, paths: Paths, selections: Selections): Promise<TopRow[]> {
   const now = await running(paths);
   const rows: TopRow[] = [];
@@ -55,7 +55,7 @@ function isDag(attrs: JobRecord['attrs']): boolean {
 
 const SCHEDULER_UNIVERSE = 7;
 
-/** What the pool runs, by job; nothing where no central manager runs. */
+/** What runs in the pool, by job; empty if no central manager runs. */
 async function running(paths: Paths) {
   const centralManager = askCentralManager(poolPlaces(paths).clientSocket, 'top');
   try {

@@ -5,7 +5,7 @@ import { selectJobs } from './select.ts';
 import { NO_JOBS, type Sums, sumOf } from '../job/totals.ts';
 import type { ClusterView, Selection, Totals } from './types.ts';
 
-/** JobUniverse of a DAG's manager: not a user's job, so that no total counts it (as in condor_q). */
+/** JobUniverse of a DAG's manager: not a user's job, so no total counts it (as in condor_q). */
 export const SCHEDULER_UNIVERSE = 7;
 
 const COUNTED: Readonly<Record<keyof typeof JOB_STATUS, keyof Totals>> = {
@@ -18,12 +18,12 @@ const COUNTED: Readonly<Record<keyof typeof JOB_STATUS, keyof Totals>> = {
   suspended: 'suspended',
 };
 
-/** The selection is of whole clusters: it is answered from counters, whatever the number of jobs. */
+/** Whether the selection consists of whole clusters, so that counters answer it whatever the number of jobs. */
 export function isOfClusters(selection: Selection): boolean {
   return selection.ids === undefined && selection.constraint === undefined;
 }
 
-/** The clusters of a selection that `isOfClusters`, in the order of their ids. */
+/** The clusters of a selection for which `isOfClusters` is true, in the order of their ids. */
 export async function clusterViews(queue: Queue, selection: Selection = {}): Promise<ClusterView[]> {
   const all = await queue.summaries(selection.clusters);
   const found = all.filter(({ owner }) => selection.owner === undefined || owner === selection.owner);
@@ -31,7 +31,7 @@ export async function clusterViews(queue: Queue, selection: Selection = {}): Pro
   return found.map((summary) => viewOf(summary, nodes.get(summary.cluster)));
 }
 
-/** What DAGs say of their nodes, by their managers' clusters. */
+/** The nodes of DAGs, by their managers' clusters. */
 async function nodesOf(queue: Queue, found: readonly ClusterSummary[]) {
   const managers = found.filter(({ universe }) => universe === SCHEDULER_UNIVERSE).map(({ cluster }) => cluster);
   const nodes = new Map<number, NonNullable<ClusterView['nodes']>>();
@@ -43,7 +43,7 @@ async function nodesOf(queue: Queue, found: readonly ClusterSummary[]) {
   return nodes;
 }
 
-/** How many jobs are in which state: of whole clusters from counters, else by looking at each job. */
+/** How many jobs are in each state: for whole clusters from counters, otherwise by reading each job. */
 export async function totalsOf(queue: Queue, selection: Selection): Promise<Totals> {
   if (isOfClusters(selection)) {
     return sumOf(await clusterViews(queue, selection));

@@ -11,7 +11,9 @@ export type { Build } from '../config/build.ts';
 export type { FetchProgress } from '../queue/api.ts';
 export type { AdText, DryRun, Submitted, SubmitRequest, Warning } from '../enqueue/types.ts';
 
-/** Which jobs: HTCondor's ways to say it. Ids and clusters are alternatives, all else narrows; nothing given means all jobs. */
+/**
+ * Which jobs, in HTCondor's terms. Ids and clusters add up, everything else narrows; an empty selection means all jobs.
+ */
 export interface Selection {
   readonly ids?: readonly JobId[];
   /** Whole clusters. */
@@ -23,29 +25,29 @@ export interface Selection {
 }
 
 export interface OpenOptions {
-  /** State and configuration in one directory, as $GRYPHUS_HOME; default: the environment's, else XDG's. */
+  /** State and configuration in one directory, like $GRYPHUS_HOME; default: the environment's, or XDG's. */
   readonly home?: string;
-  /** Start the Scheduler (and its Redis) when none runs; default true. */
+  /** Start the Scheduler (and its Redis) if none runs; default true. */
   readonly start?: boolean;
-  /** Where there is no Redis: install the system's package, as root (apt). Default: fetch one for this agent alone. */
+  /** If there is no Redis, install the system's package as root (apt). Default: fetch one for this agent only. */
   readonly install?: boolean;
-  /** Told how far the fetching or installing of Redis is. */
+  /** Called with the progress of fetching or installing Redis. */
   readonly onFetch?: (progress: FetchProgress) => void;
 }
 
-/** One job as a person asks for it. */
+/** One job, as a user asks for it. */
 export interface JobView {
   readonly id: JobId;
   readonly state: State;
   readonly ad: AdText;
 }
 
-/** A job wherever it was seen: in the queue, or, once it has left that, in the history. */
+/** A job wherever it was found: in the queue, or in the history once it has left the queue. */
 export interface SeenJobView extends JobView {
   readonly in: 'queue' | 'history';
 }
 
-/** Which jobs, also by several selections: a job that more than one of them names is one job. */
+/** Several selections together: a job that more than one of them matches counts once. */
 export interface Selections extends Selection {
   readonly or?: readonly Selection[];
 }
@@ -63,16 +65,16 @@ export interface ClusterView {
   readonly batchName?: string;
   /** Unix seconds. */
   readonly submitted: number;
-  /** How many it was submitted with. */
+  /** How many procs were submitted. */
   readonly procs: number;
-  /** The least and the greatest proc that is in the queue. */
+  /** The lowest and the highest proc in the queue. */
   readonly first?: number;
   readonly last?: number;
-  /** The cluster of the DAG manager whose node it is. */
+  /** The cluster of the DAG manager, if this is one of its nodes. */
   readonly dag?: number;
-  /** It is itself a DAG's manager; totals do not count it. */
+  /** Whether this is a DAG's manager, which totals do not count. */
   readonly manager: boolean;
-  /** Of a DAG's manager: how many nodes the DAG has, and how many are done. */
+  /** For a DAG's manager: how many nodes the DAG has, and how many are done. */
   readonly nodes?: { readonly total: number; readonly done: number };
   readonly totals: Totals;
 }
@@ -82,23 +84,23 @@ export type Action = 'hold' | 'release' | 'remove';
 export interface ActionRequest extends Selection {
   /** Shown as HoldReason, ReleaseReason or RemoveReason. */
   readonly reason?: string;
-  /** Of remove: the job leaves the queue at once, whatever its site still does; `audit` finds what is left there. */
+  /** For remove: the job leaves the queue at once, whatever its site still does; `audit` finds what remains there. */
   readonly force?: boolean;
 }
 
-/** What became of each job that an action named. */
+/** The result for each job that an action named. */
 export interface ActionResult {
   readonly id: JobId;
   readonly result: 'done' | 'not-found' | 'already' | 'bad-state';
-  /** One phrase for a person: `already held`, say. */
+  /** One phrase for users, such as `already held`. */
   readonly message: string;
 }
 
 export interface WaitRequest extends Selections {
   readonly timeoutMs?: number;
   /**
-   * `end`: completed or removed (default), and where the next question finds the job: in the history, or in the queue if it stays
-   * there (`leave_in_queue`). `settled`: ended so, or held. `start`: running or later.
+   * `end`: completed or removed (default), and in the place where the next query finds it: in the history, or in the
+   * queue if it stays there (`leave_in_queue`). `settled`: ended like this, or held. `start`: running or later.
    */
   readonly until?: 'end' | 'start' | 'settled';
   readonly signal?: AbortSignal;
@@ -107,9 +109,9 @@ export interface WaitRequest extends Selections {
 export interface TailRequest {
   readonly id: JobId;
   readonly stream?: 'stdout' | 'stderr';
-  /** Keep on until the job ends. */
+  /** Continue until the job ends. */
   readonly follow?: boolean;
-  /** Start so many bytes before the present end; default everything. */
+  /** Start this many bytes before the current end; default: at the beginning. */
   readonly lastBytes?: number;
   readonly signal?: AbortSignal;
 }
@@ -118,11 +120,14 @@ export interface TailRequest {
 export interface Why {
   readonly id: JobId;
   readonly state: State;
-  /** One sentence first. */
+  /** One sentence. */
   readonly summary: string;
-  /** The evidence, most important first: our hold, the site's reason, the connection, the credential, the queue before it. */
+  /**
+   * The evidence, most important first: our hold, the site's reason, the connection, the credential, the jobs ahead of
+   * it.
+   */
   readonly details: readonly string[];
-  /** What to type. */
+  /** Commands to type. */
   readonly suggestions: readonly string[];
 }
 
@@ -131,13 +136,13 @@ export interface SiteStatus {
   readonly url: string;
   readonly batch: string;
   readonly connection: 'unused' | 'up' | 'down' | 'needs-login' | 'refused';
-  /** How many jobs of ours it takes, as its refusal taught at that time (Unix milliseconds), in its own words. */
+  /** The number of our jobs that it accepts, learned from a refusal in these words at this time (Unix milliseconds). */
   readonly learned?: { readonly jobs: number; readonly message: string; readonly at: number };
-  /** It failed jobs again and again, and is only tried now and then: what it did last. */
+  /** What it did last, if it failed jobs repeatedly and is now tried only from time to time. */
   readonly outOfUse?: string;
-  /** From when on a job may go there to see; Unix milliseconds. */
+  /** When a job may next go there as a test; Unix milliseconds. */
   readonly nextTry?: number;
-  /** Why it is not up, or what is worth knowing. */
+  /** Why it is not up, or something else worth knowing. */
   readonly message?: string;
   readonly since?: number;
   readonly idle: number;
@@ -156,15 +161,15 @@ export interface CheckStep {
 
 export type AuditEntry = AuditedAttempt | OtherAgents;
 
-/** What agents that this queue is not have at the site: those of another machine, or of a queue that was lost. */
+/** What other agents have at the site: agents of another machine, or of a queue that was lost. */
 export interface OtherAgents {
   readonly where: 'other-agent';
   readonly agent: string;
   readonly jobs: number;
-  /** Those of them whose programs have ended, and those that the site's queue shows. */
+  /** How many of these jobs have ended, and how many appear in the site's queue. */
   readonly ended: number;
   readonly queued: number;
-  /** When the first and the last of them came there, Unix seconds; absent where nothing but the queue shows them. */
+  /** When the first and the last of them arrived, in Unix seconds; absent if only the queue shows them. */
   readonly oldest?: number;
   readonly newest?: number;
 }
@@ -182,25 +187,25 @@ export interface DaemonStatus {
   readonly running: boolean;
   readonly pid?: number;
   readonly since?: number;
-  /** What the Scheduler runs, and what asks for this where that is another build. */
+  /** The Scheduler's build, and ours if it differs. */
   readonly build?: Build;
   readonly ownBuild?: Build;
   readonly home: string;
-  /** `silent`: its process runs and does not answer. */
+  /** `silent`: its process runs but does not answer. */
   readonly redis: 'up' | 'down' | 'silent' | 'external';
   readonly managers: readonly { readonly identity: string; readonly pid: number; readonly since: number }[];
   readonly totals?: Totals;
-  /** User logs that cannot be written now: how many, and the first of them. `since`: Unix milliseconds. */
+  /** User logs that cannot be written now: how many, and the first one. `since`: Unix milliseconds. */
   readonly userLogs?: OwedLogs;
 }
 
-/** What stays at a site that was forgotten; nothing: without these. */
+/** What remains at a forgotten site; without these, nothing. */
 export interface LeftSite {
-  /** `~/…` there, or absolute. */
+  /** `~/…` there, or an absolute path. */
   readonly directory?: string;
-  /** A line for the shell that removes it. */
+  /** A shell command that removes it. */
   readonly command?: string;
 }
 
-/** Asks a person: a passphrase, a one-time code. `echo` false for secrets. Undefined: no answer will come. */
+/** Asks the user for a passphrase or a one-time code. `echo` is false for secrets. Undefined: no answer will come. */
 export type AskUser = (question: { readonly text: string; readonly echo: boolean }) => Promise<string | undefined>;

@@ -18,18 +18,21 @@ const REACHED: Readonly<Record<Until, (state: State) => boolean>> = {
   start: (state) => isEnd(state) || !['idle', 'preparing', 'prepared', 'committed', 'unknown'].includes(state),
 };
 const ENDS: readonly State[] = STATES.filter(isEnd);
-/** Two looks are as far apart as so many take, up to so many milliseconds: a thousand ends a second cost a few looks. */
+/**
+ * The pause between two looks: this many times as long as the last one took, up to a limit. So a few looks suffice for
+ * a thousand ends a second.
+ */
 const REST = 4;
 const LONGEST_REST_MS = 250;
-/** Events say when to look; without any it is looked again after so long, milliseconds. */
+/** Events trigger a look; without any, look again after this many milliseconds. */
 const LOOK_MS = 10_000;
-/** Jobs that are asked for at once. */
+/** How many jobs are requested at once. */
 const CHUNK = 5000;
 
 /**
- * Looks when an event says that there may be something to see, and says true when one look found all jobs where they are to
- * be; false when the time ran out or the signal came first. What a look finds is true at that moment, whatever events were
- * missed; whole clusters are looked at by their counters.
+ * Looks whenever an event may have changed the answer. True when one look found all jobs in their wanted state; false
+ * when the time ran out or the signal came first. What a look finds is true at that moment, whatever events were
+ * missed. Whole clusters are checked by their counters.
  */
 export async function wait(queue: Queue, request: WaitRequest): Promise<boolean> {
   const stop = new AbortController();
@@ -39,7 +42,7 @@ export async function wait(queue: Queue, request: WaitRequest): Promise<boolean>
   const news = new News();
   let following: Promise<void> | undefined;
   try {
-    // From before the first look, so that nothing falls between.
+    // From before the first look, so that no event is missed in between.
     const from = await patiently(() => queue.position(), signal);
     const awaited = await patiently(() => awaitedJobs(queue, request), signal);
     if (from === undefined || !awaited) return false;
@@ -60,10 +63,10 @@ export async function wait(queue: Queue, request: WaitRequest): Promise<boolean>
   }
 }
 
-/** What is waited for: whole clusters, with what they make later, and single jobs. */
+/** What to wait for: whole clusters, with the jobs they make later, and single jobs. */
 interface Awaited {
   readonly clusters: ReadonlySet<number>;
-  /** Those that may be in the queue; one that has left it is not asked for again. */
+  /** Jobs that may be in the queue; one that has left is not requested again. */
   ids: readonly JobId[];
   readonly single: IdSet;
 }
@@ -86,10 +89,10 @@ async function awaitedJobs(queue: Queue, { or = [], ...first }: WaitRequest): Pr
   return { clusters: whole, ids, single };
 }
 
-/** Whether one of them is not yet where it is to be. */
+/** Whether some job is not yet in its wanted state. */
 async function someOpen(queue: Queue, awaited: Awaited, until: Until): Promise<boolean> {
   const reached = REACHED[until];
-  // An end counts once the job is where it stays: in the history, or in the queue by its own wish.
+  // An end counts once the job is where it stays: in the history, or in the queue if it asked for that.
   const isOpen = ({ state, attrs }: JobRecord) =>
     !reached(state) || (until !== 'start' && isEnd(state) && !staysInQueue(attrs));
   if (awaited.clusters.size > 0 && (await someOpenIn(queue, awaited.clusters, until, isOpen))) return true;
@@ -114,10 +117,10 @@ async function someOpenIn(
   until: Until,
   isOpen: (job: JobRecord) => boolean,
 ): Promise<boolean> {
-  // Before the counters: a cluster that makes no more jobs now has all of them there.
+  // Before the counters: if a cluster makes no more jobs now, they count all of its jobs.
   for (const { cluster } of await queue.unmaterialized()) {
     if (!clusters.has(cluster)) continue;
-    // One that makes no more until somebody lets it go on is as settled as a held job.
+    // A cluster that is paused until someone resumes it is as settled as a held job.
     if (until !== 'settled' || (await factoryPause(queue, cluster)) === undefined) return true;
   }
   const summaries = await queue.summaries([...clusters]);
@@ -130,10 +133,10 @@ async function someOpenIn(
   return false;
 }
 
-/** In the text of events that `mayEnd` looks at, other than steps of jobs. */
+/** Matches the text of those events `mayEnd` examines that are not steps of jobs. */
 const OTHER_NEWS = '"type":"(?:edited|retired|materialized|cluster-edited)"';
 
-/** Wakes who waits when something happened to the jobs that may have ended the wait. */
+/** Wakes the waiter when something happened that may have ended the wait. */
 class News {
   #came = false;
   #wake: () => void = () => undefined;

@@ -8,8 +8,8 @@ import { lookFor } from './select.ts';
 import type { Selection, Why } from './types.ts';
 
 /**
- * Of named jobs and clusters each that there is something to say of, wherever it is; of a cluster's jobs not those that have
- * left the queue and went well. Of all other selections, what is in the queue.
+ * For named jobs and clusters: every job to say something about, wherever it is, without a cluster's jobs that left the
+ * queue successfully. For any other selection: what is in the queue.
  */
 export async function* jobsToExplain(
   queue: Queue,
@@ -29,7 +29,7 @@ function outcome({ state, attrs }: SeenJob) {
   return outcomeOf(state, attrs);
 }
 
-/** What became of a job that has left the queue. */
+/** How a job ended that has left the queue. */
 export function whyEnded(job: HistoryRecord): Why {
   const { id, state, attrs } = job;
   const name = formatJobId(id);

@@ -15,7 +15,7 @@ import { clockText } from '../util/plain-text.ts';
 import { type ConnectionView, connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
 
-/** What is asked. */
+/** What the answer is drawn from. */
 export interface House {
   readonly queue: Queue;
   readonly sites: ReadonlyMap<string, SiteRecord>;
@@ -23,7 +23,7 @@ export interface House {
   readonly settings: Settings;
 }
 
-/** One answer to "why is it not running?": our hold, the connection, the site's reason, the queue before it. */
+/** One answer to "why is it not running?": our hold, the connection, the site's reason, the jobs ahead of it. */
 export async function whyOf({ queue, sites, paths, settings }: House, job: JobRecord): Promise<Why> {
   const connection = job.site === '' ? undefined : await connectionOf(queue, job.manager, job.site);
   const details: string[] = [];
@@ -87,7 +87,7 @@ async function logOwed(queue: Queue, job: JobRecord): Promise<string[]> {
   return owed ? [`Its log ${owed.path} cannot be written now (${owed.error}); its events are kept.`] : [];
 }
 
-/** Sites to which no pilots are sent for a job in a container. */
+/** Sites that get no pilots for a job in a container. */
 async function withoutRuntimes(queue: Queue, job: JobRecord, sites: House['sites']): Promise<string[]> {
   if (readBoolean(job.attrs, 'WantContainer') !== true && readBoolean(job.attrs, 'WantDocker') !== true) return [];
   const { lacksRuntime, runtimesSeen } = await import('../glidein/runtimes-seen.ts');
@@ -111,7 +111,7 @@ function getWorkers({ cpus, memoryMb }: NonNullable<WaitInPool['wants']>, none: 
   ];
 }
 
-/** Commands of a submit file that a hold names to be fixed, as the job's attributes. */
+/** Submit commands that a hold's reason may name as the remedy, and the matching job attributes. */
 const ATTRIBUTES: Readonly<Record<string, string>> = {
   batch_queue: 'BatchQueue',
   batch_project: 'BatchProject',
@@ -128,7 +128,7 @@ function attributesNamed(reason: string): string[] {
     .map((command) => ATTRIBUTES[command] ?? '');
 }
 
-/** How far its content is on the way to the site, or its results from there, and what else is. */
+/** How far its input is on the way to the site, or its results on the way home; also lists other transfers under way. */
 async function underWay(queue: Queue, job: JobRecord): Promise<readonly string[]> {
   if (job.state !== 'preparing' && job.state !== 'finished') return [];
   const [way, to] = job.state === 'preparing' ? (['to', `to ${job.site}`] as const) : (['from', 'home'] as const);
@@ -165,7 +165,7 @@ const WAITS: Readonly<Partial<Record<State, string>>> = {
   removed: 'It was removed.',
 };
 
-/** Where the pool is no site like others. */
+/** Phrases where the pool differs from other sites. */
 const IN_POOL: Readonly<Partial<Record<State, string>>> = {
   prepared: 'It is about to be in the pool',
   committed: 'It waits for a slot of the pool',
@@ -192,7 +192,7 @@ function summaryOf(job: JobRecord, connection: ConnectionView | undefined, site:
   return `It waits here for a place at site ${job.site}.`;
 }
 
-/** What the broker has to say of a job that is its to place. */
+/** The broker's explanation for a job that it has to place. */
 async function choiceOf(
   queue: Queue,
   job: JobRecord,

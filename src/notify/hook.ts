@@ -8,8 +8,8 @@ export type HookEnd = { readonly ok: true } | { readonly ok: false; readonly mes
 const HOOK_MS = 30_000;
 
 /**
- * Runs the user's command for alarms (`/bin/sh -c`): the text comes on its standard input, subject and kind in
- * GRYPHUS_SUBJECT and GRYPHUS_KIND. What it prints is dropped. Never rejects; a hook that fails stops nothing.
+ * Runs the user's command for alarms (`/bin/sh -c`): the text on its standard input, subject and kind in
+ * GRYPHUS_SUBJECT and GRYPHUS_KIND. Its output is dropped. Never rejects; a failing hook stops nothing.
  */
 export async function runHook(command: string, message: Message, timeoutMs = HOOK_MS): Promise<HookEnd> {
   const end = await runQuietly(['/bin/sh', '-c', command], {
@@ -21,7 +21,7 @@ export async function runHook(command: string, message: Message, timeoutMs = HOO
   return { ok: false, message: `The alarm command ${endText(end, timeoutMs)}.` };
 }
 
-/** A note on the desktop, by notify-send; where there is none, or no desktop, it says so. */
+/** A desktop notification by notify-send; the result says if that, or the desktop, is missing. */
 export async function notifyDesktop(message: Message, path = process.env['PATH'] ?? ''): Promise<HookEnd> {
   const program = findProgram('notify-send', path);
   if (program === undefined) {
@@ -38,7 +38,7 @@ export async function notifyDesktop(message: Message, path = process.env['PATH']
   return { ok: false, message: `notify-send ${endText(end, HOOK_MS)}; is there a desktop session?` };
 }
 
-/** Notification servers read the body as a little HTML (Desktop Notifications Specification 1.2, "Markup"). */
+/** Notification servers read the body as simple HTML (Desktop Notifications Specification 1.2, "Markup"). */
 function escapeMarkup(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -9,17 +9,17 @@ export interface SmtpServer {
   readonly method: 'smtp';
   readonly host: string;
   readonly port: number;
-  /** TLS from the first byte, STARTTLS (demanded, never fallen back from), or none. */
+  /** TLS from the first byte, STARTTLS (required, no fallback), or none. */
   readonly security: 'tls' | 'starttls' | 'none';
   readonly user?: string;
   readonly password?: PasswordSource;
-  /** PEM of certificate authorities to trust beside the system's. */
+  /** Certificate authorities (PEM) to trust in addition to the system's. */
   readonly ca?: string;
-  /** Milliseconds for each step of the conversation, default 30 s. */
+  /** Milliseconds for each step of the conversation; default: 30 s. */
   readonly timeoutMs?: number;
 }
 
-/** Where a password is read when it is needed: the first line of a 0600 file, or of what a command prints. */
+/** Where a password is read each time: the first line of a 0600 file, or of a command's output. */
 export type PasswordSource = { readonly file: string } | { readonly command: string };
 
 export interface SendmailProgram {
@@ -34,9 +34,9 @@ const STEP_MS = 30_000;
 const PASSWORD_COMMAND_MS = 60_000;
 
 /**
- * Sends one message as plain text. Resolves when the server has it. Errors: 'bad-config' and 'not-permitted' (what is
- * set here), 'login-refused' (the password), 'timeout' and 'protocol-error' (try later), 'site-refused' (the server will
- * not have it). No error text holds the password.
+ * Sends one message as plain text. Resolves when the server has accepted it. Errors: 'bad-config' and 'not-permitted'
+ * (settings here), 'login-refused' (the password), 'timeout' and 'protocol-error' (try later), 'site-refused' (the
+ * server rejects it). No error text contains the password.
  */
 export async function sendMail(route: MailRoute, from: string, to: readonly string[], message: Message): Promise<void> {
   for (const address of [from, ...to]) checkAddress(address);
@@ -94,7 +94,7 @@ async function withSystemRoots(ca: string): Promise<string[]> {
   return [...rootCertificates, ca];
 }
 
-/** A bare address, as it goes into an envelope; no option of a program, no second header. */
+/** Accepts only a bare address for the envelope: no option of a program, no second header. */
 function checkAddress(address: string): void {
   if (/^[^\s<>,;:"()[\]\\\u0000-\u001f\u007f-][^\s<>,;:"()[\]\\\u0000-\u001f\u007f]*$/u.test(address)) return;
   throw new GryphusError('bad-config', `'${oneLine(address)}' is not a mail address.`, {
@@ -139,7 +139,7 @@ interface MailFailure {
   readonly response?: string;
 }
 
-/** One sentence for each way in which mail fails. nodemailer's error is not kept as a cause: it may quote the log-in. */
+/** One sentence for each way in which mail fails. Drops nodemailer's error, which may quote the log-in. */
 function refusal(route: SmtpServer, thrown: Error, secret: string): GryphusError {
   const failure = thrown as MailFailure;
   const secrets = [

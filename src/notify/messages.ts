@@ -3,10 +3,10 @@ import { oneLine, spanText, timeText } from '../util/plain-text.ts';
 
 /** One mail, or one alarm of any kind, in plain text. */
 export interface Message {
-  /** Says what it is about, for ever: a message whose key was sent is not sent again. */
+  /** Permanently identifies its subject: a message whose key was sent is not sent again. */
   readonly key: string;
   readonly kind: 'job' | 'problem' | 'credential' | 'test';
-  /** Not held back for a digest. */
+  /** Not delayed for a digest. */
   readonly urgent: boolean;
   /** One line. */
   readonly subject: string;
@@ -15,9 +15,9 @@ export interface Message {
 
 export interface EndedJob {
   readonly id: JobId;
-  /** Grows with each run, so that a second end of the same job is news. */
+  /** Grows with each run, so that a second end of the same job is a new message. */
   readonly attempt: number;
-  /** Command line as a person knows it. */
+  /** The command line as the user knows it. */
   readonly command: string;
   readonly site: string;
   readonly how:
@@ -28,7 +28,7 @@ export interface EndedJob {
   readonly startedAt?: number;
   readonly endedAt: number;
   readonly cpuSeconds?: number;
-  /** What the job wants told besides (`email_attributes`): name and expression text. */
+  /** Further attributes that the job wants reported (`email_attributes`): name and expression text. */
   readonly attributes?: readonly (readonly [name: string, text: string])[];
 }
 
@@ -55,7 +55,7 @@ export function jobEnded(job: EndedJob): Message {
 
 export interface HeldJob {
   readonly id: JobId;
-  /** Unix seconds; a job that is held again is news again. */
+  /** Unix seconds; a job that is held again gets a new message. */
   readonly since: number;
   readonly command: string;
   readonly code: number;
@@ -99,7 +99,7 @@ export interface OwedUserLogs {
   /** Unix seconds. */
   readonly since: number;
   readonly error: string;
-  /** How many logs there are like it. */
+  /** How many logs have the same problem. */
   readonly count: number;
 }
 
@@ -112,23 +112,23 @@ export function userLogsOwed({ path, since, error, count: all }: OwedUserLogs): 
   ]);
 }
 
-/** What the watch over credentials has to say; one message for all jobs of one credential. */
+/** A report of the watch over credentials; one message for all jobs of a credential. */
 export interface CredentialNews {
   readonly key: string;
   readonly news: 'ending' | 'ended' | 'broken' | 'fresh' | 'renewal-failing';
-  /** The credential as a person knows it, and what it is: `jane`, `X.509 proxy`. */
+  /** The credential's name for users, and its kind: `jane`, `X.509 proxy`. */
   readonly name: string;
   readonly what: string;
   /** Unix seconds. */
   readonly now: number;
   readonly end?: number;
-  /** One sentence: what is wrong with it, or why it could not be renewed. */
+  /** One sentence: what is wrong with it, or why renewal failed. */
   readonly problem?: string;
   readonly jobs: readonly JobId[];
   readonly sites: readonly string[];
-  /** Command lines, in the order to try them. */
+  /** Commands to type, in the order to try them. */
   readonly type: readonly string[];
-  /** False for what only feeds another credential: its end holds no job. */
+  /** False if it only serves to renew another credential: its end holds no job. */
   readonly holds: boolean;
 }
 

@@ -4,11 +4,11 @@ import type { Message } from './messages.ts';
 export interface Pending {
   readonly to: string;
   readonly message: Message;
-  /** Unix seconds when it came up. */
+  /** Unix seconds when it was queued. */
   readonly since: number;
 }
 
-/** What was sent; the caller keeps it with the state, so that a restart neither repeats nor floods. */
+/** What was sent; the caller stores it with the state, so that a restart neither repeats mails nor floods. */
 export interface Sent {
   readonly to: string;
   readonly at: number;
@@ -17,9 +17,9 @@ export interface Sent {
 }
 
 export interface Limits {
-  /** Messages that are not urgent wait so long (seconds) for others, and go as one mail. */
+  /** How many seconds non-urgent messages wait, so that several go as one mail. */
   readonly digestSeconds: number;
-  /** Mails to one person within an hour; what is above waits and goes as one mail. */
+  /** The most mails to one person within an hour; the rest wait and go as one mail. */
   readonly perHour: number;
 }
 
@@ -33,13 +33,13 @@ export interface Post {
   readonly wakeAt: number | undefined;
 }
 
-/** Keys are remembered for the last so many mails to a person. */
+/** For how many of the last mails to a person the keys are remembered. */
 const REMEMBERED = 500;
 const HOUR = 3600;
 
 /**
- * Which mails go out now. Never a storm: an equal message goes once, many become one, an hour has a limit. A clock that
- * was set back delays a mail by an hour at most. Save the answer, then send.
+ * Decides which mails go out now. Never a flood: a repeated message goes once, several become one mail, and each hour
+ * has a limit. A clock that was set back delays a mail by at most an hour. Save the answer before sending.
  */
 export function post(
   pending: readonly Pending[],
@@ -83,7 +83,7 @@ function unsent(mine: readonly Pending[], past: readonly Sent[]): readonly Pendi
   });
 }
 
-/** When the rest is due, and what goes now: all of it as soon as one of it must. */
+/** When the rest is due, and what goes now: everything, as soon as one message must go. */
 function readyOf(
   fresh: readonly Pending[],
   recent: readonly number[],
