@@ -128,7 +128,7 @@ function attributesNamed(reason: string): string[] {
     .map((command) => ATTRIBUTES[command] ?? '');
 }
 
-/** How far its input is on the way to the site, or its results on the way home; also lists other transfers under way. */
+/** How far its inputs are on the way to the site, or its results on the way home; also other transfers under way. */
 async function underWay(queue: Queue, job: JobRecord): Promise<readonly string[]> {
   if (job.state !== 'preparing' && job.state !== 'finished') return [];
   const [way, to] = job.state === 'preparing' ? (['to', `to ${job.site}`] as const) : (['from', 'home'] as const);

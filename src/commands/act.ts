@@ -8,7 +8,7 @@ const FLAGS = {
   reason: Flags.string({ helpValue: '<text>', summary: 'The reason, kept with the job and shown to its owner.' }),
 };
 
-/** hold, release and rm are one command with three words. */
+/** hold, release and rm are one command under three names. */
 abstract class Act extends OrderCommand {
   protected abstract readonly action: Action;
 

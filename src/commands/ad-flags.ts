@@ -6,7 +6,7 @@ export const printFormatFlag = Flags.string({
   summary: 'A table as an HTCondor print format file (SELECT …) describes it.',
 });
 
-/** How jobs are printed as ClassAds: the same for the queue and the history. */
+/** How jobs are printed as ClassAds, the same for queue and history. */
 export const adFlags = {
   long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds.' }),
   json: Flags.boolean({ summary: 'ClassAds as a JSON array.' }),

@@ -1,15 +1,15 @@
 import { type CondorOption, takeOption } from './condor-options.ts';
 
-/** The flags of a command, as far as rewriting needs to know them. */
+/** The flags of a command, as far as rewriting needs them. */
 export interface Flagged {
-  /** The options of the HTCondor tool whose place it takes. */
+  /** The options of the HTCondor tool that this command replaces. */
   readonly condor?: readonly CondorOption[];
   readonly flags?: Readonly<Record<string, { readonly type: 'boolean' | 'option'; readonly aliases?: string[] }>>;
 }
 
 /**
- * HTCondor's habits in the words of this command line: single-dash long options (`-nobatch`, also shortened, as
- * `-const`), `-af:jh A B`, `-dry-run -`, `-wait 60`; and `help COMMAND`, as git has it. What is not one of them is left as it is.
+ * Rewrites HTCondor's conventions for this command line: single-dash long options (`-nobatch`, also shortened, like
+ * `-const`), `-af:jh A B`, `-dry-run -`, `-wait 60`; and `help COMMAND`, as in git. Leaves everything else unchanged.
  */
 export function condorHabits(words: readonly string[], commands: Readonly<Record<string, Flagged>>): string[] {
   const at = words.findIndex((word) => !word.startsWith('-'));
@@ -23,7 +23,7 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
   const out = words.slice(0, from);
   for (let i = from; i < words.length; i++) {
     const word = words[i] ?? '';
-    // What follows is another program's, or data.
+    // The rest belongs to another program, or is data.
     if (word === '--' || (id === 'map' && /^:::{1,2}\+?$/.test(word))) return [...out, ...words.slice(i)];
     const own = word.startsWith('--') && word.slice(2) in flags;
     const taken = own ? undefined : takeOption(words.slice(i), commands[id]?.condor ?? []);
@@ -53,7 +53,7 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
       if (found?.[2]) out.push(`--af-format=${found[2]}`);
       const before = out.length;
       while (words[i + 1] !== undefined && !words[i + 1]?.startsWith('-')) out.push('--af', words[++i] ?? '');
-      // Without any it is what oclif says it is: a flag that lacks its value.
+      // Lets oclif report that the flag lacks a value.
       if (out.length === before) out.push('--af');
       continue;
     }
@@ -68,7 +68,7 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
   return out;
 }
 
-/** Words without a command. */
+/** Words that may stand without a command. */
 const OUTSIDE: Readonly<Record<string, string>> = {
   '-help': '--help',
   '-h': '--help',
@@ -84,7 +84,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   reason: 'reason',
 };
 
-/** The whole name of a flag of the command; a single dash may shorten it to three letters or more. */
+/** The full name of a flag of the command; after a single dash, three letters or more are enough. */
 function longName(word: string, flags: Flagged['flags'] & object, double: boolean): string | undefined {
   const low = word.toLowerCase();
   const other = OTHER_NAMES[low];

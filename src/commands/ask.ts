@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { AskUser } from '../index.ts';
 
-/** Asks at the terminal; secrets are not shown. Without a terminal there is no answer. */
+/** Asks at the terminal without echoing secrets. Without a terminal there is no answer. */
 export const askAtTerminal: AskUser = async ({ text, echo }) => {
   if (!process.stdin.isTTY) return undefined;
   let hide = false;

@@ -13,7 +13,7 @@ import {
 } from '../classad/api.ts';
 import { GryphusError } from '../errors.ts';
 
-/** A question in the form in which answers of ClassAd implementations are compared. */
+/** A question in the format used to compare ClassAd implementations. */
 export interface Question {
   readonly expr: string;
   readonly ad: string | null;
@@ -23,7 +23,7 @@ export interface Question {
 
 const MATCHES = new Map(Object.entries({ symmetricMatch, leftMatchesRight, rightMatchesLeft }));
 
-/** The answer, or PARSE_ERROR, or EVAL_FAILED where the evaluation itself failed. */
+/** The answer, PARSE_ERROR, or EVAL_FAILED if the evaluation itself failed. */
 export function answer({ expr, ad, target, kind }: Question, mode: 'old' | 'new'): string {
   try {
     const my = ad === null ? new ClassAd() : parseAd(ad, mode);
@@ -36,13 +36,13 @@ export function answer({ expr, ad, target, kind }: Question, mode: 'old' | 'new'
     return value instanceof EvalFailed ? 'EVAL_FAILED' : printValue(value, mode);
   } catch (thrown) {
     if (thrown instanceof ClassAdSyntaxError) return 'PARSE_ERROR';
-    // An answer deeper than this process can follow, or a text longer than it can hold.
+    // The result is nested too deeply for this process, or its text is too long.
     if (thrown instanceof RangeError) return 'EVAL_FAILED';
     throw thrown;
   }
 }
 
-/** A line of the input; a GryphusError 'bad-input' names the line that is no question. */
+/** Parses a line of the input; a GryphusError 'bad-input' names an invalid line. */
 export function readQuestion(text: string, line: number): Question {
   const wrong = (what: string) =>
     new GryphusError('bad-input', `line ${line}: ${what}.`, {

@@ -5,7 +5,7 @@ import type { Configuration, Gryphus, OpenOptions } from '../index.ts';
 import { sayFetching } from './fetching.ts';
 import { harmless, type Width } from './show/width.ts';
 
-/** What every command has: where Gryphus lives, how it is opened, how lines are written. */
+/** What all commands share: the home directory, how Gryphus is opened, how lines are written. */
 export abstract class GryphusCommand extends Command {
   static override baseFlags = {
     home: Flags.string({
@@ -15,7 +15,7 @@ export abstract class GryphusCommand extends Command {
     }),
   };
 
-  /** Errors go up to main as they are. */
+  /** main handles the errors, so they pass unchanged. */
   protected override async catch(error: Error): Promise<void> {
     throw error;
   }
@@ -24,13 +24,13 @@ export abstract class GryphusCommand extends Command {
     return flags.home === undefined ? {} : { home: flags.home };
   }
 
-  /** The configuration's files; starts nothing. */
+  /** The configuration files; starts nothing. */
   protected async configuration(flags: { readonly home?: string | undefined }): Promise<Configuration> {
     const { Configuration } = await import('../index.ts');
     return new Configuration(this.openOptions(flags));
   }
 
-  /** Runs `work` with an open Gryphus; the Scheduler is started if need be. */
+  /** Runs `work` with an open Gryphus, starting the Scheduler if needed. */
   protected async withGryphus<T>(
     flags: { readonly home?: string | undefined },
     work: (gryphus: Gryphus) => Promise<T>,
@@ -46,29 +46,29 @@ export abstract class GryphusCommand extends Command {
   }
 }
 
-/** A positional word that may be missing. oclif would read standard input for it, which is the command's own. */
+/** An optional positional word. By default, oclif would read standard input for it, which the command itself needs. */
 export function word(description: string) {
   return Args.string({ description, ignoreStdin: true });
 }
 
-/** A positional word that must be there, one of `options` if they are given. */
+/** A required positional word; one of `options`, if given. */
 export function needed(description: string, options?: readonly string[]) {
   return Args.string({ description, required: true, ignoreStdin: true, ...(options ? { options: [...options] } : {}) });
 }
 
-/** A description of paragraphs: line ends inside one are blanks; lines that begin with a blank stay. */
+/** Joins the lines of each paragraph of a description; lines that begin with a blank stay as they are. */
 export function prose(text: string): string {
   return text.replaceAll(/([^\n])\n(?=[^\n ])/g, '$1 ');
 }
 
-/** Writes to stdout in large pieces, no faster than it is read; or to an open file. */
+/** Writes in large chunks to stdout, no faster than it is read, or to an open file. */
 export class Out {
   readonly #file: number | undefined;
   readonly #show: (text: string) => string;
   #held: string[] = [];
   #size = 0;
 
-  /** A terminal does not obey what it is shown, which may be words of a site or a job; a pipe and a file have it as it is. */
+  /** Text from a site or a job must not control a terminal; pipes and files get it unchanged. */
   constructor(file?: number) {
     this.#file = file;
     this.#show = file === undefined && process.stdout.isTTY ? harmless : (text) => text;
@@ -82,13 +82,13 @@ export class Out {
     this.control(this.#show(text));
   }
 
-  /** What a terminal is to obey. */
+  /** Text that may control the terminal. */
   control(text: string): void {
     this.#held.push(text);
     this.#size += text.length;
   }
 
-  /** Called between items of a long list; waits only where the reader is behind. */
+  /** Called between items of a long list; waits only if the reader is behind. */
   async breathe(): Promise<void> {
     if (this.#size > 65_536) await this.flush();
   }
@@ -103,7 +103,7 @@ export class Out {
   }
 }
 
-/** The columns of the terminal, or $COLUMNS of them; `undefined` where stdout is none, or nobody knows. */
+/** The width of the terminal, or $COLUMNS; `undefined` if stdout is no terminal or the width is unknown. */
 export function terminalWidth(): Width {
   if (!process.stdout.isTTY) return undefined;
   const told = process.env['COLUMNS'] ?? '';
@@ -111,7 +111,7 @@ export function terminalWidth(): Width {
   return width > 0 ? width : undefined;
 }
 
-/** What Ctrl-C says from now on, before it ends the command: what goes on without it. */
+/** Makes Ctrl-C say what continues before it ends the command. */
 export function goesOn(message: string): void {
   process.removeAllListeners('SIGINT');
   process.once('SIGINT', () => {
@@ -120,7 +120,7 @@ export function goesOn(message: string): void {
   });
 }
 
-/** Aborted by the first Ctrl-C, which then ends the command in its own way with status 130; `words`: what goes on. */
+/** Aborted by the first Ctrl-C; the command then ends in its own way with status 130. `message`: what continues. */
 export function interruptible(message?: string): AbortController {
   const stop = new AbortController();
   process.removeAllListeners('SIGINT');
@@ -128,7 +128,7 @@ export function interruptible(message?: string): AbortController {
     process.exitCode = 130;
     if (message !== undefined) process.stderr.write(`${process.stderr.isTTY ? '\n' : ''}gryphus: ${message}\n`);
     stop.abort();
-    // A second one does not wait.
+    // A second Ctrl-C ends the command at once.
     process.once('SIGINT', () => process.exit(130));
   });
   return stop;

@@ -1,34 +1,34 @@
 import { GryphusError } from '../errors.ts';
 
-/** An option of the HTCondor tool whose place a command takes. */
+/** An option of the HTCondor tool that a command replaces. */
 export interface CondorOption {
-  /** As HTCondor spells it, without its dash. */
+  /** HTCondor's spelling without the dash. */
   readonly name: string;
-  /** How many of its letters choose it; absent: as many as no other option begins with. */
+  /** How many of its letters are enough; if absent, as many as make it unique. */
   readonly least?: number;
   /** What follows it: one word, or all words up to the next option. */
   readonly takes?: 'word' | 'words';
   /** `-name:WORD` is allowed. */
   readonly colon?: true;
-  /** The same in words of ours; absent: the flag of that name. `colon`: what stood behind a colon. */
+  /** The equivalent words of ours; if absent, the flag of the same name. `colon`: the text after a colon. */
   readonly means?: (value: string, colon: string | undefined) => readonly string[];
-  /** Given twice, it is as if it had not been given. */
+  /** Giving it twice cancels it. */
   readonly toggles?: true;
-  /** Why it is not taken, and what to do instead. */
+  /** Why it is not supported, and what to use instead. */
   readonly refused?: readonly [reason: string, instead: string];
 }
 
 export interface Taken {
-  /** In words of ours. */
+  /** The equivalent in our own words. */
   readonly words: readonly string[];
-  /** How many words of HTCondor's these were. */
+  /** How many of HTCondor's words it replaces. */
   readonly used: number;
   readonly option: CondorOption;
 }
 
 /**
- * What the first of `words` asks for, if it is one of these options: behind one dash in capitals or not, shortened or
- * not; behind two dashes whole. Throws GryphusError 'usage' where the option is refused, ambiguous, or lacks its word.
+ * Takes the option that `words` begin with, if it is one of these: after one dash in any case and possibly shortened,
+ * after two dashes only in full. Throws GryphusError 'usage' if the option is refused, ambiguous, or lacks its word.
  */
 export function takeOption(words: readonly string[], options: readonly CondorOption[]): Taken | undefined {
   const [, dashes = '', typed = '', colon] = /^(--?)([A-Za-z][\w-]*)(?::(.*))?$/s.exec(words[0] ?? '') ?? [];

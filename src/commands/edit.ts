@@ -28,7 +28,7 @@ GridResource moves a job, as \`gryphus move\` does.`,
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Edit);
     const words = argv as string[];
-    // A number is no attribute's name; a user can only be named first, and not where a constraint says which jobs.
+    // A number cannot be an attribute's name. A user can only come first, and not together with a constraint.
     const names = words.findIndex(
       (word, i) => !/^\d+(\.\d+)?$/.test(word) && (i > 0 || flags.constraint !== undefined),
     );
@@ -57,7 +57,7 @@ GridResource moves a job, as \`gryphus move\` does.`,
   }
 }
 
-/** `NAME=VALUE` words and `NAME VALUE` pairs. */
+/** Reads `NAME=VALUE` words and `NAME VALUE` pairs. */
 export function assignments(words: readonly string[]): Record<string, string> {
   const set: Record<string, string> = {};
   for (let i = 0; i < words.length; i++) {

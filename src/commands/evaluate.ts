@@ -2,7 +2,7 @@ import type { AdText } from '../index.ts';
 import { lookup, unquote } from './show/ad.ts';
 import type { Evaluate } from './show/autoformat.ts';
 
-/** The evaluator behind -af. Literals need no ClassAd; the language is loaded anyway only where -af is used. */
+/** The evaluator behind -af. The ClassAd language is loaded only if -af is used. */
 export async function evaluator(): Promise<Evaluate> {
   const { ClassAd, ClassAdSyntaxError, evaluate, parseExpr, printValue } = await import('../classad/api.ts');
   const parsed = new Map<string, ReturnType<typeof parseExpr> | undefined>();

@@ -8,7 +8,7 @@ const WORDS = {
 };
 const BAR = 20;
 
-/** Says on stderr how the fetching of Redis goes: with a bar at a terminal, else in one line for each step. */
+/** Shows the progress of fetching Redis on stderr: as a bar at a terminal, otherwise as one line for each step. */
 export function sayFetching(): (progress: FetchProgress) => void {
   const { stderr } = process;
   let said: keyof typeof WORDS | undefined;

@@ -6,12 +6,12 @@ import type { UserLogEvent } from '../job/user-log.ts';
 import { parseUserLog } from '../job/user-log-text.ts';
 import { reasonOf } from '../util/plain-text.ts';
 
-/** How long a change may go unseen where the file system does not tell (NFS), in milliseconds. */
+/** How long a change may go unnoticed if the file system does not report it (NFS), in milliseconds. */
 const LOOK_AGAIN = 2000;
 
 /**
- * The events of a user log; with `follow`, also those that are still to come, until `signal`, or until `atEnd`, asked
- * each time that all is read, says that it is enough. A GryphusError 'input-missing' without the file.
+ * The events of a user log. With `follow`, future events too, until `signal`, or until `atEnd`, which is asked each
+ * time the end of the file is reached, says that it is enough. A GryphusError 'input-missing' if there is no such file.
  */
 export async function* followLog(
   file: string,
@@ -63,7 +63,7 @@ export async function* followLog(
   }
 }
 
-/** Rotated, or begun anew. */
+/** Whether the file was rotated or started anew. */
 function isReplaced(fd: number, file: string, offset: number): boolean {
   try {
     const mine = fstatSync(fd);

@@ -1,6 +1,6 @@
 import { CommandHelp, Help } from '@oclif/core';
 
-/** oclif's lists, whose first line loses the place of its short flag. */
+/** Corrects oclif's lists, whose first line lacks the indent for its short flag. */
 class AlignedHelp extends CommandHelp {
   override renderList(...[input, options]: Parameters<CommandHelp['renderList']>): string {
     const text = super.renderList(input, options);
@@ -8,7 +8,7 @@ class AlignedHelp extends CommandHelp {
   }
 }
 
-/** oclif's help; what it takes for a topic by a part of another's name (`rm` in `alarm test`) is none. */
+/** oclif's help without its false topics: it takes a part of another command's name for one (`rm` in `alarm test`). */
 export class GryphusHelp extends Help {
   protected override CommandHelpClass = AlignedHelp;
 

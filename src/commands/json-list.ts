@@ -3,7 +3,7 @@ import type { ActionResult } from '../index.ts';
 import { formatJobId } from '../job/ids.ts';
 import type { Out } from './command.ts';
 
-/** How a command prints a list of which each part is known by itself: one JSON document, or JSON Lines. */
+/** How a command prints a list whose items arrive one by one: as one JSON document, or as JSON Lines. */
 export const listFlags = {
   json: Flags.boolean({ summary: 'A JSON array.', exclusive: ['jsonl'] }),
   jsonl: Flags.boolean({ summary: 'One JSON object a line, as they come.' }),
@@ -11,13 +11,13 @@ export const listFlags = {
 
 export const actFlag = Flags.boolean({ summary: 'A JSON array: one object per job, with the result.' });
 
-/** What became of an order to jobs. */
+/** The results of an action on jobs, as JSON. */
 export function actJson(results: readonly ActionResult[]): string {
   const rows = results.map(({ id, result, message }) => ({ job: formatJobId(id), result, message }));
   return `${JSON.stringify(rows, undefined, 2)}\n`;
 }
 
-/** An array whose parts are written as they come. It is whole after `end`. */
+/** An array whose items are written as they arrive. Only `end` completes it. */
 export class JsonList {
   readonly #out: Out;
   readonly #lines: boolean;
@@ -30,7 +30,7 @@ export class JsonList {
     if (!lines) out.line('[');
   }
 
-  /** `text`: JSON, for JSON Lines on one line. */
+  /** `text`: JSON; for JSON Lines it must be a single line. */
   add(text: string): void {
     if (this.#lines) return this.#out.line(text);
     this.#out.text(this.#first ? text : `,\n${text}`);

@@ -13,7 +13,7 @@ import type { Wanted } from './show/log-progress.ts';
 interface Found {
   readonly file: string;
   readonly wanted: Wanted;
-  /** Of jobs without a log file. */
+  /** Events of jobs without a log file. */
   readonly remembered?: readonly UserLogEvent[];
 }
 

@@ -12,12 +12,12 @@ import { type Spoken, usageError } from './usage-error.ts';
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 
-/** The command line, from its words to the exit status. */
+/** Runs the command line, from its words to the exit status. */
 export async function main(words: readonly string[]): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
-    // Before oclif's own listener, which throws.
+    // Must come before oclif's own listener, which throws.
     stream.prependListener('error', (error: NodeJS.ErrnoException) => {
-      // Whoever read us has gone: `gryphus q | head` is no failure.
+      // The reader has gone: `gryphus q | head` is not a failure.
       if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
       if (stream === process.stdout)
         process.stderr.write(`gryphus: standard output cannot be written: ${error.message}\n`);
@@ -65,7 +65,7 @@ async function load(): Promise<Config> {
   return Config.load({ root, pjson: pjson as never });
 }
 
-/** One clear word about a command that is not there, before anything else is looked at. */
+/** Reports an unknown command clearly before any other check. */
 function checkCommand(argv: readonly string[], known: readonly string[]): void {
   const first = argv.find((word) => !word.startsWith('-'));
   if (first === undefined || argv[0]?.startsWith('-')) return;
@@ -93,7 +93,7 @@ function commandOf(words: readonly string[], commands: Readonly<Record<string, F
   };
 }
 
-/** `instead`: what it is called here, where people say this elsewhere. */
+/** `instead`: its name here, if it is a known name from elsewhere. */
 function unknown(command: string, instead: string | undefined, known: readonly string[]): GryphusError {
   const near = instead ?? didYouMean(command, known);
   const meant = instead ?? `gryphus ${near}`;

@@ -2,30 +2,30 @@ import { createReadStream } from 'node:fs';
 import { GryphusError } from '../errors.ts';
 import { reasonOf } from '../util/plain-text.ts';
 
-/** One list of inputs: words, or what is read of files, one after the other. */
+/** One list of inputs: words, or the contents of files one after the other. */
 export interface InputList {
   readonly from: 'words' | 'files';
   readonly words: readonly string[];
-  /** Its inputs go with those of the list before it, one with one; without it, each with each. */
+  /** Pairs its inputs one by one with those of the list before it; otherwise each is combined with each. */
   readonly linked: boolean;
 }
 
-/** Where the inputs of a map are; `at`: where the command's own words end. */
+/** Where the inputs of a map come from; `at`: where the command's own words end. */
 export interface InputWords {
   readonly at: number;
   readonly lists: readonly InputList[];
 }
 
 export interface ReadOptions {
-  /** Inputs that are read end with NUL bytes, not with lines. */
+  /** Inputs that are read end with NUL bytes instead of line ends. */
   readonly nul: boolean;
-  /** What separates the inputs that stand on one line. */
+  /** What separates several inputs on one line. */
   readonly columns?: RegExp | undefined;
 }
 
 const MARK = /^(:::|::::)(\+?)$/;
 
-/** GNU parallel's `:::`, `::::`, `:::+` and `::::+`; standard input without any. */
+/** GNU parallel's `:::`, `::::`, `:::+` and `::::+`; without any, standard input. */
 export function inputWords(argv: readonly string[]): InputWords {
   const marks = argv.flatMap((word, at) => (MARK.test(word) ? [at] : []));
   const lists = marks.map((at, i): InputList => {
@@ -43,7 +43,7 @@ export function inputWords(argv: readonly string[]): InputWords {
   return { at: marks[0] ?? argv.length, lists };
 }
 
-/** The inputs of each task, one of each list: all combinations, those of the last list the quickest. */
+/** The inputs of each task, one from each list: all combinations, the last list varying fastest. */
 export async function* inputsOf({ lists }: InputWords, options: ReadOptions): AsyncGenerator<readonly string[]> {
   const groups: InputList[][] = [];
   for (const list of lists) {
@@ -51,7 +51,7 @@ export async function* inputsOf({ lists }: InputWords, options: ReadOptions): As
     else groups.push([list]);
   }
   const [first = [], ...others] = groups;
-  // The first is read as tasks are wanted; of the others each is wanted again and again.
+  // The first group is read as tasks are needed; the others are needed again and again.
   const kept: (readonly string[])[][] = [];
   for (const group of others) kept.push(await allOf(rows(group, options)));
   for await (const row of rows(first, options)) yield* combined(row, kept);
@@ -72,7 +72,7 @@ function* combined(
   for (const one of next) yield* combined([...row, ...one], others);
 }
 
-/** Lists that go together, as long as the shortest. */
+/** Reads paired lists together, up to the end of the shortest. */
 async function* rows(group: readonly InputList[], options: ReadOptions): AsyncGenerator<readonly string[]> {
   const readers = group.map((list) => inputs(list, options));
   try {

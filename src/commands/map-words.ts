@@ -1,7 +1,7 @@
 import { GryphusError } from '../errors.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 
-/** The name of a file, with places as in a command. */
+/** A file name with placeholders like those of a command. */
 export class MapName {
   readonly #pieces: readonly (string | Place)[];
 
@@ -13,32 +13,32 @@ export class MapName {
     return this.#pieces.some((piece) => typeof piece !== 'string');
   }
 
-  /** That of the task; `number`: it counts from 1. */
+  /** The file name for this task; `number`: counts from 1. */
   of(inputs: readonly string[], number: number): string {
     return filled(this.#pieces, inputs, number, (text) => text, ' ');
   }
 }
 
-/** A command with places for the inputs of a task, in the words of GNU parallel. */
+/** A command with placeholders for the inputs of a task, in GNU parallel's syntax. */
 export class MapCommandLine {
   readonly #pieces: readonly (string | Place)[];
 
   constructor(command: string) {
     const pieces = split(command);
-    // Without a place for inputs they follow the command.
+    // Without a placeholder, the inputs follow the command.
     this.#pieces = pieces.some((piece) => typeof piece !== 'string' && piece.what !== '#')
       ? pieces
       : [...pieces, ' ', { list: undefined, what: '' }];
   }
 
-  /** The shell's command line for the task; `number`: it counts from 1. */
+  /** The shell command line for this task; `number`: counts from 1. */
   line(inputs: readonly string[], number: number): string {
     return filled(this.#pieces, inputs, number, shellQuote, ' ');
   }
 
-  /** As `line`, of a command whose words the shell would take as they are. */
+  /** Like `line`, for a command whose words a shell would not change. */
   words(inputs: readonly string[], number: number): string[] {
-    // Inputs have spaces, too: what separates the words of the command is told apart from them.
+    // NUL separates the words, because inputs may contain blanks.
     return filled(this.#pieces, inputs, number, (text) => text, NUL).split(NUL);
   }
 }
@@ -82,7 +82,7 @@ const PARTS: Readonly<Record<What, (input: string) => string>> = {
   '/.': (input) => withoutSuffix(input.slice(input.lastIndexOf('/') + 1)),
 };
 
-/** What begins with `$` is the shell's. */
+/** `${` belongs to the shell. */
 const PLACE = /(?<!\$)\{(?:(\d+)?(\.|\/\/|\/\.|\/)?|(#))\}/g;
 
 function split(command: string): (string | Place)[] {

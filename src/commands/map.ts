@@ -8,7 +8,7 @@ import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import { inputsOf, inputWords } from './map-inputs.ts';
 import { MapCommandLine, MapName } from './map-words.ts';
 
-/** Exit status where more tasks failed than this (GNU parallel's). */
+/** The exit status if more tasks than this failed (as in GNU parallel). */
 const MANY = 101;
 
 export class MapCommand extends GryphusCommand {
@@ -138,7 +138,7 @@ this directory. A task that did not make a file of --return has failed.`);
   }
 }
 
-/** After so long without a result it is asked whether anybody takes the tasks. */
+/** How long to wait for a first result before checking whether any worker suits the tasks. */
 const NOBODY_MS = 10_000;
 
 async function sayIfNobody(
@@ -158,7 +158,7 @@ async function sayIfNobody(
   process.stderr.write(`gryphus: ${why}`);
 }
 
-/** What is carried to the tasks and back. */
+/** Files carried to the tasks and back. */
 interface Files {
   readonly common: readonly string[];
   readonly own: readonly MapName[];
@@ -189,7 +189,7 @@ interface Written {
   readonly stderr: Buffer;
 }
 
-/** Passes results on as they come, or as their inputs came. */
+/** Passes results on as they arrive, or in the order of their inputs. */
 class InOrder {
   readonly #waiting = new Map<number, Written>();
   readonly #keep: boolean;
@@ -224,7 +224,7 @@ async function* made(
   }
 }
 
-/** Each line of what a task wrote, whatever bytes it has. */
+/** Tags each line of a task's output, whatever bytes it contains. */
 function tagged(output: Buffer, tag: string): Buffer {
   if (tag === '') return output;
   const bytes = Buffer.from(tag).toString('latin1');
@@ -243,12 +243,12 @@ function separator(given: string | undefined): RegExp | undefined {
   }
 }
 
-/** Words that a shell takes as they are: then none is needed. */
+/** If all words are like this, no shell is needed. */
 const PLAIN = /^[A-Za-z0-9_./:@%+,{}-]+$/;
 
 type Words<T> = (inputs: readonly string[], number: number) => T;
 
-/** The program, and what follows it for the inputs of a task. */
+/** The program, and how its arguments are made from the inputs of a task. */
 function plan(given: string): { executable: string; words: Words<readonly string[]>; line: Words<string> } {
   const command = given.trim();
   const [program = '', ...rest] = command.split(/[ \t]+/);
@@ -261,14 +261,14 @@ function plan(given: string): { executable: string; words: Words<readonly string
   return { executable: path, line, words: (inputs, number) => commandLine.words(inputs, number).slice(1) };
 }
 
-/** A program of the system, which is where it is on every worker. */
+/** Finds a system program, which has the same path on every worker. */
 function found(program: string): string | undefined {
   if (program.includes('{')) return undefined;
   if (program.includes('/')) return program.startsWith('/') && existsSync(program) ? program : undefined;
   return ['/usr/bin', '/bin'].map((dir) => join(dir, program)).find((path) => existsSync(path));
 }
 
-/** What a command finds where it is typed, as far as it is the user's to have everywhere. */
+/** The part of the user's environment that makes sense on every worker. */
 function environment(): Record<string, string> {
   const { PATH } = process.env;
   return PATH === undefined ? {} : { PATH };

@@ -3,14 +3,14 @@ import { firstOf } from '../util/first-of.ts';
 import { targets } from './select.ts';
 
 /**
- * Says of each word that named nothing here where its jobs are: on standard error, so that what is printed stays what it is.
- * Exit status 1 where a job or cluster is nowhere.
+ * Says on standard error where the jobs of each unmatched word are, so that standard output does not change. Exit
+ * status 1 if a job or cluster exists nowhere.
  */
 export async function sayMissing(gryphus: Gryphus, words: readonly string[], here: 'queue' | 'history'): Promise<void> {
   for (const [i, target] of targets({ words }).entries()) {
     const word = words[i] ?? '';
     const one = { ...target, limit: 1, attributes: [] };
-    // The queue before the history, whichever is asked about: what moves meanwhile is in one of them.
+    // Always the queue before the history: a job that moves in between is then found in one of them.
     const queued = target.ids
       ? (await firstOf(gryphus.query(one))) !== undefined
       : (await gryphus.clusters(target)).length > 0;

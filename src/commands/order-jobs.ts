@@ -4,7 +4,7 @@ import { actFlag, actJson } from './json-list.ts';
 import { allFlag, constraintFlag, mustName } from './select.ts';
 import { actionLines, type Order } from './show/act.ts';
 
-/** What each command has that orders something of jobs. */
+/** Flags of all commands that act on jobs. */
 export const ORDER_FLAGS = { constraint: constraintFlag, all: allFlag, json: actFlag };
 export const ORDER_ARGS = { jobs: word('clusters (12), jobs (12.3) or users') };
 
@@ -15,7 +15,7 @@ interface Flags {
   readonly json: boolean;
 }
 
-/** One order to the jobs that the words name, and what became of it. Status 1 where a line says that it was not done. */
+/** One action on the named jobs, and its results. Status 1 if any of them failed. */
 export abstract class OrderCommand extends GryphusCommand {
   protected async order(
     order: Order,

@@ -1,6 +1,6 @@
 import type { CondorOption } from './condor-options.ts';
 
-/** What people type who come from elsewhere: HTCondor, Slurm, PBS, Grid Engine, LSF, a shell. In its place here: */
+/** Commands that users of HTCondor, Slurm, PBS, Grid Engine, LSF or a shell type out of habit, and their names here. */
 const INSTEAD: Readonly<Record<string, readonly string[]>> = {
   'gryphus q': words('queue jobs ls list ps joblist condor_q squeue qstat bjobs llq'),
   'gryphus submit FILE': words('sub run srun condor_run condor_submit sbatch qsub bsub llsubmit'),
@@ -45,12 +45,12 @@ function words(text: string): string[] {
 
 const BY_WORD = new Map(Object.entries(INSTEAD).flatMap(([way, all]) => all.map((word) => [word, way] as const)));
 
-/** The command for what people call by another name elsewhere; `undefined` where nobody does. */
+/** The command that is known by this name elsewhere; `undefined` if none is. */
 export function commandFor(word: string): string | undefined {
   return BY_WORD.get(word.toLowerCase());
 }
 
-/** Of a topic's commands the one that people call by another name. */
+/** For a topic's commands, names that users try instead. */
 const SYNONYMS = [
   'rm remove delete del drop erase cancel kill',
   'list ls all show',
@@ -73,7 +73,7 @@ export function synonymFor(word: string, known: readonly string[]): string | und
 const ONE_QUEUE = 'there is one queue here: that of this agent.';
 const ANOTHER = 'Another agent has a home of its own: gryphus q --home DIRECTORY';
 
-/** Options of condor_q beyond those that `q` has by the same name. */
+/** Options of condor_q other than those that `q` has under the same name. */
 export const CONDOR_Q: readonly CondorOption[] = [
   { name: 'analyze', least: 3, colon: true, means: () => ['--analyze'] },
   { name: 'better-analyze', least: 3, colon: true, means: () => ['--analyze'] },
@@ -122,7 +122,7 @@ export const CONDOR_Q: readonly CondorOption[] = [
     refused: ['this has no table of its own.', 'gryphus q -af:jh HoldReasonCode HoldReason'],
   },
   { name: 'aaf', least: 3, refused: ['the columns of a table stay as they are.', 'gryphus q -af:jh ATTRIBUTES'] },
-  // Lines are written as they come, errors are short, and user priorities count where they do.
+  // These change nothing here: lines are streamed, errors are short, and user priorities are always included.
   { name: 'stream-results', least: 3, means: () => [] },
   { name: 'expert', least: 3, means: () => [] },
   { name: 'nouserprios', least: 3, means: () => [] },
@@ -131,7 +131,7 @@ export const CONDOR_Q: readonly CondorOption[] = [
 
 const DAEMONS = "the daemons are this agent's own, and no pool's.";
 
-/** Options of condor_status beyond those that `status` has by the same name. */
+/** Options of condor_status other than those that `status` has under the same name. */
 export const CONDOR_STATUS: readonly CondorOption[] = [
   { name: 'schedd', least: 3, refused: [DAEMONS, 'gryphus status shows the Scheduler'] },
   { name: 'master', least: 3, refused: [DAEMONS, 'gryphus status shows what runs'] },

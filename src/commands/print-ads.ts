@@ -13,7 +13,7 @@ interface Form {
   readonly format?: readonly string[] | undefined;
 }
 
-/** ClassAds of jobs or sites, in the form that was asked for; `-long` without one. */
+/** Prints ClassAds of jobs or sites in the requested format; default: `-long`. */
 export async function printAds(jobs: AsyncIterable<Shown>, form: Form): Promise<void> {
   const out = new Out();
   if (form.format) {

@@ -3,7 +3,7 @@ import { Out } from './command.ts';
 import { JsonList } from './json-list.ts';
 import { stepText } from './show/sites.ts';
 
-/** Prints each step of a check when it is done; the exit status is 1 where one failed. */
+/** Prints each step of a check when it is done; sets exit status 1 if one failed. */
 export async function printSteps(
   steps: AsyncIterable<CheckStep>,
   { json, jsonl }: { readonly json: boolean; readonly jsonl: boolean },

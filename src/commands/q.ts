@@ -139,7 +139,7 @@ export class Q extends GryphusCommand {
         countByCluster(jobs, seen);
         const shown = view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs;
         countJobs(shown, sums);
-        // What is a line already is kept no longer.
+        // Printing jobs at once avoids keeping them all in memory.
         if (view && !flags.totals) for (const line of viewRows(view, shown, now, width)) out.push(line);
         else if (!view) whole.push(...shown);
       }
@@ -159,7 +159,7 @@ export class Q extends GryphusCommand {
   }
 }
 
-/** What was seen job by job, and what counters said a moment before, are one answer: the jobs that were seen count. */
+/** Makes the counters, read a moment earlier, agree with the jobs that were actually listed. */
 function asSeen(
   all: readonly ClusterView[],
   whole: readonly ClusterView[] | undefined,
@@ -183,7 +183,7 @@ function countByCluster(jobs: readonly JobView[], seen: Map<number, Sums>): void
   }
 }
 
-/** The clusters of a selection that names no single job; `undefined` where each job must be looked at. */
+/** The clusters of a selection that names no single jobs; `undefined` if each job must be read. */
 function clustersOf(all: readonly ClusterView[], selected: readonly Selection[]): ClusterView[] | undefined {
   if (selected.some(({ ids, constraint }) => ids !== undefined || constraint !== undefined)) return undefined;
   return all.filter((one) =>
@@ -210,7 +210,7 @@ async function* eachOf(chunks: AsyncIterable<readonly JobView[]>): AsyncGenerato
   for await (const jobs of chunks) yield* jobs;
 }
 
-/** Draws again a moment after each change, at most once a second. */
+/** Redraws shortly after each change, at most once a second. */
 async function watch(gryphus: Gryphus, draw: () => Promise<string>, signal: AbortSignal): Promise<void> {
   let changed = true;
   let wake = (): void => undefined;
@@ -233,7 +233,7 @@ async function watch(gryphus: Gryphus, draw: () => Promise<string>, signal: Abor
       out.text(await draw());
       await out.flush();
     }
-    // At most once a second; and run times go on without an event.
+    // At most once a second. Redraws even without events, because run times advance.
     await sleep(1000, undefined, { signal }).catch(() => undefined);
     if (changed || signal.aborted) continue;
     const late = setTimeout(() => wake(), 4000);

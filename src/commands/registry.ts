@@ -43,7 +43,7 @@ import { WhyCommand } from './why.ts';
 
 export { GryphusHelp } from './help.ts';
 
-/** Every command by its words, joined by colons. None imports at its top what only its work needs. */
+/** Every command by its words, joined by colons. No command's top-level imports include what only its work needs. */
 export const COMMANDS = {
   submit: Submit,
   q: Q,

@@ -3,7 +3,7 @@ import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
 import type { Selection, Selections } from '../index.ts';
 
-/** How jobs are named on the command line, with the options that all such commands have. */
+/** How jobs are named on the command line, with the options common to such commands. */
 export interface Named {
   readonly words: readonly string[];
   readonly constraint?: string | undefined;
@@ -19,8 +19,8 @@ export const constraintFlag = Flags.string({
 export const allFlag = Flags.boolean({ aliases: ['a'], summary: 'All jobs.' });
 
 /**
- * What each word names: `12` a cluster, `12.3` a job, anything else a user. A constraint narrows each of them, and alone
- * it narrows all jobs. Empty where nothing was named.
+ * What each word names: `12` a cluster, `12.3` a job, anything else a user. A constraint narrows each of them; alone,
+ * it narrows all jobs. Empty if nothing was named.
  */
 export function targets({ words, constraint, all }: Named): Selection[] {
   const narrow = constraint === undefined ? {} : { constraint };
@@ -28,7 +28,7 @@ export function targets({ words, constraint, all }: Named): Selection[] {
   return words.map((word) => ({ ...target(word), ...narrow }));
 }
 
-/** The targets of a command that changes jobs, neighbouring ids together: refused where none is named, or both some and all. */
+/** The targets of a command that changes jobs, joining adjacent ids; refused if it names none, or both some and all. */
 export function mustName(named: Named): Selection[] {
   const found: Selection[] = [];
   for (const one of targets(named)) {
@@ -49,7 +49,10 @@ export function mustName(named: Named): Selection[] {
   return found;
 }
 
-/** The same jobs in as few selections as there can be: ids and clusters as one, each user as one more; all jobs where nothing is named. */
+/**
+ * The same jobs in as few selections as possible: ids and clusters in one, and one for each user; all jobs if nothing
+ * is named.
+ */
 export function selections(named: Named): Selection[] {
   const each = targets(named);
   const ids = each.flatMap((one) => one.ids ?? []);
@@ -65,7 +68,7 @@ export function selections(named: Named): Selection[] {
   return found.length > 0 ? found : [{}];
 }
 
-/** The same as one selection, of which each job is one job. */
+/** The same as one selection, in which each job counts once. */
 export function oneOf([first = {}, ...or]: readonly Selection[]): Selections {
   return { ...first, or };
 }
@@ -83,7 +86,7 @@ function target(word: string): Selection {
   return { owner: word };
 }
 
-/** The constraint that says what `12.3-7` was likely meant to be. */
+/** The constraint that `12.3-7` was probably meant to express. */
 function rangeOf(word: string): string[] {
   const [, cluster, from, to] = /^(\d+)\.\[?(\d+)(?:-|\.\.|:)(\d+)\]?$/.exec(word) ?? [];
   if (cluster === undefined) return [];

@@ -134,7 +134,7 @@ interface Form {
   readonly 'print-format'?: string | undefined;
 }
 
-/** `status --json` alone is the daemons', as `status` is. */
+/** Without names or views, `status --json` is about the daemons, like `status`. */
 function isAboutSlots(names: readonly string[], flags: Form & Views): boolean {
   const { pool, compact, avail, claimed, state, totals, constraint, limit } = flags;
   const views = [pool, compact, avail, claimed, state, totals, flags.long, flags.jsonl, flags.xml];
@@ -146,7 +146,7 @@ function limited(ads: readonly AdText[], limit: number | undefined): readonly Ad
   return limit === undefined ? ads : ads.slice(0, limit);
 }
 
-/** ClassAds in the form that was asked for; without one, as a table. */
+/** Prints ClassAds in the requested format; by default as a table. */
 async function print(
   ads: readonly AdText[],
   flags: Form,

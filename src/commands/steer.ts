@@ -3,9 +3,9 @@ import { ORDER_ARGS, ORDER_FLAGS, OrderCommand } from './order-jobs.ts';
 
 const STATUS = 'Exit status 1 where none of the jobs, or one that was named by its id, does not run in the pool.';
 
-/** vacate, suspend and continue are one command with three words. */
+/** vacate, suspend and continue are one command under three names. */
 abstract class Steer extends OrderCommand {
-  // oclif reads what the class itself has, not what it inherits.
+  // oclif reads only the class's own properties, not inherited ones.
   static override strict = false;
   static override args = ORDER_ARGS;
   static override flags = ORDER_FLAGS;

@@ -34,14 +34,14 @@ export const SUBMIT_FLAGS = {
   json: Flags.boolean({ summary: 'Print JSON: the cluster, or with --dry-run an array of ads.' }),
   terse: Flags.boolean({ summary: 'Print only the range of ids.', exclusive: ['json', 'verbose'] }),
   verbose: Flags.boolean({ char: 'v', summary: "Also print the jobs' ClassAds." }),
-  // A description always makes one cluster.
+  // Ignored: a description always makes one cluster.
   'single-cluster': Flags.boolean({ hidden: true }),
 } as const;
 
 const OTHER_QUEUE = 'Gryphus has one queue, your own, on this machine.';
 const HERE = 'Leave it out. To use another installation of Gryphus on this machine, name its directory: --home DIR.';
 
-/** The options of condor_submit 25, in its order: a shortened one means the first that begins so. */
+/** The options of condor_submit 25, in its order: an abbreviation means the first option that begins with it. */
 export const CONDOR_SUBMIT: readonly CondorOption[] = [
   { name: 'verbose', least: 1 },
   { name: 'terse', least: 3 },
@@ -104,7 +104,7 @@ export const CONDOR_SUBMIT: readonly CondorOption[] = [
   },
 ];
 
-/** `-dry-run[:full] FILE`; `-` is standard output. */
+/** `-dry-run[:full] FILE`; `-` means standard output. */
 function dryRun(file: string, colon = ''): readonly string[] {
   const odd = colon.split(',').find((option) => option !== '' && option !== 'full');
   if (odd !== undefined) {
@@ -129,21 +129,24 @@ interface SubmitFlags {
   readonly 'allow-crlf-script'?: boolean;
 }
 
-/** What the words and options of `gryphus submit` ask for; without the description's text, which is in `file` (`-`: standard input). */
+/**
+ * The request in the words and options of `gryphus submit`, without the text of the description in `file` (`-`:
+ * standard input).
+ */
 export interface Told {
-  /** `undefined`: the description is what the words say, and no file. */
+  /** `undefined`: the words themselves are the description. */
   readonly file: string | undefined;
   readonly request: Omit<SubmitRequest, 'text' | 'cwd'>;
 }
 
-/** Reads the words behind the options. Throws GryphusError 'usage'. */
+/** Reads the words after the options. Throws GryphusError 'usage'. */
 export function submitTold(words: readonly string[], flags: SubmitFlags): Told {
   const assign = words.filter((word) => /^[^/=]+=/.test(word));
   const files = [...(flags.file === undefined ? [] : [flags.file]), ...words.filter((word) => !assign.includes(word))];
   const [named, more] = files;
   if (more !== undefined) throw new GryphusError('usage', `One submit file at a time: '${more}' is one too many.`);
   const append = flags.append ?? [];
-  // As condor_submit: what is to be run and how often was said, so that nothing is waited for on standard input.
+  // Like condor_submit: if the options say what to run and how often, standard input is not read.
   const whole = flags.queue !== undefined && (assign.length > 0 || append.length > 0);
   const file = named ?? (whole ? undefined : '-');
   return {

@@ -70,7 +70,7 @@ NAME=VALUE arguments set macros before the file is read.`);
     process.exitCode = 1;
   }
 
-  /** As `condor_submit -verbose`. */
+  /** Like `condor_submit -verbose`. */
   async #showAds({ cluster }: Submitted, gryphus: Gryphus): Promise<void> {
     const out = new Out();
     for await (const { id, ad } of gryphus.jobs({ clusters: [cluster] })) {
@@ -91,14 +91,14 @@ NAME=VALUE arguments set macros before the file is read.`);
       try {
         await writeAds(ads, json, new Out(fd));
       } catch (wrong) {
-        // Ads of some of the jobs would look like those of all.
+        // A partial list of ads could be mistaken for a complete one.
         if (fstatSync(fd).isFile()) ftruncateSync(fd);
         throw wrong;
       } finally {
         closeSync(fd);
       }
     }
-    // Only now all jobs have been made.
+    // All jobs have been made only now.
     for (const warning of run.warnings) process.stderr.write(`${warningText(request.file ?? '-', warning)}\n`);
     process.stdout.write(counted);
   }

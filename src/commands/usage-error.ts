@@ -2,13 +2,13 @@ import { Errors } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 
-/** The command that was called, as it is typed, and the names of its flags. */
+/** The command as typed, and the names of its flags. */
 export interface Spoken {
   readonly command: string;
   readonly flags: readonly string[];
 }
 
-/** Flags that people try, and what does the same. */
+/** Flags that users try, and their equivalents here. */
 const OTHER_FLAGS: Readonly<Record<string, readonly string[]>> = {
   constraint: ['filter', 'where', 'state', 'status', 'states', 'match', 'select', 'grep', 'failed'],
   json: ['output-format', 'format=json', 'as-json'],
@@ -37,7 +37,7 @@ const OTHER_FLAGS: Readonly<Record<string, readonly string[]>> = {
   'keep-order': ['ordered', 'order', 'sorted'],
 };
 
-/** What oclif has against the words, in our own; with the flag that was likely meant. */
+/** Rewords oclif's complaint, and suggests the flag that was probably meant. */
 export function usageError(error: Errors.CLIError, { command, flags }: Spoken): GryphusError {
   const odd = 'flags' in error && Array.isArray(error.flags) ? String(error.flags[0]).replace(/^-+/, '') : '';
   const near = odd === '' ? undefined : nearFlag(odd.toLowerCase(), flags);
@@ -51,7 +51,7 @@ export function usageError(error: Errors.CLIError, { command, flags }: Spoken): 
 
 function nearFlag(odd: string, flags: readonly string[]): string | undefined {
   const same = flags.find((name) => OTHER_FLAGS[name]?.includes(odd));
-  // One letter is near to every other.
+  // A single letter resembles every other.
   if (same !== undefined || odd.length < 2) return same;
   const own = didYouMean(odd, flags) ?? flags.find((name) => beginsWith(name, odd));
   if (own !== undefined) return own;
@@ -73,7 +73,7 @@ interface MissingArg {
 }
 
 function wordsOf(error: Errors.CLIError, command: string): string {
-  // oclif takes an argument of a command that has none for a part of the command's name.
+  // If a command takes no arguments, oclif reads an argument as part of the command's name.
   const longer = `command ${command.replaceAll(' ', ':')}:`;
   if (command !== '' && error.message.startsWith(longer) && error.message.endsWith(' not found'))
     return `Unexpected argument: ${error.message.slice(longer.length, -' not found'.length)}`;

@@ -69,18 +69,18 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
     process.stdout.write(`${ended ? done : 'Time expired.'}\n`);
   }
 
-  /** A mistyped id would else be taken for a job that has ended. */
+  /** Otherwise a mistyped id would pass for a job that has ended. */
   async #mustBe(gryphus: Gryphus, words: readonly string[]): Promise<void> {
     for (const [i, target] of targets({ words }).entries()) {
       const one = { ...target, limit: 1, attributes: [] };
       const known = await firstOf(gryphus.jobs(one));
-      // A cluster whose jobs are all yet to be made is one too.
+      // A cluster without materialized jobs exists too.
       if (!known && (target.clusters === undefined || (await gryphus.clusters(target)).length === 0))
         throw new GryphusError('not-found', `There is no job ${words[i]}, neither in the queue nor in the history.`);
     }
   }
 
-  /** `undefined`: said already, or interrupted. */
+  /** `undefined`: already reported, or interrupted. */
   async #log(
     [file = '', job]: readonly string[],
     flags: { timeout?: number | undefined; num?: number | undefined; status: boolean; echo: boolean; json: boolean },

@@ -41,7 +41,7 @@ and clusters that are named also those that have left the queue; of a cluster, t
     await out.flush();
   }
 
-  /** Nothing is in the way of what was named: it has ended well, or it never was. */
+  /** Nothing holds up what was named: it ended well, or never existed. */
   async #nothing(gryphus: Gryphus, words: readonly string[]): Promise<string[]> {
     const lines: string[] = [];
     for (const [i, target] of targets({ words }).entries()) {

@@ -59,7 +59,7 @@ with "error", and the status is then 65.`);
         const question = readQuestion(text, line);
         out.line(JSON.stringify({ result: answer(question, 'old'), result_new: answer(question, 'new') }));
       } catch (thrown) {
-        // One line out for each in: what is no question does not cost the others their answers.
+        // One line out for each line in: an invalid question must not cost the others their answers.
         out.line(JSON.stringify({ error: asError(thrown).message }));
         bad ??= thrown;
       }

@@ -63,7 +63,7 @@ info ends with status 1 where the proxy has ended.`);
   }
 }
 
-/** A number of hours, parts of them too. */
+/** A number of hours, possibly fractional. */
 export function hoursOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const hours = /^\d{1,6}(\.\d{1,6})?$/.test(text) ? Number(text) : 0;

@@ -56,7 +56,7 @@ export class DagDraw extends GryphusCommand {
   }
 }
 
-/** Which of the two a file's name means. */
+/** Which of the two formats a file's name stands for. */
 function formatOf(file: string | undefined): string {
   if (file === undefined || /\.svg$/i.test(file)) return 'svg';
   if (/\.(mmd|md|mermaid)$/i.test(file)) return 'mermaid';

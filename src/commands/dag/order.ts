@@ -77,7 +77,7 @@ export const ORDER_FLAGS = {
   }),
   import_env: Flags.boolean({ summary: 'The whole environment.' }),
   debug: Flags.integer({ hidden: true }),
-  // It is always so.
+  // Accepted because it is always in effect.
   dorecovery: taken(),
   verbose: Flags.boolean({ char: 'v', hidden: true }),
   no_recurse: taken(),
@@ -88,7 +88,9 @@ export const ORDER_FLAGS = {
 
 const OTHER_QUEUE = ['Gryphus has one queue, your own, on this machine.', 'Leave it out.'] as const;
 
-/** The options of condor_submit_dag 25. A shortened one that may be several is refused; the real tool takes the first. */
+/**
+ * The options of condor_submit_dag 25. An ambiguous abbreviation is refused, where the real tool takes the first match.
+ */
 export const CONDOR_SUBMIT_DAG: readonly CondorOption[] = [
   { name: 'AllowVersionMismatch' },
   { name: 'AlwaysRunPost' },
@@ -168,7 +170,7 @@ const some = <K extends string, V>(name: K, value: V | undefined) =>
 const either = (yes: boolean | undefined, no: boolean | undefined) =>
   yes === true ? true : no === true ? false : undefined;
 
-/** What the options ask for; `inserted`: lines of -insert_sub_file. */
+/** The request that the options describe; `inserted`: lines of -insert_sub_file. */
 export function requestOf(files: readonly string[], flags: Given, inserted: readonly string[]): DagSubmitRequest {
   return {
     order: {

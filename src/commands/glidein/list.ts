@@ -23,7 +23,7 @@ pilot that failed within the last hour, and why.`);
       const glideins = await gryphus.glideins();
       const all = await glideins.list();
       const pilots = all.filter((pilot) => flags.site === undefined || pilot.site === flags.site);
-      // A site of which nobody has heard is a mistake in the word.
+      // An unknown site is a typing error.
       if (pilots.length === 0 && flags.site !== undefined) await (await this.configuration(flags)).site(flags.site);
       const lines = flags.json
         ? [

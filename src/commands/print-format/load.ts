@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { GryphusError } from '../../errors.ts';
 import { parsePrintFormat, type PrintFormat } from './parse.ts';
 
-/** A print format file, `-` for standard input. */
+/** Reads a print format file; `-` means standard input. */
 export async function loadPrintFormat(file: string): Promise<PrintFormat> {
   const { ClassAdSyntaxError, parseExpr } = await import('../../classad/api.ts');
   const parses = (text: string): boolean => {

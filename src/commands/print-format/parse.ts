@@ -9,23 +9,23 @@ export interface Column {
   readonly printf?: string;
   /** A name of `PRINT_AS`. */
   readonly printAs?: string;
-  /** Columns; `undefined`: as wide as the widest cell. */
+  /** In columns; `undefined`: as wide as the widest cell. */
   readonly width: number | undefined;
   readonly left: boolean;
   readonly truncate: boolean;
   /** No blank before it. */
   readonly noPrefix: boolean;
-  /** Printed where the value is undefined: a character, or one doubled, which fills the column. */
+  /** Printed for an undefined value: a character; doubled, it fills the column. */
   readonly or?: string;
 }
 
-/** What `-print-format` reads (HTCondor's manual, "condor_q", "-print-format"). */
+/** The contents of a `-print-format` file (HTCondor's manual, "condor_q", "-print-format"). */
 export interface PrintFormat {
   readonly columns: readonly Column[];
   readonly title: boolean;
   readonly heads: boolean;
   readonly summary: boolean;
-  /** Each value with its heading before it, and this between the two. */
+  /** If set, each value is preceded by its heading and this text. */
   readonly label: string | undefined;
   readonly where: readonly string[];
   readonly groupBy: readonly { readonly expression: string; readonly descending: boolean }[];
@@ -35,7 +35,10 @@ type Token = { readonly text: string; readonly from: number; readonly to: number
 
 const COLUMN_WORDS = new Set('AS PRINTF PRINTAS WIDTH TRUNCATE LEFT RIGHT NOPREFIX NOSUFFIX OR'.split(' '));
 
-/** Reads a print format file; a GryphusError 'bad-input' with file and line where it is wrong. `parses`: a ClassAd expression. */
+/**
+ * Parses a print format file; a GryphusError 'bad-input' names file and line. `parses`: whether a ClassAd expression is
+ * valid.
+ */
 export function parsePrintFormat(text: string, file: string, parses: (expression: string) => boolean): PrintFormat {
   let options: readonly string[] | undefined;
   let label: string | undefined;
@@ -166,7 +169,7 @@ function columnOf(
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t' };
 
-/** Words, and texts in quotes, in which \n, \t, \" and \\ are what they are in C. */
+/** Words, and quoted texts in which \n, \t, \" and \\ mean the same as in C. */
 function tokensOf(line: string): Token[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|\S+/g)].map((found) => {
     const inside = found[1] ?? found[2];

@@ -3,7 +3,7 @@ import { numberOf, stringOf } from '../show/ad.ts';
 import { duration, shortDate } from '../show/dates.ts';
 import { command, letter, runTime, size } from '../show/q-rows.ts';
 
-/** A value that is shown in a way of its own. `value`: the column's, as text; `now`: Unix seconds. `undefined`: unknown. */
+/** Formats a value in a special way. `value`: the column's text; `now`: Unix seconds. `undefined`: unknown. */
 type PrintAs = (value: string, ad: AdText, now: number) => string | undefined;
 
 const UNIVERSES: Readonly<Record<string, string>> = { 5: 'vanilla', 7: 'scheduler', 9: 'grid', 12: 'local' };
@@ -20,7 +20,7 @@ const readable =
     return `${size.toFixed(1)} ${['B ', 'KB', 'MB', 'GB', 'TB'][at] ?? ''}`;
   };
 
-/** HTCondor's names (manual, "-print-format", PRINTAS), as far as what they show is known here. */
+/** HTCondor's names (manual, "-print-format", PRINTAS) for which we have the data. */
 const PRINT_AS: Readonly<Record<string, PrintAs>> = {
   BATCH_NAME: (_, ad) => stringOf(ad, 'JobBatchName') ?? `ID: ${ad['ClusterId'] ?? ''}`,
   CPU_TIME: (value) => mapped(seconds(value), duration),

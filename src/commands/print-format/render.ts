@@ -5,7 +5,7 @@ import { columns as widthOf, cut, visible } from '../show/width.ts';
 import type { Column, PrintFormat } from './parse.ts';
 import { printAs } from './print-as.ts';
 
-/** The ads as the format wants them, its heads first. `now`: Unix seconds. */
+/** The ads in this format, after its headings. `now`: Unix seconds. */
 export function renderPrintFormat(
   ads: readonly AdText[],
   format: PrintFormat,
@@ -62,13 +62,13 @@ function cellOf(column: Column, ad: AdText, evaluate: Evaluate, now: number): st
   const shown = column.printAs === undefined ? value : printAs(column.printAs, value, ad, now);
   if (shown === undefined || (or !== undefined && (shown === 'undefined' || shown === 'error'))) {
     if (or === undefined) return 'undefined';
-    // One doubled fills the column.
+    // A doubled character fills the column.
     return or.length > 1 && column.width !== undefined ? or.charAt(0).repeat(column.width) : or;
   }
   return column.printf === undefined ? shown : formatted(column.printf, shown);
 }
 
-/** What does not fit its conversion is shown as it is, in the place of it. */
+/** Shows a value that does not fit its conversion unchanged. */
 function formatted(format: string, value: string): string {
   const number = NUMBER.test(value);
   if (number && isFormat(format, 'int')) return printf(format, BigInt(Math.trunc(Number(value))));

@@ -3,7 +3,7 @@ import type { Shown } from '../show/autoformat.ts';
 import { loadPrintFormat } from './load.ts';
 import { renderPrintFormat } from './render.ts';
 
-/** The ads as a print format file wants them, and which of the lines around the table it wants. */
+/** The ads in the format of a print format file, and which lines around the table it requests. */
 export async function formatted<T extends Shown>(
   ads: AsyncIterable<T>,
   file: string,
@@ -13,7 +13,7 @@ export async function formatted<T extends Shown>(
   readonly lines: readonly string[];
   readonly jobs: readonly T[];
 }> {
-  // Before anything is asked for: a wrong file costs nothing.
+  // Before any query, so that an invalid file fails fast.
   const format = await loadPrintFormat(file);
   const jobs: T[] = [];
   for await (const job of ads) jobs.push(job);

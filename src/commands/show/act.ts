@@ -2,7 +2,7 @@ import type { Action, ActionResult, Selection } from '../../index.ts';
 import { formatJobId } from '../../job/ids.ts';
 import { counted } from '../../util/plain-text.ts';
 
-/** What jobs can be told. */
+/** Actions on jobs. */
 export type Order = Action | 'move' | 'vacate' | 'suspend' | 'continue';
 
 const WORDS: Readonly<Record<Order, string>> = {
@@ -15,16 +15,16 @@ const WORDS: Readonly<Record<Order, string>> = {
   continue: 'continued',
 };
 
-/** What `condor_hold`, `condor_release` and `condor_rm` say of one of their arguments. */
+/** What `condor_hold`, `condor_release` and `condor_rm` print about one argument. */
 export interface Said {
   readonly ok: boolean;
-  /** For stdout where it went well, else for stderr. */
+  /** For stdout on success, otherwise for stderr. */
   readonly line: string;
 }
 
 /**
- * A line for each job that was named by its id. For all others one line, in HTCondor's words, with the number of jobs
- * behind it, so that nobody takes it for more or fewer than it was.
+ * A line for each job named by its id. For any other selection, one line in HTCondor's words, followed by the number of
+ * jobs so that its extent is clear.
  */
 export function actionLines(order: Order, target: Selection, results: readonly ActionResult[]): Said[] {
   if (target.ids) {
@@ -55,14 +55,14 @@ export function actionLines(order: Order, target: Selection, results: readonly A
   ];
 }
 
-/** `3 already held, 1 not possible now: the job is running`. */
+/** For example `3 already held, 1 not possible now: the job is running`. */
 function countWords(results: readonly ActionResult[]): string {
   const counts = new Map<string, number>();
   for (const { message } of results) counts.set(message, (counts.get(message) ?? 0) + 1);
   return [...counts].map(([message, n]) => `${n} ${message}`).join(', ');
 }
 
-/** Which jobs, in HTCondor's words: ` in cluster 12`; nothing for all of them. */
+/** Which jobs, in HTCondor's words: ` in cluster 12`; empty for all jobs. */
 export function whichOf({ clusters, owner, constraint }: Selection): string {
   const named =
     clusters?.[0] !== undefined ? ` in cluster ${clusters[0]}` : owner === undefined ? '' : ` of user "${owner}"`;

@@ -1,6 +1,6 @@
 import type { AdText } from '../../index.ts';
 
-/** The attribute's expression text, whatever case its name is written in. */
+/** The attribute's expression text; the name's case does not matter. */
 export function lookup(ad: AdText, name: string): string | undefined {
   const direct = ad[name];
   if (direct !== undefined) return direct;
@@ -9,7 +9,7 @@ export function lookup(ad: AdText, name: string): string | undefined {
   return undefined;
 }
 
-/** The value of a string literal in the old syntax, where a backslash escapes nothing but a quote. */
+/** The value of a string literal in the old syntax, where a backslash escapes only a quote. */
 export function stringOf(ad: AdText, name: string): string | undefined {
   const text = ad[name];
   return text === undefined ? undefined : unquote(text);

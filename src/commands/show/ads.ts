@@ -1,7 +1,7 @@
 import type { AdText } from '../../index.ts';
 import { unquote } from './ad.ts';
 
-/** What is said of an expression that is no simple literal. */
+/** How to print expressions that are not simple literals. */
 export interface Expressions {
   json(text: string): string;
   text(text: string): string;
@@ -10,7 +10,7 @@ export interface Expressions {
 let lastKeys = '';
 let lastNames: readonly string[] = [];
 
-/** Names in HTCondor's order, of those asked for if any are. Most ads of a list have the same names. */
+/** Names in HTCondor's order, limited to `wanted` if given. Cached, as most ads of a list have the same names. */
 export function names(ad: AdText, wanted?: readonly string[]): readonly string[] {
   const all = Object.keys(ad);
   const keys = `${all.join()};${wanted?.join() ?? '*'}`;
@@ -22,16 +22,16 @@ export function names(ad: AdText, wanted?: readonly string[]): readonly string[]
   return lastNames;
 }
 
-/** `-long`: `Name = expression` lines, with an empty line after them. */
+/** `-long`: `Name = expression` lines, followed by an empty line. */
 export function longAd(ad: AdText, wanted?: readonly string[]): string {
   return `${names(ad, wanted)
     .map((name) => `${name} = ${ad[name] ?? ''}\n`)
     .join('')}\n`;
 }
 
-/** `-json` (one ad of the array, over many lines), or `-jsonl` (one line) where `lines` is false. */
+/** `-json` (one ad of the array, over several lines), or `-jsonl` (one line) if `lines` is false. */
 export function jsonAds(say: Expressions, wanted?: readonly string[], lines = true): (ad: AdText) => string {
-  // Jobs of a cluster share most of what they say.
+  // Jobs of a cluster share most of their values.
   const said = new Map<string, { readonly text: string; readonly cell: string }>();
   const cell = (name: string, text: string) => {
     const last = said.get(name);

@@ -19,7 +19,7 @@ export interface Format {
 
 const LETTERS = 'jlhVr,tng';
 
-/** The format of the letters after `-af:`; a GryphusError 'usage' where one is unknown. */
+/** Parses the letters after `-af:`; a GryphusError 'usage' if one is unknown. */
 export function parseFormat(letters: string): Format {
   const odd = letters.split('').find((letter) => !LETTERS.includes(letter));
   if (odd !== undefined) {
@@ -43,16 +43,16 @@ export function parseFormat(letters: string): Format {
   };
 }
 
-/** An ad to be printed; a job's with its id. */
+/** An ad to be printed; for a job, with its id. */
 export interface Shown {
   readonly id?: JobId;
   readonly ad: AdText;
 }
 
-/** The value of an expression over an ad, printed; strings in quotes if asked for. */
+/** Evaluates an expression over an ad and prints the value, with quotes around strings if requested. */
 export type Evaluate = (expression: string, ad: AdText, quoted: boolean) => string;
 
-/** `condor_q -af`: one line a job, or a table with heads. */
+/** `condor_q -af`: one line for each job, or a table with headings. */
 export function* autoformat(
   jobs: Iterable<Shown>,
   wanted: readonly string[],

@@ -1,4 +1,4 @@
-/** What completion needs to know of a command. */
+/** What completion needs to know about a command. */
 export interface Described {
   readonly summary?: string | undefined;
   readonly args?: Readonly<Record<string, { readonly options?: readonly string[] }>>;
@@ -20,7 +20,7 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 type Commands = Readonly<Record<string, Described>>;
 
-/** A completion script: commands, their options and choices, names of sites, else files. */
+/** A completion script for commands, their options and choices, site names, and otherwise files. */
 export function completionScript(shell: Shell, commands: Commands): string {
   return { bash, zsh, fish }[shell](commands);
 }
@@ -43,10 +43,10 @@ function optionsOf(command: Described | undefined): Option[] {
   return [...options, { words: ['--help'], summary: 'Show help.', takesValue: false, choices: [] }];
 }
 
-/** What prints the names of the sites. */
+/** The command that prints the sites' names. */
 const SITES = 'gryphus site list --quiet 2>/dev/null';
 
-/** What the first word of a command may be: words, names of sites, or anything. */
+/** What may be the first word of a command: certain words, site names, or anything. */
 function firstOf(id: string, { args = {} }: Described): 'site' | readonly string[] {
   if (id.startsWith('site:') && id !== 'site:add') return 'site';
   return Object.values(args)[0]?.options ?? [];
@@ -58,7 +58,7 @@ const inTopic = (commands: Commands, topic: string) =>
     .filter((id) => id.startsWith(`${topic}:`))
     .map((id) => id.slice(topic.length + 1));
 
-/** A word for a shell script: single quotes. */
+/** Quotes a word for a shell script with single quotes. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

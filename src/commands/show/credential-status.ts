@@ -5,7 +5,7 @@ import { type Width, wrapped } from './width.ts';
 
 const WIDTH = 10;
 
-/** Plain text for a terminal: a bar that empties, the time left, the jobs; below it what is wrong and what to type. */
+/** Plain text for a terminal: a shrinking bar, the time left, the jobs; below it, what is wrong and what to type. */
 export function credentialStatusText(all: readonly CredentialStatus[], width: Width): string {
   if (all.length === 0) return 'No credentials are configured.\n';
   const rows = all.map((one) => [

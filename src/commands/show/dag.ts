@@ -56,7 +56,7 @@ function stateOf({ manager, exitCode, progress }: DagStatus): string {
   return progress?.status === 'DAG_STATUS_HALTED' ? 'halted' : manager;
 }
 
-/** One DAG: how far it is, what it waits for, what failed. */
+/** One DAG: its progress, what it waits for, what failed. */
 export function dagLines(dag: DagStatus, bar: (fraction: number) => string, width: Width): string[] {
   const { progress: p } = dag;
   const lines = [

@@ -1,6 +1,6 @@
 import { ERRORS } from '../../errors.ts';
 
-/** What a page needs to know of a command; an oclif command class has it. */
+/** What a page needs to know about a command; an oclif command class has it all. */
 export interface Documented {
   readonly summary?: string | undefined;
   readonly description?: string | undefined;
@@ -23,7 +23,7 @@ export interface Documented {
   >;
 }
 
-/** One command as a page in the order of a manual page. */
+/** A command's page, in the order of a manual page. */
 export function commandPage(id: string, command: Documented): string {
   const name = `gryphus ${id.replace(':', ' ')}`;
   const args = Object.entries(command.args ?? {});
@@ -63,7 +63,7 @@ function option(name: string, flag: Flag): string {
   return `- ${message}: ${flag.summary ?? ''}${preset}`;
 }
 
-/** The first page: what holds for all commands. */
+/** The first page: what applies to all commands. */
 export function overviewPage(commands: Readonly<Record<string, Documented>>): string {
   const rows = Object.entries(commands).map(
     ([id, { summary }]) => `| [\`${id.replace(':', ' ')}\`](${pageName(id)}) | ${summary ?? ''} |`,
@@ -109,7 +109,7 @@ ${exits.join('\n')}
 `;
 }
 
-/** The page of a command beside the overview. */
+/** The file name of a command's page, next to the overview. */
 export function pageName(id: string): string {
   return `${id.replace(':', '-')}.md`;
 }

@@ -1,6 +1,6 @@
 import { asError, GryphusError } from '../../errors.ts';
 
-/** What stderr gets: one line `gryphus: …`, then what to do about it. */
+/** The text for stderr: one line `gryphus: …`, then what to do about it. */
 export function errorText(error: unknown, debug: boolean): string {
   if (error instanceof GryphusError) {
     const lines = [`gryphus: ${error.message}`, ...error.suggestions.map((one) => `  → ${one}`)];

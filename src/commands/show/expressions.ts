@@ -2,7 +2,10 @@ import { ClassAdSyntaxError, type Expr, parseExpr, printExpr, Real } from '../..
 import type { Expressions } from './ads.ts';
 import { expressionJson } from './ads.ts';
 
-/** Lists and records become JSON's own; the rest is the expression as HTCondor's tools print it there, reals in full. */
+/**
+ * Lists and records become native JSON; other expressions are printed as HTCondor's tools print them there, reals in
+ * full.
+ */
 export function expressions(): Expressions {
   const parsed = new Map<string, Expr | undefined>();
   const parse = (text: string) => {

@@ -3,7 +3,7 @@ import { tableLines } from './table.ts';
 import { visible, type Width } from './width.ts';
 import { counted } from '../../util/plain-text.ts';
 
-/** Pilots as `glidein list` shows them, and how many of each kind there are. */
+/** Pilots as in `glidein list`, and a count of each kind. */
 export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
   if (pilots.length === 0) return ['No glideins. Start some: gryphus glidein start --site NAME -n 10'];
   const rows = pilots.map((pilot) => [
@@ -31,7 +31,7 @@ export function pilotLines(pilots: readonly Pilot[], width: Width): string[] {
   ];
 }
 
-/** The latest of each site that could not run there; `site`: only of that one. */
+/** Each site's latest failure; `site`: only of this one. */
 export function failureLines(all: ReadonlyMap<string, readonly Failure[]>, site: string | undefined): string[] {
   const lines = [...all].flatMap(([name, failures]) => {
     const last = failures.at(-1);

@@ -7,7 +7,7 @@ import { cut, padEnd, type Width } from './width.ts';
 
 const HEAD = ' ID          OWNER            SUBMITTED   RUN_TIME   ST   COMPLETED EXIT CMD';
 
-/** The heads of `condor_history`, and the exit status; without the owner on a narrow terminal. */
+/** The headings of `condor_history` plus the exit status; without the owner on a narrow terminal. */
 export function historyHead(width: Width): string {
   return cut(owned(width) ? HEAD : HEAD.slice(0, 13) + HEAD.slice(28), width);
 }
@@ -30,7 +30,7 @@ export const HISTORY_ATTRIBUTES = [
   ...OUTCOME_ATTRIBUTES,
 ] as const;
 
-/** One line of `condor_history`, and how the job ended: its exit status, or S and the signal. */
+/** A line of `condor_history`, with the job's exit status, or S and the signal. */
 export function historyLine({ id, state, ad }: JobView, width: Width): string {
   const done = numberOf(ad, 'CompletionDate') ?? 0;
   const dates = `${shortDate(numberOf(ad, 'QDate') ?? 0)} ${duration(numberOf(ad, 'RemoteWallClockTime') ?? 0).padStart(12)}`;

@@ -1,13 +1,13 @@
 import type { JobId } from '../../job/ids.ts';
 import type { UserLogEvent } from '../../job/user-log.ts';
 
-/** Which jobs a wait is for: all of the log, a cluster, or one job. */
+/** The jobs to wait for: all in the log, a cluster, or one job. */
 export interface Wanted {
   readonly cluster?: number;
   readonly proc?: number;
 }
 
-/** What `condor_wait` keeps of a log. */
+/** What `condor_wait` tracks about a log. */
 export class LogProgress {
   readonly #wanted: Wanted;
   readonly #alive = new Set<string>();
@@ -34,7 +34,7 @@ export class LogProgress {
     }
   }
 
-  /** All jobs that were seen have ended, and at least one was. */
+  /** Whether at least one job was seen, and all seen jobs have ended. */
   get allDone(): boolean {
     return this.#alive.size === 0 && this.#ended.size > 0;
   }
@@ -44,7 +44,7 @@ export class LogProgress {
   }
 }
 
-/** `-status`'s line of an event, where it has one. */
+/** The line of `-status` for an event, if it has one. */
 export function statusLine(event: UserLogEvent): string | undefined {
   const id = `${event.cluster}.${event.proc}.${event.subproc ?? 0}`;
   if (event.type === 'submit') return `${id} submitted`;

@@ -1,7 +1,7 @@
 import { GryphusError } from '../../errors.ts';
 import type { Evaluate, Shown } from './autoformat.ts';
 
-/** `-format FORMAT ATTRIBUTE`: a text with one conversion of printf(3), and what goes into it. */
+/** `-format FORMAT ATTRIBUTE`: a text with one conversion of printf(3), and the value for it. */
 export interface PrintfItem {
   readonly before: string;
   readonly after: string;
@@ -18,7 +18,7 @@ interface Conversion {
 
 const CONVERSION = /%([-+ 0#]*)(\d*)(?:\.(\d*))?(?:hh?|ll?|[Lqjzt])?([diouxXeEfFgGcsvV])/;
 
-/** Words in pairs; a GryphusError 'usage' where one is alone. */
+/** Reads the words in pairs; a GryphusError 'usage' if the last one is alone. */
 export function parseFormats(words: readonly string[]): PrintfItem[] {
   const items: PrintfItem[] = [];
   for (let i = 0; i < words.length; i += 2) {
@@ -28,7 +28,7 @@ export function parseFormats(words: readonly string[]): PrintfItem[] {
         suggestions: [String.raw`For example: -format '%d.' ClusterId -format '%d\n' ProcId`],
       });
     }
-    // `%%` is no conversion: it is hidden from the search for one.
+    // `%%` is not a conversion, so it is hidden from the search.
     const text = unescaped(format).replaceAll('%%', '\0\0');
     const found = CONVERSION.exec(text);
     const show = (part: string) => part.replaceAll('\0\0', '%');
@@ -49,7 +49,7 @@ export function parseFormats(words: readonly string[]): PrintfItem[] {
   return items;
 }
 
-/** As `condor_q -format`: an attribute that is not there leaves its whole item out. */
+/** Like `condor_q -format`: a missing attribute omits its whole item. */
 export function printf(job: Shown, items: readonly PrintfItem[], evaluate: Evaluate): string {
   return items
     .map(({ before, after, conversion, attribute }) => {

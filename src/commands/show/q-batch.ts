@@ -4,7 +4,7 @@ import { shortDate } from './dates.ts';
 import { shortened } from './table.ts';
 import { columns, cut, padEnd, visible, type Width } from './width.ts';
 
-/** One line of the batched view: the jobs of a batch name, a DAG or a cluster. */
+/** A line of the batched view: the jobs of a batch name, a DAG or a cluster. */
 export interface Batch {
   readonly owner: string;
   readonly name: string;
@@ -16,14 +16,14 @@ export interface Batch {
   held: number;
   first: Id;
   last: Id;
-  /** There is nothing of it here but a DAG's manager, which is none of its jobs. */
+  /** Only a DAG's manager is listed, which is not one of its jobs. */
   bare: boolean;
   /** Clusters whose size is in the total. */
   readonly counted: Set<number>;
 }
 type Id = JobView['id'];
 
-/** Attributes that the batched view reads. */
+/** Attributes needed for the batched view. */
 export const BATCH_ATTRIBUTES = [
   'ClusterId',
   'ProcId',
@@ -38,7 +38,7 @@ export const BATCH_ATTRIBUTES = [
 
 const SCHEDULER_UNIVERSE = 7;
 
-/** By looking at each job; how large its cluster is, and what of it is done, is in `clusters`. */
+/** Counts each job; the sizes of clusters, and how many of their jobs are done, come from `clusters`. */
 export function batchesOfJobs(jobs: Iterable<JobView>, clusters: Iterable<ClusterView> = []): Batch[] {
   const found = new Batches(clusters);
   for (const { id, ad } of jobs) {
@@ -47,14 +47,14 @@ export function batchesOfJobs(jobs: Iterable<JobView>, clusters: Iterable<Cluste
     const name = stringOf(ad, 'JobBatchName') ?? `ID: ${dag ?? id.cluster}`;
     const batch = found.of(stringOf(ad, 'Owner') ?? '?', name, numberOf(ad, 'QDate') ?? 0, id, id, manager);
     const is = COUNTED[numberOf(ad, 'JobStatus') ?? 0];
-    // What is done is counted by clusters. A manager that is held holds up its DAG.
+    // Done jobs are counted by cluster. A held manager counts, because it holds up its DAG.
     if (is && (!manager || is === 'held')) batch[is]++;
     found.size(batch, id.cluster, numberOf(ad, 'TotalSubmitProcs') ?? 1);
   }
   return found.all();
 }
 
-/** From the queue's counters: the clusters that are shown, of all that there are. */
+/** Uses the queue's counters: the clusters to show, and all clusters. */
 export function batchesOfClusters(shown: Iterable<ClusterView>, all: Iterable<ClusterView> = shown): Batch[] {
   const found = new Batches(all);
   for (const { cluster, owner, batchName, dag, submitted, first, last, manager, totals } of shown) {
@@ -78,7 +78,7 @@ class Batches {
     this.#clusters = new Map([...clusters].map((one) => [one.cluster, one]));
   }
 
-  /** The batch of that owner and name, widened to these jobs. */
+  /** The batch of this owner and name, extended to include these jobs. */
   of(owner: string, name: string, submitted: number, first: Id, last: Id, manager: boolean): Batch {
     const key = `${owner}\n${name}`;
     let batch = this.#found.get(key);
@@ -95,7 +95,10 @@ class Batches {
     return batch;
   }
 
-  /** Counts the whole of a cluster: a node is its DAG, which is as large as its nodes are many. `procs`: where nobody knows it. */
+  /**
+   * Adds a cluster's size: a node counts as its DAG, whose size is its number of nodes. `procs`: used if the size is
+   * unknown.
+   */
   size(batch: Batch, cluster: number, procs: number): void {
     if (batch.counted.has(cluster)) return;
     batch.counted.add(cluster);
@@ -108,7 +111,7 @@ class Batches {
       batch.done += root.nodes.done;
       return;
     }
-    // Its nodes are not known yet.
+    // The number of its nodes is not known yet.
     if (view?.manager) return;
     batch.total += view?.procs ?? procs;
     if (view) batch.done += view.procs - view.totals.unmaterialized - view.totals.jobs + view.totals.completed;
@@ -137,19 +140,21 @@ function order(a: Id, b: Id): number {
   return a.cluster - b.cluster || a.proc - b.proc;
 }
 
-/** The lines of `condor_q`, from the column heads on. The HOLD column is there when a job is held, or nothing is shown. */
+/**
+ * The lines of `condor_q` including the headings. The HOLD column appears if a job is held, or if there are no lines.
+ */
 export function batchLines(rows: readonly Batch[], width: Width): string[] {
   const hold = rows.length === 0 || rows.some((row) => row.held > 0);
   const heads = ['   DONE', '   RUN ', '   IDLE', ...(hold ? ['   HOLD'] : []), '  TOTAL'];
   const counts = rows.map(({ done, running, idle, held, total }) =>
     [done, running, idle, ...(hold ? [held] : []), total].map((n) => (n > 0 ? String(n) : '_')),
   );
-  // However large a number is, a blank stands before it.
+  // A number of any size has a blank before it.
   const widths = heads.map((head, i) => Math.max(head.length, ...counts.map((row) => (row[i]?.length ?? 0) + 1)));
   const cells = (texts: readonly string[]) => texts.map((text, i) => text.padStart(widths[i] ?? 0)).join('');
   const ownerWidth = Math.max(5, ...rows.map((row) => columns(visible(row.owner))));
   const longest = rows.length === 0 ? 12 : Math.max(10, ...rows.map((row) => columns(visible(row.name))));
-  // The counts are worth more than the end of a name.
+  // The counts matter more than the end of a name.
   const counted =
     ownerWidth + 2 + widths.reduce((a, b) => a + b, 0) + Math.max(7, ...rows.map((row) => range(row).length));
   const dated = width === undefined || width >= counted + 13 + Math.min(longest, 10);

@@ -7,11 +7,14 @@ import { cut, padEnd, visible, type Width } from './width.ts';
 export const DAG_ATTRIBUTES = [...viewAttributes(VIEWS.nobatch), 'DAGManJobId', 'DAGNodeName'];
 export const DAG_HEAD = ' ID      OWNER/NODENAME      SUBMITTED     RUN_TIME ST PRI SIZE CMD';
 
-/** Columns of the id, and of the owner or the node's name. */
+/** Widths of the id, and of the owner or the node's name. */
 const ID = 9;
 const NAME = 17;
 
-/** One job a line, as `condor_q -dag -nobatch`: below each DAG's manager its nodes, and so on. `now`: Unix seconds. */
+/**
+ * One job per line, like `condor_q -dag -nobatch`: each DAG manager is followed by its nodes, recursively. `now`: Unix
+ * seconds.
+ */
 export function dagLines(jobs: readonly JobView[], now: number, width: Width): string[] {
   const managers = new Set(jobs.map(({ id }) => id.cluster));
   const above = ({ id, ad }: JobView) => {

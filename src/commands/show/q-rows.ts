@@ -3,23 +3,23 @@ import { numberOf, stringOf, unquote } from './ad.ts';
 import { duration, shortDate } from './dates.ts';
 import { cut, padEnd, type Width } from './width.ts';
 
-/** One way of listing jobs, one a line. */
+/** A view that lists jobs one per line. */
 export interface View {
   readonly head: string;
-  /** `who`: with the owner. */
+  /** `who`: include the owner. */
   row(job: JobView, now: number, who: boolean): string;
-  /** Attributes that it reads, beyond those of the id and the owner. */
+  /** Attributes that it needs besides those of the id and the owner. */
   readonly reads: readonly string[];
-  /** Which jobs it lists; all without it. */
+  /** Which jobs it lists; if absent, all. */
   readonly only?: (ad: AdText) => boolean;
-  /** HTCondor prints no totals under this view. */
+  /** Without totals, as in HTCondor. */
   readonly bare?: boolean;
 }
 
-/** Columns of the id, which every view begins with, and of the owner after it. */
+/** Widths of the id, with which every view begins, and of the owner after it. */
 const START = 9;
 const OWNER = 15;
-/** On a terminal of less columns the end of a line is worth more than the owner, who is most often the reader. */
+/** On narrower terminals the owner, usually the reader, is left out in favour of the end of the line. */
 export const NARROW = 78;
 
 const SHARED = ['ClusterId', 'ProcId', 'Owner', 'JobStatus', 'JobUniverse', 'TransferringInput'] as const;
@@ -80,7 +80,7 @@ export const VIEWS = {
 
 const UNIVERSES: Readonly<Record<number, string>> = { 5: 'Vanilla', 7: 'Scheduler', 9: 'Grid', 12: 'Local' };
 
-/** The column heads of a view. */
+/** A view's headings. */
 export function viewHead(view: View, width: Width): string {
   return cut(owned(width) ? view.head : view.head.slice(0, START) + view.head.slice(START + OWNER), width);
 }
@@ -108,32 +108,32 @@ function submitted(ad: AdText): string {
   return shortDate(numberOf(ad, 'QDate') ?? 0);
 }
 
-/** All runs together; the present one counts while the job is running. */
+/** All runs together, including the current one while the job runs. */
 export function runTime(ad: AdText, now: number): string {
   const past = numberOf(ad, 'RemoteWallClockTime') ?? 0;
-  // Time goes on for a job that is suspended, too.
+  // The run time of a suspended job goes on too.
   const on = numberOf(ad, 'JobStatus') === 2 || numberOf(ad, 'JobStatus') === 7;
   const since = on ? numberOf(ad, 'JobCurrentStartDate') : undefined;
   return duration(past + (since === undefined ? 0 : Math.max(0, now - since)));
 }
 
-/** JobStatus in one letter; `?` for a job of which its site says nothing, `<` while its input is on its way there. */
+/** JobStatus as one letter; `?` if the site says nothing about the job, `<` while its input is on the way there. */
 export function letter(state: JobView['state'] | undefined, ad: AdText): string {
   if (state === 'preparing' && ad['TransferringInput'] === 'true') return '<';
   return state?.startsWith('unknown') ? '?' : (' IRXCH>S'[numberOf(ad, 'JobStatus') ?? 0] ?? ' ');
 }
 
-/** MB: memory in use where it is known (MemoryUsage's own rule), else the image. */
+/** MB: memory in use if known (MemoryUsage's own rule), otherwise the image. */
 export function size(ad: AdText): string {
   const resident = numberOf(ad, 'ResidentSetSize');
   const used = numberOf(ad, 'MemoryUsage') ?? (resident === undefined ? undefined : Math.ceil(resident / 1024));
   return (used ?? (numberOf(ad, 'ImageSize') ?? 0) / 1024).toFixed(1);
 }
 
-/** How Node and our program are called is nothing to a reader. */
+/** The paths of Node and of our program mean nothing to the reader. */
 const DAG_MANAGER = /\/dag-manager\.js'? (.*-Dag .*)$/s;
 
-/** The program without its directory, and its arguments as they were written. */
+/** The program without its directory, and its arguments as written. */
 export function command(ad: AdText): string {
   const program = (stringOf(ad, 'Cmd') ?? '').split('/').at(-1) ?? '';
   const args = stringOf(ad, 'Args') ?? stringOf(ad, 'Arguments') ?? '';

@@ -22,7 +22,7 @@ const COLUMNS: readonly Column[] = [
   [' Cost', 'Cost'],
 ];
 
-/** The sites as `condor_status` shows machines; what is not known is a dash. */
+/** The sites in the form in which `condor_status` lists machines; a dash means unknown. */
 export function siteAdLines(ads: readonly AdText[], width: Width): string[] {
   const rows = ads.map((ad) =>
     COLUMNS.map(([, attribute, show = plain]) => {
@@ -42,7 +42,7 @@ function plain(text: string): string {
   return unquote(text) ?? text;
 }
 
-/** `mm:ss`, with hours where there are any. */
+/** `mm:ss`, with hours if there are any. */
 function seconds(text: string): string {
   const all = Math.round(Number(text));
   const two = (part: number) => String(part).padStart(2, '0');

@@ -24,7 +24,7 @@ export function siteLines(sites: readonly SiteStatus[], width: Width): string[] 
   const yielding = { gives: ['URL', 'NAME'], drops: ['URL', 'BATCH', 'UNKNOWN'] };
   const whole = tableLines([...heads, 'NOTE'], rows, undefined);
   if (width === undefined || whole.every((line) => columns(line) <= width)) return whole;
-  // A note says what is wrong: it has a line of its own before it is cut.
+  // A note says what is wrong, so it gets a line of its own rather than being cut.
   const [head = '', ...lines] = tableLines(heads, rows, width, yielding);
   const notes = rows.map((row) => row.at(-1) ?? '').map((note) => (note === '' ? [] : wrapped(`  ! ${note}`, width)));
   return [head, ...lines.flatMap((line, i) => [line, ...(notes[i] ?? [])])];
@@ -38,7 +38,7 @@ function noteOf({ message, outOfUse, learned }: SiteStatus): string {
 
 const SHELL_WORD = /^[\w@%+=:,./-]+$/;
 
-/** What is set for a site, by the names of its file. */
+/** A site's settings under the names of its file. */
 export function settingRows(site: SiteRecord): readonly (readonly [string, string])[] {
   const { limits, glidein } = site;
   const seconds = (value: number | undefined): string => (value === undefined ? '-' : spanText(value));
@@ -72,7 +72,7 @@ export function settingRows(site: SiteRecord): readonly (readonly [string, strin
   ];
 }
 
-/** What was learned of a site, for `site show`. */
+/** What was learned about a site, for `site show`. */
 export function backoffRows(site: SiteStatus | undefined): readonly (readonly [string, string])[] {
   if (site === undefined) return [];
   return [
@@ -96,7 +96,7 @@ function nextTry(at: number | undefined): string {
   return at === undefined ? '' : `; the next job goes there to see not before ${timeText(at / 1000)}`;
 }
 
-/** What of the sites keeps jobs from running, for the foot of `q`. */
+/** Site problems that keep jobs from running, for the end of `q`. */
 export function siteNotes(sites: readonly SiteStatus[]): string[] {
   const notes = sites.flatMap((site) => {
     if (site.connection === 'up' || site.connection === 'unused') return [];
@@ -112,13 +112,13 @@ export function siteNotes(sites: readonly SiteStatus[]): string[] {
   return notes.length === 0 ? [] : [...notes, ''];
 }
 
-/** One step of `site test`, and what to fix. */
+/** One step of `site test`, with its remedy. */
 export function stepText({ step, ok, message, remedy }: CheckStep): string {
   const line = `${ok ? '✓' : '✗'} ${step}: ${visible(message)}\n`;
   return remedy === undefined || ok ? line : `${line}  → ${visible(remedy)}\n`;
 }
 
-/** What `site add` found at a site, the one it takes first. */
+/** What `site add` found at a site, the one it would use first. */
 export function foundLines(name: string, found: readonly Found[]): string[] {
   const [first, ...others] = found;
   if (!first) return [`${name} has no batch system that is known: jobs will be plain processes there.`];

@@ -25,7 +25,7 @@ export function slotLines(ads: readonly AdText[], now: number, width: Width): st
   return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
 }
 
-/** `condor_status -claimed`: who has each slot, for which job. */
+/** `condor_status -claimed`: the user and the job of each slot. */
 export function claimedLines(ads: readonly AdText[], now: number, width: Width): string[] {
   if (ads.length === 0) return [];
   const rows = ads.map((ad) => [
@@ -41,7 +41,7 @@ export function claimedLines(ads: readonly AdText[], now: number, width: Width):
   return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
 }
 
-/** `condor_status -state`: how long each slot has been what it is. */
+/** `condor_status -state`: how long each slot has been in its state. */
 export function stateLines(ads: readonly AdText[], now: number, width: Width): string[] {
   if (ads.length === 0) return [];
   const rows = ads.map((ad) => [
@@ -59,13 +59,13 @@ export function stateLines(ads: readonly AdText[], now: number, width: Width): s
   return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
 }
 
-/** The states that slots have in HTCondor, in its order; the words that the totals have for them. */
+/** HTCondor's slot states in its order, and the headings that the totals use for them. */
 const STATES = ['Owner', 'Claimed', 'Unclaimed', 'Matched', 'Preempting', 'Drained', 'Backfill', 'BkIdle'] as const;
 const HEADS: Readonly<Record<string, string>> = { Drained: 'Drain' };
-/** Of slots whose worker is away, and waited for. */
+/** The state of slots whose worker is away but expected back. */
 const AWAY = 'Unknown';
 
-/** `condor_status -totals`: by platform, and of all. */
+/** `condor_status -totals`: by platform, and overall. */
 export function totalLines(ads: readonly AdText[], width: Width): string[] {
   const platforms = new Map<string, AdText[]>();
   for (const ad of ads) {
@@ -82,7 +82,7 @@ export function totalLines(ads: readonly AdText[], width: Width): string[] {
   return tableLines(['', ' Total', ...states.map((state) => ` ${HEADS[state] ?? state}`)], rows, width, { drops });
 }
 
-/** All slots in one line; nothing where there are none. */
+/** All slots in one line; `undefined` if there are none. */
 export function poolLine(ads: readonly AdText[]): string | undefined {
   if (ads.length === 0) return undefined;
   const machines = ads.filter((ad) => lookup(ad, 'PartitionableSlot') === 'true').length;
@@ -94,7 +94,7 @@ export function poolLine(ads: readonly AdText[]): string | undefined {
   return `${counted(machines, 'machine')}; ${cores}`;
 }
 
-/** As the slot is called, or its machine. */
+/** Whether this is the name of the slot or of its machine. */
 export function isNamed(ad: AdText, name: string): boolean {
   const slot = text(ad, 'Name');
   return name === slot || slot.endsWith(`@${name}`) || name === text(ad, 'Machine');

@@ -33,7 +33,7 @@ function buildLines({ build, ownBuild }: DaemonStatus): string[] {
   ];
 }
 
-/** So many are shown each by itself. */
+/** How many user logs are listed one by one. */
 const SHOWN = 3;
 
 function userLogLines(owed: DaemonStatus['userLogs']): string[] {

@@ -1,9 +1,9 @@
 import type { Submitted, Warning } from '../../index.ts';
 
-/** More dots than these tell nobody anything. */
+/** More dots would tell nothing. */
 const DOTS = 50;
 
-/** `condor_submit`'s two lines on stdout: one dot a job, up to a line of them. */
+/** The two lines of `condor_submit` on stdout: one dot per job, up to a line of them. */
 export function submittedText({ cluster, total }: Submitted): string {
   return `Submitting job(s)${'.'.repeat(Math.min(total, DOTS))}\n${total} job(s) submitted to cluster ${cluster}.\n`;
 }

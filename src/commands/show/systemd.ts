@@ -1,4 +1,4 @@
-/** A systemd user unit (systemd.service(5)) that keeps the Scheduler up; `home` where it is not the default. */
+/** A systemd user unit (systemd.service(5)) that keeps the Scheduler running; `home` if it is not the default. */
 export function systemdUnit(node: string, program: string, home: string | undefined): string {
   const command = (word: string) => `ExecStart=${unitWord(node)} ${unitWord(program)} ${word}`;
   return `[Unit]
@@ -18,7 +18,7 @@ WantedBy=default.target
 `;
 }
 
-/** One word of a unit's line: quotes and backslashes escaped, `%` and `$` taken as they are. */
+/** Quotes a word for a unit: quotes and backslashes are escaped, `%` and `$` kept literal. */
 function unitWord(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('$', '$$$$')}"`;
 }

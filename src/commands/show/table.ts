@@ -1,19 +1,20 @@
 import { columns, cut, padEnd, visible, type Width } from './width.ts';
 
-/** A name that must give way is never cut below so many columns. */
+/** A name that is shortened keeps at least this many columns. */
 const LEAST = 8;
 
-/** What a table gives up where the terminal is narrow; columns by their heads. */
+/** What a table gives up on a narrow terminal; columns are named by their headings. */
 export interface Yielding {
-  /** Cut, the first one first: a name, say. The numbers after it are worth more. */
+  /** Columns to shorten, in this order, such as names: the numbers after them matter more. */
   readonly gives?: readonly string[];
-  /** Left out where that is not enough, the first one first. */
+  /** Columns to leave out if that is not enough, in this order. */
   readonly drops?: readonly string[];
 }
 
 /**
- * Lines of a table: left-aligned columns (right-aligned where the head begins with a blank), two blanks apart. Where that
- * is too wide, they come closer, then what `gives` is cut, then what `drops` is left out, and then lines are cut.
+ * Lines of a table: columns two blanks apart, left-aligned, or right-aligned if the heading begins with a blank. If
+ * that is too wide, the gaps shrink, then columns in `gives` are shortened, then those in `drops` are left out, and
+ * finally lines are cut.
  */
 export function tableLines(
   heads: readonly string[],
@@ -42,7 +43,7 @@ export function tableLines(
   });
 }
 
-/** The widths of the columns that are shown. */
+/** The widths of the visible columns. */
 function fit(natural: readonly number[], shown: ReadonlySet<number>, width: Width, gives: readonly number[]) {
   const widths = [...natural];
   const needs = [...shown].reduce((sum, i) => sum + (natural[i] ?? 0), 0);
@@ -58,7 +59,7 @@ function fit(natural: readonly number[], shown: ReadonlySet<number>, width: Widt
   return { widths, gap: ' ', fits: over <= 0 };
 }
 
-/** At most so many columns; a mark at the end says that there was more. */
+/** Shortens a text to this many columns, ending in a mark if something was cut. */
 export function shortened(text: string, room: number): string {
   return columns(text) <= room ? text : `${cut(text, room - 1)}…`;
 }

@@ -1,7 +1,7 @@
 import type { JobView } from '../../index.ts';
 import { OUTCOME_ATTRIBUTES, outcomeOf, outcomeWords, wentWell } from '../../job/outcome.ts';
 
-/** What became of jobs, counted. */
+/** Counts the outcomes of jobs. */
 export class Tally {
   static readonly attributes = OUTCOME_ATTRIBUTES;
   readonly #others = new Map<string, number>();
@@ -20,7 +20,10 @@ export class Tally {
     return this.#well;
   }
 
-  /** Those that did not end well, of so many in all: `3 exit status 1, 2 held`. `notMade`: they wait to become jobs. */
+  /**
+   * Summarizes the jobs of `total` that did not end well: `3 exit status 1, 2 held`. `notMade`: jobs not materialized
+   * yet.
+   */
   words(total: number, notMade: number): string {
     const gone = total - this.#seen - notMade;
     const others = [...this.#others].sort(([, a], [, b]) => b - a).map(([message, n]) => `${n} ${message}`);

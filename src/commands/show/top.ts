@@ -3,7 +3,7 @@ import { formatJobId, type TopRow } from '../../index.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
 
-/** A table of running jobs, those that take most first. `before`: what was seen last, for CPU% since then. */
+/** A table of running jobs, the busiest first. `before`: the previous rows, for CPU% since then. */
 export function topLines(rows: readonly TopRow[], before: readonly TopRow[], width: Width): string[] {
   const last = new Map(before.map((row) => [formatJobId(row.id), row]));
   const shares = new Map(rows.map((row) => [row, share(row, last.get(formatJobId(row.id)))]));
@@ -25,7 +25,7 @@ export function topLines(rows: readonly TopRow[], before: readonly TopRow[], wid
   );
 }
 
-/** Per cent of one core: since the last look at the same run, else since its start. */
+/** Per cent of one core: since the previous look at the same run, otherwise since its start. */
 function share(row: TopRow, last: TopRow | undefined): number | undefined {
   if (row.cpuSeconds === undefined || row.elapsed === undefined) return undefined;
   const same = last?.cpuSeconds !== undefined && last.elapsed !== undefined && last.elapsed < row.elapsed;

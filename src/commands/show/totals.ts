@@ -14,7 +14,7 @@ const COUNTED: Readonly<Record<number, keyof Totals>> = {
   7: 'suspended',
 };
 
-/** Counts by JobStatus; the jobs of the scheduler universe (DAG managers) are left out, as HTCondor does. */
+/** Counts by JobStatus; jobs of the scheduler universe (DAG managers) are left out, as in HTCondor. */
 export function countJobs(jobs: Iterable<JobView>, sums: Sums = { ...NO_JOBS }): Totals {
   for (const { ad } of jobs) {
     if (numberOf(ad, 'JobUniverse') === SCHEDULER_UNIVERSE) continue;
@@ -29,7 +29,7 @@ export function totalsText(t: Totals): string {
   return `${t.jobs} jobs; ${t.completed} completed, ${t.removed} removed, ${t.idle} idle, ${t.running} running, ${t.held} held, ${t.suspended} suspended`;
 }
 
-/** The same where that is too wide: what there is none of is left out. */
+/** The same for a narrow terminal: zero counts are left out. */
 function shortTotals(t: Totals): string {
   const counts = NAMED.flatMap((name) => (t[name] > 0 ? [`${t[name]} ${name}`] : []));
   return [`${t.jobs} jobs`, ...(counts.length > 0 ? [counts.join(', ')] : [])].join('; ');
@@ -37,7 +37,7 @@ function shortTotals(t: Totals): string {
 
 const NAMED = ['completed', 'removed', 'idle', 'running', 'held', 'suspended'] as const;
 
-/** The three lines under a table; all but the last end in a blank, and so do habits of reading them. */
+/** The three lines under a table; all but the last end in a blank, as HTCondor's do. */
 export function totalsLines(
   query: Totals,
   user: { readonly name: string; readonly totals: Totals } | undefined,

@@ -1,4 +1,4 @@
-/** The width of what is written to, in columns; `undefined` where it is no terminal: nothing is cut then. */
+/** The width of the output in columns; `undefined` if it is no terminal, so that nothing is cut. */
 export type Width = number | undefined;
 
 const WIDE =
@@ -7,13 +7,16 @@ const WIDE =
 const PLAIN = /^[ -~]*$/;
 let segmenter: Intl.Segmenter | undefined;
 
-/** What a reader takes for one character. The segmenter takes milliseconds to make: only what is not plain has one. */
+/**
+ * Splits a text into what a reader sees as characters. A segmenter takes milliseconds to create, so only non-ASCII text
+ * gets one.
+ */
 function segmentsOf(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter();
   return segmenter.segment(text);
 }
 
-/** Columns that a text takes; what a terminal would obey (control characters) is shown as `?`. */
+/** The columns that a text takes; control characters, which a terminal would obey, count as `?`. */
 export function columns(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let sum = 0;
@@ -21,7 +24,7 @@ export function columns(text: string): number {
   return sum;
 }
 
-/** One line of it, at most `width` columns. */
+/** The text on one line of at most `width` columns. */
 export function cut(text: string, width: Width): string {
   if (PLAIN.test(text)) return width === undefined ? text : text.slice(0, width);
   const line = visible(text);
@@ -36,7 +39,7 @@ export function cut(text: string, width: Width): string {
   return line;
 }
 
-/** A text as lines of at most `width` columns, broken between words; what follows the first is indented as it is. */
+/** Wraps a text between words into lines of at most `width` columns; later lines are indented like the first. */
 export function wrapped(text: string, width: Width): string[] {
   const line = visible(text);
   if (width === undefined || columns(line) <= width) return [line];
@@ -53,7 +56,7 @@ export function wrapped(text: string, width: Width): string[] {
   return [...lines, now].map((one, i) => `${i === 0 ? line.slice(0, indent.length) : indent}${one}`);
 }
 
-/** Names and reasons come from anywhere: none may move the cursor. */
+/** Names and reasons come from outside: none may move the cursor. */
 export function visible(text: string): string {
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, (c) => (c === '\n' || c === '\t' ? ' ' : '?'));
 }
@@ -62,7 +65,7 @@ export function padEnd(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - columns(text)));
 }
 
-/** A text of several lines as a terminal may have it: what it would obey is written as `\\x1b`. */
+/** Makes a text of several lines safe for a terminal: control characters are written as `\\x1b`. */
 export function harmless(text: string): string {
   return text.replaceAll(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,

@@ -73,7 +73,7 @@ another machine, or of a lost state directory) are listed with their age and lef
 
 const PAST = { adopt: 'adopted', clean: 'cleaned' } as const;
 
-/** `2 jobs of agent hCBlE8NRQY, which this queue is not, …` */
+/** For example `2 jobs of agent hCBlE8NRQY, which this queue is not, …`. */
 function othersLine(site: string, { agent, jobs, ended, queued, oldest, newest }: OtherAgents, now: number): string {
   const parts = [
     ...(ended > 0 ? [`${ended} ended`] : []),

@@ -37,12 +37,12 @@ export class SiteShow extends GryphusCommand {
     }
   }
 
-  /** Known where the agent has run; it is not started for this. */
+  /** Known if the agent has run before; it is not started for this. */
   async #ways(flags: { readonly home?: string | undefined }, site: string): Promise<SiteWaysView | undefined> {
     return this.withGryphus(flags, (gryphus) => gryphus.siteWays(site), false).catch(() => undefined);
   }
 
-  /** What the queue knows of it; nothing where there is no queue now: this starts none. */
+  /** What the queue knows about the site; nothing if the queue is down, since this does not start it. */
   async #now(flags: { readonly home?: string | undefined }, name: string): Promise<SiteStatus | undefined> {
     const { GryphusError } = await import('../../errors.ts');
     try {
