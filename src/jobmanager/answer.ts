@@ -1,6 +1,6 @@
 import type { ByteReader } from './byte-reader.ts';
 
-/** One answer of the JobManager, whole: its lines in order, and the raw bytes that some of them announced. */
+/** A complete answer of the JobManager: its lines in order, and the raw bytes that some of them announced. */
 export interface Answer {
   readonly lines: readonly AnswerLine[];
   readonly status: number;
@@ -8,13 +8,13 @@ export interface Answer {
 
 export interface AnswerLine {
   readonly kind: string;
-  /** What stands after the kind. */
+  /** The text after the kind. */
   readonly rest: string;
-  /** `data`: one; `stream`: one for each file. */
+  /** `data`: one item; `stream`: one for each file. */
   readonly bytes: readonly Buffer[];
 }
 
-/** Thrown where the other side does not speak our protocol. */
+/** Thrown if the other side does not speak our protocol. */
 export class NotOurs extends Error {
   override readonly name = 'NotOurs';
 }

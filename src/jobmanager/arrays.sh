@@ -1,12 +1,13 @@
-# Gryphus: attempts that are alike go to the batch system as the elements of one array. Part of jobmanager.sh.
+# Gryphus: submits similar attempts to the batch system as the elements of one array. Part of jobmanager.sh.
 #
-# A group is a directory groups/TAG, TAG the first element's own with `.a` at the end, and so unique for ever. Its file `map`
-# has a line `KEY N` for each element, by its index from 1, and a last line `end`. It is written before the submit: whatever
-# became of the answer, TAG and an index in the queue say whose element it is, and the wrapper finds out who it is.
+# A group is a directory groups/TAG. TAG is the first element's tag with `.a` appended, and so is never reused. Its file
+# `map` has a line `KEY N` for each element, in the order of their indexes from 1, and a last line `end`. It is written
+# before the submit. So even if the answer is lost, TAG and an index in the queue identify an element, and the wrapper
+# finds its own attempt.
 
 ARRAY_LIMIT=
-# $1: words KEY:N, $2: most of them in one group. Those of one cluster whose submit words are the same, two or more, make
-# a group. Sets ARRAYS (their tags) and ALONE (the words left).
+# $1: words KEY:N, $2: the most of them in one group. Two or more of one cluster with the same submit words make a
+# group. Sets ARRAYS (the groups' tags) and ALONE (the remaining words).
 make_groups() {
   [ -n "$ARRAY_LIMIT" ] || find_array_limit
   most=$2
@@ -48,12 +49,12 @@ make_groups() {
   ALONE=$(LC_ALL=C awk '$1 == "-" { print $2 ":" $3 }' "$T/plan")
 } 2>/dev/null
 
-# One submit command for the group $1.
+# Submits the group $1 with one command.
 submit_group() {
   TAG=$1
   # shellcheck disable=SC2046 # keys and numbers
   set -- $(cat "groups/$1/map" 2>/dev/null)
-  # Cut short by a full disk it was never submitted; its attempts are found missing, and submitted again.
+  # A full disk cut the map short, so the group was never submitted; its attempts will be missed and submitted again.
   eval "[ \"\${$#-}\" = end ]" || return 0
   crash_point jm.submit-before
   ID=
@@ -63,7 +64,7 @@ submit_group() {
   crash_point jm.submit-after
   ID=${ID##*"$NL"}
   if [ "$status" -eq 0 ] && [ -n "$ID" ]; then
-    # What is no id is kept as it is.
+    # Default: an answer that is no array id is kept as it is.
     BEFORE=$ID AFTER='' FIRST=''
     backend_elements "$ID"
     element_ids "$TAG"
@@ -81,7 +82,7 @@ submit_group() {
   done
 }
 
-# $1: the group. Its answer is said first: where the disk is full, the ids in the records are missed by nobody.
+# $1: the group. Answers before writing the records, so that a full disk does not lose the ids.
 element_ids() {
   export BEFORE AFTER FIRST
   LC_ALL=C awk 'NF == 2 { print "sent " $1 " " $2 " " id() }'"$ELEMENT_ID" "groups/$1/map"
@@ -89,8 +90,9 @@ element_ids() {
 }
 ELEMENT_ID='function id() { return ENVIRON["BEFORE"] (ENVIRON["FIRST"] == "" ? "" : NR - 1 + ENVIRON["FIRST"]) ENVIRON["AFTER"] }'
 
-# Standard input, where each TAG[INDEX] of a group has become its element's own tag. Slurm prints [N/A] after any other. A line
-# with TAG[LIST], LIST as in 1-9:2,12, becomes one for each element, and a second [LIST] in it the index.
+# Copies standard input, replacing each TAG[INDEX] of a group by the element's own tag. Slurm prints [N/A] after tags of
+# single jobs. A line with TAG[LIST], such as 1-9:2,12, becomes a line for each element; a second [LIST] in it becomes
+# the index.
 elements() {
   LC_ALL=C awk '
     function load(tag, file, line, part, n) {
@@ -127,7 +129,7 @@ elements() {
     { print }'
 }
 
-# Groups of which nothing is here any more; their last elements may lie in the queue for a while.
+# Deletes groups without attempts here, but only after a day: their last elements may still be in the queue.
 sweep_groups() {
   # shellcheck disable=SC2044,SC2013 # tags have no blanks
   for map in $(find groups -name map -mtime +0); do

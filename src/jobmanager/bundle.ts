@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Backend } from '../backends/contract.ts';
 
-/** The programs that are carried to a site, under the hash of their content: a new version never touches an old one. */
+/**
+ * The programs carried to a site, named by the hash of their content, so that a new version never changes an old one.
+ */
 export interface Bundle {
   readonly hash: string;
-  /** Their names, which have no blanks. */
+  /** Names without blanks. */
   readonly names: readonly string[];
-  /** Run in the agent's directory there, it leaves them whole in bin/HASH, or nothing. */
+  /** Run in the agent's directory there, it installs all of them in bin/HASH, or nothing. */
   readonly installer: string;
 }
 
@@ -24,7 +26,7 @@ const COMMON = [
   'memory.sh',
 ];
 
-/** `prelude`: the site's own shell lines, which are run before anything of ours. */
+/** `prelude`: the site's own shell lines, run before any of our code. */
 export async function makeBundle(backend: Backend, prelude: string): Promise<Bundle> {
   const files = new Map<string, string>([['prelude.sh', `${prelude}\n`]]);
   for (const name of COMMON) files.set(name, await readFile(new URL(name, import.meta.url), 'utf8'));
@@ -44,7 +46,7 @@ export async function makeBundle(backend: Backend, prelude: string): Promise<Bun
   return { hash, names, installer: installer(hash, files) };
 }
 
-/** The file that has the names of all. */
+/** The file that lists all the names. */
 const NAMES = 'names';
 
 function installer(hash: string, files: ReadonlyMap<string, string>): string {

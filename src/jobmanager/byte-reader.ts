@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 
-/** Thrown where the stream ended in the middle of what was asked for. */
+/** Thrown if the stream ends in the middle of a read. */
 export class EndOfStream extends Error {
   override readonly name = 'EndOfStream';
 }
 
-/** Lines, counted bytes and bytes up to a mark, from one stream. */
+/** Reads lines, counted bytes, and bytes up to a mark from one stream. */
 export class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #held: Buffer = Buffer.alloc(0);
@@ -14,7 +14,7 @@ export class ByteReader {
     this.#chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   }
 
-  /** Without its newline. */
+  /** The next line without its newline. */
   async line(): Promise<string> {
     return (await this.until(Buffer.from('\n'))).toString('utf8');
   }
@@ -32,7 +32,7 @@ export class ByteReader {
     }
   }
 
-  /** What stands before the next `mark`, which is passed over. */
+  /** The bytes before the next `mark`, which is skipped. */
   async until(mark: Buffer): Promise<Buffer> {
     const parts: Buffer[] = [];
     for (;;) {
@@ -42,7 +42,7 @@ export class ByteReader {
         this.#held = this.#held.subarray(at + mark.length);
         return Buffer.concat(parts);
       }
-      // The mark may lie across two chunks.
+      // The mark may span two chunks.
       const sure = Math.max(0, this.#held.length - mark.length + 1);
       parts.push(this.#held.subarray(0, sure));
       this.#held = this.#held.subarray(sure);

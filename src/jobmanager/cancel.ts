@@ -6,19 +6,19 @@ import { percentDecode } from './escape.ts';
 import type { Looker } from './look.ts';
 import { batches, checkComplete, refuse, type SiteContext, words, wordsOf } from './site-context.ts';
 
-/** `WAITING`: only what has not started. `FORCE`: what the batch system does not get rid of. */
+/** `WAITING`: only what has not started. `FORCE`: jobs that the batch system cannot get rid of. */
 type How = 'TERM' | 'KILL' | 'FORCE' | 'WAITING';
 
 export interface CancelPatience {
-  /** Milliseconds from TERM to KILL. */
+  /** Milliseconds between TERM and KILL. */
   readonly killAfter: number;
   /** Milliseconds after which the caller is told to ask again. */
   readonly giveUp: number;
 }
 
 /**
- * The lock first: what has not started never will. Then the batch system, and what runs is waited for, until nothing
- * of the attempt lives; then the site forgets it. `stubborn`: those of the keys that should have ended long ago.
+ * Takes the locks first, so that nothing that has not started ever will. Then tells the batch system, waits until
+ * nothing of the attempts is alive, and lets the site forget them. `stubborn`: keys that should have ended long ago.
  */
 export async function cancel(
   site: SiteContext,
@@ -44,7 +44,7 @@ export async function cancel(
     }
     if (ask) looker.hurry();
     ask = false;
-    // What ends with a record says so by itself.
+    // An attempt that ends with an exit record is reported without asking the queue.
     await looker.look({ queue: looker.due <= 0 });
     for (const key of left) if (isOver(site, key)) over.add(key);
     await forget(
@@ -96,7 +96,7 @@ async function send(
   }
   for (const [key = ''] of wordsOf(answer, 'ended')) over.add(key as AttemptKey);
   if (status === '0') return;
-  // None of it can start any more, but it may run, or lie in the queue.
+  // None of these can start any more, but they may still run or be queued.
   const words_ = percentDecode(said).trim().split('\n').at(-1) ?? '';
   for (const key of batch) {
     if (!over.has(key) && !outcomes.has(key)) {
@@ -113,7 +113,7 @@ function isOver(site: SiteContext, key: AttemptKey): boolean {
   return entry === undefined || entry.exit !== undefined || entry.report?.is === 'ended';
 }
 
-/** COMMIT_END, of any number of attempts in one exchange for each 500. */
+/** COMMIT_END for any number of attempts, 500 in each exchange. */
 export async function forget(
   site: SiteContext,
   keys: readonly AttemptKey[],

@@ -1,6 +1,6 @@
-# Gryphus: files in and out. Part of jobmanager.sh.
+# Gryphus: transfers files in and out. Part of jobmanager.sh.
 
-# Body 1: words `SHA:BYTES`. Body 2: their content, one after another. `stored SHA` or `bad SHA`.
+# Body 1: words `SHA:BYTES`. Body 2: their contents in the same order. Answers `stored SHA` or `bad SHA`.
 do_blobs() {
   words=$(body "$1")
   for word in $words; do body "${word#*:}" >|"in/${word%:*}" || cat_away "${word#*:}" "in/${word%:*}"; done
@@ -8,14 +8,14 @@ do_blobs() {
   for word in $words; do names="$names ${word%:*}"; done
   take_in "$names"
 }
-# Where the disk is full the rest of the content must still leave the pipe, or nothing after it would be understood.
+# If the disk is full, the rest of the content must still be read, or the following requests would be garbled.
 cat_away() {
   written=$(wc -c <"$2" 2>/dev/null)
   say "fatal the disk of the site is full (${written:-0} of $1 bytes)"
   exit 74
 }
 
-# Body: words SHA, each of a file that was put into in/. `stored SHA` or `bad SHA WORDS`.
+# Body: words SHA of files placed in in/. Answers `stored SHA` or `bad SHA WORDS`.
 do_admit() { take_in "$(body "$1")"; }
 
 take_in() { # $1 words SHA
@@ -33,12 +33,13 @@ take_in() { # $1 words SHA
   done
 }
 
-# Body: words `f:KEY/NAME` (a file, or a directory with all its files), `n:KEY` (the new files at the top), `o:KEY`,
-# `e:KEY` (the streams); NAME with every odd byte as \0ooo. $2: files up to this size come in the answer, a number of
-# 512-byte blocks. Answers `missing KEY NAME`; `small NAME…` and `stream NONCE COUNT`, after which the files follow, each
-# ended by a newline, NONCE and a newline; `streamed STATUS`; `big NAME…`; `executable NAME…`; `bit OCTAL NAME` for each
-# permission bit of a file that has others than 644 or 755. NAME here: under jobs/, %XX.
-# `odd KEY WHAT NAME`: a pipe, socket, device or loop among what is named, NAME in the attempt's directory, %XX.
+# Body: words `f:KEY/NAME` (a file, or a directory with all its files), `n:KEY` (new files at the top), `o:KEY`, `e:KEY`
+# (the streams); odd bytes of NAME as \0ooo. $2: the largest file to include in the answer, in blocks of 512 bytes.
+# Answers `missing KEY NAME`; `small NAME…` and `stream NONCE COUNT`, followed by the files, each ended by a newline,
+# NONCE and a newline; `streamed STATUS`; `big NAME…`; `executable NAME…`; `bit OCTAL NAME` for each permission bit of a
+# file whose mode is neither 644 nor 755. These NAMEs are relative to jobs/, with %XX.
+# `odd KEY WHAT NAME`: a pipe, socket, device or loop among the requested files; NAME is relative to the attempt's
+# directory, with %XX.
 do_fetch() {
   words=$(body "$1") limit=$2
   set --
@@ -61,7 +62,7 @@ do_fetch() {
         for file in "jobs/$key/work"/* "jobs/$key/work"/.[!.]* "jobs/$key/work"/..?*; do
           [ -f "$file" ] || continue
           case $THERE in *"/${file##*/}/"*) continue ;; esac
-          # A list that grows by one is copied each time: it stays short.
+          # Appending copies the whole list each time, so it is kept short.
           [ $# -lt 500 ] || {
             send_files "$limit" "$@"
             set --
@@ -91,8 +92,8 @@ do_fetch() {
   done
   [ $# -eq 0 ] || send_files "$limit" "$@"
 }
-# What of $1, or in the directory $1, has no content: `WHAT PATH`, the first alone. A socket that a program left in a
-# directory is passed over, as HTCondor does.
+# Finds what has no content in $1, which may be a directory: prints the first as `WHAT PATH`. Sockets left in a
+# directory are ignored, as in HTCondor.
 odd_in() {
   if [ -S "$1" ]; then
     printf 'socket %s\n' "$1"
@@ -125,14 +126,14 @@ send_files() { # $1 the limit, then files
     printf "streamed %s\n" "$?"' sh "$T/mark" "$ENCODE" "$NONCE" {} + 2>/dev/null
   list_files big "$@" -type f -size "+$limit"
   list_files executable "$@" -type f -perm -100
-  # find can tell modes bit by bit.
+  # find can test mode bits only one by one.
   set -- "$@" -type f ! -perm 644 ! -perm 755
   for bit in 400 200 100 040 020 010 004 002 001; do
     set -- "$@" '(' ! -perm "-$bit" -o -exec awk "$ENCODE$LIST" "bit $bit" {} + ')'
   done
   LC_ALL=C find -L "$@" 2>/dev/null
 }
-# Body: words NAME under jobs/, odd bytes as \0ooo. `digest SHA256 NAME` for each that can be read.
+# Body: words NAME relative to jobs/, odd bytes as \0ooo. Answers `digest SHA256 NAME` for each readable file.
 do_digest() {
   for name in $(body "$1"); do
     plain=$name
@@ -147,7 +148,7 @@ list_files() { # $1 kind, then what find takes
   LC_ALL=C find -L "$@" -exec awk "$ENCODE$LIST" "$kind" {} + 2>/dev/null
 }
 
-# Sets THERE: the names at the top of the working directory that were put there, a / before and after each.
+# Sets THERE: the names that were placed at the top of the working directory, each with a / before and after it.
 names_there() { # $1 key
   THERE=/
   [ -f "jobs/$1/names" ] || return 0

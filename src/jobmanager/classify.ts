@@ -4,30 +4,31 @@ import { type Entry, presentLine, type QueueLine } from './entry.ts';
 import type { Owner } from './exit-record.ts';
 
 /**
- * What to do before more can be said. `fence`: take the lock, so that the submission can never start. `look`: ask the
- * queue soon. `account`: ask the accounting. `list`: read the attempts' own records again. `prune`: take copies that must not run out of the queue.
+ * What to do before more can be said. `fence`: take the lock, so that the submission can never start. `look`: query the
+ * queue soon. `account`: query the accounting. `list`: read the attempts' own records again. `prune`: remove copies
+ * that must not run from the queue.
  */
 export type Action = 'fence' | 'look' | 'account' | 'list' | 'prune';
 
 export interface Assessment {
   readonly report: Report;
   readonly action?: Action;
-  /** The assessment may change by time alone. */
+  /** The assessment may change merely as time passes. */
   readonly restless?: boolean;
 }
 
-/** Submissions of one attempt that ended before they started, before that is called the site's fault. */
+/** After this many submissions that ended before starting, the site is blamed. */
 const MOST_LOST = 3;
-/** When the accounting is asked about what is gone from the queue, milliseconds after it was missed. */
+/** When to query the accounting about a job that left the queue, in milliseconds after it was missed. */
 const ACCOUNT_MS: readonly number[] = [0, 2000, 8000];
-/** A job that its site can never start is given up after it has said so for this long: limits are changed under way. */
+/** How long a site must say that it can never start a job before it is given up: its limits may change meanwhile. */
 const NEVER_MS = 60_000;
-/** An exit record that says more than the queue's verdict is usually there within this time. */
+/** How soon an exit record, which tells more than the queue's verdict, usually arrives. */
 const RECORD_MS = 3000;
 
 /**
- * What the site says of an attempt, from what is known of it at `now` and of the queue at `lookedAt`, when it gave its
- * last good answer (milliseconds). Pure and total.
+ * What the site's information means for an attempt, given what is known at `now` and the queue's last good answer at
+ * `lookedAt` (milliseconds). Pure and total.
  */
 export function classify(entry: Entry, backend: Backend, now: number, lookedAt: number): Assessment {
   if (entry.submission === 0) return { report: { key: entry.key, is: 'prepared' } };
@@ -37,7 +38,7 @@ export function classify(entry: Entry, backend: Backend, now: number, lookedAt: 
   return classifyUnstarted(entry, line, backend, now, lookedAt);
 }
 
-/** The program ended. Where a signal was about, the batch system may know who sent it. */
+/** The program ended. If a signal was involved, the batch system may know who sent it. */
 function classifyExit(
   entry: Entry,
   line: QueueLine | undefined,
@@ -49,14 +50,14 @@ function classifyExit(
   if (record === undefined) return unclear(entry, 'no exit record');
   if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
   const again = isSecondOfSameJob(entry);
-  // The end by itself that the queue has is the second copy's.
+  // An ordinary end in the queue is that of the second copy.
   if (line?.entry.is === 'ended' && !(again && line.entry.by === 'itself'))
     return ended(entry, blame(record.ending, line.entry));
   const requeue = line?.entry.is === 'waiting' || line?.entry.is === 'held' ? requeued(line) : undefined;
   if (requeue !== undefined && lookedAt > entry.exitSeenAt) {
     return { ...ended(entry, blame(record.ending, requeue)), action: 'prune' };
   }
-  // It waited for so short a time that nobody saw it.
+  // It was queued again too briefly to be seen there.
   if (again) return ended(entry, blame(record.ending, STARTED_AGAIN));
   if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
   if (entry.ending !== undefined) return ended(entry, blame(record.ending, entry.ending));
@@ -71,7 +72,7 @@ function classifyExit(
   return ended(entry, outOfTime(entry, record.ending) ?? record.ending);
 }
 
-/** Nobody says who sent the signal, as where a server keeps no history: at the end of its time it was the batch system. */
+/** Without a known sender, as when a server keeps no history, a signal at the time limit came from the batch system. */
 function outOfTime({ limit }: Entry, ending: Ending): Ending | undefined {
   const { startedAt, endedAt } = ending;
   if (limit === undefined || startedAt === undefined || endedAt === undefined || endedAt - startedAt < limit)
@@ -79,7 +80,7 @@ function outOfTime({ limit }: Entry, ending: Ending): Ending | undefined {
   return blame(ending, { by: 'timeout', message: `a signal ended it when its ${limit} s were over` });
 }
 
-/** The lock is taken, so it may have started, and must not be started again. */
+/** The lock is taken, so the program may have started and must not be started again. */
 function classifyStarted(
   entry: Entry,
   line: QueueLine | undefined,
@@ -91,7 +92,7 @@ function classifyStarted(
   if (isSecondOfSameJob(entry) && (line === undefined || line.entry.is === 'ended' || line.entry.is === 'waiting'))
     return bySite(entry, STARTED_AGAIN.by, STARTED_AGAIN.message);
   if (line === undefined) {
-    // Whom we told to end leaves no record where the batch system kills at once; nobody waits for one.
+    // A batch system that kills at once leaves no record of a cancelled job, so waiting for one is pointless.
     const lag = entry.cancelled ? Math.min(RECORD_MS, patience.lag) : patience.lag;
     const missing = now - entry.missingSince;
     if (entry.looksWithout < 2) return { ...running(entry, line), action: 'look', restless: true };
@@ -103,7 +104,7 @@ function classifyStarted(
     if (missing < (known === undefined ? lag : Math.min(RECORD_MS, lag))) {
       return { ...running(entry, line), action: 'look', restless: true };
     }
-    // What tells of the record may have found no room on the disk.
+    // The disk may have been too full for the event that announces the record.
     if (known === undefined && entry.readAt < entry.missingSince)
       return { ...running(entry, line), action: 'list', restless: true };
     const message = known?.message ?? 'it is gone from the queue and left no exit status';
@@ -121,7 +122,7 @@ function classifyStarted(
     }
     case 'waiting':
     case 'held':
-      // The site put it back into its queue after it had started: the first copy is dead, the next one will leave.
+      // The site requeued it after it had started: the first copy is dead, and the next one will leave.
       if (lookedAt - Math.max(line.since, entry.ownerSeenAt) < RECORD_MS) {
         return { ...running(entry, line), action: 'look', restless: true };
       }
@@ -137,7 +138,7 @@ function classifyStarted(
   }
 }
 
-/** The lock is free, or ours. */
+/** The lock is free, or taken by us. */
 function classifyUnstarted(
   entry: Entry,
   line: QueueLine | undefined,
@@ -148,7 +149,7 @@ function classifyUnstarted(
   const { key, submission } = entry;
   const state = line?.entry;
   if (entry.fenced !== undefined) return fenced(entry, line);
-  // Who asks is there, whatever the queue said before.
+  // A wrapper that asks exists, whatever the queue said earlier.
   const { asks } = entry;
   if (asks !== undefined && (state?.is === 'running' || entry.asksSeenAt >= lookedAt)) return asking(entry, line, asks);
   if (state === undefined) {
@@ -173,7 +174,7 @@ function classifyUnstarted(
     case 'unclear':
       return { report: { key, is: 'unclear', batchId, message: state.message } };
     case 'ended': {
-      // Its lock may be on its way to us.
+      // News of its lock may still be on the way.
       const early = now - (line?.since ?? now) < Math.min(RECORD_MS, backend.patience.lag);
       if (early) return { ...queued(entry, line), restless: true };
       return submission >= 1 ? { ...queued(entry, line), action: 'fence' } : queued(entry, line);
@@ -181,7 +182,7 @@ function classifyUnstarted(
   }
 }
 
-/** Nothing of the present submission can start any more; was that the site's will? */
+/** Nothing of the present submission can start any more; decides whether the site wanted that. */
 function fenced(entry: Entry, line: QueueLine | undefined): Assessment {
   if (entry.cancelled) return bySite(entry, 'cancelled', 'it was cancelled before it started');
   const state = line?.entry;
@@ -197,7 +198,7 @@ function fenced(entry: Entry, line: QueueLine | undefined): Assessment {
 }
 const WANTED: ReadonlySet<string> = new Set(['cancelled', 'deadline', 'timeout', 'out-of-memory']);
 
-/** A copy with the same batch id found the lock: the site started the job again, so its first run is over. */
+/** A second copy with the same batch id found the lock: the site restarted the job, so its first run is over. */
 function isSecondOfSameJob(entry: Entry): boolean {
   const id = entry.second?.batchId;
   return id !== undefined && id === entry.owner?.batchId;
@@ -213,12 +214,12 @@ function requeued(line: QueueLine): Verdict {
   return { by: 'requeued', message: words };
 }
 
-/** Ended by itself, and nobody knows how. */
+/** Without a record, an ordinary end has an unknown cause. */
 function causeOf(by: Verdict['by']): SiteCause {
   return by === 'itself' ? 'vanished' : by;
 }
 
-/** The record, with the site's cause where it had one. */
+/** The recorded ending, with the site's cause if it had one. */
 function blame(ending: Ending, verdict: Verdict): Ending {
   if (verdict.by === 'itself' || verdict.by === 'vanished' || ending.how.kind === 'by-site') return ending;
   const how = ending.how;

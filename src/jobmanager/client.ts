@@ -39,45 +39,48 @@ import { upload } from './upload.ts';
 import { View } from './view.ts';
 
 export interface JobManagerOptions {
-  /** Shell lines that are run at the site before anything of ours. */
+  /** Shell lines run at the site before any of our code. */
   readonly prelude?: string;
-  /** The directory there that holds the agents' directories, `~/…` or absolute; default `~/.gryphus`. */
+  /** The directory there that contains the agents' directories, `~/…` or absolute; default `~/.gryphus`. */
   readonly scratch?: string;
-  /** How many of its last names are ours, and must be nobody else's; default 1. */
+  /** How many trailing parts of this path must belong to us alone; default 1. */
   readonly ours?: number;
-  /** The queue of jobs that name none, for the check-up. */
+  /** For the check-up: the queue of jobs that name none. */
   readonly queue?: string;
-  /** fork: how many jobs run at once; default: the processors of the site. */
+  /** For fork: how many jobs run at once; default: the site's processors. */
   readonly slots?: number;
-  /** Submit commands at once, default 8. */
+  /** How many submit commands run at once; default 8. */
   readonly parallelSubmits?: number;
-  /** Attempts in one submit command, default 1000, where the batch system has arrays; 1: each by itself. */
+  /** The most attempts in one submit command, if the batch system has arrays; default 1000. 1: no arrays. */
   readonly arrayLimit?: number;
-  /** Milliseconds: the queue is asked no more often, and no more rarely. */
+  /** The shortest and the longest time between queries of the queue, in milliseconds. */
   readonly lookMin?: number;
   readonly lookMax?: number;
-  /** Seconds that a prepared attempt waits for its commit (default an hour), and unused content stays (a day). */
+  /**
+   * In seconds: how long a site keeps a prepared job that is never committed (default an hour), and unused content (a
+   * day).
+   */
   readonly commitWithin?: number;
   readonly cacheFor?: number;
-  /** Bytes of unused content that may stay; beyond it the oldest goes. Default: no limit. */
+  /** The most bytes of unused content to keep; beyond that, the oldest is deleted. Default: no limit. */
   readonly cacheSize?: number;
-  /** PREPARE waits so long for large content to be there, milliseconds; default: as long as it takes. */
+  /** How long PREPARE waits for large content to arrive, in milliseconds; default: as long as it takes. */
   readonly contentPatience?: number;
-  /** FETCH waits so long for large results to be here, milliseconds; default: as long as it takes. */
+  /** How long FETCH waits for large results to arrive, in milliseconds; default: as long as it takes. */
   readonly resultsPatience?: number;
-  /** Told what results are on their way, and how far. */
+  /** Called with the results on their way home and their progress. */
   readonly onComing?: (all: readonly Sending[]) => void;
-  /** Told what content is on its way, and how far. */
+  /** Called with the content on its way to the site and its progress. */
   readonly onSending?: (all: readonly Sending[]) => void;
-  /** How far the agent's queue is now. */
+  /** The current position of the agent's queue. */
   readonly mark?: () => Promise<QueueMark>;
-  /** The shell that runs the JobManager there, default `sh`. */
+  /** The shell that runs the JobManager there; default `sh`. */
   readonly shell?: string;
-  /** Milliseconds from TERM to KILL, default 10,000. */
+  /** Milliseconds between TERM and KILL; default 10,000. */
   readonly killAfter?: number;
-  /** Milliseconds after which a cancel that is not confirmed is left for the next round, default 120,000. */
+  /** Milliseconds after which an unconfirmed cancel is left to the next round; default 120,000. */
   readonly giveUp?: number;
-  /** Milliseconds after which what should have ended since then is to be forgotten by the batch system, default 600,000. */
+  /** Milliseconds after which the batch system is told to forget a job that should have ended; default 600,000. */
   readonly forceAfter?: number;
 }
 
@@ -85,24 +88,24 @@ export interface JobManagerSiteConfig {
   readonly name: string;
   readonly agentId: string;
   readonly transport: Transport;
-  /** A name of src/backends/registry.ts. */
+  /** A backend's name in src/backends/registry.ts. */
   readonly backend: string;
   readonly options?: JobManagerOptions;
 }
 
-/** A Site, and what `gryphus site audit` and `gryphus site test` ask of it. */
+/** A Site with the additional operations of `gryphus site audit` and `gryphus site test`. */
 export interface JobManagerSite extends Site {
-  /** All that the site holds under this agent's name. */
+  /** Everything that the site holds under this agent's name. */
   audit(): Promise<SiteAudit>;
   /** A check-up, step by step. */
   test(): Promise<readonly SiteStep[]>;
 }
 
 const SWEEP_EVERY = 3_600_000;
-/** Each question of the check-up has its own time-out at the site; milliseconds. */
+/** In milliseconds. Each question of the check-up has its own time-out at the site. */
 const PROBE_MS = 180_000;
 
-/** Our JobManager over a transport, which stays the caller's to close. 'bad-config' for a batch system nobody knows. */
+/** Our JobManager over a transport, which the caller must close. 'bad-config' for an unknown batch system. */
 export function openJobManagerSite(config: JobManagerSiteConfig): JobManagerSite {
   return new ShellSite(config);
 }
@@ -113,9 +116,12 @@ class ShellSite implements JobManagerSite {
   readonly #looker: Looker;
   readonly #options: JobManagerOptions;
   #sweptAt = Number.NEGATIVE_INFINITY;
-  /** How many attempts had vanished at the last answer. */
+  /** The number of vanished attempts at the last answer. */
   #vanished = 0;
-  /** Cursors of other clients, and of this one before it was started again, mean nothing here. */
+  /**
+   * Distinguishes this client's cursors from those of other clients, or of itself before a restart, which mean nothing
+   * here.
+   */
   readonly #origin = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
 
   constructor(config: JobManagerSiteConfig) {
@@ -190,10 +196,10 @@ class ShellSite implements JobManagerSite {
         queue: seen === undefined || this.#looker.due <= 0,
         follow: request.follow,
       });
-      // Of what is gone there is no report: that it is missing among all of them says so.
+      // A vanished attempt has no report, so only a complete list can show that it is gone.
       const complete = seen === undefined || view.vanished > this.#vanished;
       const reports = view.reports(complete ? 0 : (seen ?? 0)).map((report) => this.#looker.skew.mended(report));
-      // What the attempts' own records say is true all the same.
+      // The attempts' own records are valid even so.
       if (queueError !== undefined && reports.length + chunks.length === 0) {
         throw new GryphusError('site-busy', `The batch system of ${this.name} gives no answer: ${queueError}.`);
       }

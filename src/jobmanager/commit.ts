@@ -4,22 +4,22 @@ import { crashPoint } from '../util/crash-point.ts';
 import { percentDecode } from './escape.ts';
 import { batches, checkComplete, refuse, type SiteContext, unwritten, words } from './site-context.ts';
 
-/** Submit commands in one request: so few that a look at the queue need not wait long for its turn. */
+/** Submit commands in one request, few enough that a look at the queue does not wait long for its turn. */
 const BATCH = 64;
-/** Attempts in one request where alike ones share a submit command. */
+/** Attempts in one request if similar ones share a submit command. */
 const ARRAY_BATCH = 1000;
-/** Milliseconds for one submit command that the site bounds at 60 s, and then some. */
+/** In milliseconds. The site stops a submit command after 60 s, so this leaves ample time. */
 const LIMIT = 180_000;
 
 /**
- * COMMIT: the site writes its promise down and submits. A submit command whose answer is unclear keeps the promise:
- * the poll finds the job by its tag, or buries that submission, and the attempt is committed again.
+ * COMMIT: the site records its promise and submits. If a submit command's answer is unclear, the promise stands: the
+ * poll finds the job by its tag, or fences that submission so that the attempt is committed again.
  */
 export async function commit(site: SiteContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   crashPoint('jm.before-commit');
   for (const batch of batches(keys, site.arrays > ALONE ? ARRAY_BATCH : BATCH)) {
-    // Who is full is not asked again for each of the others.
+    // A full site is not asked again for each remaining batch.
     const full = [...outcomes.values()].find((outcome) => !outcome.ok && outcome.refusal.code === 'site-full');
     if (full !== undefined) {
       for (const key of batch) outcomes.set(key, full);
@@ -36,13 +36,13 @@ export async function commit(site: SiteContext, keys: readonly AttemptKey[]): Pr
   checkComplete(site.name, keys, outcomes);
   return outcomes;
 }
-/** What is fenced or was refused is asked for again under the next number; that is answered, or refused anew. */
+/** A fenced or refused attempt is requested once more under the next number, which is then accepted or refused. */
 const ROUNDS = 2;
 
 /**
- * A submit command for many attempts was refused. Where it is full, there may be room for some: half of them are tried
- * until a command is taken or one alone is refused. Where it was refused for good, one is tried alone: if that is
- * taken, the site wants no arrays.
+ * Handles the refusal of a submit command for many attempts. If the site is full, there may be room for some: tries
+ * half of them at a time until a command succeeds or a single attempt is refused. If the refusal is final, tries one
+ * alone: if that succeeds, the site rejects arrays.
  */
 async function divide(site: SiteContext, group: Group, outcomes: Map<AttemptKey, Outcome>): Promise<void> {
   const { refusal } = group;
@@ -59,17 +59,17 @@ async function divide(site: SiteContext, group: Group, outcomes: Map<AttemptKey,
   await commitBatch(site, next([first]), ALONE, outcomes);
   const alone = outcomes.get(first[0]);
   if (alone?.ok !== true) {
-    // What is said of one job by itself is truer than what was said of the array.
+    // The refusal of a single job is more accurate than that of the array.
     for (const [key] of others) if (alone !== undefined) outcomes.set(key, alone);
     return;
   }
   site.arrays = ALONE;
   for (const batch of batches(next(others), BATCH)) await commitBatch(site, batch, ALONE, outcomes);
 }
-/** Attempts in one submit command. */
+/** The limit of attempts in one submit command when arrays are not used. */
 const ALONE = 1;
 
-/** The next submission where nothing of the last can start; 0: the present one, or the first. */
+/** The next submission if nothing of the last one can start; 0: the present one, or the first. */
 function wanted(site: SiteContext, key: AttemptKey): number {
   const entry = site.view.get(key);
   if (entry === undefined || entry.submission === 0) return 0;
@@ -78,14 +78,14 @@ function wanted(site: SiteContext, key: AttemptKey): number {
 
 type Wish = readonly [key: AttemptKey, submission: number];
 
-/** All that one submit command was about, which was refused. */
+/** The attempts of one refused submit command. */
 interface Group {
   readonly wishes: Wish[];
   readonly refusal: Refusal;
 }
 
 interface Committed {
-  /** Those that must be asked for again under the next number. */
+  /** Attempts to request again under the next number. */
   readonly again: Wish[];
   readonly refused: ReadonlyMap<string, Group>;
 }
@@ -135,7 +135,7 @@ async function commitBatch(
         break;
       }
       case 'taken':
-        // It started after all.
+        // It has started after all.
         site.view.submitted(key, n, undefined, site.now());
         site.listAgain();
         outcomes.set(key, { ok: true });

@@ -1,22 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Blob, Outcome, Sending } from '../site/contract.ts';
 
-/** Large content on its way at once: a small one need not wait for the end of a huge one. */
+/** How many large transfers run at once, so that a small file need not wait for a huge one. */
 const AT_ONCE = 2;
-/** A failure that nobody asked about for so long says nothing of now, milliseconds. */
+/** After this time without being asked for, a failure says nothing about the present; milliseconds. */
 const STALE_MS = 30_000;
-/** How often it is told how far they are, milliseconds. */
+/** The interval of progress reports, in milliseconds. */
 const TELL_MS = 1000;
 
 export interface ContentOptions {
-  /** Carries one there; its outcome where the site would not have it. Rejects where the site cannot be talked to. */
+  /** Sends one blob; resolves with an outcome if the site refuses it. Rejects if the site cannot be reached. */
   readonly carry: (
     blob: Blob,
     options: { readonly signal: AbortSignal; readonly onProgress: (done: number) => void },
   ) => Promise<Outcome | undefined>;
-  /** A caller waits for what he needs so long, milliseconds; it comes on without him. */
+  /** How long a caller waits for what it needs, in milliseconds; the transfer continues afterwards. */
   readonly patience: number;
-  /** Told what is on its way now, and how far. */
+  /** Called with the current transfers and their progress. */
   readonly tell: (all: readonly Sending[]) => void;
 }
 
@@ -28,12 +28,14 @@ interface Coming {
   done: number;
   /** Undefined before its first bytes. */
   resumed: number | undefined;
-  /** Undefined while it comes. */
+  /** Undefined while the transfer runs. */
   end: End | undefined;
   readonly over: Promise<void>;
 }
 
-/** Large content on its way to one site, each once, the smallest first, while the site is asked other things. */
+/**
+ * Large content on its way to one site: each blob once, the smallest first, while other requests to the site continue.
+ */
 export class Content {
   readonly #options: ContentOptions;
   readonly #coming = new Map<string, Coming>();
@@ -46,7 +48,7 @@ export class Content {
     this.#options = options;
   }
 
-  /** Begins with those that are not on their way, and waits a while for all. */
+  /** Starts the transfers that are not running yet, and waits a while for all. */
   async send(blobs: readonly Blob[]): Promise<void> {
     const over = Promise.all(blobs.map((blob) => this.#begin(blob).over));
     if (!Number.isFinite(this.#options.patience)) await over;
@@ -54,8 +56,8 @@ export class Content {
   }
 
   /**
-   * How it stands with what was sent: `coming`, or the refusal that it met, which is told once and tried again after. Undefined:
-   * it is there, or nobody has sent it. Throws what kept it from coming.
+   * The state of a transfer: `coming`, or its refusal, which is reported once before the next try. Undefined: it has
+   * arrived, or was never sent. Throws what stopped the transfer.
    */
   look(sha256: string): { readonly is: 'coming'; readonly blob: Blob } | Outcome | undefined {
     const found = this.#coming.get(sha256);

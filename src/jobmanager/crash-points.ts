@@ -1,6 +1,6 @@
 /**
- * Where the crash suite stops the site's half: the file `crash-point` in the agent's directory at the site names one,
- * or `name:count`. Each stands in a shell file as `crash_point NAME`; a test holds the two lists together.
+ * Where the crash suite kills the site's half: the file `crash-point` in the agent's directory at the site names a
+ * point, or `name:count`. Each appears in a shell file as `crash_point NAME`; a test keeps the two lists in step.
  */
 export const SITE_CRASH_POINTS = [
   'jm.prepare-staged',
@@ -18,7 +18,7 @@ export const SITE_CRASH_POINTS = [
   'jm.forget-deleted',
 ] as const;
 
-/** Those of a job that has an X.509 proxy. */
+/** Crash points of a job with an X.509 proxy. */
 export const DELEGATION_CRASH_POINTS = ['jm.csr-made', 'jm.proxy-in-place'] as const;
 
 export type SiteCrashPoint = (typeof SITE_CRASH_POINTS)[number] | (typeof DELEGATION_CRASH_POINTS)[number];

@@ -2,11 +2,11 @@ import { GryphusError } from '../errors.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { SiteContext } from './site-context.ts';
 
-/** A key that was replaced between request and answer: both are made again. */
+/** If the key is replaced between request and answer, both are made again. */
 const ROUNDS = 3;
 const MS = 60_000;
 
-/** The site makes (or has made) a key and a request, `sign` answers it, the site puts the proxy in place. */
+/** The site makes (or already has) a key and a request, `sign` answers the request, and the site installs the proxy. */
 export async function delegate(
   site: SiteContext,
   name: string,

@@ -1,7 +1,8 @@
-# Gryphus: the way into our directories at a site. They may lie in one that all its users write into (/tmp, /scratch): others must
-# not have made them before us, nor be able to change or to swap them. What was looked at is where we are then, whatever
-# becomes of its name. Exit status: 66 it is not there, 74 it cannot be made, 77 it is refused, for the reason that follows
-# `gryphus-refuses` on standard error. MAKE: it is made where it is not there.
+# Gryphus: enters our directories at a site. They may be below a directory that all users may write into (/tmp,
+# /scratch): nobody else may have created them, or be able to change or replace them. Checks are made from inside a
+# directory, so they hold whatever happens to its name. Exit status: 66 if it does not exist, 74 if it cannot be
+# created, 77 if it is refused, for the reason after `gryphus-refuses` on standard error. MAKE: create a missing
+# directory.
 umask 077
 refuse() {
   printf 'gryphus-refuses %s\n' "$1" >&2
@@ -11,7 +12,7 @@ of_us() { [ -n "$(find "$1" -prune -user "$(id -u)" 2>/dev/null)" ]; }
 # shellcheck disable=SC2012 # the name of its owner is what is asked for
 owner_of() { ls -ld "$1" 2>/dev/null | LC_ALL=C awk 'NR == 1 { print $3 }'; }
 
-# Into a directory that has to be ours alone.
+# Enters a directory that must belong to us alone.
 enter() {
   [ -z "$MAKE" ] || [ -e "$1" ] || [ -L "$1" ] || mkdir "$1" || [ -e "$1" ] || exit 74
   [ ! -L "$1" ] || of_us "$1" || refuse "$(pwd)/${1#./} is a link that belongs to $(owner_of "$1")"
@@ -23,7 +24,7 @@ enter() {
   esac
 }
 
-# Above it others may write only where they cannot rename what is not theirs (the sticky bit).
+# In the directories above, others may write only if the sticky bit stops them from renaming what is not theirs.
 look_above() {
   set --
   for up in "$(pwd)" "$(pwd -P)"; do

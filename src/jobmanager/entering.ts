@@ -3,13 +3,13 @@ import { shellPath, shellQuote } from '../util/shell-quote.ts';
 
 export interface AgentPlace {
   readonly agentId: string;
-  /** The directory that holds the agents' directories, `~/…` or absolute. */
+  /** The directory that contains the agents' directories, `~/…` or absolute. */
   readonly scratch: string;
-  /** How many of its last names are ours; default 1. */
+  /** How many trailing parts of this path must belong to us alone; default 1. */
   readonly ours?: number;
 }
 
-/** Shell text that goes into the agent's directory, or ends with a status and words that say why not (entering.sh). */
+/** Shell text that enters the agent's directory, or exits with a status and the reason (entering.sh). */
 export function entering({ agentId, scratch, ours = 1 }: AgentPlace, how: { readonly make: boolean }): string {
   const names = scratch.replace(/\/+$/, '').split('/');
   const own = [...names.slice(names.length - ours), agentId];
@@ -26,7 +26,7 @@ export function entering({ agentId, scratch, ours = 1 }: AgentPlace, how: { read
 
 let text: string | undefined;
 
-/** What it said as it refused, in words. */
+/** The reason for a refusal, in words. */
 export function refusedWords(lines: readonly string[]): string | undefined {
   return lines.flatMap((line) => /gryphus-refuses (.*)$/.exec(line)?.[1] ?? [])[0];
 }

@@ -3,50 +3,50 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { Report } from '../site/contract.ts';
 import type { ExitRecord, Owner } from './exit-record.ts';
 
-/** One line of the site's queue that carries our tag. */
+/** A line of the site's queue that carries our tag. */
 export interface QueueLine {
   readonly batchId: string;
   readonly entry: QueueEntry;
-  /** Client's clock when it was first like this. */
+  /** When the line first had this state, by the client's clock. */
   readonly since: number;
 }
 
-/** All that is known of one attempt at a site: its directory, its lines in the queue, and how sure we are. */
+/** Everything known about one attempt at a site: its directory, its lines in the queue, and how certain that is. */
 export interface Entry {
   readonly key: AttemptKey;
-  /** The highest submission that was meant; 0: prepared only. */
+  /** The highest intended submission; 0: only prepared. */
   submission: number;
   cancelled: boolean;
   batchId: string | undefined;
-  /** The submit command's failure, as it said it. */
+  /** The failure reported by the submit command. */
   refused: { readonly status: number; readonly message: string } | undefined;
-  /** Why its lock was taken by us: nothing of this submission can start. */
+  /** Why we took its lock: nothing of this submission can start. */
   fenced: string | undefined;
   owner: Owner | undefined;
-  /** Its wrapper is there, and waits for leave to start. */
+  /** Its wrapper is running and waits for leave to start. */
   asks: Owner | undefined;
   asksSeenAt: number;
   ownerSeenAt: number;
   exit: ExitRecord | undefined;
   exitSeenAt: number;
-  /** When its directory was listed last. */
+  /** When its directory was last listed. */
   readAt: number;
-  /** A second copy of the submission came, found the lock and left. */
+  /** A second copy of the submission found the lock and left. */
   second: Owner | undefined;
   /** By submission; copies of one submission by batch id. */
   readonly queue: Map<number, Map<string, QueueLine>>;
-  /** Good answers of the queue without its present submission, in a row, and the first of them. */
+  /** Consecutive good answers of the queue that lack its present submission, and the time of the first. */
   looksWithout: number;
   missingSince: number;
-  /** How often the accounting was asked, and what it said: a verdict, or that it knows nothing. */
+  /** How many times the accounting was asked, and its answer: a verdict, or that it knows nothing. */
   asked: number;
-  /** What the queue said of who ends it, while it still ran. */
+  /** Who is ending it, as the queue said while it still ran. */
   ending: Verdict | undefined;
-  /** And how many seconds it may run. */
+  /** Its time limit in seconds, from the queue. */
   limit: number | undefined;
   account: Account | 'nothing' | undefined;
   report: Report | undefined;
-  /** Grows over the whole view: the change of `report` that the caller has or has not seen. */
+  /** The change number of `report`, counted over the whole view, so that callers can tell what they have seen. */
   changed: number;
 }
 
@@ -67,7 +67,7 @@ export function newEntry(key: AttemptKey): Entry {
   };
 }
 
-/** A new submission starts with nothing known. */
+/** What a new submission starts with. */
 export function nothingKnown() {
   return {
     batchId: undefined,
@@ -85,7 +85,7 @@ export function nothingKnown() {
   };
 }
 
-/** The line that counts for the present submission: the copy that has the lock, else one that lives. */
+/** The line that counts for the present submission: that of the copy with the lock, otherwise a live one. */
 export function presentLine(entry: Entry): QueueLine | undefined {
   const copies = entry.queue.get(entry.submission);
   if (copies === undefined) return undefined;

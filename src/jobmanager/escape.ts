@@ -1,8 +1,9 @@
 const ODD = /[^ -~]|\\/;
 
 /**
- * Any text on one line of printable ASCII: every other byte, and the backslash, as `\0ooo`, which printf(1) undoes
- * with %b (POSIX.1-2017, printf). A NUL has no place in arguments, names or variables: a RangeError.
+ * Encodes any text as one line of printable ASCII: the backslash and all other bytes become `\0ooo`, which printf(1)
+ * decodes with %b (POSIX.1-2017, printf). Throws a RangeError for NUL, which is not allowed in arguments, names or
+ * variables.
  */
 export function octalEscape(text: string): string {
   if (!ODD.test(text)) return text;
@@ -15,12 +16,12 @@ export function octalEscape(text: string): string {
   return out;
 }
 
-/** The same without blanks, for a word among words. */
+/** The same without blanks, for one word of a list. */
 export function octalWord(text: string): string {
   return octalEscape(text).replaceAll(' ', '\\0040');
 }
 
-/** Undoes the site's %XX. Bytes that are no UTF-8 stay as they came, so that two names never become one. */
+/** Decodes the site's %XX. Bytes that are not UTF-8 stay encoded, so that two names never become one. */
 export function percentDecode(word: string): string {
   if (!word.includes('%')) return word;
   try {

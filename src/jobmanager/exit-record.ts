@@ -4,24 +4,24 @@ import type { Ending, Usage } from '../site/contract.ts';
 export interface Owner {
   readonly host: string | undefined;
   readonly startedAt: number | undefined;
-  /** The batch system's id of the copy that runs, where it told it. */
+  /** The batch system's id of the running copy, if it was passed on. */
   readonly batchId: string | undefined;
 }
 
-/** How a program ended, as its wrapper wrote it. */
+/** How a program ended, as its wrapper recorded it. */
 export interface ExitRecord {
   readonly ending: Ending;
-  /** A signal was about: it killed the program, or one of its children, or told the wrapper that the job should end. */
+  /** A signal was involved: it killed the program or one of its children, or told the wrapper to end the job. */
   readonly disturbed: boolean;
 }
 
-/** Both are one line of `name=value` words that begins with a version and ends with ' .'; words= is the last. */
+/** Each record is one line of `name=value` words that begins with a version and ends with ' .'; words= comes last. */
 export function readOwner(line: string): Owner {
   const field = fields(line);
   return { host: text(field.get('host')), startedAt: integer(field.get('start')), batchId: text(field.get('id')) };
 }
 
-/** Undefined where the line is not whole. */
+/** Undefined if the line is cut short. */
 export function readExit(line: string): ExitRecord | undefined {
   if (!line.startsWith('1 ') || !line.endsWith(' .')) return undefined;
   const field = fields(line);
@@ -68,7 +68,7 @@ function howOf(how: string, message: string): Ending['how'] | undefined {
   return { kind: 'signaled', signal: Number(number), ...(core === 'core' ? { coreDumped: true } : {}) };
 }
 
-/** `0m1.50s,0m0.02s`, as the shell's `times` prints user and system time; and the most memory that was seen, KB. */
+/** Reads `0m1.50s,0m0.02s`, as the shell's `times` prints user and system time, and the peak memory seen, in KB. */
 function usageOf(cpu: string, maxRssKb: number | undefined): Usage | undefined {
   const [user, system] = cpu.split(',').map((part) => {
     const found = /^(\d+)m([\d.]+)s$/.exec(part);

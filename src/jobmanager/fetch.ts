@@ -17,15 +17,15 @@ import type { BringOptions } from './result-transfer.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 
 const BATCH = 128;
-/** Files up to 128 KiB come in the answer itself (find counts blocks of 512 bytes). */
+/** Files up to 128 KiB are included in the answer itself (find counts blocks of 512 bytes). */
 const SMALL_BLOCKS = 256;
 
-/** HTCondor's names for the streams of a job in its own directory. */
+/** HTCondor's names for a job's streams in its own directory. */
 const STREAMS = { stdout: '_condor_stdout', stderr: '_condor_stderr' } as const;
 
 /**
- * Brings results home: many small files in one stream, large ones each by itself, resumed and verified. Those may be on
- * their way still when this resolves (result-transfer.ts); asked for again, the site is not asked for what is.
+ * Brings results home: small files together in one stream, large ones one by one, resumed and verified. Large ones may
+ * still be on their way when this resolves (result-transfer.ts); a later call for them does not ask the site again.
  */
 export async function fetch(
   site: SiteContext,
@@ -48,16 +48,16 @@ export async function fetch(
   return outcomes;
 }
 
-/** Read, write and execute: no site gives a file at home its set-user-ID. */
+/** Only read, write and execute: a site must not set the set-user-ID bit of a file at home. */
 const PERMISSIONS = 0o777;
-/** Names in one sentence. */
+/** The most names listed in one sentence. */
 const MOST_TOLD = 10;
 
 const ODD: readonly OddOutput['is'][] = ['pipe', 'socket', 'device', 'loop'];
 
 interface Progress {
   readonly request: FetchRequest;
-  /** The name under which an offered file is kept; undefined where nobody asked for it. */
+  /** The name under which to keep an offered file; undefined if it was not requested. */
   readonly asked: (offered: string) => string | undefined;
   readonly files: FetchedFile[];
   readonly missing: string[];
@@ -118,7 +118,7 @@ async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], out
   }
 }
 
-/** A named output, or a stream that is wanted. */
+/** Whether this is a named output, or a requested stream. */
 function isOf({ outputs, stdout, stderr }: FetchRequest, name: string): boolean {
   return (
     (name === 'stdout' && stdout) || (name === 'stderr' && stderr) || (outputs !== 'new' && outputs.includes(name))
@@ -143,7 +143,7 @@ function outcome(site: SiteContext, { request, files, missing, odd, trouble, gon
   return { ok: false, refusal: { kind: 'never', code: 'output-missing', message }, missing, odd, files };
 }
 
-/** Each `small` line names the files of the `stream` line after it; `streamed` says whether they could all be read. */
+/** Each `small` line names the files in the next `stream` line; `streamed` says whether all could be read. */
 function* smallFiles(answer: Answer): Generator<{ name: string; bytes: Buffer; whole: boolean }> {
   let names: string[] = [];
   let streams: { name: string; bytes: Buffer }[] = [];
@@ -160,7 +160,7 @@ function* smallFiles(answer: Answer): Generator<{ name: string; bytes: Buffer; w
 
 type FileMode = Pick<FetchedFile, 'executable' | 'mode'>;
 
-/** Of a file by its name in the answer. The streams' modes are ours. */
+/** Modes by the names in the answer. The streams' modes are ours. */
 function modes(answer: Answer): (name: string) => FileMode {
   const executables = new Set(wordsOf(answer, 'executable').flat());
   const chosen = new Map<string, number>();
@@ -179,8 +179,8 @@ interface Place {
 }
 
 /**
- * `KEY/stdout`, `KEY/stderr` or `KEY/work/NAME`, as the site names it under jobs/. What nobody asked for has no place; of the
- * job whose file it would be it is told.
+ * Where to put `KEY/stdout`, `KEY/stderr` or `KEY/work/NAME`, the site's names below jobs/. A file that was not
+ * requested has no place, but is reported for its job.
  */
 function placeOf(progress: ReadonlyMap<string, Progress>, path: string): Place | undefined {
   const [key = '', top, ...below] = path.split('/').map(percentDecode);
@@ -213,11 +213,11 @@ async function save(into: string, file: Place['file'] & FileMode, bytes: Buffer)
 interface Large extends FileMode {
   readonly name: string;
   readonly kind: FetchedFile['kind'];
-  /** At the site, under jobs/. */
+  /** The path at the site, relative to jobs/. */
   readonly plain: string;
 }
 
-/** A cut transfer goes on where it was; what is here already and whole does not come again. */
+/** Resumes an interrupted transfer; a file that is already here and complete is not fetched again. */
 async function saveLarge(
   site: SiteContext,
   into: string,
@@ -237,7 +237,7 @@ async function saveLarge(
     );
     if (bytes !== undefined) {
       wanted ??= await digestThere(site, source, plain, bytes, signal);
-      // Where the site has no means to tell, nothing can be compared with what just came.
+      // If the site has no tool for checksums, a file that has just arrived cannot be verified.
       if (wanted === undefined ? turn > 1 : (await digestOf(path)) === wanted) return { ...file, path, bytes };
     }
     if (turn > 2) throw new GryphusError('protocol-error', `${name} did not come home whole from ${site.name}.`);
@@ -245,7 +245,7 @@ async function saveLarge(
   }
 }
 
-/** Whoever has another question for the site waits while it reads so much; what is larger is read beside that. */
+/** Up to this size, other requests wait while the site reads the file; a larger one is read on the side. */
 const READ_INLINE = 16 * 1024 * 1024;
 
 async function digestThere(site: SiteContext, source: string, plain: string, bytes: number, signal: AbortSignal) {
@@ -281,7 +281,7 @@ function unwritable(path: string) {
   };
 }
 
-/** Undoes octalWord for what the site repeats to us. */
+/** Undoes octalWord in what the site repeats. */
 function unescape(word: string): string {
   if (!word.includes('\\')) return word;
   const bytes: number[] = [];

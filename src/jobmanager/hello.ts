@@ -4,7 +4,7 @@ import type { SiteFacts } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
 import { percentDecode } from './escape.ts';
 
-/** What the JobManager says of its site when it starts. */
+/** What the JobManager reports about its site at start. */
 export function readFacts(hello: Answer, batch: string): SiteFacts {
   const facts = factsOf(hello);
   const disk = Number(facts.get('disk'));
@@ -27,7 +27,7 @@ export function homeOf(hello: Answer): string {
   return home;
 }
 
-/** How far the agent's queue was that the site heard of last. */
+/** The latest position of the agent's queue that the site knows. */
 export function markOf(hello: Answer): QueueMark | undefined {
   return parseMark(factsOf(hello).get('mark') ?? '');
 }

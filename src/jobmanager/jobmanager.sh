@@ -1,32 +1,33 @@
 #!/bin/sh
 # Gryphus: the site's half. Reads requests from standard input and answers on standard output.
 #   jobmanager.sh AGENT NONCE, started in the agent's directory at this site (entering.sh)
-# NONCE  comes back in the first line, so that noise of log-in scripts before it is known for noise
+# NONCE  is repeated in the first line, so that earlier output of log-in scripts can be recognized as noise
 #
-# A request is one line `ID VERB SIZE…` and then as many bytes as its SIZEs say. An answer is lines `KIND WORDS…`, some
-# announce raw bytes, and a last line `end ID STATUS`. Nobody asks again before that line, so there is no reading ahead.
-# Names, keys and numbers travel as they are (no blanks), other text with every odd byte as %XX or \0ooo. Lines
-# `gryphus: news` on standard error say that there is something to ask for.
+# A request is a line `ID VERB SIZE…` followed by as many bytes as its SIZEs say. An answer consists of lines `KIND
+# WORDS…`, some of which announce raw bytes, and a last line `end ID STATUS`. The client sends no request before that
+# line, so nothing is read ahead. Names, keys and numbers are sent as they are (no blanks), other text with odd bytes as
+# %XX or \0ooo. Lines `gryphus: news` on standard error mean that a poll will find something new.
 #
 # One attempt is a directory jobs/KEY:
-#   spec           the record; whole when its last line is `end`
-#   intent.N       written before submission N, never without it
+#   spec           the record; complete if its last line is `end`
+#   intent.N       written before submission N, which is never made without it
 #   id.N           the batch system's answer to it, a hint
-#   refused.N      or what its submit command said when it failed
-#   run.lock.N     a directory: the wrapper has it, the program of submission N may have started. A plain file: fenced,
-#                  no copy of submission N can ever start. Either is made by a call that fails if there is one.
+#   refused.N      or the error of its submit command
+#   run.lock.N     a directory: the wrapper has it, and the program of submission N may have started. A plain file:
+# fenced,
+#                  no copy of submission N can ever start. Both are created in a way that fails if either exists.
 #   cancelled      no further submission
-#   asks.N         of a candidate: submission N could start, and waits for leave
+#   asks.N         of a candidate: submission N is ready to start, and waits for leave
 #   leave          it may start, and so may every later submission
 #   exit           how the program ended
 # Submission N + 1 is made only after N was fenced, so the program starts at most once, whatever the queue does.
 umask 077
-# Where batch systems are installed by default: a shell that nobody logs in to has not read what would say so.
+# Default locations of batch systems: a non-login shell has not read the files that set PATH.
 PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/opt/pbs/bin:/opt/slurm/bin:/usr/local/slurm/bin:/opt/torque/bin
 ROOT=$(pwd)
 BIN=${0%/*}
 BIN=$ROOT/${BIN#./}
-# shellcheck source=/dev/null # the site's own lines, which may expect an ordinary shell
+# shellcheck source=/dev/null # the site's own lines, which may expect ordinary shell settings
 . "$BIN/prelude.sh" </dev/null >&2
 set -ufC
 unset LC_ALL
@@ -46,8 +47,8 @@ BOOT=-
 [ -r /proc/sys/kernel/random/boot_id ] && read -r BOOT </proc/sys/kernel/random/boot_id
 read -r PROGRAMS <"$BIN/names" || exit 66
 
-# All that there has to be, before each request: a site's cleaner deletes what nobody touched for long, or everything. Where the
-# programs are gone, or this directory is not the one of its name any more, we end; whoever starts us looks and carries them again.
+# Creates what every request needs: a site's cleaner deletes files that are unused for long, or everything. Exits if our
+# programs are gone, or if ROOT no longer names this directory; the client then checks and installs them again.
 furnish() {
   is_here || exit 66
   for dir in jobs groups cache in events tmp trash "$T"; do [ -d "$dir" ] || mkdir "$dir" || exit 73; done 2>/dev/null
@@ -55,13 +56,13 @@ furnish() {
   for file in $PROGRAMS; do [ -s "$BIN/$file" ] || exit 66; done
 }
 is_here() {
-  # shellcheck disable=SC3013 # where it is not known, the numbers tell
+  # shellcheck disable=SC3013 # without -ef, inode numbers tell
   [ "$ROOT" -ef . ] 2>/dev/null && return
   there=$(ls -di "$ROOT/." 2>/dev/null) && here=$(ls -di .) && [ "${there% *}" = "${here% *}" ]
 }
 furnish
 
-# Test runs name a place, and the JobManager dies there as if the machine took it: once, or at the COUNT-th pass.
+# Tests name a point where the JobManager kills itself, as in a crash of the machine, at the first or COUNT-th pass.
 CRASH=
 [ -r crash-point ] && IFS=: read -r CRASH CRASH_AT <crash-point
 crash_point() {
@@ -73,7 +74,7 @@ crash_point() {
   exit 137
 }
 
-# What differs between sites is probed once.
+# Differences between sites are probed only once.
 TIMEOUT=
 timeout -s KILL 5 true 2>/dev/null && TIMEOUT=1
 bounded() { # $1 seconds, then a command: status 124 or 137 where it took longer
@@ -83,7 +84,7 @@ bounded() { # $1 seconds, then a command: status 124 or 137 where it took longer
 }
 SYNC=
 case $(sync --help 2>&1) in *FILE*) SYNC=1 ;; esac
-# A thousand files one after another take seconds; their file system at once, a moment.
+# Syncing a thousand files one by one takes seconds; syncing their file system, a moment.
 SYNC_ALL=
 [ -z "$SYNC" ] || { sync -f jobs && SYNC_ALL=1; } 2>/dev/null
 TICK=1
@@ -93,7 +94,7 @@ for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256s
   # shellcheck disable=SC2086 # a command and its options
   [ -z "$SHA" ] && printf x | $tool >/dev/null 2>&1 && SHA=$tool
 done
-# The next $1 bytes of standard input and no byte more: where head reads ahead (busybox), the next request would be gone.
+# Prints exactly the next $1 bytes of standard input. A head that reads ahead (busybox) would swallow the next request.
 if [ "$(printf abcd | { head -c 2 >/dev/null && cat; })" = cd ]; then
   body() { head -c "$1"; }
 else
@@ -107,10 +108,10 @@ else
     if [ "$BLOCK" = 1 ]; then dd bs=1 count="$2"; else dd bs="$1" count="$2" iflag=fullblock; fi 2>/dev/null
   }
 fi
-# Bytes [$1, $1 + $2) of the file $3; a file only grows while it is asked for.
+# Bytes [$1, $1 + $2) of the file $3, which can only grow while it is read.
 part() { tail -c "+$(($1 + 1))" -- "$3" | head -c "$2"; }
 
-# Text for one line: bytes outside of printable ASCII, blanks and % as %XX.
+# Encodes text for one line: blanks, % and all but printable ASCII as %XX.
 ENCODE='BEGIN { for (i = 1; i < 256; i++) code[sprintf("%c", i)] = sprintf("%%%02X", i) }
 function encode(text, out, i, c) {
   if (text !~ /[^A-Za-z0-9._\/:@+,=-]/) return text
@@ -131,14 +132,14 @@ current() { # sets CURRENT: the highest submission of $1 that was meant, 0 for n
   while [ -e "jobs/$1/intent.$((CURRENT + 1))" ]; do CURRENT=$((CURRENT + 1)); done
 }
 
-# Takes the lock of submission $2 for good, with the word $3. Fails where the wrapper has it.
+# Takes the lock of submission $2 for good, storing the word $3. Fails if the wrapper has it.
 fence() {
   printf '%s\n' "$3" 2>/dev/null >"jobs/$1/run.lock.$2" && return 0
   [ -f "jobs/$1/run.lock.$2" ]
 } 2>/dev/null
 
 WORKER=0
-# Splits the words of $1 among background workers; each calls $3 for its words.
+# Divides the words of $1 among background workers; each calls $3 with its words.
 in_parallel() { # $1 words, $2 workers at most, $3 function
   index=0
   workers=
@@ -155,7 +156,7 @@ in_parallel() { # $1 words, $2 workers at most, $3 function
     workers="$workers $!"
     index=$((index + 1))
   done
-  # These alone: the watcher of events never ends.
+  # Only for the workers: the watcher of events never ends.
   # shellcheck disable=SC2086 # numbers
   wait $workers
 }
@@ -165,9 +166,9 @@ for piece in backend records submitting arrays looking carrying sweeping delegat
   . "$BIN/$piece.sh"
 done
 
-# Says when something lies in events/ that nobody was told of.
+# Reports new files in events/ that have not been announced yet.
 watch_events() {
-  # Not as redirections of the call: a shell keeps copies of what it will restore, and the channel would stay open.
+  # Redirecting the call instead would keep the channel open, in the copies from which a shell restores it.
   exec </dev/null >/dev/null
   told=
   hot=0
@@ -185,7 +186,7 @@ watch_events() {
     fi
   done
 }
-tick() { # often for a while after something happened
+tick() { # polls faster for a while after something happened
   if [ "$hot" -gt 0 ] && [ "$TICK" != 1 ]; then
     hot=$((hot - 1))
     sleep 0.1 2>/dev/null
@@ -194,7 +195,7 @@ tick() { # often for a while after something happened
   fi
 }
 
-batch_version() { # a line, nothing where the batch system's commands are not there
+batch_version() { # prints one line, or nothing if the batch system's commands are missing
   version=$(backend_version 2>&1 </dev/null) || return
   printf '%s\n' "$version" | head -n 1
 }
@@ -219,7 +220,7 @@ say_hello() {
 
 backend_start
 say_hello
-# What a JobManager left half deleted.
+# Deletes what an earlier JobManager left half deleted.
 (exec </dev/null >/dev/null 2>&1 && set +f && rm -rf trash/*) &
 end_all() {
   ticker=

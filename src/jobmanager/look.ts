@@ -8,23 +8,23 @@ import type { Action } from './classify.ts';
 import { Skew } from './skew.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 
-/** Most bytes of one stream in one answer. */
+/** The most bytes of one stream in one answer. */
 const CHUNK = 256 * 1024;
 
-/** After a change the queue is asked again after so many times the shortest time. */
+/** After a change, the queue is queried again after this many times the shortest interval. */
 const QUICK = 3;
-/** A quiet queue is asked rarer by half as much again each time. */
+/** The interval grows by this factor each time a quiet queue is queried. */
 const SLOWER = 1.5;
 
-/** Milliseconds. */
+/** Intervals in milliseconds. */
 export interface LookPace {
-  /** Between two looks at the queue, when something is in doubt or changed just now. */
+  /** Between two looks at the queue while something is in doubt or has just changed. */
   readonly soonest: number;
-  /** When nothing happens. */
+  /** Between two looks while nothing happens. */
   readonly latest: number;
 }
 
-/** The batch system's own pace where its site says nothing of it; never sooner than it bears. */
+/** The batch system's own pace unless the site sets another; never faster than the batch system tolerates. */
 export function paceOf(
   { lookAgain, lookEvery }: Pick<Patience, 'lookAgain' | 'lookEvery'>,
   {
@@ -38,11 +38,11 @@ export function paceOf(
 
 export interface LookResult {
   readonly chunks: readonly Chunk[];
-  /** Why the batch system gave no good answer; undefined where it did, or was not asked. */
+  /** Why the batch system gave no good answer; undefined if it did, or was not asked. */
   readonly queueError: string | undefined;
 }
 
-/** Looks at the site again and again: which answers were taken in, which events are still to be acknowledged. */
+/** Looks at the site repeatedly; tracks which answers were processed and which events to acknowledge. */
 export class Looker {
   readonly #site: SiteContext;
   readonly #pace: LookPace;
@@ -61,23 +61,23 @@ export class Looker {
     this.#every = pace.latest;
   }
 
-  /** Everything is listed at the next look. */
+  /** Makes the next look list everything. */
   listAgain(): void {
     this.#listed = false;
   }
 
-  /** Something was done that the queue will show. */
+  /** Called after an operation that the queue will show. */
   hurry(): void {
     this.#every = this.#pace.soonest;
   }
 
-  /** Milliseconds until the queue should be asked again. */
+  /** Milliseconds until the next query of the queue. */
   get due(): number {
     const soon = this.#troubled || this.#site.view.inDoubt;
     return this.#lookedAt + (soon ? this.#pace.soonest : this.#every) - this.#site.now();
   }
 
-  /** One exchange, and what the answer asks for: fencing, accounting, taking stale copies out of the queue. */
+  /** One exchange, and the actions that follow from it: fencing, accounting, removing stale copies from the queue. */
   async look(options: { queue: boolean; follow?: readonly Follow[] }): Promise<LookResult> {
     const { session, view, now } = this.#site;
     await session.hello();
@@ -98,7 +98,7 @@ export class Looker {
       this.#lookedAt = now();
       this.#troubled = error !== undefined;
     }
-    // A JobManager that was started over within this exchange told differences to nobody.
+    // A JobManager that was restarted during this exchange has lost its record of what it told us.
     this.#listed = (list || this.#generation === generation) && session.generation === generation;
     this.#generation = generation;
     await this.#act(view.classify(now()));
@@ -123,11 +123,11 @@ export class Looker {
       const said = answer.lines
         .filter((line) => line.kind === 'account')
         .flatMap((line) => backend.accountOf?.(line.rest) ?? []);
-      // Several lines of one id: the last is its latest run.
+      // If an id has several lines, the last is its latest run.
       for (const account of said) view.accountFor(account.id, account);
       for (const id of batch) view.accountFor(id, 'nothing');
     }
-    // What was fenced or accounted for is judged anew.
+    // Fenced and accounted attempts are classified again.
     const more = actions.has('fence') || actions.has('account') ? view.classify(now()) : undefined;
     const staleCopies = [
       ...view.staleCopies(),
@@ -143,7 +143,7 @@ export class Looker {
   }
 }
 
-/** Why the queue's answer was not good, by the site's words. */
+/** Why the queue's answer was not good, in the site's words. */
 function queueError(answer: Answer): string | undefined {
   const [verdict, status, said = ''] = wordsOf(answer, 'queue')[0] ?? [];
   if (verdict !== 'bad') return undefined;

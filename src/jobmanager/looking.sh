@@ -1,10 +1,10 @@
-# Gryphus: what became of the attempts. Part of jobmanager.sh.
+# Gryphus: reports what became of the attempts. Part of jobmanager.sh.
 
-# Body: words `ack:EVENT` (known, to be deleted) and `KEY:OUT:ERR` (streams wanted from these offsets).
-# $2: 1 to ask the batch system. $3: 1 for all that the site holds. $4: most bytes of a stream in one answer.
-# Answers, the queue before the directory, so that what is missing in both was nowhere:
-#   queue full|same|diff  and before it `+ TAG ID REST` and `- TAG ID`; or `queue bad STATUS WORDS`
-#   job KEY N FLAGS       FLAGS: c cancelled; then its lines `id`, `owner`, `exit`, `refused`, `fenced`, `asks` until the next job
+# Body: words `ack:EVENT` (processed, to be deleted) and `KEY:OUT:ERR` (streams wanted from these offsets).
+# $2: 1 to query the batch system. $3: 1 to list everything at the site. $4: the most bytes of a stream in one answer.
+# Answers, in this order, so that what is missing in both queue and directory was in neither:
+#   queue full|same|diff  after its lines `+ TAG ID REST` and `- TAG ID`; or `queue bad STATUS WORDS`
+#   job KEY N FLAGS       FLAGS: c cancelled; followed by its lines `id`, `owner`, `exit`, `refused`, `fenced`, `asks`
 #   event NAME LINE
 #   data KEY out|err OFFSET BYTES, then the bytes and a newline
 do_poll() {
@@ -24,7 +24,7 @@ do_poll() {
   [ -z "$streams" ] || follow "$streams" "$4"
 }
 
-# `capacity STATUS WORDS`: the backend's line about the site's cores, where it has one.
+# Answers `capacity STATUS WORDS`: the backend's line about the site's cores, if it has one.
 do_capacity() {
   body "$1" >/dev/null
   command -v backend_capacity >/dev/null || return 0
@@ -32,13 +32,13 @@ do_capacity() {
   say "capacity $? $(printf %s "$words" | encoded)"
 }
 
-# The difference to the answer before; only a good answer, known by its heading, is one.
+# Prints the difference to the previous answer; only a good answer, recognized by its heading, counts.
 ask_queue() {
   old=$T/queue.$((LOOKS % 2)) new=$T/queue.$(((LOOKS + 1) % 2))
   answer=$(backend_queue 2>|"$T/why" </dev/null)
   status=$?
   [ "$status" -eq 0 ] || { say "queue bad $status $(encoded <"$T/why")" && return; }
-  # Thousands of jobs that wait are not compared one by one.
+  # Avoids comparing thousands of waiting jobs one by one.
   [ -z "$ANSWER" ] || [ "$answer" != "$ANSWER" ] || { say 'queue same' && return; }
   kind='diff'
   [ -f "$old" ] || kind=full
@@ -79,7 +79,7 @@ list_jobs() {
     [ -f "$dir/spec" ] || continue
     list_job "$key"
   done
-  # An answer that names nothing is only believed with this line.
+  # This line proves that an empty list is really empty.
   [ -r jobs ] && say all
 }
 list_job() { # $1 key
@@ -123,7 +123,7 @@ follow() { # $1 words KEY:OUT:ERR, $2 most bytes
     is_key "$key" && [ -f "jobs/$key/stdout" ] && names="$names jobs/$key/stdout jobs/$key/stderr"
   done
   [ -n "$names" ] || return 0
-  # One look at all sizes; a process only for what grew.
+  # One call gets all sizes; only streams that grew need further processes.
   # shellcheck disable=SC2086 # names have no blanks
   wc -c $names 2>/dev/null | LC_ALL=C awk -v "words=$1" -v "cap=$2" '
     BEGIN { n = split(words, word, " "); for (i = 1; i <= n; i++) { split(word[i], p, ":"); at[p[1] "/stdout"] = p[2]; at[p[1] "/stderr"] = p[3] } }
@@ -141,7 +141,8 @@ follow() { # $1 words KEY:OUT:ERR, $2 most bytes
   rm -f "$T/chunk" "$T/grown"
 }
 
-# Body: words ID. What the accounting says of these ended jobs, raw, each line as `account LINE`; then `accounts STATUS WORDS`.
+# Body: words ID. Answers with the raw accounting of these ended jobs as lines `account LINE`, then `accounts STATUS
+# WORDS`.
 do_account() {
   # shellcheck disable=SC2046 # ids have no blanks
   answer=$(backend_account $(body "$1") 2>|"$T/why" </dev/null)

@@ -1,6 +1,7 @@
-# Gryphus: how much memory a job has. Read by the wrapper, and by who runs many of them on one machine (fork-worker.sh).
+# Gryphus: how much memory a job uses. Sourced by the wrapper, and by fork-worker.sh, which watches many jobs on one
+# machine.
 
-# Sets MEMORY: KB that the process $1 and all below it have now, 0 where nothing can be seen. No processes are made.
+# Sets MEMORY: the KB used now by process $1 and its descendants; 0 if unknown. Starts no processes.
 memory_of() {
   MEMORY=0 level=$1
   while [ -n "$level" ]; do
@@ -19,14 +20,14 @@ memory_of() {
   done
 } 2>/dev/null
 
-# Writes MEMORY into the directory $1, where it is the most yet.
+# Writes MEMORY into the directory $1 if it is a new maximum.
 note_memory() {
   most=0
   [ -r "$1/memory" ] && read -r most <"$1/memory"
   [ "$MEMORY" -le "${most:-0}" ] || printf '%s\n' "$MEMORY" >|"$1/memory"
 } 2>/dev/null
 
-# For as long as the process $1 lives, less and less often; what is found goes into the directory $2.
+# Measures process $1, less and less often, for as long as it lives; results go into the directory $2.
 watch_one() {
   pause=1
   while sleep "$pause" && kill -0 "$1"; do

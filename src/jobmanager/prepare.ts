@@ -8,10 +8,10 @@ import { sendBlobs } from './send-blobs.ts';
 
 /** Records in one request: a few hundred kilobytes. */
 const BATCH = 500;
-/** Content that the site says it lacks is sent, and asked for again; a sweep between is possible, an endless one not. */
+/** Content that the site lacks is sent and requested again: a sweep may intervene, but not endlessly. */
 const ROUNDS = 4;
 
-/** PREPARE: the content that is missing, then the records, all of a batch in one exchange. */
+/** PREPARE: sends missing content, then the records, those of a batch in one exchange. */
 export async function prepare(site: SiteContext, specs: readonly AttemptSpec[]): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   const fit: AttemptSpec[] = [];
@@ -65,7 +65,7 @@ async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], ou
   }
 }
 
-/** What the programs' ads have in common crosses once. */
+/** Lines that the programs' ads have in common are sent only once. */
 function records(specs: readonly AttemptSpec[], backend: Backend): string {
   const job = inCommon(specs.map(({ ads }) => ads?.job ?? []));
   const machine = inCommon(specs.map(({ ads }) => ads?.machine ?? []));
@@ -92,7 +92,7 @@ function inCommon(lists: readonly (readonly string[])[]): ReadonlySet<string> {
   return common;
 }
 
-/** Those whose content is not on its way: the others wait for it here, and the site is not asked about them. */
+/** Leaves out attempts whose content is on its way: they wait at home, and the site is not asked about them. */
 function withoutArriving(
   site: SiteContext,
   specs: readonly AttemptSpec[],

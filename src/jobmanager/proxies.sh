@@ -1,6 +1,7 @@
-# Gryphus: the proxies of the jobs here, proxies/NAME/x509up. Part of jobmanager.sh; delegate.sh makes the key.
+# Gryphus: the proxies of the jobs here, in proxies/NAME/x509up. Part of jobmanager.sh; delegate.sh makes the keys.
 
-# Body: a word NAME. `data NAME BYTES`: the certificate request of a key that stays here. Status 69: no openssl here.
+# Body: a word NAME. Answers `data NAME BYTES`: the certificate request for a key that stays here. Status 69: no
+# openssl.
 do_csr() {
   name=$(body "$1")
   is_key "$name" || return 64
@@ -12,7 +13,8 @@ do_csr() {
   say
 }
 
-# Body 1: a word NAME. Body 2: the signed proxy and its issuers. Status 65: it is not for the key here, ask anew.
+# Body 1: a word NAME. Body 2: the signed proxy and its issuers. Status 65: it does not fit the key here; request it
+# anew.
 do_proxy() {
   name=$(body "$1")
   if is_key "$name" && [ -d "proxies/$name" ]; then
@@ -29,7 +31,7 @@ do_proxy() {
   fi
 }
 
-# No proxy stays where no job is that uses it.
+# Deletes proxies that no job here uses.
 sweep_proxies() {
   [ -d proxies ] || return 0
   # shellcheck disable=SC2044 # names have no blanks

@@ -1,6 +1,6 @@
 # Gryphus: the attempts' records at the site. Part of jobmanager.sh.
 
-# How far the agent's queue was when it spoke with us last: a later one that is less far is an older copy of it.
+# Keeps the position of the agent's queue: a queue that later reports a lower one is an older copy.
 keep_mark() { # $1 the mark, or nothing
   [ -z "${1-}" ] || printf '%s\n' "$1" >|mark
 } 2>/dev/null
@@ -9,9 +9,10 @@ do_keep_mark() {
   keep_mark "$2"
 }
 
-# Body 1: words `blob:SHA` (needed) and keys. Body 2: for each key a line `= KEY` and the lines of its spec, and lines
-# `ad LINE` and `machine LINE` of the files that the program finds, odd bytes as \0ooo; before the first key, those of all.
-# $3: the queue's mark, or nothing. Answers `missing SHA` and does nothing more, or for each key `ok KEY` or `failed KEY WORDS`.
+# Body 1: words `blob:SHA` (needed) and keys. Body 2: for each key a line `= KEY`, the lines of its spec, and lines `ad
+# LINE` and `machine LINE` of the files for the program, odd bytes as \0ooo; lines before the first key apply to all.
+# $3: the queue's mark, or nothing. Answers `missing SHA` and does nothing more, or for each key `ok KEY` or `failed KEY
+# WORDS`.
 do_prepare() {
   keep_mark "${3-}"
   words=$(body "$1") missing='' touched='' new='' there=''
@@ -90,7 +91,8 @@ do_prepare() {
   rm -rf "$T/stage"
 }
 
-# Body: words KEY. They may start; the leave is on the disk before it is answered. `left KEY`, `gone KEY`, `withdrawn KEY`.
+# Body: words KEY that may start; the leave is on disk before the answer. Answers `left KEY`, `gone KEY` or `withdrawn
+# KEY`.
 do_leave() {
   given=
   for key in $(body "$1"); do
@@ -111,7 +113,7 @@ do_leave() {
   for key in $given; do say "left $key"; done
 }
 
-# Body: words `KEY:N`. `fenced KEY N`, or `taken KEY N` where a wrapper has the lock.
+# Body: words `KEY:N`. Answers `fenced KEY N`, or `taken KEY N` if a wrapper has the lock.
 do_fence() {
   for word in $(body "$1"); do
     is_key "${word%:*}" || continue
@@ -119,14 +121,15 @@ do_fence() {
   done
 }
 
-# Body: words TAG. Copies that must not run, and would leave at once: they are taken out of the queue.
+# Body: words TAG of copies that must not run, and would leave at once. Removes them from the queue.
 do_prune() {
   words=$(backend_cancel TERM "$(body "$1")" 2>&1 </dev/null)
   say "cancel $? $(printf %s "$words" | encoded)"
 }
 
-# Body: words KEY. $2: TERM, KILL or FORCE. No submission of the key can start after this; what runs is told to end.
-# $2: WAITING. The same for what has not started; what has (`taken`) is left alone.
+# Body: words KEY. $2: TERM, KILL or FORCE: no submission of the key can start after this, and running programs are told
+# to end.
+# $2: WAITING: the same for what has not started; what has (`taken`) is left alone.
 # Answers for each key `fenced KEY N`, `taken KEY N`, `ended KEY N` or `none KEY`; then `cancel STATUS WORDS`.
 do_cancel() {
   tags=
@@ -137,7 +140,7 @@ do_cancel() {
       continue
     fi
     current "$key"
-    # The lock decides: who has it first, the wrapper or we.
+    # The lock decides who was first, the wrapper or this.
     if [ "$2" = WAITING ] && [ "$CURRENT" -gt 0 ] && ! fence "$key" "$CURRENT" cancelled; then
       say "taken $key $CURRENT"
       continue
@@ -164,7 +167,8 @@ do_cancel() {
   crash_point jm.cancel-sent
 }
 
-# Body: words KEY; $2: the queue's mark, or nothing. All that the site has of them is deleted; `forgot KEY` or `failed KEY`.
+# Body: words KEY; $2: the queue's mark, or nothing. Deletes everything of these attempts; answers `forgot KEY` or
+# `failed KEY`.
 do_forget() {
   keep_mark "${2-}"
   bin=trash/$NONCE.$$
@@ -187,7 +191,7 @@ do_forget() {
   [ -z "$gone" ] || printf 'forgot %s\n' $gone
   set +f
   set -- events/*
-  # Most often they were all acknowledged: a pattern reads the whole directory.
+  # Usually all events were acknowledged; expanding a pattern would read the whole directory.
   # shellcheck disable=SC2086 # patterns of safe words
   [ ! -e "$1" ] || [ -z "$patterns" ] || rm -f $patterns
   set -f

@@ -3,21 +3,21 @@ import { type AttemptKey, formatJobId, parseAttemptKey } from '../job/ids.ts';
 import type { FetchOutcome, Sending } from '../site/contract.ts';
 import { isOurDisk } from '../staging/place.ts';
 
-/** Attempts whose large results come at once: a small one need not wait for the end of a huge one. */
+/** How many attempts' large results come at once, so that a small one need not wait for a huge one. */
 const AT_ONCE = 3;
-/** How often it is told how far they are, milliseconds. */
+/** The interval of progress reports, in milliseconds. */
 const TELL_MS = 1000;
 
 export interface BringOptions {
   readonly signal: AbortSignal;
-  /** The file that comes now, as the job named it, and its bytes. */
+  /** Called with the current file, by the job's name for it, and its bytes. */
   readonly onProgress: (name: string, done: number, total: number) => void;
 }
 
 export interface ResultTransferOptions {
-  /** A caller waits for what he needs so long, milliseconds; it comes on without him. */
+  /** How long a caller waits for what it needs, in milliseconds; the transfer continues afterwards. */
   readonly patience: number;
-  /** Told what is on its way now, and how far. */
+  /** Called with the current transfers and their progress. */
   readonly tell: (all: readonly Sending[]) => void;
 }
 
@@ -26,12 +26,12 @@ type End = { readonly outcome: FetchOutcome } | { readonly thrown: unknown };
 interface Coming {
   readonly stop: AbortController;
   now: Sending | undefined;
-  /** Undefined while it comes. */
+  /** Undefined while the transfer runs. */
   end: End | undefined;
   readonly over: Promise<void>;
 }
 
-/** Large results on their way home from one site, some attempts' at a time, while the site is asked other things. */
+/** Large results on their way home from one site, those of a few attempts at a time, while other requests continue. */
 export class ResultTransfer {
   readonly #options: ResultTransferOptions;
   readonly #coming = new Map<AttemptKey, Coming>();
@@ -53,7 +53,7 @@ export class ResultTransfer {
     this.#coming.set(key, { stop, over, now: undefined, end: undefined });
   }
 
-  /** Waits for these as long as a caller waits at most. */
+  /** Waits for these, but no longer than a caller's patience. */
   async wait(keys: readonly AttemptKey[]): Promise<void> {
     const over = Promise.all(keys.flatMap((key) => this.#coming.get(key)?.over ?? []));
     if (!Number.isFinite(this.#options.patience)) return void (await over);
@@ -66,8 +66,9 @@ export class ResultTransfer {
   }
 
   /**
-   * What came of each, told once; nothing of those that still come. Throws what kept one from coming. That our own disk has
-   * no room for it is told until one asks for it alone: whoever asked for many looks for the one that it is.
+   * The outcome of each finished transfer, reported once; running ones are left out. Throws what stopped a transfer.
+   * That our own disk is full is thrown until the attempt is requested alone: a caller that requested several then
+   * finds out which one it was.
    */
   take(keys: readonly AttemptKey[], alone: boolean): Map<AttemptKey, FetchOutcome> {
     const outcomes = new Map<AttemptKey, FetchOutcome>();
@@ -84,7 +85,7 @@ export class ResultTransfer {
     return outcomes;
   }
 
-  /** Nobody wants these any more; resolves when nothing of them is written any more. */
+  /** Stops these transfers; resolves when nothing more of them is written. */
   async drop(keys: readonly AttemptKey[]): Promise<void> {
     const dropped = keys.flatMap((key) => this.#coming.get(key) ?? []);
     for (const { stop } of dropped) stop.abort();
@@ -98,7 +99,7 @@ export class ResultTransfer {
   }
 
   async #bring(key: AttemptKey, signal: AbortSignal, bring: (options: BringOptions) => Promise<FetchOutcome>) {
-    // Its entry is there before anything of it ends.
+    // Lets the caller add its entry before anything can finish.
     await new Promise<void>((go) => setImmediate(go));
     const since = Date.now();
     let first: { readonly path: string; readonly done: number; readonly since: number } | undefined;

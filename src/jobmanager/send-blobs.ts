@@ -5,14 +5,14 @@ import type { PutOptions } from '../transport/contract.ts';
 import { homeOf } from './hello.ts';
 import { refuse, type SiteContext, words, wordsOf } from './site-context.ts';
 
-/** Up to this size content goes inside a request with others, bytes. */
+/** Content up to this size, in bytes, is sent together inside a request. */
 const SMALL = 256 * 1024;
-/** In one request: on a slow line whoever has another question waits for it. */
+/** The most bytes in one such request: on a slow line, other requests wait for it. */
 const BUNDLE = 2 * 1024 * 1024;
 
 /**
- * Sends content to the site's cache; the site checks its SHA-256 before it takes it in. Large content may be on its way still
- * when this resolves (content.ts). What could not be sent, and why, by hash. Rejects where the site cannot be talked to.
+ * Sends content to the site's cache; the site checks its SHA-256 before accepting it. Large content may still be on its
+ * way when this resolves (content.ts). Returns refusals by hash. Rejects if the site cannot be reached.
  */
 export async function sendBlobs(site: SiteContext, blobs: readonly Blob[]): Promise<Map<string, Outcome>> {
   const failed = new Map<string, Outcome>();
@@ -44,7 +44,7 @@ export async function sendBlobs(site: SiteContext, blobs: readonly Blob[]): Prom
   return failed;
 }
 
-/** Carries one file there by itself, resumed where it was cut off. */
+/** Sends one file by itself, resuming where it was interrupted. */
 export async function carryLarge(site: SiteContext, blob: Blob, options: PutOptions): Promise<Outcome | undefined> {
   const home = homeOf(await site.session.hello());
   try {
@@ -61,7 +61,7 @@ export async function carryLarge(site: SiteContext, blob: Blob, options: PutOpti
   return wordsOf(answer, 'stored').length > 0 ? undefined : spoilt(site, blob);
 }
 
-/** The bytes that arrived are not those that were hashed: the disk there is full, or the file here has changed. */
+/** The bytes that arrived do not match the hash: the disk there is full, or the file here has changed. */
 function spoilt(site: SiteContext, blob: Blob | undefined): Outcome {
   return refuse(
     'later',

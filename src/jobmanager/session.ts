@@ -12,18 +12,18 @@ import { type AgentPlace, entering, refusedWords } from './entering.ts';
 
 const HELLO_MS = 60_000;
 
-/** Exit status of a start where our programs are not at the site (entering.sh, jobmanager.sh). */
+/** The exit status at start if our programs are not at the site (entering.sh, jobmanager.sh). */
 const NOT_THERE = 66;
 
 export interface SessionPlace extends AgentPlace {
   readonly name: string;
   readonly transport: Transport;
   readonly bundle: () => Promise<Bundle>;
-  /** The shell that runs the JobManager, `sh`. */
+  /** The shell that runs the JobManager, such as `sh`. */
   readonly shell: string;
 }
 
-/** One JobManager that runs, and the way to it. */
+/** A running JobManager and the channel to it. */
 interface Running {
   readonly channel: Channel;
   readonly reader: ByteReader;
@@ -34,8 +34,8 @@ interface Running {
 }
 
 /**
- * The long-lived JobManager of one site: started when it is needed, started again when it died, one exchange at a time.
- * Every exchange is idempotent by key, so one whose answer was lost with its JobManager is asked once more.
+ * The long-lived JobManager of one site: started when needed, restarted when it has died, one exchange at a time. Every
+ * exchange is idempotent by key, so if its answer was lost with its JobManager, the request is sent once more.
  */
 export class Session {
   readonly #place: SessionPlace;
@@ -44,16 +44,16 @@ export class Session {
   #closed = false;
   #news = 0;
   readonly #waiters = new Set<() => void>();
-  /** Grows with every JobManager: one that is new knows nothing of what was told before. */
+  /** Grows with every JobManager: a new one does not know what its predecessor reported. */
   generation = 0;
-  /** What the site's log-in scripts print, which nobody asked for. */
+  /** Unexpected output of the site's log-in scripts. */
   noise = '';
 
   constructor(place: SessionPlace) {
     this.#place = place;
   }
 
-  /** The facts of the first answer; connects if need be. */
+  /** The first answer, with facts about the site; connects if needed. */
   hello(): Promise<Answer & { readonly nonce: string }> {
     return this.#inTurn(async () => {
       const running = await this.#started();
@@ -62,8 +62,8 @@ export class Session {
   }
 
   /**
-   * One request and its answer. A GryphusError: the transport's own, 'timeout' where no answer came within `limitMs`,
-   * 'protocol-error' where the JobManager died twice over it or what answers is not ours.
+   * One request and its answer. Errors (GryphusError): the transport's own, 'timeout' without an answer in `limitMs`,
+   * 'protocol-error' if the JobManager died twice during it or the other side is not ours.
    */
   exchange(
     verb: string,
@@ -85,7 +85,7 @@ export class Session {
     });
   }
 
-  /** Resolves when the site has something to tell, or after `ms`. News that came since `seen` count. */
+  /** Resolves when the site has news, or after `ms`. News that arrived since `seen` counts. */
   async news(seen: number, ms: number): Promise<void> {
     if (this.#news !== seen || ms <= 0 || this.#closed) return;
     await new Promise<void>((resolve) => {
@@ -148,7 +148,7 @@ export class Session {
     try {
       return await this.#start(bundle);
     } catch (thrown) {
-      // It was never carried there, or the site's cleaner took it.
+      // It was never installed there, or the site's cleaner deleted it.
       if (!(thrown instanceof JobManagerDied) || thrown.status !== NOT_THERE) throw this.#startError(thrown);
       first = thrown;
     }
@@ -213,7 +213,7 @@ export class Session {
     });
   }
 
-  /** Ends the JobManager where the work fails or takes too long: nobody can say where its stream stands. */
+  /** Ends the JobManager if the work fails or takes too long, since the position in its stream is then unknown. */
   async #guard<T>(running: Running, limitMs: number, what: string, work: () => Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     try {
@@ -228,7 +228,7 @@ export class Session {
       this.#running = undefined;
       running.channel.kill();
       if (thrown instanceof GryphusError) throw thrown;
-      // A frozen connection never says that its channel is closed.
+      // A frozen connection never reports that its channel is closed.
       const patience = delay(2000, { kind: 'signaled', signal: 'no end seen' } as const, { ref: false });
       const end = await Promise.race([running.channel.closed, patience]);
       if (end.kind === 'lost') {
@@ -256,7 +256,7 @@ export class Session {
         complaints.splice(0, Math.max(0, complaints.length - 20));
       }
     } catch {
-      // The channel's end says more than the end of its second stream.
+      // The end of the channel itself tells more.
     }
   }
 
@@ -270,7 +270,7 @@ class JobManagerDied extends Error {
   override readonly name = 'JobManagerDied';
   readonly #complaints: readonly string[];
   readonly #how: string;
-  /** Of its exit. */
+  /** Its exit status. */
   readonly status: number | undefined;
 
   constructor(end: Exclude<ChannelEnd, { kind: 'lost' }>, complaints: readonly string[], cause: unknown) {
@@ -299,7 +299,7 @@ class JobManagerDied extends Error {
   }
 }
 
-/** Others could have put there what we would run, or could yet. */
+/** Others could have replaced what we would run, or could do so later. */
 function refusal(site: string, message: string): GryphusError {
   return new GryphusError('site-refused', `Nothing is run at ${site}, since ${oneLine(message)}.`, {
     suggestions: ["Remedy that there, or name a directory of your own: `scratch` in the site's file."],

@@ -10,7 +10,7 @@ import type { ResultTransfer } from './result-transfer.ts';
 import type { Session } from './session.ts';
 import type { View } from './view.ts';
 
-/** What every operation of one site works with. */
+/** What every operation at one site works with. */
 export interface SiteContext {
   readonly name: string;
   readonly session: Session;
@@ -19,17 +19,17 @@ export interface SiteContext {
   readonly view: View;
   readonly content: Content;
   readonly resultTransfer: ResultTransfer;
-  /** Milliseconds that only grow. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
-  /** Most attempts in one submit command; 1 once the site has refused arrays. */
+  /** The most attempts in one submit command; 1 once the site has refused arrays. */
   arrays: number;
-  /** How far the agent's queue is now, as the site keeps it; nobody's queue: nothing. */
+  /** The position of the agent's queue for the site to keep; empty if there is no queue. */
   readonly mark: () => Promise<readonly string[]>;
-  /** The next poll must list everything: something happened that the view did not see. */
+  /** Makes the next poll list everything, after a change that the view did not see. */
   readonly listAgain: () => void;
 }
 
-/** Keys, hashes and numbers of one request, as words. */
+/** Joins the keys, hashes and numbers of one request. */
 export function words(list: readonly string[]): string {
   return list.join(' ');
 }
@@ -38,7 +38,7 @@ export function* batches<T>(all: readonly T[], size: number): Generator<readonly
   for (let i = 0; i < all.length; i += size) yield all.slice(i, i + size);
 }
 
-/** The answer's lines of one kind, each as its words. */
+/** The answer's lines of one kind, split into words. */
 export function wordsOf(answer: Answer, kind: string): string[][] {
   return answer.lines.filter((line) => line.kind === kind).map((line) => line.rest.split(' '));
 }
@@ -47,14 +47,14 @@ export function refuse(kind: Refusal['kind'], code: Refusal['code'], message: st
   return { ok: false, refusal: { kind, code, message } };
 }
 
-/** What the site said when it could not write; most often its disk is full. */
+/** The refusal for a failed write at the site, which usually means that its disk is full. */
 export function unwritten(site: string, encoded: string | undefined): Outcome {
   const said = percentDecode(encoded ?? '').trim();
   const message = said === '' ? '' : `: ${said.split('\n').at(-1)}`;
   return refuse('later', 'disk-full', `${site} could not write the job's record (disk or quota full?)${message}`);
 }
 
-/** A site has nothing to say of what it was not asked: another site's attempt, say. */
+/** Drops outcomes that were not requested, such as another site's attempt. */
 export function ofAsked(asked: readonly AttemptKey[], outcomes: Outcomes): Outcomes {
   const found = asked.flatMap((key): [AttemptKey, Outcome][] => {
     const outcome = outcomes.get(key);
@@ -63,7 +63,7 @@ export function ofAsked(asked: readonly AttemptKey[], outcomes: Outcomes): Outco
   return new Map(found);
 }
 
-/** Every key has an outcome, or the site did not answer as it should. */
+/** Throws if the site left out the outcome of a key. */
 export function checkComplete(
   site: string,
   asked: readonly AttemptKey[],

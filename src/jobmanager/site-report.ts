@@ -3,22 +3,22 @@ import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import type { Answer } from './answer.ts';
 import { percentDecode } from './escape.ts';
 
-/** All that a site holds of an agent's: records, jobs in its queue by tag, content. */
+/** Everything that a site holds for an agent: records, jobs in its queue by tag, content. */
 export interface SiteAudit {
   readonly records: readonly AuditRecord[];
   readonly queued: readonly AuditJob[];
-  /** Why the queue could not be asked; then `queued` says nothing. */
+  /** Why the queue could not be queried; `queued` is then meaningless. */
   readonly queueError: string | undefined;
   readonly content: { readonly files: number; readonly kb: number };
-  /** What lies there of agents that are not this one. */
+  /** What other agents have there. */
   readonly others: readonly OtherAgent[];
 }
 
-/** Attempts of one agent; Unix seconds. */
+/** Attempts of one agent; times in Unix seconds. */
 export interface OtherAgent {
   readonly agent: string;
   readonly attempts: number;
-  /** Those of them whose programs have ended. */
+  /** How many of their programs have ended. */
   readonly ended: number;
   /** When the first and the last of them were prepared. */
   readonly oldest: number;
@@ -34,19 +34,19 @@ export interface AuditRecord {
 
 export interface AuditJob {
   readonly tag: string;
-  /** Undefined where the tag is not of the form of ours. */
+  /** Undefined if the tag does not have our form. */
   readonly key: AttemptKey | undefined;
   readonly submission: number;
   readonly batchId: string;
   readonly entry: QueueEntry;
 }
 
-/** One step of the check-up of a site. */
+/** One step of a site's check-up. */
 export interface SiteStep {
   readonly name: string;
   readonly ok: boolean;
   readonly message: string;
-  /** What to do where it is not well. */
+  /** What to do if the step fails. */
   readonly remedy?: string;
 }
 
@@ -110,7 +110,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
     'See whether the batch system runs: its queue command gives no answer. Plain processes need none: `batch = "fork"` in the site\'s file.',
 };
 
-/** Clocks that are further apart make proxies look expired, or not yet begun; seconds. */
+/** How many seconds two clocks may differ: beyond that, proxies look expired or not yet valid. */
 const CLOCKS_APART = 300;
 
 /** `now`: Unix seconds. */
@@ -137,7 +137,7 @@ export function readSteps(answer: Answer, noise: string, backend: Backend, now: 
 
 type Reading = (found: string | undefined, backend: Backend, now: number) => { ok: boolean; message: string };
 
-/** Steps whose words are made here; `found`: what the site said, `undefined` where it found nothing. */
+/** Steps whose words are composed here; `found`: what the site said, `undefined` if it found nothing. */
 const READ: Readonly<Record<string, Reading>> = {
   cores: (found, backend) => {
     const cores = backend.capacityOf?.(found ?? '');

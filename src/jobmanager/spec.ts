@@ -2,11 +2,13 @@ import type { Backend } from '../backends/contract.ts';
 import type { AttemptSpec, InputFile, SiteFile } from '../site/contract.ts';
 import { octalEscape } from './escape.ts';
 
-/** An attempt's record as its lines at the site, ended by `end`: what the wrapper reads, in the order it needs it. */
+/**
+ * An attempt's record at the site, as lines ended by `end`: what the wrapper reads, in the order in which it needs it.
+ */
 export function specLines(spec: AttemptSpec, backend: Pick<Backend, 'submitWords'>): string[] {
   return [
     ...backend.submitWords(spec).map((word) => `submit ${octalEscape(word)}`),
-    // Right behind the submit words: the wrapper looks for it before it takes the lock.
+    // Directly after the submit words, because the wrapper needs it before it takes the lock.
     ...(spec.leaveWithin === undefined ? [] : [`leave ${Math.ceil(spec.leaveWithin)}`]),
     ...(spec.joinStderr ? ['join'] : []),
     ...(spec.core === undefined ? [] : [`core ${spec.core}`]),
@@ -23,7 +25,7 @@ export function specLines(spec: AttemptSpec, backend: Pick<Backend, 'submitWords
   ];
 }
 
-/** These go into files of their own. */
+/** Lines that go into files of their own. */
 export function adLines(ads: AttemptSpec['ads']): string[] {
   return [
     ...(ads?.job ?? []).map((line) => `ad ${octalEscape(line)}`),
@@ -52,7 +54,7 @@ export function blobsOf(spec: AttemptSpec) {
   return files.flatMap((file) => (file.kind === 'blob' ? [file.blob] : []));
 }
 
-/** Why the site could never run this record, in words; undefined where nothing speaks against it. */
+/** Why the site could never run this record, in words; undefined if it could. */
 export function unfit(spec: AttemptSpec): string | undefined {
   const names = spec.inputs.map((input) => input.name);
   const outside = names.find((name) => name === '' || name.startsWith('/') || name.split('/').includes('..'));

@@ -2,7 +2,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes } from '../site/contract.ts';
 import { batches, checkComplete, refuse, type SiteContext, unwritten, words, wordsOf } from './site-context.ts';
 
-/** Attempts that wait at the site for leave to start get it. */
+/** Gives attempts that wait at the site leave to start. */
 export async function leave(site: SiteContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   for (const batch of batches(keys, 500)) {

@@ -1,9 +1,9 @@
-# Gryphus: submissions. Part of jobmanager.sh.
+# Gryphus: submits attempts. Part of jobmanager.sh.
 
-# Body: words `KEY:N`. N = 0: the present submission, or the first. N > 0: submission N, after N - 1 was fenced.
-# $2: most attempts in one submit command. Answers for each key: `sent KEY N ID`, `refused KEY N STATUS WORDS GROUP`
-# (GROUP: all that one command was about, or -), `was-refused KEY N STATUS WORDS`, `have KEY N FLAGS ID`, `taken KEY N`,
-# `gone KEY`, `withdrawn KEY`, `failed KEY`.
+# Body: words `KEY:N`. N = 0: the present submission, or the first. N > 0: submission N, after N - 1 was fenced. $2: the
+# most attempts in one submit command. Answers for each key: `sent KEY N ID`, `refused KEY N STATUS WORDS GROUP` (GROUP:
+# the tag of all attempts in that command, or -), `was-refused KEY N STATUS WORDS`, `have KEY N FLAGS ID`, `taken KEY
+# N`, `gone KEY`, `withdrawn KEY`, `failed KEY`.
 do_commit() {
   todo=
   for word in $(body "$1"); do
@@ -38,7 +38,7 @@ do_commit() {
   crash_point jm.commit-submitted
 }
 
-# The promise is on the disk before it is given.
+# The promise must be on disk before it is answered.
 sync_promise() { # $1 words KEY:N
   case $1 in
     ' '*' '*' '*' '*' '*' '*' '*' '*) [ -z "$SYNC_ALL" ] || { sync -f jobs && return; } ;;
@@ -59,14 +59,14 @@ say_submission() { # $1 key, $2 n
   say "have $1 $2 $flags $batch_id"
 }
 
-refusal() { # of submission $2 of $1: its status, and its words in one
+refusal() { # of submission $2 of $1: its status, and its words as one word
   {
     IFS= read -r status
     say "$status $(encoded)"
   } <"jobs/$1/refused.$2"
 }
 
-# Calls $2 and what follows with the submit words of $1 after them.
+# Calls $2 and the following words with the submit words of $1 appended.
 with_words() {
   spec=jobs/$1/spec
   shift
@@ -82,7 +82,7 @@ with_words() {
   "$@"
 }
 
-# One submit command, of the word KEY:N. The backend's part is handed the spec's submit words and sets ID.
+# One submit command for the word KEY:N. The backend's function gets the spec's submit words and sets ID.
 submit_one() {
   key=${1%:*} n=${1##*:}
   # shellcheck disable=SC2034 # the backend's to use

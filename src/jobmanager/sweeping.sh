@@ -1,8 +1,7 @@
-# Gryphus: what nobody needs any more, and what there is. Part of jobmanager.sh.
+# Gryphus: deletes what is no longer needed, and reports what there is. Part of jobmanager.sh.
 
-# $2, $3: seconds that a prepared attempt waits for its commit, and that content stays in the cache unused; $4: KB of unused
-# content that may stay, or `-`.
-# Answers `swept KEY`; `uncached COUNT`.
+# $2, $3: how many seconds a prepared attempt waits for its commit, and unused content stays in the cache; $4: the most
+# KB of unused content to keep, or `-`. Answers `swept KEY`; `uncached COUNT`.
 do_sweep() {
   body "$1" >/dev/null
   set +f
@@ -14,7 +13,7 @@ do_sweep() {
     case $dir in
       "$T" | */\*) continue ;;
       tmp/*)
-        # Of this host, and its JobManager lives: leave it.
+        # Keep it unless it belongs to this host and its JobManager is dead.
         host='' pid=0
         [ -f "$dir/pid" ] && read -r host pid <"$dir/pid"
         [ -z "$host" ] || { [ "$host" = "$HOST" ] && ! kill -0 "$pid" 2>/dev/null; } || continue
@@ -38,20 +37,20 @@ sweep_uncommitted() { # $1 seconds
   [ -n "$waiting" ] || return 0
   # shellcheck disable=SC2013,SC2086 # keys have no blanks
   for key in $(LC_ALL=C awk -v "before=$(($(date +%s) - $1))" 'FNR == 1 && $1 == "prepared" && $2 + 0 < before { split(FILENAME, part, "/"); print part[2] }' $waiting); do
-    # A commit at the same moment meets the lock: its wrapper leaves, and the attempt is prepared anew.
+    # A simultaneous commit is safe: its wrapper meets the lock and leaves, and the attempt is prepared anew.
     fence "$key" 1 swept && rm -rf "jobs/$key" && say "swept $key"
   done
 }
 
-# Content is deleted that was there, unused, at the last such sweep, no less than $1 seconds ago. Of what was unused at the
-# last sweep of any age, no more than $2 KB (`-`: any amount) is left, the oldest going first.
+# Deletes content that was present but unused at the last such sweep, at least $1 seconds ago. Of the content unused at
+# the last sweep of any age, keeps at most $2 KB (`-`: any amount), deleting the oldest first.
 sweep_cache() {
   [ "$2" = - ] || sweep_surplus "$2"
   last=0
   [ -f cache-swept ] && read -r last <cache-swept
   [ "$(date +%s)" -ge $((last + $1)) ] || return 0
   if [ "$last" -gt 0 ]; then
-    # What is used must be known for certain before anything is deleted.
+    # Nothing may be deleted unless it is certain what is in use.
     used=$(used_content) || return 0
     count=0
     # shellcheck disable=SC2044 # hashes have no blanks
@@ -68,7 +67,7 @@ sweep_surplus() { # $1 KB
   [ "$(du -sk cache | LC_ALL=C awk '{ print $1 }')" -gt "$1" ] || return 0
   used=$(used_content) || return 0
   left=$1 count=0
-  # What came within the last hour may be on its way to a job whose spec is not written yet.
+  # Content from the last hour may be for a job whose spec is not written yet.
   # shellcheck disable=SC2012,SC2044 # hashes have no odd bytes
   for file in $(find cache -type f -mmin +60 -exec ls -td {} + 2>/dev/null); do
     sha=${file#cache/} && sha=${sha%%.*}
@@ -79,7 +78,7 @@ sweep_surplus() { # $1 KB
   say "uncached $count"
 }
 
-# The content that attempts name; fails where that is not known for certain.
+# Prints the content that attempts refer to; fails if that is uncertain.
 used_content() {
   set +f
   set -- jobs/*/spec
@@ -88,13 +87,14 @@ used_content() {
   find jobs -name spec -type f -exec awk '$1 == "blob" { if (!($2 in seen)) printf "%s ", $2; seen[$2] = 1 }' {} +
 }
 
-# All that the site holds under our name: `job` lines as in a poll, `queued TAG ID REST`, `content COUNT KB`; and of agents
-# that are not us, whose directories lie beside ours, `other AGENT ATTEMPTS ENDED OLDEST NEWEST` (when they were prepared).
+# Lists everything that the site holds under our name: `job` lines as in a poll, `queued TAG ID REST`, `content COUNT
+# KB`; and for other agents, whose directories lie next to ours, `other AGENT ATTEMPTS ENDED OLDEST NEWEST` (prepared
+# when).
 do_audit() {
   body "$1" >/dev/null
   list_jobs
   case $ROOT in
-    # Those of the agent's other identities are named from where it has none.
+    # Other agents are listed only from the place of the agent without an identity, so that each appears once.
     */+*/"$AGENT") ;;
     *) list_others ;;
   esac
@@ -127,7 +127,7 @@ list_others() {
   done
 }
 
-# Steps of a check-up: `step NAME ok|bad WORDS`.
+# Steps of a check-up: answers `step NAME ok|bad WORDS`.
 do_probe() { # body: the queue of jobs that name none, or nothing
   queue=$(body "$1")
   check home "$([ -w jobs ] && : 2>/dev/null >|"$T/try" && echo "$ROOT can be written")"
@@ -147,7 +147,7 @@ do_probe() { # body: the queue of jobs that name none, or nothing
   why=$(tail -n 3 "$T/why")
   check named-queue "$there" "${why:-no queue $queue was found}"
 }
-# A directory that is mounted noexec takes programs and starts none.
+# A directory mounted noexec accepts programs but does not run them.
 program_there() {
   printf '#!/bin/sh\necho programs can be started\n' >|"$T/program" && chmod 700 "$T/program" && "$T/program" 2>/dev/null
   rm -f "$T/program"

@@ -6,24 +6,24 @@ import { shellQuote } from '../util/shell-quote.ts';
 import { homeOf } from './hello.ts';
 import type { SiteContext } from './site-context.ts';
 
-/** At once for one site: each has a channel of its own on the connection. */
+/** How many uploads run at once for a site: each takes a channel of the connection. */
 const AT_ONCE = 3;
-/** A server from which nothing moves for so long is given up, seconds. */
+/** A server is given up after this many seconds without progress. */
 const IDLE_S = 60;
 /**
- * Exit statuses of curl that speak of the way there and not of what was asked. HTTP knows no way to go on with a PUT, so
- * it begins anew; milliseconds between.
+ * curl's exit statuses for trouble on the way rather than with the request. HTTP cannot resume a PUT, so it starts
+ * over; the pause is in milliseconds.
  */
 const PASSING: ReadonlySet<number> = new Set([5, 6, 7, 18, 28, 35, 52, 55, 56, 92]);
 const TRIES = 3;
 const PAUSE_MS = 2000;
-/** Exit status of the shell where the job made no such plain file. */
+/** The shell's exit status if the job made no such plain file. */
 const NO_FILE = 66;
 
 /**
- * Puts results of an ended attempt where URLs say, by the site's curl. What curl is told, the log-in among it, comes
- * through its standard input: it is on no command line, in no file and no environment there, and the job is over.
- * Resolves with those that are whole at their place; the others are for the caller to bring home.
+ * Uploads results of an ended attempt to URLs with the site's curl. curl's options, including any log-in, come through
+ * its standard input, so they are on no command line, in no file and in no environment there. The job is over by then.
+ * Resolves with the files that are complete at their URL; the caller fetches the others.
  */
 export async function upload(site: SiteContext, key: AttemptKey, files: readonly Upload[]): Promise<readonly string[]> {
   const home = homeOf(await site.session.hello());
@@ -39,7 +39,7 @@ export async function upload(site: SiteContext, key: AttemptKey, files: readonly
 }
 
 async function putOne(site: SiteContext, dir: string, file: Upload): Promise<boolean> {
-  // Names that would lead elsewhere are for those who refuse them in words.
+  // Names that lead elsewhere are left to the code that refuses them with a message.
   if (file.name.split('/').includes('..')) return false;
   const name = shellQuote(`./${file.name}`);
   const begin = `cd ${shellQuote(dir)} && [ -f ${name} ] && wc -c <${name} || exit ${NO_FILE}`;
@@ -53,7 +53,7 @@ async function putOne(site: SiteContext, dir: string, file: Upload): Promise<boo
   const bytes = Number(put.stdout.toString('utf8').trim());
   const seen = await curl(site, ':', file, ['head']);
   const length = [...seen.stdout.toString('latin1').matchAll(/^content-length: *(\d+)/gim)].at(-1)?.[1];
-  // Some servers take a file and do not show it again.
+  // Some servers accept a file but do not show it again.
   return seen.code !== 0 || length === undefined || Number(length) === bytes;
 }
 
@@ -74,7 +74,7 @@ function curl(site: SiteContext, begin: string, { url, login }: Upload, more: re
   return site.transport.run(`${begin}; exec curl -q -K -`, { stdin: `${lines.join('\n')}\n` });
 }
 
-/** A value of curl's configuration. */
+/** Quotes a value for curl's configuration. */
 function quoted(text: string): string {
   const escaped = text
     .replace(/["\\]/g, '\\$&')

@@ -7,7 +7,7 @@ import { readExit, readOwner } from './exit-record.ts';
 import { type Action, classify } from './classify.ts';
 import { percentDecode } from './escape.ts';
 
-/** Nothing happened to it between two looks; what holds it may change. */
+/** Whether nothing happened between two looks, apart from a different reason for a hold. */
 function alike(before: QueueEntry, now: QueueEntry): boolean {
   return before.is === now.is && (now.is !== 'held' || (before.is === 'held' && before.message === now.message));
 }
@@ -15,22 +15,21 @@ function alike(before: QueueEntry, now: QueueEntry): boolean {
 const TAG = /^gryphus\.(.+)\.(\d+)$/;
 
 /**
- * What one site holds of ours, kept by what its answers say. Only what changed is judged again, so 10,000 jobs that
- * wait cost nothing. Pure but for the clock that it is given.
+ * What one site holds of ours, kept up to date by its answers. Only changed attempts are classified again, so 10,000
+ * waiting jobs cost nothing. Pure except for the clock that it is given.
  */
 export class View {
   readonly #entries = new Map<AttemptKey, Entry>();
   readonly #backend: Backend;
-  /** Live lines of the queue by tag: those of attempts that we do not hold are kept, they may be listed later. */
   readonly #dirty = new Set<Entry>();
   readonly #restless = new Set<Entry>();
-  /** Submitted, and not in the last good answer of the queue. */
+  /** Submitted, but absent from the queue's last good answer. */
   readonly #missing = new Set<Entry>();
-  /** Lines whose attempt is not known yet: the queue is asked before the directory. */
+  /** Live lines of the queue by tag, of attempts not known yet: the queue is queried before the directory is listed. */
   readonly #unknownTags = new Map<string, Map<string, string>>();
   #change = 0;
   #vanished = 0;
-  /** When the queue gave its last good answer. */
+  /** When the queue last gave a good answer. */
   #lookedAt = Number.NEGATIVE_INFINITY;
 
   constructor(backend: Backend) {
@@ -41,23 +40,23 @@ export class View {
     return this.#entries.get(key);
   }
 
-  /** Number of the latest change of any report. */
+  /** The number of the latest change of any report. */
   get change(): number {
     return this.#change;
   }
 
-  /** Attempts whose record the site had, and lost without being told to. */
+  /** How many attempts' records the site has lost without being told to delete them. */
   get vanished(): number {
     return this.#vanished;
   }
 
-  /** What changed after `seen`; 0 for everything. */
+  /** Reports that changed after `seen`; all of them for 0. */
   reports(seen: number): Report[] {
     if (seen >= this.#change) return [];
     return [...this.#entries.values()].flatMap((e) => (e.changed > seen && e.report ? [e.report] : []));
   }
 
-  /** Something is in doubt that a look at the queue may settle. */
+  /** Whether a look at the queue may settle an open question. */
   get inDoubt(): boolean {
     return this.#restless.size > 0 || this.#missing.size > 0;
   }
@@ -66,7 +65,7 @@ export class View {
     return this.#entries.size;
   }
 
-  /** After a commit: submission `n` was meant. */
+  /** After a commit: submission `n` is intended. */
   submitted(key: AttemptKey, n: number, batchId: string | undefined, now: number): void {
     const entry = this.#entry(key);
     this.#resubmitted(entry, n, now);
@@ -93,7 +92,7 @@ export class View {
   accountFor(id: string, account: Account | 'nothing'): void {
     for (const entry of this.#restless) {
       if ((entry.owner?.batchId ?? entry.batchId) !== id) continue;
-      // An id is given again; the directory in the accounting says whose job it was.
+      // Ids are reused; the directory in the accounting says whose job this was.
       if (account !== 'nothing' && account.key !== undefined && account.key !== entry.key) continue;
       if (account === 'nothing') entry.asked += 1;
       if (typeof entry.account !== 'object') entry.account = account;
@@ -108,7 +107,7 @@ export class View {
     for (const set of [this.#dirty, this.#restless, this.#missing]) set.delete(entry);
   }
 
-  /** Takes in the answer of a poll or a listing. Returns the events that it brought, to be acknowledged. */
+  /** Processes the answer of a poll or a listing. Returns its events, which must be acknowledged. */
   take(answer: Answer, now: number): string[] {
     const events: string[] = [];
     const listed = new Set<AttemptKey>();
@@ -125,7 +124,7 @@ export class View {
     return events;
   }
 
-  /** Judges what changed. What is to be done for whom, before more can be said. */
+  /** Classifies what changed. Returns the attempts that need an action before more can be said. */
   classify(now: number): ReadonlyMap<Action, readonly Entry[]> {
     const actions = new Map<Action, Entry[]>();
     for (const entry of new Set([...this.#dirty, ...this.#restless])) {
@@ -143,7 +142,7 @@ export class View {
     return actions;
   }
 
-  /** Tags in the queue, alive, of earlier submissions, and of second copies that wait: they must not run, and will not. */
+  /** Live tags in the queue of earlier submissions and of waiting second copies: they must not run, and will not. */
   staleCopies(): string[] {
     const tags: string[] = [];
     for (const entry of this.#entries.values()) {
@@ -175,7 +174,7 @@ export class View {
     this.#watchQueue(entry, now);
   }
 
-  /** Counts the looks without it from now on, unless it is in the queue. */
+  /** Counts looks without it from now on, unless it is in the queue. */
   #watchQueue(entry: Entry, now: number): void {
     if (entry.submission === 0 || presentLine(entry) !== undefined) {
       this.#missing.delete(entry);
@@ -248,7 +247,7 @@ export class View {
     else this.#unknownTags.set(tag, copies);
   }
 
-  /** Lines that came before we knew of the attempt. */
+  /** Processes queue lines that came before the attempt was known. */
   #adopt(entry: Entry, now: number): void {
     for (let n = 1; n <= entry.submission; n++) {
       const tag = `gryphus.${entry.key}.${n}`;
@@ -297,7 +296,7 @@ export class View {
     entry.exit = record;
   }
 
-  /** `KEY.N.q|s|x|d LINE`. An event of an attempt or submission that is not ours any more is acknowledged, no more. */
+  /** `KEY.N.q|s|x|d LINE`. An event of an attempt or submission that is no longer ours is only acknowledged. */
   #takeEvent(rest: string, now: number): string[] {
     const [name = '', ...words] = rest.split(' ');
     const found = /^(.+)\.(\d+)\.([qsxd])$/.exec(name);

@@ -3,11 +3,11 @@
 #   wrapper.sh ROOT KEY N FORWARD [BATCH-ID [RESET]]
 # ROOT     the agent's directory at this site
 # KEY, N   the attempt and the number of its submission; or a group's tag, which ends in .a, and an element's index
-# FORWARD  signals, by name with blanks between, that the batch system sends to this process alone: they are passed on
-# RESET    given by who runs many jobs on this machine, and watches their memory: the option with which its env gives
-#          back signals that are ignored, if it has one
-# Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 no lock could be taken or the disk
-# is full, 219 the program could not be started, 220 nobody gave it leave to start.
+# FORWARD  names of signals, separated by blanks, that the batch system sends only to this process: they are forwarded
+# RESET    set by a caller that runs many jobs on this machine and watches their memory: the option with which env here
+#          resets ignored signals, if it has one
+# Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 the lock could not be taken
+# or the disk is full, 219 the program could not be started, 220 it got no leave to start.
 set -u
 umask 077
 ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--} RESET=${6-} WATCHED=${6+yes}
@@ -23,7 +23,7 @@ case $KEY in *.a)
 esac
 cd "$ROOT/jobs/$KEY" 2>/dev/null || exit 216
 now() { date +%s; }
-# No processes for what /proc says: there are many short jobs.
+# Reads /proc instead of starting processes: there are many short jobs.
 HOST=
 [ -r /proc/sys/kernel/hostname ] && read -r HOST </proc/sys/kernel/hostname
 [ -n "$HOST" ] || HOST=$(uname -n)
@@ -35,15 +35,16 @@ if [ -r "/proc/$$/stat" ] && read -r stat <"/proc/$$/stat"; then
   set -- ${stat##*) } && PSTART=${20}
 fi
 
-# One event is one line that ends with ' .', written at once; the JobManager reads whole lines only.
+# An event is one line that ends with ' .', written at once; the JobManager reads only complete lines.
 announce() { # $1 kind, $2 line
   printf '%s\n' "$2" >"$ROOT/events/$KEY.$N.$1"
-  # Read and write: opening never waits for a reader.
+  # Opening it for both reading and writing never blocks.
   [ -p "$ROOT/news" ] && printf '\n' 1<>"$ROOT/news"
 } 2>/dev/null
 
-# The record of a candidate says `leave SECONDS`: it starts only where the file `leave` is, which the agent gives to one candidate of
-# the job. Until then it has no lock, so that it can be withdrawn; nobody's leave for so long, and it buries itself.
+# The record of a candidate says `leave SECONDS`: it starts only once the file `leave` exists, which the agent gives to
+# one candidate of the job. Until then it takes no lock, so that it can be withdrawn; without leave in this time, it
+# fences itself.
 leave_within() {
   while IFS= read -r line; do
     case $line in
@@ -54,7 +55,7 @@ leave_within() {
   done <spec
   return 1
 }
-has_leave() { # by a listing: a file system over the network may remember for long that a name was not there
+has_leave() { # lists the directory, because a network file system may cache for long that a name does not exist
   set -- leave*
   [ "$1" = leave ]
 }
@@ -65,7 +66,7 @@ if leave_within && ! has_leave; then
   begun=$(now) pause=0.2
   sleep 0.01 2>/dev/null || pause=1
   while ! has_leave; do
-    # Withdrawn, or another copy went first.
+    # It was withdrawn, or another copy started first.
     [ ! -e "run.lock.$N" ] && [ -f spec ] || exit 217
     waited=$(($(now) - begun))
     if [ "$waited" -ge "$SECONDS_LEFT" ]; then
@@ -77,20 +78,20 @@ if leave_within && ! has_leave; then
   done
 fi
 
-# The lock. A directory: a copy has it. A plain file: the submission was fenced, and no copy of it may start.
+# The lock. A directory: a copy has it. A plain file: the submission was fenced, and none of its copies may start.
 if ! mkdir "run.lock.$N" 2>/dev/null; then
   [ -e "run.lock.$N" ] || exit 218
   [ -d "run.lock.$N" ] && announce d "1 host=$HOST pid=$$ at=$(now) id=$BATCH_ID ."
   exit 217
 fi
-# Room for the record of the end, taken now: by then the disk may be full. Without it nothing is begun.
+# Reserves space for the exit record, as the disk may be full by then. Without it, nothing is started.
 if ! printf '%900s\n' '' >exit.new; then
   rm -f exit.new
   rmdir "run.lock.$N"
   exit 218
 fi 2>/dev/null
 STARTED=$(now)
-# Seconds that this machine has been up: what has passed since is known without another process.
+# The uptime of this machine, to compute run times without another process.
 up_for() { [ -r /proc/uptime ] && IFS=' .' read -r UP _ </proc/uptime && [ "$UP" -ge 0 ]; } 2>/dev/null
 BEGAN=
 up_for && BEGAN=$UP
@@ -112,7 +113,7 @@ finish() { # $1 how, $2 words
   if [ -n "$BEGAN" ] && up_for; then ended=$((STARTED + UP - BEGAN)); else ended=$(now); fi
   line="1 how=$1 host=$HOST start=$STARTED end=$ended cpu=$user,$system rss=$memory out=${3:-0} err=${5:-0}"
   line="$line got=${got#,} id=$BATCH_ID words=$2 ."
-  # Written at once; a line that is not whole is none. Where there is no room any more, over what was kept for it.
+  # Written at once, since a partial line is ignored. If the disk is full, overwrites the reserved space.
   printf '%s\n' "$line" >./exit || { printf '%s\n' "$line" 1<>exit.new && mv -f exit.new exit; }
   announce x "$line"
 }
@@ -121,7 +122,7 @@ cannot() {
   exit 219
 }
 
-# Values in the spec are printable; every other byte is \0ooo.
+# Values in the spec are printable; all other bytes are \0ooo.
 decode() {
   VALUE=$1
   case $VALUE in *\\*) VALUE=$(printf '%b.' "$VALUE") && VALUE=${VALUE%.} ;; esac
@@ -136,7 +137,7 @@ cached() { # $1 sha, $2 x or -: the path of the content, with x one that may be 
   cp -p "${SOURCE%.x}" "$SOURCE.$KEY" && chmod 500 "$SOURCE.$KEY" && mv -f "$SOURCE.$KEY" "$SOURCE"
 }
 
-# Large content and programs are linked, small data are copied: a program may write into its inputs.
+# Links large content and programs but copies small data: a program may write into its inputs.
 place() { # $1 sha, $2 bytes, $3 x or -, $4 name
   cached "$1" "$3"
   case $4 in */*) mkdir -p "work/${4%/*}" ;; *) NAMES=$NAMES$4/ ;; esac
@@ -153,8 +154,9 @@ borrow() { # $1 path at the site, $2 name
   ln -s "$1" "work/$2" || cannot "The input $1 could not be linked."
 }
 
-# By whatever the site has; a transfer that is cut goes on where it was. The URL may hold a secret (a signature), and everybody
-# on the host reads command lines: it comes by standard input, but for busybox' wget, which takes it in no other way.
+# Uses whatever tool the site has, and resumes interrupted transfers. The URL may hold a secret (a signature), and
+# anyone on the host can read command lines, so it is passed on standard input, except to busybox' wget, which only
+# takes it as an argument.
 download() { # $1 URL, $2 name
   NAMES=$NAMES$2/
   if command -v curl >/dev/null; then
@@ -170,7 +172,8 @@ download() { # $1 URL, $2 name
   fi || cannot "The input $1 could not be fetched at the site: $(tail -n 1 "run.lock.$N/download")"
 }
 
-# A variable that a shell can hand on. What is no identifier it cannot, and some names mean something to one shell or another.
+# Whether a shell can export the variable: its name must be an identifier, and some names have a meaning to certain
+# shells.
 is_plain() {
   case $1 in
     '' | [0-9]* | *[!A-Za-z0-9_]*) return 1 ;;
@@ -222,14 +225,14 @@ while IFS= read -r line; do
         PROGRAM=$HERE/work/condor_exec.exe
         [ "$DIR" != "$HERE/work" ] || PROGRAM=./condor_exec.exe
       fi
-      # Behind what is exported, what env is given.
+      # After the exported variables come those that env sets.
       set -- "$@" ''
       while IFS= read -r line; do
         [ -z "$line" ] || { decode "${line#* }" && set -- "$@" "$VALUE"; }
       done <<OTHERS
 $others
 OTHERS
-      # To env, a program with '=' in its path would be a variable.
+      # env would take a program with '=' in its path for a variable.
       # shellcheck disable=SC2016 # the inner shell expands it
       case $PROGRAM in *=*) set -- "$@" sh -c 'exec "$@"' sh ;; esac
       set -- "$@" "$PROGRAM"
@@ -240,13 +243,13 @@ OTHERS
 done <spec
 [ "$line" = end ] || cannot 'The record of this attempt is not whole.'
 printf '%s' "$NAMES" >names
-# The site's record was made with them; only this machine knows its name.
+# The site's part of the record has these ads; only this machine knows its name.
 if [ -f work/.job.ad ]; then
   printf 'Machine = "%s"\nName = "%s"\n' "$HOST" "$HOST" >>work/.machine.ad
   set -- "_CONDOR_JOB_AD=$HERE/work/.job.ad" "_CONDOR_MACHINE_AD=$HERE/work/.machine.ad" "$@"
 fi
 
-# What can be known before the program is started is said in words; a later status of 126 or 127 is the program's own.
+# Explains errors that can be found before the start; a later status of 126 or 127 is the program's own.
 [ -d "$DIR" ] || cannot "The directory $DIR does not exist at the site."
 [ -r "$INPUT" ] || cannot "The standard input $INPUT cannot be read at the site."
 case $PROGRAM in
@@ -257,7 +260,7 @@ esac
 [ -e "$file" ] || cannot "The program $file does not exist at the site."
 [ ! -d "$file" ] || cannot "The program $file is a directory."
 [ -x "$file" ] || cannot "The program $file may not be executed at the site."
-# It could not even start: asked only where that may be so, for the first line of what is no text is long.
+# Called only if the program may have failed to start, since the first line of a binary file can be long.
 check_interpreter() {
   first=
   IFS= read -r first <"$file" 2>/dev/null
@@ -267,8 +270,8 @@ check_interpreter() {
   [ -x "$interpreter" ] || cannot "The interpreter '$interpreter' of $file does not exist at the site."
 }
 
-# A background command of a shell without job control ignores INT and QUIT; only a newer env gives them back. A host that
-# has one is asked once in a while.
+# A background command of a shell without job control ignores INT and QUIT; only a newer env can reset them. The result
+# is cached for the host.
 if [ -z "$WATCHED" ]; then
   if [ -e "$ROOT/tmp/env.$HOST" ]; then
     RESET=--default-signal=INT,QUIT
@@ -280,8 +283,9 @@ fi
 
 ENV_COMMAND=$(command -v env)
 case $ENV_COMMAND in '' | *[!A-Za-z0-9_./+-]*) ENV_COMMAND='env' ;; esac
-# $1…: variables, an empty word, more variables that env is to set, the program, its arguments; never returns. The first are
-# exported: command lines are for everybody to read. They may have any names, ours too, so nothing of ours is used after.
+# $1…: variables, an empty word, more variables for env to set, the program, its arguments; never returns. The former
+# are exported, as anyone can read command lines. They may have any names, even ours, so none of our variables are used
+# later.
 launch() {
   trap - TERM HUP INT QUIT USR1 USR2 XCPU
   cd "$DIR" || exit 126
@@ -324,8 +328,8 @@ if [ -z "$WATCHED" ] && [ -r "$BIN/memory.sh" ]; then
 fi
 await_end "$CHILD" "run.lock.$N"
 [ -z "$WATCHER" ] || { kill -KILL "$WATCHER" && wait "$WATCHER"; } 2>/dev/null
-# A linked input that the program wrote into is no longer what its name says. Its time alone does not tell: whoever
-# prepares another job with it touches it.
+# An input that is a link no longer matches its name if the program wrote into it. Its time alone does not tell, because
+# preparing another job with it changes the time.
 is_still() { # $1 file, $2 its sha
   for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256sum'; do
     # shellcheck disable=SC2086 # a command and its options

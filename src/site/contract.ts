@@ -5,64 +5,70 @@ import type * as shapes from './shapes.ts';
 import type { Read } from './shapes.ts';
 
 /**
- * The one thing that the GridManager knows of a place that runs jobs. Each call carries many jobs and is idempotent by
- * key: called twice, or called again after a crash of either side, it has the effect of once. Our JobManager over a
- * transport is one implementation, the grid's GRAM another, another Gryphus a third.
+ * All that the GridManager knows about a place that runs jobs. Each call takes many jobs and is idempotent by key: if
+ * it is repeated, or called again after a crash of either side, it takes effect once. Our JobManager over a transport
+ * is one implementation, the grid's GRAM another, another Gryphus a third.
  *
- * A call rejects only when the *site* as a whole cannot be talked to (a GryphusError with `retry`); what happens to one
- * job is a value.
+ * A call rejects only if the *site* as a whole cannot be reached (a GryphusError with `retry`); what happens to one job
+ * is a value.
  */
 export interface Site {
   readonly name: string;
-  /** Connects if need be; what the site is. */
+  /** Describes the site; connects if needed. */
   describe(): Promise<SiteFacts>;
-  /** Sends inputs and records the attempt at the site; nothing runs yet. A prepared attempt that is not committed in time is swept. */
+  /**
+   * Sends inputs and records the attempt at the site; nothing runs yet. A prepared attempt that is not committed in
+   * time is swept.
+   */
   prepare(specs: readonly AttemptSpec[]): Promise<Outcomes>;
-  /** The site promises to start each once. Answers when the promise is on the site's disk. */
+  /** The site promises to start each attempt once. Resolves when the promise is on the site's disk. */
   commit(keys: readonly AttemptKey[]): Promise<Outcomes>;
   /**
-   * Both in one exchange, where there is nothing between them that could fail: the pool, whose journal is on this disk. A site
-   * that has no such method is sent PREPARE, then COMMIT.
+   * Both in one exchange, for a site where nothing in between can fail: the pool, whose journal is on this disk. Other
+   * sites lack this method and get PREPARE, then COMMIT.
    */
   submit?(specs: readonly AttemptSpec[]): Promise<Outcomes>;
-  /** What changed since `cursor`, of all our attempts; the cursor `undefined` asks for everything (recovery: one exchange for all jobs). */
+  /**
+   * What changed since `cursor` in all our attempts; without a cursor, everything (recovery: one exchange for all
+   * jobs).
+   */
   poll(request: PollRequest): Promise<PollAnswer>;
   /**
-   * Resolves when none of the keys can run any more (never started, or ended, or killed). An unknown key is withdrawn. With
-   * `onlyIfNotStarted`, what has started is left alone, and refused as 'already-started'.
+   * Resolves when none of the keys can run any more (never started, ended, or killed). An unknown key is withdrawn.
+   * With `onlyIfNotStarted`, what has started is left alone and refused as 'already-started'.
    */
   cancel(keys: readonly AttemptKey[], options?: CancelOptions): Promise<Outcomes>;
   /**
-   * Attempts that ask may start now. The leave is on the site's disk when it answers, and holds for all later submissions of
-   * the attempt. A site that cannot let its jobs wait has no such method: it takes no candidates.
+   * Lets attempts that ask start now. The leave is on the site's disk when this resolves, and applies to all later
+   * submissions of the attempt. A site whose jobs cannot wait lacks this method and takes no candidates.
    */
   leave?(keys: readonly AttemptKey[]): Promise<Outcomes>;
-  /** Brings results home: whole, verified files into each request's directory. */
+  /** Brings results home: complete, verified files in each request's directory. */
   fetch(requests: readonly FetchRequest[]): Promise<ReadonlyMap<AttemptKey, FetchOutcome>>;
   /**
-   * Puts results of an ended attempt at URLs, from the site itself. Names those that are whole there; why others are not is
-   * not said, for they can be fetched. A site that has no such way has no such method.
+   * Uploads results of an ended attempt to URLs from the site itself. Returns those that arrived complete; reasons for
+   * the others do not matter, since they can be fetched. Only sites that can upload have this method.
    */
   upload?(key: AttemptKey, files: readonly Upload[]): Promise<readonly string[]>;
   /**
-   * Puts an X.509 proxy at the site, or a fresh one over the old, for all attempts whose `proxy` is `name` (letters,
-   * digits, dots, dashes). The key is made there and stays there; `sign` answers its request (both PEM). A site that
-   * takes no proxies has no such method.
+   * Installs or renews the site's X.509 proxy for all attempts whose `proxy` is `name` (letters, digits, dots, dashes).
+   * The key is made there and stays there; `sign` answers its request (both PEM). Only sites that take proxies have
+   * this method.
    */
   delegate?(name: string, sign: (requestPem: string) => Promise<string>): Promise<void>;
-  /** COMMIT_END: the site deletes all it has of these attempts. Only after the result is home and recorded. */
+  /** COMMIT_END: the site deletes everything about these attempts. Only after the results are home and recorded. */
   forget(keys: readonly AttemptKey[]): Promise<Outcomes>;
-  /** The site's cores, as its batch system says it now; a site that cannot tell has no such method or answers without them. */
+  /** The site's cores as its batch system reports them now. A site that cannot tell lacks this method or omits them. */
   capacity?(): Promise<Capacity>;
-  /** How far the queue was that the site heard of last. A site that keeps no such mark has no such method, nor the next. */
+  /** The latest queue position that the site knows. A site that keeps no such mark lacks this method and the next. */
   lastMark?(): Promise<QueueMark | undefined>;
-  /** The site keeps this mark, and whatever it is told with each PREPARE and COMMIT_END from now on. */
+  /** Makes the site keep this mark, and the marks sent with every later PREPARE and COMMIT_END. */
   keepMark?(mark: QueueMark): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Upload {
-  /** In the attempt's own directory. */
+  /** Relative to the attempt's directory. */
   readonly name: string;
   readonly url: string;
   readonly login?: { readonly user: string; readonly password: string };
@@ -71,12 +77,12 @@ export interface Upload {
 export type Capacity = Read<typeof shapes.capacity>;
 
 export interface SiteFacts {
-  /** What the transport reached: host name as the site says it. */
+  /** The machine that the transport reached, by its own host name. */
   readonly host: string;
   readonly os: string;
   readonly arch: string;
   readonly user: string;
-  /** Where our directory is at the site, absolute. */
+  /** Our directory at the site, absolute. */
   readonly home: string;
   readonly freeDiskKb: number | undefined;
   readonly batch: string;
@@ -90,35 +96,35 @@ export type Refusal = Read<typeof shapes.refusal>;
 
 /** Content on its way to a site, or a result on its way home. */
 export interface Sending {
-  /** At home; of a result its name and its job. */
+  /** The path at home; for a result, its name and its job. */
   readonly path: string;
   readonly bytes: number;
   readonly done: number;
-  /** What was there already when it began. */
+  /** Bytes that were already there at the start. */
   readonly resumed: number;
-  /** Unix milliseconds of its beginning. */
+  /** When it began, in Unix milliseconds. */
   readonly since: number;
 }
 
-/** One attempt, as much of a job as a site needs to know. */
+/** One attempt: as much of a job as a site needs to know. */
 export interface AttemptSpec extends Read<typeof shapes.program> {
   readonly key: AttemptKey;
-  /** A short name for the site's queue display, already printable. */
+  /** A short name to show in the site's queue, already printable. */
   readonly title: string;
-  /** What will be fetched, for a site that gives results once; absent: all that the job made. */
+  /** What will be fetched, for a site that gives out results only once; absent: everything that the job makes. */
   readonly outputs?: readonly string[] | 'new';
-  /** The job's ad, for a site that matches jobs with machines itself: the pool. */
+  /** The job's ad, for a site that itself matches jobs with machines: the pool. */
   readonly ad?: AttrTexts;
   readonly resources: Resources;
   readonly batch: BatchOptions;
   /**
-   * The program starts only with `leave`: where the site would start it, it reports 'asking' and waits so long, in seconds.
-   * Then it gives up, and is 'lost'.
+   * The program starts only with `leave`: when the site would start it, it reports 'asking' and waits this many
+   * seconds. After that it gives up and is 'lost'.
    */
   readonly leaveWithin?: number;
   /**
-   * What the program finds in the files `_CONDOR_JOB_AD` and `_CONDOR_MACHINE_AD`: lines `Name = expression`. The site
-   * adds its own name to the second.
+   * The contents of the files `_CONDOR_JOB_AD` and `_CONDOR_MACHINE_AD` for the program, as lines `Name = expression`.
+   * The site adds its own name to the second.
    */
   readonly ads?: { readonly job: readonly string[]; readonly machine: readonly string[] };
 }
@@ -134,28 +140,30 @@ export interface Resources {
   readonly diskKb: number | undefined;
   readonly gpus: number | undefined;
   readonly walltimeSeconds: number | undefined;
-  /** No other job on its host. */
+  /** No other job may run on its host. */
   readonly wholeHost?: boolean;
 }
 
 export interface BatchOptions {
   readonly queue?: string;
   readonly project?: string;
-  /** More words for the batch system's submit command, as the user wrote them. */
+  /** More options for the batch system's submit command, as the user wrote them. */
   readonly extraArgs: readonly string[];
 }
 
 export interface CancelOptions {
   readonly onlyIfNotStarted?: boolean;
-  /** Unix milliseconds since when each is to end: a site may be harder on what has not ended for long. */
+  /**
+   * Unix milliseconds since when each has been told to end: a site may be tougher on those that do not end for long.
+   */
   readonly since?: ReadonlyMap<AttemptKey, number>;
 }
 
 export interface PollRequest {
   readonly cursor: string | undefined;
-  /** Running attempts whose streams should come home, from these byte offsets. */
+  /** Running attempts whose streams are wanted, from these byte offsets. */
   readonly follow: readonly Follow[];
-  /** Milliseconds to wait for something new before an answer that says that there is nothing; default 0. */
+  /** How many milliseconds to wait for news before answering that there is none; default 0. */
   readonly waitMs?: number;
 }
 
@@ -168,8 +176,8 @@ export interface Follow {
 export interface PollAnswer {
   readonly cursor: string;
   /**
-   * The answer speaks of every attempt that the site holds: what is not named, the site does not know. So it does without a
-   * cursor, and where the site lost some.
+   * The answer covers every attempt that the site holds, so the site does not know an attempt that is not named. True
+   * without a cursor, and if the site lost attempts.
    */
   readonly complete: boolean;
   readonly reports: readonly Report[];

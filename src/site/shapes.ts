@@ -3,18 +3,18 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 
 /*
- * What travels between the agent's own processes and to its workers, declared once: each type is inferred from the schema
- * that reads it. A key that a schema does not have is an error, so that no field is lost on the way.
+ * Data that passes between the agent's own processes and to its workers, declared once: each type is inferred from the
+ * schema that reads it. An unknown key is an error, so that no field is lost on the way.
  */
 
-/** What a schema reads, as something that nobody writes to. */
+/** The read-only type of what a schema reads. */
 export type Read<S extends z.ZodType> = Immutable<z.infer<S>>;
 
 type Immutable<T> = T extends string | number | boolean | null | undefined
   ? T
   : { readonly [K in keyof T]: Immutable<T[K]> };
 
-/** A key that may be left out, and is never `undefined`. */
+/** A key that may be absent but is never `undefined`. */
 export const maybe = z.exactOptional;
 export const text = z.string();
 export const texts = z.array(text);
@@ -23,7 +23,7 @@ export const count = z.int().nonnegative();
 export const amount = z.number().nonnegative();
 /** Unix seconds, up to the year 9999. */
 export const moment = amount.max(253_402_300_799);
-/** What a run can have used of a processor, seconds: more than this is no measurement. */
+/** Processor time of a run in seconds: anything beyond this cannot be a real measurement. */
 const processorTime = amount.max(1e12);
 const kilobytes = amount.max(Number.MAX_SAFE_INTEGER);
 export const stream = z.enum(['stdout', 'stderr']);
@@ -48,15 +48,15 @@ function isRecord(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Content that crosses once to a site, under its SHA-256. */
+/** Content that is sent to a site once, under its SHA-256. */
 export const blob = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   bytes: count,
-  /** Absolute path at home to read it from. */
+  /** Where to read it at home, absolute. */
   path: text,
 });
 
-/** A file for the site: carried there by content, already there, or fetched there when the attempt starts. */
+/** A file for the site: sent by content, already there, or fetched there when the attempt starts. */
 export const siteFile = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('blob'), blob }),
   z.strictObject({ kind: z.literal('there'), path: text }),
@@ -69,53 +69,59 @@ export const inputFile = z.discriminatedUnion('kind', [
     name: text,
     file: siteFile,
     executable: flag,
-    /** The job made it itself, in an earlier attempt: it is one of its results. */
+    /** A result that the job itself made in an earlier attempt. */
     restored: maybe(z.literal(true)),
   }),
   z.strictObject({ kind: z.literal('directory'), name: text }),
 ]);
 
-/** A program's container: its image, and how it is made. */
+/** A program's container: its image and how to create it. */
 export const containerSpec = z.strictObject({
   image: z.discriminatedUnion('kind', [
-    /** With its scheme: `docker://debian:12`. */
+    /** With its scheme, such as `docker://debian:12`. */
     z.strictObject({ kind: z.literal('registry'), name: text }),
-    /** On the node: absolute, or in the sandbox. A .sif file, an archive, or a directory. */
+    /** On the node: an absolute path, or one in the sandbox. A .sif file, an archive, or a directory. */
     z.strictObject({ kind: z.literal('there'), path: text }),
     z.strictObject({ kind: z.literal('file'), name: text, file: siteFile }),
   ]),
-  /** Of docker itself, or of what takes its place. */
+  /** Requests docker itself, or its replacement. */
   docker: flag,
-  /** The image's entry point is started, with the program as its first argument. */
+  /** Runs the image's entry point, with the program as its first argument. */
   keepEntrypoint: flag,
-  /** Where the sandbox is in the container; without it, where it is outside. */
+  /** Where the container sees the sandbox; if absent, at the same path as outside. */
   targetDir: maybe(text),
-  /** As `docker_network_type` has it. */
+  /** As in `docker_network_type`. */
   network: maybe(text),
   alwaysPull: flag,
-  /** Paths outside of the sandbox that it sees, where they are. */
+  /** Paths outside the sandbox that it sees at the same place. */
   binds: texts,
 });
 
-/** A program with all that it starts with, wherever it runs. */
+/** A program with everything that it starts with, wherever it runs. */
 export const program = z.strictObject({
   executable: siteFile,
   args: texts,
   env: textsByName,
-  /** Its standard input; without it, nothing to read. */
+  /** Its standard input; if absent, empty. */
   stdin: maybe(siteFile),
   inputs: z.array(inputFile),
   /** stdout and stderr go into one stream, in order. */
   joinStderr: flag,
-  /** What it runs in. Only the pool can: `executable` that is `there` is then the image's own, '' what the image starts by itself. */
+  /**
+   * Only the pool can run containers. An `executable` that is `there` is then in the image; '' means the image's own
+   * entry point.
+   */
   container: maybe(containerSpec),
-  /** The job's X509_USER_PROXY is the proxy that was delegated under this name. */
+  /** The delegated proxy that becomes the job's X509_USER_PROXY. */
   proxy: maybe(text),
-  /** The largest core file that it may leave, in blocks of 512 bytes, or `unlimited`: what `ulimit -c` takes (POSIX.1-2017). */
+  /**
+   * The largest core file that it may leave, in blocks of 512 bytes, or `unlimited`: an argument of `ulimit -c`
+   * (POSIX.1-2017).
+   */
   core: maybe(z.string().regex(/^(\d{1,18}|unlimited)$/)),
-  /** Directory at the site to run in instead of the attempt's own (no file transfer). */
+  /** The directory at the site to run in instead of the attempt's own (no file transfer). */
   cwd: maybe(text),
-  /** How to run it, instead, on a machine that shares the file system of home: there, without any transfer. */
+  /** How to run it instead on a machine that shares the home's file system: there, without any transfer. */
   shared: maybe(z.strictObject({ cwd: text, executable: text, stdin: maybe(text) })),
 });
 
@@ -125,14 +131,14 @@ export const siteCause = z.enum([
   'preempted',
   /** The site put it back into its queue after it had started. */
   'requeued',
-  /** The site has it, and can never start it as it is asked for. */
+  /** The site has it, but can never start it with these requests. */
   'unsatisfiable',
   'out-of-memory',
   'cancelled',
   'boot-fail',
   'deadline',
   'cannot-start',
-  /** Its container's image is not there, or cannot be fetched. */
+  /** Its container's image does not exist or cannot be fetched. */
   'no-image',
   'vanished',
 ]);
@@ -144,12 +150,12 @@ export const usage = z.strictObject({
   diskKb: maybe(kilobytes),
 });
 
-/** The site ended it, or cannot say how it ended: never taken for a success. */
+/** The site ended it, or cannot say how it ended; this never counts as a success. */
 const endedBySite = z.strictObject({
   kind: z.literal('by-site'),
   cause: siteCause,
   message: text,
-  /** It was asked to end and did, within its time: what it left is as it wanted to leave it. */
+  /** It ended in time when asked to, so the files it left are as it intended. */
   yielded: maybe(z.literal(true)),
 });
 
@@ -160,18 +166,18 @@ export const ending = z.strictObject({
     z.strictObject({ kind: z.literal('signaled'), signal: z.int(), coreDumped: maybe(flag) }),
     endedBySite,
   ]),
-  /** Unix seconds by our clock, where the site's is known to be off. */
+  /** In Unix seconds of our clock, if the site's is known to be off. */
   startedAt: maybe(moment),
   endedAt: maybe(moment),
   host: maybe(text),
   usage: maybe(usage),
   stdoutBytes: maybe(count),
   stderrBytes: maybe(count),
-  /** An exit status is known as well as the site's cause (killed at the time limit with 143, say). */
+  /** The exit status that is known besides the site's cause (such as 143 after a time limit). */
   message: maybe(text),
 });
 
-/** What a site says of one attempt. Total: a word that nobody knows is `unclear`, never an end. */
+/** What a site says about one attempt. Total: an unknown word is `unclear`, never an end. */
 export const report = z.discriminatedUnion('is', [
   z.strictObject({ key: attemptKey, is: z.literal('prepared') }),
   z.strictObject({ key: attemptKey, is: z.literal('queued'), batchId: maybe(text), why: maybe(text) }),
@@ -183,12 +189,12 @@ export const report = z.discriminatedUnion('is', [
     host: maybe(text),
     since: maybe(moment),
   }),
-  /** It has its place and would start, but for the leave that its record wants. */
+  /** It has its place and would start, but its record requires leave. */
   z.strictObject({ key: attemptKey, is: z.literal('asking'), batchId: maybe(text), host: maybe(text) }),
   z.strictObject({ key: attemptKey, is: z.literal('suspended'), batchId: maybe(text), why: maybe(text) }),
   /** The batch system does not have it and its lock was never taken: it can be prepared and committed again. */
   z.strictObject({ key: attemptKey, is: z.literal('lost'), why: text }),
-  /** `noFiles`: beside its streams it left nothing that could be asked for. */
+  /** `noFiles`: apart from its streams, it left nothing to fetch. */
   z.strictObject({ key: attemptKey, is: z.literal('ended'), ...ending.shape, noFiles: maybe(z.literal(true)) }),
   z.strictObject({ key: attemptKey, is: z.literal('unclear'), batchId: maybe(text), message: text }),
 ]);
@@ -196,8 +202,8 @@ export const report = z.discriminatedUnion('is', [
 /** Why a site would not do it for this one job. */
 export const refusal = z.strictObject({
   /**
-   * `never`: will always fail, hold the job. `later`: a passing limit (queue full, site busy), the job waits here as idle.
-   * `gone`: the site does not know the key (swept, or the site lost its disk): prepare again.
+   * `never`: will always fail, hold the job. `later`: a temporary limit (queue full, site busy), the job waits here as
+   * idle. `gone`: the site does not know the key (swept, or the site lost its disk): prepare again.
    */
   kind: z.enum(['never', 'later', 'gone']),
   code: z.enum([
@@ -205,15 +211,15 @@ export const refusal = z.strictObject({
     'input-missing',
     'disk-full',
     'site-busy',
-    /** It takes no more jobs of ours now: a limit of jobs is reached. Always `later`. */
+    /** It takes no more of our jobs now because a limit is reached. Always `later`. */
     'site-full',
-    /** Its content is on its way there, and goes on. Always `later`. */
+    /** Its content is still on its way there. Always `later`. */
     'arriving',
     'output-missing',
     'unknown-key',
     'already-started',
   ]),
-  /** One sentence, with the site's own words. */
+  /** One sentence, including the site's own words. */
   message: text,
 });
 
@@ -226,31 +232,34 @@ export const capacity = z.strictObject({ cpus: maybe(amount), freeCpus: maybe(am
 
 export const fetchRequest = z.strictObject({
   key: attemptKey,
-  /** Names in the attempt's directory; `new`: all files at its top that were not there at the start (HTCondor's default). */
+  /**
+   * Names in the attempt's directory; `new`: all files at its top that were not there at the start (HTCondor's
+   * default).
+   */
   outputs: z.union([z.literal('new'), texts]),
-  /** Names at the top of the directory that the job was given: of `new` files, none of these is one. */
+  /** Names of the job's own inputs at the top of the directory, which `new` leaves out. */
   given: maybe(texts),
   stdout: flag,
   stderr: flag,
-  /** Absolute, at home, the attempt's own; what is there already and whole is not sent again. */
+  /** The attempt's own directory at home, absolute; complete files there are not sent again. */
   into: text,
 });
 
 export const fetchedFile = z.strictObject({
-  /** As the job named it, relative; directories are given by their files. */
+  /** As the job named it, relative; a directory is represented by its files. */
   name: text,
   kind: z.enum(['output', 'stdout', 'stderr']),
   /** Absolute, at home. */
   path: text,
   bytes: count,
   executable: flag,
-  /** Permission bits that the job chose for it; absent: those that files get by themselves. */
+  /** Permission bits that the job set; absent if they are the default ones. */
   mode: maybe(count.max(0o777)),
 });
 
-/** `loop`: a link to a directory that the link itself is in. `unasked`: the site offered it, and nobody asked for it. */
+/** `loop`: a link to a directory that contains the link. `unasked`: the site offered it, but it was not requested. */
 export const oddOutput = z.strictObject({
-  /** In the attempt's directory. */
+  /** Relative to the attempt's directory. */
   name: text,
   is: z.enum(['pipe', 'socket', 'device', 'loop', 'unasked']),
 });
@@ -259,7 +268,7 @@ export const fetchOutcome = z.discriminatedUnion('ok', [
   z.strictObject({
     ok: z.literal(true),
     files: z.array(fetchedFile),
-    /** The site lost the results after it had told of the end: that is what the end comes to. */
+    /** The site lost the results after reporting the end; this is the ending that counts instead. */
     lost: maybe(endedBySite),
   }),
   z.strictObject({
@@ -267,9 +276,9 @@ export const fetchOutcome = z.discriminatedUnion('ok', [
     refusal,
     /** Named outputs that the job did not make. */
     missing: texts,
-    /** What stands among the named outputs and has no content that could be brought home. */
+    /** Named outputs without content that could be brought home. */
     odd: maybe(z.array(oddOutput)),
-    /** What came home all the same. */
+    /** Files that came home in spite of that. */
     files: maybe(z.array(fetchedFile)),
   }),
 ]);
