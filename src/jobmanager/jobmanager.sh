@@ -14,8 +14,7 @@
 #   id.N           the batch system's answer to it, a hint
 #   refused.N      or the error of its submit command
 #   run.lock.N     a directory: the wrapper has it, and the program of submission N may have started. A plain file:
-# fenced,
-#                  no copy of submission N can ever start. Both are created in a way that fails if either exists.
+#                  fenced, no copy of submission N can ever start. Each is created in a way that fails if either exists.
 #   cancelled      no further submission
 #   asks.N         of a candidate: submission N is ready to start, and waits for leave
 #   leave          it may start, and so may every later submission
