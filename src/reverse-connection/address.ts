@@ -5,7 +5,9 @@ export interface Address {
   readonly port: number;
 }
 
-/** `host:port`, `[address]:port`, or a port alone at every address. 'bad-config' names the key that has something else. */
+/**
+ * `host:port`, `[address]:port`, or just a port, for all addresses. 'bad-config' names the key with an invalid value.
+ */
 export function parseAddress(text: string, key: string): Address {
   const found = /^(?:(?:\[([0-9A-Fa-f:]+)\]|([^:[\]\s]+)):)?(\d{1,5})$/.exec(text.trim());
   const port = Number(found?.[3]);

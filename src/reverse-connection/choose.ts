@@ -1,7 +1,7 @@
 import type { ListenPlace } from '../transport/contract.ts';
 import type { Way } from './home.ts';
 
-/** What was found of each reverse connection from a site; `undefined`: not tried yet. */
+/** The test result for each way home from a site; `undefined`: not tested yet. */
 export interface Tested {
   readonly port: { readonly host: string; readonly port: number } | undefined;
   readonly connection: { readonly ok: true; readonly place: ListenPlace } | Failed | undefined;
@@ -23,19 +23,19 @@ interface Failed {
   readonly why: string;
 }
 
-/** How workers of a site come home, and why so. */
+/** The ways by which workers of a site come home, and the reasons. */
 export interface WaysView {
   /** In the order in which a worker tries them. */
   readonly ways: readonly Way[];
   /** A sentence for each kind of way, the chosen one first. */
   readonly because: readonly string[];
-  /** Workers that are connected now, by the way that they came. */
+  /** Workers connected now, by the way they took. */
   readonly came?: { readonly connection: number; readonly mailbox: number };
 }
 
 /**
- * The agent's own port is the shortest way, then its ssh connection, then files. All that may lead home are given to the
- * worker, because only its own node can say what is reached from there.
+ * The agent's own port is the shortest way, then its ssh connection, then files. A worker gets all ways that may work,
+ * because only its own node can tell what is reachable from there.
  */
 export function chooseWays({ port, connection, relay, mailbox }: Tested): WaysView {
   const ways: Way[] = [];

@@ -6,14 +6,14 @@ import { mailboxDuplex } from './mailbox/worker-end.ts';
 import { greetHome } from './secure.ts';
 
 export interface DialOptions {
-  /** For a way that gives no answer; a mailbox has ten times as long. Default 20 s. */
+  /** How long to wait for an answer on each way; ten times as long for a mailbox. Default 20 s. */
   readonly patienceMs?: number;
   readonly onFailed?: (way: Way, why: Error) => void;
 }
 
 /**
- * A link with the agent by the first way that leads there. Rejects with 'site-unreachable' where none does now: an
- * agent that does not know the token any more closes the link without a word, as a broken way does.
+ * Links with the agent by the first way that works. Rejects with 'site-unreachable' if none does now: an agent that no
+ * longer knows the token closes the link silently, just as a broken way does.
  */
 export async function dialHome(home: Home, { patienceMs = 20_000, onFailed }: DialOptions = {}): Promise<Duplex> {
   const failures: string[] = [];
@@ -56,7 +56,7 @@ function reach(way: Way, worker: string, patienceMs: number): Promise<Duplex> {
     socket.once('connect', () => {
       clearTimeout(timer);
       socket.setNoDelay(true);
-      // A node that lost its network says nothing: the kernel asks.
+      // A node that lost its network sends nothing; keepalive detects it.
       socket.setKeepAlive(true, 30_000);
       resolve(socket);
     });

@@ -1,29 +1,29 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 
-/** One way from a worker to its agent, as the worker goes it. */
+/** One way from a worker to its agent, from the worker's side. */
 export const WAY = z.discriminatedUnion('kind', [
   /** A socket file that leads home: on this machine, or on the login node where the agent's ssh connection ends. */
   z.object({ kind: z.literal('socket'), path: z.string() }),
-  /** A port of the agent itself, or of the login node. `host` as the worker's node resolves it. */
+  /** A port of the agent itself, or of the login node; the worker's node must be able to resolve `host`. */
   z.object({ kind: z.literal('port'), host: z.string(), port: z.number().int() }),
-  /** Files in a directory that both sides see. */
+  /** Files in a directory that both sides can see. */
   z.object({ kind: z.literal('mailbox'), directory: z.string() }),
 ]);
 export type Way = z.infer<typeof WAY>;
 
-/** What a pilot takes with it to find home, in the configuration of its worker: a file that others cannot read. */
+/** What a pilot needs to find home, in its worker's configuration: a file that others cannot read. */
 export const HOME = z.object({
   worker: z.string(),
   key: z.string().regex(/^[0-9a-f]{64}$/),
-  /** Where the site's ways stand now, in a file that the agent renews: ports change when a connection is made anew. */
+  /** A file with the site's current ways, which the agent updates: ports change when a connection is made anew. */
   waysFile: z.string().optional(),
-  /** The ways where there is no such file, in the order to try them. */
+  /** The ways if there is no such file, in the order to try them. */
   ways: z.array(WAY).default([]),
 });
 export type Home = z.infer<typeof HOME>;
 
-/** The ways that there are now: those of the agent's file where it can be read, else those that were taken along. */
+/** The current ways: those in the agent's file if it is readable, otherwise those in the configuration. */
 export function waysNow(home: Home): readonly Way[] {
   if (home.waysFile === undefined) return home.ways;
   try {

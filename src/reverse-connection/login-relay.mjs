@@ -1,7 +1,8 @@
 // Gryphus: passes connections from a cluster's nodes on to the agent's own connection, which ends at this login node.
 //   node --input-type=module -e TEXT REQUEST
 // REQUEST: JSON { target: { path } | { port }, probes: [{ host, port }] }.
-// Answers one line of JSON: { port, hosts, target, probes }, the last two `ok` or why not. It ends with its standard input.
+// Prints one line of JSON: { port, hosts, target, probes }, the last two with `ok` or a reason. Ends with its standard
+// input.
 import { connect, createServer } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 

@@ -5,14 +5,14 @@ import { GryphusError } from '../errors.ts';
 import type { Channel, ListenPlace, Transport } from '../transport/contract.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 
-/** A program at the login node that lets the cluster's nodes use the agent's connection. */
+/** A program on the login node that lets the cluster's nodes use the agent's connection. */
 export interface LoginRelay {
   readonly port: number;
   /** Names and addresses of the login node. */
   readonly hosts: readonly string[];
-  /** `ok`, or why the agent's own connection was not reached. */
+  /** `ok`, or why the agent's own connection could not be reached. */
   readonly target: string;
-  /** Of each probe: `ok`, or why nothing answered there. */
+  /** For each probe: `ok`, or why nothing answered there. */
   readonly probes: readonly string[];
   readonly closed: Promise<void>;
   close(): void;
@@ -26,7 +26,10 @@ const ANSWER = z.object({
 });
 const PATIENCE_MS = 30_000;
 
-/** Starts it with the Node at `node` there. 'missing-program' where that cannot run; it ends with the connection. */
+/**
+ * Starts the relay with the Node at `node` there; it ends with the connection. 'missing-program' if that Node cannot
+ * run.
+ */
 export async function startLoginRelay(
   transport: Pick<Transport, 'open' | 'label'>,
   node: string,

@@ -4,16 +4,16 @@ import { relay } from './relay.ts';
 import { acceptHome } from './secure.ts';
 
 export interface PortWayOptions {
-  /** Address and port to listen at; port 0: any that is free. */
+  /** The address and port to listen on; port 0: any free port. */
   readonly host: string;
   readonly port: number;
-  /** The socket at home to which whoever showed a token is led. */
+  /** The socket at home to which a guest with a valid token is connected. */
   readonly centralManager: string;
   readonly keyOf: (worker: string) => Buffer | undefined;
   /** File descriptors that this process may have open. */
   readonly descriptors: number;
   readonly onTurnedAway: (message: string) => void;
-  /** Who has not shown a token by then is sent away, milliseconds. */
+  /** How long a guest has to show a token, in milliseconds. */
   readonly patienceMs?: number;
 }
 
@@ -23,18 +23,18 @@ export interface PortWay {
 }
 
 const PATIENCE_MS = 15_000;
-/** Connections from one address that have not shown a token. */
+/** The most connections from one address without a token. */
 const PER_ADDRESS = 32;
-/** And from all of them. */
+/** The most such connections in all. */
 const STRANGERS = 512;
-/** Descriptors for everything but connections. */
+/** Descriptors reserved for everything else. */
 const OWN = 64;
-/** A worker's connection, and the one to the central manager. */
+/** A worker's connection, and one to the central manager. */
 const OF_A_GUEST = 2;
 
 /**
- * The agent's own port for workers; anybody can knock at it. A stranger costs one descriptor, and where there are too many
- * the oldest goes: a worker shows its token at once. 'conflict' where the port cannot be had.
+ * The agent's own port for workers, which anyone can connect to. A stranger costs one descriptor, and if there are too
+ * many, the oldest is dropped, since a worker shows its token at once. 'conflict' if the port cannot be opened.
  */
 export async function openPortWay(options: PortWayOptions): Promise<PortWay> {
   const { host, port, centralManager, keyOf, descriptors, onTurnedAway, patienceMs = PATIENCE_MS } = options;
@@ -46,7 +46,7 @@ export async function openPortWay(options: PortWayOptions): Promise<PortWay> {
   const knock = async (raw: Socket): Promise<void> => {
     raw.setNoDelay(true);
     raw.setKeepAlive(true, 30_000);
-    // One that is gone already has no address.
+    // A connection that has already gone has no address.
     raw.on('error', () => undefined);
     strangers.add(raw);
     try {
@@ -75,7 +75,7 @@ export async function openPortWay(options: PortWayOptions): Promise<PortWay> {
   };
 }
 
-/** Those that have not shown a token, oldest first. */
+/** Connections without a token, oldest first. */
 class Strangers {
   readonly most: number;
   readonly #from = new Map<string, Set<Socket>>();
@@ -121,7 +121,7 @@ class Strangers {
   }
 }
 
-/** What counts as one address: of IPv6 the network, since a host has as many addresses there as it likes. */
+/** What counts as one address: for IPv6 the network, because a host can have any number of addresses in it. */
 export function neighbourhood(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
   if (mapped?.[1] !== undefined) return mapped[1];
@@ -142,7 +142,7 @@ async function listen(server: Server, host: string, port: number): Promise<numbe
     });
     server.listen(port, host, resolve);
   });
-  // What goes wrong with one connection later is that connection's.
+  // Later errors belong to single connections.
   server.on('error', () => undefined);
   const address = server.address();
   return typeof address === 'object' && address !== null ? address.port : port;

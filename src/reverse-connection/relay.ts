@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 
-/** Passes bytes on both ways until either side ends; a half that ends is passed on, a cut ends both at once. */
+/** Passes bytes both ways until either side ends. A half-close is passed on; a broken connection ends both sides. */
 export function relay(one: Duplex, other: Duplex): void {
   for (const [from, to] of [
     [one, other],

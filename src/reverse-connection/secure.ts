@@ -4,27 +4,28 @@ import { asError, GryphusError } from '../errors.ts';
 
 /**
  * One cipher with forward secrecy and the token as pre-shared key (RFC 7905): no certificate can be missing, wrong or
- * over, and who later steals a token cannot read what was said before. TLS 1.2, because Node has no other for keys.
+ * expired, and a token stolen later does not reveal earlier traffic. TLS 1.2, because Node offers no other version with
+ * pre-shared keys.
  */
 const SUITE = { ciphers: 'ECDHE-PSK-CHACHA20-POLY1305', minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' } as const;
 let shared: ReturnType<typeof createSecureContext> | undefined;
 
-/** Who came, and the link with it: bytes that nobody else can read or change. */
+/** Who connected, and the link: bytes that no one else can read or change. */
 export interface Guest {
   readonly worker: string;
   readonly link: Duplex;
 }
 
 export interface AcceptOptions {
-  /** The key of a worker, `undefined` for a stranger. */
+  /** A worker's key; `undefined` for a stranger. */
   readonly keyOf: (worker: string) => Buffer | undefined;
-  /** A stranger that says nothing is sent away after so long; a mailbox takes its time. Default two minutes. */
+  /** How long a silent stranger is kept; long, because mailboxes are slow. Default: two minutes. */
   readonly patienceMs?: number;
 }
 
 const PATIENCE_MS = 120_000;
 
-/** The agent's end of a link over any pair of streams. Rejects with 'login-refused', and closes `raw`, for a stranger. */
+/** The agent's end of a link over any duplex stream. For a stranger, rejects with 'login-refused' and closes `raw`. */
 export function acceptHome(raw: Duplex, { keyOf, patienceMs = PATIENCE_MS }: AcceptOptions): Promise<Guest> {
   let worker = '';
   shared ??= createSecureContext(SUITE);
@@ -43,7 +44,7 @@ export function acceptHome(raw: Duplex, { keyOf, patienceMs = PATIENCE_MS }: Acc
   );
 }
 
-/** The worker's end. Rejects with 'login-refused', and closes `raw`, where the agent does not know the token. */
+/** The worker's end. Rejects with 'login-refused' and closes `raw` if the agent does not know the token. */
 export async function greetHome(
   raw: Duplex,
   {
@@ -56,7 +57,7 @@ export async function greetHome(
     ...SUITE,
     socket: raw,
     pskCallback: () => ({ psk: key, identity: worker }),
-    // There is no certificate: the key shows who the agent is.
+    // There is no certificate: the key identifies the agent.
     checkServerIdentity: () => undefined,
   });
   await shaken(raw, link, 'secureConnect', patienceMs, () => 'The agent did not know our token');
@@ -85,7 +86,7 @@ function shaken(
       clearTimeout(timer);
       raw.off('close', onRawEnd);
       link.removeAllListeners('error');
-      // The end of one is the end of both, whoever began.
+      // If either ends, so does the other.
       raw.on('error', (error) => link.destroy(error));
       raw.once('close', () => link.destroy());
       link.once('close', () => raw.destroy());

@@ -11,29 +11,29 @@ import { MailboxStore } from './mailbox/mailbox-store.ts';
 import { relay } from './relay.ts';
 
 export interface SiteWaysOptions {
-  /** The agent's own connection with the site; it stays the caller's. */
+  /** The agent's own connection with the site; the caller closes it. */
   readonly transport: Transport;
   /** Our directory at the site, absolute. */
   readonly home: () => Promise<string>;
-  /** The SHA-256 of the Node that the site's cache has for pilots, where there is one. */
+  /** The SHA-256 of the Node for pilots in the site's cache, if there is one. */
   readonly node: () => string | undefined;
-  /** The agent's own port as the site's nodes would reach it, where one is configured. */
+  /** The agent's own port as reachable from the site's nodes, if configured. */
   readonly port: { readonly host: string; readonly port: number } | undefined;
-  /** The socket at home that workers' links are led to; who a worker is shows there. */
+  /** The socket at home to which workers' links are connected; there the workers identify themselves. */
   readonly centralManager: string;
   readonly onView: (view: WaysView) => void;
-  /** Milliseconds until what failed is tried again, doubled up to a minute; default 2 s. */
+  /** Milliseconds before a failed attempt is repeated, doubling up to a minute; default 2 s. */
   readonly againMs?: number;
 }
 
-/** sun_path, with its NUL. */
+/** The length of sun_path without its NUL. */
 const LONGEST_SOCKET = 107;
 const MOST_AGAIN_MS = 60_000;
 
 /**
- * The reverse connections from one site, as long as it has workers: the agent's ssh connection and a relay at the login node,
- * mailboxes, and the agent's own port. What can be tested is tested from the login node; what leads home stands in
- * `ways.json` in our directory there, which workers read each time they dial.
+ * The reverse connections from one site while it has workers: the agent's ssh connection with a relay on the login
+ * node, mailboxes, and the agent's own port. What can be tested is tested from the login node. The working ways are
+ * listed in `ways.json` in our directory there, which workers read each time they dial.
  */
 export class SiteWays {
   readonly #options: SiteWaysOptions;
@@ -55,7 +55,7 @@ export class SiteWays {
     this.#tested = { port: options.port, connection: undefined, relay: undefined, mailbox: undefined };
   }
 
-  /** These workers are to find home now; called again and again, it fixes what broke. With none, all is closed. */
+  /** Keeps ways home for these workers; each call repairs what has broken. Without workers, closes everything. */
   async keep(workers: ReadonlySet<string>): Promise<void> {
     for (const gone of this.#workers) if (!workers.has(gone)) this.#mail?.drop(gone);
     this.#workers = workers;
@@ -107,7 +107,7 @@ export class SiteWays {
         this.#tested = { ...this.#tested, connection: { ok: true, place: listening.place } };
         void listening.closed.then(() => {
           if (this.#listening === listening) this.#listening = undefined;
-          // Its target is gone.
+          // The relay's target is gone.
           this.#relay?.close();
         });
         return;
@@ -142,7 +142,7 @@ export class SiteWays {
     }
   }
 
-  /** The pilots' Node, as their wrapper makes it out of the site's cache. */
+  /** The pilots' Node, created from the site's cache in the way their wrapper does it. */
   async #nodeThere(home: string, sha256: string | undefined): Promise<string> {
     const { transport } = this.#options;
     if (sha256 === undefined) throw new GryphusError('missing-program', 'There is no Node for this site.');
@@ -171,7 +171,7 @@ export class SiteWays {
     void mail.run();
   }
 
-  /** Who it is shows at home: what passes here is unreadable. */
+  /** The data is encrypted, so the worker identifies itself only at home. */
   #lead(raw: Duplex, way: 'connection' | 'mailbox'): void {
     this.#links.add(raw);
     this.#came[way]++;

@@ -1,7 +1,7 @@
 import type { FetchRequest } from '../site/contract.ts';
 import { plainName } from '../util/plain-name.ts';
 
-/** In every job's directory without being its work: the program's copy, its ads, its streams. */
+/** In every job's directory but not its results: the program's copy, its ads, its streams. */
 export const RESERVED: readonly string[] = [
   'condor_exec.exe',
   '.job.ad',
@@ -11,9 +11,9 @@ export const RESERVED: readonly string[] = [
 ];
 
 /**
- * Which of the files that a site offers were asked for: the name under which such a file is kept, `undefined` for every
- * other. A named output is a file or a directory with all below it. New files (`new`) are those at the top that the job was
- * not given. No site and no worker is trusted to keep to what it was asked (scp, CVE-2019-6111).
+ * Decides which of a site's offered files were requested: returns the name under which to keep such a file, `undefined`
+ * for any other. A named output is a file, or a directory with everything below it. New files (`new`) are those at the
+ * top that the job was not given. No site or worker is trusted to send only what was requested (scp, CVE-2019-6111).
  */
 export function askedFor({
   outputs,
@@ -34,7 +34,7 @@ export function askedFor({
   };
 }
 
-/** A name and the directories that it is in. */
+/** A name and its parent directories. */
 function andAbove(name: string): string[] {
   const all = [name];
   for (let cut = name.lastIndexOf('/'); cut > 0; cut = name.lastIndexOf('/', cut - 1)) all.push(name.slice(0, cut));

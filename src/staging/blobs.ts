@@ -6,20 +6,20 @@ import { GryphusError, asError } from '../errors.ts';
 import type { Blob } from '../site/contract.ts';
 
 interface Known {
-  /** What the file looked like when it was read; another look means another content. */
+  /** The file's inode, size and times when it was read; any change means different content. */
   readonly look: string;
   readonly blob: Promise<Blob>;
 }
 
 /**
- * The content addresses of files at home. A file that many jobs share is read once for as long as its inode, size and
+ * The content addresses of files at home. A file shared by many jobs is read only once, as long as its inode, size and
  * times stay the same.
  */
 export class BlobIndex {
   readonly #known = new Map<string, Known>();
   readonly #capacity: number;
 
-  /** `capacity`: how many files' addresses are remembered; the least recently used goes first. */
+  /** `capacity`: how many files' addresses are remembered; the least recently used is dropped first. */
   constructor(capacity = 20_000) {
     this.#capacity = capacity;
   }

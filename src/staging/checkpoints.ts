@@ -8,8 +8,8 @@ import { makeParents, unplaceable, within } from './place.ts';
 type Stream = 'stdout' | 'stderr';
 
 /**
- * What jobs that checkpoint themselves saved last: `<root>/<cluster>.<proc>/<attempt>/` with the files under `files/`, and
- * all that the job wrote to its streams until then. A checkpoint is there whole or not at all.
+ * The last checkpoints of jobs that checkpoint themselves: `<root>/<cluster>.<proc>/<attempt>/` with the files under
+ * `files/`, and everything that the job had written to its streams. A checkpoint is stored atomically.
  */
 export class Checkpoints {
   readonly #root: string;
@@ -18,16 +18,16 @@ export class Checkpoints {
     this.#root = root;
   }
 
-  /** The directory of the files that an attempt goes on from; `undefined`: it begins anew. */
+  /** The directory of the files that an attempt continues from; `undefined`: it starts from the beginning. */
   async filesFor(id: JobId, attempt: number): Promise<string | undefined> {
     const last = await this.#before(id, attempt);
     return last === undefined ? undefined : join(last, 'files');
   }
 
-  /** Keeps what an attempt saved, instead of what was saved before. Rejects with 'disk-full' or 'output-unwritable'. */
+  /** Stores what an attempt saved, replacing what was saved before. Rejects with 'disk-full' or 'output-unwritable'. */
   async keep(id: JobId, attempt: number, files: readonly FetchedFile[]): Promise<void> {
     const to = join(this.#of(id), String(attempt));
-    // A repetition, after a crash.
+    // It was stored before a crash.
     if (await there(to)) return;
     const fresh = `${to}.new`;
     try {
@@ -53,8 +53,8 @@ export class Checkpoints {
   }
 
   /**
-   * The file with what the job wrote to a stream until its last checkpoint before this attempt, and which attempt saved it;
-   * `undefined`: there is none.
+   * The file with everything that the job wrote to a stream up to its last checkpoint before this attempt, and the
+   * attempt that saved it; `undefined` if there is none.
    */
   async earlier(
     id: JobId,
@@ -67,7 +67,7 @@ export class Checkpoints {
     return { path, attempt: Number(basename(last)) };
   }
 
-  /** A file with what the job wrote to a stream until its last checkpoint, and what this attempt wrote, which is at `path`. */
+  /** A file that joins the stream up to the last checkpoint and what this attempt wrote, which is at `path`. */
   async joined(id: JobId, attempt: number, stream: Stream, path: string): Promise<string> {
     const earlier = await this.earlier(id, attempt, stream);
     if (earlier === undefined) return path;
@@ -77,7 +77,7 @@ export class Checkpoints {
     return whole;
   }
 
-  /** The jobs that have one. */
+  /** The jobs that have a checkpoint. */
   async jobs(): Promise<JobId[]> {
     const names = await readdir(this.#root).catch(() => []);
     return names.flatMap((name) => parseJobId(name) ?? []);
@@ -91,9 +91,9 @@ export class Checkpoints {
     return join(this.#root, formatJobId(id));
   }
 
-  /** The last whole one of an earlier attempt. */
+  /** The last complete checkpoint of an earlier attempt. */
   async #before(id: JobId, attempt: number): Promise<string | undefined> {
-    // Most jobs have none, and every job asks.
+    // Every job asks, but most have no checkpoint.
     const names = existsSync(this.#of(id)) ? await readdir(this.#of(id)).catch(() => []) : [];
     const numbers = names.filter((name) => /^\d+$/.test(name)).map(Number);
     const last = Math.max(...numbers.filter((number) => number < attempt));

@@ -5,9 +5,9 @@ import type { InputFile } from '../site/contract.ts';
 import type { BlobIndex } from './blobs.ts';
 
 /**
- * The files that a transfer list names, as they shall stand in the job's directory: a file under its base name, a
- * directory with all it holds, a directory with a trailing slash by its contents alone (HTCondor's manual,
- * `transfer_input_files`). Paths are absolute. A later entry with the name of an earlier one replaces it.
+ * The files of a transfer list as they should appear in the job's directory: a file under its base name, a directory
+ * with all its contents, or only the contents if the entry ends in a slash (HTCondor's manual, `transfer_input_files`).
+ * Paths are absolute. A later entry replaces an earlier one with the same name.
  */
 export async function resolveInputs(paths: readonly string[], blobs: BlobIndex): Promise<InputFile[]> {
   const found = new Map<string, InputFile>();
@@ -19,12 +19,12 @@ export async function resolveInputs(paths: readonly string[], blobs: BlobIndex):
   return [...found.values()];
 }
 
-/** A file, or a directory with all it holds, under a name of its own. `path` is absolute. */
+/** A file, or a directory with all its contents, under a given name. `path` is absolute. */
 export async function inputAs(path: string, name: string, blobs: BlobIndex): Promise<readonly InputFile[]> {
   return entry(path, name, blobs, []);
 }
 
-/** `above`: the directories that it is in, as `device:inode`. */
+/** `above`: its parent directories as `device:inode`, to detect loops. */
 async function entry(
   path: string,
   name: string,
@@ -55,7 +55,7 @@ async function entry(
 
 async function unreadable(path: string, thrown: unknown): Promise<never> {
   const link = await readlink(path).catch(() => undefined);
-  // What is not UTF-8 is read as this character.
+  // Node decodes bytes that are not UTF-8 as this character.
   const odd = path.includes('\uFFFD');
   const why = odd
     ? 'has a name that is not UTF-8'

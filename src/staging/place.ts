@@ -5,26 +5,26 @@ import { dirname, join, normalize } from 'node:path';
 import { GryphusError, asError } from '../errors.ts';
 
 export interface Placement {
-  /** Absolute, the whole file as it came home. */
+  /** Absolute: the complete file as it came home. */
   readonly from: string;
-  /** Absolute, where the user wants it. */
+  /** Absolute: where the user wants it. */
   readonly to: string;
   readonly executable: boolean;
-  /** Permission bits to give it, whatever the umask is. */
+  /** Permission bits for the file, regardless of the umask. */
   readonly mode?: number | undefined;
-  /** The user's own, of the time of the submit; without it this process's. */
+  /** The user's umask at the time of the submit; default: this process's. */
   readonly umask?: number | undefined;
 }
 
-/** Read once: reading it sets it for a moment. */
+/** Read only once, because reading it requires setting it briefly. */
 const UMASK = process.umask();
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
- * Puts a file where the user wants it: whole or absent, on disk before this resolves. Repeating it is harmless. The
- * source stays where it is when the target is on another file system; the caller removes the attempt's directory. Jobs
- * that write one name at once do not meet before the rename: the last one's file is there, whole.
+ * Puts a file where the user wants it: atomically, and on disk before this resolves. Repeating it is harmless. If the
+ * target is on another file system, the source stays; the caller removes the attempt's directory. Jobs that write the
+ * same name at once do not interfere before the rename: the last one's file is there, complete.
  */
 export async function place({ from, to, executable, mode, umask = UMASK }: Placement): Promise<void> {
   const waiting = partOf(to, from);
@@ -49,8 +49,8 @@ export async function place({ from, to, executable, mode, umask = UMASK }: Place
 }
 
 /**
- * Where a file that shall be at `path` grows until it is whole: beside it, under a name that is always the same for one
- * `source`, as short where `path` has the longest name that there can be.
+ * Where a file grows until it is complete and can be renamed to `path`: in the same directory, under a name that is
+ * always the same for one `source`, and short enough even if `path` has the longest possible name.
  */
 export function partOf(path: string, source = path): string {
   return join(
@@ -59,7 +59,7 @@ export function partOf(path: string, source = path): string {
   );
 }
 
-/** `/dev/null` and pipes are written to, never replaced. */
+/** `/dev/null` and pipes are written to, not replaced. */
 async function isSpecial(path: string): Promise<boolean> {
   const seen = await stat(path).catch(() => undefined);
   if (seen?.isDirectory())
@@ -78,7 +78,7 @@ async function pour(from: string, to: string): Promise<void> {
   }
 }
 
-/** The name of a result under `directory`; 'bad-input' where it would leave it. */
+/** A result's path under `directory`; 'bad-input' if the name leads out of it. */
 export function within(directory: string, name: string): string {
   const path = normalize(join(directory, name));
   if (path !== directory && !path.startsWith(directory.endsWith('/') ? directory : `${directory}/`)) {
@@ -87,7 +87,7 @@ export function within(directory: string, name: string): string {
   return path;
 }
 
-/** Makes the directories between `base`, which must be there, and the file that will be at `path`; `umask` as in a placement. */
+/** Makes the directories between `base`, which must exist, and the file to be at `path`; `umask` as in a placement. */
 export async function makeParents(base: string, path: string, umask = UMASK): Promise<void> {
   const parent = dirname(path);
   if (parent === base || !parent.startsWith(`${base}/`)) return;
@@ -100,12 +100,12 @@ export async function makeParents(base: string, path: string, umask = UMASK): Pr
   }
 }
 
-/** It is this machine that could not write a result. */
+/** Whether the problem is that this machine cannot write a result. */
 export function isOurDisk(thrown: unknown): thrown is GryphusError {
   return thrown instanceof GryphusError && (thrown.code === 'disk-full' || thrown.code === 'output-unwritable');
 }
 
-/** The error of a result that cannot be written at home: 'disk-full' or 'output-unwritable'. */
+/** The error for a result that cannot be written at home: 'disk-full' or 'output-unwritable'. */
 export function unplaceable(path: string, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   const cause = asError(thrown);

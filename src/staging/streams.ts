@@ -6,17 +6,17 @@ import { unplaceable } from './place.ts';
 import { GryphusError } from '../errors.ts';
 import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 
-/** The two names that a job's streams have in its attempt's directory at home. */
+/** The names of a job's streams in its attempt's directory at home. */
 export const STREAM_FILES = { stdout: '_condor_stdout', stderr: '_condor_stderr' } as const;
 export type StreamName = keyof typeof STREAM_FILES;
 
 /**
- * What came home of each attempt so far: `<spool>/<key>/`, private. Streams are written at their byte offset, so that
- * a chunk that comes twice, after a crash of either side, changes nothing.
+ * What has come home of each attempt so far: `<spool>/<key>/`, private. Streams are written at their byte offsets, so a
+ * chunk that is repeated after a crash of either side changes nothing.
  */
 export class AttemptSpool {
   readonly #root: string;
-  /** What jobs saved of their work by themselves. */
+  /** The checkpoints of jobs that checkpoint themselves. */
   readonly checkpoints: Checkpoints;
 
   constructor(root: string) {
@@ -24,7 +24,7 @@ export class AttemptSpool {
     this.checkpoints = new Checkpoints(join(root, '.checkpoints'));
   }
 
-  /** 'protocol-error' for a key that is none: it may have come from a site, and would be a path. */
+  /** 'protocol-error' for an invalid key, which may have come from a site and would become a path. */
   directory(key: AttemptKey): string {
     if (!isAttemptKey(key)) throw new GryphusError('protocol-error', `${JSON.stringify(key)} is no attempt's key.`);
     return join(this.#root, key);
@@ -42,7 +42,7 @@ export class AttemptSpool {
     return directory;
   }
 
-  /** Bytes of the stream that are here: where to go on. */
+  /** How many bytes of the stream are here, which is where to continue. */
   async length(key: AttemptKey, stream: StreamName): Promise<number> {
     const file = await open(this.streamPath(key, stream), 'r').catch(() => undefined);
     if (!file) return 0;
@@ -54,8 +54,8 @@ export class AttemptSpool {
   }
 
   /**
-   * The stream's new length here. A chunk that would leave a gap is refused: the caller asks again from the length.
-   * Rejects with 'disk-full' or 'output-unwritable'; some of the bytes may have been written then.
+   * Returns the stream's new length here. A chunk that would leave a gap is refused: the caller asks again from the
+   * length. Rejects with 'disk-full' or 'output-unwritable', possibly after writing some of the bytes.
    */
   async write(key: AttemptKey, stream: StreamName, offset: number, data: Uint8Array): Promise<number> {
     await this.prepare(key);
@@ -78,7 +78,7 @@ export class AttemptSpool {
 
   async remove(key: AttemptKey): Promise<void> {
     const directory = this.directory(key);
-    // Most short jobs leave nothing here, and a look costs a tenth of what a removal does.
+    // Most short jobs leave nothing here, and checking costs a tenth of a removal.
     if (existsSync(directory)) await rm(directory, { recursive: true, force: true });
   }
 }

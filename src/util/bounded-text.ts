@@ -1,23 +1,23 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
-/** Why a text was not read, in words for the user; errors of the system stay what they are. */
+/** Why a text was not read, in words for the user; system errors are passed on unchanged. */
 export class UnreadableText extends Error {
   override readonly name = 'UnreadableText';
 }
 
-/** Bytes that a submit description, an included file, a list of items or the output of a command may have. */
+/** The most bytes of a submit description, an included file, a list of items or a command's output. */
 export const MOST_TEXT = 2 ** 28;
 
-/** How long a FIFO, a socket or a device has to give all that it has. */
+/** How long a FIFO, a socket or a device may take to end. */
 const PATIENCE_MS = 60_000;
 const PIECE = 2 ** 20;
 const MB = 2 ** 20;
 
 /**
- * The text of a file, of at most `most` bytes. What is no regular file (a FIFO, `<(command)` of a shell, a device) is read by
- * a process of its own, so that one that never gives anything can be ended: by Ctrl-C, and by itself after a minute.
- * Throws an UnreadableText, or the system's error.
+ * The text of a file of at most `most` bytes. Anything but a regular file (a FIFO, the shell's `<(command)`, a device)
+ * is read by a separate process, which Ctrl-C or a time-out after a minute can end if no data comes. Throws an
+ * UnreadableText, or the system's error.
  */
 export function boundedText(path: string, most: number, patienceMs = PATIENCE_MS): string {
   const stat = statSync(path);
@@ -30,7 +30,7 @@ export function boundedText(path: string, most: number, patienceMs = PATIENCE_MS
   }
 }
 
-/** The same of an open file, up to its end. */
+/** The same for an open file, up to its end. */
 export function readText(fd: number, most: number, name: string): string {
   const pieces: Buffer[] = [];
   for (let size = 0; ; ) {

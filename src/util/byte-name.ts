@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-/** A file's name as text: bytes that are no UTF-8 are written `%XX`, so that two names never become one. */
+/** A file's name as text: bytes that are not UTF-8 become `%XX`, so that two names never become one. */
 export function nameText(name: Buffer): string {
   if (isUtf8(name)) return name.toString('utf8');
   let text = '';
@@ -12,7 +12,7 @@ export function nameText(name: Buffer): string {
   return text;
 }
 
-/** The bytes of such a name; `undefined` where it is as it is written. */
+/** The bytes of such a name; `undefined` if they are those of the text. */
 export function nameBytes(text: string): Buffer | undefined {
   const parts = text.split(/%([89A-F][0-9A-F])/);
   if (parts.length === 1) return undefined;

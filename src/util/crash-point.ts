@@ -4,8 +4,9 @@ type JobManagerStep = 'delegate' | 'prepare' | 'commit' | 'poll' | 'cancel' | 'f
 type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant';
 
 /**
- * Every named place in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the
- * client around each exchange with a site, `worker` and `central-manager`: the pool around each promise. The site's half has its own (src/jobmanager/crash-points.ts).
+ * Every named point in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the
+ * client around each exchange with a site, `worker` and `central-manager`: the pool around each promise. The site's
+ * half has its own (src/jobmanager/crash-points.ts).
  */
 export type CrashPoint =
   | `gm.${'before' | 'after' | 'saved'}-${GridManagerStep}`
@@ -13,7 +14,7 @@ export type CrashPoint =
   | `worker.${'before-record' | 'saved-record' | 'before-start' | 'after-start' | 'before-stop' | 'before-end' | 'after-end'}`
   | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget'}`;
 
-/** Thrown at a crash point in the in-process mode: whoever catches it must let it through. */
+/** Thrown at a crash point in the in-process mode; code that catches it must rethrow it. */
 export class SimulatedCrash extends Error {
   override readonly name = 'SimulatedCrash';
 }
@@ -24,9 +25,9 @@ let throws = false;
 
 /**
  * A no-op, unless the test run named this point: `GRYPHUS_CRASH_POINT=name` or `name:count` (the count-th pass). Then
- * the process kills itself with SIGKILL, as the machine's power failing would. With `GRYPHUS_CRASH_FILE=FILE` the file
- * names the point, while processes run, and whoever comes there first takes it away and dies; with `!` before the name all
- * die who come there.
+ * the process kills itself with SIGKILL, as in a power failure. With `GRYPHUS_CRASH_FILE=FILE` the file names the point
+ * while processes run, and the first process to reach it removes the file and dies; with `!` before the name, every
+ * process that reaches it dies.
  */
 export function crashPoint(name: CrashPoint): void {
   if (FILE !== undefined && isNamedIn(FILE, name)) process.kill(process.pid, 'SIGKILL');
@@ -38,7 +39,7 @@ export function crashPoint(name: CrashPoint): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** For tests in one process: the count-th pass of `name` throws a SimulatedCrash, once. `undefined` disarms. */
+/** For tests in one process: the count-th pass of `name` throws a SimulatedCrash, once. `undefined` disarms it. */
 export function armCrash(name: CrashPoint | undefined, count = 1): void {
   throws = true;
   armed = name === undefined ? undefined : { name, left: count };

@@ -1,4 +1,4 @@
-/** A promise and the two functions that settle it (Promise.withResolvers of later Node versions). */
+/** A promise and the two functions that settle it (like Promise.withResolvers of later Node versions). */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;

@@ -1,4 +1,7 @@
-/** The known word that `word` was most likely meant to be; `undefined` where none is near (Damerau-Levenshtein, case ignored). */
+/**
+ * The known word that `word` was probably meant to be; `undefined` if none is close (Damerau-Levenshtein, case
+ * ignored).
+ */
 export function didYouMean(word: string, known: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase();
   let best: string | undefined;
@@ -14,7 +17,7 @@ export function didYouMean(word: string, known: Iterable<string>): string | unde
   return best;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
+/** The number of insertions, deletions, replacements and swaps of adjacent letters that turn `a` into `b`. */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,8 +1,9 @@
-# Gryphus: how a background command of this shell ended, as wait(2) told the shell. `$?` does not say: above 128 it may be a
-# signal or an exit status. Sourced by wrapper.sh and waiter.sh.
+# Gryphus: finds out how a background command of this shell ended, as wait(2) told the shell. `$?` is not enough: above
+# 128 it may be a signal or an exit status. Sourced by wrapper.sh and waiter.sh.
 #   await_end PID DIR   sets STATUS (`$?` of the command) and HOW: exited:CODE or signaled:NUMBER[:core]
-# DIR takes notes; the shell's standard error since before the command is the file DIR/said. Traps run meanwhile, and each adds
-# to the variable `got`. Other shells than these, as zsh, tell nothing more: there a status above 128 is taken for a signal.
+# DIR is for notes; from before the command's start, the shell's standard error must be the file DIR/said. Traps may run
+# meanwhile; each must append to the variable `got`. In shells other than these, such as zsh, a status above 128 counts
+# as a signal.
 await_end() {
   state='' got=${got-}
   if [ -n "${BASH_VERSION-}" ]; then await_bash "$1" "$2"; else await_jobs "$1" "$2"; fi
@@ -13,7 +14,7 @@ await_end() {
       ;;
     *Done*) STATUS=0 ;;
   esac
-  # shellcheck disable=SC2034 # for whoever asked
+  # shellcheck disable=SC2034 # for the caller
   case $STATUS:$state in
     *:*Done* | ?:* | ??:* | 1[01]?:* | 12[0-8]:*) HOW=exited:$STATUS ;;
     *'(core dumped)'*) HOW=signaled:$((STATUS & 127)):core ;;
@@ -21,7 +22,7 @@ await_end() {
   esac
 }
 
-# dash and ash tell by `jobs` after the wait.
+# dash and ash report it in `jobs` after the wait.
 await_jobs() {
   before=none STATUS=0
   while [ "$got" != "$before" ]; do # a trapped signal ends the wait, not the command
@@ -36,8 +37,8 @@ await_jobs() {
   done <"$2/jobs"
 }
 
-# Until it is waited for, bash says by `jobs` that it is done, with its status, if it ended by itself. So it is looked for, less and
-# less often: a trap of CHLD would tell, but some versions of bash die of one. Its other words are the user's language's.
+# Before the wait, `jobs` of bash says "Done" with the status if the command ended by itself. So this polls, less and
+# less often: a trap on CHLD would be notified, but crashes some versions of bash. Its other messages are localized.
 await_bash() {
   # shellcheck disable=SC3040 # it is bash
   set -o posix
@@ -61,7 +62,7 @@ await_bash() {
       *" $command "*) state=$line ;;
     esac
   done <"$notes/jobs"
-  # Or it was said already.
+  # The message may have been printed already.
   [ -n "$state" ] || while IFS= read -r line; do
     case $line in *" $command "*) state=$line ;; esac
   done <"$notes/said"

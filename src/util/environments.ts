@@ -1,7 +1,7 @@
-/** Variables by their names; `*` at the end of a name means all that begin so. */
+/** Names of variables; a `*` at the end matches any continuation. */
 export type Names = readonly string[];
 
-/** What a program of the user's sees of the surroundings that somebody started us in. */
+/** What the user's programs inherit from the environment in which we were started. */
 export const FOR_PROGRAMS: Names = [
   'PATH',
   'HOME',
@@ -15,7 +15,7 @@ export const FOR_PROGRAMS: Names = [
   'LD_LIBRARY_PATH',
 ];
 
-/** Where the commands of a batch system on this machine find it. */
+/** What a batch system's commands need to find it on this machine. */
 const BATCH_SYSTEMS: Names = [
   'SLURM_CONF',
   'SGE_ROOT',
@@ -33,10 +33,10 @@ const BATCH_SYSTEMS: Names = [
   'CONDOR_CONFIG',
 ];
 
-/** What commands on this machine see, and so the jobs that they start. */
+/** What commands on this machine inherit, and so the jobs that they start. */
 export const FOR_SITE: Names = [...FOR_PROGRAMS, ...BATCH_SYSTEMS];
 
-/** Where container runtimes have their settings, and how downloads leave this network. */
+/** Settings of container runtimes, and of the proxies for downloads. */
 const CONTAINERS: Names = ['CONTAINERS_*', 'DOCKER_*', 'APPTAINER_*', 'SINGULARITY_*', 'REGISTRY_AUTH_FILE'];
 const PROXIES: Names = [
   'http_proxy',
@@ -49,7 +49,7 @@ const PROXIES: Names = [
   'NO_PROXY',
 ];
 
-/** What daemons need: their own settings, ssh's agent and questions, certificates, containers, the desktop's messages. */
+/** What daemons need: their own settings, ssh's agent and prompts, certificates, containers, desktop notifications. */
 const FOR_DAEMONS: Names = [
   ...FOR_SITE,
   ...CONTAINERS,
@@ -73,7 +73,7 @@ const FOR_DAEMONS: Names = [
   'DBUS_SESSION_BUS_ADDRESS',
 ];
 
-/** The variables of `env` with one of these names. */
+/** The variables in `env` with these names. */
 export function only(env: NodeJS.ProcessEnv, names: Names): NodeJS.ProcessEnv {
   const exact = new Set(names.filter((name) => !name.endsWith('*')));
   const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
@@ -83,9 +83,9 @@ export function only(env: NodeJS.ProcessEnv, names: Names): NodeJS.ProcessEnv {
 }
 
 /**
- * What a daemon is started with. It outlives the shell of the command that happened to start it, and whatever else that had
- * is not the daemon's to keep: a secret of it would be in /proc for as long as the daemon runs. `more`: what the user wants
- * it to have besides (`daemons.environment`).
+ * The environment of a daemon. A daemon outlives the shell of the command that started it, and must not keep other
+ * variables of that shell: a secret among them would be visible in /proc for as long as the daemon runs. `more`:
+ * further variables that the user configured (`daemons.environment`).
  */
 export function daemonEnvironment(env: NodeJS.ProcessEnv, more: Names = []): NodeJS.ProcessEnv {
   return only(env, [...FOR_DAEMONS, ...more]);

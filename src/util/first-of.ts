@@ -1,4 +1,4 @@
-/** The first that an iterable gives, which is then ended; `undefined` where it gives none. */
+/** The first item of an iterable, which is then closed; `undefined` if it is empty. */
 export async function firstOf<T>(some: AsyncIterable<T>): Promise<T | undefined> {
   for await (const one of some) return one;
   return undefined;

@@ -1,4 +1,4 @@
-/** Does something at once when it is first wanted; what is wanted within a moment after that is done once, at its end. */
+/** Calls a function at once when it is first wanted; further requests within a moment result in one call at its end. */
 export class Gathered {
   readonly #call: () => void;
   readonly #momentMs: number;
@@ -23,7 +23,7 @@ export class Gathered {
     this.#call();
   }
 
-  /** What is wanted still is not done any more. */
+  /** Drops a pending request. */
   end(): void {
     clearTimeout(this.#moment);
     this.#moment = undefined;

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Gives a directory a name for ever, in a file of its own: a later one in the same place has another. */
+/**
+ * Gives a directory a permanent identity in a file, so that a later one at the same path is recognized as different.
+ */
 export function markDirectory(dir: string): void {
   const file = markFile(dir);
   if (existsSync(file)) return;
@@ -12,11 +14,11 @@ export function markDirectory(dir: string): void {
     try {
       linkSync(temporary, file);
     } catch {
-      // Another process was quicker, or this file system has no links.
+      // Another process was faster, or this file system has no links.
       if (!existsSync(file)) renameSync(temporary, file);
     }
   } catch {
-    // No room on the disk: it is known by being there.
+    // The disk is full: the directory's existence has to do.
   } finally {
     rmSync(temporary, { force: true });
   }
@@ -27,8 +29,8 @@ export function isMarked(dir: string): boolean {
 }
 
 /**
- * Says at each call whether the directory of now is not there any more, or another is in its place; a file system that
- * refuses or fails says nothing of it.
+ * Each call says whether the directory that exists now has since been removed or replaced; a file system that refuses
+ * access or fails proves neither.
  */
 export function goneCheck(dir: string): () => boolean {
   const mine = markOf(dir);
@@ -38,7 +40,7 @@ export function goneCheck(dir: string): () => boolean {
   };
 }
 
-/** `undefined`: there is none; 'unreadable': that cannot be said now. */
+/** `undefined`: there is no mark; 'unreadable': unknown for now. */
 function markOf(dir: string): string | undefined {
   try {
     return readFileSync(markFile(dir), 'utf8');

@@ -1,22 +1,22 @@
-/** One second, doubled each time up to a minute; milliseconds. */
+/** One second, doubled each time up to a minute, in milliseconds. */
 export function doubling(times: number): number {
   return Math.min(60_000, 1000 * 2 ** Math.min(times - 1, 30));
 }
 
-/** So many are remembered at most: the one that failed longest ago is forgotten. */
+/** The most names to remember: the one whose failure is oldest is dropped. */
 const MOST = 10_000;
 
-/** How long each of what failed is left alone, by name, and how often it failed since it last went well. */
+/** How long failing things are left alone, by name, and how many times they failed since their last success. */
 export class Pauses {
   readonly #failed = new Map<string, { readonly times: number; readonly at: number }>();
   readonly of: (times: number) => number;
 
-  /** `of`: the pause after so many failures, milliseconds. */
+  /** `of`: the pause in milliseconds after this many failures. */
   constructor(of: (times: number) => number = doubling) {
     this.of = of;
   }
 
-  /** `now`: milliseconds. How often it failed, this time included. */
+  /** `now`: milliseconds. Returns the number of failures including this one. */
   failed(name: string, now: number): number {
     const times = (this.#failed.get(name)?.times ?? 0) + 1;
     this.#failed.delete(name);
@@ -26,7 +26,7 @@ export class Pauses {
     return times;
   }
 
-  /** True where it had failed before. */
+  /** True if it had failed before. */
   passed(name: string): boolean {
     return this.#failed.delete(name);
   }
@@ -35,7 +35,7 @@ export class Pauses {
     return this.#failed.has(name);
   }
 
-  /** Milliseconds to leave it alone. A clock that jumped back does not prolong it. */
+  /** How many more milliseconds to leave it alone. Setting the clock back does not prolong this. */
   waitMs(name: string, now: number): number {
     const failed = this.#failed.get(name);
     if (!failed) return 0;

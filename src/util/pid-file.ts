@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The process whose pid a file holds; `undefined` where there is no such file, or it holds no pid of an ordinary process.
- * A daemon may be caught between making its file and writing it, and a full disk leaves it empty: read as a number
- * that is 0, which kill(2) takes for the caller's own process group.
+ * The process id in a file; `undefined` if there is no such file, or no ordinary process's id in it. The file may be
+ * empty, if a daemon was interrupted between creating and writing it, or if the disk is full. Read as a number that
+ * would be 0, which kill(2) takes for the caller's own process group.
  */
 export function readPid(file: string): number | undefined {
   let text: string;

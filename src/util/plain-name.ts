@@ -1,6 +1,6 @@
 /**
- * The one spelling of a name in a job's directory: without `.`, doubled or trailing slashes, and with `..` resolved. `''`
- * is the directory itself; `undefined`: the name leads out of it.
+ * The canonical form of a name in a job's directory: without `.`, doubled or trailing slashes, and with `..` resolved.
+ * `''` is the directory itself; `undefined` means that the name leads out of it.
  */
 export function plainName(name: string): string | undefined {
   if (name.startsWith('/') || name.includes('\0')) return undefined;

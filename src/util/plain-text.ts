@@ -1,17 +1,20 @@
-/** Data as one line that is safe in a terminal, a mail header or a log: every control character (C0, C1, line ends) becomes a blank. */
+/**
+ * Turns data into one line that is safe in a terminal, a mail header or a log: every control character (C0, C1, line
+ * ends) becomes a blank.
+ */
 export function oneLine(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
 }
 
-/** Characters of somebody else's words that are kept. */
+/** How many characters of a foreign message are kept. */
 const MOST_WORDS = 2000;
 
-/** Words of a site or a worker as they go into an attribute: one line, and not without end. */
+/** A message of a site or a worker in a form fit for an attribute: one line of limited length. */
 export function sentence(message: string): string {
   return oneLine(message.slice(0, 4 * MOST_WORDS)).slice(0, MOST_WORDS);
 }
 
-/** `text` with every occurrence of these secrets replaced: for words of others that we are about to show. */
+/** `text` with every occurrence of these secrets replaced, for foreign messages that we are about to show. */
 export function redact(text: string, secrets: readonly string[]): string {
   let clean = text;
   for (const secret of secrets) if (secret !== '') clean = clean.replaceAll(secret, '***');
@@ -23,7 +26,7 @@ export function counted(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }
 
-/** `3 d 4 h`, `5 h 58 min`, `12 min`, `40 s`: the two largest units of a length of time in seconds. */
+/** `3 d 4 h`, `5 h 58 min`, `12 min`, `40 s`: a duration in seconds as its two largest units. */
 export function spanText(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const parts: readonly (readonly [number, string])[] = [
@@ -41,14 +44,14 @@ export function spanText(seconds: number): string {
     .join(' ');
 }
 
-/** Unix seconds as `2026-11-21 01:37 UTC`; a time that no calendar has is given as its number. */
+/** Unix seconds as `2026-11-21 01:37 UTC`; a time beyond any calendar is shown as a number. */
 export function timeText(seconds: number): string {
   const date = new Date(seconds * 1000);
   if (Number.isNaN(date.getTime())) return `${seconds} s`;
   return `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** Unix seconds as a clock on the wall here shows them, `22:30`; with the day where it is another one than that of `now`. */
+/** Unix seconds as local time, `22:30`; with the date if it is not that of `now`. */
 export function clockText(seconds: number, now: number): string {
   const [then, today] = [new Date(seconds * 1000), new Date(now * 1000)];
   const two = (n: number) => String(n).padStart(2, '0');
@@ -59,7 +62,7 @@ export function clockText(seconds: number, now: number): string {
 
 const LONGEST = 400;
 
-/** What a file says, for a terminal: it may be anything, a program that was named by mistake too. */
+/** A file's text made safe for a terminal: it may be anything, even a program named by mistake. */
 export function printable(text: string): string {
   const short = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
   return short.replaceAll(/[\p{Cc}\p{Cf}]/gu, (c) =>
@@ -67,7 +70,9 @@ export function printable(text: string): string {
   );
 }
 
-/** Why the system refused, without its own ornaments: `ENOENT: no such file or directory, open 'x'` is the middle of it. */
+/**
+ * The system's reason without the details around it: the middle part of `ENOENT: no such file or directory, open 'x'`.
+ */
 export function reasonOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   return text.replace(/^E[A-Z0-9]+: /, '').replace(/, [a-z]+( '.*)?$/s, '');

@@ -1,4 +1,4 @@
-/** What a value is printed as. */
+/** The type as which a value is printed. */
 export type FormatKind = 'int' | 'real' | 'string';
 
 interface Conversion {
@@ -29,7 +29,7 @@ const LETTERS: Readonly<Record<FormatKind, RegExp>> = {
   string: /^[sS]$/,
 };
 
-/** A printf format with exactly one conversion, of this kind. */
+/** Whether this is a printf format with exactly one conversion, which must be of this kind. */
 export function isFormat(format: string, kind: FormatKind): boolean {
   if (/%[#0\- +']*(\*|\d*\.\*)/.test(format)) return false;
   const found = conversions(format);
@@ -72,7 +72,7 @@ function printInt(conversion: Conversion, value: bigint): string {
   return fill(conversion, signed ? signOf(conversion, number < 0n) : '', digits, conversion.precision === undefined);
 }
 
-/** value × 10^power to the nearest whole number, exact ties to the even one, as C rounds (toFixed rounds them up). */
+/** value × 10^power rounded to a whole number, exact ties to even, as in C (toFixed rounds them up). */
 function scaled(value: number, power: number): bigint {
   let exponent = 0;
   let mantissa = value;
@@ -100,14 +100,14 @@ function fixed(value: number, precision: number, alternate: boolean): string {
 
 function significant(value: number, precision: number): { digits: string; exponent: number } {
   if (value === 0) return { digits: '0'.repeat(precision + 1), exponent: 0 };
-  // The shortest text of a double may be rounded up to the next power of ten: one less is then right.
+  // A double's shortest text may be rounded up to the next power of ten, so start with an exponent one lower.
   let exponent = Number(value.toExponential().split('e')[1]) - 1;
   let digits = scaled(value, precision - exponent).toString();
   if (digits.length > precision + 1) {
     exponent++;
     digits = scaled(value, precision - exponent).toString();
   }
-  // Rounding up nine after nine ends in a power of ten, whose last zero is one too many.
+  // Rounding up 99…9 gives a power of ten with one digit too many.
   if (digits.length > precision + 1) return { digits: digits.slice(0, -1), exponent: exponent + 1 };
   return { digits, exponent };
 }
@@ -131,7 +131,7 @@ function general(value: number, wanted: number, alternate: boolean): string {
   return power === undefined ? short : `${short}e${power}`;
 }
 
-/** A double has no more decimals than this. */
+/** The most decimals that a double can have. */
 const MOST_DIGITS = 1074;
 
 function hexadecimal(value: number): string {
@@ -164,7 +164,7 @@ function printReal(conversion: Conversion, value: number): string {
   return fill(conversion, signOf(conversion, value < 0 || Object.is(value, -0)), digits, Number.isFinite(value));
 }
 
-/** C's printf for one value, in a format that `isFormat` took. */
+/** C's printf for one value, in a format that `isFormat` accepts. */
 export function printf(format: string, value: bigint | number | string): string {
   return format.replace(CONVERSION, (text, ...groups: string[]) => {
     if (groups[4] === '%') return '%';

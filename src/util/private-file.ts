@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, lstatSync, mkdirSync, openSync, renameSync, rmSyn
 import { dirname } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 
-/** Writes a whole file or nothing: temporary name beside it, on disk, then renamed over. Mode 0600 unless told. */
+/** Writes a file atomically: under a temporary name next to it, on disk, then renamed. Mode 0600 by default. */
 export function writeWhole(path: string, content: string | Uint8Array, mode = 0o600): void {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.new`;
   try {
@@ -33,7 +33,7 @@ export function writeWhole(path: string, content: string | Uint8Array, mode = 0o
   }
 }
 
-/** Makes a directory and its parents, closed to others; 'not-permitted' where that cannot be. */
+/** Makes a directory and its parents, closed to others; 'not-permitted' if that is impossible. */
 export function makePrivateDirs(path: string): void {
   try {
     makeDirs(path);
@@ -46,19 +46,22 @@ export function makePrivateDirs(path: string): void {
   }
 }
 
-/** As mkdir -p; node's own (20.20) never returns where a file system says ENOENT for a directory that is there, as /proc. */
+/**
+ * Like mkdir -p. Node's own (20.20) never returns if a file system, such as /proc, says ENOENT for an existing
+ * directory.
+ */
 function makeDirs(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
   makeDirs(dirname(path));
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (thrown) {
-    // Another process was quicker.
+    // Another process was faster.
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) throw thrown;
   }
 }
 
-/** Makes a directory (and its parents) that only we can enter; one that is there must be ours and closed to others. */
+/** Makes a directory (and its parents) that only we can enter; an existing one must be ours and closed to others. */
 export function ensurePrivateDir(path: string): void {
   makePrivateDirs(path);
   const found = lstatSync(path);

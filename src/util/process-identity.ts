@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** A process for ever: its pid, and when it was started in the kernel's own ticks, since pids come again. */
+/** A unique identity of a process: its pid, and its start time in the kernel's own ticks, since pids are reused. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Clock ticks after boot (proc(5), stat field 22); '' where there is no /proc. */
+  /** Clock ticks after boot (proc(5), stat field 22); '' if there is no /proc. */
   readonly started: string;
 }
 
@@ -11,7 +11,7 @@ export function processIdentity(pid: number = process.pid): ProcessIdentity {
   return { pid, started: startTicks(pid) ?? '' };
 }
 
-/** The very process still runs (a zombie does not). */
+/** Whether this very process still runs (a zombie does not). */
 export function isAlive({ pid, started }: ProcessIdentity): boolean {
   try {
     process.kill(pid, 0);
@@ -22,11 +22,11 @@ export function isAlive({ pid, started }: ProcessIdentity): boolean {
   return started === '' || now === undefined ? true : now === started;
 }
 
-/** `undefined` without /proc, or when the process is gone or a zombie. */
+/** `undefined` without /proc, or if the process is gone or a zombie. */
 function startTicks(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command's name is in parentheses and may hold anything; what follows the last one is regular.
+    // The command's name, in parentheses, may contain anything; the fields after the last parenthesis are regular.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' ? 'zombie' : fields[19];
   } catch {

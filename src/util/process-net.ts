@@ -2,18 +2,19 @@ import { asError } from '../errors.ts';
 
 export interface ProcessNetOptions {
   readonly onFault: (message: string, error: Error) => void;
-  /** Something is wrong that comes again and again: this process is to end in order. */
+  /** Called when errors keep occurring, to end this process in an orderly way. */
   readonly end: (error: Error) => void;
   readonly now?: () => number;
 }
 
-/** So many faults that nobody could catch, within so long (milliseconds), end the process. */
+/** How many uncaught errors within how many milliseconds end the process. */
 const MOST = 20;
 const WITHIN_MS = 600_000;
 
 /**
- * Errors that nobody could catch, because they came from a callback of a connection, say: said loudly, and the daemon's other
- * work goes on, since what it promised is in the queue and not in its memory. Many of them end it, for a fresh one.
+ * Handles errors that no code could catch, for example because they came from a connection's callback. They are logged
+ * as errors and the daemon continues its other work, since its promises are in the queue and not in its memory. Too
+ * many of them end it, so that a new process replaces it.
  */
 export function spreadNet(options: ProcessNetOptions): void {
   const caught = netOf(options);

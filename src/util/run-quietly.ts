@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 
 export interface QuietOptions {
-  /** Milliseconds until the command and all that it started are ended. */
+  /** Milliseconds after which the command and everything that it started are killed. */
   readonly timeoutMs: number;
   readonly stdin?: string | Uint8Array;
   /** Added to our environment; never a secret. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Keep so many bytes of standard output; default none: what it prints is never seen by anybody. */
+  /** How many bytes of standard output to keep; by default none, so that no one sees the output. */
   readonly keepStdout?: number;
   readonly signal?: AbortSignal;
 }
@@ -18,8 +18,8 @@ export type QuietEnd =
   | { readonly how: 'not-started'; readonly why: string };
 
 /**
- * Runs a program that the user configured (`['/bin/sh', '-c', text]` for a command line), in a process group of its own;
- * standard error is dropped, so that nothing secret reaches a log. Never rejects.
+ * Runs a program that the user configured (`['/bin/sh', '-c', text]` for a command line) in its own process group.
+ * Standard error is dropped, so that nothing secret reaches a log. Never rejects.
  */
 export function runQuietly(argv: readonly [string, ...string[]], options: QuietOptions): Promise<QuietEnd> {
   const [program, ...args] = argv;
@@ -53,7 +53,7 @@ export function runQuietly(argv: readonly [string, ...string[]], options: QuietO
       room -= chunk.length;
       chunk.fill(0);
     });
-    child.stdin?.on('error', () => undefined); // a command need not read what it is given
+    child.stdin?.on('error', () => undefined); // a command may ignore its input
     child.stdin?.end(options.stdin ?? '');
     child.once('error', (error) => settle({ how: 'not-started', why: error.message }));
     child.once('close', (code, signal) => {
@@ -64,7 +64,7 @@ export function runQuietly(argv: readonly [string, ...string[]], options: QuietO
   });
 }
 
-/** How it ended, for a sentence: `ended with status 3`. */
+/** Describes the end for a sentence: `ended with status 3`. */
 export function endText(end: QuietEnd, timeoutMs: number): string {
   switch (end.how) {
     case 'exited':

@@ -2,13 +2,13 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { asError, GryphusError } from '../errors.ts';
 import { shellQuote } from './shell-quote.ts';
 
-/** The most that a secret file may hold, in bytes; nothing that we read as one is near it. */
+/** The largest secret file in bytes; real ones are far smaller. */
 const LARGEST = 1 << 20;
 
 /**
- * The bytes of a file with a secret: an ordinary file, ours (or root's), closed to others. What is checked is what is
- * read (one descriptor). The caller wipes the buffer when it is done. Errors: 'not-found', 'not-permitted' with the
- * chmod to type, 'credential-invalid'.
+ * Reads a file with a secret: it must be an ordinary file, ours (or root's), and closed to others. The file that is
+ * checked is the one that is read (same descriptor). The caller must wipe the buffer. Errors: 'not-found',
+ * 'not-permitted' with the chmod to type, 'credential-invalid'.
  */
 export function readSecretFile(path: string, what = 'file'): Buffer {
   const fd = open(path, what);
@@ -56,12 +56,12 @@ function readWhole(fd: number, size: number): Buffer {
   return buffer.subarray(0, done);
 }
 
-/** Overwrites secrets in memory; copies that the runtime made are beyond reach. */
+/** Overwrites secrets in memory; copies made by the runtime are beyond reach. */
 export function wipe(...buffers: readonly (Uint8Array | undefined)[]): void {
   for (const buffer of buffers) buffer?.fill(0);
 }
 
-/** The first line, without its end, as a copy; the whole buffer is wiped. */
+/** Copies the first line without its line end; wipes the whole buffer. */
 export function takeFirstLine(buffer: Buffer): Buffer {
   const end = buffer.findIndex((byte) => byte === 10 || byte === 13);
   const line = Buffer.from(end === -1 ? buffer : buffer.subarray(0, end));

@@ -1,6 +1,6 @@
 /**
- * Work by name that goes on once at a time: whoever wants it while it runs has the end of that run. A queue gives an item
- * once more to a process that did not say in time that it has it.
+ * Named work of which one run goes on at a time: a caller that wants it meanwhile gets the result of that run. Needed
+ * because a queue repeats an item to a process that did not confirm it in time.
  */
 export class SharedRuns<T> {
   readonly #running = new Map<string, Promise<T>>();

@@ -1,6 +1,6 @@
 /**
- * The one way data enters a shell command line: a POSIX word that means exactly `text`, whatever bytes it has
- * (POSIX.1-2017, XCU 2.2.2). A NUL cannot be in a shell word; it throws a RangeError.
+ * The only way for data to enter a shell command line: a POSIX word that means exactly `text`, whatever bytes it
+ * contains (POSIX.1-2017, XCU 2.2.2). A shell word cannot contain NUL, so that throws a RangeError.
  */
 export function shellQuote(text: string): string {
   if (text.includes('\0')) throw new RangeError('A NUL byte cannot be part of a shell word.');
@@ -8,7 +8,7 @@ export function shellQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A command line of these words. */
+/** A command line made of these words. */
 export function shellWords(words: readonly string[]): string {
   return words.map(shellQuote).join(' ');
 }

@@ -1,6 +1,6 @@
 /**
- * Words as a POSIX shell would split them, with quotes and backslashes and nothing else: no variable, command or pattern
- * means anything. `undefined` where a quote is not closed.
+ * Splits words as a POSIX shell would, honouring quotes and backslashes but no variables, commands or patterns.
+ * `undefined` if a quote is not closed.
  */
 export function shellWords(text: string): string[] | undefined {
   const words: string[] = [];

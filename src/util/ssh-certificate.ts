@@ -9,10 +9,10 @@ export interface SshCertificate {
   readonly kind: 'user' | 'host';
   readonly serial: bigint;
   readonly keyId: string;
-  /** Log-in names or hosts that it is good for; of a user's, none means any. */
+  /** Log-in names or hosts for which it is valid; in a user's certificate, an empty list means any. */
   readonly principals: readonly string[];
   readonly validAfter: number;
-  /** `undefined`: for ever. */
+  /** `undefined`: no end. */
   readonly validBefore: number | undefined;
   readonly criticalOptions: Readonly<Record<string, string>>;
   readonly extensions: readonly string[];
@@ -22,7 +22,7 @@ export interface SshCertificate {
   readonly signature: Buffer;
 }
 
-/** Fields of the public key between the nonce and the serial, by plain type. */
+/** The number of the public key's fields between the nonce and the serial, by plain type. */
 const KEY_FIELDS: Readonly<Record<string, number>> = {
   'ssh-ed25519': 1,
   'ssh-rsa': 2,
@@ -43,19 +43,21 @@ export function isCertificateType(type: string): boolean {
   return type.endsWith(SUFFIX);
 }
 
-/** `ssh-ed25519` of `ssh-ed25519-cert-v01@openssh.com`; a plain type is its own. */
+/** `ssh-ed25519` for `ssh-ed25519-cert-v01@openssh.com`; a plain type is returned as it is. */
 export function plainType(type: string): string {
   if (!isCertificateType(type)) return type;
   return `${type.slice(0, -SUFFIX.length)}${type.startsWith('sk-') ? '@openssh.com' : ''}`;
 }
 
-/** Reads a certificate blob; undefined for one of an unknown kind or cut short. */
+/** Parses a certificate blob; undefined if its type is unknown or it is cut short. */
 export function parseCertificate(blob: Uint8Array): SshCertificate | undefined {
   const found = read(blob);
   return typeof found === 'string' ? undefined : found;
 }
 
-/** Reads the one line of an `id_x-cert.pub` file; where it is none, why, as `it ends in the middle`. */
+/**
+ * Parses the line of an `id_x-cert.pub` file; if it is invalid, returns the reason, such as `it ends in the middle`.
+ */
 export function readCertificateLine(line: string): SshCertificate | string {
   const [type = '', base64 = ''] = line.trim().split(/\s+/);
   if (type === '') return 'it is empty';
@@ -117,7 +119,7 @@ function* texts(packed: Buffer): Generator<string> {
   while (!reader.atEnd) yield reader.text();
 }
 
-/** Names and values; a value is a string in a string, and an option without a value is empty. */
+/** Names and values; a value is a string within a string, and an option without a value is empty. */
 function options(packed: Buffer): Record<string, string> {
   const reader = new WireReader(packed);
   const found: [string, string][] = [];

@@ -1,4 +1,4 @@
-/** Reads SSH's binary data types (RFC 4251, section 5) from a buffer; a RangeError where it ends too early. */
+/** Reads SSH's binary data types (RFC 4251, section 5) from a buffer; throws a RangeError if it ends too early. */
 export class WireReader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -39,7 +39,7 @@ export class WireReader {
     return this.string().toString('utf8');
   }
 
-  /** A positive multiple precision integer without its leading zeros. */
+  /** A positive multiple-precision integer without its leading zeros. */
   integer(): Buffer {
     const value = this.string();
     let zeros = 0;

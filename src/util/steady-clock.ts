@@ -1,6 +1,6 @@
 /**
- * Unix seconds as the machine had them when this was called, and what has passed since by a clock that nobody can set: a
- * time that was told before, as the end of an allocation, neither comes sooner nor goes away.
+ * Unix seconds by the machine's clock when this was called, advanced by a clock that cannot be set. So a time given
+ * earlier, such as the end of an allocation, neither comes sooner nor recedes.
  */
 export function steadyClock(): () => number {
   const ahead = Date.now() - performance.now();

@@ -4,13 +4,13 @@ import type { Transport } from '../../transport/contract.ts';
 import { shellQuote } from '../../util/shell-quote.ts';
 import type { FoundLetter, MailboxRequest } from './mailbox-store.ts';
 
-/** Bytes that one answer carries, about. */
+/** About how many bytes one answer carries. */
 const MOST = 8 * 1024 * 1024;
 const PATIENCE_MS = 120_000;
 
 let program: Promise<string> | undefined;
 
-/** Rounds with the mailboxes in the site's directory `root`, over the agent's own connection. */
+/** Runs rounds with the mailboxes in the site's directory `root`, over the agent's own connection. */
 export function mailCarrier(
   transport: Pick<Transport, 'run' | 'label'>,
   root: string,

@@ -1,22 +1,22 @@
 import { Duplex } from 'node:stream';
 
-/** A numbered piece of a link's bytes; an empty one says that no more will come. */
+/** A numbered piece of a link's bytes; an empty one ends the stream. */
 export interface Letter {
   readonly seq: number;
   readonly bytes: Buffer;
 }
 
-/** Larger letters would make small ones wait; smaller ones cost a file each. */
+/** Larger letters would delay small ones; smaller ones would cost more files. */
 const LETTER_BYTES = 256 * 1024;
-/** What may lie in the box before the writer is told to wait. */
+/** How many bytes may be in the box before the writer has to wait. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
 
 /**
- * One end of a link by letters. Bytes that are written become numbered letters, which stay the same until they are in
- * the box; letters that arrive are read in their order, each once, however often they are brought. It touches no file.
+ * One end of a link by letters. Written bytes become numbered letters, which do not change until they are in the box.
+ * Letters that arrive are read in order, each only once, however often they are delivered. It uses no files.
  */
 export class LetterLink extends Duplex {
-  /** Told when there is something to post. */
+  /** Called when there is something to post. */
   readonly #onWork: () => void;
   #loose: Buffer[] = [];
   #letters: Letter[] = [];
@@ -32,17 +32,17 @@ export class LetterLink extends Duplex {
     this.#onWork = onWork;
   }
 
-  /** The number of the letter that is expected next: all before it were read. */
+  /** The number of the next expected letter; all letters before it have been read. */
   get expected(): number {
     return this.#nextIn;
   }
 
-  /** The reader is behind: letters had better lie where they are. */
+  /** The reader is behind, so letters should stay where they are. */
   get full(): boolean {
     return this.#full;
   }
 
-  /** Letters that are not known to be in the box, oldest first, the same ones again until `posted`. */
+  /** Letters not known to be in the box, oldest first; returns the same ones until `posted` is called. */
   outgoing(): readonly Letter[] {
     while (this.#loose.length > 0) {
       const taken: Buffer[] = [];
@@ -63,12 +63,12 @@ export class LetterLink extends Duplex {
   }
   #said = false;
 
-  /** All has been said, and lies in the box. */
+  /** Everything was sent and is in the box. */
   get done(): boolean {
     return this.#said && this.#letters.length === 0;
   }
 
-  /** The letters up to and with `seq` are in the box. */
+  /** The letters up to and including `seq` are in the box. */
   posted(seq: number): void {
     for (let first = this.#letters[0]; first !== undefined && first.seq <= seq; first = this.#letters[0]) {
       this.#held -= first.bytes.length;

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Gryphus: one round with the mailboxes of a site's workers, at the login node.
 #   mailbox-store.sh ROOT MOST <REQUESTS
-# Requests, a line each, done in order:
-#   put WORKER NAME SIZE   SIZE bytes follow the line: they become the file, whole or not at all
-#   del WORKER NAME        a letter that was read
-#   drop WORKER            all that there is of a worker that is no more
+# Requests, one per line, handled in order:
+#   put WORKER NAME SIZE   SIZE bytes follow the line and become the file, atomically
+#   del WORKER NAME        deletes a letter that was read
+#   drop WORKER            deletes everything of a worker that is gone
 #   take                   the end of the requests
-#   inventory                 as take; links that an agent has taken are told, too
-# Answer: `letter WORKER/NAME SIZE`, a line each, followed by that many bytes, of about MOST bytes in all; then `end`.
+#   inventory              like take, but also reports links that an agent has taken
+# Answer: lines `letter WORKER/NAME SIZE`, each followed by that many bytes, about MOST bytes in all; then `end`.
 set -u
 umask 077
 ROOT=$1 LEFT=$2
@@ -34,7 +34,7 @@ case $verb in
   inventory) marks='./*/taken.*' ;;
   *) exit 65 ;;
 esac
-# Names of workers may begin with a dash.
+# `./` because workers' names may begin with a dash.
 # shellcheck disable=SC2086 # the marks are a pattern
 for file in ./*/up.* ./*/gone.* $marks; do
   case $file in *.new | *'*'*) continue ;; esac

@@ -8,7 +8,7 @@ export interface MailboxRequest {
   readonly put: readonly { readonly worker: string; readonly name: string; readonly bytes: Buffer }[];
   readonly del: readonly { readonly worker: string; readonly name: string }[];
   readonly drop: readonly string[];
-  /** Tell of links that an agent has taken, too. */
+  /** Also report links that an agent has already taken. */
   readonly inventory: boolean;
 }
 
@@ -19,41 +19,43 @@ export interface FoundLetter {
 }
 
 export interface MailboxStoreOptions {
-  /** One round at the login node. A request may be made twice where its answer was lost. */
+  /** One round at the login node. A request may be repeated if its answer was lost. */
   readonly exchange: (request: MailboxRequest) => Promise<readonly FoundLetter[]>;
-  /** A worker began a link. */
+  /** A worker has opened a link. */
   readonly onLink: (worker: string, link: Duplex) => void;
-  /** After each round: why it failed, where it did. */
+  /** Called after each round, with the error if it failed. */
   readonly onRound?: (why: Error | undefined) => void;
-  /** The boxes are looked into after so long, and with nothing new ever more seldom. Milliseconds. */
+  /**
+   * The intervals between looks into the boxes, from the shortest to the longest, while nothing is new. Milliseconds.
+   */
   readonly soonestMs?: number;
   readonly latestMs?: number;
-  /** As `latestMs`, while no worker has a link. */
+  /** Replaces `latestMs` while no worker has a link. */
   readonly idleMs?: number;
 }
 
 interface Box {
   readonly link: string;
   readonly letters: LetterLink;
-  /** The mark is in the box: its letters may be read. */
+  /** The mark is in the box, so letters may be read. */
   taken: boolean;
-  /** Read, and to be deleted in the next round. */
+  /** Letters that were read and will be deleted in the next round. */
   readonly read: Set<string>;
 }
 
 /**
- * The agent's end of all links by letters at one site. Nothing is lost or doubled by a round that fails: letters lie in
- * the box until the next round deletes them, and what was posted is posted again under the same number.
+ * The agent's end of all links by letters at one site. A failed round loses or doubles nothing: letters stay in the box
+ * until the next round deletes them, and letters are reposted under the same numbers.
  */
 export class MailboxStore {
   readonly #options: MailboxStoreOptions;
   readonly #boxes = new Map<string, Box>();
-  /** Marks and stray files, by worker: to be put or deleted in the next round. */
+  /** Marks and stray files by worker, to be written or deleted in the next round. */
   readonly #over = new Map<string, Set<string>>();
   readonly #strays = new Map<string, Set<string>>();
   readonly #dropped = new Set<string>();
   #wake: () => void = () => undefined;
-  /** Links that were there before us. */
+  /** Links from before this process. */
   readonly #foreign = new Set<string>();
   #inventoried = false;
   #closed = false;
@@ -79,7 +81,7 @@ export class MailboxStore {
     for (const { letters } of this.#boxes.values()) letters.destroy();
   }
 
-  /** A worker that is no more: its box goes. */
+  /** Deletes the box of a worker that is gone. */
   drop(worker: string): void {
     this.#boxes.get(worker)?.letters.destroy();
     this.#boxes.delete(worker);
@@ -153,14 +155,14 @@ export class MailboxStore {
       add(this.#strays, worker, name);
       return;
     }
-    // What the reader is not ready for stays where it is.
+    // Letters that the reader is not ready for stay in the box.
     if (!box.taken) return;
     if (box.letters.full && file.seq >= box.letters.expected) return;
     box.letters.arrived({ seq: file.seq, bytes });
     box.read.add(name);
   }
 
-  /** A link that ended on our side: the worker is told, unless it was the one who said the last word. */
+  /** Forgets links that ended on our side, telling the worker unless it ended the link itself. */
   #forgetEnded(): void {
     for (const [worker, box] of this.#boxes) {
       if (!box.letters.destroyed || box.read.size > 0) continue;
@@ -176,7 +178,7 @@ export class MailboxStore {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {
         clearTimeout(timer);
-        // Many small writes make one round.
+        // Collects many small writes into one round.
         setTimeout(resolve, Math.max(0, Math.min(5, leastMs - (performance.now() - began))));
       };
     });

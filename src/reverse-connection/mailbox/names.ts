@@ -3,14 +3,14 @@ export type Direction = 'up' | 'down';
 
 type Mark = 'over' | 'taken' | 'gone';
 
-/** What a file in a box is. A link has a name of its own, 16 hexadecimal digits, chosen by the worker. */
+/** The meaning of a file in a box. Each link has a name of 16 hexadecimal digits, chosen by the worker. */
 export type BoxFile =
   | { readonly kind: 'letter'; readonly direction: Direction; readonly link: string; readonly seq: number }
-  /** From the agent, which knows nothing of this link (it was started again, say): a new one is due. */
+  /** From an agent that does not know this link (for example, after a restart): the worker must open a new one. */
   | { readonly kind: 'over'; readonly link: string }
-  /** From the agent, before it reads a link's first letter: whoever finds it and knows nothing of the link came later. */
+  /** From the agent, before it reads a link's first letter: an agent that finds this for an unknown link came later. */
   | { readonly kind: 'taken'; readonly link: string }
-  /** From the worker, which gave the link up. */
+  /** From the worker, which gave up the link. */
   | { readonly kind: 'gone'; readonly link: string };
 
 const LETTER = /^(up|down)\.([0-9a-f]{16})\.(\d{1,15})$/;
@@ -24,7 +24,7 @@ export function markFile(kind: Mark, link: string): string {
   return `${kind}.${link}`;
 }
 
-/** `undefined` for what nobody of us named: a file that is not whole yet, say. */
+/** `undefined` for any other file, such as one that is not complete yet. */
 export function parseBoxFile(name: string): BoxFile | undefined {
   const letter = LETTER.exec(name);
   if (letter) {

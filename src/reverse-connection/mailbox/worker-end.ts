@@ -7,14 +7,14 @@ import { LetterLink } from './letters.ts';
 import { letterFile, markFile, parseBoxFile } from './names.ts';
 
 export interface WorkerEndOptions {
-  /** The box is looked into after so long, and with nothing new ever more seldom. Milliseconds. */
+  /** The shortest interval between looks into the box; it grows while nothing is new. Milliseconds. */
   readonly soonestMs?: number;
   readonly latestMs?: number;
 }
 
 /**
- * The worker's end of a link by letters in `ROOT/WORKER`, on a file system that the login node sees, too. Letters of an
- * earlier link are thrown away. An error of the file system ends the link; the next is a new one.
+ * The worker's end of a link by letters in `ROOT/WORKER`, on a file system shared with the login node. Letters of an
+ * earlier link are discarded. A file system error ends the link; the next one is new.
  */
 export async function mailboxDuplex(root: string, worker: string, options: WorkerEndOptions = {}): Promise<Duplex> {
   const box = join(root, worker);
@@ -78,13 +78,13 @@ class WorkerEnd {
     return news;
   }
 
-  /** Whole or not at all, also for who looks from another machine. */
+  /** Atomic, even when seen from another machine. */
   async #put(name: string, bytes: Buffer): Promise<void> {
     const path = join(this.#box, name);
     const file = await open(`${path}.new`, 'w', 0o600);
     try {
       await file.writeFile(bytes);
-      // A network file system's server has it now.
+      // After this, the server of a network file system has the data.
       await file.sync();
     } finally {
       await file.close();

@@ -1,16 +1,19 @@
-/** One way to bring a file from a URL and, where it can be written to, to put one there. A new one is a file like ftp.ts and a line in fetchers.ts. */
+/**
+ * A way to fetch a file from a URL and, if it can be written to, to store one there. A new way is a file like ftp.ts
+ * and a line in fetchers.ts.
+ */
 export interface UrlFetcher {
   /** In lower case, without the colon. */
   readonly schemes: readonly string[];
   /**
-   * Brings the whole content to the file `to` (absolute), which is there only when it is whole and was verified by all
-   * that the server says of it. What an earlier call left half done (`part.ts`) is gone on with. Errors: 'input-missing'
-   * where it will never come, 'url-unreachable' where it may come later.
+   * Fetches the whole content into the file `to` (absolute), which exists only once it is complete and verified by
+   * every means that the server offers. Continues what an earlier call left unfinished (`part.ts`). Errors:
+   * 'input-missing' if it will never be available, 'url-unreachable' if it may be later.
    */
   fetch(url: URL, to: string, options: UrlOptions): Promise<Fetched>;
   /**
-   * Puts the file `from` at the URL, over what is there. Errors: 'output-unwritable' where the server will never take it,
-   * 'url-unreachable' where it may later. A way that only reads has no such method.
+   * Stores the file `from` at the URL, replacing what is there. Errors: 'output-unwritable' if the server will never
+   * take it, 'url-unreachable' if it may later. A read-only way lacks this method.
    */
   store?(from: string, url: URL, options: UrlOptions): Promise<void>;
 }
@@ -19,9 +22,9 @@ export interface UrlOptions {
   readonly login?: Login;
   /** The job's X.509 proxy: an absolute path at home. */
   readonly proxyFile?: string;
-  /** Certificate authorities to believe beside the system's, PEM. */
+  /** Certificate authorities (PEM) to trust in addition to the system's. */
   readonly ca?: string;
-  /** What we have of this URL: content of this version is not sent again. */
+  /** The version that we have of this URL, whose content is not sent again. */
   readonly have?: string;
   readonly signal?: AbortSignal;
 }
@@ -33,8 +36,8 @@ export interface Login {
 }
 
 export interface Fetched {
-  /** What the server calls this content (entity tag, or size and time); `undefined`: it does not say. */
+  /** The server's identifier for this content (entity tag, or size and time); `undefined` if it gives none. */
   readonly version: string | undefined;
-  /** The server's content is what we have; nothing was written. */
+  /** The server's content is the version that we have; nothing was written. */
   readonly same: boolean;
 }

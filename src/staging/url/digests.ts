@@ -4,13 +4,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 
 export interface Digest {
-  /** As node:crypto names it. */
+  /** The name in node:crypto. */
   readonly name: 'sha256' | 'sha512' | 'md5';
   readonly base64: string;
 }
 
 /**
- * What a server says of the whole content: Repr-Digest (RFC 9530), its forerunner Digest (RFC 3230) or, of an answer that
+ * The server's digest of the whole content: Repr-Digest (RFC 9530), its predecessor Digest (RFC 3230) or, if the answer
  * is not a range, Content-MD5 (RFC 2616).
  */
 export function digestOf(headers: IncomingHttpHeaders, ranged: boolean): Digest | undefined {

@@ -4,7 +4,7 @@ import { schemeOf } from './file-url.ts';
 import { gsiftpFetcher } from './gsiftp.ts';
 import { httpFetcher } from './http.ts';
 
-/** Every way to a URL. */
+/** Every way to access a URL. */
 export const FETCHERS: readonly UrlFetcher[] = [httpFetcher, ftpFetcher, gsiftpFetcher];
 
 export function fetcherOf(url: URL, fetchers: readonly UrlFetcher[] = FETCHERS): UrlFetcher | undefined {

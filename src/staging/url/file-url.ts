@@ -5,12 +5,12 @@ export function isUrl(name: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(name);
 }
 
-/** Schemes that need nothing of ours at the site: a program of every system fetches them. */
+/** Schemes that need nothing of ours at the site: programs on any system can fetch them. */
 export const PLAIN_SCHEMES: readonly string[] = ['http', 'https', 'ftp'];
 
 /**
- * Reads a URL of a file. A GryphusError 'bad-input' with one sentence and the remedy where there is no such way (`schemes`
- * are those that there are), or it has no host, no file name, or a password in it, which it then does not repeat.
+ * Parses a file's URL. Throws a GryphusError 'bad-input' with one sentence and the remedy if its scheme is not one of
+ * `schemes`, or if it has no host, no file name, or a password, which is then not repeated.
  */
 export function parseFileUrl(text: string, schemes: readonly string[]): URL {
   const shown = withoutLogin(text);
@@ -32,12 +32,12 @@ export function parseFileUrl(text: string, schemes: readonly string[]): URL {
   if (url.hostname === '') throw bad('names no host', 'Write it as https://host/path/file.');
   const path = decoded(url.pathname);
   if (path === undefined) throw bad('has a % that no two hexadecimal digits follow', 'Write the % itself as %25.');
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what would be a command of its own
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a line end would start a new FTP command
   if (/[\0-\x1f\x7f]/.test(path)) throw bad('has a control character in its path', 'Give the file another name.');
   return url;
 }
 
-/** The name that the file of a URL has in the job's directory: the last part of its path. 'bad-input' where it has none. */
+/** The file's name in the job's directory: the last part of the URL's path. 'bad-input' if it has none. */
 export function fileNameOf(url: URL): string {
   const name = decoded(url.pathname)?.split('/').at(-1) ?? '';
   if (name !== '' && name !== '.' && name !== '..') return name;
@@ -50,17 +50,17 @@ export function schemeOf(url: URL): string {
   return url.protocol.slice(0, -1).toLowerCase();
 }
 
-/** The path with its %XX read; for FTP without the first slash, as it is relative to the log-in's directory (RFC 1738). */
+/** The decoded path; for FTP without the first slash, as it is relative to the log-in's directory (RFC 1738). */
 export function pathOf(url: URL): string {
   return decoded(url.pathname) ?? url.pathname;
 }
 
-/** As it may be shown: without what may be a password. */
+/** Removes what may be a password, so that the text can be shown. */
 export function withoutLogin(text: string): string {
   return text.replace(/^([A-Za-z][A-Za-z0-9+.-]*:\/\/)[^/?#]*@/, '$1');
 }
 
-/** What to do about a log-in. */
+/** How to provide a log-in. */
 export function netrcLine(host: string): string {
   return `write a line \`machine ${host} login NAME password WORD\` into the file netrc (mode 0600) beside config.toml.`;
 }

@@ -12,13 +12,14 @@ import { pathOf, schemeOf } from './file-url.ts';
 import { Part } from './part.ts';
 import { type Direction, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
 
-/** No byte for so long, milliseconds: the server is gone. */
+/** After this many milliseconds without a byte, the server counts as gone. */
 const IDLE_MS = 60_000;
 const IMPLICIT_PORT = 990;
 
 /**
- * FTP (RFC 959, REST and SIZE and MDTM of RFC 3659), and FTPS: TLS by AUTH TLS before the log-in (RFC 4217), on port 990
- * from the first byte; never without. A path is relative to the log-in's directory; with two slashes it begins at the root.
+ * FTP (RFC 959; REST, SIZE and MDTM of RFC 3659), and FTPS: TLS by AUTH TLS before the log-in (RFC 4217), or on port
+ * 990 from the first byte; never a fallback to plain FTP. A path is relative to the log-in's directory; with two
+ * slashes it starts at the root.
  */
 export const ftpFetcher: UrlFetcher = {
   schemes: ['ftp', 'ftps'],
@@ -51,7 +52,7 @@ export const ftpFetcher: UrlFetcher = {
       const { size } = await stat(from).catch((thrown: unknown) => {
         throw unplaceable(from, thrown);
       });
-      // Under a name of this content: a part of another is never gone on with.
+      // The name depends on the content, so that a part of another file is never continued.
       const waiting = posix.join(posix.dirname(path), `.gryphus-${(await contentOf(from)).slice(0, 24)}.part`);
       const there = await client.size(waiting).catch(() => 0);
       if (there > 0 && there < size) await client.appendFrom(from, waiting, { localStart: there });
@@ -59,7 +60,7 @@ export const ftpFetcher: UrlFetcher = {
       const arrived = await client.size(waiting);
       if (arrived !== size) throw unreachable(url, `${arrived} of ${size} bytes arrived`);
       await client.rename(waiting, path).catch(async () => {
-        // Some servers do not rename over a file.
+        // Some servers do not rename onto an existing file.
         await client.remove(path, true);
         await client.rename(waiting, path);
       });
@@ -112,11 +113,11 @@ async function session<T>(
   }
 }
 
-/** Codes from RFC 959, 4.2: 4xx may pass, 5xx will not; 530 is the log-in, 522, 534 and 550 may ask for TLS. */
+/** Codes of RFC 959, 4.2: 4xx may pass, 5xx will not; 530 is about the log-in; 522, 534 and 550 may ask for TLS. */
 function meaning(url: URL, direction: Direction, had: boolean, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   if (!(thrown instanceof FTPError)) return ofConnection(url, direction, asError(thrown));
-  // A server's answer, which never repeats what we sent as a password.
+  // The server's own answer, which never repeats a password that we sent.
   const message = thrown.message.replace(/\s+/g, ' ').slice(0, 200);
   if (thrown.code >= 500 && /encrypt|SSL|TLS/i.test(message)) {
     return refused(url, direction, `${message} (write ftps:// in place of ftp://)`);

@@ -16,13 +16,13 @@ import { Part } from './part.ts';
 import { type Direction, ofConnection, proxyEnded, refused, unreachable } from './trouble.ts';
 
 const IDLE_MS = 60_000;
-/** IANA: gsiftp. */
+/** The port that IANA assigned to gsiftp. */
 const PORT = 2811;
 
 /**
- * GridFTP (GFD.20) with the job's proxy: the control channel under GSSAPI, the data channel clear, as `DCAU N` and
- * `PROT C` have it, and so every content is verified by the server's own SHA-256 (`CKSM`). A path begins at the root, or
- * with `/~/` at the account's home.
+ * GridFTP (GFD.20) with the job's proxy. The control channel uses GSSAPI; the data channel is clear (`DCAU N`, `PROT
+ * C`), so all content is verified by the server's own SHA-256 (`CKSM`). A path starts at the root or, with `/~/`, at
+ * the account's home.
  */
 export const gsiftpFetcher: UrlFetcher = {
   schemes: ['gsiftp'],
@@ -57,7 +57,7 @@ export const gsiftpFetcher: UrlFetcher = {
         throw unplaceable(from, thrown);
       });
       const digest = await contentOf(from);
-      // Under a name of this content: a part of another is never gone on with.
+      // The name depends on the content, so that a part of another file is never continued.
       const waiting = posix.join(posix.dirname(path), `.gryphus-${digest.slice(0, 24)}.part`);
       const there = await client.size(waiting).catch(() => 0);
       if (there > 0 && there < size) await client.appendFrom(from, waiting, { localStart: there });
@@ -68,7 +68,7 @@ export const gsiftpFetcher: UrlFetcher = {
         throw unreachable(url, 'what arrived is not what was sent');
       }
       await client.rename(waiting, path).catch(async () => {
-        // Some servers do not rename over a file.
+        // Some servers do not rename onto an existing file.
         await client.remove(path, true);
         await client.rename(waiting, path);
       });
@@ -87,7 +87,7 @@ async function lookOf(client: Client, path: string): Promise<{ bytes: number; ve
   return { bytes, version: changed && `${bytes} ${changed.toISOString()}` };
 }
 
-/** The server's SHA-256 of the file; `undefined` where it has no such command (5xx of RFC 959 for what is not understood). */
+/** The server's SHA-256 of the file; `undefined` if it has no such command (5xx of RFC 959 for an unknown command). */
 async function checksum(client: Client, path: string): Promise<string | undefined> {
   try {
     const { message } = await client.send(`CKSM SHA256 0 -1 ${path}`);
@@ -125,9 +125,9 @@ async function session<T>(
       trust: openCaDirectory(defaultFiles().trust),
       idleMs: IDLE_MS,
     });
-    // All that the client uses of a socket, the channel has.
+    // The channel has everything that the client uses of a socket.
     client.ftp.socket = channel as unknown as Socket;
-    // The account is the one that the server maps our identity to.
+    // The server maps our identity to an account.
     await client.login(':globus-mapping:', 'dummy');
     await client.useDefaultSettings();
     await client.send('DCAU N');
@@ -135,7 +135,7 @@ async function session<T>(
     return await work(client);
   } catch (thrown) {
     const error = meaning(url, direction, thrown);
-    // Whatever a server then says of it, and also of one that ended on the way.
+    // An expired proxy explains any error of the server, even a broken connection.
     if (error.code === 'disk-full' || end === undefined || end * 1000 > Date.now()) throw error;
     throw proxyEnded(url, direction, file, end);
   } finally {

@@ -13,12 +13,12 @@ import { schemeOf } from './file-url.ts';
 import { Part } from './part.ts';
 import { type Direction, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
 
-/** No byte for so long, milliseconds: the server is gone. */
+/** After this many milliseconds without a byte, the server counts as gone. */
 const IDLE_MS = 60_000;
 const REDIRECTS = 5;
-/** A server that does not say "100 Continue" gets the body after so long, milliseconds (RFC 9110, 10.1.1). */
+/** How long to wait for "100 Continue" before sending the body anyway, in milliseconds (RFC 9110, 10.1.1). */
 const CONTINUE_MS = 1000;
-/** A transfer that is cut goes on so often at once, as long as each brings something. */
+/** How many times an interrupted transfer is resumed at once, as long as each try brings something. */
 const CUTS = 20;
 
 /** HTTP and HTTPS (RFC 9110): ranges with If-Range, entity tags, Repr-Digest and Content-MD5, PUT. */
@@ -46,13 +46,13 @@ export const httpFetcher: UrlFetcher = {
     const seen = await ask(url, 'HEAD', {}, options);
     seen.message.resume();
     const there = seen.message.headers['content-length'];
-    // Some servers take a file and do not show it again.
+    // Some servers accept a file but do not show it again.
     if (seen.message.statusCode !== 200 || there === undefined || Number(there) === size) return;
     throw unreachable(url, `it has ${there} of the ${size} bytes that were sent`);
   },
 };
 
-/** One request; an error that is returned may be gone on from. */
+/** One request; a returned error, unlike a thrown one, may be resumed from. */
 async function attempt(url: URL, part: Part, options: UrlOptions): Promise<Fetched | GryphusError> {
   const begun = await part.here();
   const goesOn: Record<string, string> =
@@ -91,7 +91,7 @@ async function attempt(url: URL, part: Part, options: UrlOptions): Promise<Fetch
   return { version, same: false };
 }
 
-/** Our own disk's trouble, not the server's. */
+/** Errors of our own disk rather than the server. */
 function failureOf(path: string, thrown: unknown): GryphusError | undefined {
   const code = thrown instanceof Error && 'syscall' in thrown && 'code' in thrown ? String(thrown.code) : '';
   return ['ENOSPC', 'EDQUOT', 'EFBIG', 'EACCES', 'EROFS', 'EIO'].includes(code) ? unplaceable(path, thrown) : undefined;
@@ -114,7 +114,9 @@ async function verify(
   return unreachable(url, `what came has not the ${said.name} that the server says`);
 }
 
-/** A strong entity tag or, with two seconds between them, a date (RFC 9110, 8.8): what a range may rest on. */
+/**
+ * A strong entity tag, or a Last-Modified at least two seconds before Date (RFC 9110, 8.8): a range can rely on these.
+ */
 function versionOf({ headers }: IncomingMessage): string | undefined {
   const { etag, 'last-modified': modified, date } = headers;
   if (etag !== undefined && !etag.startsWith('W/')) return etag;
@@ -135,7 +137,7 @@ interface Answer {
   readonly message: IncomingMessage;
 }
 
-/** The answer after at most five redirections. The log-in is told to the URL's own host alone. */
+/** The answer after at most five redirections. The log-in is sent only to the URL's own host. */
 async function ask(
   url: URL,
   method: 'GET' | 'HEAD' | 'PUT',
@@ -192,7 +194,7 @@ function once(
   });
 }
 
-/** Sends the body once the server has said that it wants it. */
+/** Sends the body once the server has asked for it. */
 function sendBody(request: ClientRequest, path: string, reject: (thrown: unknown) => void): void {
   let sent = false;
   const send = () => {
@@ -205,7 +207,7 @@ function sendBody(request: ClientRequest, path: string, reject: (thrown: unknown
   request.once('continue', send);
   request.once('response', () => {
     clearTimeout(timer);
-    // Refused before it came: what is left is not sent.
+    // If the request is refused early, the rest of the body is not sent.
     if (!sent) request.destroy();
     sent = true;
   });

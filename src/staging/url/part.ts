@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/prom
 import { dirname } from 'node:path';
 import { unplaceable } from '../place.ts';
 
-/** A file on its way here: `<to>.part`, and beside it of which version of the content it is a part. */
+/** A file on its way here: `<to>.part`, and next to it the version of the content that it belongs to. */
 export class Part {
   readonly path: string;
   readonly #to: string;
@@ -15,7 +15,7 @@ export class Part {
     this.#of = `${to}.part-of`;
   }
 
-  /** Bytes that are here of this version; what is of another is thrown away. */
+  /** The number of bytes here of this version; a part of another version is deleted. */
   async begin(version: string | undefined): Promise<number> {
     await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
     const here = await this.here();
@@ -31,7 +31,7 @@ export class Part {
     return version === undefined || !bytes ? undefined : { version, bytes: bytes.size };
   }
 
-  /** Writes behind `start`; when it settles nothing more is written, whether `fill` went well or not. */
+  /** Writes after `start`; once this settles nothing more is written, whether or not `fill` succeeded. */
   async write(start: number, fill: (file: WriteStream) => Promise<unknown>): Promise<void> {
     const file = createWriteStream(this.path, { flags: start === 0 ? 'w' : 'a', mode: 0o600 });
     try {
@@ -43,7 +43,7 @@ export class Part {
     }
   }
 
-  /** The part is the whole: from now on it has its name. */
+  /** The part is complete: gives it its final name. */
   async finish(): Promise<void> {
     const file = await open(this.path, 'a', 0o600);
     try {

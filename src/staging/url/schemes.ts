@@ -1,2 +1,2 @@
-/** What `FETCHERS` can reach, for those who must not load them: a submit only looks whether a URL can be right. */
+/** The schemes of `FETCHERS`, for code that must not load them: a submit only checks whether a URL can be valid. */
 export const URL_SCHEMES: readonly string[] = ['http', 'https', 'ftp', 'ftps', 'gsiftp'];

@@ -3,7 +3,7 @@ import { netrcLine, withoutLogin } from './file-url.ts';
 
 export type Direction = 'fetch' | 'store';
 
-/** A server that did not answer, broke off, or says that it cannot now. */
+/** The server did not answer, broke off, or says that it cannot answer now. */
 export function unreachable(url: URL, why: string, cause?: unknown): GryphusError {
   return new GryphusError('url-unreachable', `${shown(url)} cannot be reached now: ${why}.`, {
     ...(cause === undefined ? {} : { cause }),
@@ -11,7 +11,7 @@ export function unreachable(url: URL, why: string, cause?: unknown): GryphusErro
   });
 }
 
-/** A server's word that will not change by itself. */
+/** The server gave a refusal that will not change by itself. */
 export function refused(url: URL, direction: Direction, message: string): GryphusError {
   if (direction === 'store') {
     return new GryphusError('output-unwritable', `${shown(url)} does not take the output: ${message}.`, {
@@ -23,7 +23,7 @@ export function refused(url: URL, direction: Direction, message: string): Gryphu
   });
 }
 
-/** A log-in that is missing or wrong. */
+/** The log-in is missing or wrong. */
 export function needsLogin(url: URL, direction: Direction, had: boolean, message: string): GryphusError {
   const why = had
     ? `the log-in of netrc for ${url.hostname} is refused (${message})`
@@ -35,7 +35,7 @@ export function needsLogin(url: URL, direction: Direction, had: boolean, message
   });
 }
 
-/** A proxy that is over; what has come or gone by then is kept. `end`: Unix seconds. */
+/** The proxy has expired; what was transferred before is kept. `end`: Unix seconds. */
 export function proxyEnded(url: URL, direction: Direction, file: string, end: number): GryphusError {
   const at = new Date(end * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
   const error = refused(url, direction, `the proxy ${file} ended at ${at}`);
@@ -56,7 +56,9 @@ const NEVER: ReadonlySet<string> = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
-/** What a connection's failure means: a certificate that is not believed will not be by waiting, all else may. */
+/**
+ * The meaning of a failed connection: waiting does not help with an untrusted certificate, but may with anything else.
+ */
 export function ofConnection(url: URL, direction: Direction, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   const error: NodeJS.ErrnoException = asError(thrown);
