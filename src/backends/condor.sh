@@ -13,19 +13,19 @@ backend_version() { bounded 20 condor_version; }
 wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
-argument() { # $1 as one word within the quotes of a submit file's `arguments`
+argument() { # $1 as one word inside the quotes of a submit file's `arguments`
   printf %s "$1" | sed "s/'/''/g; s/\"/\"\"/g; s/\\$/\$(DOLLAR)/g; 1s/^/'/; \$s/\$/'/"
 }
 
 # Words before `--` are lines of the submit description; those after it are the user's options for the command.
-backend_submit() { # $1 key, $2 submission, then words of ours
+backend_submit() { # $1 key, $2 submission, then our options
   file=$ROOT/jobs/$1/submit.$2
   key=$1 n=$2
   shift 2
   submit_file "$file" "$key" "$n" queue "$@"
 }
 # Each proc gets a tag of its own, like any other job.
-backend_submit_array() { # $1 tag, $2 how many, then words of ours
+backend_submit_array() { # $1 tag, $2 how many, then our options
   file=$ROOT/groups/$1/submit
   rows="queue GryphusOf, GryphusN from (
 $(sed '$d' "$ROOT/groups/$1/map")
@@ -41,7 +41,7 @@ find_array_limit() {
 backend_elements() { # $1 the answer
   case $1 in [0-9]*.0' - '*) BEFORE=${1%%.*}. FIRST=0 ;; esac
 }
-submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then words of ours
+submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then our options
   file=$1 key=$2 n=$3 rows=$4
   shift 4
   {

@@ -58,7 +58,7 @@ backend_submit() { # $1 key, $2 submission
 }
 
 # PSTART tells a process from a later one with the same number.
-start_of() { # $1 pid: sets PSTART, empty where there is none
+start_of() { # $1 pid: sets PSTART, empty if there is no such process
   PSTART='' line=''
   if [ -r /proc/self/stat ]; then
     IFS= read -r line <"/proc/$1/stat" || return
@@ -69,12 +69,12 @@ start_of() { # $1 pid: sets PSTART, empty where there is none
     PSTART=$(ps -o lstart= -p "$1" | tr ' ' _)
   fi
 } 2>/dev/null
-lives() { # $1 pid, $2 pstart, $3 boot, $4 host; what is on another machine cannot be seen, and counts as alive
+lives() { # $1 pid, $2 pstart, $3 boot, $4 host; a process on another machine counts as alive
   [ -n "${4-}" ] || return 1
   [ "$4" = "$HOST" ] || return 0
   [ "$3" = "$BOOT" ] && start_of "$1" && [ -n "$PSTART" ] && [ "$PSTART" = "$2" ]
 }
-claim_of() { # $1 file: sets CLAIM to its line, empty between a worker's take and the start of the program
+claim_of() { # $1 file: sets CLAIM to its line; empty after a worker took the job, until the program starts
   CLAIM=
   IFS= read -r CLAIM <"$1"
   case $CLAIM in *' '*) ;; *) CLAIM='' ;; esac

@@ -1,6 +1,6 @@
 # Gryphus: a job as a script file, for batch systems that require one. Sourced by a backend's shell half.
 
-quoted() { # $1 as one word of a shell
+quoted() { # $1 as one shell word
   printf "'"
   printf %s "$1" | sed "s/'/'\\\\''/g"
   printf "'"

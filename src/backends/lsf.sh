@@ -11,7 +11,7 @@ wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
 # Our options come last and so win over the user's. A shell would split a command's words again; a script avoids that.
-backend_submit() { # $1 key, $2 submission, then words of ours
+backend_submit() { # $1 key, $2 submission, then our options
   # shellcheck disable=SC2016 # for the script
   job_script "$1" "$2" '${LSB_JOBID:--}' '#' || return
   shift 2
@@ -19,7 +19,7 @@ backend_submit() { # $1 key, $2 submission, then words of ours
 }
 
 # An element's name ends in its index, and so does its id: 123[3].
-backend_submit_array() { # $1 tag, $2 how many, then words of ours
+backend_submit_array() { # $1 tag, $2 how many, then our options
   # shellcheck disable=SC2016 # for the script
   group_script "$1" '$LSB_JOBINDEX' '$LSB_JOBID[$LSB_JOBINDEX]' '#' || return
   tag=$1 count=$2

@@ -48,7 +48,7 @@ jobs_of() { # $1 file, $2 prefix of the names
 
 # qdel stops at the first unknown id and only its last status counts, so each job gets its own qdel. A job that is
 # already exiting is left alone; FORCE is for jobs that do not end, or whose node does not answer.
-delete_jobs() { # $1 how, $2 tags, then words with which qdel forgets a job; the jobs' listing is in $T/qstat
+delete_jobs() { # $1 how, $2 tags, then qdel's options for forgetting a job; the list of jobs is in $T/qstat
   failed=0 how=$1 tags=$2 most=60 left=120
   shift 2
   for id in $(jobs_of "$T/qstat" gryphus. | elements | LC_ALL=C awk -v "tags=$tags" -v "how=$how" '

@@ -5,7 +5,7 @@
 backend_version() { bounded 20 qsub --version; }
 
 # The name is the tag because qselect and qstat show it. -f: without qsub's daemon, which could submit later.
-backend_submit() { # $1 key, $2 submission, then words of ours
+backend_submit() { # $1 key, $2 submission, then our options
   # shellcheck disable=SC2016 # for the script
   job_script "$1" "$2" '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return
   shift 2
@@ -15,7 +15,7 @@ backend_submit() { # $1 key, $2 submission, then words of ours
 
 # An element has its index in its id, 58[3].server. Arrays must be rerunnable: an element may start again after its node
 # died, but then it finds its lock and leaves.
-backend_submit_array() { # $1 tag, $2 how many, then words of ours
+backend_submit_array() { # $1 tag, $2 how many, then our options
   # shellcheck disable=SC2016 # for the script
   group_script "$1" '$PBS_ARRAY_INDEX' '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return
   tag=$1 count=$2

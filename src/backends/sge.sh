@@ -24,7 +24,7 @@ find_environment() {
 }
 
 # The name is the tag because qstat and qacct show it. `/` exists on every host; an orphan's directory may not.
-backend_submit() { # $1 key, $2 submission, then words of ours, the first of them the slots, or -
+backend_submit() { # $1 key, $2 submission, then our options, of which the first is the number of slots, or -
   key=$1 n=$2 slots=$3
   shift 3
   [ "$slots" = - ] || set -- -pe "$GRYPHUS_PE" "$slots" "$@"
@@ -34,7 +34,7 @@ backend_submit() { # $1 key, $2 submission, then words of ours, the first of the
 }
 
 # Each task has a line with its index. max_aj_tasks limits the size of an array.
-backend_submit_array() { # $1 tag, $2 how many, then words of ours, as above
+backend_submit_array() { # $1 tag, $2 how many, then our options, as above
   tag=$1 count=$2 slots=$3
   shift 3
   [ "$slots" = - ] || set -- -pe "$GRYPHUS_PE" "$slots" "$@"

@@ -10,7 +10,7 @@ wait_for_event() { tick; }
 backend_submit_all() { in_parallel "$1" "$PARALLEL_SUBMITS" submit_one; }
 
 # The job's directory is the working directory: the accounting shows it even where it does not keep comments.
-backend_submit() { # $1 key, $2 submission, then words of ours
+backend_submit() { # $1 key, $2 submission, then our options
   key=$1 n=$2
   shift 2
   # Our options come last and so win over the user's.
@@ -19,7 +19,7 @@ backend_submit() { # $1 key, $2 submission, then words of ours
 }
 
 # The elements share the group's comment and directory; an index must be below MaxArraySize.
-backend_submit_array() { # $1 tag, $2 how many, then words of ours
+backend_submit_array() { # $1 tag, $2 how many, then our options
   tag=$1 count=$2
   shift 2
   ID=$(bounded 60 sbatch --no-requeue "$@" --parsable "--array=1-$count" "--comment=$tag" "--chdir=$ROOT/groups/$tag" \

@@ -23,7 +23,7 @@ backend_version() {
 words_for_a_host() { case " $* " in *' x=NACCESSPOLICY:SINGLEJOB '*) ALONE_THERE=$HOST_WORD ;; *) ALONE_THERE= ;; esac; }
 
 # Slurm's qsub writes its errors to standard output.
-backend_submit() { # $1 key, $2 submission, then words of ours
+backend_submit() { # $1 key, $2 submission, then our options
   # shellcheck disable=SC2016 # for the script
   job_script "$1" "$2" '${PBS_JOBID:-${SLURM_JOB_ID:--}}' '#PBS -S /bin/sh' || return
   shift 2
@@ -37,7 +37,7 @@ backend_submit() { # $1 key, $2 submission, then words of ours
 }
 
 # An element's name ends in a hyphen and its index; its id has the index in brackets: 12[3].server.
-backend_submit_array() { # $1 tag, $2 how many, then words of ours
+backend_submit_array() { # $1 tag, $2 how many, then our options
   [ -n "$ELEMENTS" ] || { say 'qsub: submit error (no arrays here)' >&2 && return 1; }
   # shellcheck disable=SC2016 # for the script
   group_script "$1" '$PBS_ARRAYID' '${PBS_JOBID:--}' '#PBS -S /bin/sh' || return

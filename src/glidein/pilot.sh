@@ -40,7 +40,7 @@ case $(uname -m) in
 esac
 [ -z "$arch" ] || [ "$found" = "$arch" ] || no "its processor is $found, and the pilot was made for $arch."
 
-older() { # $1 is an older version than $2, both MAJOR.MINOR
+older() { # whether version $1 is older than $2, both MAJOR.MINOR
   [ "${1%%.*}" -lt "${2%%.*}" ] || { [ "${1%%.*}" -eq "${2%%.*}" ] && [ "${1#*.}" -lt "${2#*.}" ]; }
 }
 if [ -n "$glibc" ]; then

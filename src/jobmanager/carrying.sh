@@ -142,7 +142,7 @@ do_digest() {
   done
 }
 LIST=' BEGIN { for (i = 2; i < ARGC; i++) print ARGV[1] " " encode(substr(ARGV[i], 6)); exit }'
-list_files() { # $1 kind, then what find takes
+list_files() { # $1 kind, then arguments for find
   kind=$1
   shift
   LC_ALL=C find -L "$@" -exec awk "$ENCODE$LIST" "$kind" {} + 2>/dev/null

@@ -76,7 +76,7 @@ crash_point() {
 # Differences between sites are probed only once.
 TIMEOUT=
 timeout -s KILL 5 true 2>/dev/null && TIMEOUT=1
-bounded() { # $1 seconds, then a command: status 124 or 137 where it took longer
+bounded() { # $1 seconds, then a command: status 124 or 137 if it took longer
   seconds=$1
   shift
   if [ -n "$TIMEOUT" ]; then timeout -s KILL "$seconds" "$@"; else "$@"; fi
@@ -120,13 +120,13 @@ function encode(text, out, i, c) {
   }
   return out
 }'
-encoded() { # standard input as one word
+encoded() { # prints standard input as one word
   LC_ALL=C awk "$ENCODE"' { text = text (NR > 1 ? "\n" : "") $0 } END { print encode(substr(text, 1, 4000)) }'
 }
 
 is_key() { case $1 in '' | .* | *[!A-Za-z0-9._-]*) return 1 ;; esac }
 
-current() { # sets CURRENT: the highest submission of $1 that was meant, 0 for none
+current() { # sets CURRENT: the highest intended submission of $1, 0 if none
   CURRENT=0
   while [ -e "jobs/$1/intent.$((CURRENT + 1))" ]; do CURRENT=$((CURRENT + 1)); done
 }
@@ -139,7 +139,7 @@ fence() {
 
 WORKER=0
 # Divides the words of $1 among background workers; each calls $3 with its words.
-in_parallel() { # $1 words, $2 workers at most, $3 function
+in_parallel() { # $1 words, $2 the most workers, $3 function
   index=0
   workers=
   for _ in $1; do

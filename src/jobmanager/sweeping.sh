@@ -152,6 +152,6 @@ program_there() {
   printf '#!/bin/sh\necho programs can be started\n' >|"$T/program" && chmod 700 "$T/program" && "$T/program" 2>/dev/null
   rm -f "$T/program"
 }
-check() { # $1 name, $2 what was found, nothing where it fails, $3 what was said instead
+check() { # $1 name, $2 what was found (empty: failed), $3 what was said instead
   if [ -n "$2" ]; then say "step $1 ok $(printf %s "$2" | encoded)"; else say "step $1 bad $(printf %s "${3-}" | encoded)"; fi
 }

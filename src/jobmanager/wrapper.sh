@@ -128,7 +128,7 @@ decode() {
   case $VALUE in *\\*) VALUE=$(printf '%b.' "$VALUE") && VALUE=${VALUE%.} ;; esac
 }
 
-cached() { # $1 sha, $2 x or -: the path of the content, with x one that may be executed
+cached() { # $1 sha, $2 x or -: prints the path of the content; with x, that of an executable copy
   SOURCE=$ROOT/cache/$1
   [ -f "$SOURCE" ] || cannot "The input $1 is not in the site's cache."
   [ "$2" = x ] || return 0
