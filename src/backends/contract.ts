@@ -54,20 +54,14 @@ export interface Backend {
 
 /** Times in milliseconds. */
 export interface Patience {
-  /**
-   * Time between two looks at the queue: `lookEvery` when nothing happens, `lookAgain`, the least, when something is in
-   * doubt.
-   */
+  /** Time between two looks at the queue when nothing happens, and the shortest one when something is in doubt. */
   readonly lookEvery: number;
   readonly lookAgain: number;
   /** How long a job must be absent from the queue, in two good answers, to be lost. */
   readonly lost: number;
   /** How long an exit record may take to arrive after the queue says that the job ended (NFS). */
   readonly lag: number;
-  /**
-   * How long a verdict may take after an exit by a signal, and while the queue still says running: there the job is not
-   * over.
-   */
+  /** How long to wait for the verdict after an exit by a signal, and, longer, while the queue still calls it running. */
   readonly verdict: number;
   readonly closing: number;
 }

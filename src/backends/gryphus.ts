@@ -77,7 +77,7 @@ function causeOf(code: string, message: string): Account['by'] | undefined {
   return CAUSES[code];
 }
 
-/** Our own exit statuses (src/errors.ts); after any other, the job may have been submitted and is searched for. */
+/** Exit statuses of ours (src/errors.ts) with which nothing was submitted; after others, the job is searched for. */
 const NEVER: ReadonlySet<number> = new Set([2, 65, 66, 68, 73, 76, 77, 78]);
 
 function refusalOf(status: number, text: string): Refusal | 'unclear' {
