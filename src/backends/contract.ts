@@ -61,7 +61,7 @@ export interface Patience {
   readonly lost: number;
   /** How long an exit record may take to arrive after the queue says that the job ended (NFS). */
   readonly lag: number;
-  /** How long to wait for the verdict after an exit by a signal, and, longer, while the queue still calls it running. */
+  /** How long to wait for the verdict after an exit by a signal; the second while the queue still calls it running. */
   readonly verdict: number;
   readonly closing: number;
 }
