@@ -79,7 +79,8 @@ function coreLimit(ad: Attrs): Pick<AttemptSpec, 'core'> {
 /** The pool matches by the job's ad, and runs a job in place where a worker shares the file system of home. */
 function forThePool(ad: Attrs): Pick<AttemptSpec, 'ad' | 'shared'> {
   const { sandbox, iwd, executable, stdin } = jobFiles(ad, true);
-  const { Env: _env, Environment: _environment, ...others } = ad.toRecord();
+  const others = ad.toRecord();
+  for (const name of ['Env', 'Environment']) delete others[name];
   if (sandbox || wantsContainer(ad)) return { ad: others };
   return { ad: others, shared: { cwd: iwd, executable, ...(stdin === undefined ? {} : { stdin }) } };
 }

@@ -22,8 +22,22 @@ export function jobArguments(ad: TextSource): string[] {
 /** A job's environment, of `Environment` (V2) or else `Env` (V1 with `EnvDelim`). Throws 'bad-input' as `jobArguments`. */
 export function jobEnvironment(ad: TextSource): Record<string, string> {
   const v2 = readString(ad, 'Environment');
-  const v1 = readString(ad, 'Env');
-  const parsed = v2 === undefined ? parseEnvV1(v1 ?? '', readString(ad, 'EnvDelim')?.charAt(0) || ';') : parseEnvV2(v2);
+  const v1 = v2 === undefined ? (readString(ad, 'Env') ?? '') : '';
+  const delimiter = v2 === undefined ? readString(ad, 'EnvDelim')?.charAt(0) || ';' : '';
+  // The jobs of a cluster, which come one after another, mostly share it.
+  if (last?.v2 === v2 && last?.v1 === v1 && last.delimiter === delimiter) return { ...last.environment };
+  const parsed = v2 === undefined ? parseEnvV1(v1, delimiter) : parseEnvV2(v2);
   if (!parsed.ok) throw wrong(v2 === undefined ? 'Env' : 'Environment', parsed.reason);
-  return Object.fromEntries([...parsed.value].map(([name, value]) => [name, value ?? '']));
+  const environment = Object.fromEntries([...parsed.value].map(([name, value]) => [name, value ?? '']));
+  last = { v2, v1, delimiter, environment };
+  return { ...environment };
 }
+
+let last:
+  | {
+      readonly v2: string | undefined;
+      readonly v1: string;
+      readonly delimiter: string;
+      readonly environment: Readonly<Record<string, string>>;
+    }
+  | undefined;

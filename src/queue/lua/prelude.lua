@@ -86,8 +86,10 @@ local function event(now, type, rest)
 end
 
 -- The same for the manager of the DAG that the cluster belongs to, as long as it has not ended.
+local dags = {}
 local function dagEvent(cluster, now, type, rest)
-  local dag = call('HGET', K .. 'c:' .. cluster, 'dag')
+  if dags[cluster] == nil then dags[cluster] = call('HGET', K .. 'c:' .. cluster, 'dag') end
+  local dag = dags[cluster]
   if not dag or call('EXISTS', K .. 'dn:' .. dag) == 0 then return end
   call('XADD', K .. 'dag:' .. dag, '*', 'e', '{"v":1,"at":' .. now .. ',"type":"' .. type .. '",' .. rest .. '}')
 end
