@@ -2,8 +2,8 @@ import { type DagGraph, nameOf, placeOf } from './graph.ts';
 import type { Problem } from './problem.ts';
 
 /**
- * The nodes of one cycle, the first one again at the end; `undefined` where there is none. Depth first without
- * recursion: O(nodes + edges), whatever the depth.
+ * Returns the nodes of one cycle, with the first repeated at the end, or `undefined` if there is no cycle. Depth first
+ * without recursion: O(nodes + edges) at any depth.
  */
 export function findCycle(dag: DagGraph): readonly number[] | undefined {
   const { childStart, childList } = dag.edges;
@@ -35,7 +35,7 @@ export function findCycle(dag: DagGraph): readonly number[] | undefined {
   return undefined;
 }
 
-/** The error of a DAG that is none: the nodes of a cycle by name, at the place where the first of them is defined. */
+/** The errors to report for a cyclic DAG: the names of the cycle's nodes, at the line that defines the first. */
 export function cycleProblems(dag: DagGraph): readonly Problem[] {
   const cycle = findCycle(dag);
   if (cycle === undefined) return [];
@@ -50,7 +50,7 @@ export function cycleProblems(dag: DagGraph): readonly Problem[] {
   ];
 }
 
-/** How far each node is from a root along the longest way; nodes on or behind a cycle get -1. */
+/** Length of the longest path from a root to each node; -1 for nodes on a cycle or below one. */
 export function levels(dag: DagGraph): Int32Array {
   const { childStart, childList, parentStart } = dag.edges;
   const level = new Int32Array(dag.size).fill(-1);

@@ -3,26 +3,26 @@ import type { ManagerEnvironment } from './language/load.ts';
 import { type DagOrder, orderWords } from './words.ts';
 
 export interface DescriptionFacts {
-  /** The Node program and the DAG manager's, both absolute. */
+  /** The paths of the Node executable and of the DAG manager's program, both absolute. */
   readonly node: string;
   readonly main: string;
   /** Variables that the manager needs to find its agent. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Of the DAG's ENV commands and of the options. */
+  /** From the DAG's ENV commands and from the options. */
   readonly env: ManagerEnvironment;
-  /** `name = value`: of SET_JOB_ATTR. */
+  /** `name = value` lines from SET_JOB_ATTR. */
   readonly attributes: readonly string[];
-  /** Lines put before the queue statement: `-append`, `-insert_sub_file`. */
+  /** Lines to put before the queue statement (`-append`, `-insert_sub_file`). */
   readonly append: readonly string[];
 }
 
-/** Variables of the user that a DAG manager, and so its scripts, see: condor_submit_dag's list, and our own. */
+/** The user's variables that a DAG manager, and so its scripts, can see: condor_submit_dag's list plus our own. */
 const GETENV =
   'XDG_*,NODE_EXTRA_CA_CERTS,CONDOR_CONFIG,_CONDOR_*,PATH,PYTHONPATH,PERL*,PEGASUS_*,TZ,HOME,USER,LANG,LC_ALL,BEARER_TOKEN_FILE';
-/** A manager that the machine took with it starts again, however often that happens. */
+/** A manager that was lost with its machine is started again, however often that happens. */
 const STARTS = 1_000_000_000;
 
-/** The submit description of a DAG manager: the text of `NAME.dag.condor.sub`. */
+/** The submit description of a DAG manager, the text of `NAME.dag.condor.sub`. */
 export function dagDescription(order: DagOrder, facts: DescriptionFacts): string {
   const primary = order.files[0] ?? '';
   const words = ['--max-semi-space-size=64', '--max-old-space-size=8192', facts.main, ...orderWords(order)];
@@ -52,12 +52,12 @@ export function dagDescription(order: DagOrder, facts: DescriptionFacts): string
   ].join('\n');
 }
 
-/** Words in the new syntax between the quotes that say so. */
+/** Quotes the words in the new arguments syntax. */
 function quotedWords(text: string): string {
   return `"${escaped(text).replaceAll('"', '""')}"`;
 }
 
-/** What no macro is meant in. */
+/** Escapes `$` so that nothing is expanded as a macro. */
 function escaped(text: string): string {
   return text.replaceAll('$', '$(DOLLAR)');
 }

@@ -1,10 +1,13 @@
 import type { DotSpec, NodeStatusSpec, NodeVar, ScriptSpec, Tolerance } from './language/commands.ts';
 import type { Place } from './problem.ts';
 
-/** What a node is. */
+/** The kind of a node. */
 export const KIND = { job: 0, final: 1, provisioner: 2, service: 3 } as const;
 
-/** `flags` of a node. `done`: so marked where it is defined; `finished`: by a DONE command, in a rescue file say. */
+/**
+ * Bits of a node's `flags`. `done`: marked DONE where it is defined; `finished`: by a DONE command, in a rescue file
+ * say.
+ */
 export const FLAG = { noop: 1, done: 2, subdag: 4, join: 8, finished: 16 } as const;
 
 export interface NodeScripts {
@@ -13,32 +16,34 @@ export interface NodeScripts {
   readonly HOLD?: ScriptSpec;
 }
 
-/** What the description of a node's jobs is. */
+/** Where the description of a node's jobs comes from. */
 export type Description =
   | { readonly is: 'file'; readonly file: string }
   | { readonly is: 'text'; readonly text: string; readonly name: string }
   | { readonly is: 'dag'; readonly file: string };
 
 /**
- * A whole DAG, splices and includes resolved. Nodes are numbered from 0 in the order of their definition; every array is
- * indexed by that number. Few bytes for a node: what most nodes do not have stands in maps.
+ * A whole DAG with its splices and includes resolved. Nodes are numbered from 0 in the order of their definition, and
+ * every array is indexed by that number. To keep nodes small, properties that most nodes lack are in maps.
  */
 export interface DagGraph {
   readonly size: number;
   readonly names: readonly string[];
   readonly byName: ReadonlyMap<string, number>;
-  /** Nodes in the order in which files list them: a file's own nodes, then its splices' by the splices' names. */
+  /**
+   * Nodes in the order in which files list them: a file's own nodes, then those of its splices, sorted by splice name.
+   */
   readonly order: Int32Array;
   readonly kind: Uint8Array;
   readonly flags: Uint8Array;
   /** Index into `texts`: the submit file, description name or DAG file. */
   readonly submit: Int32Array;
-  /** Index into `texts`: the node's directory, '' for the DAG manager's own. */
+  /** Index into `texts`: the node's directory; '' means the DAG manager's own. */
   readonly directory: Int32Array;
   readonly texts: readonly string[];
   readonly descriptions: ReadonlyMap<string, string>;
   readonly priority: Int32Array;
-  /** Index into `categories`, -1 for none. */
+  /** Index into `categories`; -1 for none. */
   readonly category: Int32Array;
   readonly categories: readonly Category[];
   readonly retryMax: Int32Array;
@@ -61,16 +66,19 @@ export interface DagGraph {
 
 export interface Category {
   readonly name: string;
-  /** Jobs of it that may be in the queue at once; -1 for no limit. */
+  /** How many of its nodes may be in the queue at once; -1 for no limit. */
   readonly limit: number;
 }
 
-/** Dependencies, both ways, in compressed rows: the children of n are `childList[childStart[n] … childStart[n + 1] - 1]`. */
+/**
+ * Dependencies in both directions, in compressed rows: the children of n are `childList[childStart[n] … childStart[n +
+ * 1] - 1]`.
+ */
 export interface Edges {
   readonly count: number;
   readonly childStart: Int32Array;
   readonly childList: Int32Array;
-  /** 1 where the child only needs its parent to have run, not to have succeeded; undefined where no edge is weak. */
+  /** 1 if the child only needs its parent to have run, not to have succeeded; undefined if no edge is weak. */
   readonly childWeak: Uint8Array | undefined;
   readonly parentStart: Int32Array;
   readonly parentList: Int32Array;

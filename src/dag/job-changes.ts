@@ -4,10 +4,10 @@ import { LIFE } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
 import type { JobChange } from './engine/messages.ts';
 
-/** HTCondor's HoldReasonCode of a hold by a user. */
+/** HTCondor's HoldReasonCode for a hold by a user. */
 const USER_REQUEST = 1;
 
-/** What a step of a job's life means to its DAG; nothing for most steps. */
+/** What a step in a job's life means to its DAG; most steps mean nothing. */
 export function jobChangesOf(step: Transitioned): readonly JobChange[] {
   const { from, to, event } = step;
   const [before, after] = [LIFE[from].shows, LIFE[to].shows];
@@ -18,12 +18,14 @@ export function jobChangesOf(step: Transitioned): readonly JobChange[] {
   if (to === 'suspended') return [{ what: 'suspended' }];
   if (from === 'suspended' && to === 'running') return [{ what: 'unsuspended' }];
   if (event === 'again' || event === 'lost') return from === 'fetched' ? [{ what: 'evicted' }] : [];
-  // A short job may have ended before it was seen to run.
+  // A short job may end before it is seen running.
   const begins = before === 'idle' && (to === 'running' || (event === 'ended' && to === 'finished'));
   return begins ? [{ what: 'execute' }] : [];
 }
 
-/** A hold takes a job that runs from its machine; of a periodic policy's hold HTCondor says no eviction (recorded). */
+/**
+ * A hold evicts a running job from its machine; for a hold by a periodic policy, HTCondor logs no eviction (recorded).
+ */
 function evictedBy(step: Transitioned): readonly JobChange[] {
   const ran = step.from === 'running' || step.from === 'suspended' || step.from === 'unknown-running';
   if (!ran || step.info?.['by'] === 'policy') return [];
@@ -54,7 +56,7 @@ function usageOf({ info = {} }: Transitioned): { usage?: Record<string, string> 
   return known.length === 0 ? {} : { usage: Object.fromEntries(known) };
 }
 
-/** HTCondor's PROVISIONING_COMPLETE: the provisioner says that the other nodes may begin. */
+/** HTCondor's PROVISIONING_COMPLETE: the provisioner says that the other nodes may start. */
 const PROVISIONED = 2;
 
 export function saysProvisioned(edit: Edited): boolean {

@@ -5,15 +5,15 @@ import { writeWhole } from '../util/private-file.ts';
 import type { DagProgress } from './progress.ts';
 import type { DagOrder } from './words.ts';
 
-/** What is left of a DAG that has ended. */
+/** What remains of a DAG that has ended. */
 export interface DagRecord {
   readonly exitCode: number;
-  /** Absent where the DAG could not be read. */
+  /** Absent if the DAG could not be read. */
   readonly progress?: DagProgress;
   readonly order: DagOrder;
 }
 
-/** The private files of one DAG's manager: its journal while it runs, a record of its end after that. */
+/** The private files of one DAG's manager: its journal while it runs, then a record of how it ended. */
 export class JournalPlace {
   readonly journal: string;
   readonly #record: string;
@@ -25,27 +25,26 @@ export class JournalPlace {
     this.#record = join(dir, `${manager}.end`);
   }
 
-  /** `undefined` where the DAG has not ended, or is not known. */
+  /** Returns `undefined` if the DAG has not ended or is unknown. */
   ended(): DagRecord | undefined {
     if (!existsSync(this.#record)) return undefined;
     return JSON.parse(readFileSync(this.#record, 'utf8')) as DagRecord;
   }
 
-  /** On disk when it returns; the journal is of no use any more. */
+  /** The record is on disk when this returns, so the journal is no longer needed. */
   end(record: DagRecord): void {
     writeWhole(this.#record, JSON.stringify(record));
     rmSync(this.journal, { force: true });
   }
 
-  /** Its manager has left the queue for good: nobody replays the journal any more. */
+  /** The manager has left the queue for good, so the journal will never be replayed. */
   abandon(): void {
     rmSync(this.journal, { force: true });
   }
 }
 
 /**
- * Forgets the records of the DAGs that ended first: all but the `most` youngest, and those that ended before `since`
- * (Unix milliseconds).
+ * Deletes the oldest records of ended DAGs: all but the `most` newest, and any from before `since` (Unix milliseconds).
  */
 export function forgetOldRecords(paths: Pick<Paths, 'stateDir'>, most: number, since: number): void {
   const dir = placeOf(paths);

@@ -5,19 +5,19 @@ import type { LoadedDag } from './language/load.ts';
 import { inDirectory } from './names.ts';
 import type { Problem } from './problem.ts';
 
-/** What lint looks at besides the DAG; paths as in the DAG. */
+/** What lint reads besides the DAG; paths are as in the DAG. */
 export interface LintFiles {
   read(path: string): string | undefined;
   exists(path: string): boolean;
   executable(path: string): boolean;
-  /** Whether a name is a command of the submit language, which a VARS may set without anybody using it as a macro. */
+  /** Whether a name is a submit command, which VARS may set even if no macro uses it. */
   isSubmitCommand(name: string): boolean;
 }
 
 /**
- * All that is wrong, or odd, in a DAG, before anything of it runs: what the language found, cycles, files and scripts
- * that are missing, scripts that cannot be executed, VARS that nothing uses. A file that a node before it, or its own PRE
- * script, may yet make is worth a warning only.
+ * Finds all that is wrong or suspicious in a DAG before any of it runs: problems found by the parser, cycles, missing
+ * files and scripts, scripts that are not executable, and unused VARS. If an earlier node, or the node's own PRE
+ * script, may still create a missing file, that is only a warning.
  */
 export function lintDag(loaded: LoadedDag, files: LintFiles): readonly Problem[] {
   const problems: Problem[] = [...loaded.problems, ...cycleProblems(loaded.dag)];
@@ -27,7 +27,7 @@ export function lintDag(loaded: LoadedDag, files: LintFiles): readonly Problem[]
   for (let node = 0; node < dag.size; node++) {
     if (isNoop(dag, node) || isDone(dag, node)) continue;
     for (const problem of [...missingFiles(dag, node, files), ...scriptProblems(dag, node, files)]) {
-      // Thousands of nodes may share a file; one word about it is enough.
+      // Thousands of nodes may share a file, but one report is enough.
       const key = `${problem.severity} ${problem.message}`;
       if (reported.has(key)) continue;
       reported.add(key);
@@ -38,7 +38,7 @@ export function lintDag(loaded: LoadedDag, files: LintFiles): readonly Problem[]
   return problems;
 }
 
-/** True where nothing in the DAG runs before the node. */
+/** Whether nothing in the DAG runs before the node. */
 function beginsAtOnce(dag: DagGraph, node: number): boolean {
   return parentsOf(dag, node).every((parent) => isDone(dag, parent)) && node !== dag.final;
 }
@@ -119,7 +119,7 @@ function descriptionText(dag: DagGraph, node: number, files: LintFiles): string 
   return description.is === 'file' ? files.read(inDirectory(directoryOf(dag, node), description.file)) : undefined;
 }
 
-/** `$(name)`, `$(name:…)`, `$INT(name)`, `if defined name`, in the description or in another variable. */
+/** Looks for `$(name)`, `$(name:…)`, `$INT(name)` or `if defined name` in the description and in other variables. */
 function mentions(text: string, vars: readonly NodeVar[], name: string): boolean {
   const escaped = name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const pattern = new RegExp(`\\(\\s*${escaped}\\s*[):,]|defined\\s+${escaped}\\b`, 'i');

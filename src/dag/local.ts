@@ -5,10 +5,10 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { asError } from '../errors.ts';
 import type { DagFiles, Happening, Journal, JournalEntry, ScriptRun } from './manager/world.ts';
 
-/** Most of a script's output that is kept for its DEBUG file, in characters. */
+/** How much of a script's output is kept for its DEBUG file, in characters. */
 const MOST_OUTPUT = 1_048_576;
 
-/** Files of this machine; relative paths are seen from `root`, the DAG manager's directory. */
+/** Files of this machine; paths are relative to `root`, the DAG manager's directory. */
 export function diskFiles(root: string): DagFiles {
   const at = (path: string): string => (isAbsolute(path) ? path : join(root, path));
   const parent = (path: string): void => {
@@ -44,7 +44,7 @@ export function diskFiles(root: string): DagFiles {
   };
 }
 
-/** What a journal holds, without touching it: its manager may be at work, or just have ended and taken it away. */
+/** Reads a journal without changing it: its manager may be running, or may just have ended and deleted it. */
 export function readJournal(path: string): readonly JournalEntry[] {
   let text: string;
   try {
@@ -60,7 +60,7 @@ export function readJournal(path: string): readonly JournalEntry[] {
     .map((line) => JSON.parse(line) as JournalEntry);
 }
 
-/** A journal in one file, an entry a line. What a crash cut off at its end is cut away before more is written. */
+/** A journal in one file, one entry per line. An entry cut off by a crash is removed before more is written. */
 export class FileJournal implements Journal {
   private readonly path: string;
   private fd: number | undefined;
@@ -89,7 +89,7 @@ export class FileJournal implements Journal {
   }
 }
 
-/** Runs the scripts of a DAG's nodes, each in a process group of its own; their ends go to `onEnd`. */
+/** Runs the scripts of a DAG's nodes, each in its own process group, and reports their ends to `onEnd`. */
 export class ScriptRunner {
   private readonly root: string;
   private readonly env: NodeJS.ProcessEnv;
@@ -147,7 +147,7 @@ export class ScriptRunner {
       try {
         process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // It has ended by itself meanwhile.
+        // It has ended in the meantime.
       }
     }
   }
@@ -165,7 +165,7 @@ function whyNotRunnable(cwd: string, program: string, said: string): string | un
   return undefined;
 }
 
-/** Happenings from many sources, for `DagWorld.next`. */
+/** Collects happenings from many sources for `DagWorld.next`. */
 export class Inbox {
   private readonly waiting: Happening[] = [];
   private wake: (() => void) | undefined;
@@ -175,7 +175,7 @@ export class Inbox {
     this.wake?.();
   }
 
-  /** All that has come in; waits for the first until `until` (Unix milliseconds). */
+  /** Returns everything received; waits for the first until `until` (Unix milliseconds). */
   async take(until: number | undefined): Promise<readonly Happening[]> {
     const left = until === undefined ? undefined : until - Date.now();
     if (this.waiting.length === 0 && (left === undefined || left > 0)) {

@@ -21,17 +21,17 @@ import { subdagDescription } from './subdag.ts';
 import { type DagOrder, readOrder } from './words.ts';
 
 const LEASE_MS = 15_000;
-/** Exit statuses up to this one take the manager's job out of the queue (its OnExitRemove). */
+/** The manager's job leaves the queue on exit statuses up to this one (its OnExitRemove). */
 const LAST_END = 2;
-/** An exit status that brings it back. */
+/** An exit status on which it is started again. */
 const GOES_ON = 75;
 
-/** What its submit says is the environment of its scripts and, with `getenv`, its nodes; the rest is what its site gave it. */
+/** Scripts and, with `getenv`, nodes get only the environment that the submit declares, not what the site added. */
 function keepOnly(declared: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(process.env)) if (!(name in declared)) delete process.env[name];
 }
 
-/** The DAG manager's process: a job of the scheduler universe, in the directory of the DAG. Its exit status is DAGMan's. */
+/** The DAG manager's process: a scheduler universe job in the directory of the DAG. Exits with DAGMan's exit status. */
 async function main(): Promise<number> {
   const order = readOrder(process.argv.slice(2));
   const attempt = parseAttemptKey(process.env['GRYPHUS_KEY'] ?? '');
@@ -85,8 +85,8 @@ async function main(): Promise<number> {
 }
 
 /**
- * Under which name `q` shows a DAG and its nodes together, and the id of the outermost DAG; what its job does not carry
- * yet is HTCondor's default.
+ * The name under which `q` groups a DAG and its nodes, and the id of the outermost DAG; what the job lacks is set to
+ * HTCondor's default.
  */
 async function batchOf(
   queue: Queue,
@@ -106,7 +106,7 @@ async function batchOf(
   return { batchName, batchId };
 }
 
-/** With its work done the job is to leave the queue, whatever ABORT-DAG-ON made of the exit status. */
+/** Once its work is done, the job must leave the queue, whatever exit status ABORT-DAG-ON gave it. */
 async function leave(queue: Queue, cluster: number, exitCode: number): Promise<number> {
   if (exitCode > LAST_END) {
     await patiently(() => queue.transition({ id: { cluster, proc: 0 }, set: { OnExitRemove: 'true' } }));
@@ -114,14 +114,14 @@ async function leave(queue: Queue, cluster: number, exitCode: number): Promise<n
   return exitCode;
 }
 
-/** One manager for a DAG; asked to end, it looks in the queue whether its DAG is removed, or only held. */
+/** Ensures that a DAG has one manager. When told to end, it asks the queue whether its DAG is removed or only held. */
 function watch(queue: Queue, cluster: number, world: QueueWorld): void {
   void patiently(() => queue.acquireLease(`dag:${cluster}`, LEASE_MS, { force: true })).then((lease) => {
     setInterval(() => {
       if (lease === undefined) return;
       queue.renewLease(lease, LEASE_MS).then(
         (mine) => {
-          // Not another word: the DAG is another process's now.
+          // Stop without another write: the DAG belongs to another process now.
           if (!mine) process.exit(GOES_ON);
         },
         () => undefined,

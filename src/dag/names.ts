@@ -1,16 +1,16 @@
-/** Paths in a DAG are POSIX paths; these are the few things that the language does with them. */
+/** Paths in a DAG are POSIX paths; these are the few operations that the language needs. */
 
 export function isAbsolute(path: string): boolean {
   return path.startsWith('/');
 }
 
-/** `file` as seen from `dir`; an empty `dir` or `.` is the directory of the DAG manager itself. */
+/** `file` relative to `dir`; an empty `dir` or `.` is the directory of the DAG manager itself. */
 export function inDirectory(dir: string, file: string): string {
   if (dir === '' || dir === '.' || isAbsolute(file)) return file;
   return dir.endsWith('/') ? dir + file : `${dir}/${file}`;
 }
 
-/** The directory part of `path`, `.` where it has none. */
+/** The directory part of `path`; `.` if it has none. */
 export function directoryOf(path: string): string {
   const slash = path.lastIndexOf('/');
   if (slash < 0) return '.';

@@ -7,13 +7,13 @@ import { quoted } from '../job/values.ts';
 import type { Cluster } from '../submit/api.ts';
 import type { NodeSubmit } from './manager/world.ts';
 
-/** What does not differ between the submits of one DAG. */
+/** What all submits of one DAG have in common. */
 export interface NodeContext {
   /** The DAG manager's directory, absolute. */
   readonly root: string;
   readonly owner: string;
   readonly rules?: SubmitRules;
-  /** The description of the manager of a sub-DAG; `directory` is absolute. */
+  /** The description of a sub-DAG's manager; `directory` is absolute. */
   readonly subdag: (file: string, directory: string, request: NodeSubmit) => string;
 }
 
@@ -21,7 +21,7 @@ export type NodeCluster =
   | { readonly cluster: Cluster; readonly attributes: AttrTexts }
   | { readonly failed: string; readonly again: boolean };
 
-/** Reads a node's description and makes its cluster; what is wrong is said with file and line. */
+/** Reads a node's description and builds its cluster; errors name the file and line. */
 export function nodeCluster(request: NodeSubmit, context: NodeContext): NodeCluster {
   const cwd = resolve(context.root, request.directory);
   if (!existsSync(cwd)) {

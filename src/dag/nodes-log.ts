@@ -8,10 +8,13 @@ import type { JobLogEvent } from './manager/world.ts';
 
 const SPENT = { runRemote: NO_CPU, runLocal: NO_CPU, sent: 0, received: 0 };
 const SPENT_IN_ALL = { totalRemote: NO_CPU, totalLocal: NO_CPU, totalSent: 0, totalReceived: 0 };
-/** HTCondor's code of an eviction by a requeue; a hold gives its own. */
+/** HTCondor's code for an eviction by a requeue; a hold has its own. */
 const REQUEUED = 1022;
 
-/** One event of `NAME.dag.nodes.log`, in the user log's form; NOOP nodes are jobs of cluster 0 there, as in DAGMan. */
+/**
+ * One event of `NAME.dag.nodes.log` in the user log's format; as in DAGMan, NOOP nodes appear there as jobs of cluster
+ * 0.
+ */
 export function nodesLogText(event: JobLogEvent, host: string, batchName: string): string {
   return printUserLog(event.about === 'job' ? ofJob(event, host, batchName) : ofNode(event));
 }

@@ -1,41 +1,44 @@
 import { GryphusError } from '../errors.ts';
 import { printable } from '../util/plain-text.ts';
 
-/** Where something was said: the file as the user named it, and the line, from 1 (0: the file as a whole). */
+/** A place in a file: its name as the user gave it, and the line from 1 (0 means the file as a whole). */
 export interface Place {
   readonly file: string;
   readonly line: number;
 }
 
-/** One finding about a DAG. An `error` keeps the DAG from running, a `warning` does not. */
+/** One finding about a DAG. An `error` prevents the DAG from running, a `warning` does not. */
 export interface Problem extends Place {
   readonly severity: 'error' | 'warning';
-  /** The DAG command that it is about, `JOB` say. */
+  /** The DAG command it is about, such as `JOB`. */
   readonly command?: string;
   readonly message: string;
   /** What the reader can do about it. */
   readonly remedy?: string;
 }
 
-/** `x.dag:2 Failed to parse RETRY command: …`: the form in which condor_dag_checker reports. */
+/** `x.dag:2 Failed to parse RETRY command: …`, the format in which condor_dag_checker reports. */
 export function formatProblem(problem: Problem): string {
   const { command } = problem;
   const message = printable(problem.message);
   return `${whereOf(problem)} ${command === undefined ? message : `Failed to parse ${command} command: ${message}`}`;
 }
 
-/** `x.dag:2`, and `x.dag` where it is about the file as a whole. */
+/** `x.dag:2`, or `x.dag` for the file as a whole. */
 export function whereOf({ file, line }: Place): string {
   return line === 0 ? printable(file) : `${printable(file)}:${line}`;
 }
 
-/** By file, in the order in which they were first named, and line. */
+/** Sorts by file, in the order in which files were first named, and by line. */
 export function inOrder(problems: readonly Problem[]): readonly Problem[] {
   const files = [...new Set(problems.map(({ file }) => file))];
   return [...problems].sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line);
 }
 
-/** The refusal of a DAG that has `problems`: the first error in the message, the others and the fixes as suggestions. */
+/**
+ * The refusal of a DAG that has `problems`: its message is the first error, its suggestions are the others and the
+ * fixes.
+ */
 export function refusal(problems: readonly Problem[]): GryphusError {
   const errors = problems.filter((problem) => problem.severity === 'error');
   const [first, ...others] = errors.length > 0 ? errors : problems;
@@ -44,7 +47,7 @@ export function refusal(problems: readonly Problem[]): GryphusError {
   return new GryphusError('dag-refused', formatProblem(first), { suggestions });
 }
 
-/** Thrown inside the language and caught at the line that it is about. */
+/** Thrown by the parser and caught at the line that it concerns. */
 export class Complaint extends Error {
   readonly remedy: string | undefined;
   constructor(message: string, remedy?: string) {

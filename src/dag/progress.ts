@@ -16,20 +16,20 @@ export interface DagProgress {
   readonly futile: number;
   readonly held: number;
   readonly status: string;
-  /** Done nodes of all, 0 to 1. */
+  /** The fraction of all nodes that are done, 0 to 1. */
   readonly fraction: number;
   readonly criticalPath: CriticalPath;
-  /** Failed nodes and why, the first ones. */
+  /** The first few failed nodes, and why they failed. */
   readonly failures: readonly { readonly node: string; readonly error: string }[];
 }
 
-/** The longest chain of nodes that are not done: the DAG lasts at least as long as they do one after the other. */
+/** The longest chain of nodes that are not done: the DAG takes at least as long as running them one after the other. */
 export interface CriticalPath {
-  /** How many nodes it has. */
+  /** The number of nodes in it. */
   readonly length: number;
-  /** The first ones: a record of a DAG's end does not grow with the DAG. */
+  /** Its first few nodes, so that the record of a DAG's end does not grow with the DAG. */
   readonly nodes: readonly { readonly node: string; readonly status: string }[];
-  /** What its first node waits for, one sentence; empty where nothing is left. */
+  /** What its first node waits for, in one sentence; empty if nothing is left. */
   readonly waitsFor: string;
 }
 
@@ -63,7 +63,7 @@ export function progressOf(core: Core): DagProgress {
   };
 }
 
-/** A node that is not done and can still run, or runs. */
+/** Whether a node is running or can still run. */
 function isAhead(core: Core, node: number): boolean {
   const status = core.status[node];
   return status !== STATUS.done && status !== STATUS.error && status !== STATUS.futile;

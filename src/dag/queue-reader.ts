@@ -5,12 +5,12 @@ import type { DagStream, DagEntry } from '../queue/api.ts';
 import { jobChangesOf, saysProvisioned } from './job-changes.ts';
 import type { Happening, Told } from './manager/world.ts';
 
-/** How long one call waits at the queue for something to happen, milliseconds. */
+/** How long one call blocks waiting for something to happen, in milliseconds. */
 const BLOCK_MS = 5000;
-/** A queue that is away is asked again after so long, milliseconds. */
+/** How long to wait before retrying an unavailable queue, in milliseconds. */
 const AGAIN_MS = 250;
 
-/** Does `work` until the queue is there for it, or the signal says that nobody waits any more. */
+/** Repeats `work` until the queue is available, or until the signal says that the result is no longer wanted. */
 export async function patiently<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (;;) {
     try {
@@ -22,7 +22,7 @@ export async function patiently<T>(work: () => Promise<T>, signal?: AbortSignal)
   }
 }
 
-/** Reads on behind `cursor` until the signal says so; gives what came together in one call. */
+/** Follows the stream after `cursor` until the signal aborts; passes on what arrived together in one call. */
 export async function followDag(
   dagStream: DagStream,
   cursor: string | undefined,

@@ -19,9 +19,9 @@ import { nodesLogText } from './nodes-log.ts';
 import { followDag, patiently } from './queue-reader.ts';
 import { removeClusters } from './removal.ts';
 
-/** Submits under way at once: their writes share the disk's round trips. */
+/** Concurrent submits, so that their writes share the disk's round trips. */
 const AT_ONCE = 32;
-/** Events behind the journal's cursor are forgotten after so many, milliseconds between two times. */
+/** How often events before the journal's cursor are deleted, in milliseconds. */
 const TRIM_MS = 5000;
 
 export interface QueueWorldOptions {
@@ -30,11 +30,11 @@ export interface QueueWorldOptions {
   readonly batchName: string;
   readonly journal: Journal;
   readonly nodes: NodeContext;
-  /** Of the scripts. */
+  /** The environment of the scripts. */
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** The world of a DAG manager: the real queue, this machine's files, and processes for scripts. */
+/** The real world of a DAG manager: the queue, this machine's files, and processes for scripts. */
 export class QueueWorld implements DagWorld {
   readonly files: DagFiles;
   readonly journal: Journal;
@@ -67,7 +67,7 @@ export class QueueWorld implements DagWorld {
     return Date.now();
   }
 
-  /** From outside: the manager's process was told something. */
+  /** Adds a happening from outside, such as a signal to the manager's process. */
   put(happening: Happening): void {
     this.#inbox.put(happening);
   }
@@ -93,7 +93,7 @@ export class QueueWorld implements DagWorld {
     });
   }
 
-  /** In the order of the requests: each begins before the next one does. */
+  /** Submits start in the order of the requests. */
   async submit(requests: readonly NodeSubmit[]): Promise<readonly SubmitOutcome[]> {
     const outcomes: SubmitOutcome[] = [];
     let next = 0;
@@ -134,7 +134,7 @@ export class QueueWorld implements DagWorld {
     const { enqueuer, dagmanId } = this.#options;
     const show = (): Promise<unknown> =>
       enqueuer.queue.transition({ id: { cluster: dagmanId, proc: 0 }, set: attributes });
-    // It is for those who look; the next one says it all again.
+    // A lost update does no harm: the attributes are only for display, and the next update repeats them all.
     this.#shown = this.#shown.then(show).then(undefined, () => undefined);
   }
 
@@ -148,7 +148,7 @@ export class QueueWorld implements DagWorld {
     await this.#shown;
   }
 
-  /** Whether a submit whose answer was lost went well is known by its name. */
+  /** If the answer to a submit is lost, its name tells whether it succeeded. */
   async #submit(request: NodeSubmit): Promise<SubmitOutcome> {
     const made = nodeCluster(request, this.#options.nodes);
     if ('failed' in made) return made;
@@ -174,7 +174,7 @@ export class QueueWorld implements DagWorld {
     const cursor = this.#journalled;
     if (cursor === undefined || Date.now() < this.#trimmedAt + TRIM_MS) return;
     this.#trimmedAt = Date.now();
-    // What is not forgotten now is forgotten the next time.
+    // Anything not deleted now is deleted the next time.
     this.#dagStream.trim(cursor).catch(() => undefined);
   }
 }

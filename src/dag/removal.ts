@@ -2,14 +2,14 @@ import { isEnd } from '../job/life.ts';
 import { quoted } from '../job/values.ts';
 import { type Change, makeNoMore, type Queue } from '../queue/api.ts';
 
-/** Jobs removed in one exchange. */
+/** How many jobs to remove in one exchange. */
 const AT_ONCE = 1000;
 
-/** Removes all jobs of these clusters, and lets them make no more. Idempotent. */
+/** Removes all jobs of these clusters and stops them from making more. Idempotent. */
 export async function removeClusters(queue: Queue, clusters: readonly number[], reason: string): Promise<void> {
   if (clusters.length === 0) return;
   const wanted = new Set(clusters);
-  // First, so that what it has made by then is among those that are removed.
+  // First, so that jobs made until then are among those removed.
   for (const waiting of await queue.unmaterialized()) if (wanted.has(waiting.cluster)) await makeNoMore(queue, waiting);
   let changes: Change[] = [];
   for await (const job of queue.query({ clusters })) {
@@ -22,11 +22,11 @@ export async function removeClusters(queue: Queue, clusters: readonly number[], 
   if (changes.length > 0) await queue.transitionMany(changes);
 }
 
-/** A DAG manager has left the queue: what it left behind is removed, and what was kept for it forgotten. */
+/** When a DAG manager has left the queue, removes the jobs that it left behind and deletes what was kept for it. */
 export async function sweepDag(queue: Queue, manager: number): Promise<void> {
   const dagStream = queue.dag(manager);
   const clusters = (await dagStream.submits()).map(({ cluster }) => cluster);
-  // HTCondor's words (OtherJobRemoveRequirements).
+  // HTCondor's wording (OtherJobRemoveRequirements).
   const reason = `removed because <OtherJobRemoveRequirements = DAGManJobId =?= ${manager}> fired when job (${manager}.0) was removed`;
   await removeClusters(queue, clusters, reason);
   await dagStream.drop();

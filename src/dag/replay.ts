@@ -6,7 +6,7 @@ import { type DagRun, limitsOf, prepare } from './manager/prepare.ts';
 import type { JournalEntry } from './manager/world.ts';
 import { type DagProgress, progressOf } from './progress.ts';
 
-/** A DAG as its manager sees it, made from its journal by somebody else. */
+/** A DAG as its manager sees it, reconstructed from the journal by another process. */
 export interface ReplayedDag {
   readonly dag: DagGraph;
   progress(): DagProgress;
@@ -14,7 +14,7 @@ export interface ReplayedDag {
   status(): Uint8Array;
 }
 
-/** Plays a journal; nothing is done or written. `undefined` where the DAG has not begun, or is not the same any more. */
+/** Replays a journal without acting or writing. `undefined` if the DAG has not started or has changed since. */
 export function replayDag(run: DagRun, root: string, entries: readonly JournalEntry[]): ReplayedDag | undefined {
   const [first, ...rest] = entries;
   if (first?.begin === undefined) return undefined;

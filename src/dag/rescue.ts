@@ -8,12 +8,12 @@ import type { Problem } from './problem.ts';
 
 const VERSION = '2.1.0';
 
-/** `x.dag.rescue007`; of several DAG files together it is `x.dag_multi.rescue007`. */
+/** `x.dag.rescue007`; with several DAG files, `x.dag_multi.rescue007`. */
 export function rescueName(primary: string, multi: boolean, number: number): string {
   return `${primary}${multi ? '_multi' : ''}.rescue${String(number).padStart(3, '0')}`;
 }
 
-/** The number in the name of a rescue file of this DAG; 0 where it is another file. */
+/** The number in the name of a rescue file of this DAG; 0 for any other file. */
 export function numberOfRescue(file: string, primary: string, multi: boolean): number {
   const stem = rescueName(primary, multi, 0).slice(0, -3);
   return file.startsWith(stem) ? Number.parseInt(file.slice(stem.length), 10) || 0 : 0;
@@ -23,7 +23,7 @@ export function haltName(primary: string): string {
   return `${primary}.halt`;
 }
 
-/** Number of the last rescue file, 0 where there is none. `warn` hears of gaps. */
+/** The number of the last rescue file, 0 if there is none. `warn` is told of gaps. */
 export function lastRescue(
   exists: (path: string) => boolean,
   primary: string,
@@ -41,7 +41,7 @@ export function lastRescue(
   return last;
 }
 
-/** Moves rescue files with greater numbers out of the way, to `….old` (`-DoRescueFrom n`; `-force` is n = 0). */
+/** Renames rescue files with higher numbers to `….old` (`-DoRescueFrom n`; `-force` is n = 0). */
 export function renameRescuesAfter(
   files: { exists(path: string): boolean; rename(from: string, to: string): void },
   primary: string,
@@ -62,19 +62,19 @@ export function renameRescuesAfter(
   }
 }
 
-/** Where a save point is kept: a bare name in `save_files/` beside the DAG, any other path as it is. */
+/** Where a save point is kept: a bare name goes to `save_files/` next to the DAG, any other path stays as it is. */
 export function savePointPath(primary: string, file: string): string {
   if (file !== fileNameOf(file)) return file;
   return inDirectory(directoryOf(primary), `save_files/${file}`);
 }
 
-/** The text of a rescue file, as DAGMan writes it; `now` in Unix milliseconds. */
+/** The text of a rescue file as DAGMan writes it; `now` is in Unix milliseconds. */
 export function rescueText(core: Core, dagFile: string, now: number): string {
   const header = `# Rescue DAG file, created after running\n#   the ${dagFile} DAG file\n`;
   return header + progressText(core, now, core.settings.DAGMAN_RESET_RETRIES_UPON_RESCUE);
 }
 
-/** The text of a save file, written as a node starts. */
+/** The text of a save file, written when a node starts. */
 export function savePointText(core: Core, node: number, now: number): string {
   return `# Save file written at Start Node ${nameOf(core.dag, node)}\n${progressText(core, now, true)}`;
 }
@@ -120,8 +120,8 @@ function onlyWeakChildren(dag: DagGraph, node: number): boolean {
 }
 
 /**
- * Marks in `dag` what a rescue file, or a save file, says is done, and sets the retries that it leaves. Such a file says
- * DONE and RETRY and nothing else.
+ * Marks in `dag` the nodes that a rescue or save file says are done, and sets their remaining retries. Such a file
+ * contains only DONE and RETRY.
  */
 export function applyRescue(dag: DagGraph, text: string, file: string): readonly Problem[] {
   const problems: Problem[] = [];

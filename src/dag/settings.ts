@@ -5,7 +5,10 @@ interface Knob {
   readonly default: boolean | number | string;
 }
 
-/** The settings of a DAG manager by their names in HTCondor's configuration, with its defaults (manual, "DAGMan configuration"). */
+/**
+ * The settings of a DAG manager, with their names in HTCondor's configuration and its defaults (manual, "DAGMan
+ * configuration").
+ */
 const KNOBS = {
   DAGMAN_USE_STRICT: { type: 'integer', default: 1 },
   DAGMAN_STARTUP_CYCLE_DETECT: { type: 'boolean', default: false },
@@ -56,8 +59,8 @@ export const DEFAULT_SETTINGS: Settings = Object.fromEntries(
 ) as Settings;
 
 /**
- * Settings of HTCondor's DAGMan that have nothing to govern here: they are taken without a word, so that a CONFIG file
- * of a DAG that comes from there works.
+ * Settings of HTCondor's DAGMan that have nothing to control here. They are accepted silently, so that the CONFIG file
+ * of a DAG written for HTCondor works.
  */
 const WITHOUT_MEANING = new Set([
   'DAGMAN_USER_LOG_SCAN_INTERVAL',
@@ -81,7 +84,7 @@ const WITHOUT_MEANING = new Set([
   'DAGMAN_REPORT_GRAPH_METRICS',
 ]);
 
-/** The text of a CONFIG file over `base`. What is wrong is reported, and the setting keeps its value. */
+/** Applies the text of a CONFIG file to `base`. A faulty setting is reported and keeps its value. */
 export function readSettings(
   text: string,
   file: string,

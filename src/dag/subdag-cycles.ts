@@ -4,13 +4,12 @@ import type { DagSource } from './language/source.ts';
 import { inDirectory } from './names.ts';
 import type { Problem } from './problem.ts';
 
-/** A file without these words has no sub-DAG; most have none, and are not read as DAGs for it. */
+/** A file without these words has no sub-DAG. Most have none, so this saves parsing them as DAGs. */
 const MAY_HAVE_SUBDAGS = /^[ \t]*(SUBDAG|SPLICE|INCLUDE|FINAL)\b/im;
 
 /**
- * Sub-DAGs that are, or have in them, a DAG that runs above them: they would be submitted for ever. `files`: the DAG's
- * own. Each file is read once, whatever the number of nodes that it is the DAG of; one that is not there yet is not
- * looked into.
+ * Finds sub-DAGs that are, or contain, a DAG running above them: they would be submitted forever. `files`: the DAG's
+ * own. Each file is read once, however many nodes name it; a file that does not exist yet is skipped.
  */
 export function subdagCycles(dag: DagGraph, files: readonly string[], source: DagSource): readonly Problem[] {
   const problems: Problem[] = [];
@@ -36,7 +35,7 @@ export function subdagCycles(dag: DagGraph, files: readonly string[], source: Da
 }
 
 interface Subdag {
-  /** As its node names it. */
+  /** The name that its node gives it. */
   readonly name: string;
   readonly path: string;
   /** The directory in which its manager runs. */
@@ -53,7 +52,7 @@ function subdagOf(dag: DagGraph, node: number, source: DagSource, within = ''): 
   return { name: description.file, path, dir, file: source.absolute(path) };
 }
 
-/** The files from `from` down to one of `above`; `undefined` where there is no such way. */
+/** The files on the path from `from` down to one of `above`; `undefined` if there is no such path. */
 function loopOf(
   from: Subdag,
   source: DagSource,

@@ -11,7 +11,7 @@ import { haltName, renameRescuesAfter } from './rescue.ts';
 import { submissionFiles } from './submission.ts';
 import { type DagOrder, limitsOfDescription } from './words.ts';
 
-/** The program of a DAG manager, and what it must be told of where its agent lives. */
+/** The program of a DAG manager, and what it needs to find its agent. */
 export function managerProgram(): Pick<DescriptionFacts, 'node' | 'main' | 'environment'> {
   const home = process.env['GRYPHUS_HOME'];
   return {
@@ -21,7 +21,10 @@ export function managerProgram(): Pick<DescriptionFacts, 'node' | 'main' | 'envi
   };
 }
 
-/** What of an outer DAG's order its sub-DAGs follow too (condor_submit_dag's deep options), and the node's priority. */
+/**
+ * The options of an outer DAG that also apply to its sub-DAGs (condor_submit_dag's deep options), and the node's
+ * priority.
+ */
 function orderOfSubdag(outer: DagRun, file: string, priority: number, first: boolean): DagOrder {
   const { useDagDir, suppressNotification, notification, outfileDir, importEnv, force } = outer;
   return {
@@ -38,16 +41,18 @@ function orderOfSubdag(outer: DagRun, file: string, priority: number, first: boo
   };
 }
 
-/** The order with the names of all variables that the DAG's manager is given: its sub-DAGs' managers get them too. */
+/**
+ * Adds the names of all variables that the DAG's manager is given, so that the managers of its sub-DAGs get them too.
+ */
 export function withEnvironment(order: DagOrder, env: ManagerEnvironment): DagOrder {
   const includeEnv = [...new Set([...env.get, ...env.set.keys()])];
   return includeEnv.length === 0 ? order : { ...order, includeEnv };
 }
 
 /**
- * The submit description of a SUBDAG's manager; its files are made as by a submit of the inner DAG. It goes on from the
- * inner DAG's last rescue file, so that a retry does only what is left. Limits that a description of it gives already stay
- * (`dag submit --no_submit --maxjobs 5 inner.dag` beforehand).
+ * The submit description of a SUBDAG's manager; its files are made as if the inner DAG were submitted. It continues
+ * from the inner DAG's last rescue file, so that a retry does only what is left. Limits in an existing description are
+ * kept (`dag submit --no_submit --maxjobs 5 inner.dag` beforehand).
  */
 export function subdagDescription(outer: DagRun, file: string, directory: string, request: NodeSubmit): string {
   const files = diskFiles(directory);

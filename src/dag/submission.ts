@@ -5,20 +5,20 @@ import { haltName, lastRescue, renameRescuesAfter, rescueName, savePointPath } f
 import { DEFAULT_SETTINGS } from './settings.ts';
 
 export interface SubmissionOptions {
-  /** Begin afresh: files of an earlier run are replaced, its rescue files renamed (`-force`). */
+  /** Start afresh: replace the files of an earlier run and rename its rescue files (`-force`). */
   readonly force?: boolean;
-  /** Replace the files of an earlier run and go on (`-update_submit`). */
+  /** Replace the files of an earlier run and continue (`-update_submit`). */
   readonly updateSubmit?: boolean;
 }
 
-/** The files that the submit of a DAG makes, or its manager's job: another submit finds them there. */
+/** The files made by submitting a DAG or by its manager's job; another submit would find them. */
 export function submissionFiles(primary: string): readonly string[] {
   return ['.condor.sub', '.lib.out', '.lib.err', '.dagman.log'].map((suffix) => primary + suffix);
 }
 
 /**
- * Whether a DAG may be submitted where its files lie: not over those of an earlier run, unless it goes on from a rescue
- * file. With `force` it makes room. Throws a GryphusError otherwise, as condor_submit_dag refuses.
+ * Checks whether a DAG may be submitted in its directory: not over the files of an earlier run, unless it continues
+ * from a rescue file. With `force`, clears these files away first. Throws a GryphusError where condor_submit_dag refuses.
  */
 export function claimSubmission(
   run: DagRun,

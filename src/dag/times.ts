@@ -9,13 +9,13 @@ function clock(at: Date): string {
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
-/** `11/21/26 00:40:28`, local time: the time stamp of DAGMan's log. `ms`: Unix milliseconds. */
+/** `11/21/26 00:40:28` in local time: the time stamps of DAGMan's log. `ms` is Unix milliseconds. */
 export function logTime(ms: number): string {
   const at = new Date(ms);
   return `${two(at.getMonth() + 1)}/${two(at.getDate())}/${two(at.getFullYear() % 100)} ${clock(at)}`;
 }
 
-/** `Sat Nov 21 00:40:40 2026`, local time: ctime(3) without its newline. */
+/** `Sat Nov 21 00:40:40 2026` in local time: ctime(3) without its newline. */
 export function ctime(ms: number): string {
   const at = new Date(ms);
   const day = String(at.getDate()).padStart(2);

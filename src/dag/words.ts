@@ -2,7 +2,7 @@ import { parseArgsV2Quoted } from '../submit/api.ts';
 import type { Limits } from './engine/messages.ts';
 import type { DagRun } from './manager/prepare.ts';
 
-/** What a DAG manager is told on its command line; its cluster is known when it runs. */
+/** The DAG manager's command line; its cluster is not known until it runs. */
 export type DagOrder = Omit<DagRun, 'dagmanId' | 'version' | 'settings' | 'ownAttribute' | 'batchId'>;
 
 const LIMITS = {
@@ -13,7 +13,7 @@ const LIMITS = {
   '-MaxHold': 'maxHold',
 } as const satisfies Record<string, keyof Limits>;
 
-/** Words that stand for themselves. */
+/** Options without a value. */
 const SWITCHES = {
   '-UseDagDir': ['useDagDir', true],
   '-AlwaysRunPost': ['alwaysRunPost', true],
@@ -24,7 +24,7 @@ const SWITCHES = {
   '-Import_Env': ['importEnv', true],
 } as const satisfies Record<string, readonly [keyof DagOrder, boolean]>;
 
-/** Words with one that follows. */
+/** Options followed by a value. */
 const TEXTS = {
   '-BatchName': 'batchName',
   '-Load_Save': 'saveFile',
@@ -40,7 +40,7 @@ const NUMBERS = {
   '-Parent': 'parentDagmanId',
 } as const satisfies Record<string, keyof DagOrder>;
 
-/** The order as words in condor_dagman's manner. */
+/** The order as words in condor_dagman's style. */
 export function orderWords(order: DagOrder): readonly string[] {
   const words: string[] = order.files.flatMap((file) => ['-Dag', file]);
   for (const [word, name] of Object.entries(LIMITS)) {
@@ -57,7 +57,7 @@ export function orderWords(order: DagOrder): readonly string[] {
   return words;
 }
 
-/** The limits that the description of an earlier submit gives: a submit that only updates it keeps them. */
+/** The limits in the description of an earlier submit, which an update of that submit keeps. */
 export function limitsOfDescription(text: string): Partial<Limits> {
   const quoted = /^[ \t]*arguments[ \t]*=[ \t]*(".*")[ \t]*$/im.exec(text)?.[1] ?? '""';
   const words = parseArgsV2Quoted(quoted);
@@ -72,7 +72,7 @@ export function limitsOfDescription(text: string): Partial<Limits> {
   return limits;
 }
 
-/** What `orderWords` wrote; `undefined` where it is something else. */
+/** Reads what `orderWords` wrote; `undefined` for anything else. */
 export function readOrder(words: readonly string[]): DagOrder | undefined {
   const files: string[] = [];
   const limits: Partial<Record<keyof Limits, number>> = {};

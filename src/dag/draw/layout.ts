@@ -22,10 +22,10 @@ const MARGIN = 24;
 const MOST_IN_ROW = 24;
 const SWEEPS = 8;
 
-/** Most characters of a label that are shown. */
+/** Longer labels are cut to this many characters. */
 export const MOST_LABEL = 28;
 
-/** Levels as rows, within which boxes stand near what they depend on (barycentres, a few sweeps down and up). */
+/** Puts each level in a row and places boxes near those they depend on (barycentres, a few sweeps down and up). */
 export function layOut(picture: Picture): Layout {
   const rows = rowsOf(picture);
   const above = neighbours(picture, 'to');

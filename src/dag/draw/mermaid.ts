@@ -2,7 +2,7 @@ import type { DagGraph } from '../graph.ts';
 import { lookOf, STATUSES, statusClass } from './palette.ts';
 import { type Box, pictureOf } from './picture.ts';
 
-/** A Mermaid flowchart; `status`: STATUS numbers by node, all waiting where it is not given. */
+/** A Mermaid flowchart. `status` holds STATUS numbers by node; without it every node is shown as waiting. */
 export function drawMermaid(dag: DagGraph, status?: Uint8Array): string {
   const { boxes, lines } = pictureOf(dag);
   const out = ['flowchart TD'];
@@ -21,7 +21,9 @@ function textOf(box: Box): string {
   return box.nodes.length === 1 ? box.label : `${box.label} × ${box.nodes.length}`;
 }
 
-/** Of many nodes the state that a reader has to know: failed, then running, then what is left. */
+/**
+ * A box of many nodes shows the state that matters most to a reader: failures first, then running nodes, then the rest.
+ */
 const URGENCY = [6, 7, 3, 2, 4, 1, 0, 5] as const;
 
 export function worst(box: Box, status: Uint8Array | undefined): number {

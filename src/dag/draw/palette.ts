@@ -6,7 +6,7 @@ export interface Look {
   readonly word: string;
 }
 
-/** Colours that differ in lightness too, so that they can be told apart without seeing colour. */
+/** The colours differ in lightness too, so that colour-blind readers can tell them apart. */
 const LOOKS: Readonly<Record<Status, Look>> = {
   [STATUS.notReady]: { fill: '#f4f4f5', stroke: '#a1a1aa', word: 'not ready' },
   [STATUS.ready]: { fill: '#ffffff', stroke: '#71717a', word: 'waiting' },
@@ -22,7 +22,7 @@ export function lookOf(status: number): Look {
   return LOOKS[status as Status] ?? LOOKS[STATUS.ready];
 }
 
-/** In the order in which a legend lists them. */
+/** The order of the legend. */
 export const STATUSES: readonly Status[] = [5, 3, 2, 4, 1, 0, 6, 7];
 
 export function statusClass(status: number): string {

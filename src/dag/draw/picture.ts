@@ -1,7 +1,7 @@
 import { levels } from '../cycles.ts';
 import { type DagGraph, FLAG, nameOf } from '../graph.ts';
 
-/** What is drawn: a node, or many nodes of one level and category together. */
+/** A drawn box: one node, or all nodes of one level and category. */
 export interface Box {
   readonly label: string;
   readonly level: number;
@@ -10,18 +10,18 @@ export interface Box {
 
 export interface Picture {
   readonly boxes: readonly Box[];
-  /** Between boxes, with how many dependencies they stand for. */
+  /** Lines between boxes, each with the number of dependencies it stands for. */
   readonly lines: readonly { readonly from: number; readonly to: number; readonly count: number }[];
-  /** Whether boxes stand for many nodes. */
+  /** Whether a box can stand for several nodes. */
   readonly grouped: boolean;
 }
 
-/** Up to this many nodes each is drawn by itself. */
+/** Up to this many nodes are drawn one by one. */
 const MOST_SINGLE = 60;
-/** Most rows of a grouped drawing: of a deeper DAG, neighbouring levels are drawn as one. */
+/** A grouped drawing has at most this many rows; in a deeper DAG, neighbouring levels share a row. */
 const MOST_ROWS = 20;
 
-/** Nodes one by one where they are few, else by level and category (or the name before its digits). */
+/** Draws few nodes one by one and groups many by level and category (or by the name without its trailing digits). */
 export function pictureOf(dag: DagGraph, mostSingle = MOST_SINGLE): Picture {
   const level = levels(dag);
   const shown = [...dag.order, ...dag.services];
@@ -62,7 +62,7 @@ function linesBetween(dag: DagGraph, shown: readonly number[], boxOf: Int32Array
   return [...counts].map(([key, count]) => ({ from: Math.floor(key / many), to: key % many, count }));
 }
 
-/** A join stands between two groups of nodes, and nobody has named it. */
+/** A join is made by the parser between two groups of nodes, so its name means nothing to the user. */
 function labelOf(dag: DagGraph, node: number): string {
   return isJoin(dag, node) ? '•' : nameOf(dag, node);
 }
@@ -71,7 +71,7 @@ function isJoin(dag: DagGraph, node: number): boolean {
   return ((dag.flags[node] ?? 0) & FLAG.join) !== 0;
 }
 
-/** The category, else what the node's name begins with: `fit_0017` is of the family `fit_`. */
+/** The category or, without one, the prefix of the node's name: `fit_0017` belongs to the family `fit_`. */
 function familyOf(dag: DagGraph, node: number): string {
   const category = dag.categories[dag.category[node] ?? -1];
   if (category !== undefined) return category.name;

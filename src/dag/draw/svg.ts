@@ -6,7 +6,7 @@ import { counted } from '../../util/plain-text.ts';
 
 const LEGEND = 34;
 
-/** An SVG drawing; `status`: STATUS numbers by node, all waiting where it is not given. */
+/** An SVG drawing. `status` holds STATUS numbers by node; without it every node is shown as waiting. */
 export function drawSvg(dag: DagGraph, title: string, status?: Uint8Array): string {
   const picture = pictureOf(dag);
   const layout = layOut(picture);
@@ -42,7 +42,7 @@ function linesSvg(picture: Picture, layout: Layout): readonly string[] {
   });
 }
 
-/** Down from `a` to `b`; round what stands between them where they stand one below the other. */
+/** A curve down from `a` to `b`. If one stands right below the other, it bends around whatever is between them. */
 function curve(a: Placed, b: Placed): string {
   const at = (x: number, y: number): string => `${x.toFixed(1)} ${y.toFixed(1)}`;
   const [x1, y1, x2, y2] = [a.x + a.width / 2, a.y + a.height, b.x + b.width / 2, b.y - 1];
@@ -74,7 +74,7 @@ function boxSvg({ box, x, y, width, height }: Placed, status: Uint8Array | undef
   return `${parts.join('')}</g>`;
 }
 
-/** How many of the nodes are in each state, in the legend's order. */
+/** How many of the nodes are in each state, in the order of the legend. */
 function shares(nodes: readonly number[], status: Uint8Array | undefined): readonly (readonly [number, number])[] {
   const counts = new Map<number, number>();
   for (const node of nodes) counts.set(status?.[node] ?? 1, (counts.get(status?.[node] ?? 1) ?? 0) + 1);

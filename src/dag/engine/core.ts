@@ -11,27 +11,27 @@ export const MARK = { preScriptDone: 1, countedDone: 2, unsuccessful: 4, hold: 8
 /** Bits of a job's state within its node. */
 export const PROC = { idle: 1, held: 2, executed: 4, ended: 8 } as const;
 
-/** The jobs that a node has, or had last. */
+/** The jobs of a node's current or latest submit. */
 export interface JobSet {
   readonly cluster: number;
   readonly procs: number;
-  /** How many have not ended. */
+  /** How many have not ended yet. */
   queued: number;
   held: number;
   failed: number;
-  /** PROC bits of each. */
+  /** The PROC bits of each job. */
   readonly state: Uint8Array;
-  /** The exit code of each that has ended, `undefined` where it was removed. */
+  /** The exit code of each job that has ended; `undefined` if it was removed. */
   readonly exit: (number | undefined)[];
 }
 
-/** Scripts of one type: how many run, and who waits. */
+/** The scripts of one type: how many are running and which nodes are waiting. */
 export interface ScriptQueue {
   running: number;
-  /** Waiting for a place, first come first served; entries before `head` are gone. */
+  /** Nodes waiting for a slot, first come first served; entries before `head` have been taken. */
   waiting: number[];
   head: number;
-  /** Waiting for their time (DEFER). */
+  /** Nodes waiting until their DEFER time. */
   readonly deferred: { readonly node: number; readonly at: number }[];
 }
 
@@ -49,47 +49,47 @@ export interface Counts {
   parked: number;
   jobsSubmitted: number;
   jobsCompleted: number;
-  /** [plain, sub-DAG, service] nodes that ended. */
+  /** Counts of [plain, sub-DAG, service] nodes that have ended. */
   readonly ended: { failed: [number, number, number]; succeeded: [number, number, number] };
 }
 
-/** The state of a running DAG: what the events so far have made of it. */
+/** The state of a running DAG, built up from all events so far. */
 export interface Core {
   readonly dag: DagGraph;
   readonly settings: Settings;
   limits: Limits;
   readonly dagmanId: number;
   readonly out: DagCommand[];
-  /** Time of the event that is being handled, Unix milliseconds. */
+  /** The time of the current event, in Unix milliseconds. */
   now: number;
   readonly status: Uint8Array;
-  /** How many parents have not ended. */
+  /** How many parents of each node have not ended. */
   readonly waiting: Int32Array;
   readonly retries: Int32Array;
   readonly retryMax: Int32Array;
   readonly returned: Int32Array;
   readonly marks: Uint8Array;
-  /** The node's number in the jobstate log, 0 before it has one for this attempt. */
+  /** The node's number in the jobstate log; 0 until this attempt has been given one. */
   readonly sequence: Int32Array;
   nextSequence: number;
   readonly submitTries: Map<number, number>;
   readonly errors: Map<number, string>;
   readonly jobs: Map<number, JobSet>;
   readonly byCluster: Map<number, number>;
-  /** What POST is told: the job's return value, and the PRE script's. */
+  /** What POST is told: the return values of the job and of the PRE script. */
   readonly postReturn: Map<number, number>;
   readonly preReturn: Map<number, number>;
   readonly ready: ReadyQueue;
-  /** Nodes whose submit failed, until they may be tried again. */
+  /** Nodes whose submit failed, with the time at which to try again. */
   readonly resting: { readonly node: number; readonly at: number }[];
-  /** Ready nodes whose category is full, and how many of a category are in the queue. */
+  /** Ready nodes whose category is full, and the number of queued nodes in each category. */
   readonly parked: Map<number, ReadyQueue>;
   readonly categoryRunning: Int32Array;
   readonly scripts: Readonly<Record<ScriptType, ScriptQueue>>;
   readonly counts: Counts;
   readonly deferrals: { maxJobs: number; maxIdle: number; category: number; PRE: number; POST: number; HOLD: number };
   dagStatus: DagStatus;
-  /** What the status would be without the halt. */
+  /** The status to return to when the halt is over. */
   statusWithoutHalt: DagStatus;
   halted: boolean;
   aborted: boolean;
@@ -103,9 +103,9 @@ export interface Core {
 export interface CoreOptions {
   readonly settings: Settings;
   readonly limits: Limits;
-  /** Cluster of the DAG manager's own job. */
+  /** The cluster of the DAG manager's own job. */
   readonly dagmanId: number;
-  /** First number in the jobstate log; 1 but in a rescue run. */
+  /** The first number in the jobstate log; 1 except in a rescue run. */
   readonly firstSequence?: number;
 }
 
@@ -178,7 +178,7 @@ export function newCore(dag: DagGraph, options: CoreOptions): Core {
   };
 }
 
-/** The jobs of a node's cluster that have not ended, as far as is known. */
+/** The jobs of a node's cluster that are not known to have ended. */
 export function procsInQueue(core: Core, node: number, cluster: number): readonly number[] {
   const jobs = core.jobs.get(node);
   if (jobs === undefined || jobs.cluster !== cluster) return [];
@@ -224,7 +224,7 @@ export function canSubmit(core: Core, node: number): boolean {
   return core.status[node] === STATUS.ready && (core.waiting[node] ?? 0) === 0;
 }
 
-/** The status that a failure gives the DAG; the first one stands. */
+/** Sets the DAG's status after a failure; only the first failure counts. */
 export function noteStatus(core: Core, status: DagStatus): void {
   if (core.halted) {
     if (core.statusWithoutHalt === DAG_STATUS.ok) core.statusWithoutHalt = status;
@@ -236,14 +236,14 @@ export function forceStatus(core: Core, status: DagStatus): void {
   core.halted = status === DAG_STATUS.halted;
 }
 
-/** A line in the jobstate log, if the DAG has one. */
+/** Writes a line to the jobstate log, if the DAG has one. */
 export function jobstate(core: Core, node: number, word: string, id: string): void {
   if (core.dag.jobstateLog === undefined) return;
   if ((core.sequence[node] ?? 0) === 0) core.sequence[node] = core.nextSequence++;
   core.out.push({ do: 'jobstate', node, word, id, sequence: core.sequence[node] ?? 0 });
 }
 
-/** Counts a node's end: 0 plain, 1 sub-DAG, 2 service. */
+/** Counts a node that ended: 0 plain, 1 sub-DAG, 2 service. */
 export function countEnd(core: Core, node: number, success: boolean): void {
   const type = isService(core, node) ? 2 : ((core.dag.flags[node] ?? 0) & FLAG.subdag) !== 0 ? 1 : 0;
   core.counts.ended[success ? 'succeeded' : 'failed'][type]++;
@@ -262,7 +262,7 @@ export function doneCount(core: Core, withFinal: boolean): number {
   return core.counts.done - (!withFinal && final !== undefined && core.status[final] === STATUS.done ? 1 : 0);
 }
 
-/** Nodes that wait for nothing but a place in the queue. */
+/** How many nodes are ready and only need a slot in the queue. */
 export function readyCount(core: Core): number {
   return core.ready.size + core.resting.length + core.counts.parked - readyServicesQueued(core);
 }

@@ -17,7 +17,7 @@ import { describeNode, nodeDone, startNode, wantsAbort } from './nodes.ts';
 import { dropWaitingPre } from './scripts.ts';
 import { DAG_STATUS, DAG_STATUS_NAMES, type DagStatus, EXIT, STATUS } from './status.ts';
 
-/** Nothing runs and nothing could: all that is left to do is to end. */
+/** Nothing is running and nothing can start, so the DAG can only end. */
 export function finishedRunning(core: Core, withFinal: boolean): boolean {
   const { counts } = core;
   if (withFinal && core.dag.final !== undefined && !core.finalStarted) return false;
@@ -29,7 +29,7 @@ function finalDone(core: Core): boolean {
   return core.dag.final !== undefined && core.status[core.dag.final] === STATUS.done;
 }
 
-/** The final node has run, whatever came of it. */
+/** The final node has run, successfully or not. */
 export function finalEnded(core: Core): boolean {
   const { final } = core.dag;
   if (final === undefined || !core.finalStarted) return false;
@@ -49,7 +49,7 @@ export function failed(core: Core, withFinal: boolean): boolean {
   return core.halted || core.counts.failed > 0;
 }
 
-/** All has ended, nothing failed, and yet nodes are left: they wait for each other. */
+/** Nothing failed and nothing is running, yet some nodes are left: they wait for each other. */
 export function stuck(core: Core, withFinal: boolean): boolean {
   return (
     finishedRunning(core, withFinal) &&
@@ -60,7 +60,7 @@ export function stuck(core: Core, withFinal: boolean): boolean {
   );
 }
 
-/** Ends the DAG, or starts what comes last, if it is time. */
+/** Ends the DAG if it is time, or starts the final node. */
 export function checkEnd(core: Core): void {
   if (core.exitCode !== undefined) return;
   if (succeeded(core, true)) {
@@ -94,7 +94,7 @@ export function checkEnd(core: Core): void {
   if (finishedRunning(core, false)) shutdown(core, EXIT.error, sayWhyNotDone(core));
 }
 
-/** The final node decides, whatever still waits: a script that was to follow a removed job, say. */
+/** The final node decides the outcome, even if a node is still waiting (for the script after a removed job, say). */
 function endWithFinal(core: Core): void {
   if (finalDone(core)) {
     removeServices(core);
@@ -124,7 +124,7 @@ function sayWhyNotDone(core: Core): DagStatus {
   return DAG_STATUS.cycle;
 }
 
-/** Ends the DAG before all is done: a rescue file, no jobs left behind, and the final node if there is one. */
+/** Ends the DAG early: writes a rescue file, removes its jobs, and runs the final node if there is one. */
 export function shutdown(core: Core, exitCode: number, status: DagStatus): void {
   if (core.exitCode !== undefined) return;
   say(core, 'Aborting DAG...');
@@ -154,8 +154,8 @@ function reasonOfRemoval(status: DagStatus): string {
 }
 
 /**
- * The jobs that are in the queue when the DAG ends are removed with it, or by the queue behind it: nobody writes their
- * ends into the node jobs' log any more, and who reads it waits for them.
+ * Jobs still in the queue when the DAG ends are removed with it, or by the queue after it. Nobody would then write
+ * their end to the node jobs' log, and its readers would wait forever.
  */
 function logRemovals(core: Core): void {
   for (const [cluster, node] of core.byCluster) logRemoval(core, node, cluster);
@@ -167,7 +167,7 @@ export function logRemoval(core: Core, node: number, cluster: number, reason = r
   }
 }
 
-/** Something that cannot be: the DAG ends at once, without rescue file or final node. */
+/** Ends the DAG after an internal error, without a rescue file or the final node. */
 export function crash(core: Core, message: string): void {
   say(core, message);
   core.exitCode = EXIT.error;
@@ -182,7 +182,7 @@ function finish(core: Core, code: number): void {
   core.out.push({ do: 'finish', code, removed: core.dagStatus === DAG_STATUS.removed, crashed: false });
 }
 
-/** The final node runs once, when all others have ended or will not begin. */
+/** The final node runs once, after all others have ended or can no longer start. */
 function startFinal(core: Core): boolean {
   const { final } = core.dag;
   if (final === undefined || core.status[final] !== STATUS.notReady || core.finalStarted) return false;
@@ -210,7 +210,7 @@ function removeServices(core: Core): void {
   }
 }
 
-/** ABORT-DAG-ON: true where what the node returned ends the DAG. */
+/** ABORT-DAG-ON: returns true if the node's return value ends the DAG. */
 export function abortedBy(core: Core, node: number, what: string): boolean {
   if (!wantsAbort(core, node)) return false;
   say(core, `Aborting DAG because we got the ABORT exit value from a ${what}`);
@@ -241,7 +241,7 @@ function sayDeferrals(core: Core): void {
   say(core, `Note: ${d.HOLD} total HOLD script deferrals because of -MaxHold limit (${l.maxHold}) or DEFER`);
 }
 
-/** The table of how many nodes are where. */
+/** Logs the table of node counts by state. */
 export function sayStatus(core: Core): void {
   const { counts: c } = core;
   const row = [

@@ -13,12 +13,12 @@ import { submitFailed, submitReady, submitted, unsent } from './submits.ts';
 const SCRIPT_TYPES = ['PRE', 'POST', 'HOLD'] as const satisfies readonly ScriptType[];
 
 /**
- * A DAG that runs: events in, commands out, no clock and no world of its own. The same batches of events make the same
- * commands again, which is how a DAG survives its manager. The cost of an event is O(degree of its node + log ready
- * nodes), whatever the size of the DAG.
+ * A running DAG: events in, commands out, with no clock and no access to the world. The same batches of events always
+ * give the same commands, which is how a DAG survives the death of its manager. An event costs O(degree of its node +
+ * log ready nodes), whatever the size of the DAG.
  */
 export class Engine {
-  /** Read it for status files and displays; only the engine changes it. */
+  /** Status files and displays read it; only the engine changes it. */
   readonly core: Core;
   private shown = '';
 
@@ -26,7 +26,7 @@ export class Engine {
     this.core = newCore(dag, options);
   }
 
-  /** Ends what is DONE beforehand, and starts what has no parents. `now`: Unix milliseconds. */
+  /** Completes nodes marked DONE and starts those without parents. `now` is in Unix milliseconds. */
   start(now: number): readonly DagCommand[] {
     const { core } = this;
     core.now = now;
@@ -45,7 +45,7 @@ export class Engine {
     return this.settle();
   }
 
-  /** Handles what happened at the same time, in order, then does what follows from all of it. */
+  /** Handles events that happened at the same time, in order, and then acts on the result. */
   step(events: readonly DagEvent[], now: number): readonly DagCommand[] {
     this.core.now = now;
     for (const event of events) {
@@ -88,7 +88,7 @@ export class Engine {
         forceStatus(core, core.statusWithoutHalt);
         return;
       case 'remove':
-        // Said again, after a crash say, it must not take the final node that the first one started.
+        // A repeated removal, after a crash for example, must not remove the final node that the first one started.
         if (core.dagStatus === DAG_STATUS.removed) return;
         say(core, 'Received SIGUSR1');
         shutdown(core, EXIT.abort, DAG_STATUS.removed);
@@ -101,7 +101,7 @@ export class Engine {
     }
   }
 
-  /** Nodes beyond a new limit make room where the settings want it; the attempt that it costs them is given back. */
+  /** Removes the jobs of nodes beyond a lower limit if the settings ask for it; the lost attempt is not counted. */
   private throttle(limits: Partial<Limits>): void {
     const { core } = this;
     const before = core.limits.maxJobs;
@@ -146,7 +146,7 @@ export class Engine {
     else if (type === 'POST') postEnded(core, node, end);
   }
 
-  /** Runs and submits what may be, and ends if it is time; the commands that came of it. */
+  /** Runs and submits what it can, ends the DAG if it is time, and returns the resulting commands. */
   private settle(): readonly DagCommand[] {
     const { core } = this;
     const wake = wakeDeferred(core);
@@ -164,7 +164,7 @@ export class Engine {
     return core.out.splice(0);
   }
 
-  /** A node that does nothing ends at once, and what it lets begin may do so too. */
+  /** A node with nothing to do ends at once, and the nodes that it releases may do the same. */
   private runWhatMay(): void {
     const { core } = this;
     let before = -1;
@@ -215,7 +215,7 @@ export class Engine {
     core.out.push({ do: 'script', node, type, argv, debug: script.debug });
   }
 
-  /** The table, where a number in it changed. */
+  /** Logs the table if any of its numbers changed. */
   private showCounts(): void {
     const { counts: c } = this.core;
     const now = `${c.done} ${c.pre} ${c.submitted} ${c.post} ${this.core.ready.size} ${c.failed} ${c.held}`;

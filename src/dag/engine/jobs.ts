@@ -30,7 +30,7 @@ const JOBSTATE_WORD: Readonly<Record<JobChange['what'], string>> = {
   terminated: 'JOB_TERMINATED',
 };
 
-/** A job of a node changed. What is said of jobs that are none of this DAG's, or no longer, means nothing. */
+/** A job of a node changed. Changes of jobs that are not, or no longer, this DAG's are ignored. */
 export function jobChanged(core: Core, cluster: number, proc: number, change: JobChange): void {
   const node = core.byCluster.get(cluster);
   const jobs = node === undefined ? undefined : core.jobs.get(node);
@@ -63,7 +63,10 @@ export function jobChanged(core: Core, cluster: number, proc: number, change: Jo
   }
 }
 
-/** The final node has run: what the DAG removed before it counts as removed, though it may not have left the queue. */
+/**
+ * Once the final node has run, jobs that the DAG removed before it count as removed even if they are still in the
+ * queue.
+ */
 export function countAsRemoved(core: Core): void {
   for (const [cluster, node] of core.byCluster) {
     if (isService(core, node)) continue;
@@ -98,7 +101,7 @@ function released(core: Core, jobs: JobSet, proc: number): void {
   core.counts.held--;
 }
 
-/** One job of a node left the queue: `end` undefined where it was removed. */
+/** One job of a node left the queue; `end` is undefined if it was removed. */
 function jobEnded(core: Core, node: number, jobs: JobSet, proc: number, end: Ending | undefined): void {
   setIdle(core, jobs, proc, false);
   released(core, jobs, proc);
@@ -133,7 +136,7 @@ function jobEnded(core: Core, node: number, jobs: JobSet, proc: number, end: End
   if (end !== undefined && core.dag.scripts.get(node)?.POST === undefined) abortedBy(core, node, 'job');
 }
 
-/** The first failure, or else the success, is what the node returned. */
+/** A node returns its first failure or, if nothing failed, its success. */
 function noteOutcome(core: Core, node: number, jobs: JobSet, proc: number, end: Ending | undefined): void {
   const id = `(${jobs.cluster}.${proc}.0)`;
   const name = nodeName(core, node);
@@ -196,14 +199,14 @@ function removeNode(core: Core, node: number, jobs: JobSet, reason: string): voi
   core.out.push({ do: 'remove-node', node, cluster: jobs.cluster, reason });
 }
 
-/** How many of its jobs may fail before the node has failed. */
+/** How many of its jobs may fail before the node itself fails. */
 function tolerance(core: Core, node: number, jobs: JobSet): number {
   const own = core.dag.tolerance.get(node);
   if (own === undefined) return core.settings.DAGMAN_NODE_JOB_FAILURE_TOLERANCE;
   return own.percent ? Math.floor((jobs.procs * own.limit) / 100) : own.limit;
 }
 
-/** The node makes room for another, in the queue and in its category. */
+/** Frees the node's slot in the queue and in its category. */
 export function nodeLeftQueue(core: Core, node: number): void {
   const jobs = core.jobs.get(node);
   if (jobs !== undefined) core.byCluster.delete(jobs.cluster);

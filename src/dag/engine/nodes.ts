@@ -17,7 +17,7 @@ import {
 import { queueScript } from './scripts.ts';
 import { DAG_STATUS, STATUS } from './status.ts';
 
-/** A node whose parents have ended begins: with its PRE script, or in the queue of ready nodes. */
+/** Starts a node whose parents have ended: runs its PRE script, or puts it into the queue of ready nodes. */
 export function startNode(core: Core, node: number, isRetry: boolean): void {
   if (!isRetry && core.dag.savePoint.has(node)) core.out.push({ do: 'save-point', node });
   if (core.dag.scripts.get(node)?.PRE !== undefined && !marked(core, node, MARK.preScriptDone)) {
@@ -31,7 +31,7 @@ export function startNode(core: Core, node: number, isRetry: boolean): void {
   else core.ready.append(node);
 }
 
-/** A node is done; its children that waited for it alone begin. */
+/** Marks a node as done and starts the children that waited only for it. */
 export function nodeDone(core: Core, node: number, startChildren: boolean): void {
   setStatus(core, node, STATUS.done);
   core.jobs.delete(node);
@@ -52,7 +52,7 @@ function parentEnded(core: Core, child: number, start: boolean): void {
   if (left === 0 && start && !core.finalStarted && canSubmit(core, child)) startNode(core, child, false);
 }
 
-/** A node failed for good. `futile`: its descendants cannot run (an UNLESS-EXIT leaves them unready instead). */
+/** A node failed for good. `futile`: its descendants can never run (after UNLESS-EXIT they are only left unready). */
 export function nodeFailed(core: Core, node: number, futile: boolean): void {
   setStatus(core, node, STATUS.error);
   countEnd(core, node, false);
@@ -61,7 +61,9 @@ export function nodeFailed(core: Core, node: number, futile: boolean): void {
   if (futile) descendantsFutile(core, node);
 }
 
-/** Children over a weak edge only needed `failed` to have run. What is below a node that never runs, never runs. */
+/**
+ * A child over a weak edge only needs `failed` to have run. Anything below a node that never runs never runs either.
+ */
 function descendantsFutile(core: Core, failed: number): void {
   const { childStart, childList, childWeak } = core.dag.edges;
   const stack: number[] = [];
@@ -85,7 +87,7 @@ function makeFutile(core: Core, node: number): boolean {
   return true;
 }
 
-/** RETRY leaves it another attempt, and what it returned is not for ABORT-DAG-ON. */
+/** Whether RETRY allows another attempt and ABORT-DAG-ON does not apply to what the node returned. */
 export function mayRetry(core: Core, node: number): boolean {
   return !wantsAbort(core, node) && (core.retries[node] ?? 0) < (core.retryMax[node] ?? 0);
 }
@@ -113,18 +115,18 @@ export function restartNode(core: Core, node: number): void {
   startNode(core, node, true);
 }
 
-/** ` (after n node retries)`, where the node has a RETRY. */
+/** ` (after n node retries)` if the node has a RETRY, else nothing. */
 export function retriesNote(core: Core, node: number): string {
   return (core.retryMax[node] ?? 0) > 0 ? ` (after ${core.retries[node]} node retries)` : '';
 }
 
-/** The JOB_SUCCESS or JOB_FAILURE line when all jobs of a node have left the queue. */
+/** Writes the JOB_SUCCESS or JOB_FAILURE line once all jobs of a node have left the queue. */
 export function jobstateOfJobs(core: Core, node: number): void {
   const returned = core.returned[node] ?? 0;
   jobstate(core, node, returned === 0 ? 'JOB_SUCCESS' : 'JOB_FAILURE', String(returned));
 }
 
-/** Nodes that are DONE before anything runs end first, so that their children can begin. */
+/** Nodes marked DONE beforehand end before anything runs, so that their children can start. */
 export function finishPreDone(core: Core): void {
   const { dag } = core;
   for (const node of dag.order) if (core.status[node] === STATUS.done) nodeDone(core, node, false);
@@ -139,7 +141,7 @@ export function finishPreDone(core: Core): void {
   }
 }
 
-/** What DAGMan prints of a node that failed. */
+/** What DAGMan prints about a failed node. */
 export function describeNode(core: Core, node: number, submitFile: string): readonly string[] {
   const { dag } = core;
   const scripts = dag.scripts.get(node);

@@ -1,6 +1,6 @@
 /**
- * Nodes that may be submitted, the highest priority first; of equal ones, what was put first at the front, then what was
- * appended first. A binary heap: O(log n) for a push and a pop.
+ * Nodes that may be submitted, highest priority first. Among equals, those put at the front come first, the latest put
+ * leading; the others follow in the order they were appended. A binary heap: O(log n) per push and pop.
  */
 export class ReadyQueue {
   private readonly priority: Int32Array;
@@ -33,7 +33,7 @@ export class ReadyQueue {
     return top;
   }
 
-  /** Takes all out, in no order. */
+  /** Removes and returns all nodes, in no particular order. */
   drain(): number[] {
     this.rank.length = 0;
     return this.heap.splice(0);

@@ -14,7 +14,7 @@ function returnOf(end: Ending): number {
   return 'code' in end ? end.code : -end.signal;
 }
 
-/** The PRE script ended: the job may follow, or PRE_SKIP takes it as done, or the node has failed. */
+/** The PRE script ended: the job may run, PRE_SKIP may count it as done, or the node has failed. */
 export function preEnded(core: Core, node: number, end: Ending): void {
   const name = nodeName(core, node);
   const returned = returnOf(end);
@@ -68,7 +68,7 @@ function preFailed(core: Core, node: number, end: Ending): void {
   }
 }
 
-/** The POST script ended: it, and not the job, says whether the node has failed. */
+/** The POST script ended: it decides, in place of the job, whether the node has failed. */
 export function postEnded(core: Core, node: number, end: Ending): void {
   const name = nodeName(core, node);
   const id = jobIdOf(core, node);
@@ -90,7 +90,7 @@ export function postEnded(core: Core, node: number, end: Ending): void {
     setStatus(core, node, STATUS.error);
     jobstate(core, node, 'POST_SCRIPT_FAILURE', dash(id));
     if (mayRetry(core, node)) {
-      // It stays where UNLESS-EXIT stops the retries.
+      // Recorded here in case UNLESS-EXIT prevents the retry.
       core.errors.set(node, `POST script ${how}`);
       restartNode(core, node);
     } else {
@@ -101,7 +101,7 @@ export function postEnded(core: Core, node: number, end: Ending): void {
   abortedBy(core, node, 'POST script');
 }
 
-/** What DAGMan says of the job where POST failed; a job that was never in the queue is said so. */
+/** What DAGMan says about the job when POST fails, including one whose submit failed. */
 function outcomeOfJob(core: Core, node: number, returned: number): string {
   if (core.postReturn.get(node) === NO_RETURN.submitFailed) return 'Job submit failed';
   if (returned > 0) return `Job exited with status ${returned}`;

@@ -3,12 +3,12 @@ import type { ScriptSpec, ScriptType } from '../language/commands.ts';
 import { type Core, doneCount, type JobSet, MARK, marked, nodeCount, nodeName, type ScriptQueue } from './core.ts';
 import { NO_RETURN, NOOP_ID } from './status.ts';
 
-/** Puts a node's script in line; it runs as soon as the throttle lets it. */
+/** Queues a node's script, which runs as soon as the throttle allows it. */
 export function queueScript(core: Core, node: number, type: ScriptType): void {
   core.scripts[type].waiting.push(node);
 }
 
-/** Takes the next script that may run now: while halted no PRE script but the final node's. */
+/** Takes the next script that may run now. While the DAG is halted, the only PRE script allowed is the final node's. */
 export function nextScript(core: Core, type: ScriptType): number | undefined {
   const queue = core.scripts[type];
   const limit = limitOf(core, type);
@@ -27,7 +27,7 @@ export function nextScript(core: Core, type: ScriptType): number | undefined {
   return node;
 }
 
-/** Takes out all PRE scripts that have not begun: their nodes. */
+/** Drops all PRE scripts that have not started and returns their nodes. */
 export function dropWaitingPre(core: Core): readonly number[] {
   const queue = core.scripts.PRE;
   const nodes = [...queue.waiting.slice(queue.head), ...queue.deferred.map((d) => d.node)];
@@ -54,7 +54,7 @@ function limitOf(core: Core, type: ScriptType): number {
   }
 }
 
-/** Scripts whose time has come (DEFER) get in line again. The time of the next, if any waits. */
+/** Queues the deferred scripts whose time has come again. Returns the time of the next one, if any. */
 export function wakeDeferred(core: Core): number | undefined {
   let next: number | undefined;
   for (const queue of Object.values(core.scripts)) {
@@ -69,13 +69,13 @@ export function wakeDeferred(core: Core): number | undefined {
 
 export interface Argv {
   readonly argv: readonly string[];
-  /** The words that begin with `$` and mean nothing here; `notInPre`: they would behind the job. */
+  /** Words that begin with `$` but are not macros here; `notInPre`: they are valid after the job has run. */
   readonly unknown: readonly { readonly word: string; readonly notInPre: boolean }[];
 }
 
 /**
- * The words of a script's command line. A macro is a whole word, in any case; quotes mean nothing (manual, "DAG node
- * script macros").
+ * The words of a script's command line. A macro must be a whole word, in any case; quotes have no meaning (manual, "DAG
+ * node script macros").
  */
 export function scriptArgv(core: Core, node: number, type: ScriptType, script: ScriptSpec): Argv {
   const unknown: Argv['unknown'][number][] = [];
@@ -126,7 +126,7 @@ function jobMacro(core: Core, node: number, macro: string): string | undefined {
   const codes = noop ? [0] : (jobs?.exit ?? []);
   switch (macro) {
     case 'JOBID':
-      // Of a node's jobs DAGMan remembers the one that was submitted last.
+      // Of a node's jobs, DAGMan remembers the last one submitted.
       return jobs === undefined || noop ? jobIdOf(core, node) : `${jobs.cluster}.${jobs.procs - 1}`;
     case 'CLUSTERID':
       return String(noop ? NOOP_ID.cluster : (jobs?.cluster ?? -1));
@@ -155,19 +155,19 @@ function jobMacro(core: Core, node: number, macro: string): string | undefined {
   }
 }
 
-/** Of each job in turn; a removed one has an empty place behind the first that has a code. */
+/** The exit codes of all jobs in order; a removed job leaves an empty field once any job has a code. */
 function exitCodeList(codes: JobSet['exit']): string {
   return codes.reduce<string>((list, code) => `${list}${list === '' ? '' : ','}${code ?? ''}`, '');
 }
 
-/** Each exit code once, in order, with how many jobs had it. */
+/** Each distinct exit code in ascending order, with the number of jobs that had it. */
 function exitCodes(codes: JobSet['exit']): readonly (readonly [number, number])[] {
   const counts = new Map<number, number>();
   for (const code of codes) if (code !== undefined) counts.set(code, (counts.get(code) ?? 0) + 1);
   return [...counts].sort(([a], [b]) => a - b);
 }
 
-/** `cluster.proc` of a node's first job. */
+/** The `cluster.proc` of a node's first job. */
 export function jobIdOf(core: Core, node: number): string {
   if (isNoop(core.dag, node)) return `${NOOP_ID.cluster}.${NOOP_ID.proc}`;
   const jobs = core.jobs.get(node);

@@ -1,4 +1,4 @@
-/** What Linux calls its signals (strsignal(3)). */
+/** Linux's names for its signals (strsignal(3)). */
 const NAMES: Readonly<Record<number, string>> = {
   1: 'Hangup',
   2: 'Interrupt',

@@ -1,4 +1,4 @@
-/** What a node is at; the numbers stand in node status files (manual, "Current node status file"). */
+/** The state of a node, with the numbers used in node status files (manual, "Current node status file"). */
 export const STATUS = {
   notReady: 0,
   ready: 1,
@@ -23,7 +23,7 @@ export const STATUS_NAMES = [
   'STATUS_FUTILE',
 ] as const;
 
-/** What the whole DAG is at: `$DAG_STATUS` of scripts and `DagStatus` of metrics. */
+/** The status of the whole DAG: `$DAG_STATUS` in scripts and `DagStatus` in metrics. */
 export const DAG_STATUS = { ok: 0, error: 1, nodeFailed: 2, abort: 3, removed: 4, cycle: 5, halted: 6 } as const;
 
 export type DagStatus = (typeof DAG_STATUS)[keyof typeof DAG_STATUS];
@@ -38,11 +38,11 @@ export const DAG_STATUS_NAMES = [
   'DAG_STATUS_HALTED',
 ] as const;
 
-/** Return values of a node whose job has none (manual, `$RETURN`). */
+/** Return values of a node whose job returned none (manual, `$RETURN`). */
 export const NO_RETURN = { none: -1, submitFailed: -1001, jobAborted: -1002, jobSkipped: -1004 } as const;
 
-/** The job id that stands for the job of a NOOP node, and of one that PRE_SKIP skipped. */
+/** The job id used for the job of a NOOP node and for a job that PRE_SKIP skipped. */
 export const NOOP_ID = { cluster: 0, proc: 2_147_483_647 } as const;
 
-/** `restart`: it is to go on. */
+/** `restart`: the DAG is to continue later. */
 export const EXIT = { ok: 0, error: 1, abort: 2, restart: 3 } as const;

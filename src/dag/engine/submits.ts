@@ -7,7 +7,7 @@ import { jobstateOfJobs, nodeDone, nodeFailed } from './nodes.ts';
 import { ReadyQueue } from './ready-queue.ts';
 import { NO_RETURN, NOOP_ID, STATUS } from './status.ts';
 
-/** Submits ready nodes as far as the throttles let it. */
+/** Submits as many ready nodes as the throttles allow. */
 export function submitReady(core: Core): void {
   if (core.halted && !core.finalStarted) return;
   wakeResting(core);
@@ -28,7 +28,7 @@ export function submitReady(core: Core): void {
   }
 }
 
-/** True where the node's category is full: it waits until one of it ends. */
+/** Returns true if the node's category is full; the node then waits until another of the category ends. */
 function park(core: Core, node: number): boolean {
   const category = core.dag.category[node] ?? -1;
   const limit = core.dag.categories[category]?.limit ?? -1;
@@ -57,12 +57,12 @@ function submitNode(core: Core, node: number): void {
     runNoop(core, node);
     return;
   }
-  // Until the submit is answered it counts as one idle job, so that a burst does not overshoot the limit.
+  // Until the submit is answered, it counts as one idle job so that a burst does not overshoot the limit.
   core.counts.idle++;
   core.out.push({ do: 'submit', node });
 }
 
-/** The job of a NOOP node ends as it begins. */
+/** The job of a NOOP node ends as soon as it starts. */
 function runNoop(core: Core, node: number): void {
   const serial = ++core.noopSerial;
   const id = `${NOOP_ID.cluster}.${NOOP_ID.proc}`;
@@ -94,7 +94,7 @@ export function submitted(core: Core, node: number, cluster: number, procs: numb
   for (let proc = 0; proc < procs; proc++) jobstate(core, node, 'SUBMIT', `${cluster}.${proc}`);
 }
 
-/** A submit failed: `again` where trying later may help. A RETRY does not help: it is for jobs that ran. */
+/** A submit failed; `again` means that it may succeed later. RETRY does not apply: it is for jobs that ran. */
 export function submitFailed(core: Core, node: number, reason: string, again: boolean): void {
   const name = nodeName(core, node);
   const tries = (core.submitTries.get(node) ?? 0) + 1;
@@ -128,7 +128,7 @@ export function submitFailed(core: Core, node: number, reason: string, again: bo
   } else nodeFailed(core, node, true);
 }
 
-/** The DAG was told to remove its jobs before this one was sent. */
+/** The DAG was told to remove its jobs before this submit was sent. */
 export function unsent(core: Core, node: number): void {
   core.counts.idle--;
   nodeLeftQueue(core, node);

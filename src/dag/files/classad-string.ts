@@ -10,7 +10,9 @@ const NAMED: Readonly<Record<number, string>> = {
 
 const encoder = new TextEncoder();
 
-/** `text` as a ClassAd string literal the way DAGMan prints one: what is not printable ASCII as bytes in octal. */
+/**
+ * `text` as a ClassAd string literal printed as DAGMan does: bytes that are not printable ASCII become octal escapes.
+ */
 export function classadString(text: string): string {
   if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`;
   let literal = '"';

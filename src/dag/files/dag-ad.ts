@@ -1,7 +1,7 @@
 import { type Core, doneCount, nodeCount, readyCount, unreadyCount } from '../engine/core.ts';
 import { unixSeconds } from '../times.ts';
 
-/** How the DAG stands, as attributes of its manager's job (manual, "Status information for the DAG in a ClassAd"). */
+/** The DAG's status as attributes of its manager's job (manual, "Status information for the DAG in a ClassAd"). */
 export function dagAd(core: Core, now: number): Readonly<Record<string, string>> {
   const { counts, limits } = core;
   const running = counts.jobsSubmitted - counts.jobsCompleted - counts.idle;

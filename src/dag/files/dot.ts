@@ -3,7 +3,7 @@ import { STATUS } from '../engine/status.ts';
 import { nameOf } from '../graph.ts';
 import { ctime } from '../times.ts';
 
-/** How a DOT file shows a node, by its status: shape, label, and the rest. */
+/** How a DOT file shows a node in each status: shape, label, and other attributes. */
 function look(status: number): readonly [shape: string, state: string, more: string] {
   switch (status) {
     case STATUS.preRun:
@@ -21,7 +21,7 @@ function look(status: number): readonly [shape: string, state: string, more: str
   }
 }
 
-/** The text of a DOT file as DAGMan writes it. `include`: the header file and what is in it. */
+/** The text of a DOT file as DAGMan writes it. `include`: the header file's name and its contents. */
 export function dotText(
   core: Core,
   now: number,

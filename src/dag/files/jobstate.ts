@@ -1,6 +1,8 @@
 import { unixSeconds } from '../times.ts';
 
-/** A line about a node (Pegasus' jobstate log; manual, "Machine-readable event history"). `tag`: the job's site, or `-`. */
+/**
+ * A line about a node (Pegasus' jobstate log; manual, "Machine-readable event history"). `tag`: the job's site, or `-`.
+ */
 export function jobstateLine(
   at: number,
   node: string,
@@ -17,7 +19,7 @@ export function internalLine(at: number, what: string): string {
   return `${unixSeconds(at)} INTERNAL *** ${what} ***\n`;
 }
 
-/** The greatest sequence number in a jobstate log: a rescue run goes on behind it. */
+/** The highest sequence number in a jobstate log; a rescue run continues after it. */
 export function lastSequence(text: string): number {
   let most = 0;
   for (const line of text.split('\n')) {
@@ -27,9 +29,7 @@ export function lastSequence(text: string): number {
   return most;
 }
 
-/**
- * The tag of a node's jobs: the value in its submit description that `+job_tag_name` names, else `+pegasus_site`.
- */
+/** The tag of a node's jobs: the value of the command that `+job_tag_name` names, or else of `+pegasus_site`. */
 export function jobTag(description: string): string {
   const value = (name: string): string | undefined => {
     const line = description.split('\n').find((l) => l.trim().toLowerCase().startsWith(name.toLowerCase()));

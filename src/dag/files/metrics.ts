@@ -7,12 +7,14 @@ export interface MetricsFacts {
   readonly end: number;
   readonly exitCode: number;
   readonly rescueNumber: number;
-  /** Cluster of the DAG manager above this one, of a sub-DAG. */
+  /** For a sub-DAG, the cluster of the DAG manager above it. */
   readonly parentDagmanId: string;
   readonly version: string;
 }
 
-/** The text of a `.metrics` file: JSON in DAGMan's order and spacing, version 2 or 1 (DAGMAN_METRICS_FILE_VERSION). */
+/**
+ * The text of a `.metrics` file: JSON with DAGMan's order and spacing, version 2 or 1 (DAGMAN_METRICS_FILE_VERSION).
+ */
 export function metricsText(core: Core, facts: MetricsFacts): string {
   const { dag, counts } = core;
   let subdags = 0;

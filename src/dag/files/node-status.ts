@@ -8,11 +8,11 @@ import { classadString } from './classad-string.ts';
 interface Verdict {
   readonly status: Status;
   readonly note: string;
-  /** Nodes that are under way count as failed: this is the last time that the file is written. */
+  /** The file will not be written again, so nodes still in progress count as failed. */
   readonly last: boolean;
 }
 
-/** What becomes of the manager while the file is written. */
+/** What happens to the manager as the file is written. */
 export type Fate = 'here' | 'held' | 'removed';
 
 function verdict(core: Core, fate: Fate): Verdict {

@@ -5,7 +5,10 @@ import type { NodeTable } from './node-table.ts';
 import { type Scope, throttleOf } from './scope.ts';
 import { isAllNodes } from './syntax.ts';
 
-/** What the commands about nodes work on. `warn`: the strictness from which on it is an error, and what is odd. */
+/**
+ * What the commands about nodes work on. `warn` takes the strictness from which the warning becomes an error, and its
+ * text.
+ */
 export interface ApplyContext {
   readonly table: NodeTable;
   readonly scope: Scope;
@@ -22,7 +25,7 @@ function kindWord(table: NodeTable, node: number): string {
   return KIND_WORD[table.kind[node] ?? 0] ?? 'JOB';
 }
 
-/** The node of that name in this scope. Throws a Complaint where there is none. */
+/** Finds the node of that name in this scope. Throws a Complaint if there is none. */
 export function findNode(context: ApplyContext, name: string): number {
   const node = context.scope.names.get(context.fullName(name));
   if (node !== undefined) return node;
@@ -31,7 +34,9 @@ export function findNode(context: ApplyContext, name: string): number {
   throw new Complaint(`References undefined node ${name}`, outside);
 }
 
-/** ALL_NODES means the jobs of this file: no FINAL, PROVISIONER or SERVICE node, and none that the parser made up. */
+/**
+ * ALL_NODES means the jobs of this file, without FINAL, PROVISIONER or SERVICE nodes and those that the parser adds.
+ */
 function nodesNamed(context: ApplyContext, name: string): readonly number[] {
   if (!isAllNodes(name)) return [findNode(context, name)];
   const { table, scope } = context;
@@ -45,7 +50,7 @@ function onlyJobs(context: ApplyContext, node: number, whatNot: string): void {
   throw new Complaint(`${kindWord(context.table, node)} node ${context.table.names[node]} ${whatNot}`);
 }
 
-/** Carries out one command about nodes. Throws a Complaint where it cannot be. */
+/** Carries out one command about nodes. Throws a Complaint if it cannot. */
 export function applyModifier(command: NodeModifier, context: ApplyContext): void {
   const { table, warn } = context;
   switch (command.cmd) {
@@ -142,7 +147,7 @@ function setCategory(context: ApplyContext, node: number, name: string): void {
   table.throttle[node] = throttle;
 }
 
-/** Of one list for many nodes (ALL_NODES), the changed list is shared by them again. */
+/** Nodes that shared a list before an ALL_NODES command share the changed list after it. */
 function applyVars(command: Extract<Command, { readonly cmd: 'vars' }>, context: ApplyContext): void {
   const { table, warn } = context;
   const prepend = command.place === undefined ? !context.appendVars : command.place === 'prepend';
@@ -161,7 +166,7 @@ function applyVars(command: Extract<Command, { readonly cmd: 'vars' }>, context:
   }
 }
 
-/** A name that is set again keeps its first place and its first PREPEND or APPEND. */
+/** A name that is set again keeps its original position and its original PREPEND or APPEND. */
 function withPairs(
   old: readonly NodeVar[],
   pairs: readonly { readonly key: string; readonly value: string }[],

@@ -13,28 +13,28 @@ import { DEFINITIONS, FOR_THE_MANAGER, isAllNodes, mentionsTheManager, MODIFIERS
 
 const DAG_SUBMIT_SUFFIX = '.condor.sub';
 
-/** Files may splice and include each other so deep. */
+/** The deepest that splices and includes may nest. */
 const MOST_DEEP = 200;
-/** Splices and inclusions that one DAG may have: files that double at each level would fill any memory. */
+/** The most splices and includes in one DAG: files that include two others at every level would exhaust memory. */
 const MOST_FILES = 200_000;
 
-/** Of all nodes FINAL alone may be a DAG by the name of its submit file. */
+/** Only a FINAL node becomes a sub-DAG merely because its submit file's name says so. */
 function isNestedFinal(command: NodeCommand): boolean {
   return command.type === 'FINAL' && command.inline === undefined && command.submit.endsWith(DAG_SUBMIT_SUFFIX);
 }
 
-/** Which file is being read, where, and into what. */
+/** The file being read, its directory, and the scope that it adds to. */
 interface Reading {
   readonly file: string;
   readonly dir: string;
   readonly scope: Scope;
-  /** `0.` before the names of the first of several DAG files, and so on. */
+  /** The prefix of node names when there are several DAG files: `0.` for the first, and so on. */
   readonly munge: string;
 }
 
 /**
- * Makes one graph of DAG files. Each file is gone through twice, nodes and splices first, so that a command may stand
- * before the node that it is about; what an INCLUDE brings is known from its line on.
+ * Builds one graph from DAG files. Each file is read twice, nodes and splices first, so that a command may come before
+ * the node it is about; what an INCLUDE brings in is known from its line on.
  */
 export class Builder {
   private readonly source: DagSource;
@@ -47,7 +47,7 @@ export class Builder {
   private readonly open = new Set<string>();
   private inlines = 0;
   private filesRead = 0;
-  /** Where what is wrong with the DAG as a whole is reported. */
+  /** Where to report problems of the DAG as a whole. */
   private whole: Place | undefined;
   private dot: DotSpec | undefined;
   private nodeStatus: NodeStatusSpec | undefined;
@@ -61,7 +61,7 @@ export class Builder {
     this.joins = { next: 0, wanted: settings.DAGMAN_USE_JOIN_NODES };
   }
 
-  /** One of the DAG's own files, as it is named from the DAG manager's directory. */
+  /** Adds one of the DAG's own files, named relative to the DAG manager's directory. */
   addFile(file: string, dir: string, text: string, munge: string): void {
     this.whole = this.whole ?? { file, line: 0 };
     this.guarded(file, () => this.twice(text, { file, dir, scope: this.root, munge }));
@@ -109,7 +109,7 @@ export class Builder {
     };
   }
 
-  /** Where the file ends, its splices' nodes join those of its scope: that is the order of all nodes. */
+  /** At the end of a file, the nodes of its splices join its scope; this gives the order of all nodes. */
   private twice(text: string, reading: Reading): void {
     const { file } = reading;
     eachCommand(text, file, DEFINITIONS, this.report, (command, line) => {
@@ -159,7 +159,7 @@ export class Builder {
     });
   }
 
-  /** What the first pass is for. */
+  /** The first pass: definitions. */
   private define(command: Command, reading: Reading, place: Place): void {
     const { scope } = reading;
     if (command.cmd === 'node') this.addNode(command, reading, place);
@@ -172,7 +172,7 @@ export class Builder {
       scope.descriptions.set(command.name, command.text);
     } else if (command.cmd === 'reject') throw new Complaint(`DAG marked as rejected at ${place.file}:${place.line}`);
     else if (command.cmd === 'dot') {
-      // Of several the last one counts, as in DAGMan; of status files and jobstate logs the first.
+      // Of several DOT commands the last wins, as in DAGMan; of status files and jobstate logs the first.
       if (this.first(undefined, command.dot.file, reading, place, 'DOT')) this.dot = command.dot;
     } else if (command.cmd === 'node-status') {
       const { status } = command;
@@ -182,7 +182,7 @@ export class Builder {
     }
   }
 
-  /** What the second pass is for. */
+  /** The second pass: commands about nodes. */
   private apply(command: Command, reading: Reading, context: ApplyContext, place: Place): void {
     if (command.cmd === 'include') this.include(command.file, reading);
     else if (command.cmd === 'depend') applyDepend(command, context, this.joins, place);
@@ -236,7 +236,7 @@ export class Builder {
     if (command.type === 'PROVISIONER') scope.provisioner = node;
   }
 
-  /** Name of the inline description, or what the command names. */
+  /** The name of the inline description, or else what the command names. */
   private submitOf(command: NodeCommand, reading: Reading, name: string): string {
     if (command.inline !== undefined) {
       const submit = `${name}-InlineDesc${this.inlines++}`;
@@ -272,7 +272,7 @@ export class Builder {
   }
 
   private readInto(file: string, into: Omit<Reading, 'file'>, recursive: string): void {
-    // Said once: what stands above would say it for each of its lines.
+    // Reported once, or every line of the files above would repeat it.
     if (this.filesRead > MOST_FILES) return;
     const path = inDirectory(into.dir, file);
     if (this.open.has(this.source.absolute(path))) throw new Complaint(recursive);
@@ -291,7 +291,7 @@ export class Builder {
     this.warnOfTheManagers(text, path);
   }
 
-  /** What governs the manager's job is read from the DAG's own files only. */
+  /** Commands about the manager's own job only take effect in the DAG's own files. */
   private warnOfTheManagers(text: string, file: string): void {
     if (!mentionsTheManager(text)) return;
     const drop = (): void => undefined;
@@ -302,7 +302,7 @@ export class Builder {
     eachCommand(text, file, FOR_THE_MANAGER, drop, take, 'skip');
   }
 
-  /** False where the file is already being read. */
+  /** Returns false if the file is already being read. */
   private guarded(path: string, read: () => void): boolean {
     const absolute = this.source.absolute(path);
     if (this.open.has(absolute)) return false;
@@ -322,7 +322,7 @@ export class Builder {
     return had === undefined;
   }
 
-  /** Warnings of `strictness` and less are errors (DAGMAN_USE_STRICT). */
+  /** Warnings at or below `strictness` become errors (DAGMAN_USE_STRICT). */
   private warner(place: Place, command: string | undefined): (strictness: number, message: string) => void {
     return (strictness, message) =>
       this.report({

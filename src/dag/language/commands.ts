@@ -1,4 +1,4 @@
-/** What one line of a DAG file says. Names are as written; nothing is looked up yet. */
+/** What one line of a DAG file says. Names are as written; none has been looked up yet. */
 
 export type NodeType = 'JOB' | 'FINAL' | 'PROVISIONER' | 'SERVICE' | 'SUBDAG';
 export type ScriptType = 'PRE' | 'POST' | 'HOLD';
@@ -16,11 +16,11 @@ export interface NodeCommand {
   readonly done: boolean;
 }
 
-/** How a node's script is run; shared by all nodes of an ALL_NODES. */
+/** How a node's script is run; an ALL_NODES command shares one between its nodes. */
 export interface ScriptSpec {
-  /** The script and its arguments, parted by blanks, with `$MACRO` words. */
+  /** The script and its arguments, separated by blanks, with `$MACRO` words. */
   readonly command: string;
-  /** Run again `seconds` later when it exits with `status`. */
+  /** Run the script again `seconds` later if it exits with `status`. */
   readonly defer: { readonly status: number; readonly seconds: number } | undefined;
   readonly debug: { readonly file: string; readonly stream: 'STDOUT' | 'STDERR' | 'ALL' } | undefined;
 }
@@ -28,7 +28,7 @@ export interface ScriptSpec {
 export interface NodeVar {
   readonly name: string;
   readonly value: string;
-  /** Set before the submit description is read, so that the description wins; else after it. */
+  /** Set before the submit description is read, which then overrides it; otherwise after. */
   readonly prepend: boolean;
 }
 
@@ -69,7 +69,7 @@ export type Command =
 export interface Tolerance {
   readonly limit: number;
   readonly percent: boolean;
-  /** Once exceeded: remove the node's other jobs, or wait for them; undefined leaves it to the settings. */
+  /** When the limit is exceeded: remove the node's other jobs or wait for them; undefined leaves it to the settings. */
   readonly mode: 'fail-fast' | 'wait' | undefined;
 }
 
@@ -82,7 +82,7 @@ export interface DotSpec {
 
 export interface NodeStatusSpec {
   readonly file: string;
-  /** Seconds between two writes of the file. */
+  /** The minimum number of seconds between two writes of the file. */
   readonly minUpdate: number;
   readonly alwaysUpdate: boolean;
 }
@@ -110,7 +110,7 @@ const WORD: Readonly<Partial<Record<Command['cmd'], string>>> = {
   env: 'ENV',
 };
 
-/** How a command is written, for messages about it. */
+/** The keyword of a command, for messages about it. */
 export function wordOf(command: Command): string | undefined {
   return command.cmd === 'node' ? command.type : WORD[command.cmd];
 }

@@ -4,7 +4,7 @@ import type { ApplyContext } from './apply.ts';
 import type { Command } from './commands.ts';
 import type { Scope } from './scope.ts';
 
-/** Numbers the join nodes of a whole DAG. */
+/** Numbers the join nodes across the whole DAG. */
 export interface JoinNodes {
   next: number;
   readonly wanted: boolean;
@@ -13,8 +13,8 @@ export interface JoinNodes {
 const KIND_WORD = ['', 'FINAL', 'PROVISIONER', 'SERVICE'] as const;
 
 /**
- * PARENT … CHILD …. Many parents of many children are joined by a node that does nothing, which makes p + c edges of
- * p × c (DAGMAN_USE_JOIN_NODES).
+ * PARENT … CHILD …. Many parents of many children are connected through an empty join node, which takes p + c edges in
+ * place of p × c (DAGMAN_USE_JOIN_NODES).
  */
 export function applyDepend(
   command: Extract<Command, { readonly cmd: 'depend' }>,
@@ -39,7 +39,7 @@ export function applyDepend(
   for (const parent of parents) for (const child of children) table.connect(parent, child, weak);
 }
 
-/** The nodes that the names mean, each once, in the order of definition. */
+/** The nodes with these names, each once, in the order of definition. */
 function resolve(
   names: readonly string[],
   context: ApplyContext,
@@ -72,7 +72,7 @@ function resolve(
   return [...new Set(nodes)].sort((a, b) => a - b);
 }
 
-/** CONNECT: the nodes at pin n of the one splice become parents of those at pin n of the other. */
+/** CONNECT: the nodes at pin n of one splice become parents of the nodes at pin n of the other. */
 export function applyConnect(command: Extract<Command, { readonly cmd: 'connect' }>, context: ApplyContext): void {
   const from = spliceNamed(context, command.from, 'parent');
   const to = spliceNamed(context, command.to, 'child');

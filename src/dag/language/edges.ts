@@ -1,6 +1,6 @@
 import type { Edges } from '../graph.ts';
 
-/** Dependencies as they are declared, before they are put in rows. */
+/** Dependencies as declared, before they are packed into rows. */
 export class EdgeList {
   private readonly from: number[] = [];
   private readonly to: number[] = [];
@@ -14,7 +14,7 @@ export class EdgeList {
     if (weak) this.anyWeak = true;
   }
 
-  /** In rows, each dependency once; one that is declared weak and strong is strong. */
+  /** Packs the dependencies into rows, each once; one that is declared both weak and strong is strong. */
   rows(nodes: number): Edges {
     const { from, to } = this;
     const start = rowStarts(from, nodes);
@@ -46,7 +46,7 @@ export class EdgeList {
     return { count, childStart, childList, childWeak, ...this.parents(keep, count, nodes) };
   }
 
-  /** Marks the first of equal edges; where one of them is strong, so is the first. */
+  /** Marks the first of equal edges, which becomes strong if any of them is. */
   private distinct(byParent: Int32Array, nodes: number): Uint8Array {
     const keep = new Uint8Array(this.from.length);
     const seenFor = new Int32Array(nodes).fill(-1);

@@ -16,8 +16,8 @@ function isQuote(code: number): boolean {
 }
 
 /**
- * The words of one line of a DAG file. Words are parted by blanks; a blank inside quotes does not part, and only there
- * does `\` take the next character as it is. An empty string means that the line has no more words.
+ * The words of one line of a DAG file. Blanks separate words except inside quotes, and only inside quotes does `\`
+ * escape the next character. An empty string means the end of the line.
  */
 export class Lexer {
   private readonly text: string;
@@ -27,12 +27,12 @@ export class Lexer {
     this.text = text;
   }
 
-  /** The next word with its quotes. Throws a Complaint where a quote is not closed. */
+  /** The next word with its quotes. Throws a Complaint if a quote is not closed. */
   next(): string {
     return this.word(false);
   }
 
-  /** The next word without its quotes: for what may be a path with blanks in it. */
+  /** The next word without its quotes, for paths that may contain blanks. */
   nextUnquoted(): string {
     return this.word(true);
   }
@@ -46,7 +46,7 @@ export class Lexer {
     }
   }
 
-  /** All that is left, without the blanks around it. */
+  /** The rest of the line, trimmed. */
   rest(): string {
     const rest = this.text.slice(this.at).trim();
     this.at = this.text.length;
@@ -54,8 +54,8 @@ export class Lexer {
   }
 
   /**
-   * The next `key = value`, blanks around the sign allowed, `undefined` at the line's end. A value in quotes loses its
-   * first and last character and nothing else: what stands behind the closing quote corrupts it, as in DAGMan.
+   * The next `key = value`, with blanks allowed around the sign; `undefined` at the end of the line. A quoted value
+   * loses exactly its first and last character, so that text after the closing quote corrupts it, as in DAGMan.
    */
   pair(): { readonly key: string; readonly value: string } | undefined {
     const { text } = this;
@@ -111,7 +111,7 @@ export class Lexer {
       const code = text.charCodeAt(at);
       if (quote === 0) {
         if (isBlank(code)) {
-          // A word that is empty without its quotes is no word: the search goes on behind it.
+          // A word that is empty without its quotes does not count; look for the next one.
           if (word !== '') break;
         } else if (isQuote(code)) {
           quote = code;

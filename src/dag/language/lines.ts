@@ -1,20 +1,20 @@
 import { Complaint } from '../problem.ts';
 
 /**
- * The lines of a DAG file. Comments begin with `#` or `//`, and like empty lines they vanish, even between the parts
- * of a continued line; a line that ends in `\` goes on in the next one (manual, "DAG file comments, continuation").
+ * The lines of a DAG file. Comments begin with `#` or `//` and, like empty lines, are skipped even between the parts of
+ * a continued line; a line that ends in `\` continues on the next one (manual, "DAG file comments, continuation").
  */
 export class LineReader {
   private readonly text: string;
   private at = 0;
-  /** Number of the line last read, from 1. */
+  /** The number of the last line read, from 1. */
   line = 0;
 
   constructor(text: string) {
     this.text = text;
   }
 
-  /** The next line that says something, as it stands, without the blanks around it. */
+  /** The next line that is neither empty nor a comment, trimmed but otherwise as written. */
   raw(): string | undefined {
     while (this.at < this.text.length) {
       let end = this.text.indexOf('\n', this.at);
@@ -27,7 +27,7 @@ export class LineReader {
     return undefined;
   }
 
-  /** The next line with what continues it. Throws a Complaint where the file ends first. */
+  /** The next line with its continuations. Throws a Complaint if the file ends first. */
   next(): string | undefined {
     let line = this.raw();
     if (line === undefined || !line.endsWith('\\')) return line;

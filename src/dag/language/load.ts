@@ -9,39 +9,41 @@ import type { DagSource } from './source.ts';
 import { FOR_THE_MANAGER, mentionsTheManager } from './syntax.ts';
 
 export interface LoadOptions {
-  /** Each DAG file is read, and its nodes run, in the file's own directory (`-usedagdir`). */
+  /** Read each DAG file, and run its nodes, in the file's own directory (`-usedagdir`). */
   readonly useDagDir?: boolean;
   /** The CONFIG file named on the command line. */
   readonly configFile?: string;
-  /** Settings that win over those of the CONFIG file. */
+  /** Settings that override those of the CONFIG file. */
   readonly settings?: Partial<Settings>;
   /** Added to the priority of every node (`-priority`); 0 leaves it to the settings. */
   readonly priority?: number;
-  /** Whether a POST script runs after a PRE script that failed; default as DAGMAN_ALWAYS_RUN_POST. */
+  /** Whether a POST script runs after a failed PRE script; DAGMAN_ALWAYS_RUN_POST by default. */
   readonly alwaysRunPost?: boolean;
-  /** No mail about the DAG and its nodes' jobs; default as DAGMAN_SUPPRESS_NOTIFICATION. */
+  /** Send no mail about the DAG and its nodes' jobs; DAGMAN_SUPPRESS_NOTIFICATION by default. */
   readonly suppressNotification?: boolean;
 }
 
-/** What a DAG manager's environment gets: variables, and names (or patterns) of variables of the user's. */
+/** The environment of a DAG manager: variables to set, and names (or patterns) of the user's variables to pass on. */
 export interface ManagerEnvironment {
   readonly set: ReadonlyMap<string, string>;
   readonly get: readonly string[];
 }
 
 export interface LoadedDag {
-  /** The graph as far as it could be read; run it only if no problem is an error. */
+  /** The graph as far as it could be read; run it only if none of the problems is an error. */
   readonly dag: DagGraph;
   readonly settings: Settings;
   readonly configFile: string | undefined;
   /** `name = value` lines of SET_JOB_ATTR: attributes of the DAG manager's own job. */
   readonly attributes: readonly string[];
-  /** Of ENV: assignments to add to the DAG manager's environment, and names to take from the user's. */
+  /** From ENV: assignments to add to the DAG manager's environment, and names to take from the user's. */
   readonly environment: ManagerEnvironment;
   readonly problems: readonly Problem[];
 }
 
-/** Reads the DAG that `files` make together. Never throws for what is in them: `problems` says all that is wrong. */
+/**
+ * Reads the DAG that `files` form together. Never throws because of their contents: `problems` lists all that is wrong.
+ */
 export function loadDag(files: readonly string[], source: DagSource, options: LoadOptions = {}): LoadedDag {
   const problems: Problem[] = [];
   const report = (problem: Problem): void => {
@@ -105,7 +107,7 @@ interface Placed {
   readonly line: number;
 }
 
-/** The commands of one DAG file that are about the manager's own job. */
+/** The commands of one DAG file that concern the manager's own job. */
 function forTheManager({ file, text }: DagText, report: (problem: Problem) => void): readonly Placed[] {
   const found: Placed[] = [];
   if (!mentionsTheManager(text)) return found;
@@ -113,7 +115,7 @@ function forTheManager({ file, text }: DagText, report: (problem: Problem) => vo
   return found;
 }
 
-/** All files of a DAG, and the command line, may name one CONFIG file between them. */
+/** The files of a DAG and the command line together may name only one CONFIG file. */
 function theConfig(
   files: readonly DagText[],
   own: readonly (readonly Placed[])[],
@@ -137,7 +139,7 @@ function theConfig(
   return found;
 }
 
-/** `place`: of the CONFIG command that names the file, if one does. */
+/** `place`: that of the CONFIG command that names the file, if one does. */
 function settingsOf(
   file: string | undefined,
   place: Place | undefined,

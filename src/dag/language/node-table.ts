@@ -3,17 +3,17 @@ import type { Place } from '../problem.ts';
 import type { NodeType, NodeVar, ScriptSpec, ScriptType, Tolerance } from './commands.ts';
 import { EdgeList } from './edges.ts';
 
-/** A throttle while files are read: that of a splice comes to stand for one of its parent's when it is lifted. */
+/** A throttle while files are read. When a splice is lifted, its throttle may become an alias of its parent's. */
 export interface Throttle {
   name: string;
   limit: number;
   nodes: number;
   liftedTo: Throttle | undefined;
-  /** Of the MAXJOBS that gave the limit. */
+  /** The place of the MAXJOBS command that set the limit. */
   place?: Place;
 }
 
-/** Texts that many nodes share, each kept once. */
+/** Stores texts that many nodes share only once. */
 class TextPool {
   readonly texts: string[] = [''];
   private readonly index = new Map<string, number>([['', 0]]);
@@ -29,7 +29,7 @@ class TextPool {
   }
 }
 
-/** The nodes of all files as they are defined; numbers count from 0. */
+/** The nodes of all files in the order of definition, numbered from 0. */
 export class NodeTable {
   readonly names: string[] = [];
   readonly kind: number[] = [];
@@ -39,7 +39,7 @@ export class NodeTable {
   readonly priority: number[] = [];
   readonly throttle: (Throttle | undefined)[] = [];
   readonly retryMax: number[] = [];
-  /** How often a node was named as child, and as parent. */
+  /** How often each node was named as a child, and as a parent. */
   readonly parents: number[] = [];
   readonly children: number[] = [];
   readonly unlessExit = new Map<number, number>();
@@ -55,7 +55,7 @@ export class NodeTable {
   private readonly placeFile: number[] = [];
   private readonly placeLine: number[] = [];
 
-  /** Its number. */
+  /** Returns the new node's number. */
   add(name: string, type: NodeType, submit: string, directory: string, flags: number, place: Place): number {
     const node = this.names.length;
     this.names.push(name);
@@ -79,7 +79,7 @@ export class NodeTable {
     this.parents[child] = (this.parents[child] ?? 0) + 1;
   }
 
-  /** The script that it replaces. */
+  /** Returns the script that it replaces. */
   setScript(node: number, type: ScriptType, script: ScriptSpec): ScriptSpec | undefined {
     const old = this.scripts.get(node);
     this.scripts.set(node, { ...old, [type]: script });

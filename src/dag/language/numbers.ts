@@ -2,8 +2,8 @@ const LEADING = /^\s*([+-]?\d+)/;
 const INT_MAX = 2_147_483_647;
 
 /**
- * The whole number at the beginning of `word`, whatever follows it: `1.5` is 1 (C++ `std::stoi`, which DAGMan reads
- * numbers with). `undefined` where there is none, or one that 32 bits cannot hold.
+ * The integer at the beginning of `word`, whatever follows it: `1.5` is 1 (as with C++ `std::stoi`, which DAGMan uses).
+ * `undefined` if there is none or it does not fit in 32 bits.
  */
 export function leadingInteger(word: string): number | undefined {
   const found = LEADING.exec(word);

@@ -6,7 +6,7 @@ import { leadingInteger } from './numbers.ts';
 import { endOfLine, required, unexpected } from './parse-nodes.ts';
 import { sameWord } from './syntax.ts';
 
-/** The one path of a CONFIG, INCLUDE or JOBSTATE_LOG. */
+/** Parses the single path of a CONFIG, INCLUDE or JOBSTATE_LOG. */
 export function parseFile(words: Lexer, missing: string): string {
   const file = required(words.nextUnquoted(), missing);
   endOfLine(words);
@@ -29,7 +29,7 @@ export function parseDot(words: Lexer): Command {
   return { cmd: 'dot', dot: { file, update, overwrite, include } };
 }
 
-/** Seconds between two writes of the node status file where the DAG names none (manual, NODE_STATUS_FILE). */
+/** Default number of seconds between two writes of the node status file (manual, NODE_STATUS_FILE). */
 const MIN_UPDATE = 60;
 
 export function parseNodeStatus(words: Lexer): Command {
@@ -61,7 +61,7 @@ export function parseEnv(words: Lexer): Command {
   };
 }
 
-/** `SET_JOB_ATTR name = value`, both sides of the sign required. */
+/** `SET_JOB_ATTR name = value`, where neither side may be empty. */
 export function parseSetAttr(words: Lexer): Command {
   const line = required(words.rest(), 'No attribute line (key = value) provided');
   if (!/^\+?[A-Za-z_][A-Za-z0-9_.]*\s*=\s*\S/.test(line)) {

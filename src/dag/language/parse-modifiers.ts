@@ -118,12 +118,12 @@ export function parseVars(words: Lexer): Command {
     pairs.set(key, pair.value);
   }
   if (pairs.size === 0) throw new Complaint('No key=value pairs specified');
-  // DAGMan sets the pairs of a line in the order of their names: of two that differ by case alone, that decides.
+  // DAGMan sets the pairs of a line in the order of their names, which matters if two differ only in case.
   const sorted = [...pairs].sort(([a], [b]) => (a < b ? -1 : 1));
   return { cmd: 'vars', node, place, pairs: sorted.map(([key, value]) => ({ key, value })) };
 }
 
-/** The next word; where it cannot be read, what is wrong is said of the pair that it is part of. */
+/** The next word; if it is malformed, the complaint is about the pair to which it belongs. */
 function placeWord(words: Lexer): string {
   try {
     return words.peek();
@@ -171,7 +171,7 @@ export function parseTolerance(words: Lexer): Command {
   return { cmd: 'tolerance', node, tolerance: { limit, percent, mode } };
 }
 
-/** A save point's file is `<node>-<DAG file>.save` where none is named. */
+/** If no file is named, a save point goes to `<node>-<DAG file>.save`. */
 export function parseSavePoint(words: Lexer, context: ParseContext): Command {
   const node = required(words.next(), NO_NODE);
   if (isAllNodes(node)) throw new Complaint('ALL_NODES cannot be used for save point file command');

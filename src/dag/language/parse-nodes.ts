@@ -4,14 +4,14 @@ import { Lexer } from './lexer.ts';
 import type { LineReader } from './lines.ts';
 import { isReserved, sameWord } from './syntax.ts';
 
-/** What the parsers of single commands need besides the line. */
+/** What the parsers of single commands need in addition to the line. */
 export interface ParseContext {
   readonly lines: LineReader;
-  /** The file, as it is named. */
+  /** The name of the file, as the user gave it. */
   readonly file: string;
 }
 
-/** Refuses what is left of a line. */
+/** Rejects anything left on the line. */
 export function endOfLine(words: Lexer): void {
   const word = words.next();
   if (word !== '') throw unexpected(word);
@@ -22,7 +22,7 @@ export function unexpected(word: string): Complaint {
   return new Complaint(`Unexpected token '${word}'`, remedy);
 }
 
-/** The next word, or the complaint that it is missing. */
+/** Returns the word, or throws the complaint if it is missing. */
 export function required(word: string, complaint: string): string {
   if (word === '') throw new Complaint(complaint);
   return word;
@@ -77,7 +77,7 @@ export function parseSplice(words: Lexer): Command {
   return { cmd: 'splice', name, file, dir };
 }
 
-/** What ends the inline description that `opening` begins; `undefined` where it begins none. */
+/** The line that closes the inline description begun by `opening`; `undefined` if none begins. */
 function closingOf(opening: string): string | undefined {
   if (opening.startsWith('{')) return '}';
   if (!opening.startsWith('@=')) return undefined;

@@ -41,13 +41,13 @@ const PARSERS: Readonly<Record<Keyword, (words: Lexer, context: ParseContext, fi
   PIN_OUT: (words) => files.parsePin(words, 'out'),
 };
 
-/** Keywords of commands that may be followed by a block of lines. */
+/** Keywords of commands that a block of lines may follow. */
 const WITH_BLOCK: ReadonlySet<Keyword> = new Set(['JOB', 'FINAL', 'PROVISIONER', 'SERVICE', 'SUBMIT_DESCRIPTION']);
 
 /**
- * Gives `take` the commands of the DAG file `text` with the keywords `wanted`, in order, with their lines (the last one
- * of a continued line). A line that cannot be read is reported and left out. The commands are not kept: a file of a
- * million lines is gone through once for each purpose.
+ * Passes the commands of the DAG file `text` that have one of the keywords `wanted` to `take`, in order, with their
+ * line numbers (the last one of a continued line). A malformed line is reported and skipped. The commands are not
+ * stored: a file of a million lines is scanned once for each purpose.
  */
 export function eachCommand(
   text: string,
@@ -66,7 +66,7 @@ export function eachCommand(
       const said = reader.next();
       if (said === undefined) return;
       line = reader.line;
-      // The keyword is looked at by itself: most lines of a pass are another pass's, and are skipped for it.
+      // Only the keyword is examined first: most lines belong to another pass and are skipped.
       const blank = said.search(/[ \t\r]/);
       keyword = keywordOf(blank < 0 ? said : said.slice(0, blank));
       if (keyword !== undefined && !wanted.has(keyword) && !WITH_BLOCK.has(keyword)) continue;

@@ -1,12 +1,12 @@
 import type { Throttle } from './node-table.ts';
 
-/** One name space: the files of a DAG together, or one splice. */
+/** One name space: the DAG's files together, or one splice. */
 export interface Scope {
-  /** `OUT+IN+` before the names of all its nodes; empty for the DAG itself. */
+  /** The prefix of all its nodes' names, such as `OUT+IN+`; empty for the DAG itself. */
   readonly prefix: string;
-  /** What warnings call it. */
+  /** Its name in warnings. */
   readonly label: string;
-  /** Its nodes, service nodes aside: its own, then those of its splices once they are lifted. */
+  /** Its nodes except service nodes: its own, then those of its splices once they are lifted. */
   readonly nodes: number[];
   readonly names: Map<string, number>;
   readonly splices: Map<string, Scope>;
@@ -15,12 +15,12 @@ export interface Scope {
   readonly pinsIn: Map<number, number[]>;
   readonly pinsOut: Map<number, number[]>;
   readonly services: number[];
-  /** Nodes without parents, and without children, when its file was at its end: what its name stands for in PARENT. */
+  /** Nodes without parents, and without children, at the end of its file: its name stands for these in PARENT. */
   initial: readonly number[];
   terminal: readonly number[];
   final: number | undefined;
   provisioner: number | undefined;
-  /** What it holds has been moved into the scope that it is a splice of. */
+  /** Its contents have been moved into the scope of which it is a splice. */
   lifted: boolean;
 }
 
@@ -54,8 +54,8 @@ export function throttleOf(scope: Scope, name: string): Throttle {
 }
 
 /**
- * Moves what the splices of `scope` hold into it, in the order of their names; a splice goes on to be known by its name.
- * `warn` gets what the scope's own settings override.
+ * Moves the contents of the splices of `scope` into it, in the order of their names; a splice can still be named
+ * afterwards. `warn` is told which settings the scope overrides.
  */
 export function liftSplices(scope: Scope, warn: (strictness: number, message: string) => void): void {
   const fresh = [...scope.splices].filter(([, splice]) => !splice.lifted);
@@ -78,7 +78,7 @@ export function liftSplices(scope: Scope, warn: (strictness: number, message: st
   }
 }
 
-/** A category whose name begins with `+` is one for all splices; any other is the splice's own. */
+/** A category whose name begins with `+` is shared by all splices; any other belongs to its splice. */
 function liftThrottle(
   scope: Scope,
   splice: string,

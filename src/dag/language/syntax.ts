@@ -1,4 +1,4 @@
-/** The commands of the language, by keyword, with how each is written (manual, "DAG input file commands"). */
+/** The commands of the language by keyword, with the syntax of each (manual, "DAG input file commands"). */
 export const SYNTAX = {
   JOB: 'JOB <name> <submit description> [DIR <directory>] [NOOP] [DONE]',
   FINAL: 'FINAL <name> <submit description> [DIR <directory>] [NOOP]',
@@ -35,7 +35,7 @@ export const SYNTAX = {
 
 export type Keyword = keyof typeof SYNTAX;
 
-/** `-` and `_` are one, and so are upper and lower case. */
+/** `-` and `_` are equivalent, as are upper and lower case. */
 export function sameWord(word: string, keyword: string): boolean {
   if (word === keyword) return true;
   return word.length === keyword.length && word.toUpperCase().replaceAll('-', '_') === keyword;
@@ -43,7 +43,7 @@ export function sameWord(word: string, keyword: string): boolean {
 
 const EXACT: ReadonlyMap<string, Keyword> = new Map((Object.keys(SYNTAX) as Keyword[]).map((word) => [word, word]));
 
-/** The keyword that a line begins with. `WEAK` begins a PARENT command. */
+/** The keyword at the beginning of a line. `WEAK` begins a PARENT command. */
 export function keywordOf(word: string): Keyword | undefined {
   const exact = EXACT.get(word);
   if (exact !== undefined) return exact;
@@ -56,21 +56,21 @@ export function isAllNodes(name: string): boolean {
   return name.length === 9 && name[3] === '_' && name.toUpperCase() === 'ALL_NODES';
 }
 
-/** Names that no node may have. */
+/** Names that a node may not have. */
 export function isReserved(name: string): boolean {
   const upper = name.toUpperCase();
   return upper === 'PARENT' || upper === 'CHILD' || upper === 'ALL_NODES';
 }
 
-/** What governs the DAG manager's own job; only of a DAG's own files. */
+/** Commands about the DAG manager's own job, which count only in the DAG's own files. */
 export const FOR_THE_MANAGER: ReadonlySet<Keyword> = new Set(['CONFIG', 'SET_JOB_ATTR', 'ENV']);
 
-/** A quick look, before a file is gone through for it. */
+/** A quick check that saves parsing the file for these commands. */
 export function mentionsTheManager(text: string): boolean {
   return /^[ \t]*(CONFIG|ENV|SET[-_]JOB[-_]ATTR)\b/im.test(text);
 }
 
-/** What defines nodes and what belongs to the DAG as a whole: read first. */
+/** Commands that define nodes or concern the DAG as a whole; read in the first pass. */
 export const DEFINITIONS: ReadonlySet<Keyword> = new Set([
   'SUBMIT_DESCRIPTION',
   'JOB',
@@ -85,7 +85,7 @@ export const DEFINITIONS: ReadonlySet<Keyword> = new Set([
   'JOBSTATE_LOG',
 ]);
 
-/** What is about nodes: read second. */
+/** Commands about existing nodes; read in the second pass. */
 export const MODIFIERS: ReadonlySet<Keyword> = new Set(
   (Object.keys(SYNTAX) as Keyword[]).filter((word) => !DEFINITIONS.has(word) && !FOR_THE_MANAGER.has(word)),
 );

@@ -4,7 +4,7 @@ import type { Outputs } from './outputs.ts';
 import type { DagRun } from './prepare.ts';
 import type { JournalEntry } from './world.ts';
 
-/** What the log of a run begins with. */
+/** The first lines of a run's log. */
 export function headerLines(
   run: DagRun,
   batchName: string,
@@ -26,7 +26,7 @@ export function headerLines(
   ];
 }
 
-/** The node jobs' log gets what the jobs did, before the engine draws its conclusions. */
+/** The node jobs' log records what the jobs did before the engine draws its conclusions. */
 export function logJobs(entry: JournalEntry, core: Core, outputs: Outputs): void {
   const { at } = entry;
   for (const event of entry.events) {

@@ -12,12 +12,15 @@ import { type DagRun, primaryOf } from './prepare.ts';
 import { ScriptRuns } from './script-runs.ts';
 import type { DagWorld, Happening, JournalBegin, JournalEntry } from './world.ts';
 
-/** Submits that go to the queue in one request, before what happened meanwhile is looked at. */
+/** How many submits go to the queue in one request before new happenings are handled. */
 const SUBMIT_CHUNK = 1000;
-/** Milliseconds between two looks for a halt file. */
+/** Milliseconds between two checks for a halt file. */
 const HALT_LOOK = 5000;
 
-/** The driver: carries events from the world to the engine and its commands back, each batch journalled first. */
+/**
+ * The driver: carries events from the world to the engine and its commands back, writing each batch to the journal
+ * first.
+ */
 export class Manager {
   private readonly run: DagRun;
   private readonly world: DagWorld;
@@ -26,7 +29,7 @@ export class Manager {
   private readonly submitOptions: SubmitOptions;
   private readonly begun: JournalBegin;
   private startedAt = 0;
-  /** Nodes whose submit is asked for and not answered, in order. */
+  /** Nodes whose submit was requested but not answered yet, in order. */
   private toSubmit: number[] = [];
   private readonly scripts: ScriptRuns;
   private wakeAt: number | undefined;
@@ -56,7 +59,7 @@ export class Manager {
     return this.engine.core.dag;
   }
 
-  /** A new run. What it does first is done by `loop`. */
+  /** Begins a new run; `loop` carries out its first commands. */
   begin(opening: readonly string[]): void {
     const at = this.world.now();
     this.world.files.write(this.submitOptions.nodesLog, '');
@@ -65,7 +68,7 @@ export class Manager {
     this.first({ at, events: [], sizes: [] }, opening);
   }
 
-  /** Makes the engine what it was, from the journal, and takes up what was under way when the manager died. */
+  /** Restores the engine from the journal and resumes what was in progress when the manager died. */
   async recover(entries: readonly JournalEntry[], opening: readonly string[]): Promise<void> {
     const last = entries.length - 1;
     const pending = new Pending();
@@ -97,7 +100,7 @@ export class Manager {
     this.outputs.flush();
   }
 
-  /** Runs until the DAG has ended: its exit code; or until it is told to stop. */
+  /** Runs until the DAG has ended, and returns its exit code, or until it is told to stop. */
   async loop(): Promise<number | 'stopped'> {
     this.haltFile = this.engine.core.halted;
     this.showAd(true);
@@ -117,7 +120,7 @@ export class Manager {
     return this.engine.core.exitCode;
   }
 
-  /** The ad of the manager's own job says how the DAG stands, now and then (DAGMAN_QUEUE_UPDATE_INTERVAL). */
+  /** Updates the DAG's status in the ad of the manager's own job at intervals (DAGMAN_QUEUE_UPDATE_INTERVAL). */
   private showAd(atOnce: boolean): void {
     const now = this.world.now();
     if (!this.adOutdated || (!atOnce && now < this.adAt)) return;
@@ -127,7 +130,7 @@ export class Manager {
     this.adOutdated = false;
   }
 
-  /** What the files say of it stays where the manager goes on. */
+  /** Journals the sizes of the files, so that what they say about the stop is kept when the manager resumes. */
   private stop(): void {
     const at = this.world.now();
     const { cursor } = this;
@@ -156,7 +159,7 @@ export class Manager {
     return this.wakeAt !== undefined && now >= this.wakeAt;
   }
 
-  /** Adds what happened to `events`; true where the manager is to stop. */
+  /** Adds what happened to `events`; returns true if the manager has to stop. */
   private takeAll(happenings: readonly Happening[], events: DagEvent[]): boolean {
     let stop = false;
     for (const happening of happenings) {
@@ -169,7 +172,7 @@ export class Manager {
       else if (happening.is === 'script-ended') events.push(...this.scripts.ended(happening));
       else events.push(happening.event);
     }
-    // A halt file halts the DAG as long as it is there.
+    // The DAG stays halted as long as there is a halt file.
     const halt = this.world.files.exists(haltName(primaryOf(this.run)));
     if (halt && !this.haltFile) events.push({ is: 'halt' });
     else if (!halt && this.haltFile) events.push({ is: 'resume' });
@@ -177,7 +180,7 @@ export class Manager {
     return stop;
   }
 
-  /** Journals one batch, lets the engine think, and does what it wants. */
+  /** Journals one batch, passes it to the engine, and carries out the commands. */
   private async advance(events: readonly DagEvent[]): Promise<void> {
     const at = this.world.now();
     const { cursor } = this;
@@ -189,14 +192,14 @@ export class Manager {
     await this.perform(commands);
   }
 
-  /** The first batch, which has no events: it starts the DAG. */
+  /** The first batch has no events; it starts the DAG. */
   private first(entry: JournalEntry, opening: readonly string[]): void {
     const commands = this.think(entry, true, opening);
     this.writeFiles(commands, entry.at, true);
     for (const command of commands) this.note(command);
   }
 
-  /** One batch of a journal again; of the last, whose effects are not known to be complete, the files too. */
+  /** Replays one batch of a journal. For the last one, whose effects may be incomplete, writes the files too. */
   private redo(entry: JournalEntry, first: boolean, last: boolean, opening: readonly string[]): readonly DagCommand[] {
     if (first) this.startedAt = entry.at;
     if (!last) {
@@ -276,7 +279,7 @@ export class Manager {
     else if (command.do === 'wake') this.wakeAt = Math.min(this.wakeAt ?? command.at, command.at);
   }
 
-  /** Submits that were not sent before the DAG removes its jobs are not sent any more. */
+  /** Submits that were not sent before the DAG removes its jobs are dropped. */
   private async dropSubmits(): Promise<void> {
     const dropped = this.toSubmit.splice(0);
     if (dropped.length === 0 || this.engine.core.exitCode !== undefined) return;
@@ -295,7 +298,7 @@ export class Manager {
     });
   }
 
-  /** Asks the queue which submits it has: those are not made again. */
+  /** Asks the queue which submits it already has, so that none is made twice. */
   private async resolveSubmits(pending: Pending): Promise<void> {
     const submits = pending.submits();
     if (submits.length === 0) return;

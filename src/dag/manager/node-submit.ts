@@ -11,20 +11,22 @@ export interface SubmitOptions {
   readonly dagmanId: number;
   readonly batchName: string;
   readonly batchId: string;
-  /** The node jobs' log, absolute. */
+  /** The path of the node jobs' log, absolute. */
   readonly nodesLog: string;
-  /** Attributes of the DAG manager's own job, as expression texts, that its nodes' jobs get (DAGMAN_INHERIT_ATTRS). */
+  /**
+   * Attributes of the DAG manager's own job, as expression texts, that its nodes' jobs inherit (DAGMAN_INHERIT_ATTRS).
+   */
   readonly inherited: readonly Macro[];
 }
 
-/** User log events that the node jobs' log needs (DAGMan's own list). */
+/** The user log events that the node jobs' log needs (DAGMan's own list). */
 const NODES_MASK = '0,1,2,4,5,7,8,9,10,11,12,13,16,17,24,27,35,36';
-/** Characters of parents' names that a submit carries; more are left out. */
+/** Parents' names are left out of a submit beyond this many characters. */
 const MOST_PARENTS = 2000;
 
 export type Macro = readonly [name: string, value: string];
 
-/** What is to be submitted for a node now: DAGMan's macros, the node's VARS, and what the jobs must carry. */
+/** What to submit for a node now: DAGMan's macros, the node's VARS, and the attributes of its jobs. */
 export function nodeSubmit(core: Core, node: number, options: SubmitOptions): NodeSubmit {
   const { dag } = core;
   const name = nameOf(dag, node);
@@ -37,7 +39,7 @@ export function nodeSubmit(core: Core, node: number, options: SubmitOptions): No
     ['DAG_STATUS', String(core.dagStatus)],
     ['FAILED_COUNT', String(core.counts.failed)],
     ...(parents === '' ? [] : [['DAG_PARENT_NAMES', parents] as const]),
-    // A batch name of one blank is none, but for the managers of sub-DAGs.
+    // A batch name of one blank means none, except for the managers of sub-DAGs.
     ...(options.batchName === ' ' && !isSubdag(dag, node) ? [] : [['batch_name', options.batchName] as const]),
     ['batch_id', options.batchId],
   ];
@@ -75,7 +77,7 @@ export function nodeSubmit(core: Core, node: number, options: SubmitOptions): No
   };
 }
 
-/** What DAGMAN_NODE_RECORD_INFO and DAGMAN_RECORD_MACHINE_ATTRS want in the jobs' ads. */
+/** What DAGMAN_NODE_RECORD_INFO and DAGMAN_RECORD_MACHINE_ATTRS add to the jobs' ads. */
 function recorded(core: Core, retry: number): readonly Macro[] {
   const { DAGMAN_NODE_RECORD_INFO: info, DAGMAN_RECORD_MACHINE_ATTRS: machine } = core.settings;
   const wanted: Macro[] = [];
@@ -90,8 +92,8 @@ function recorded(core: Core, retry: number): readonly Macro[] {
 }
 
 /**
- * What nodes' jobs get from the manager's own: the accounting group, and the attributes of DAGMAN_INHERIT_ATTRS with
- * DAGMAN_INHERIT_ATTRS_PREFIX before their names, which a sub-DAG's manager has with the prefix already.
+ * What nodes' jobs inherit from the manager's own: the accounting group and the attributes of DAGMAN_INHERIT_ATTRS,
+ * with DAGMAN_INHERIT_ATTRS_PREFIX added to their names unless a sub-DAG's manager already has it.
  */
 export function inheritedOf(run: DagRun, settings: Settings): readonly Macro[] {
   const prefix = settings.DAGMAN_INHERIT_ATTRS_PREFIX;
@@ -110,7 +112,7 @@ function attributesOf(run: DagRun, settings: Settings, prefix: string): readonly
   });
 }
 
-/** The words of a setting that is a list. */
+/** The words of a list setting. */
 function listed(setting: string): readonly string[] {
   return setting.split(/[\s,]+/).filter((word) => word !== '');
 }

@@ -11,23 +11,23 @@ import { rescueName, rescueText, savePointPath, savePointText } from '../rescue.
 import { logTime } from '../times.ts';
 import type { DagFiles, JobLogEvent } from './world.ts';
 
-/** Seconds between two writes of an ALWAYS-UPDATE status file at least, as DAGMan looks at its log. */
+/** The fewest seconds between two writes of an ALWAYS-UPDATE status file: how often DAGMan reads its log. */
 const LEAST_UPDATE = 5;
 
 export interface OutputPlan {
   readonly dagFiles: readonly string[];
   readonly primary: string;
-  /** `.dagman.out`. */
+  /** The path of `.dagman.out`. */
   readonly log: string;
   readonly nodesLog: string;
   readonly logEvent: (event: JobLogEvent) => string;
-  /** Number of the next rescue file. */
+  /** The number of the next rescue file. */
   readonly nextRescue: number;
 }
 
 /**
- * The files of a running DAG: `.dagman.out`, `.nodes.log` and the jobstate log, which grow; the node status, DOT, rescue,
- * save and metrics files, which are written whole. Lines are kept until `flush`.
+ * The files of a running DAG: `.dagman.out`, `.nodes.log` and the jobstate log are appended to; the node status, DOT,
+ * rescue, save and metrics files are rewritten. Lines are buffered until `flush`.
  */
 export class Outputs {
   private readonly files: DagFiles;
@@ -48,12 +48,12 @@ export class Outputs {
     this.plan = plan;
   }
 
-  /** How long the growing files are. */
+  /** The sizes of the files that are appended to. */
   sizes(): readonly number[] {
     return this.growing().map((file) => (file === undefined ? 0 : this.files.size(file)));
   }
 
-  /** Cuts the growing files back to what they were: their last lines are to be written again. */
+  /** Truncates these files to earlier sizes because their last lines will be written again. */
   cutBack(sizes: readonly number[]): void {
     this.growing().forEach((file, i) => {
       const size = sizes[i] ?? 0;
@@ -73,7 +73,7 @@ export class Outputs {
     this.nodes += this.plan.logEvent(event);
   }
 
-  /** What of `commands` are lines of files. */
+  /** Takes the lines for files out of `commands`. */
   take(commands: readonly DagCommand[], at: number): void {
     const { dag } = this.engine.core;
     for (const command of commands) {
@@ -100,8 +100,8 @@ export class Outputs {
   }
 
   /**
-   * Writes the node status file if it is due. `last`: the DAG ends now. Returns when it is to be looked at again (Unix
-   * milliseconds), if something waits to be shown.
+   * Writes the node status file if it is due. `last`: the DAG ends now. Returns when to check again (Unix milliseconds)
+   * if there is something left to show.
    */
   writeStatus(now: number, last: boolean): number | undefined {
     const { core } = this.engine;
@@ -118,7 +118,7 @@ export class Outputs {
     return nodeStatus.alwaysUpdate && !ended ? now + Math.max(nodeStatus.minUpdate, LEAST_UPDATE) * 1000 : undefined;
   }
 
-  /** The manager is to stop, and to go on later. */
+  /** The manager stops, to resume later. */
   stopped(now: number): void {
     const { core } = this.engine;
     const { nodeStatus } = core.dag;
@@ -130,7 +130,7 @@ export class Outputs {
     this.flush();
   }
 
-  /** Writes the DOT file: once at the start, and with UPDATE whenever a count of nodes has changed. */
+  /** Writes the DOT file: once at the start and, with UPDATE, whenever a count of nodes has changed. */
   writeDot(now: number, first: boolean): void {
     const { core } = this.engine;
     const { dot } = core.dag;

@@ -2,15 +2,15 @@ import type { DagCommand, DagEvent } from '../engine/messages.ts';
 
 type ScriptCommand = Extract<DagCommand, { readonly do: 'script' }>;
 
-/** What a replayed journal leaves under way: submits and scripts that were asked for and have no answer in it. */
+/** What is still in progress after replaying a journal: submits and scripts requested in it and not answered. */
 export class Pending {
   private readonly asked = new Map<number, number>();
-  /** By type and node; of HOLD scripts a node may have several. */
+  /** By type and node; a node may have several HOLD scripts. */
   private readonly running = new Map<string, ScriptCommand[]>();
   private clock = 0;
   private removedAt = -1;
 
-  /** What a batch of the journal answers. */
+  /** Takes the answers in a batch of the journal. */
   answer(events: readonly DagEvent[]): void {
     for (const event of events) {
       if (event.is === 'submitted' || event.is === 'submit-failed' || event.is === 'unsent')
@@ -19,7 +19,7 @@ export class Pending {
     }
   }
 
-  /** What came of it. */
+  /** Takes the requests among the resulting commands. */
   ask(commands: readonly DagCommand[]): void {
     for (const command of commands) {
       this.clock++;
@@ -34,7 +34,7 @@ export class Pending {
     }
   }
 
-  /** In the order in which they were asked for; `dropped`: the DAG has removed its jobs since. */
+  /** In the order of the requests; `dropped`: the DAG has since removed its jobs. */
   submits(): readonly { readonly node: number; readonly dropped: boolean }[] {
     return [...this.asked].map(([node, at]) => ({ node, dropped: at < this.removedAt }));
   }

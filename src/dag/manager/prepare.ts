@@ -10,49 +10,49 @@ import { applyRescue, lastRescue, numberOfRescue, renameRescuesAfter, rescueName
 import type { Settings } from '../settings.ts';
 import type { DagFiles, JournalBegin } from './world.ts';
 
-/** How a DAG is to be run: what `dag submit` was asked. */
+/** How to run a DAG: what the user asked of `dag submit`. */
 export interface DagRun extends LoadOptions {
-  /** DAG files, the primary one first; others join it. */
+  /** DAG files, the primary one first; the others are added to it. */
   readonly files: readonly string[];
-  /** Cluster of the DAG manager's own job. */
+  /** The cluster of the DAG manager's own job. */
   readonly dagmanId: number;
-  /** Cluster of the manager above, of a sub-DAG. */
+  /** For a sub-DAG, the cluster of the manager above it. */
   readonly parentDagmanId?: number;
   readonly limits?: Partial<Limits>;
   readonly batchName?: string;
-  /** `JobBatchId` of the manager's job: the outermost DAG's. */
+  /** `JobBatchId` of the manager's job, which is the outermost DAG's. */
   readonly batchId?: string;
-  /** Go on from the last rescue file, if there is one; default as DAGMAN_AUTO_RESCUE. */
+  /** Continue from the last rescue file, if there is one; DAGMAN_AUTO_RESCUE by default. */
   readonly autoRescue?: boolean;
-  /** Go on from the rescue file of this number (`-DoRescueFrom`). */
+  /** Continue from the rescue file of this number (`-DoRescueFrom`). */
   readonly rescueFrom?: number;
-  /** Go on from a save file (`-load_save`). */
+  /** Continue from a save file (`-load_save`). */
   readonly saveFile?: string;
-  /** Go on from this rescue file (`-RescueFile`). */
+  /** Continue from this rescue file (`-RescueFile`). */
   readonly rescueFile?: string;
-  /** It began afresh: so do its sub-DAGs (`-force`). */
+  /** The DAG starts afresh, and so do its sub-DAGs (`-force`). */
   readonly force?: boolean;
-  /** Where `.dagman.out` is written, if not beside the DAG (`-outfile_dir`). */
+  /** The directory for `.dagman.out` if it is not next to the DAG (`-outfile_dir`). */
   readonly outfileDir?: string;
-  /** Names of variables that the managers of sub-DAGs get too; all, where `importEnv` says so. */
+  /** Names of variables that the managers of sub-DAGs get too; with `importEnv`, all. */
   readonly includeEnv?: readonly string[];
   readonly importEnv?: boolean;
-  /** When mail is sent about the manager's job. */
+  /** When to send mail about the manager's job. */
   readonly notification?: string;
-  /** The text of an attribute of the manager's own job. */
+  /** Reads the text of an attribute of the manager's own job. */
   readonly ownAttribute?: (name: string) => string | undefined;
-  /** What metrics call the version. */
+  /** The version that metrics report. */
   readonly version: string;
 }
 
 export interface PreparedDag {
   readonly loaded: LoadedDag;
   readonly begin: JournalBegin;
-  /** Lines for the log on what was taken up. */
+  /** Lines for the log about what the run continues from. */
   readonly notes: readonly string[];
 }
 
-/** Loads the DAG and decides what it goes on from; `begun`: what a run that crashed had decided. */
+/** Loads the DAG and decides where to continue from; `begun` is what a run that crashed had decided. */
 export function prepare(run: DagRun, files: DagFiles, begun: JournalBegin | undefined): PreparedDag {
   const notes: string[] = [];
   const loaded = loadDag(run.files, files, run);
@@ -152,7 +152,7 @@ export function limitsOf(run: DagRun, settings: Settings): Limits {
   };
 }
 
-/** FNV-1a over the names and edges: the journal's node numbers mean the same as long as it is the same. */
+/** FNV-1a over the names and edges: the journal's node numbers stay valid as long as it does not change. */
 function fingerprint(dag: DagGraph): string {
   let hash = 0x811c9dc5;
   const mix = (n: number): void => {

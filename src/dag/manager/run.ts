@@ -12,13 +12,13 @@ export type DagEnd =
       readonly is: 'ended';
       readonly exitCode: number;
       readonly problems: readonly Problem[];
-      /** How far it came; absent where it could not begin. */
+      /** How far the DAG got; absent if it could not start. */
       readonly progress?: DagProgress;
     }
-  /** It was told to stop; run it again to go on. */
+  /** The manager was told to stop; run it again to continue. */
   | { readonly is: 'stopped' };
 
-/** Runs a DAG to its end, or goes on with one whose manager died; `journal` says which. */
+/** Runs a DAG to its end, or resumes one whose manager died; `journal` tells which. */
 export async function runDag(run: DagRun, world: DagWorld): Promise<DagEnd> {
   const entries = world.journal.read();
   const begun = entries[0]?.begin;

@@ -11,7 +11,7 @@ interface Running {
   readonly argv: readonly string[];
 }
 
-/** The scripts that run: which run of the world is which node's, and their DEBUG files. */
+/** The scripts in progress: which node each run belongs to, and their DEBUG files. */
 export class ScriptRuns {
   private readonly world: DagWorld;
   private readonly dag: DagGraph;
@@ -32,7 +32,7 @@ export class ScriptRuns {
     this.world.startScript({ node: nameOf(this.dag, node), type, run, argv, directory, capture: debug?.stream });
   }
 
-  /** The event that an end is; none where it is of no script that is known. */
+  /** Converts the end of a run into an event; none if the run is unknown. */
   ended(happening: Extract<Happening, { readonly is: 'script-ended' }>): readonly DagEvent[] {
     const script = this.running.get(happening.run);
     if (script === undefined) return [];

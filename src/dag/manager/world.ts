@@ -4,23 +4,25 @@ import type { ScriptType } from '../language/commands.ts';
 
 /** What the DAG manager asks the queue to submit for one node. */
 export interface NodeSubmit {
-  /** The attempt's name: with the DAG manager's cluster it is unique for ever, and the jobs carry it. */
+  /**
+   * The node's name. With the DAG manager's cluster and `retry` it identifies the attempt forever; the jobs carry it.
+   */
   readonly node: string;
-  /** How often the node was retried before. */
+  /** How often the node has been retried before. */
   readonly retry: number;
   readonly description: Description;
-  /** The directory in which the description is read and its jobs are submitted; '' is the DAG manager's own. */
+  /** The directory in which the description is read and its jobs are submitted; '' means the DAG manager's own. */
   readonly directory: string;
-  /** Macros and commands that are set before the description is read, in order: the description wins. */
+  /** Macros and commands set before the description is read, in order; the description overrides them. */
   readonly before: readonly (readonly [name: string, value: string])[];
-  /** Set when the description has been read up to its queue statement: these win. */
+  /** Set after the description has been read up to its queue statement; these override it. */
   readonly after: readonly (readonly [name: string, value: string])[];
   /**
-   * Attributes that the jobs must carry: DAGNodeName, DAGManJobId, DAGParentNodeNames, DAGNodeRetry. The queue is asked
-   * by the first, second and last of them after a crash.
+   * Attributes that the jobs must carry: DAGNodeName, DAGManJobId, DAGParentNodeNames, DAGNodeRetry. After a crash, the
+   * queue is searched by the first, second and last of them.
    */
   readonly attributes: Readonly<Record<string, string | number>>;
-  /** The node's, the whole DAG's added: that of a sub-DAG. */
+  /** The node's priority plus the whole DAG's; a sub-DAG inherits it. */
   readonly priority: number;
   /** Refuse a description that makes more than one job (DAGMAN_PROHIBIT_MULTI_JOBS, and for a provisioner). */
   readonly oneJob: boolean;
@@ -28,10 +30,10 @@ export interface NodeSubmit {
 
 export type SubmitOutcome =
   | { readonly cluster: number; readonly procs: number }
-  /** `again`: it may work later. One sentence, with file and line where the description is at fault. */
+  /** `again`: it may succeed later. One sentence, with file and line if the description is at fault. */
   | { readonly failed: string; readonly again: boolean };
 
-/** A submit of this DAG that the queue has. */
+/** A submit of this DAG that is in the queue. */
 export interface FoundSubmit {
   readonly node: string;
   readonly retry: number;
@@ -42,16 +44,16 @@ export interface FoundSubmit {
 export interface ScriptRun {
   readonly node: string;
   readonly type: ScriptType;
-  /** Unique for each run within this life of the manager; comes back with the end. */
+  /** Unique for each run within this life of the manager; returned with the script's end. */
   readonly run: number;
-  /** The program, looked up in `directory` and not in PATH, and its arguments, which no shell sees. */
+  /** The program, looked up in `directory` and not in PATH, and its arguments. No shell interprets them. */
   readonly argv: readonly string[];
   readonly directory: string;
-  /** Which of its outputs are wanted back. */
+  /** Which of its outputs to return. */
   readonly capture: 'STDOUT' | 'STDERR' | 'ALL' | undefined;
 }
 
-/** What happened in the world. `cursor` says where reading goes on after a crash. */
+/** What happened in the world. `cursor` is where to continue reading after a crash. */
 export type Happening =
   | {
       readonly is: 'job';
@@ -66,45 +68,50 @@ export type Happening =
       readonly run: number;
       readonly end: Ending;
       readonly notStarted?: string;
-      /** What it wrote, where that was asked for. */
+      /** The script's output, if it was asked for. */
       readonly output?: string;
     }
-  /** What the user asked for: `halt`, `resume`, `remove`, `throttle`. */
+  /** A request of the user: `halt`, `resume`, `remove`, `throttle`. */
   | { readonly is: 'told'; readonly event: Told; readonly cursor?: string }
-  /** The manager is to stop without ending the DAG: it is held, or the agent goes down. */
+  /** The manager must stop without ending the DAG: it is held, or the agent is shutting down. */
   | { readonly is: 'stop' };
 
-/** What a user may tell a running DAG. */
+/** What a user can tell a running DAG. */
 export type Told = Extract<DagEvent, { readonly is: 'halt' | 'resume' | 'remove' | 'throttle' }>;
 
-/** The files that a DAG manager writes and reads; paths as in the DAG. All writes but `append` replace the file at once. */
+/**
+ * The files that a DAG manager reads and writes; paths are as in the DAG. Every write except `append` replaces the file
+ * atomically.
+ */
 export interface DagFiles {
   read(path: string): string | undefined;
-  /** The one name of the file. */
+  /** The file's canonical name. */
   absolute(path: string): string;
   exists(path: string): boolean;
   write(path: string, text: string): void;
   append(path: string, text: string): void;
-  /** Bytes in it; 0 where it is not there. */
+  /** Its size in bytes; 0 if it does not exist. */
   size(path: string): number;
   truncate(path: string, size: number): void;
   rename(from: string, to: string): void;
-  /** No error where it is not there. */
+  /** Does nothing if the file does not exist. */
   remove(path: string): void;
 }
 
-/** What a run of a DAG was begun with: the first entry of its journal. */
+/** What a run of a DAG started from: the first entry of its journal. */
 export interface JournalBegin {
   readonly rescueFile: string | undefined;
-  /** The rescue file that the run goes on from, and the last that there was; 0 for none. */
+  /** The rescue file from which the run continues, and the last one that existed; 0 for none. */
   readonly rescueNumber: number;
   readonly lastRescue: number;
   readonly firstSequence: number;
-  /** Of the graph: a DAG that was changed while it ran cannot go on. */
+  /** The graph's fingerprint: a DAG that was changed while it ran cannot continue. */
   readonly fingerprint: string;
 }
 
-/** One batch of the journal: what happened at one time, and how long the log files were before its lines were written. */
+/**
+ * One batch of the journal: what happened at one time, and the sizes of the log files before its lines were written.
+ */
 export interface JournalEntry {
   readonly at: number;
   readonly events: readonly DagEvent[];
@@ -114,43 +121,43 @@ export interface JournalEntry {
 }
 
 export interface Journal {
-  /** All that was appended, in order; a last entry that was cut off by a crash is left out. */
+  /** All that was appended, in order; a last entry cut off by a crash is left out. */
   read(): readonly JournalEntry[];
   /** Returns when the entry is on disk. */
   append(entry: JournalEntry): void;
 }
 
-/** Everything a DAG manager does besides thinking. */
+/** Everything that a DAG manager does in the world. */
 export interface DagWorld {
   /** Unix milliseconds. */
   now(): number;
   /**
    * What happened since the last call; waits until something does, or until `until` (Unix milliseconds). Job changes
-   * come in the order of the queue's stream, from the cursor given to `resumeFrom` on.
+   * come in the order of the queue's stream, starting from the cursor given to `resumeFrom`.
    */
   next(until: number | undefined): Promise<readonly Happening[]>;
-  /** Job changes from behind this cursor on; `undefined`: from the DAG manager's own submit on. */
+  /** Report job changes after this cursor; `undefined` means since the DAG manager's own submit. */
   resumeFrom(cursor: string | undefined): void;
-  /** One outcome for each, in order. A submit is in the queue, or refused, when this returns; never half of it. */
+  /** Returns one outcome for each request, in order. By then each submit is either wholly in the queue or refused. */
   submit(requests: readonly NodeSubmit[]): Promise<readonly SubmitOutcome[]>;
-  /** What the queue has of this DAG's submits, by the attributes that they carry, also of jobs that have ended. */
+  /** This DAG's submits in the queue, found by their attributes, including those of jobs that have ended. */
   findSubmitted(): Promise<readonly FoundSubmit[]>;
-  /** Starts it; its end is a happening. */
+  /** Starts the script; its end arrives as a happening. */
   startScript(run: ScriptRun): void;
   killScripts(): void;
   /** Idempotent. */
   removeCluster(cluster: number, reason: string): Promise<void>;
-  /** All jobs of this DAG but those of the nodes named. Idempotent. */
+  /** Removes all jobs of this DAG except those of the nodes named. Idempotent. */
   removeAll(reason: string, keep: readonly string[]): Promise<void>;
-  /** Shows these attributes in the ad of the manager's own job, as soon as the queue takes them. */
+  /** Publishes these attributes in the ad of the manager's own job as soon as the queue accepts them. */
   show(attributes: Readonly<Record<string, string>>): void;
   readonly files: DagFiles;
   readonly journal: Journal;
-  /** The text of one event of the node jobs' user log (the user log's own writer makes it). */
+  /** The text of one event of the node jobs' user log (made by the user log's own writer). */
   logEvent(event: JobLogEvent): string;
 }
 
-/** What the node jobs' log (`.nodes.log`) gets to see. */
+/** The events in the node jobs' log (`.nodes.log`). */
 export type JobLogEvent =
   | {
       readonly about: 'job';
