@@ -10,24 +10,24 @@ import { readResults } from './results.ts';
 import type { GramRecord, GramStore } from './store.ts';
 import { readAt } from './tar.ts';
 
-/** The most of a stream that one answer carries, bytes. */
+/** How many bytes of a stream one answer carries at most. */
 const MOST_STREAMED = 1 << 20;
 
-/** A job manager says "done" before it brings the results, too: they are waited for so long, milliseconds. */
+/** How long to wait for the results, in milliseconds: a job manager reports "done" before it has sent them. */
 const RESULTS_MS = 30_000;
 
 interface Entry {
   seen: Seen;
   report: Report | undefined;
-  /** The number of the change that the caller has or has not heard of. */
+  /** The number of its last change, by which callers ask for news. */
   changed: number;
-  /** When the job manager is to be asked again, by the monotonic clock. */
+  /** When to ask the job manager again, on the monotonic clock. */
   dueAt: number;
-  /** When GRAM first said that it is over, by the same. */
+  /** When GRAM first reported that the job is over, on the same clock. */
   overAt: number | undefined;
 }
 
-/** What is known of all attempts, and what of it is news. */
+/** What is known of every attempt, and which of it is new to the caller. */
 export class Attempts {
   readonly #store: GramStore;
   readonly #resultsMs: number;
@@ -47,7 +47,7 @@ export class Attempts {
     return this.#entry(key).seen;
   }
 
-  /** GRAM's word for the job, from a reply or a callback. */
+  /** Takes what GRAM says about the job in a reply or a callback. */
   hear(key: AttemptKey, message: Message): void {
     const state = numberOf(message, 'status');
     if (state === 0) return;
@@ -60,7 +60,7 @@ export class Attempts {
     this.note(key, { state, failure, told, active, gone: false });
   }
 
-  /** What was learnt of an attempt, together with what came home of it. */
+  /** Records what was learnt about an attempt, and looks at what it has sent home. */
   note(key: AttemptKey, change: Partial<Seen>): void {
     const entry = this.#entry(key);
     entry.seen = { ...entry.seen, ...change };
@@ -80,7 +80,7 @@ export class Attempts {
     return record ? classify(record, this.#entry(key).seen) : { report: undefined };
   }
 
-  /** A new beginning, or the end: nothing is known. */
+  /** Forgets everything about an attempt that starts over or has ended. */
   drop(key: AttemptKey): void {
     this.#entries.delete(key);
   }
@@ -93,7 +93,7 @@ export class Attempts {
     this.#entry(key).dueAt = at;
   }
 
-  /** Reports that changed after `since`; of all attempts where that is undefined. */
+  /** Reports that changed after change number `since`; all reports if it is undefined. */
   reports(since: number | undefined): Report[] {
     const reports: Report[] = [];
     for (const { key } of this.#store.all()) {
@@ -104,7 +104,7 @@ export class Attempts {
     return reports;
   }
 
-  /** What came of these streams behind what the caller has. */
+  /** What these streams produced beyond what the caller has. */
   chunks(follow: readonly Follow[]): Chunk[] {
     const chunks: Chunk[] = [];
     for (const one of follow) {
@@ -116,7 +116,7 @@ export class Attempts {
     return chunks;
   }
 
-  /** From what it sent while it ran; of a job that is over, from its results. */
+  /** Comes from what the job sent while running or, once it is over, from its results. */
   #piece(key: AttemptKey, stream: StreamName, from: number): Buffer {
     const results = this.#entry(key).seen.exit && readResults(this.#store.path(key, HOME_FILES.results));
     const member = results?.members.find(({ name }) => name === stream);
@@ -154,7 +154,7 @@ export class Attempts {
     return existsSync(path) ? { owner: readOwner(readFileSync(path, 'utf8').trim()) } : {};
   }
 
-  /** The last line of what the job's own script said of its trouble. */
+  /** The last line that the job's own script wrote about its failure. */
   #words(key: AttemptKey): string {
     const path = this.#store.path(key, HOME_FILES.message);
     if (!existsSync(path)) return '';
@@ -163,7 +163,7 @@ export class Attempts {
   }
 }
 
-/** The attempt that a callback speaks of: the path of a contact stays the same over restarts. */
+/** The attempt that a callback is about: the path of its contact survives restarts of the job manager. */
 export function attemptOf(message: Message, records: readonly GramRecord[]): GramRecord | undefined {
   const url = message.fields.get('job-manager-url');
   if (url === undefined || !URL.canParse(url)) return undefined;
@@ -171,7 +171,7 @@ export function attemptOf(message: Message, records: readonly GramRecord[]): Gra
   return records.find(({ contact }) => contact !== undefined && new URL(contact).pathname === pathname);
 }
 
-/** An adapter's words as they stand in a sentence; it writes its line ends as two characters. */
+/** Makes an adapter's message fit into a sentence; adapters write a line end as the two characters `\n`. */
 function oneLine(message: string): string {
   return message
     .replaceAll(/(\s|\\n)+/g, ' ')

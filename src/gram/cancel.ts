@@ -9,15 +9,15 @@ import { isOver } from './classify.ts';
 import { numberOf, STATE } from './protocol.ts';
 import { isPromised } from './store.ts';
 
-/** A job that GRAM cannot end within this time is asked for again in the next round, milliseconds. */
+/** How long to wait for GRAM to end a job, in milliseconds, before leaving it to the next round. */
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 250;
-/** One that still stages out is left for the next round after so long, milliseconds. */
+/** How long to wait for a job that is still staging out, in milliseconds, before leaving it to the next round. */
 const END_PATIENCE_MS = 15_000;
-/** One that was never committed gets nothing to run, whatever its job manager does with it: it is left sooner. */
+/** A job that was never committed is denied its program whatever its job manager does, so it is left sooner. */
 const UNCOMMITTED_PATIENCE_MS = 3000;
 
-/** Ends jobs and lets GRAM forget them, so that nothing of them is left at the site. */
+/** Ends jobs and makes GRAM forget them, so that nothing of them stays at the site. */
 export async function cancel(
   ctx: GramContext,
   keys: readonly AttemptKey[],
@@ -48,7 +48,7 @@ async function cancelOne(ctx: GramContext, key: AttemptKey, onlyIfNotStarted: bo
   return forgetOne(ctx, key);
 }
 
-/** GRAM has no cancel that spares what just starts: what waits there is left to run or to wait. */
+/** GRAM cannot cancel a job only if it has not started, so a waiting job is left alone. */
 function notWithdrawn(state: number): Outcome {
   const waits = state === STATE.pending || state === STATE.unsubmitted || state === STATE.stageIn;
   if (waits) return later('GRAM cannot withdraw a job and be sure that it has not started');
@@ -71,7 +71,7 @@ async function stopped({ store, conversation, attempts }: GramContext, key: Atte
   }
 }
 
-/** COMMIT_END. */
+/** Sends COMMIT_END. */
 export async function forget(ctx: GramContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   crashPoint('jm.before-forget');
   const outcomes = new Map<AttemptKey, Outcome>();
@@ -87,14 +87,16 @@ async function forgetOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   const record = ctx.store.get(key);
   if (record?.contact === undefined) return forgetRecord(ctx, key);
   await ctx.ready(record.proxy);
-  // What was never committed GRAM lets go by itself.
+  // GRAM drops a job that was never committed by itself.
   const uncommitted = record.phase === 'asked';
   const ended = await takesEnd(ctx, key, uncommitted ? UNCOMMITTED_PATIENCE_MS : END_PATIENCE_MS);
   if (ended || uncommitted) return forgetRecord(ctx, key);
   return later('GRAM is not done with the job yet');
 }
 
-/** A job manager calls a job done while it still brings its last file, and takes no commit's end before it has. */
+/**
+ * A job manager reports a job as done while still sending its last file, and refuses COMMIT_END until it has finished.
+ */
 export async function takesEnd(
   { store, conversation }: GramContext,
   key: AttemptKey,

@@ -4,26 +4,26 @@ import { GRAM_ERROR, gramWords, STAGING_IN, STAGING_OUT } from './errors.ts';
 import { STATE } from './protocol.ts';
 import type { GramRecord } from './store.ts';
 
-/** What is known of an attempt now; nothing of it must survive us. */
+/** What is known of an attempt now; none of it needs to survive a restart. */
 export interface Seen {
-  /** GRAM's word for the job; 0: it was not asked yet. */
+  /** The job's state according to GRAM; 0 if it has not been asked yet. */
   readonly state: number;
-  /** Why the job failed, GRAM's number. */
+  /** Why the job failed: GRAM's error number. */
   readonly failure: number;
-  /** What the site's adapter added to that. */
+  /** What the site's adapter added to the error. */
   readonly told: string;
   /** The program was seen running. */
   readonly active: boolean;
   readonly owner: Owner | undefined;
-  /** The results are home, whole. */
+  /** Present once the complete results are home. */
   readonly exit: ExitRecord | undefined;
-  /** What the job's own words of trouble are, from its standard error. */
+  /** The job's own error message, from its standard error. */
   readonly message: string;
-  /** The job manager's site knows nothing of the job any more. */
+  /** The site no longer knows the job. */
   readonly gone: boolean;
-  /** Results that could not be brought to us were asked for again, so often. */
+  /** How often undelivered results have been requested again. */
   readonly retried: number;
-  /** Since it was over, the results had their time to come. */
+  /** The job has been over long enough for its results to arrive. */
   readonly waited: boolean;
 }
 
@@ -41,8 +41,9 @@ export const NOTHING_SEEN: Seen = {
 };
 
 /**
- * What to do before more can be said. `revive`: a job manager must be started with a fresh credential; `deliver`: it must
- * be told to bring the results again; `wait`: they may be on their way; `give-up`: the job never began, GRAM's record of it is to end and it goes again.
+ * What to do before more can be said. `revive`: start a job manager with a fresh credential; `deliver`: tell it to send
+ * the results again; `wait`: they may be on their way; `give-up`: the job never started, so GRAM's record of it is
+ * ended and it is submitted again.
  */
 export type Action = 'revive' | 'deliver' | 'give-up' | 'wait';
 
@@ -52,14 +53,14 @@ export interface Verdict {
   readonly action?: Action;
 }
 
-/** How gram-job.sh begins its words where it did not start the program. */
+/** How gram-job.sh begins its message when it did not start the program. */
 const NOT_BEGUN = 'gryphus:';
-/** A site that could not begin with a job so often is at fault. */
+/** If the site fails to start a job more often than this, the site is at fault. */
 const MOST_LOSSES = 3;
-/** Results are asked for again so often, at growing intervals, before the job is given up: for about an hour. */
+/** How often, at growing intervals, results are requested again before the job is given up: about an hour in all. */
 const MOST_DELIVERIES = 60;
 
-/** What GRAM says of an attempt. Pure and total. */
+/** What GRAM's answers mean for an attempt. Pure and total. */
 export function classify(record: Pick<GramRecord, 'key' | 'phase' | 'losses'>, seen: Seen): Verdict {
   const { key } = record;
   if (record.phase === 'lost') return { report: { key, is: 'lost', why: 'the site could not begin with it' } };
@@ -99,7 +100,7 @@ function running({ key }: Pick<GramRecord, 'key'>, { owner }: Seen): Report {
   };
 }
 
-/** GRAM is done with it, and its results are not here. */
+/** GRAM has finished the job, but its results have not arrived. */
 function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verdict {
   if (seen.message.startsWith(NOT_BEGUN)) return notBegun(record, seen, seen.message);
   if (seen.state === STATE.failed && seen.retried < MOST_DELIVERIES) {
@@ -112,7 +113,7 @@ function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verd
   return { report: bySite(record, seen, 'vanished', message) };
 }
 
-/** It goes again, where this was not so a few times already. */
+/** Submits the job again unless that has already failed a few times. */
 function notBegun(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen, message: string): Verdict {
   const { key, losses } = record;
   if (losses >= MOST_LOSSES) return { report: bySite(record, seen, 'cannot-start', message) };

@@ -26,11 +26,11 @@ export interface GramClientOptions {
   readonly trust: () => Trust;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** For one exchange, milliseconds; default 60 s: a job manager may have to be started first. */
+  /** Timeout of one exchange, in milliseconds; the default of 60 s allows for the start of a job manager. */
   readonly timeoutMs?: number;
 }
 
-/** What a job request came to: its contact, which waits for the commit, or why it was refused. */
+/** The answer to a job request: a contact that awaits the commit, or the reason for the refusal. */
 export type Requested =
   | { readonly ok: true; readonly contact: string }
   | { readonly ok: false; readonly code: number; readonly message: string };
@@ -40,8 +40,8 @@ const LARGEST_BODY = 128 * 1024;
 const PROTOCOL = 'the GRAM protocol';
 
 /**
- * GRAM2 with one gatekeeper and the job managers behind it. One connection for each exchange, as the protocol has it.
- * Errors: those of `withGsi`, 'login-refused' (the gatekeeper's 403), 'site-refused' (its 404).
+ * GRAM2 with one gatekeeper and the job managers behind it. Each exchange has its own connection, as the protocol
+ * requires. Errors: those of `withGsi`, 'login-refused' (the gatekeeper's 403), 'site-refused' (its 404).
  */
 export class GramClient {
   readonly #options: GramClientOptions;
@@ -50,7 +50,7 @@ export class GramClient {
     this.#options = options;
   }
 
-  /** Whether the gatekeeper lets us start jobs at this service; our own address on that road. */
+  /** Checks that the gatekeeper lets us start jobs at this service; returns our own address on that connection. */
   async ping(credential: Credential): Promise<string> {
     const { target } = this.#options;
     return await this.#gatekeeper(credential, async (wire, address) => {
@@ -67,7 +67,7 @@ export class GramClient {
     return answer.fields.get('version') ?? 'unknown';
   }
 
-  /** Asks for a job, with the credential delegated; a job with `two_phase` waits for its commit. */
+  /** Asks for a job and delegates the credential to it; with `two_phase` the job waits for its commit. */
   async request(credential: Credential, rsl: string, callbackUrl: string): Promise<Requested> {
     const answer = await this.#toService(credential, jobRequest(rsl, callbackUrl));
     const code = numberOf(answer, 'status');
@@ -80,12 +80,14 @@ export class GramClient {
     return { ok: false, code, message: more === undefined ? gramWords(code) : `${gramWords(code)}: ${more}` };
   }
 
-  /** A job manager that resumes the job of an old contact from its state file: `contact` is its new one. */
+  /**
+   * Starts a job manager that resumes the job of an old contact from its state file; `contact` in the answer is new.
+   */
   restart(credential: Credential, contact: string, rsl: string, callbackUrl: string): Promise<Requested> {
     return this.request(credential, `&(restart=${contact})${rsl}`, callbackUrl);
   }
 
-  /** `undefined`: nobody listens at the job's contact, or whoever does knows nothing of it. */
+  /** `undefined`: nothing listens at the job's contact, or the job is unknown there. */
   query(credential: Credential, contact: string, query: string): Promise<Message | undefined> {
     return this.#manager(credential, contact, async (wire, path, host) => {
       await wire.send(frame(path, host, jobQuery(query)));
@@ -97,14 +99,14 @@ export class GramClient {
     return this.query(credential, contact, signalQuery(signal, argument));
   }
 
-  /** Gives the running job manager a fresh proxy; it writes it over the job's own, too. */
+  /** Gives the running job manager a fresh proxy, which also replaces the job's own. */
   renew(credential: Credential, contact: string): Promise<Message | undefined> {
     return this.#manager(credential, contact, async (wire, path, host) => {
       await wire.send(frame(path, host, jobQuery('renew')));
       const head = readHead((await wire.upTo('\r\n\r\n', LARGEST_HEAD)).toString('latin1'));
       if (head?.http !== 200) throw wire.nonsense();
       await wire.send(token(Buffer.from('D')));
-      // What follows are tokens behind their lengths; the body that the head announces may stand before them, or not.
+      // Tokens follow, each after its length; the body that the head announces may or may not come before them.
       let first: number | undefined;
       await wire.until((unread) => {
         first = unread[0];
@@ -132,7 +134,7 @@ export class GramClient {
     });
   }
 
-  /** What is delegated may read and write files in our name and start no jobs, as Globus' own clients have it. */
+  /** As with Globus' own clients, the delegated proxy can read and write files in our name but not start jobs. */
   #rights(credential: Credential) {
     const now = Math.floor(this.#options.now() / 1000);
     return { now, lifetime: Math.max(1, credential.chain[0].notAfter - now), rights: 'limited' } as const;
@@ -145,7 +147,7 @@ export class GramClient {
     return withGsi({ ...this.#common(), host, port, label: this.#label, expect }, credential, talk);
   }
 
-  /** A job manager shows a proxy of the user: it must be our own identity. */
+  /** A job manager authenticates with a proxy of the user, so its identity must be our own. */
   async #manager<T>(
     credential: Credential,
     contact: string,
@@ -159,7 +161,7 @@ export class GramClient {
     try {
       return await withGsi(target, credential, (wire) => talk(wire, url.pathname, url.host));
     } catch (thrown) {
-      // It ended by itself, or was killed: the state file at the site knows its jobs.
+      // It exited or was killed; the state file at the site still knows its jobs.
       if (thrown instanceof GryphusError && isRefused(thrown)) return undefined;
       throw thrown;
     }
@@ -198,7 +200,7 @@ export class GramClient {
   }
 }
 
-/** The subject of the user's own certificate, below which the proxies are. */
+/** The subject of the user's own certificate, from which the proxies descend. */
 export function identityOf({ chain }: Credential): string {
   const user = chain.find((one) => !kindOf(one).includes('proxy'));
   return (user ?? chain[chain.length - 1] ?? chain[0]).subject.text;

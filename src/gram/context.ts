@@ -3,12 +3,15 @@ import type { Conversation } from './conversation.ts';
 import type { GramCredentials } from './credentials.ts';
 import type { GramStore } from './store.ts';
 
-/** What the calls of a GRAM site work with. */
+/** What all operations of a GRAM site share. */
 export interface GramContext {
   readonly store: GramStore;
   readonly attempts: Attempts;
   readonly conversation: Conversation;
   readonly credentials: GramCredentials;
-  /** Our GASS server is open, and where; where it was not, the gatekeeper was asked with this proxy. */
+  /**
+   * Makes sure that our GASS server is open and returns its origin; if it was not open, asks the gatekeeper with this
+   * proxy.
+   */
   readonly ready: (proxy: string) => Promise<string>;
 }

@@ -8,7 +8,7 @@ import { type Message, numberOf, signalQuery } from './protocol.ts';
 import { jobRsl, stdioRsl } from './rsl.ts';
 import type { GramRecord, GramStore } from './store.ts';
 
-/** What one exchange about one job came to: GRAM's answer, or that the site knows nothing of it. */
+/** The result of an exchange about one job: GRAM's answer, or that the site does not know the job. */
 export type Answer = { readonly is: 'answer'; readonly message: Message } | { readonly is: 'gone' };
 
 const GONE: Answer = { is: 'gone' };
@@ -17,21 +17,21 @@ export interface ConversationOptions {
   readonly client: GramClient;
   readonly store: GramStore;
   readonly credentials: GramCredentials;
-  /** How the service's adapter says what a job asks for. */
+  /** The names that the service's adapter uses for a job's requirements. */
   readonly words: RslWords;
-  /** `https://host:port` of our GASS server. */
+  /** The `https://host:port` of our GASS server. */
   readonly origin: () => string;
 }
 
 /**
- * What is said to job managers about attempts. A job manager that does not answer is started again by its gatekeeper,
- * with the freshest credential, from its state file: nothing that runs notices.
+ * Speaks with job managers about attempts. If a job manager does not answer, its gatekeeper starts it again from its
+ * state file with the newest credential; running jobs do not notice.
  */
 export class Conversation {
   readonly #options: ConversationOptions;
-  /** Where a job manager of the service answered last: it serves all of the user's jobs there. */
+  /** Where a job manager of the service last answered; it serves all of the user's jobs there. */
   #living: string | undefined;
-  /** One is started at a time; the others may find that it serves them, too. */
+  /** Job managers are started one at a time because each may turn out to serve the waiting jobs too. */
   #reviving: Promise<unknown> = Promise.resolve();
 
   constructor(options: ConversationOptions) {
@@ -42,7 +42,7 @@ export class Conversation {
     return `${this.#options.origin()}/${key}/${token}`;
   }
 
-  /** Asks for the job of this attempt; it waits for its commit there. */
+  /** Asks for the attempt's job, which then awaits its commit at the site. */
   async ask(record: GramRecord): Promise<Requested> {
     const { client, credentials, words } = this.#options;
     const { key, spec, proxy } = record;
@@ -60,7 +60,7 @@ export class Conversation {
     return this.#say(record, 'status');
   }
 
-  /** To the job manager that was asked, and to no other; `gone`: that one is not there any more. */
+  /** Sent only to the job manager that was asked for the job; `gone`: it no longer exists. */
   async commit({ proxy, contact }: GramRecord): Promise<Answer> {
     const { client, credentials } = this.#options;
     if (contact === undefined) return GONE;
@@ -74,18 +74,20 @@ export class Conversation {
     return this.#say(record, 'cancel');
   }
 
-  /** Lets the site forget the job. */
+  /** Makes the site forget the job. */
   async end(record: GramRecord): Promise<Answer> {
     return this.#say(record, signalQuery('commitEnd'));
   }
 
-  /** Gives the job manager of this attempt a fresh proxy; one that is not there gets it when it is started again. */
+  /**
+   * Gives the attempt's job manager a fresh proxy; if it is not running, it gets the proxy when it is started again.
+   */
   async renew(record: GramRecord): Promise<void> {
     const { client, credentials } = this.#options;
     if (record.contact !== undefined) await client.renew(credentials.get(record.proxy), record.contact);
   }
 
-  /** Tells the job where its results go now. What is told to a job manager that was started again is lost, so it is not told. */
+  /** Tells the job where to send its results now. Skipped for a restarted job manager, which would lose the change. */
   async moved(record: GramRecord): Promise<void> {
     const { client, credentials, store, origin } = this.#options;
     if (record.contact === undefined || record.reloaded || record.origin === origin()) return;
@@ -94,7 +96,7 @@ export class Conversation {
     if (answer && numberOf(answer, 'failure-code') === 0) store.update(record.key, { origin: origin() });
   }
 
-  /** A new job manager for a job whose own does not answer, stopped, or could not bring the results. */
+  /** Starts a new job manager for a job whose own is silent, has stopped, or could not send the results. */
   revive(record: GramRecord): Promise<Answer> {
     const mine = this.#reviving.then(
       () => this.#revive(record),
@@ -142,13 +144,16 @@ export class Conversation {
       reloaded: true,
       ...(elsewhere === '' ? {} : { origin: origin() }),
     });
-    // What may not have been committed before the crash is not committed by it.
+    // A restart must not commit a job that may have been uncommitted before the crash.
     const query = record.phase === 'committed' ? signalQuery('commitRequest') : 'status';
     const message = await client.query(credential, restarted.contact, query);
     return message && !isUnknown(message) ? { is: 'answer', message } : GONE;
   }
 
-  /** A job manager that another job's trouble started has read all jobs' state files: the same path at its port. */
+  /**
+   * A job manager restarted for another job has read all jobs' state files: this job may be at the same path on its
+   * port.
+   */
   async #served(record: GramRecord): Promise<Answer | undefined> {
     const { client, credentials, store } = this.#options;
     if (record.contact === undefined || this.#living === undefined) return undefined;

@@ -8,7 +8,7 @@ import { loadProxy, saveProxy } from '../credentials/store.ts';
 import { GryphusError } from '../errors.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 
-/** The proxies that were delegated to us for a GRAM service: each with a key of its own, made and kept here. */
+/** The proxies delegated to us for a GRAM service, each with a key of its own that is made and kept here. */
 export class GramCredentials {
   readonly #dir: string;
   readonly #known = new Map<string, Credential>();
@@ -20,7 +20,7 @@ export class GramCredentials {
     for (const name of names) this.#known.set(name, loadProxy(this.#path(name)));
   }
 
-  /** Takes a fresh proxy under this name. */
+  /** Stores a fresh proxy under this name. */
   async take(name: string, sign: (requestPem: string) => Promise<string>): Promise<Credential> {
     const key = await makeKey('rsa');
     const request = certificatePem(makeRequest(key)).replaceAll(' CERTIFICATE-', ' CERTIFICATE REQUEST-');
@@ -31,7 +31,7 @@ export class GramCredentials {
     return credential;
   }
 
-  /** The credential of an attempt; 'credential-invalid' where there is none. */
+  /** The credential of an attempt; throws 'credential-invalid' if there is none. */
   get(name: string): Credential {
     const found = this.#known.get(name) ?? this.newest();
     if (found !== undefined) return found;
@@ -43,12 +43,12 @@ export class GramCredentials {
     });
   }
 
-  /** When the proxy of this name ends, Unix seconds; 0 where there is none. */
+  /** When the proxy of this name expires, in Unix seconds; 0 if there is none. */
   endOf(name: string): number {
     return this.#known.get(name)?.chain[0].notAfter ?? 0;
   }
 
-  /** The one that lives longest. */
+  /** The one with the longest remaining life. */
   newest(): Credential | undefined {
     return this.newestName === undefined ? undefined : this.#known.get(this.newestName);
   }

@@ -1,4 +1,4 @@
-/** GRAM's error numbers that we act on (`globus_gram_protocol_error_t`). */
+/** The GRAM error numbers that we act on (`globus_gram_protocol_error_t`). */
 export const GRAM_ERROR = {
   userCancelled: 8,
   queryDenied: 94,
@@ -53,12 +53,12 @@ const WORDS: Readonly<Record<number, string>> = {
   161: 'the job manager is still streaming output',
 };
 
-/** The protocol's words for its number. */
+/** The protocol's text for an error number. */
 export function gramWords(code: number): string {
   const message = WORDS[code];
   return message === undefined ? `GRAM error ${code}` : `${message} (GRAM error ${code})`;
 }
 
-/** The site could not fetch from us, or not give to us, what a job needs: nothing of the job itself. */
+/** The site could not fetch from us, or not send to us, what the job needs; the job itself is not at fault. */
 export const STAGING_IN: ReadonlySet<number> = new Set([10, 12, 43, 44, 135]);
 export const STAGING_OUT: ReadonlySet<number> = new Set([73, 74, 155]);

@@ -6,7 +6,7 @@ import type { Message } from './protocol.ts';
 import { type GramRecord, type GramStore, isPromised } from './store.ts';
 import { tarBytes, type TarEntry, tarStream } from './tar.ts';
 
-/** The names under which an attempt's files come home, in its directory. */
+/** The names of an attempt's received files within its directory. */
 export const HOME_FILES = { results: 'out', message: 'err', owner: 'live.owner' } as const;
 export const liveFile = (stream: string): string => `live.${stream}`;
 
@@ -14,17 +14,16 @@ const LIVE = /^live\/(stdout|stderr)\/(\d{1,15})$/;
 
 export interface GassHandlerOptions {
   readonly store: GramStore;
-  /** Something of this attempt came home. */
+  /** Called when something of this attempt has arrived. */
   readonly came: (record: GramRecord) => void;
   readonly news: (message: Message) => void;
 }
 
 /**
- * What our GASS server gives and takes: under `/KEY/TOKEN/`, `job` is read, `out`, `err` and the streams of the
- * running job are written; content that jobs share is read under `/shared/`. No path names a file of ours.
- *
- * A job manager that is started again for another job runs also what was never committed (seen in its version 15.8): the
- * program of such an attempt is not given, so nothing of it starts.
+ * What our GASS server offers: under `/KEY/TOKEN/`, `job` can be read, and `out`, `err` and the streams of the running
+ * job can be written; content that jobs share can be read under `/shared/`. No path names one of our own files.
+ * A job manager that is restarted for another job also runs uncommitted jobs (seen in version 15.8). Their program is
+ * therefore withheld, so that none of them starts.
  */
 export function openGassHandler({ store, came, news }: GassHandlerOptions): GassHandler {
   const find = (path: string): { readonly record: GramRecord; readonly name: string } | undefined => {
@@ -60,7 +59,7 @@ export function openGassHandler({ store, came, news }: GassHandlerOptions): Gass
   };
 }
 
-/** Of what a job that is there was given, and of nothing else. */
+/** Serves only content that belongs to a known job. */
 function sharedContent(store: GramStore, sha256: string): Readable | undefined {
   for (const record of store.all()) {
     const blob = sharedBlobs(record).find((one) => one.sha256 === sha256);

@@ -13,20 +13,23 @@ import { type GassHandler, GassServer } from './gass-server.ts';
 const PLACE = z.object({ address: z.string(), port: z.number() });
 
 export interface GassPostOptions {
-  /** The directory that keeps where the server was. */
+  /** The directory that stores the server's last address. */
   readonly dir: string;
   readonly gassHandler: GassHandler;
   readonly trust: () => Trust;
-  /** `GLOBUS_HOSTNAME`: our name for others. `GLOBUS_TCP_PORT_RANGE=A,B`: the ports that a firewall leaves open. */
+  /**
+   * `GLOBUS_HOSTNAME`: the name that others reach us by. `GLOBUS_TCP_PORT_RANGE=A,B`: the ports that a firewall leaves
+   * open.
+   */
   readonly env: NodeJS.ProcessEnv;
-  /** A passing client beside the GridManager: it takes another port, and leaves no trace of that. */
+  /** A short-lived client that runs beside the GridManager: it uses another port and does not store it. */
   readonly visiting: boolean;
 }
 
-/** The process before us may still be ending, milliseconds. */
+/** How long to wait for the port, in milliseconds: our predecessor may still be exiting. */
 const PATIENCE_MS = 5000;
 
-/** Where our GASS server is found: the same host and port over restarts, for job managers remember it. */
+/** Keeps our GASS server at the same host and port over restarts because job managers remember it. */
 export class GassPost {
   readonly #options: GassPostOptions;
   #server: GassServer | undefined;
@@ -36,17 +39,17 @@ export class GassPost {
     this.#options = options;
   }
 
-  /** Our address where the server was the last time. */
+  /** The address that the server last had. */
   get lastAddress(): string | undefined {
     return this.#saved()?.address;
   }
 
-  /** `https://host:port`, once it is open. */
+  /** `https://host:port` once the server is open. */
   get origin(): string | undefined {
     return this.#server && `https://${this.#host}:${this.#server.port}`;
   }
 
-  /** Opens it at this address of ours. */
+  /** Opens the server at this local address. */
   async open(credential: Credential, address: string): Promise<string> {
     const saved = this.#saved();
     const last = this.#options.visiting ? undefined : saved?.port;
@@ -108,7 +111,10 @@ export class GassPost {
 const QUIET_FROM = 10_000;
 const QUIET_TO = 32_767;
 
-/** Ports that the system gives to no outgoing connection: ours is to be free when we come back. Where there are none, any. */
+/**
+ * Ports outside the system's range for outgoing connections, so that ours is still free when we restart; 0 if all are
+ * taken.
+ */
 function* quietPorts(): Generator<number> {
   const range = '/proc/sys/net/ipv4/ip_local_port_range';
   const first = existsSync(range) ? Number.parseInt(readFileSync(range, 'utf8'), 10) : QUIET_TO + 1;

@@ -13,46 +13,46 @@ import type { Trust } from '../credentials/x509/trust.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { type Message, readFields } from './protocol.ts';
 
-/** What may be read under a path: its length and its bytes. */
+/** What can be read at a path: its length and its bytes. */
 export interface Readable {
   readonly bytes: number;
   stream(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
-/** Where what comes under a path goes: the whole of a file, or a piece of one at its offset. */
+/** Where data sent to a path goes: a whole file, or a piece of one at its offset. */
 export interface Writable {
   readonly path: string;
   readonly offset?: number;
-  /** It is there now. */
+  /** Called once the data is in place. */
   readonly done: () => void;
 }
 
-/** What there is behind the server; `undefined`: nothing that this path may do. */
+/** What the server gives access to; `undefined`: the path does not allow this. */
 export interface GassHandler {
   read(path: string): Promise<Readable | undefined>;
   write(path: string): Writable | undefined;
-  /** A job manager tells what became of a job. */
+  /** Receives a job manager's callback about a job. */
   news(message: Message): void;
 }
 
 export interface GassOptions {
   readonly gassHandler: GassHandler;
   readonly trust: () => Trust;
-  /** The one subject that is let in: the user's own. */
+  /** The only subject admitted: the user's own. */
   readonly identity: string;
   readonly credential: Credential;
   readonly address: string;
-  /** 0: any that is free. */
+  /** 0 means any free port. */
   readonly port: number;
 }
 
-/** Globus' clients append with a request to this program, the file's path behind it. */
+/** Globus' clients append through a request to this program, followed by the file's path. */
 const APPENDING = '/globus-bins/GASSappend?';
 const LARGEST_MESSAGE = 64 * 1024;
 
 /**
- * A GASS server: https with the user's proxy, for that user alone. GET and PUT of whole files, pieces at their offsets,
- * appending as Globus' clients ask for it, and the callbacks of job managers.
+ * A GASS server: https with the user's proxy, open to that user only. Supports GET and PUT of whole files, pieces at an
+ * offset, appending in the way of Globus' clients, and the callbacks of job managers.
  */
 export class GassServer {
   readonly #server: Server;
@@ -62,17 +62,17 @@ export class GassServer {
     this.#options = options;
     const tls = tlsCredential(options.credential);
     this.#server = createServer(
-      // Node cannot verify the grid's chains: `#admits` does, before anything is read or written.
+      // Node cannot verify the grid's chains; `#admits` does so before anything is read or written.
       { ...tls.options, ...NO_RESUMPTION, requestCert: true, rejectUnauthorized: false },
       (request, response) => void this.#serve(request, response),
     );
     tls.done();
-    // A peer that leaves in the middle, or was never let in, is its own affair.
+    // A peer that disconnects early or is rejected needs no handling here.
     this.#server.on('tlsClientError', () => undefined);
     this.#server.on('clientError', (_, socket) => socket.destroy());
   }
 
-  /** Listens; 'conflict' where the port is another's. */
+  /** Starts listening; throws 'conflict' if the port is in use. */
   static async listen(options: GassOptions): Promise<GassServer> {
     const gass = new GassServer(options);
     await new Promise<void>((resolve, reject) => {
@@ -91,7 +91,7 @@ export class GassServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** From the next connection on. */
+  /** Applies from the next connection on. */
   use(credential: Credential): void {
     const tls = tlsCredential(credential);
     this.#server.setSecureContext({ ...tls.options, ...NO_RESUMPTION });
@@ -150,7 +150,7 @@ function placeOf(url: string): { readonly path: string; readonly appends: boolea
   return { path, appends: query === 'append=true' };
 }
 
-/** Whole or not at all: what breaks off in the middle changes nothing. */
+/** All or nothing: an interrupted transfer changes nothing. */
 async function receive(request: IncomingMessage, to: Writable, appends: boolean): Promise<void> {
   const coming = `${to.path}.${randomBytes(4).toString('hex')}.part`;
   try {
@@ -173,7 +173,7 @@ async function receive(request: IncomingMessage, to: Writable, appends: boolean)
   }
 }
 
-/** A piece that would leave a gap is not taken: the sender begins again where it was. */
+/** A piece that would leave a gap is refused; the sender then starts again from the right place. */
 async function putAt(from: string, path: string, offset: number): Promise<void> {
   const here = await stat(path).then(
     ({ size }) => size,
@@ -200,7 +200,7 @@ async function readAll(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Globus' clients close at once after the answer, or wait for us to. */
+/** Globus' clients close right after the answer or wait for us to close. */
 function answer(response: ServerResponse, status: number, message: string): void {
   response.writeHead(status, message, { 'content-length': 0, connection: 'close' });
   response.end();

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Gryphus: one attempt as a GRAM job. Its package follows this script in the same file (a tar archive: the attempt's
-# record, its content, wrapper.sh, and last `whole`), its results leave on standard output (a tar archive, whole when its last file is `end`).
-#   gram-job.sh KEY BYTES [SHARED]       the length of this script; where content lies that other jobs may need, too
-# A job manager runs also what it got a part of, when our end of the connection died: of that nothing may start, and the
-# agent hears it by the words on standard error. Their exit status is no failure, for then some adapters bring no words.
-# The working directory lies beside the job's proxy, in the directory that the job manager removes at the commit's end.
+# Gryphus: one attempt as a GRAM job. Its package, a tar archive, follows this script in the same file: the attempt's
+# record, its content, wrapper.sh, and last `whole`. Its results leave on standard output, as a tar archive that is
+# complete if its last file is `end`.
+#   gram-job.sh KEY BYTES [SHARED]       BYTES: the length of this script; SHARED: the directory of shared content
+# If our end of the connection dies, a job manager runs the part that it received. Nothing of that may start; the
+# agent learns of it from the message on standard error. The exit status is 0 because some adapters otherwise drop
+# the message.
 trap 'echo "gryphus: the program did not come whole" >&2; exit 0' EXIT
 main() {
   trap - EXIT
@@ -17,6 +18,7 @@ main() {
   OFFSET=$(($2 + 1))
   SHARED=${3-}
   HOME=${HOME:-$(cd && pwd)}
+  # Work next to the job's proxy, in the directory that the job manager removes after COMMIT_END.
   case ${X509_USER_PROXY-} in
     /*) DIR=${X509_USER_PROXY%/*}/gryphus ;;
     *)
@@ -25,13 +27,13 @@ main() {
       ;;
   esac
 
-  # Another copy of this job, from any cause, finds the directory and leaves without running.
+  # A second copy of this job, whatever its cause, finds the directory and leaves without running.
   mkdir "$DIR" || exit 217
   cd "$DIR" || exit 216
   trap : TERM HUP INT QUIT USR1 USR2 XCPU
   unpack() {
     tail -c "+$OFFSET" "$PACKAGE" | tar -xf - && [ -f whole ] && mkdir -p events cache || return 1
-    while read -r bytes sha; do # a copy: other jobs must not see what this one writes into it
+    while read -r bytes sha; do # copied so that no job sees what another writes into it
       cp "$SHARED/$sha" "cache/$sha" && [ "$(wc -c <"cache/$sha")" -eq "$bytes" ] && chmod 400 "cache/$sha" || return 1
     done <whole
   }
@@ -42,15 +44,15 @@ main() {
   chmod 700 wrapper.sh
   JOB=$DIR/jobs/$KEY
 
-  # What the program writes goes home while it runs, by the URL that the job manager keeps up to date, where the site has
-  # the program for it.
+  # If the site has globus-url-copy, the program's output is sent home while it runs, to the URL that the job manager
+  # keeps up to date.
   COPY=$(command -v globus-url-copy) || COPY=${GLOBUS_LOCATION:-/usr}/bin/globus-url-copy
-  send_home() { # $1 file, $2 name there
+  send_home() { # $1 file, $2 name at home
     url=
     IFS= read -r url <"$GLOBUS_REMOTE_IO_URL" || [ -n "$url" ] || return 1
     "$COPY" "file://$1" "${url%/}/$2" </dev/null >/dev/null 2>&1
   }
-  stream() { # $1 stdout or stderr, $2 bytes that are home; prints how many are then
+  stream() { # $1 stdout or stderr, $2 bytes already home; prints how many are home afterwards
     size=$(wc -c <"$JOB/$1" 2>/dev/null) || size=0
     size=$((size))
     if [ "$size" -gt "$2" ]; then
@@ -90,19 +92,19 @@ main() {
   there=/
   [ -r names ] && there=$(cat names && echo .) && there=${there%.}
   set -- stdout stderr
-  if [ -r outputs ]; then # what the job was told to give
+  if [ -r outputs ]; then # the files that the job has to return
     while IFS= read -r line; do
       case $line in *\\*) line=$(printf '%b.' "$line") && line=${line%.} ;; esac
       [ -e "work/$line" ] && set -- "$@" "work/$line"
     done <outputs
-  else # what was not there before; with `top` no directories
+  else # everything new; with `top`, without directories
     for file in work/* work/.[!.]* work/..?*; do
       [ -e "$file" ] || continue
       [ -f "$file" ] || [ ! -e top ] || continue
       case $there in *"/${file#work/}/"*) ;; *) set -- "$@" "$file" ;; esac
     done
   fi
-  # Links are followed, as everywhere in the agent; a backslash in a name is one.
+  # Links are followed, as everywhere in the agent; backslashes in names are taken literally.
   PLAIN=
   tar --no-unquote -cf /dev/null end 2>/dev/null && PLAIN=--no-unquote
   tar ${PLAIN:+"$PLAIN"} -chf - "$@" exit end

@@ -1,7 +1,10 @@
-/** Exchanges with one site at once: each starts a process there. */
+/** How many exchanges with one site run at once; each starts a process there. */
 const AT_ONCE = 6;
 
-/** Does it for all, a few at a time; the first that rejects stops what has not begun, and is thrown when the others ended. */
+/**
+ * Runs `act` for every item, a few at a time. After a rejection no more are started, and it is thrown once the others
+ * end.
+ */
 export async function inParallel<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
   const waiting = [...items];
   let failure: { readonly thrown: unknown } | undefined;

@@ -5,17 +5,22 @@ import type { AttemptSpec, Blob } from '../site/contract.ts';
 import type { GramRecord } from './store.ts';
 import type { TarEntry } from './tar.ts';
 
-/** Content of this size or more crosses by itself, once for all jobs that need it; a smaller one is cheaper inside, bytes. */
+/**
+ * Content of at least this many bytes is sent separately, once for all jobs that need it; smaller is cheaper in the
+ * package.
+ */
 const LEAST_SHARED = 64 * 1024;
 
-/** The program that GRAM starts. Its package follows it in the same file: not every adapter gives a job its standard input. */
+/**
+ * The program that GRAM starts. The package is appended to it because not every adapter gives a job its standard input.
+ */
 export function jobScript(): Buffer {
   return readFileSync(new URL('gram-job.sh', import.meta.url));
 }
 
 /**
- * Content that GRAM is to bring into the site's GASS cache. A job that the site could not begin with has all of it inside
- * its package the next time: a cache that somebody's death left locked is no reason to wait.
+ * Content for GRAM to fetch into the site's GASS cache. After a failed start, the job gets all its content inside the
+ * package, in case a process died and left the cache locked.
  */
 export function sharedBlobs({ spec, losses }: Pick<GramRecord, 'spec' | 'losses'>): readonly Blob[] {
   if (losses > 0) return [];
@@ -23,11 +28,13 @@ export function sharedBlobs({ spec, losses }: Pick<GramRecord, 'spec' | 'losses'
   return [...new Map(large.map((blob) => [blob.sha256, blob])).values()];
 }
 
-/** All else that the job needs at the site, in the shape that wrapper.sh wants: record, content, the wrapper itself. */
+/**
+ * Everything else that the job needs at the site, laid out as wrapper.sh expects: record, content, the wrapper itself.
+ */
 export function jobPackage(record: GramRecord, contentPath: (sha256: string) => string): readonly TarEntry[] {
   const { key, spec } = record;
   const { proxy: _, ...rest } = spec;
-  // GRAM gives the job its proxy; what follows is a record without a batch system of ours.
+  // GRAM gives the job its proxy; the rest is a record without a batch system of ours.
   const lines = specLines(rest, { submitWords: () => [] });
   const blobs = new Map(blobsOf(spec).map((blob) => [blob.sha256, blob]));
   for (const { sha256 } of sharedBlobs(record)) blobs.delete(sha256);
@@ -45,13 +52,13 @@ export function jobPackage(record: GramRecord, contentPath: (sha256: string) => 
   ];
 }
 
-/** The last: without it, the package did not come whole. It says how long is what came by itself. */
+/** Comes last, so that its absence shows an incomplete package. It lists the sizes of the content sent separately. */
 function wholeFile(record: GramRecord): TarEntry {
   const lines = sharedBlobs(record).map(({ sha256, bytes }) => `${bytes} ${sha256}\n`);
   return { name: 'whole', mode: 0o600, content: Buffer.from(lines.join('')) };
 }
 
-/** Which results leave the site: all that is new, new files at the top, or what is named. */
+/** Which results leave the site: everything new, new files at the top level, or those named. */
 function wantedFile(key: string, outputs: AttemptSpec['outputs']): TarEntry[] {
   if (outputs === undefined) return [];
   if (outputs === 'new') return [{ name: `jobs/${key}/top`, mode: 0o600, content: Buffer.alloc(0) }];

@@ -11,7 +11,7 @@ import { chosenMode } from '../util/file-mode.ts';
 import { plainName } from '../util/plain-name.ts';
 import { readAt, type TarMember, tarMembers } from './tar.ts';
 
-/** What a job's package of results holds, if it came home whole. */
+/** The contents of a job's package of results, once it has arrived whole. */
 export interface Results {
   readonly path: string;
   readonly members: readonly TarMember[];
@@ -20,7 +20,7 @@ export interface Results {
 
 const LONGEST_RECORD = 64 * 1024;
 
-/** `undefined`: it is not there, or not whole (its last file is `end`). */
+/** `undefined` if the package is missing or incomplete (its last file is `end`). */
 export function readResults(path: string): Results | undefined {
   if (!existsSync(path)) return undefined;
   const fd = openSync(path, 'r');
@@ -35,7 +35,7 @@ export function readResults(path: string): Results | undefined {
   }
 }
 
-/** Takes what was asked for out of the package into the attempt's directory; names that it does not have are missing. */
+/** Unpacks the requested files into the attempt's directory; names not in the package are reported as missing. */
 export async function unpack(results: Results, request: FetchRequest): Promise<FetchOutcome> {
   const files: FetchedFile[] = [];
   const missing: string[] = [];
@@ -66,7 +66,7 @@ export async function unpack(results: Results, request: FetchRequest): Promise<F
   return { ok: false, refusal: { kind: 'never', code: 'output-missing', message }, missing, files };
 }
 
-/** Of a job whose results never came: as much of its streams as it sent while it ran. */
+/** For a job whose results never arrived: as much of its streams as it sent while running. */
 export async function unpackStreams(
   live: (stream: StreamName) => string,
   request: FetchRequest,

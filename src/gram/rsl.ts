@@ -1,25 +1,25 @@
 import type { RslWords } from '../config/gram-adapter.ts';
 import type { AttemptSpec } from '../site/contract.ts';
 
-/** What of a job the job manager must know; all else travels in the package. */
+/** What the job manager must know about a job; everything else travels in the package. */
 export interface RslFacts {
-  /** Where this job's files are on our GASS server, without a slash at the end. */
+  /** The URL of this job's files on our GASS server, without a trailing slash. */
   readonly base: string;
   readonly key: string;
-  /** The length of the script before the package, bytes. */
+  /** The length of the script before the package, in bytes. */
   readonly scriptBytes: number;
-  /** Content that jobs share, by the last part of its path: where it is on our GASS server. */
+  /** The URLs on our GASS server of content that jobs share, keyed by the last part of the path. */
   readonly shared: ReadonlyMap<string, string>;
   readonly resources: AttemptSpec['resources'];
   readonly batch: AttemptSpec['batch'];
-  /** What the service's adapter calls what the job asks for. */
+  /** The names that the service's adapter uses for the job's requirements. */
   readonly words: RslWords;
 }
 
-/** Seconds that a job waits for its commit before the job manager lets it go. */
+/** How long a job waits for its commit, in seconds, before the job manager drops it. */
 export const TWO_PHASE_SECONDS = 600;
 
-/** A value as RSL has it: in double quotes, those inside doubled. */
+/** Quotes a value for RSL: in double quotes, with those inside doubled. */
 export function rslQuote(value: string): string {
   return `"${value.replaceAll('"', '""')}"`;
 }
@@ -34,7 +34,7 @@ function stagedPair([name, url]: readonly [string, string]): string {
   return `(${rslQuote(url)} $(SCRATCH_DIRECTORY)/${name})`;
 }
 
-/** GRAM's request for the job: two-phase commit, state kept, files from and to our GASS server. */
+/** The request for the job: two-phase commit, saved state, files transferred through our GASS server. */
 export function jobRsl({ base, key, scriptBytes, shared, resources, batch, words }: RslFacts): string {
   const { cpus, memoryMb, walltimeSeconds } = resources;
   return [
@@ -43,7 +43,7 @@ export function jobRsl({ base, key, scriptBytes, shared, resources, batch, words
     ...(shared.size === 0
       ? [`(arguments=${rslQuote(key)} ${scriptBytes})`]
       : [
-          // GRAM makes the directory in the user's home, and removes it at the end.
+          // GRAM creates the directory in the user's home and removes it at the end.
           '(scratch_dir=".")',
           `(arguments=${rslQuote(key)} ${scriptBytes} $(SCRATCH_DIRECTORY))`,
           `(file_stage_in_shared=${[...shared].map(stagedPair).join('')})`,
@@ -63,7 +63,7 @@ export function jobRsl({ base, key, scriptBytes, shared, resources, batch, words
   ].join('');
 }
 
-/** Where results go when our GASS server is no longer where the job was told. */
+/** Where to send results when our GASS server is no longer where the job was told. */
 export function stdioRsl(base: string, withRemoteIo: boolean): string {
   const streams = relation('stdout', `${base}/out`) + relation('stderr', `${base}/err`);
   return withRemoteIo ? `&${streams}${relation('remote_io_url', base)}` : streams;

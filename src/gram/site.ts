@@ -36,35 +36,35 @@ import { commit, prepare } from './submit.ts';
 export interface GramSiteOptions {
   readonly name: string;
   readonly target: GramTarget;
-  /** Where what must survive us is kept; of this site alone. */
+  /** The directory, used by this site alone, for what must survive a restart. */
   readonly dir: string;
   readonly trust: () => Trust;
   readonly env?: NodeJS.ProcessEnv;
-  /** A command that looks at the site beside the GridManager. */
+  /** Opened by a command that looks at the site while the GridManager may be running. */
   readonly visiting?: boolean;
-  /** A job manager that says nothing by itself is asked after so long, milliseconds; default 15 s. */
+  /** How long a job manager may be silent before it is asked, in milliseconds; 15 s by default. */
   readonly askEveryMs?: number;
-  /** The service is taken for silent after so long, milliseconds; default 60 s. */
+  /** How long until the service counts as silent, in milliseconds; 60 s by default. */
   readonly timeoutMs?: number;
-  /** Results of a job that is over are waited for so long, milliseconds; default 30 s. */
+  /** How long to wait for the results of a job that is over, in milliseconds; 30 s by default. */
   readonly resultsMs?: number;
 }
 
-/** The site of a GRAM service, and what `gryphus site audit` and `site test` ask of it. */
+/** The site of a GRAM service, with what `gryphus site audit` and `site test` need from it. */
 export interface GramSite extends Site {
   audit(): Promise<SiteAudit>;
   test(): Promise<readonly SiteStep[]>;
 }
 
-/** What is nearly known is asked for again soon, milliseconds. */
+/** How soon to ask again when the answer is nearly there, in milliseconds. */
 const SOON_MS = 1000;
-/** What does not come although it is asked for again and again is asked for every so often, milliseconds. */
+/** The longest pause between repeated requests for something that does not come, in milliseconds. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** A proxy that lives so much longer than the one that running jobs have is sent to them, seconds. */
+/** How much longer a proxy must live than that of running jobs to be sent to them, in seconds. */
 const WORTH_SENDING_S = 60;
 
-/** GRAM2 as a site: what our own JobManager does elsewhere, the grid's does here. */
+/** GRAM2 as a site: the grid does here what our own JobManager does elsewhere. */
 export function openGramSite(options: GramSiteOptions): GramSite {
   return new Gt2Site(options);
 }
@@ -81,7 +81,7 @@ class Gt2Site implements GramSite {
   readonly #ctx: GramContext;
   readonly #origin = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`;
   #news: Deferred<void> = deferred();
-  /** Where our GASS server is open. */
+  /** The origin of our open GASS server. */
   #home: string | undefined;
   readonly #opening = new Map<string, Promise<string>>();
   #turn: Promise<unknown> = Promise.resolve();
@@ -184,8 +184,8 @@ class Gt2Site implements GramSite {
   }
 
   /**
-   * The key is made here, and the job managers of running jobs get a proxy below it at once: one that lives longer than
-   * what they have, for a GridManager's every start is a delegation.
+   * The key is made here. The job managers of running jobs are sent the new proxy at once if it outlives theirs;
+   * without this condition, every start of a GridManager would send one, because it delegates.
    */
   async delegate(name: string, sign: (requestPem: string) => Promise<string>): Promise<void> {
     const before = this.#credentials.endOf(name);
@@ -196,7 +196,7 @@ class Gt2Site implements GramSite {
       .all()
       .filter(({ key, proxy }) => proxy === name && !isOver(this.#attempts.seen(key).state));
     await inParallel(running, async (record) => {
-      // One that does not answer is started again with the fresh one when it is next asked.
+      // A job manager that does not answer gets the fresh proxy when it is next started.
       await this.#conversation.renew(record).catch(() => undefined);
     });
   }
@@ -226,8 +226,8 @@ class Gt2Site implements GramSite {
   }
 
   /**
-   * Our GASS server is open; where it was, if the gatekeeper cannot say now by which road it sees us. It is asked with the
-   * proxy of who wants it: that another one of the user's is refused is no reason for this one.
+   * Opens our GASS server, at its last address if the gatekeeper cannot currently tell how it sees us. The gatekeeper
+   * is asked with the caller's own proxy, because the refusal of another of the user's proxies must not block this one.
    */
   #ready(proxy = ''): Promise<string> {
     let mine = this.#opening.get(proxy);
@@ -251,13 +251,13 @@ class Gt2Site implements GramSite {
     if (this.#options.visiting) return origin;
     const moved = this.#store.all().filter((record) => record.origin !== '' && record.origin !== origin);
     await inParallel(moved, async (record) => {
-      // A job that cannot be told now is told when its results could not be brought.
+      // A job that cannot be told now is told when the delivery of its results fails.
       await this.#conversation.moved(record).catch(() => undefined);
     });
     return origin;
   }
 
-  /** Asks about all attempts that are due, and does what must be done. A site of which nobody answers is thrown. */
+  /** Asks about all attempts that are due and acts on the answers. Throws if the site answers about none of them. */
   async #ask(all: boolean): Promise<void> {
     const now = performance.now();
     const due = this.#store.all().filter(({ key, phase }) => {

@@ -20,8 +20,8 @@ import type { AttemptSpec, Blob } from '../site/contract.ts';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 
 /**
- * How far an attempt is on its way through GRAM. `asked`: the job manager holds it uncommitted. `committing`: the commit
- * may have arrived. `lost`: it will never start, and may be asked for again.
+ * How far an attempt has come in GRAM. `asked`: the job manager holds it uncommitted. `committing`: the commit may have
+ * arrived. `lost`: it will never start and can be asked for again.
  */
 const PHASES = ['new', 'asked', 'committing', 'committed', 'lost'] as const;
 export type Phase = (typeof PHASES)[number];
@@ -29,32 +29,32 @@ export type Phase = (typeof PHASES)[number];
 const RECORD = z.object({
   key: z.string(),
   phase: z.enum(PHASES),
-  /** Part of this attempt's URLs: nobody who was not told can name them. */
+  /** A secret part of this attempt's URLs, so that only those told can name them. */
   token: z.string(),
   /** The name of the delegated credential. */
   proxy: z.string(),
-  /** Where our GASS server was when the job was asked for. */
+  /** The origin of our GASS server when the job was asked for. */
   origin: z.string(),
   contact: z.string().optional(),
-  /** The job manager was started anew since: what it is told of other outputs, it loses. */
+  /** The job manager has been restarted since and would lose a change of the outputs' destination. */
   reloaded: z.boolean(),
-  /** Its program was given away: it may start, whatever is heard of it. */
+  /** Its program has been handed out, so it may start whatever GRAM reports. */
   taken: z.boolean(),
-  /** How often the site could not even begin with it. */
+  /** How often the site failed even to start it. */
   losses: z.number(),
   spec: z.custom<AttemptSpec>((value) => typeof value === 'object' && value !== null),
 });
 type Stored = z.infer<typeof RECORD>;
 export type GramRecord = Omit<Stored, 'key'> & { readonly key: AttemptKey };
 
-/** The agent wants it to start: this stands on disk before GRAM hears of it. */
+/** The agent wants it to start; this is on disk before GRAM is told. */
 export function isPromised({ phase }: Pick<GramRecord, 'phase'>): boolean {
   return phase === 'committing' || phase === 'committed';
 }
 
 /**
- * What must survive us of the attempts at one GRAM service: a directory for each, with its record and what came home,
- * and the content that their packages are made of. Errors: 'disk-full' where the state directory has no room.
+ * What must survive a restart about the attempts at one GRAM service: a directory for each, with its record and what it
+ * sent home, and the content for their packages. Errors: 'disk-full' if the state directory has no room.
  */
 export class GramStore {
   readonly #dir: string;
@@ -78,7 +78,7 @@ export class GramStore {
     return this.#records.get(key);
   }
 
-  /** On disk when it returns. */
+  /** The record is on disk when this returns. */
   save(record: GramRecord): GramRecord {
     try {
       mkdirSync(this.path(record.key), { recursive: true, mode: 0o700 });
@@ -95,7 +95,7 @@ export class GramStore {
     return record && this.save({ ...record, ...change });
   }
 
-  /** A fresh token; what came home under the old one is thrown away. */
+  /** Issues a fresh token; anything received under the old one is discarded. */
   begin(spec: AttemptSpec, proxy: string, losses: number): GramRecord {
     rmSync(this.path(spec.key), { recursive: true, force: true });
     const token = randomBytes(16).toString('hex');
@@ -125,7 +125,7 @@ export class GramStore {
     return join(this.#content, sha256);
   }
 
-  /** Keeps the content as it is now: what the user does with the file later is nothing to the job. */
+  /** Keeps a copy of the content, so that later changes to the user's file do not affect the job. */
   async keep(blob: Blob): Promise<void> {
     const path = this.contentPath(blob.sha256);
     if (existsSync(path)) return;
@@ -149,7 +149,7 @@ export class GramStore {
     await rename(fresh, path);
   }
 
-  /** Content that no attempt needs any more goes; not the newest, which a client beside us may be using. */
+  /** Deletes content that no attempt needs any more, except recent content that a client beside us may be using. */
   sweep(): void {
     const old = Date.now() - 3_600_000;
     const needed = new Set(this.all().flatMap(({ spec }) => blobsOf(spec).map(({ sha256 }) => sha256)));
@@ -168,7 +168,7 @@ export class GramStore {
     return join(this.#dir, 'content');
   }
 
-  /** A record that was never whole was never acted on. */
+  /** An incomplete record was never acted on, so it is discarded. */
   #read(name: string): void {
     if (parseAttemptKey(name) === undefined) return;
     try {

@@ -13,7 +13,7 @@ import type { GramRecord } from './store.ts';
 const OK: Outcome = { ok: true };
 const TOO_SHORT = 'GRAM takes no job whose proxy ends within ten minutes: renew it, see gryphus cred';
 
-/** Snapshots the inputs and asks GRAM for each job: it holds them uncommitted. */
+/** Snapshots the inputs and asks GRAM for each job, which it then holds uncommitted. */
 export async function prepare(ctx: GramContext, specs: readonly AttemptSpec[]): Promise<Outcomes> {
   crashPoint('jm.before-prepare');
   const outcomes = new Map<AttemptKey, Outcome>();
@@ -54,7 +54,7 @@ async function prepareOne(ctx: GramContext, spec: AttemptSpec): Promise<Outcome>
   }
 }
 
-/** What GSI or the gatekeeper refuses will be refused again: the job is held with their words. */
+/** What GSI or the gatekeeper refuses once will be refused again, so the job is held with their message. */
 function refusalOf(thrown: unknown): Refusal | undefined {
   if (!(thrown instanceof GryphusError)) return undefined;
   const { code, message, suggestions } = thrown;
@@ -80,7 +80,7 @@ const BUSY: Outcome = {
   refusal: { kind: 'later', code: 'site-busy', message: 'GRAM has not let go yet of a job that was not committed' },
 };
 
-/** The commit of GRAM's two phases: from now on each starts, once. */
+/** The commit of GRAM's two phases: after it, each job starts once. */
 export async function commit(ctx: GramContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   crashPoint('jm.before-commit');
   const outcomes = new Map<AttemptKey, Outcome>();
@@ -101,16 +101,16 @@ async function commitOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   if (found.phase === 'committing' && (await hasBegun(ctx, found))) return done;
   const record = store.save({ ...found, phase: 'committing' });
   const answer = await conversation.commit(record);
-  // It waited too long for this and was let go: nothing of it has started.
+  // GRAM waited too long for the commit and dropped the job; nothing of it has started.
   const late = answer.is === 'answer' && numberOf(answer.message, 'job-failure-code') === GRAM_ERROR.commitTimedOut;
   if (answer.is === 'gone' || late) {
-    // One that was started again read the job's state file, and the job has what it needs.
+    // A restarted job manager read the job's state file, and the job has all it needs.
     if (store.get(key)?.taken === true) {
       store.update(key, { phase: 'committed' });
       return done;
     }
-    // A job manager that is started again before the commit forgets where the results go: the job is asked for anew,
-    // when this one is sure not to start.
+    // A job manager restarted before the commit forgets where the results go. The job is asked for anew once this one
+    // is certain not to start.
     store.update(key, { phase: 'asked' });
     const withdrawn = (await cancel(ctx, [key], false)).get(key);
     return withdrawn?.ok === true ? GONE : BUSY;
@@ -120,7 +120,7 @@ async function commitOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   return done;
 }
 
-/** After a crash of ours: whether the commit that was begun then has arrived. */
+/** After a crash of ours: whether the commit in progress at the time has arrived. */
 async function hasBegun({ store, attempts, conversation }: GramContext, found: GramRecord): Promise<boolean> {
   const answer = await conversation.status(found);
   if (answer.is === 'gone') return false;
@@ -128,7 +128,7 @@ async function hasBegun({ store, attempts, conversation }: GramContext, found: G
   if (state === STATE.unsubmitted || numberOf(answer.message, 'job-failure-code') === GRAM_ERROR.commitTimedOut)
     return false;
   const record = store.update(found.key, { phase: 'committed' });
-  // A job manager that was started again waits for a commit of that.
+  // A restarted job manager waits for a commit of its own.
   if (record && record.contact !== found.contact) await conversation.commit(record);
   attempts.hear(found.key, answer.message);
   return true;

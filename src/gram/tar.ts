@@ -1,13 +1,13 @@
 import { createReadStream, readSync } from 'node:fs';
 
-/** What goes into an archive, in its order. */
+/** The entries of an archive, in order. */
 export interface TarEntry {
   readonly name: string;
   readonly mode: number;
   readonly content: Buffer | { readonly path: string; readonly bytes: number };
 }
 
-/** A file in an archive: where its content is. */
+/** A file in an archive, with the position of its content. */
 export interface TarMember {
   readonly name: string;
   readonly mode: number;
@@ -23,7 +23,7 @@ export function tarBytes(entries: readonly TarEntry[]): number {
   return entries.reduce((sum, entry) => sum + headers(entry).length + padded(sizeOf(entry)), 2 * BLOCK);
 }
 
-/** The archive's bytes (GNU's form, which every tar of today reads; any name, any size), file after file. */
+/** The bytes of an archive, file after file, in GNU's format, which every current tar reads; any name, any size. */
 export async function* tarStream(entries: readonly TarEntry[]): AsyncGenerator<Buffer> {
   for (const entry of entries) {
     yield headers(entry);
@@ -41,7 +41,7 @@ async function* exactly(path: string, bytes: number): AsyncGenerator<Buffer> {
     sent += chunk.length;
     yield chunk;
   }
-  // Anything else would shift all that follows.
+  // A different length would shift everything that follows.
   if (sent !== bytes) throw new Error(`${path} has ${sent} bytes and not ${bytes}`);
 }
 
@@ -82,7 +82,7 @@ function header(name: Buffer, mode: number, size: number, type: string): Buffer 
   return block;
 }
 
-/** The files of an archive that a site made; `undefined` where it is damaged or not whole. Directories are left out. */
+/** The files of an archive that a site made, without directories; `undefined` if it is damaged or incomplete. */
 export function tarMembers(fd: number): TarMember[] | undefined {
   const members: TarMember[] = [];
   let offset = 0;
@@ -112,7 +112,7 @@ export function tarMembers(fd: number): TarMember[] | undefined {
   }
 }
 
-/** So many bytes from there, fewer where the file ends. */
+/** Reads this many bytes at the offset; fewer at the end of the file. */
 export function readAt(fd: number, offset: number, bytes: number): Buffer {
   const buffer = Buffer.alloc(bytes);
   let done = 0;
@@ -146,7 +146,7 @@ function sumIsRight(block: Buffer): boolean {
   return blank.reduce((total, byte) => total + byte, 0) === octal(block, 148, 8);
 }
 
-/** POSIX archives have a prefix where GNU's have other things. */
+/** POSIX archives have a name prefix in a place that GNU uses for other fields. */
 function shortName(block: Buffer): string {
   const name = field(block, 0, 100);
   const prefix = field(block, 257, 8) === 'ustar' ? field(block, 345, 155) : '';
