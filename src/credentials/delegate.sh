@@ -1,9 +1,9 @@
-# The site's half of delegation: the key pair is made here and never leaves; the agent signs the request.
-# POSIX sh, read into the JobManager. Needs openssl. Nothing is printed but what is named here.
+# The site's half of delegation: the key pair is made here and never leaves; the agent signs the request. POSIX sh,
+# sourced by the JobManager. Needs openssl. Prints nothing but what is named here.
 
-# gryphus_delegate_request DIR: prints a certificate request (PEM) for a new key, DIR/proxy.key. Asked again before the
-# answer came, it prints the same request, so that a repeated call costs nothing and breaks nothing.
-# 0; 69: there is no openssl; 74: it could not be made.
+# gryphus_delegate_request DIR: prints a certificate request (PEM) for a new key, DIR/proxy.key. Called again before the
+# answer has come, it prints the same request, so that repeating a call is cheap and harmless.
+# Returns 0; 69 if there is no openssl; 74 if the request could not be made.
 gryphus_delegate_request() (
   umask 077
   set +C
@@ -19,15 +19,15 @@ gryphus_delegate_request() (
   cat "$1/proxy.csr"
 )
 
-# gryphus_delegate_install DIR: reads the signed proxy and its issuers (PEM) on standard input and puts the proxy file
-# DIR/x509up in place: certificate, key, issuers; mode 0600; whole or not at all, over the old one. The job's
-# X509_USER_PROXY names that file. 0; 65: the certificate is not for our key (ask anew); 74: it could not be written.
+# gryphus_delegate_install DIR: reads the signed proxy and its issuers (PEM) on standard input and replaces the proxy
+# file DIR/x509up atomically: certificate, key, issuers; mode 0600. The job's X509_USER_PROXY names that file.
+# Returns 0; 65 if the certificate is not for our key (request anew); 74 if the file could not be written.
 gryphus_delegate_install() (
   umask 077
   set +C
   cat >"$1/proxy.pem.new" || return 74
   if [ ! -s "$1/proxy.key" ]; then
-    # A repeated answer: what it brings is in place already.
+    # The answer may be a repeated one, whose proxy is already in place.
     sed '/-----END CERTIFICATE-----/q' "$1/proxy.pem.new" >"$1/proxy.first.new"
     sed '/-----END CERTIFICATE-----/q' "$1/x509up" 2>/dev/null | cmp -s - "$1/proxy.first.new"
     gryphus_same=$?

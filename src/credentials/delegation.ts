@@ -5,7 +5,7 @@ import type { Credential } from './x509/proxy-file.ts';
 import { readRequest } from './x509/request.ts';
 import { makeKey, publicKeyDer, type KeyType } from './x509/sign.ts';
 
-/** A proxy below `issuer` for a key of our own. */
+/** Issues a proxy from `issuer` for a fresh key of our own. */
 export async function makeProxy(
   issuer: Credential,
   options: ProxyOptions & { readonly keyType?: KeyType; readonly rsaBits?: number },
@@ -15,14 +15,17 @@ export async function makeProxy(
   return { chain: [readCertificate(proxy), ...issuer.chain], key };
 }
 
-/** Signs the request that another made for its own key: the proxy's DER alone (GSI and MyProxy want no chain with it). */
+/**
+ * Signs a request that the peer made for its own key, and returns only the proxy's DER (GSI and MyProxy want no chain
+ * with it).
+ */
 export function signRequest(request: Uint8Array, issuer: Credential, options: ProxyOptions): Uint8Array {
   return issueProxy(issuer.chain[0], issuer.key, readRequest(request), options);
 }
 
 /**
- * Delegation without a key that travels: the site made the key pair and this request (PEM, `delegate.sh`); the answer
- * is what belongs behind its key in the proxy file: the new proxy and its issuers, as PEM. Error 'credential-invalid'.
+ * Delegates without sending a key: the site made the key pair and this request (PEM, `delegate.sh`). The answer is what
+ * follows the site's key in the proxy file: the new proxy and its issuers, as PEM. Error 'credential-invalid'.
  */
 export function signDelegation(requestPem: string, issuer: Credential, options: ProxyOptions): string {
   const block = readPem(requestPem).find((one) => /^(NEW )?CERTIFICATE REQUEST$/.test(one.label));

@@ -7,9 +7,9 @@ export interface NetrcLogin {
 }
 
 /**
- * The log-in for a host from a file in netrc's form (ftp(1), curl(1)): `machine HOST login NAME password WORD`, or
- * `default …` for every other host; words may stand in double quotes. `undefined` where there is no such file or no line
- * for the host. A file that others can read is refused; what is wrong in it is said by line, never by its words.
+ * The log-in for a host from a file in the format of netrc (ftp(1), curl(1)): `machine HOST login NAME password WORD`,
+ * or `default …` for any other host; words may be in double quotes. `undefined` if there is no such file or no line for
+ * the host. A file that others can read is refused; errors name a line and never quote it.
  */
 export function loginFor(path: string, host: string): NetrcLogin | undefined {
   let bytes: Buffer;
@@ -37,7 +37,7 @@ export function loginFor(path: string, host: string): NetrcLogin | undefined {
 }
 
 interface Entry {
-  /** `undefined`: the default. */
+  /** `undefined` for the default entry. */
   readonly host: string | undefined;
   readonly line: number;
   login?: string;

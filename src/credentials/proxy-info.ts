@@ -5,19 +5,19 @@ import { children, readOne, readText } from './x509/der.ts';
 import { OID } from './x509/oids.ts';
 import { type VomsAttributes, vomsAttributes } from './x509/voms.ts';
 
-/** What `grid-proxy-info` and `voms-proxy-info` tell, as data; times in Unix seconds. */
+/** What `grid-proxy-info` and `voms-proxy-info` show, as data; times are in Unix seconds. */
 export interface ProxyInfo {
   readonly subject: string;
   readonly issuer: string;
-  /** Subject of the user's own certificate. */
+  /** The subject of the user's own certificate. */
   readonly identity: string;
   readonly email: string | undefined;
   readonly kind: CertificateKind;
   readonly bits: number;
   readonly start: number;
-  /** First end in the whole chain. */
+  /** The earliest end in the whole chain. */
   readonly end: number;
-  /** Proxies that may follow; `undefined`: no limit. */
+  /** How many proxies may follow; `undefined` means no limit. */
   readonly pathLength: number | undefined;
   readonly voms: readonly VomsAttributes[];
 }
@@ -41,14 +41,14 @@ export function proxyInfo(chain: readonly [Certificate, ...Certificate[]]): Prox
   };
 }
 
-/** rfc822Name of subjectAltName, else the e-mail part of the subject. */
+/** The rfc822Name of subjectAltName, or else the e-mail part of the subject. */
 function emailOf(certificate: Certificate): string | undefined {
   const names = certificate.extensions.find((one) => one.oid === OID.subjectAltName);
   const mail = names && children(readOne(names.value)).find((one) => one.tag === 0x81);
   return mail === undefined ? /\/emailAddress=([^/]+)/.exec(certificate.subject.text)?.[1] : readText(mail);
 }
 
-/** HTCondor's attributes of a job with a proxy (manual, "Job ClassAd Attributes", x509UserProxy…). */
+/** HTCondor's attributes for a job with a proxy (manual, "Job ClassAd Attributes", x509UserProxy…). */
 export function proxyAttributes(info: ProxyInfo): Readonly<Record<string, string | number>> {
   const [first] = info.voms;
   const fqans = [info.identity, ...info.voms.flatMap((one) => one.fqans)];
@@ -75,7 +75,7 @@ const TYPE: Readonly<Record<CertificateKind, string>> = {
   ca: 'certificate authority',
 };
 
-/** Lines for a person, in the order of grid-proxy-info. */
+/** Lines for display, in the order of grid-proxy-info. */
 export function proxyText(info: ProxyInfo, path: string, now: number): string {
   const lines: [string, string][] = [
     ['subject', info.subject],

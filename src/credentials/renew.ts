@@ -11,12 +11,12 @@ import { openCaDirectory } from './x509/ca-directory.ts';
 
 export type Renewed =
   | { readonly ok: true; readonly now: Watched }
-  /** One sentence, with nothing in it of what the renewer printed. */
+  /** One sentence that never includes the renewer's output. */
   | { readonly ok: false; readonly message: string; readonly now: Watched };
 
 /**
- * Makes a credential fresh by its configured way. It is fresh when its file says so: it ends later than it did, or can be
- * used where it could not. Never rejects.
+ * Renews a credential in the configured way. Success is judged by the file: the credential must end later than before,
+ * or be usable when it was not. Never rejects.
  */
 export async function renew(source: Source): Promise<Renewed> {
   const before = inspect(source);
@@ -52,7 +52,7 @@ async function fromMyProxy(source: Source, { account, lifetime }: Renewer & { by
   saveProxy(source.file, await fetchProxy(account, lifetime, source.file));
 }
 
-/** A fresh proxy from an account: by passphrase, or in exchange for the old one in `file`. */
+/** Gets a fresh proxy from an account, by passphrase or in exchange for the old one in `file`. */
 export async function fetchProxy(
   account: MyProxyAccount,
   lifetime: number,

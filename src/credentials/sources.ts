@@ -10,15 +10,15 @@ import { proxyInfo } from './proxy-info.ts';
 import { loadProxy, readPublic } from './store.ts';
 import type { Watched } from './watch/model.ts';
 
-/** A credential as it is configured: where it is, and who makes it fresh. Times in Unix seconds. */
+/** A credential as configured: where it is and how it is renewed. Times are in Unix seconds. */
 export type Source = SourceBase &
   (
     | { readonly kind: 'x509-proxy'; readonly file: string }
-    /** `id_x-cert.pub`; the key beside it has the name without `-cert.pub`. */
+    /** `id_x-cert.pub`; the key next to it has the same name without `-cert.pub`. */
     | { readonly kind: 'ssh-certificate'; readonly file: string }
-    /** A key that a site takes for `lifetime` seconds from when the file was written, or until a time. */
+    /** A key that a site accepts until a given time, or for `lifetime` seconds after the file was written. */
     | { readonly kind: 'ssh-key'; readonly file: string; readonly lifetime?: number; readonly until?: number }
-    /** Something with an end and no file. */
+    /** Something that ends but has no file. */
     | { readonly kind: 'allocation' | 'account'; readonly until: number }
   );
 
@@ -28,7 +28,7 @@ interface SourceBase {
 }
 
 export type Renewer =
-  /** A command line of the user's (`/bin/sh -c`). */
+  /** A command line from the user (`/bin/sh -c`). */
   | { readonly by: 'command'; readonly command: string; readonly timeoutMs: number }
   /** Proxies of `lifetime` seconds from a MyProxy server. */
   | { readonly by: 'myproxy'; readonly account: MyProxyAccount; readonly lifetime: number };
@@ -41,7 +41,7 @@ const WHAT: Readonly<Record<Source['kind'], string>> = {
   account: 'account',
 };
 
-/** How the credential is now. Never throws: what is wrong with it is its `problem`. */
+/** The current state of the credential. Never throws: anything wrong becomes its `problem`. */
 export function inspect(source: Source): Watched {
   const common = {
     name: source.name,
@@ -57,7 +57,7 @@ export function inspect(source: Source): Watched {
   }
 }
 
-/** One whose description cannot be read, or that nobody described. */
+/** A credential whose description is missing or unreadable. */
 export function undescribed(name: string, problem: string): Watched {
   return { name, what: 'credential', version: '', problem, renews: false, holds: true, type: ['gryphus cred list'] };
 }
@@ -69,7 +69,7 @@ function facts(source: Source): Facts {
     case 'x509-proxy': {
       const { chain } = loadProxy(source.file);
       const info = proxyInfo(chain);
-      // Sites that ask for VOMS attributes refuse the proxy when these have ended.
+      // Once its VOMS attributes have ended, sites that require them refuse the proxy.
       const end = Math.min(info.end, ...info.voms.map((one) => one.notAfter));
       return { version: digest(chain[0].der), start: chain[0].notBefore, end };
     }
@@ -88,7 +88,7 @@ function facts(source: Source): Facts {
       const { mtimeMs, size, ino } = statSync(source.file);
       const written = Math.floor(mtimeMs / 1000);
       const end = source.until ?? (source.lifetime === undefined ? undefined : written + source.lifetime);
-      // Not of its content: even a digest of a key has no business in a database.
+      // Not a digest of the content: even that much of a key does not belong in a database.
       return {
         version: digest(Buffer.from(`${mtimeMs} ${size} ${ino}`)),
         start: written,

@@ -1,15 +1,15 @@
 import { type WatchConfig, type Watched, type WatchedJob } from './watch/model.ts';
 import { usability } from './watch/usability.ts';
 
-/** One credential of `gryphus cred list`. Times in Unix seconds, lengths in seconds. */
+/** One credential in `gryphus cred list`. Times are in Unix seconds, durations in seconds. */
 export interface CredentialStatus {
   readonly name: string;
   readonly what: string;
   readonly state: 'good' | 'ended' | 'unusable' | 'early';
   readonly end: number | undefined;
-  /** Never negative; `undefined`: no known end. */
+  /** Never negative; `undefined` if no end is known. */
   readonly left: number | undefined;
-  /** Of its life, 0 to 1; `undefined` where its start or end is not known. */
+  /** The fraction of its life that is left, 0 to 1; `undefined` if its start or end is unknown. */
   readonly level: number | undefined;
   readonly renews: boolean;
   readonly waiting: number;
@@ -21,7 +21,7 @@ export interface CredentialStatus {
   readonly type: readonly string[];
 }
 
-/** All credentials, the one that ends first at the top. */
+/** All credentials, those that end soonest first. */
 export function credentialStatuses(
   credentials: readonly Watched[],
   jobs: readonly WatchedJob[],

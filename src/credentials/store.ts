@@ -37,7 +37,10 @@ export function defaultFiles(
   };
 }
 
-/** A user's certificate and key; the key's file must be closed to others. The passphrase is asked for only if it is needed. */
+/**
+ * A user's certificate and key. Others must not be able to read the key's file; the passphrase is only asked for if
+ * needed.
+ */
 export async function loadUser(
   cert: string,
   keyFile: string,
@@ -55,7 +58,7 @@ export async function loadUser(
   }
 }
 
-/** A proxy made by whomever; refused when others can read it. */
+/** Reads a proxy made by any tool; refused if others can read it. */
 export function loadProxy(path: string): Credential {
   const secret = readSecretFile(path, 'proxy');
   try {
@@ -65,7 +68,7 @@ export function loadProxy(path: string): Credential {
   }
 }
 
-/** Writes a proxy file as a whole, mode 0600. */
+/** Writes a proxy file atomically, mode 0600. */
 export function saveProxy(path: string, proxy: Credential): void {
   const secret = writeProxyFile(proxy);
   try {
@@ -85,8 +88,9 @@ export function saveProxy(path: string, proxy: Credential): void {
 }
 
 /**
- * Overwrites a credential with zeros, on disk, and removes it. Only an ordinary file of ours. False: there was none.
- * (A file system that keeps old blocks, or a solid state disk, may keep a copy: a proxy's short life is the real guard.)
+ * Overwrites a credential on disk with zeros and removes it, provided it is a regular file of ours. Returns false if
+ * there was none. (A copying file system or a solid state disk may keep the old blocks: the real protection is a
+ * proxy's short life.)
  */
 export function destroyFile(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
@@ -108,7 +112,7 @@ export function destroyFile(path: string): boolean {
   return true;
 }
 
-/** What everybody may read. Error 'not-found'. */
+/** Reads a file that need not be private. Error 'not-found'. */
 export function readPublic(path: string, what: string, remedy: readonly string[] = []): Buffer {
   try {
     return readFileSync(path);

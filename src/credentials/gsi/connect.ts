@@ -14,14 +14,16 @@ export interface GsiTarget extends WireName {
   readonly port: number;
   readonly trust: Trust;
   readonly expect: Expected;
-  /** Milliseconds for a whole exchange, default 30 s. */
+  /** Timeout of a whole exchange in milliseconds; 30 s by default. */
   readonly timeoutMs?: number;
 }
 
-/** A session that is resumed shows no chain, so none is ever resumable. */
+/** A resumed session shows no chain, so sessions are never resumable. */
 export const NO_RESUMPTION = { secureOptions: constants.SSL_OP_NO_TICKET } as const;
 
-/** TLS options with the whole chain: a leaf alone is refused. `done` wipes the key that was copied for them. */
+/**
+ * TLS options with the whole chain, because a leaf alone is refused. `done` wipes the copy of the key made for them.
+ */
 export function tlsCredential(client: Credential): {
   readonly options: { readonly cert: string; readonly key: Buffer };
   readonly done: () => void;
@@ -32,8 +34,8 @@ export function tlsCredential(client: Credential): {
 }
 
 /**
- * One exchange over TLS with a GSI peer, its identity checked before a byte is sent; then `talk`. Each failure is one
- * GryphusError: those of `Wire`, 'timeout', and 'host-key-changed' (it is not whom we believe).
+ * One exchange over TLS with a GSI peer: checks its identity before sending anything, then calls `talk`. Each failure
+ * is one GryphusError: those of `Wire`, 'timeout', and 'host-key-changed' (the peer is not who we expect).
  */
 export async function withGsi<T>(
   target: GsiTarget,
@@ -48,7 +50,7 @@ export async function withGsi<T>(
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...credential?.options,
     ...NO_RESUMPTION,
-    // Node cannot verify the grid's chains; `checkPeer` does, before anything is sent.
+    // Node cannot verify the grid's chains; `checkPeer` does so before anything is sent.
     rejectUnauthorized: false,
   };
   const socket = connect(options);
@@ -69,7 +71,7 @@ export async function withGsi<T>(
   }
 }
 
-/** GSI's first bytes, after TLS: the server's NUL, and whether we will delegate. */
+/** The first bytes of GSI after the handshake: the server's NUL, and our flag that says whether we delegate. */
 export async function greet(wire: Wire, flag: '0' | 'D'): Promise<void> {
   const [first] = await wire.bytes(1);
   if (first !== 0) throw wire.nonsense();

@@ -6,12 +6,15 @@ import { makeRequest } from '../x509/request.ts';
 import { makeKey } from '../x509/sign.ts';
 import type { Wire } from './wire.ts';
 
-/** The giver's side, after its flag 'D': the peer's request comes, and the proxy alone goes back. */
+/** The giver's side, after its flag 'D': receives the peer's request and returns only the proxy. */
 export async function giveProxy(wire: Wire, issuer: Credential, options: ProxyOptions): Promise<void> {
   await wire.send(signRequest(await wire.der(), issuer, options));
 }
 
-/** The taker's side, after the flag 'D': a key of its own, and the proxy for it below the chain of the handshake. */
+/**
+ * The taker's side, after the flag 'D': makes a key and receives a proxy for it, issued from the chain of the
+ * handshake.
+ */
 export async function takeProxy(wire: Wire, giver: Credential['chain']): Promise<Credential> {
   const key = await makeKey('rsa');
   await wire.send(makeRequest(key));

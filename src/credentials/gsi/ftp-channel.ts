@@ -14,11 +14,14 @@ export interface GsiFtpTarget {
   readonly port: number;
   readonly credential: Credential;
   readonly trust: Trust;
-  /** No byte for so long, milliseconds: the server is gone. */
+  /** How long the server may send nothing, in milliseconds, before it counts as gone. */
   readonly idleMs: number;
 }
 
-/** TLS as the peer of a text protocol sees it: what TLS sends leaves in whole flights, what comes is given to it. */
+/**
+ * The transport below TLS, for use inside a text protocol: sends what TLS writes in whole flights and receives by
+ * `push`.
+ */
 class Flights extends Duplex {
   readonly #send: (flight: Buffer) => void;
   #waiting: Buffer[] = [];
@@ -29,7 +32,7 @@ class Flights extends Duplex {
   }
 
   override _read(): void {
-    // What comes is pushed when it comes.
+    // Received data is pushed on arrival.
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
@@ -46,14 +49,14 @@ class Flights extends Duplex {
 }
 
 /**
- * A GridFTP server's control channel after `AUTH GSSAPI` (RFC 2228): commands go as `ENC`, replies come as 63x, and who
- * reads and writes here sees plain FTP. Looks as much like a socket as an FTP client needs.
+ * A GridFTP server's control channel after `AUTH GSSAPI` (RFC 2228): commands are sent as `ENC`, replies arrive as 63x,
+ * and the user of this stream sees plain FTP. Behaves as much like a socket as an FTP client needs.
  */
 export class GsiFtpChannel extends Duplex {
   readonly #raw: Socket;
   readonly #target: GsiFtpTarget;
   readonly #flights: Flights;
-  /** From the server's word that it speaks GSSAPI. */
+  /** Set once the server has said that it speaks GSSAPI. */
   #tls: TLSSocket | undefined;
   #step: 'greeting' | 'auth' | 'handshake' | 'open' = 'greeting';
   #opened: () => void = () => undefined;
@@ -70,7 +73,7 @@ export class GsiFtpChannel extends Duplex {
     });
     createInterface({ input: this.#raw, crlfDelay: Number.POSITIVE_INFINITY })
       .on('line', (line) => this.#line(line))
-      // It repeats the socket's errors, which are heard below.
+      // It repeats the socket's errors, which are handled below.
       .on('error', () => undefined);
     this.#raw.on('error', (error) => this.destroy(error));
     this.#raw.on('timeout', () => this.emit('timeout'));
@@ -116,7 +119,7 @@ export class GsiFtpChannel extends Duplex {
   }
 
   override _read(): void {
-    // What the server says is pushed when it comes.
+    // Data from the server is pushed on arrival.
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -148,7 +151,7 @@ export class GsiFtpChannel extends Duplex {
     return tls;
   }
 
-  /** GSI's NUL after the handshake: we answer that we delegate nothing. */
+  /** After the handshake, GSI sends a NUL; we reply that we do not delegate. */
   #greeted(tls: TLSSocket, bytes: Buffer): void {
     const { host, trust } = this.#target;
     const label = `The GridFTP server ${host}`;
@@ -164,7 +167,7 @@ export class GsiFtpChannel extends Duplex {
   #line(line: string): void {
     const [, code, text = ''] = /^(\d{3})[ -](.*)$/.exec(line) ?? [];
     if (this.#step === 'open') {
-      // Outside of the protection it could be anybody's word.
+      // Replies outside the protection could come from anybody.
       if (code?.startsWith('63')) this.#flights.push(Buffer.from(text, 'base64'));
       return;
     }
@@ -188,7 +191,7 @@ export class GsiFtpChannel extends Duplex {
   }
 }
 
-/** The server's own refusal of the authentication. */
+/** The server rejected the authentication. */
 export class GsiFtpRefusal extends Error {
   readonly code: number;
   constructor(code: number, message: string) {

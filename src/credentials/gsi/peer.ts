@@ -6,14 +6,16 @@ import { type Certificate, readCertificate } from '../x509/certificate.ts';
 import type { Trust } from '../x509/trust.ts';
 import { type Verdict, verifyChain } from '../x509/verify.ts';
 
-/** Who the other end must be. */
+/** Who the peer must be. */
 export type Expected =
-  /** A server whose certificate names its host; `remedy`: what to set where it is right and named otherwise. */
+  /**
+   * A server whose certificate names its host; `remedy` says what to set if the server is right but has another name.
+   */
   | { readonly is: 'host'; readonly host: string; readonly remedy: (dn: string) => string }
   /** Exactly this subject: our own for a job manager, a configured one for a server. */
   | { readonly is: 'subject'; readonly dn: string };
 
-/** The chain that the peer showed, the leaf first; empty where it showed none. A resumed session shows none. */
+/** The chain that the peer presented, leaf first; empty if it presented none. A resumed session presents none. */
 export function peerChain(socket: TLSSocket): Certificate[] {
   const chain: Certificate[] = [];
   const seen = new Set<string>();
@@ -26,14 +28,17 @@ export function peerChain(socket: TLSSocket): Certificate[] {
   return chain;
 }
 
-/** What verification says of the peer; `undefined`: it showed no certificate. Node refuses the grid's chains, so this is ours. */
+/**
+ * The result of verifying the peer; `undefined` if it showed no certificate. Ours, because Node rejects the grid's
+ * chains.
+ */
 export function verifyPeer(socket: TLSSocket, trust: Trust): Verdict | undefined {
   const [leaf, ...rest] = peerChain(socket);
   if (leaf === undefined) return undefined;
   return verifyChain([leaf, ...rest], trust, { now: Date.now() / 1000 });
 }
 
-/** Throws 'host-key-changed' unless the peer is whom we mean to speak with, by its end-entity's subject. */
+/** Throws 'host-key-changed' unless the subject of the peer's end-entity certificate is the expected one. */
 export function checkPeer(socket: TLSSocket, trust: Trust, expected: Expected, label: string): void {
   const [leaf, ...rest] = peerChain(socket);
   if (leaf === undefined) throw new GryphusError('protocol-error', `${label} showed no certificate.`);

@@ -2,12 +2,12 @@ import type { TLSSocket } from 'node:tls';
 import { asError, type ErrorCode, GryphusError } from '../../errors.ts';
 import { oneLine } from '../../util/plain-text.ts';
 
-/** The most that is kept of what a peer sends and nobody has read, in bytes. */
+/** How many unread bytes from a peer are buffered at most. */
 const MOST_UNREAD = 256 * 1024;
-/** The largest DER value that is read: requests and certificates are a few KiB. */
+/** The largest DER value accepted; requests and certificates are a few KiB. */
 const LARGEST_DER = 64 * 1024;
 
-/** What a GSI peer refuses our certificate with (TLS alerts 42, 45, 46, 48, 51). */
+/** TLS alerts 42, 45, 46, 48 and 51, by which a GSI peer rejects our certificate. */
 const TLS_CODE: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: ['credential-expired', 'says that our certificate has ended'],
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: ['credential-invalid', 'does not know the authority of our certificate'],
@@ -16,16 +16,16 @@ const TLS_CODE: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   ERR_SSL_TLSV1_ALERT_DECRYPT_ERROR: ['credential-invalid', 'does not take our certificate'],
 };
 
-/** Who is spoken with, and in what, for messages: `The MyProxy server h:7512`, `MyProxy's protocol`. */
+/** The peer and the protocol, for messages: `The MyProxy server h:7512`, `MyProxy's protocol`. */
 export interface WireName {
   readonly label: string;
   readonly protocol: string;
 }
 
 /**
- * Bytes to and from a GSI peer. One `send` is one TLS record: GSI's receivers count on it. Each failure is one
- * GryphusError: 'site-unreachable', 'protocol-error', 'credential-expired', 'credential-invalid', or what the socket
- * was destroyed with.
+ * Bytes to and from a GSI peer. One `send` makes one TLS record because GSI's receivers rely on it. Each failure is one
+ * GryphusError: 'site-unreachable', 'protocol-error', 'credential-expired', 'credential-invalid', or the error that the
+ * socket was destroyed with.
  */
 export class Wire {
   readonly #socket: TLSSocket;
@@ -36,7 +36,7 @@ export class Wire {
   #secure: boolean;
   #buffer = Buffer.alloc(0);
 
-  /** `secure`: the handshake is over already (a server's side). */
+  /** `secure`: the handshake is already over (on a server's side). */
   constructor(socket: TLSSocket, name: WireName, secure = false) {
     this.#socket = socket;
     this.#name = name;
@@ -65,7 +65,7 @@ export class Wire {
     });
   }
 
-  /** Waits until what has come is enough. */
+  /** Waits until enough data has arrived. */
   async until(ready: (unread: Buffer) => boolean): Promise<void> {
     await this.#until(() => this.#secure && ready(this.#buffer));
   }
@@ -89,7 +89,7 @@ export class Wire {
     return taken;
   }
 
-  /** All up to and with the mark; 'protocol-error' where it does not come within `most` bytes. */
+  /** Everything up to and including the mark; 'protocol-error' if it does not come within `most` bytes. */
   async upTo(mark: string, most: number): Promise<Buffer> {
     await this.until((unread) => unread.includes(mark) || unread.length > most);
     const at = this.#buffer.indexOf(mark);
@@ -97,7 +97,7 @@ export class Wire {
     return this.bytes(at + Buffer.byteLength(mark));
   }
 
-  /** One value of DER (a request, a certificate). */
+  /** One DER value (a request or a certificate). */
   async der(): Promise<Buffer> {
     await this.until((unread) => unread.length >= 6);
     const [, first = 0] = this.#buffer;

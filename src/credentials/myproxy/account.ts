@@ -1,17 +1,20 @@
-/** Where a long proxy is kept, and how we show that it is ours. */
+/** Where a long-lived proxy is stored, and how we prove that it is ours. */
 export interface MyProxyAccount {
   readonly host: string;
-  /** Default 7512. */
+  /** 7512 by default. */
   readonly port?: number;
   readonly user: string;
-  /** One of several credentials of that user. */
+  /** Selects one of several credentials of that user. */
   readonly credentialName?: string;
-  /** `/O=Grid/CN=…` of the server, where its name is not its host's. */
+  /** The server's DN, `/O=Grid/CN=…`, if it does not match the host name. */
   readonly serverDn?: string;
-  /** A 0600 file with the passphrase in its first line; without it, the old proxy proves who asks. */
+  /** A 0600 file with the passphrase in its first line; without it, the old proxy proves who we are. */
   readonly passphraseFile?: string;
-  /** Certificate and key of a service that may renew (the server's `authorized_renewers`); without it, the old proxy asks itself. */
+  /**
+   * Certificate and key of a service that may renew (the server's `authorized_renewers`); without it, the old proxy is
+   * used.
+   */
   readonly renewer?: { readonly cert: string; readonly key: string };
-  /** Directory of the authorities that we believe, as X509_CERT_DIR. */
+  /** The directory of trusted authorities, as X509_CERT_DIR. */
   readonly trust: string;
 }

@@ -9,20 +9,20 @@ import { makeKey } from '../x509/sign.ts';
 import { exchange, type MyProxyServer, type MyProxyWire } from './connection.ts';
 import { encodeRequest, type Request, type Response, type StoredCredential } from './protocol.ts';
 
-/** Which stored credential, and the passphrase that it is stored under. */
+/** Which stored credential is meant, and the passphrase that protects it. */
 export interface Stored {
   readonly user: string;
-  /** At least six characters; absent: stored without, for renewal by certificate. The caller wipes it. */
+  /** At least six characters; absent for one stored without, to be renewed by certificate. The caller wipes it. */
   readonly passphrase?: Buffer;
   readonly credentialName?: string;
 }
 
 export interface PutOptions {
-  /** Seconds that the stored proxy lives; default a week. */
+  /** Lifetime of the stored proxy in seconds; a week by default. */
   readonly lifetime?: number;
-  /** Seconds that proxies got from it may live; default 12 h. */
+  /** The longest lifetime of proxies retrieved from it, in seconds; 12 h by default. */
   readonly longest?: number;
-  /** Who may get it without a passphrase, who may renew with it (DNs, `*` for any text). */
+  /** Who may retrieve it without a passphrase, and who may renew with it (DNs; `*` matches any text). */
   readonly retrievers?: string;
   readonly renewers?: string;
   /** Unix seconds. */
@@ -31,11 +31,13 @@ export interface PutOptions {
 
 const WEEK = 7 * 24 * 3600;
 const HALF_DAY = 12 * 3600;
-/** The server ignores the passphrase of an info or destroy request, and refuses an empty one. */
+/** The server ignores the passphrase of an info or destroy request but rejects an empty one. */
 const UNUSED = Buffer.from('PASSPHRASE');
 const SHORTEST = 6;
 
-/** `myproxy-init`: stores a proxy below `issuer`, whose key the server makes. Errors as `exchange`, and 'login-refused'. */
+/**
+ * `myproxy-init`: stores a proxy of `issuer` whose key the server makes. Errors as in `exchange`, and 'login-refused'.
+ */
 export async function putCredential(
   server: MyProxyServer,
   what: Stored,
@@ -59,15 +61,15 @@ export async function putCredential(
 }
 
 export interface GetOptions {
-  /** Seconds; default 12 h. The server may give less. */
+  /** In seconds; 12 h by default. The server may give less. */
   readonly lifetime?: number;
-  /** Shows who asks; not needed with a passphrase. */
+  /** Proves who is asking; not needed with a passphrase. */
   readonly client?: Credential;
   /** For a renewal: the proxy to renew, whose key signs the server's challenge. */
   readonly old?: Credential;
 }
 
-/** `myproxy-logon`: a new proxy for a key that is made here. */
+/** `myproxy-logon`: retrieves a new proxy for a key made here. */
 export async function getCredential(
   server: MyProxyServer,
   what: Stored,
@@ -151,13 +153,13 @@ function named({ credentialName }: Pick<Stored, 'credentialName'>): Record<strin
   return credentialName === undefined ? {} : { CRED_NAME: credentialName };
 }
 
-/** Throws what a response refuses, in the server's words without our secrets. */
+/** Throws a refusal with the server's message, from which our secrets are removed. */
 function refusals(server: MyProxyServer, { user, passphrase }: Stored, another?: Buffer): (response: Response) => void {
   return (response) => {
     if (response.kind !== 'error') return;
     const secrets = [passphrase, another].map((one) => one?.toString('utf8') ?? '');
     const message = oneLine(redact(response.errors.join('; '), secrets)) || 'it gives no reason';
-    // The server's default: who only has the proxy that it would renew may not.
+    // By default, a server does not let a client renew with no more than the proxy to be renewed.
     const suggestions = message.includes('self-authz')
       ? ['Name a passphrase file, or a renewer whose certificate asks.']
       : [];
@@ -172,7 +174,7 @@ function checkPassphrase(passphrase: Buffer | undefined): void {
   throw new GryphusError('bad-input', `A MyProxy passphrase has at least ${SHORTEST} characters.`);
 }
 
-/** Numbers of the way to prove that the old proxy is ours: a signature of the challenge, and the old chain. */
+/** Method numbers for proving that the old proxy is ours: a signature of the challenge, and the old chain. */
 const METHODS = [
   { name: 'X509_certificate_SHA256', method: 4, digest: 'sha256' },
   { name: 'X509_certificate', method: 2, digest: 'sha1' },

@@ -9,12 +9,12 @@ import { parseResponse, type Response } from './protocol.ts';
 
 export interface MyProxyServer {
   readonly host: string;
-  /** Default 7512. */
+  /** 7512 by default. */
   readonly port?: number;
-  /** Its subject, where that is not made of its host's name. */
+  /** The server's subject, if it does not match the host name. */
   readonly serverDn?: string;
   readonly trust: Trust;
-  /** Milliseconds for a whole exchange, default 30 s. */
+  /** Timeout of a whole exchange in milliseconds; 30 s by default. */
   readonly timeoutMs?: number;
 }
 
@@ -22,9 +22,9 @@ const LARGEST = 64 * 1024;
 const MOST_CERTIFICATES = 32;
 
 /**
- * One exchange with a MyProxy server: TLS, its identity checked before a byte is sent, GSI's first bytes, then
- * `talk`. Each failure is one GryphusError: 'site-unreachable' and 'timeout' (try later), 'protocol-error' (it is no
- * MyProxy server), 'host-key-changed' (it is not whom we believe).
+ * One exchange with a MyProxy server over TLS: checks its identity before sending anything, exchanges GSI's first
+ * bytes, then calls `talk`. Each failure is one GryphusError: 'site-unreachable' and 'timeout' (try later),
+ * 'protocol-error' (not a MyProxy server), 'host-key-changed' (not the server that we expect).
  */
 export async function exchange<T>(
   server: MyProxyServer,
@@ -66,13 +66,13 @@ export class MyProxyWire {
     return this.#wire.bytes(count);
   }
 
-  /** One value of DER; or an error response in its place, which is thrown by `respond`. */
+  /** One DER value. If an error response comes in its place, `respond` throws it. */
   async der(respond: (response: Response) => void): Promise<Buffer> {
     await this.#errorInstead(respond);
     return await this.#wire.der();
   }
 
-  /** A count and so many certificates, the leaf first. */
+  /** A count followed by that many certificates, leaf first. */
   async certificates(respond: (response: Response) => void): Promise<readonly [Certificate, ...Certificate[]]> {
     await this.#errorInstead(respond);
     const [count = 0] = await this.bytes(1);
@@ -102,7 +102,7 @@ export class MyProxyWire {
     return this.#wire.nonsense(cause);
   }
 
-  /** `V` of VERSION where data should be. */
+  /** The `V` of VERSION, where data should be, begins an error response. */
   async #errorInstead(respond: (response: Response) => void): Promise<void> {
     let first: number | undefined;
     await this.#wire.until((unread) => {

@@ -1,6 +1,8 @@
 import { GryphusError } from '../../errors.ts';
 
-/** MyProxy protocol version 2 (MyProxy's protocol document): requests and responses are lines of text and a NUL. */
+/**
+ * MyProxy protocol version 2 (MyProxy's protocol document): requests and responses are lines of text ended by a NUL.
+ */
 export const COMMAND = { get: 0, put: 1, info: 2, destroy: 3, change: 4 } as const;
 
 export interface Request {
@@ -8,13 +10,13 @@ export interface Request {
   readonly user: string;
   readonly passphrase?: Uint8Array;
   readonly newPassphrase?: Uint8Array;
-  /** Seconds: of the proxy asked for, or the longest that may be asked for from what is put. */
+  /** In seconds: for the requested proxy or, when storing, the longest that may later be requested. */
   readonly lifetime: number;
-  /** Any other field of the protocol, by its name. */
+  /** Any other protocol fields, by name. */
   readonly fields?: Readonly<Record<string, string>>;
 }
 
-/** The request's bytes; they hold the passphrase, and the caller wipes them. */
+/** The request's bytes. They contain the passphrase, so the caller wipes them. */
 export function encodeRequest(request: Request): Buffer {
   const line = (name: string, value: Uint8Array) => {
     if (value.some((byte) => byte === 10 || byte === 13 || byte === 0)) {
@@ -37,16 +39,16 @@ export function encodeRequest(request: Request): Buffer {
 
 export interface Response {
   readonly kind: 'ok' | 'error' | 'authorization';
-  /** The server's words. */
+  /** The server's error messages. */
   readonly errors: readonly string[];
-  /** `X509_certificate_SHA256` and others, with the challenge. */
+  /** The challenge by kind: `X509_certificate_SHA256` and others. */
   readonly challenges: ReadonlyMap<string, string>;
   readonly stored: readonly StoredCredential[];
 }
 
-/** What `myproxy-info` shows of one credential; times in Unix seconds. */
+/** What `myproxy-info` shows about one credential; times are in Unix seconds. */
 export interface StoredCredential {
-  /** Empty: the user's only or default one. */
+  /** Empty for the user's only or default credential. */
   readonly name: string;
   readonly owner: string | undefined;
   readonly start: number | undefined;
@@ -58,7 +60,7 @@ export interface StoredCredential {
 const KINDS = ['ok', 'error', 'authorization'] as const;
 const CRED = /^CRED_(?:(.*)_)?(NAME|START_TIME|END_TIME|OWNER|RENEWER|RETRIEVER)$/;
 
-/** Reads a response without its NUL; `undefined` where it is none. */
+/** Parses a response without its NUL; `undefined` if it is malformed. */
 export function parseResponse(text: string): Response | undefined {
   const lines = text.split('\n').filter((line) => line !== '');
   if (!lines[0]?.startsWith('VERSION=MYPROXYv2')) return undefined;
@@ -79,7 +81,10 @@ export function parseResponse(text: string): Response | undefined {
   };
 }
 
-/** The first credential's fields are `CRED_OWNER`…, the others' `CRED_<name>_OWNER`…, named in `ADDL_CREDS`. */
+/**
+ * The fields of the first credential are `CRED_OWNER`…; those of the others, named in `ADDL_CREDS`,
+ * `CRED_<name>_OWNER`….
+ */
 function readStored(pairs: readonly (readonly [string, string])[]): readonly StoredCredential[] {
   const groups = new Map<string, Map<string, string>>();
   for (const [name, value] of pairs) {

@@ -1,8 +1,9 @@
 import type { WatchConfig, Watched } from './model.ts';
 
 /**
- * How long before its end a credential's users are told, the longest first. What is more than half of its life is no
- * warning but noise (a day's warning of a 12 hour proxy); a life too short for all of them is told at its last quarter.
+ * How long before its end a credential's users are warned, the longest first. A warning before half of its life is over
+ * is only noise (one day for a 12 hour proxy), so it is dropped; a life too short for any of them gets one warning in
+ * its last quarter.
  */
 export function alarmTimes({ start, end }: Watched, { alarms }: Pick<WatchConfig, 'alarms'>): readonly number[] {
   if (end === undefined) return [];
@@ -13,7 +14,7 @@ export function alarmTimes({ start, end }: Watched, { alarms }: Pick<WatchConfig
   return fitting.length > 0 ? fitting : [Math.max(1, Math.floor(life / 4))];
 }
 
-/** Those whose time has come, the longest first. */
+/** The warnings that are due, the longest first. */
 export function reached(times: readonly number[], end: number, now: number): readonly number[] {
   return times.filter((one) => end - now <= one);
 }

@@ -1,36 +1,41 @@
 import type { JobId } from '../../job/ids.ts';
 
-/** A credential as it is found now. All times are Unix seconds, all lengths seconds. */
+/** The current state of a credential. All times are Unix seconds, all durations seconds. */
 export interface Watched {
-  /** The name that sites and jobs use. */
+  /** The name by which sites and jobs refer to it. */
   readonly name: string;
-  /** For people: `X.509 proxy`, `SSH certificate`, `allocation`. */
+  /** For display: `X.509 proxy`, `SSH certificate`, `allocation`. */
   readonly what: string;
   readonly start?: number;
-  /** `undefined`: it has no end that is known. */
+  /** `undefined` if no end is known. */
   readonly end?: number;
-  /** Differs whenever its content does (a digest, never a secret). */
+  /** Changes whenever the content does (a digest, never a secret). */
   readonly version: string;
-  /** Why it cannot be used whatever the time: the file is gone, others can read it, the log-in was lost. One sentence. */
+  /** Why it cannot be used at any time: the file is gone, others can read it, the log-in was lost. One sentence. */
   readonly problem?: string;
-  /** The agent can renew it by itself. */
+  /** Whether the agent can renew it without the user. */
   readonly renews: boolean;
-  /** Jobs are held when it ends. False for what only feeds others: a long proxy in a MyProxy server. */
+  /**
+   * Whether jobs are held when it ends. False if it only feeds another one, such as a long proxy in a MyProxy server.
+   */
   readonly holds: boolean;
-  /** Command lines that make it fresh, for messages. */
+  /** Commands that renew it, for messages. */
   readonly type: readonly string[];
 }
 
-/** A job that uses credentials and has not ended. */
+/** An unfinished job that uses credentials. */
 export interface WatchedJob {
   readonly id: JobId;
   readonly site: string;
   readonly needs: readonly string[];
-  /** `waiting`: not at its site, or about to be; `there`: the site has it; `held`: held with our code (CREDENTIAL_HOLD). */
+  /**
+   * `waiting`: not at its site yet, or about to be sent; `there`: at the site; `held`: held with our code
+   * (CREDENTIAL_HOLD).
+   */
   readonly where: 'waiting' | 'there' | 'held';
 }
 
-/** A credential's copy at a site, as it was when it was last sent. */
+/** A credential's copy at a site, as last sent. */
 export interface RemoteCopy {
   readonly credential: string;
   readonly site: string;
@@ -38,20 +43,20 @@ export interface RemoteCopy {
 }
 
 export interface WatchConfig {
-  /** Alarms so long before the end. */
+  /** How long before the end to warn. */
   readonly alarms: readonly number[];
-  /** Jobs are held so long before the end (never more than a tenth of its life). */
+  /** How long before the end to hold jobs (never more than a tenth of its life). */
   readonly holdBefore: number;
-  /** Clocks may differ by so much: a credential that starts later than now + skew cannot be used yet. */
+  /** How far clocks may differ: a credential that starts later than now + skew cannot be used yet. */
   readonly skew: number;
-  /** A credential that cannot be read is given so long to come back (it may be being written) before jobs are held. */
+  /** How long an unreadable credential may take to come back before jobs are held; it may be being rewritten. */
   readonly grace: number;
-  /** Renewed so long before the end; at half of its life when that is less. */
+  /** How long before the end to renew, or at half of its life if that is less. */
   readonly renewBefore: number;
-  /** First and longest pause between failed renewals. */
+  /** The first and the longest pause between failed renewals. */
   readonly retry: number;
   readonly longestRetry: number;
-  /** A renewal that has said nothing for so long is taken for lost. */
+  /** How long a renewal may stay silent before it counts as lost. */
   readonly renewTimeout: number;
 }
 
@@ -66,36 +71,39 @@ export const DEFAULT_WATCH: WatchConfig = {
   renewTimeout: 600,
 };
 
-/** HTCondor's HoldReasonCode CorruptedCredential (manual, "Hold Reason Codes"); HTCondor gives no sub codes, these are ours. */
+/**
+ * HTCondor's HoldReasonCode CorruptedCredential (manual, "Hold Reason Codes"); HTCondor defines no subcodes, so these
+ * are ours.
+ */
 export const CREDENTIAL_HOLD = { code: 4, ended: 1, unusable: 2, early: 3 } as const;
 
-/** What the watch remembers of one credential from one look to the next; plain data, kept with the state. */
+/** What the watch remembers about a credential between two looks; plain data, saved with the state. */
 export interface Memory {
-  /** Keys of the alarms that were given, the latest last. */
+  /** Keys of the warnings given so far, the latest last. */
   readonly given: readonly string[];
-  /** Version seen last when it could be used. */
+  /** The last version seen usable. */
   readonly good?: string;
   readonly brokenSince?: number;
-  /** Its users were told that it cannot be used; they are owed the good news. */
+  /** Its users were told that it cannot be used, so they must be told when it can be again. */
   readonly fell: boolean;
   readonly renewal: Renewal;
 }
 
 export interface Renewal {
   readonly failures: number;
-  /** Not before this. */
+  /** The earliest time of the next attempt. */
   readonly next?: number;
-  /** Under way since. */
+  /** When the current attempt started. */
   readonly since?: number;
-  /** Why the last one failed. */
+  /** Why the last attempt failed. */
   readonly problem?: string;
 }
 
 export type Memories = Readonly<Record<string, Memory>>;
 
-/** As `notify` wants it: one message for all jobs of one credential. */
+/** In the form that `notify` takes: one message for all jobs of a credential. */
 export interface News {
-  /** An equal key is never given twice. */
+  /** The same key is never sent twice. */
   readonly key: string;
   readonly news: 'ending' | 'ended' | 'broken' | 'fresh' | 'renewal-failing';
   readonly name: string;
@@ -106,7 +114,7 @@ export interface News {
   readonly jobs: readonly JobId[];
   readonly sites: readonly string[];
   readonly type: readonly string[];
-  /** Its end holds jobs. */
+  /** Whether jobs are held when it ends. */
   readonly holds: boolean;
 }
 

@@ -3,8 +3,9 @@ import type { Renewal, WatchConfig, Watched } from './model.ts';
 type Pace = Pick<WatchConfig, 'renewBefore' | 'retry' | 'longestRetry' | 'renewTimeout'>;
 
 /**
- * When a renewal is due: at half of the life, or `renewBefore` the end when that is later, a little early by a jitter of
- * its own, so that many agents do not ask one server at once; at once when it cannot be used. `undefined`: never by itself.
+ * When a renewal is due: at half of the life, or `renewBefore` the end if that is later. A small individual jitter
+ * keeps many agents from asking one server at the same moment. At once if the credential cannot be used; `undefined`:
+ * never without the user.
  */
 export function renewalDue(
   credential: Watched,
@@ -22,17 +23,17 @@ export function renewalDue(
   const natural = usable && end !== undefined ? Math.floor(end - before - early) : now;
   const due = Math.max(natural, notBefore(memory, now, pace));
   const { since } = memory;
-  // A clock that was set back must not make it wait: what lies in the future has not begun.
+  // A start in the future means that the clock was set back, which must not delay the renewal.
   const busy = since !== undefined && since <= now && now < since + pace.renewTimeout;
   return busy ? Math.max(due, since + pace.renewTimeout) : due;
 }
 
-/** A clock that was set back must not make a retry wait longer than the longest pause. */
+/** If the clock was set back, a retry must still not wait longer than the longest pause. */
 function notBefore({ next }: Renewal, now: number, pace: Pace): number {
   return next === undefined || next - now > pace.longestRetry ? now : next;
 }
 
-/** What is remembered after an attempt; `problem` undefined when the credential now ends later than it did. */
+/** What to remember after an attempt; `problem` is undefined if the credential now ends later than before. */
 export function renewed(memory: Renewal, credential: Watched, now: number, pace: Pace, problem?: string): Renewal {
   if (problem === undefined) return { failures: 0 };
   const failures = memory.failures + 1;
@@ -44,7 +45,7 @@ export function renewed(memory: Renewal, credential: Watched, now: number, pace:
   return { failures, next: now + Math.max(1, Math.round(pause * jitter)), problem };
 }
 
-/** A number in [0, 1) that looks random and is the same for the same text (FNV-1a). */
+/** A number in [0, 1) that looks random but is always the same for the same text (FNV-1a). */
 function fraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

@@ -4,7 +4,7 @@ import type { Usability } from './usability.ts';
 
 const REMEMBERED = 400;
 
-/** The alarm that is due, if any; at most one for a credential and look. */
+/** The warning that is due, if any; at most one per credential and look. */
 export function tell(
   credential: Watched,
   found: Usability,
@@ -31,12 +31,12 @@ export function tell(
   const times = end === undefined ? [] : reached(alarmTimes(credential, config), end, now);
   const due = times.map((one) => `${name} ends ${end} ${one}`);
   if (memory.fell) {
-    // It names the end, so that no other alarm has to.
+    // This message names the end, so no other warning is needed.
     const told = say(`${name} fresh ${version}`, 'fresh', due);
     return { actions: told.actions, memory: { ...memory, given: told.given, fell: false } };
   }
   const { failures, problem } = memory.renewal;
-  // What renews itself is news only when that fails.
+  // A credential that renews itself is only worth a warning once that fails.
   if (credential.renews && failures === 0) return { actions: [], memory };
   const last = due.at(-1);
   if (last === undefined) return { actions: [], memory };

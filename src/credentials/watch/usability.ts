@@ -1,7 +1,7 @@
 import { timeText } from '../../util/plain-text.ts';
 import { CREDENTIAL_HOLD, type WatchConfig, type Watched } from './model.ts';
 
-/** Whether a credential can be used now; a sentence and a hold sub code where it cannot. */
+/** Whether a credential can be used now and, if not, a sentence and a hold subcode. */
 export type Usability = { readonly is: 'good' } | Unusable;
 
 export interface Unusable {
@@ -13,8 +13,8 @@ export interface Unusable {
 type Limits = Pick<WatchConfig, 'holdBefore' | 'skew'>;
 
 /**
- * The gate before every use: a credential that is not 'good' must not start anything at a site. It closes `holdBefore`
- * seconds before the end, so that nothing ends on its way; for short lives a tenth of the life before.
+ * The check before every use: a credential that is not 'good' must not start anything at a site. It refuses from
+ * `holdBefore` seconds before the end, or from a tenth of a short life, so that nothing ends while under way.
  */
 export function usability(credential: Watched, now: number, limits: Limits): Usability {
   const who = `The ${credential.what} '${credential.name}'`;
@@ -34,14 +34,14 @@ export function usability(credential: Watched, now: number, limits: Limits): Usa
   return { is: 'good' };
 }
 
-/** From then on nothing new is started with it. */
+/** The time from which nothing new is started with it. */
 export function lastUse({ start, end }: Watched, { holdBefore }: Limits): number | undefined {
   if (end === undefined) return undefined;
   const tenth = start === undefined ? holdBefore : Math.max(0, (end - start) / 10);
   return Math.floor(end - Math.min(holdBefore, tenth));
 }
 
-/** Whether a job may be submitted that needs these; else the first reason why not. A name that is not known is a reason. */
+/** Whether a job that needs these credentials may be submitted, or the first reason why not; an unknown name is one. */
 export function mayUse(
   needs: readonly string[],
   credentials: ReadonlyMap<string, Watched>,
@@ -61,7 +61,7 @@ export function unknownCredential(name: string): Unusable {
   return { is: 'unusable', why: `There is no credential '${name}'.`, subCode: CREDENTIAL_HOLD.unusable };
 }
 
-/** Why a job is held, and what happens to it then; `remedy`: a command line. */
+/** Why a job is held and what happens next; `remedy` is a command line. */
 export function holdReason({ why }: Unusable, remedy?: string): string {
   const type = remedy === undefined ? '' : ` Type: ${remedy}.`;
   return `${why} The job is released automatically when the credential is valid again.${type}`;

@@ -34,17 +34,17 @@ export interface Look {
 
 export interface Seen {
   readonly actions: readonly Action[];
-  /** To be saved before the actions are done: an alarm that a crash swallows is better than one that comes twice. */
+  /** Save these before carrying out the actions: a warning lost in a crash is better than one sent twice. */
   readonly memories: Memories;
-  /** When the clock alone will change something, Unix seconds. */
+  /** When the clock alone will change something, in Unix seconds. */
   readonly nextLook: number | undefined;
 }
 
 const NEW: Memory = { given: [], fell: false, renewal: { failures: 0 } };
 
 /**
- * One look at all credentials, after a change of any of them, of the jobs, or at `nextLook`. Pure. Holds and releases
- * follow from what is now, not from what changed, so that a look that was missed costs nothing; alarms are given once.
+ * One look at all credentials, after a change of any credential or job, or at `nextLook`. Pure. Holds and releases
+ * follow from the current state and not from what changed, so a missed look does no harm; warnings are given once.
  */
 export function look(input: Look): Seen {
   const { now, credentials, jobs, copies, config } = input;
@@ -74,7 +74,7 @@ interface One {
   readonly actions: readonly Action[];
   readonly memory: Memory;
   readonly times: readonly number[];
-  /** How it stands; `undefined` while it is not clear (it may be being written). */
+  /** Whether it is usable; `undefined` while that is unclear (it may be being rewritten). */
   readonly settled: Usability | undefined;
 }
 
@@ -95,7 +95,7 @@ function lookAt(
     ...rest,
     ...(brokenSince === undefined ? {} : { brokenSince }),
     ...(good ? { good: credential.version } : {}),
-    // Fresh by whatever way: the failures are of the old one.
+    // Failures belong to the old version; this one is fresh, however it was renewed.
     ...(good && before.good !== credential.version ? { renewal: { failures: 0 } } : {}),
   };
   const times = [
@@ -159,7 +159,7 @@ function releases({ jobs, credentials, now, config }: Look): readonly Action[] {
   ];
 }
 
-/** Copies at sites that jobs of ours use and are of another version than ours. */
+/** Copies at sites that our jobs use and whose version differs from ours. */
 function refreshes(
   copies: readonly RemoteCopy[],
   jobs: readonly WatchedJob[],

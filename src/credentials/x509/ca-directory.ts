@@ -9,13 +9,13 @@ import { readPem } from './pem.ts';
 import { readSigningPolicy, type SigningPolicy } from './signing-policy.ts';
 import type { Trust } from './trust.ts';
 
-/** Where the grid's tools look when X509_CERT_DIR is not set and there is no ~/.globus/certificates. */
+/** Where the grid's tools look if X509_CERT_DIR is not set and ~/.globus/certificates does not exist. */
 export const SYSTEM_TRUST = '/etc/grid-security/certificates';
 
 /**
- * A CA directory in the form of the grid's tools: `<hash>.0` certificates, `<hash>.signing_policy`, `<hash>.r0`
- * revocation lists, under the hash of OpenSSL 1.0 or the older one. Files are read when a chain asks for them, and each
- * time again, for they are renewed under us. Errors: 'not-found', 'credential-invalid' naming the file.
+ * A CA directory in the layout of the grid's tools: `<hash>.0` certificates, `<hash>.signing_policy`, `<hash>.r0`
+ * revocation lists, with hashes of OpenSSL 1.0 or older. Files are read whenever a chain needs them, because they may
+ * be updated at any time. Errors: 'not-found', 'credential-invalid' naming the file.
  */
 export function openCaDirectory(dir: string): Trust {
   let names: readonly string[];

@@ -18,19 +18,19 @@ import { OID } from './oids.ts';
 export interface Extension {
   readonly oid: string;
   readonly critical: boolean;
-  /** DER inside the octet string. */
+  /** The DER inside the octet string. */
   readonly value: Uint8Array;
 }
 
-/** Something signed: a certificate, a request, a revocation list. */
+/** Anything signed: a certificate, a request, a revocation list. */
 export interface Signed {
-  /** What the signature is over. */
+  /** The bytes that the signature covers. */
   readonly body: Uint8Array;
   readonly algorithm: string;
   readonly signature: Uint8Array;
 }
 
-/** What a certificate says (RFC 5280); times in Unix seconds. */
+/** The contents of a certificate (RFC 5280); times are in Unix seconds. */
 export interface Certificate extends Signed {
   readonly der: Uint8Array;
   readonly serial: bigint;
@@ -42,9 +42,9 @@ export interface Certificate extends Signed {
   readonly publicKey: Uint8Array;
   readonly extensions: readonly Extension[];
   readonly ca: boolean;
-  /** CA certificates that may follow; `undefined`: no limit. */
+  /** How many CA certificates may follow; `undefined` means no limit. */
   readonly caPathLength: number | undefined;
-  /** `undefined`: may be used for everything. */
+  /** `undefined`: usable for everything. */
   readonly keyUsage: KeyUsage | undefined;
   readonly proxy: ProxyCertInfo | undefined;
 }
@@ -57,9 +57,9 @@ export interface KeyUsage {
 
 /** RFC 3820, 3.8. */
 export interface ProxyCertInfo {
-  /** Proxies that may follow; `undefined`: no limit. */
+  /** How many proxies may follow; `undefined` means no limit. */
   readonly pathLength: number | undefined;
-  /** Policy language, an object identifier. */
+  /** The policy language, an object identifier. */
   readonly language: string;
   readonly policy: Uint8Array | undefined;
 }
@@ -135,7 +135,10 @@ function readProxyCertInfo(value: Uint8Array | undefined): ProxyCertInfo | undef
   return { pathLength: limit, language: readOid(language), policy: policy?.content };
 }
 
-/** What kind of certificate this is, for the chain's rules. `legacy`: a proxy from before RFC 3820, by its name alone. */
+/**
+ * The kind of certificate, which the chain's rules depend on. `legacy`: a proxy from before RFC 3820, known by its name
+ * only.
+ */
 export type CertificateKind = 'ca' | 'end-entity' | 'proxy' | 'limited-proxy' | 'independent-proxy' | 'legacy-proxy';
 
 export function kindOf(certificate: Certificate): CertificateKind {
@@ -155,7 +158,7 @@ export function kindOf(certificate: Certificate): CertificateKind {
   return certificate.ca ? 'ca' : 'end-entity';
 }
 
-/** `readCertificate` for a file's block: the error says where. */
+/** `readCertificate` for a block of a file; the error names the place. */
 export function readCertificateOf(der: Uint8Array, where: string): Certificate {
   try {
     return readCertificate(der);

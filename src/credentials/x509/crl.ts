@@ -2,13 +2,13 @@ import { readExtension, readSigned, type Signed } from './certificate.ts';
 import { children, context, expectTag, readInteger, readOne, readTime, TAG } from './der.ts';
 import { type Name, readName } from './name.ts';
 
-/** A certificate revocation list (RFC 5280, 5); times in Unix seconds. */
+/** A certificate revocation list (RFC 5280, 5); times are in Unix seconds. */
 export interface RevocationList extends Signed {
   readonly issuer: Name;
   readonly thisUpdate: number;
   readonly nextUpdate: number | undefined;
   readonly revoked: ReadonlySet<bigint>;
-  /** Critical extensions that it has, which nobody here understands: deltas and partial lists. */
+  /** Its critical extensions, none of which is supported here: deltas and partial lists. */
   readonly critical: readonly string[];
 }
 

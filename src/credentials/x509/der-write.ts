@@ -1,6 +1,6 @@
 import { TAG } from './der.ts';
 
-/** One element with this tag and these bytes (ITU-T X.690, 8.1). */
+/** One element with this tag and content (ITU-T X.690, 8.1). */
 export function tlv(tag: number, ...parts: readonly Uint8Array[]): Uint8Array {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const head = [tag];
@@ -20,10 +20,10 @@ export const truth = (): Uint8Array => Buffer.from([TAG.boolean, 1, 0xff]);
 export const nothing = (): Uint8Array => Buffer.from([TAG.null, 0]);
 export const text = (tag: number, value: string): Uint8Array => tlv(tag, Buffer.from(value, 'utf8'));
 
-/** A bit string; `unused` bits of the last byte do not count. */
+/** A bit string; the last `unused` bits do not count. */
 export const bits = (content: Uint8Array, unused = 0): Uint8Array => tlv(TAG.bitString, Buffer.from([unused]), content);
 
-/** A number that is not negative. */
+/** A non-negative integer. */
 export function integer(value: bigint | number): Uint8Array {
   let hex = BigInt(value).toString(16);
   if (hex.length % 2 === 1) hex = `0${hex}`;

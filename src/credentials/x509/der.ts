@@ -1,6 +1,6 @@
 import { GryphusError } from '../../errors.ts';
 
-/** One value of the Distinguished Encoding Rules (ITU-T X.690); `raw` is all of it, `content` what is inside. */
+/** One value of the Distinguished Encoding Rules (ITU-T X.690); `raw` is all of it, `content` only the inside. */
 export interface Der {
   readonly tag: number;
   readonly raw: Uint8Array;
@@ -32,7 +32,7 @@ export const context = (n: number): number => 0xa0 | n;
 
 const broken = (what: string): GryphusError => new GryphusError('credential-invalid', `The data is damaged: ${what}.`);
 
-/** The value at `offset`. Definite lengths and one-byte tags, all that certificates have. */
+/** The value at `offset`. Supports definite lengths and one-byte tags, which suffices for certificates. */
 export function readDer(bytes: Uint8Array, offset = 0): Der {
   const tag = bytes[offset];
   const first = bytes[offset + 1];
@@ -51,7 +51,7 @@ export function readDer(bytes: Uint8Array, offset = 0): Der {
   return { tag, raw: bytes.subarray(offset, start + length), content: bytes.subarray(start, start + length) };
 }
 
-/** The one value that `bytes` holds, nothing after it. */
+/** The only value in `bytes`, with nothing after it. */
 export function readOne(bytes: Uint8Array, tag?: number): Der {
   const der = readDer(bytes);
   if (der.raw.length !== bytes.length) throw broken('there is more than there should be');
@@ -101,7 +101,7 @@ export function readInteger(der: Der | undefined): bigint {
   return (content[0] ?? 0) < 0x80 ? value : value - (1n << BigInt(8 * content.length));
 }
 
-/** A count, as a number. */
+/** A small count, as a number. */
 export function readSmall(der: Der | undefined): number {
   const value = readInteger(der);
   if (value < 0n || value > 0x7fffffffn) throw broken('a count is out of range');

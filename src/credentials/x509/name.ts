@@ -3,10 +3,10 @@ import { children, type Der, expectTag, readOid, readOne, readText, TAG } from '
 import { oid, sequence, setOf, text, tlv } from './der-write.ts';
 import { NAME_WORD, OID } from './oids.ts';
 
-/** A distinguished name: its DER and what people read. */
+/** A distinguished name, as DER and in readable form. */
 export interface Name {
   readonly der: Uint8Array;
-  /** `/O=Grid/CN=Jane User`, as the grid's tools print and compare it. */
+  /** `/O=Grid/CN=Jane User`, the form in which the grid's tools print and compare it. */
   readonly text: string;
 }
 
@@ -26,13 +26,13 @@ function attributesOf(name: Der): readonly (readonly [string, Der])[] {
   );
 }
 
-/** `name` with one common name more: the subject of a proxy that `name` issues (RFC 3820, 3.4). */
+/** `name` with an additional common name: the subject of a proxy issued by `name` (RFC 3820, 3.4). */
 export function withCommonName(name: Uint8Array, commonName: string): Uint8Array {
   const added = setOf(sequence(oid(OID.commonName), text(TAG.printableString, commonName)));
   return sequence(readOne(name, TAG.sequence).content, added);
 }
 
-/** The value of the last part, when that is a common name that `name` has more than `issuer`. */
+/** The common name that `name` has in addition to `issuer`, if that is their only difference. */
 export function addedCommonName(name: Uint8Array, issuer: Uint8Array): string | undefined {
   const [mine, theirs] = [children(readOne(name)), children(readOne(issuer))];
   const last = mine.at(-1);
@@ -44,17 +44,17 @@ export function addedCommonName(name: Uint8Array, issuer: Uint8Array): string | 
   return value !== undefined && readOid(type) === OID.commonName ? readText(value) : undefined;
 }
 
-/** Names are equal when their values are, in whatever string type they are written. */
+/** Names are equal if their values are, whatever string types encode them. */
 export function sameName(a: Name, b: Name): boolean {
   return Buffer.from(a.der).equals(b.der) || Buffer.from(canonical(a.der)).equals(canonical(b.der));
 }
 
-/** The file name stem in a CA directory: `openssl x509 -subject_hash`. */
+/** The hash in a CA directory's file names: `openssl x509 -subject_hash`. */
 export function nameHash(name: Uint8Array): string {
   return littleEndianHex(createHash('sha1').update(canonical(name)).digest());
 }
 
-/** The same before OpenSSL 1.0: `-subject_hash_old`. */
+/** The same from before OpenSSL 1.0: `-subject_hash_old`. */
 export function oldNameHash(name: Uint8Array): string {
   return littleEndianHex(createHash('md5').update(name).digest());
 }
@@ -72,7 +72,9 @@ const STRINGS: readonly number[] = [
   TAG.universalString,
 ];
 
-/** OpenSSL's canonical form: values as UTF-8 in lower case (ASCII alone), blanks trimmed and made one; no outer header. */
+/**
+ * OpenSSL's canonical form: values as UTF-8 in lower case (ASCII only), blanks trimmed and collapsed; no outer header.
+ */
 function canonical(name: Uint8Array): Uint8Array {
   const rdns = children(readOne(name, TAG.sequence)).map((rdn) =>
     setOf(

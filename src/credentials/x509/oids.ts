@@ -1,11 +1,11 @@
-/** Object identifiers that the grid's certificates use. */
+/** The object identifiers used in the grid's certificates. */
 export const OID = {
   proxyCertInfo: '1.3.6.1.5.5.7.1.14',
-  /** A draft's proxyCertInfo, in "GT3" proxies made before RFC 3820. */
+  /** The draft's proxyCertInfo, in "GT3" proxies from before RFC 3820. */
   draftProxyCertInfo: '1.3.6.1.4.1.3536.1.222',
   inheritAll: '1.3.6.1.5.5.7.21.1',
   independent: '1.3.6.1.5.5.7.21.2',
-  /** Globus: may not start jobs or be delegated as a full proxy. */
+  /** Globus: may neither start jobs nor be delegated as a full proxy. */
   limited: '1.3.6.1.4.1.3536.1.1.1.9',
   basicConstraints: '2.5.29.19',
   keyUsage: '2.5.29.15',
@@ -23,7 +23,7 @@ export const OID = {
   ecdsaSha512: '1.2.840.10045.4.3.4',
 } as const;
 
-/** The digest of a signature algorithm that we believe; what is not here (MD5, SHA-1) proves nothing today. */
+/** The digests of the signature algorithms that we accept; any others (MD5, SHA-1) prove nothing today. */
 export const SIGNATURE_DIGEST: Readonly<Record<string, string>> = {
   [OID.rsaSha256]: 'sha256',
   '1.2.840.113549.1.1.12': 'sha384',
@@ -33,7 +33,7 @@ export const SIGNATURE_DIGEST: Readonly<Record<string, string>> = {
   [OID.ecdsaSha512]: 'sha512',
 };
 
-/** Short names in a subject as Globus and OpenSSL's one-line form print them. */
+/** Short names in a subject, as Globus and OpenSSL's one-line form print them. */
 export const NAME_WORD: Readonly<Record<string, string>> = {
   '2.5.4.3': 'CN',
   '2.5.4.4': 'SN',

@@ -1,14 +1,14 @@
-/** One block of a PEM file (RFC 7468), where it stood. */
+/** One block of a PEM file (RFC 7468) and its place. */
 export interface PemBlock {
   readonly label: string;
   readonly der: Uint8Array;
-  /** The block as it was written, headers included (an encrypted key needs them). */
+  /** The block as written, headers included (an encrypted key needs them). */
   readonly text: string;
 }
 
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----\r?\n?([\s\S]*?)-----END \1-----/g;
 
-/** The blocks of a text, in their order; what stands between them is ignored, as OpenSSL does. */
+/** The blocks of a text in order; like OpenSSL, ignores anything between them. */
 export function readPem(text: string): readonly PemBlock[] {
   return [...text.matchAll(BLOCK)].map((found) => {
     const body = found[2] ?? '';

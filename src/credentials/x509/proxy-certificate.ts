@@ -11,18 +11,21 @@ import { isKeyOf, signed } from './sign.ts';
 export interface ProxyOptions {
   /** Unix seconds. */
   readonly now: number;
-  /** Seconds from now; cut where the issuer ends. Default 12 h, as grid-proxy-init. */
+  /** In seconds from now, but never beyond the issuer's end. 12 h by default, as in grid-proxy-init. */
   readonly lifetime?: number;
-  /** `full`: all that the issuer may; `limited`: may not start jobs; `independent`: no rights of its own. Default: the issuer's kind. */
+  /**
+   * `full`: all of the issuer's rights; `limited`: may not start jobs; `independent`: no rights of its own. By default,
+   * the issuer's kind.
+   */
   readonly rights?: Rights;
-  /** Proxies that may follow below it; default no limit. */
+  /** How many proxies may follow below it; no limit by default. */
   readonly pathLength?: number;
 }
 
 export type Rights = 'full' | 'limited' | 'independent';
 
 export const DEFAULT_LIFETIME = 12 * 3600;
-/** Clocks differ: a proxy is valid from five minutes ago, as grid-proxy-init makes it. */
+/** Clocks differ, so a proxy is valid from five minutes ago, as with grid-proxy-init. */
 const BACKDATED = 5 * 60;
 const LANGUAGE: Readonly<Record<Rights, string>> = {
   full: OID.inheritAll,
@@ -31,8 +34,8 @@ const LANGUAGE: Readonly<Record<Rights, string>> = {
 };
 
 /**
- * A proxy certificate (RFC 3820) for `publicKey`, signed by the issuer's key, as DER. Errors: 'credential-invalid' or
- * 'credential-expired', one sentence for each thing that the issuer may not give.
+ * A proxy certificate (RFC 3820) for `publicKey`, signed with the issuer's key, as DER. Errors: 'credential-invalid' or
+ * 'credential-expired', with a sentence for each thing that the issuer cannot grant.
  */
 export function issueProxy(
   issuer: Certificate,
@@ -71,7 +74,10 @@ function extension(id: string, critical: boolean, value: Uint8Array): Uint8Array
   return sequence(oid(id), ...(critical ? [truth()] : []), octets(value));
 }
 
-/** Bits of keyUsage in their first byte: nonRepudiation, keyCertSign and cRLSign are not a proxy's to have (RFC 3820, 3.6). */
+/**
+ * The keyUsage bits (in the first byte) nonRepudiation, keyCertSign and cRLSign, which a proxy may not have (RFC 3820,
+ * 3.6).
+ */
 const NOT_FOR_PROXIES = 0x40 | 0x04 | 0x02;
 const SIGN_AND_ENCIPHER = 0xa0;
 

@@ -5,14 +5,14 @@ import { type Certificate, readCertificateOf } from './certificate.ts';
 import { certificatePem, readPem } from './pem.ts';
 import { isKeyOf } from './sign.ts';
 
-/** A certificate with its key and those that vouch for it, the nearest first; never the CA's own. */
+/** A certificate with its key and the certificates that vouch for it, nearest first; never the CA's own. */
 export interface Credential {
   readonly chain: readonly [Certificate, ...Certificate[]];
   readonly key: KeyObject;
 }
 
 /**
- * A proxy file as the grid's tools write it: certificate, key, issuers. Text order is free on reading, but the first
+ * Reads a proxy file as the grid's tools write it: certificate, key, issuers. Any order is accepted, but the first
  * certificate is the proxy. `where` names the file in errors. Error 'credential-invalid'.
  */
 export function readProxyFile(content: Buffer, where: string): Credential {
@@ -39,7 +39,7 @@ export function readKey(content: Buffer, where: string, passphrase?: Buffer): Ke
   try {
     return createPrivateKey({ key: pem, format: 'pem', ...(passphrase === undefined ? {} : { passphrase }) });
   } catch (thrown) {
-    // OpenSSL's words name no secret, but only its code is kept, so that it stays true.
+    // OpenSSL's messages contain no secrets today; keeping only the error code makes sure of it.
     const code = (asError(thrown) as NodeJS.ErrnoException).code ?? 'unreadable';
     throw encrypted
       ? new GryphusError('login-refused', `The passphrase does not open the key in ${where}.`)
@@ -56,7 +56,7 @@ export function pair(chain: Credential['chain'], key: KeyObject, where: string):
   return { chain, key };
 }
 
-/** The file's bytes: certificate, key (PKCS#8), issuers; the caller writes them with mode 0600 and wipes them. */
+/** The file's bytes: certificate, key (PKCS#8), issuers. The caller writes them with mode 0600 and wipes them. */
 export function writeProxyFile({ chain, key }: Credential): Buffer {
   const [first, ...rest] = chain;
   const secret = Buffer.from(key.export({ type: 'pkcs8', format: 'pem' }));

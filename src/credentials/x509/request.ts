@@ -6,7 +6,7 @@ import { integer, oid, sequence, setOf, text, tlv } from './der-write.ts';
 import { OID } from './oids.ts';
 import { checkSignature, publicKeyDer, signed } from './sign.ts';
 
-/** A PKCS#10 request (RFC 2986) for this key; its subject means nothing, for a proxy's name is the issuer's to choose. */
+/** A PKCS#10 request (RFC 2986) for this key. Its subject is irrelevant because the issuer chooses a proxy's name. */
 export function makeRequest(key: KeyObject): Uint8Array {
   const subject = sequence(setOf(sequence(oid(OID.commonName), text(TAG.utf8String, 'proxy request'))));
   return signed(key, () => sequence(integer(0), subject, publicKeyDer(key), tlv(context(0))));
@@ -15,8 +15,8 @@ export function makeRequest(key: KeyObject): Uint8Array {
 const SMALLEST_RSA = 2048;
 
 /**
- * The public key of a request whose sender has shown that it holds the private one. Error 'credential-invalid' for what
- * is no request, is not signed by its own key, or asks for a key that is too small.
+ * The public key of a request whose sender has proved possession of the private key. Error 'credential-invalid' if it
+ * is malformed, not signed with its own key, or asks for too small a key.
  */
 export function readRequest(der: Uint8Array): Uint8Array {
   const refuse = (why: string, cause?: unknown) =>

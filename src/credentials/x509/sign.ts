@@ -7,7 +7,7 @@ import { OID, SIGNATURE_DIGEST } from './oids.ts';
 
 const generate = promisify(generateKeyPair);
 
-/** RSA unless told: GRAM's delegation fails with EC (its receiver takes the key's size for an RSA modulus). */
+/** RSA by default: GRAM's delegation fails with EC (its receiver takes the key's size for that of an RSA modulus). */
 export type KeyType = 'rsa' | 'ec';
 
 export async function makeKey(type: KeyType = 'rsa', rsaBits = 2048): Promise<KeyObject> {
@@ -26,7 +26,10 @@ export function isKeyOf(key: KeyObject, publicKey: Uint8Array): boolean {
   return Buffer.from(publicKeyDer(key)).equals(publicKey);
 }
 
-/** The signed whole: body, algorithm, signature. `body` gets the algorithm's DER, for it names the algorithm too. */
+/**
+ * Signs and assembles body, algorithm and signature. `body` is given the algorithm's DER because it must contain it
+ * too.
+ */
 export function signed(key: KeyObject, body: (algorithm: Uint8Array) => Uint8Array): Uint8Array {
   const { digest, algorithm } = schemeOf(key);
   const content = body(algorithm);
@@ -48,7 +51,7 @@ function schemeOf(key: KeyObject): { digest: string; algorithm: Uint8Array } {
 
 export type SignatureCheck = 'good' | 'wrong' | 'weak';
 
-/** Whether the key signed it; `weak`: with a digest that proves nothing (or that we do not know). */
+/** Whether the key made the signature; `weak`: with a digest that proves nothing, or that we do not know. */
 export function checkSignature(what: Signed, publicKey: Uint8Array): SignatureCheck {
   const digest = SIGNATURE_DIGEST[what.algorithm];
   if (digest === undefined) return 'weak';

@@ -1,13 +1,13 @@
-/** One entry of a `<hash>.signing_policy` file (Globus' EACL form): which subjects a CA may sign. */
+/** One entry of a `<hash>.signing_policy` file (Globus' EACL form): the subjects that a CA may sign. */
 export interface SigningPolicy {
-  /** `/C=…/CN=…` of the CA. */
+  /** The CA's name, `/C=…/CN=…`. */
   readonly authority: string;
   readonly subjects: readonly string[];
 }
 
 /**
- * Reads a signing_policy file; entries without the right `globus CA:sign` sign nothing. Throws a RangeError whose
- * message names the line (1-based) and the fault.
+ * Parses a signing_policy file; entries without the right `globus CA:sign` allow nothing. Throws a RangeError whose
+ * message names the line (from 1) and the fault.
  */
 export function readSigningPolicy(text: string): readonly SigningPolicy[] {
   const entries: { authority: string; rights: boolean; subjects: string[] }[] = [];
@@ -27,7 +27,7 @@ export function readSigningPolicy(text: string): readonly SigningPolicy[] {
   return entries.map(({ authority, rights, subjects }) => ({ authority, subjects: rights ? subjects : [] }));
 }
 
-/** Words of a line; quotes ('…' or "…") hold blanks; `#` starts a comment. */
+/** The words of a line; quotes ('…' or "…") may contain blanks; `#` starts a comment. */
 function wordsOf(line: string): readonly string[] {
   const words: string[] = [];
   for (const found of line.matchAll(/'([^']*)'|"([^"]*)"|#.*$|([^\s'"#]\S*)/g)) {
@@ -37,7 +37,7 @@ function wordsOf(line: string): readonly string[] {
   return words;
 }
 
-/** Whether the policy lets that CA sign that subject. `*` stands for any text, `?` for one character; case does not matter. */
+/** Whether the policy lets that CA sign that subject. `*` matches any text, `?` one character; case is ignored. */
 export function maySign(policies: readonly SigningPolicy[], authority: string, subject: string): boolean {
   const same = (a: string, b: string) => plain(a) === plain(b);
   return policies.some(
@@ -45,12 +45,12 @@ export function maySign(policies: readonly SigningPolicy[], authority: string, s
   );
 }
 
-/** Names as Globus compares them: one spelling for the e-mail attribute, no case. */
+/** Normalizes a name for comparison as Globus does: one spelling of the e-mail attribute, case ignored. */
 function plain(name: string): string {
   return name.replace(/\/(emailaddress|email|e)=/gi, '/emailAddress=').toLowerCase();
 }
 
-/** Glob matching without backtracking over more than one star. */
+/** Glob matching that only backtracks to the latest star. */
 function matches(pattern: string, subject: string): boolean {
   let [p, s, star, mark] = [0, 0, -1, 0];
   while (s < subject.length) {

@@ -3,13 +3,13 @@ import type { RevocationList } from './crl.ts';
 import type { Name } from './name.ts';
 import type { SigningPolicy } from './signing-policy.ts';
 
-/** Whom we believe; a CA directory is one. */
+/** The trusted authorities; a CA directory is one implementation. */
 export interface Trust {
   /** Its name, for messages. */
   readonly where: string;
   authorities(subject: Name): readonly Certificate[];
   signingPolicy(authority: Name): readonly SigningPolicy[] | undefined;
   revocationLists(authority: Name): readonly RevocationList[];
-  /** The file that the policy would be in, for messages. */
+  /** The file in which the policy is expected, for messages. */
   policyFile(authority: Name): string;
 }

@@ -9,7 +9,7 @@ import type { Trust } from './trust.ts';
 export interface VerifyOptions {
   /** Unix seconds. */
   readonly now: number;
-  /** Seconds that clocks may differ by, either way; default five minutes. */
+  /** How far clocks may differ in either direction, in seconds; five minutes by default. */
   readonly skew?: number;
 }
 
@@ -30,7 +30,7 @@ export type Refused =
 
 const DEFAULT_SKEW = 300;
 
-/** Thrown by a rule, caught by `verifyChain`. */
+/** Thrown by a rule and caught by `verifyChain`. */
 export class Refusal extends Error {
   readonly code: Refused;
   constructor(code: Refused, message: string) {
@@ -66,7 +66,7 @@ export function checkAlone(one: Certificate, { now, skew = DEFAULT_SKEW }: Verif
   }
 }
 
-/** RFC 3820, 4.1; true when rights are limited. */
+/** RFC 3820, 4.1; returns true if the rights are limited. */
 export function checkProxies(proxies: readonly Certificate[], user: Certificate): boolean {
   let limited = false;
   for (const [depth, proxy] of [...proxies.entries()].reverse()) {

@@ -7,10 +7,10 @@ import { checkAlone, checkPath, checkProxies, Refusal, type Refused, type Verify
 export type Verdict =
   | {
       readonly ok: true;
-      /** Subject of the end-entity certificate: who this is. */
+      /** The subject of the end-entity certificate, which identifies the holder. */
       readonly identity: string;
       readonly limited: boolean;
-      /** First end of all in the chain, Unix seconds. */
+      /** The earliest end in the chain, in Unix seconds. */
       readonly end: number;
       readonly anchor: Certificate;
     }
@@ -19,9 +19,9 @@ export type Verdict =
 const LONGEST = 100;
 
 /**
- * Whether a chain (the leaf first; the others in any order) leads to an authority that we believe, by RFC 5280, RFC 3820
- * and Globus' rules: signing policies are demanded, limited proxies stay limited, a CRL that is there must be current.
- * A refusal is one sentence. Errors: only what the trust's files throw.
+ * Whether a chain (leaf first, the others in any order) leads to a trusted authority under RFC 5280, RFC 3820 and
+ * Globus' rules: signing policies are mandatory, limited proxies stay limited, and an existing CRL must be current. A
+ * refusal is one sentence. Throws only what reading the trust's files throws.
  */
 export function verifyChain(
   given: readonly [Certificate, ...Certificate[]],
@@ -51,7 +51,7 @@ export function verifyChain(
 
 const PROXIES: readonly CertificateKind[] = ['proxy', 'limited-proxy', 'independent-proxy'];
 
-/** The chain in order: proxies, then from the user's certificate to the anchor in the trust. */
+/** Sorts the chain: proxies first, then from the user's certificate to the trust anchor. */
 function order(
   given: readonly [Certificate, ...Certificate[]],
   trust: Trust,

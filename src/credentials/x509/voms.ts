@@ -2,20 +2,22 @@ import type { Certificate } from './certificate.ts';
 import { children, context, type Der, expectTag, readDer, readOid, readOne, readText, readTime, TAG } from './der.ts';
 import { OID } from './oids.ts';
 
-/** What a VOMS server says of the holder (an attribute certificate inside a proxy); times in Unix seconds. */
+/**
+ * What a VOMS server certifies about the holder (an attribute certificate inside a proxy); times are in Unix seconds.
+ */
 export interface VomsAttributes {
   readonly vo: string;
-  /** `host:port` of the server. */
+  /** The `host:port` of the server. */
   readonly uri: string;
-  /** `/vo/group/Role=…/Capability=…`, the first is the primary one. */
+  /** `/vo/group/Role=…/Capability=…`; the first is the primary one. */
   readonly fqans: readonly string[];
   readonly notBefore: number;
   readonly notAfter: number;
 }
 
 /**
- * The VOMS attributes in a chain, those of the nearest certificate that has any (as voms-proxy-info). They are read, not
- * verified: the site does that. What cannot be read is left out, for the proxy works without it.
+ * The VOMS attributes in a chain, from the nearest certificate that has any (as in voms-proxy-info). They are only
+ * read, since the site verifies them. Unreadable ones are left out because the proxy works without them.
  */
 export function vomsAttributes(chain: readonly Certificate[]): readonly VomsAttributes[] {
   for (const certificate of chain) {
@@ -34,7 +36,7 @@ function readAll(value: Uint8Array): readonly VomsAttributes[] {
   }
 }
 
-/** RFC 5755: of AttributeCertificateInfo, the validity and the attributes. */
+/** The validity and the attributes of an AttributeCertificateInfo (RFC 5755). */
 function readAttributeCertificate(der: Der): readonly VomsAttributes[] {
   const [info] = children(der);
   const fields = children(expectTag(info, TAG.sequence));
@@ -62,7 +64,7 @@ function readAttributeCertificate(der: Der): readonly VomsAttributes[] {
   });
 }
 
-/** policyAuthority: general names in it, one of them a URI ([6]); some writers nest it once more. */
+/** policyAuthority: general names, one of them a URI ([6]); some writers add a level of nesting. */
 function uriOf(authority: Der): string {
   const [first] = children(authority);
   if (first === undefined) return '';
