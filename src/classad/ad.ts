@@ -5,19 +5,19 @@ import type { Value } from './values.ts';
 const SIDES: ReadonlySet<string> = new Set(['my', 'target', 'other']);
 
 /**
- * A ClassAd: attributes by name (any case), each an expression. Expressions are immutable, so `copy` is cheap and ads
- * share them. A chained ad sees its parent's attributes as its own where it has none of that name, at no cost.
+ * A ClassAd: attributes by name (in any case), each an expression. Expressions are immutable, so ads can share them and
+ * `copy` is cheap. A chained ad inherits the attributes of its parent that it does not define itself, at no cost.
  */
 export class ClassAd {
   private readonly own = new Map<string, Expr>();
-  /** Names as first written, where they are not in lower case. */
+  /** Names as first written, unless they are in lower case. */
   private readonly spelling = new Map<string, string>();
   private chained: ClassAd | undefined;
   private ownSides = false;
   private nested: Map<RecordExpr, ClassAd> | undefined;
-  /** The ad around this one: names that are not found here are looked up there. */
+  /** The ad around this one, in which names not found here are looked up. */
   parent: ClassAd | undefined;
-  /** Made by a function or a subscript: for `=?=` another type than a written record. */
+  /** Made by a function or a subscript; `=?=` considers it of another type than a written record. */
   shared = false;
 
   static fromValues(values: Readonly<Record<string, Value>>): ClassAd {
@@ -33,12 +33,12 @@ export class ClassAd {
     return ad;
   }
 
-  /** Attributes of its own, without the chained parent's. */
+  /** The number of its own attributes, not counting the chained parent's. */
   get size(): number {
     return this.own.size;
   }
 
-  /** The expression of an attribute, here or in the chained parent. */
+  /** The expression of an attribute, its own or the chained parent's. */
   get(name: string): Expr | undefined {
     return this.find(attrKey(name));
   }
@@ -47,7 +47,7 @@ export class ClassAd {
     return this.get(name) !== undefined;
   }
 
-  /** As `get`, for a name already folded to lower case. */
+  /** Like `get`, for a name already folded to lower case. */
   find(key: string): Expr | undefined {
     const expr = this.own.get(key);
     if (expr !== undefined) return expr;
@@ -58,7 +58,7 @@ export class ClassAd {
     return undefined;
   }
 
-  /** Whether it has, or had, an attribute by the name of a side of a match (MY, TARGET, other). */
+  /** Whether it has, or had, an attribute with the name of a match's side (MY, TARGET, other). */
   get namesSides(): boolean {
     return this.ownSides || (this.chained?.namesSides ?? false);
   }
@@ -76,7 +76,10 @@ export class ClassAd {
     return this;
   }
 
-  /** Removes an attribute; one that the chained parent has is set to undefined here instead. True if there was one. */
+  /**
+   * Removes an attribute; one inherited from the chained parent is instead set to undefined here. Returns true if there
+   * was one.
+   */
   delete(name: string): boolean {
     const key = attrKey(name);
     const had = this.own.delete(key);
@@ -86,7 +89,7 @@ export class ClassAd {
     return true;
   }
 
-  /** Names of its own attributes as first written, in the order of insertion. */
+  /** The names of its own attributes as first written, in order of insertion. */
   keys(): string[] {
     return [...this.own.keys()].map((key) => this.spelling.get(key) ?? key);
   }
@@ -96,12 +99,12 @@ export class ClassAd {
     for (const [key, expr] of this.own) yield [this.spelling.get(key) ?? key, expr];
   }
 
-  /** Calls `use` with its own attributes, names folded. */
+  /** Calls `use` for each of its own attributes, with folded names. */
   forEachOwn(use: (key: string, expr: Expr) => void): void {
     this.own.forEach((expr, key) => use(key, expr));
   }
 
-  /** All attributes, the chained parents' included, each once. */
+  /** All attributes including those of the chained parents, each once. */
   *allEntries(): IterableIterator<readonly [name: string, expr: Expr]> {
     yield* this.entries();
     if (this.chained === undefined) return;
@@ -113,7 +116,7 @@ export class ClassAd {
     return this.chained;
   }
 
-  /** Throws on a chain that would lead back to this ad. */
+  /** Throws if the chain would lead back to this ad. */
   chainTo(parent: ClassAd | undefined): this {
     for (let ad = parent; ad !== undefined; ad = ad.chained) {
       if (ad === this) throw new Error('a ClassAd cannot be chained to itself');
@@ -122,7 +125,7 @@ export class ClassAd {
     return this;
   }
 
-  /** A copy with the same chained parent, and outside of any other ad. */
+  /** A copy with the same chained parent, but outside any other ad. */
   copy(): ClassAd {
     const copy = new ClassAd();
     for (const [key, expr] of this.own) copy.own.set(key, expr);
@@ -132,7 +135,7 @@ export class ClassAd {
     return copy;
   }
 
-  /** The ad that a record written in this one stands for: always the same. */
+  /** The ad for a record written in this one; always the same object. */
   nestedAd(record: RecordExpr): ClassAd {
     this.nested ??= new Map();
     let ad = this.nested.get(record);

@@ -6,34 +6,34 @@ import type { EvalOptions } from './state.ts';
 import { suggestionFor } from './suggest.ts';
 import { asCondition, type Value } from './values.ts';
 
-/** One condition of Requirements, among those that all must hold. */
+/** One of the conditions of Requirements that must all hold. */
 export interface Clause {
   readonly text: string;
-  /** Candidates for which it is true, false, undefined, and an error. */
+  /** The number of candidates for which it is true, false, undefined, and an error. */
   readonly met: number;
   readonly unmet: number;
   readonly undefined: number;
   readonly error: number;
-  /** Candidates that all other clauses accept: this one alone turned them away. */
+  /** Candidates that every other clause accepts, so that this one alone rejects them. */
   readonly alone: number;
-  /** What to do about it, when it stands in the way. */
+  /** What to do about it if it prevents a match. */
   readonly suggestion: string | undefined;
 }
 
-/** Why a job runs nowhere, or where it could. */
+/** Why a job can run nowhere, or where it could. */
 export interface Analysis {
   readonly candidates: number;
-  /** Candidates that the job's Requirements turn away. */
+  /** Candidates that the job's Requirements reject. */
   readonly refusedByJob: number;
-  /** Candidates that the job would take, and that do not take the job. */
+  /** Candidates that the job accepts but that reject the job. */
   readonly refuseJob: number;
   readonly matching: number;
   readonly clauses: readonly Clause[];
-  /** Conditions of the candidates that the job does not meet, most frequent first. */
+  /** The candidates' conditions that the job does not meet, most frequent first. */
   readonly theirs: readonly { readonly text: string; readonly candidates: number }[];
 }
 
-/** Tries a job's Requirements, clause by clause, on all candidates, and theirs on the job. */
+/** Tests each clause of a job's Requirements on all candidates, and their Requirements on the job. */
 export function analyze(job: ClassAd, candidates: readonly ClassAd[], options?: EvalOptions): Analysis {
   const matchmaker = new Matchmaker(options);
   const requirements = job.get('Requirements');
@@ -91,7 +91,7 @@ function objections(job: ClassAd, candidates: readonly ClassAd[], matchmaker: Ma
     .sort((a, b) => b.candidates - a.candidates);
 }
 
-/** The analysis in words. `noun`: what the candidates are, in the singular (`slot`, `site`). */
+/** The analysis in words. `noun`: what to call a candidate, in the singular (`slot`, `site`). */
 export function explain(analysis: Analysis, noun = 'slot'): string {
   const { candidates, matching, refusedByJob, refuseJob } = analysis;
   if (candidates === 0) return `There is no ${noun} to choose from.\n`;

@@ -1,6 +1,6 @@
 /*
- * The ClassAd language as other rooms see it. Everything here is pure: time, chance and the maps of userMap() come in
- * with the options of an evaluation.
+ * The ClassAd language as other rooms see it. Everything here is pure: time, randomness and the maps of userMap() are
+ * passed in as options of an evaluation.
  */
 export { ClassAd } from './ad.ts';
 export {

@@ -1,6 +1,6 @@
 /*
- * The library's strings are bytes (UTF-8): their sizes, offsets, order and case folding are those of bytes. Ours are
- * JavaScript strings; a byte that is no part of valid UTF-8 is kept as the lone surrogate U+DC00 + byte.
+ * The library's strings are bytes (UTF-8), and so are their sizes, offsets, order and case folding. Ours are JavaScript
+ * strings; a byte that is not part of valid UTF-8 is kept as the lone surrogate U+DC00 + byte.
  */
 
 // oxlint-disable-next-line no-control-regex
@@ -10,7 +10,7 @@ export function isAscii(text: string): boolean {
   return !NON_ASCII.test(text);
 }
 
-/** The UTF-8 bytes of a string, one character (U+0000 to U+00FF) for each. */
+/** The UTF-8 bytes of a string, each as one character (U+0000 to U+00FF). */
 export function toBytes(text: string): string {
   if (isAscii(text)) return text;
   let out = '';
@@ -51,7 +51,7 @@ export function fromBytes(bytes: string): string {
   return out;
 }
 
-/** Two halves of a character, joined again: text put together of pieces that were cut by bytes. */
+/** Joins characters that were cut in two, in text assembled from pieces that were split by bytes. */
 export function rejoined(text: string): string {
   return /[\udc80-\udcff]{2}/.test(text) ? fromBytes(toBytes(text)) : text;
 }
@@ -70,12 +70,12 @@ function decode(bytes: string, at: number, length: number): number {
   return code;
 }
 
-/** ASCII letters lowered, all others as they are: the folding of attribute names, and of `==` on strings. */
+/** Lowers ASCII letters and leaves all others alone: the folding of attribute names, and of `==` on strings. */
 export function fold(text: string): string {
   return isAscii(text) ? text.toLowerCase() : text.replace(/[A-Z]+/g, (upper) => upper.toLowerCase());
 }
 
-/** strcmp on the UTF-8 bytes: negative, 0, positive. */
+/** strcmp on the UTF-8 bytes: negative, 0 or positive. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   const left = toBytes(a);
@@ -83,12 +83,12 @@ export function compareText(a: string, b: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** strcasecmp: as `compareText`, with ASCII letters folded. */
+/** strcasecmp: like `compareText`, with ASCII letters folded. */
 export function compareTextFolded(a: string, b: string): number {
   return a === b ? 0 : compareText(fold(a), fold(b));
 }
 
-/** Equality of `==` on strings. */
+/** Equality of strings under `==`. */
 export function sameText(a: string, b: string): boolean {
   return a === b || (a.length === b.length && fold(a) === fold(b));
 }
@@ -102,7 +102,7 @@ const MAX_KEYS = 100_000;
 const keys = new Map<string, string>();
 
 /**
- * A name folded, as ads keep it. The same text gives the same string object, so that looking it up needs no comparison of
+ * A folded name, as ads store it. Equal text gives the same string object, so that a lookup need not compare
  * characters.
  */
 export function attrKey(name: string): string {

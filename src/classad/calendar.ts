@@ -1,4 +1,4 @@
-/** A broken-down time, as C's struct tm, with the month from 1 and the full year. */
+/** A broken-down time like C's struct tm, but with the month from 1 and the full year. */
 export interface CalendarTime {
   readonly year: number;
   readonly month: number;
@@ -13,7 +13,7 @@ export interface CalendarTime {
 }
 
 const DAY = 86400;
-/** A struct tm counts its years from 1900 in an int; gmtime() gives nothing beyond. */
+/** A struct tm counts years from 1900 in an int, so gmtime() fails beyond. */
 const MAX_YEAR = 2 ** 31 + 1899;
 const MIN_YEAR = -(2 ** 31) + 1900;
 
@@ -21,9 +21,9 @@ function floorDiv(value: number, by: number): number {
   return Math.floor(value / by);
 }
 
-/** Days since 1970 of a day in the Gregorian calendar, which is taken to have been there always. */
+/** Days since 1970, extending the Gregorian calendar to all dates. */
 function daysTo(year: number, month: number, day: number): number {
-  // Years begin in March here, so that the day that leap years add is their last one.
+  // Years begin in March here, so that the leap day is the last day of a year.
   const shifted = month > 2 ? year : year - 1;
   const era = floorDiv(shifted, 400);
   const yearOfEra = shifted - era * 400;
@@ -31,7 +31,7 @@ function daysTo(year: number, month: number, day: number): number {
   return era * 146097 + yearOfEra * 365 + floorDiv(yearOfEra, 4) - floorDiv(yearOfEra, 100) + dayOfYear - 719468;
 }
 
-/** Seconds since 1970 of a broken-down time, as timegm(3): parts may be beyond their ranges. */
+/** Seconds since 1970 of a broken-down time, as timegm(3): fields may exceed their ranges. */
 export function instantOf(
   time: Pick<CalendarTime, 'year' | 'month' | 'day' | 'hours' | 'minutes' | 'seconds'>,
 ): number {
@@ -41,7 +41,7 @@ export function instantOf(
   return days * DAY + time.hours * 3600 + time.minutes * 60 + time.seconds;
 }
 
-/** An instant (seconds since 1970, whole) as UTC's calendar shows it, over the range of C; `undefined` beyond it. */
+/** An instant (whole seconds since 1970) in UTC's calendar, within the range of C; `undefined` beyond it. */
 export function calendarTime(secs: number): CalendarTime | undefined {
   const days = floorDiv(secs, DAY);
   const rest = secs - days * DAY;

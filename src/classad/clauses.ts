@@ -1,7 +1,7 @@
 import type { ClassAd } from './ad.ts';
 import type { Expr } from './expr.ts';
 
-/** The conditions that must all hold: `&&` taken apart, a name that stands for such an expression followed. */
+/** The conditions that must all hold: splits `&&` and follows names that stand for such expressions. */
 export function clausesOf(expr: Expr, ad: ClassAd, depth = 0): Expr[] {
   const bare = stripped(expr);
   if (bare.kind === 'binary' && bare.op === '&&') {

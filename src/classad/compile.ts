@@ -9,12 +9,12 @@ import { subscriptCode } from './subscript.ts';
 import { asCondition, ERROR, ListValue, type Value } from './values.ts';
 
 /*
- * Every expression is compiled once to a closure, without checks of depth: most are shallow, and `run` knows their height.
- * Only one that may not fit in what is left of the limit is compiled a second time, with a check at every operator.
- * `above` counts the operators around a node: what the library has taken off its limit when it gets there.
+ * Every expression is compiled once to a closure without depth checks: most are shallow, and `run` knows their height.
+ * Only an expression that may exceed the remaining limit is compiled again with a check at every operator. `above`
+ * counts the operators around a node: what the library has taken off its limit when it gets there.
  */
 
-/** Runs an expression where the state stands. */
+/** Runs an expression in the current scope of the state. */
 export function run(state: EvalState, expr: Expr): Value {
   if (expr.kind === 'literal') return expr.code === undefined ? expr.result : expr.code(state);
   if (expr.height > state.depth) return compile(expr, 0, true)(state);
@@ -26,7 +26,7 @@ export function run(state: EvalState, expr: Expr): Value {
   return code(state);
 }
 
-/** A constant's value, so that what is constant is computed once; NOT_CONSTANT for all else. */
+/** The values of constant code, so that constants are computed once; NOT_CONSTANT for all other code. */
 const constants = new WeakMap<Code, Value>();
 
 function constant(value: Value): Code {
@@ -59,7 +59,7 @@ export function compile(expr: Expr, above: number, checked: boolean): Code {
 }
 
 function compileOperator(expr: Unary | Binary | Ternary, depth: number, checked: boolean): Code {
-  // Deeper than the limit ever is: evaluation fails when it gets here.
+  // Deeper than the limit can ever be: evaluation fails here.
   if (depth > 401) return fail;
   const code = operatorCode(expr, depth, checked);
   if (!checked) return code;
@@ -84,7 +84,7 @@ function operatorCode(expr: Unary | Binary | Ternary, depth: number, checked: bo
   return folded([left, right], binaryCode(expr, left, right, depth));
 }
 
-/** Computes at once what has only constants below it. */
+/** Computes code whose operands are all constant right away. */
 function folded(operands: readonly Code[], code: Code): Code {
   return operands.every((operand) => constantOf(operand) !== NOT_CONSTANT) ? constant(code(new EvalState({}))) : code;
 }
@@ -179,7 +179,7 @@ function compileCall(expr: Call, above: number, checked: boolean): Code {
   return constantOf(result) === NOT_CONSTANT ? charged(result, expr.args) : result;
 }
 
-/** Long strings among the arguments and in the result count for more than a step. */
+/** Long strings in the arguments or the result cost more than one step. */
 function charged(code: Code, args: readonly Expr[]): Code {
   const text = args.map((arg) => (arg.kind === 'literal' && typeof arg.result === 'string' ? arg.result : '')).join('');
   return (state) => {

@@ -7,7 +7,7 @@ import { EvalFailed, type EvalOptions, EvalState } from './state.ts';
 import { asCondition, ERROR, type Value } from './values.ts';
 
 export interface Scope extends EvalOptions {
-  /** The ad in which the expression stands: MY. */
+  /** The ad that contains the expression: MY. */
   readonly my?: ClassAd | undefined;
 }
 
@@ -22,41 +22,41 @@ function open(my: ClassAd | undefined, options: EvalOptions): EvalState {
   return state;
 }
 
-/** Runs to a value, or to FAILED where HTCondor's evaluation call itself fails (its tools print nothing then). */
+/** Returns a value, or FAILED if HTCondor's evaluation call itself would fail (its tools print nothing then). */
 function attempt(state: EvalState, expr: Expr): Value | EvalFailed {
   try {
     return withSides(state, run(state, expr));
   } catch (thrown) {
     if (thrown instanceof EvalFailed) return thrown;
-    // Calls nested deeper than this process can follow.
+    // Calls are nested more deeply than this process's stack allows.
     if (thrown instanceof RangeError) return new EvalFailed();
     throw thrown;
   }
 }
 
-/** Evaluates an expression. Never throws: an evaluation that fails (too deep, too long) is an EvalFailed. */
+/** Evaluates an expression. Never throws: an evaluation that fails (too deep, too long) returns an EvalFailed. */
 export function tryEvaluate(expr: Expr, scope: Scope = {}): Value | EvalFailed {
   return attempt(open(scope.my, scope), expr);
 }
 
-/** Evaluates an expression. Never throws: what fails is ERROR. */
+/** Evaluates an expression. Never throws: a failure gives ERROR. */
 export function evaluate(expr: Expr, scope: Scope = {}): Value {
   const value = tryEvaluate(expr, scope);
   return value instanceof EvalFailed ? ERROR : value;
 }
 
-/** The value of an attribute; undefined when there is none. */
+/** The value of an attribute; undefined if there is none. */
 export function evaluateAttr(ad: ClassAd, name: string, options: EvalOptions = {}): Value {
   const expr = ad.find(attrKey(name));
   return expr === undefined ? undefined : evaluate(expr, { ...options, my: ad });
 }
 
-/** An attribute's value as a condition (numbers count); undefined when it is none. */
+/** An attribute's value as a condition (numbers count); undefined if it cannot be one. */
 export function evalBool(ad: ClassAd, name: string, options?: EvalOptions): boolean | undefined {
   return asCondition(evaluateAttr(ad, name, options));
 }
 
-/** An integer attribute's value; undefined for any other type, and for integers beyond 2^53. */
+/** An integer attribute's value; undefined for any other type and for integers beyond 2^53. */
 export function evalInt(ad: ClassAd, name: string, options?: EvalOptions): number | undefined {
   const value = evaluateAttr(ad, name, options);
   return typeof value === 'number' ? value : undefined;
@@ -84,17 +84,17 @@ function matches(name: string, left: ClassAd, right: ClassAd, options: EvalOptio
   return !(value instanceof EvalFailed) && asCondition(value) === true;
 }
 
-/** Both Requirements are true, each with the other ad for TARGET. */
+/** Whether both Requirements are true, each with the other ad as TARGET. */
 export function symmetricMatch(left: ClassAd, right: ClassAd, options: EvalOptions = {}): boolean {
   return matches('symmetricMatch', left, right, options);
 }
 
-/** The left ad satisfies the right one's Requirements. */
+/** Whether the left ad satisfies the right one's Requirements. */
 export function leftMatchesRight(left: ClassAd, right: ClassAd, options: EvalOptions = {}): boolean {
   return matches('leftMatchesRight', left, right, options);
 }
 
-/** The right ad satisfies the left one's Requirements. */
+/** Whether the right ad satisfies the left one's Requirements. */
 export function rightMatchesLeft(left: ClassAd, right: ClassAd, options: EvalOptions = {}): boolean {
   return matches('rightMatchesLeft', left, right, options);
 }

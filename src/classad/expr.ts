@@ -10,16 +10,19 @@ export type BitOp = '|' | '^' | '&' | '<<' | '>>' | '>>>';
 export type BinaryOp = CompareOp | ArithmeticOp | BitOp | '||' | '&&' | '[]' | '?:';
 
 interface Node {
-  /** Operators (and selections) from here down to the deepest leaf: what evaluation takes off the depth limit. */
+  /**
+   * The number of operators (and selections) from here down to the deepest leaf: what evaluation takes off the depth
+   * limit.
+   */
   readonly height: number;
-  /** The compiled form, kept by the compiler. */
+  /** The compiled form, stored by the compiler. */
   code: Code | undefined;
 }
 
-/** A constant. A relative time written in an expression prints as one and evaluates to a real, as in the library. */
+/** A constant. A relative time in an expression prints as one but evaluates to a real, as in the library. */
 export interface Literal extends Node {
   readonly kind: 'literal';
-  /** As written, and as printed. */
+  /** As written and printed. */
   readonly value: Value;
   /** What it evaluates to. */
   readonly result: Value;
@@ -66,14 +69,14 @@ export interface ListExpr extends Node {
 
 export interface RecordExpr extends Node {
   readonly kind: 'record';
-  /** In the order written; a name that is written twice keeps its first spelling and its last expression. */
+  /** In the order written; a name written twice keeps its first spelling and its last expression. */
   readonly attrs: readonly (readonly [name: string, expr: Expr])[];
 }
 
-/** Immutable, so ads share them; the parent scope is found at evaluation. */
+/** Immutable, so that ads can share them; the parent scope is found during evaluation. */
 export type Expr = Literal | AttrRef | Unary | Binary | Ternary | Call | ListExpr | RecordExpr;
 
-/** A constant. A number that is no integer, or none that is safe, is taken for a real. */
+/** A constant. A number that is not a safe integer becomes a real. */
 export function literal(given: Value): Literal {
   const value = typeof given === 'bigint' ? wrap64(given) : isFloat(given) ? new Real(given) : given;
   const result = value instanceof RelTime ? new Real(value.secs) : value;
@@ -102,7 +105,7 @@ export function ternary(test: Expr, yes: Expr, no: Expr): Ternary {
 }
 
 export function call(name: string, args: readonly Expr[]): Call {
-  // One more than the library takes for most functions, exact for strcat() and join(), which count a level.
+  // One more than the library uses for most functions; exact for strcat() and join(), which count a level.
   const height = args.reduce((most, arg) => Math.max(most, arg.height), 0) + 1;
   return { kind: 'call', name, args, height, code: undefined };
 }

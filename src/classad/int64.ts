@@ -4,7 +4,7 @@ const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 const TWO_63 = 2 ** 63;
 
-/** A bigint wrapped to 64 bits, as a number when that is exact. */
+/** A bigint wrapped to 64 bits, as a number if that is exact. */
 export function wrap64(value: bigint): Int {
   const wrapped = BigInt.asIntN(64, value);
   const small = Number(wrapped);
@@ -35,7 +35,7 @@ export function mulInt(a: Int, b: Int): Int {
   return wrap64(BigInt(a) * BigInt(b));
 }
 
-/** Truncating division; `undefined` by zero. The one overflow, -2^63 / -1, gives 2^63 - 1. */
+/** Truncating division; `undefined` for division by zero. The only overflow, -2^63 / -1, gives 2^63 - 1. */
 export function divInt(a: Int, b: Int): Int | undefined {
   if (b === 0) return undefined;
   if (typeof a === 'number' && typeof b === 'number') return Math.trunc(a / b) + 0;
@@ -43,7 +43,7 @@ export function divInt(a: Int, b: Int): Int | undefined {
   return wrap64(BigInt(a) / BigInt(b));
 }
 
-/** Remainder with the sign of `a`; `undefined` by zero. */
+/** Remainder with the sign of `a`; `undefined` for division by zero. */
 export function modInt(a: Int, b: Int): Int | undefined {
   if (b === 0) return undefined;
   if (typeof a === 'number' && typeof b === 'number') return (a % b) + 0;
@@ -54,19 +54,19 @@ export function negInt(a: Int): Int {
   return subInt(0, a);
 }
 
-/** A float cut to int64 as the x86 processor does it: NaN and what does not fit become -2^63. */
+/** A float truncated to int64 as x86 processors do it: NaN and out-of-range values become -2^63. */
 export function truncToInt64(value: number): Int {
   if (!(value >= -TWO_63 && value < TWO_63)) return INT64_MIN;
   const whole = Math.trunc(value) + 0;
   return Number.isSafeInteger(whole) ? whole : wrap64(BigInt(whole));
 }
 
-/** The low 32 bits of an integer, signed: what a C `int` keeps of it. */
+/** The low 32 bits of an integer, signed, as stored in a C `int`. */
 export function toInt32(value: Int): number {
   return typeof value === 'number' ? Number(BigInt.asIntN(32, BigInt(value))) : Number(BigInt.asIntN(32, value));
 }
 
-/** A float cut to a C `int`: what does not fit becomes -2^31. */
+/** A float truncated to a C `int`; out-of-range values become -2^31. */
 export function truncToInt32(value: number): number {
   const whole = Math.trunc(value) + 0;
   return whole >= -(2 ** 31) && whole < 2 ** 31 ? whole : -(2 ** 31);
@@ -88,12 +88,12 @@ export function bitNot(a: Int): Int {
   return wrap64(~BigInt(a));
 }
 
-/** Shift counts are taken modulo 64, as the processor does. */
+/** Shift counts are taken modulo 64, as processors do. */
 export function shiftLeft(a: Int, count: Int): Int {
   return wrap64(BigInt(a) << BigInt.asUintN(6, BigInt(count)));
 }
 
-/** `>>`: modulo 64 for a positive number; for a negative one the library shifts bit by bit, at most 64 times. */
+/** `>>`: modulo 64 for a non-negative number; for a negative one, the library shifts bit by bit, at most 64 times. */
 export function shiftRight(a: Int, count: Int): Int {
   const value = BigInt(a);
   if (value >= 0n) return wrap64(value >> BigInt.asUintN(6, BigInt(count)));
@@ -101,7 +101,7 @@ export function shiftRight(a: Int, count: Int): Int {
   return times <= 0n ? a : wrap64(value >> times);
 }
 
-/** `>>>`: for a negative number one step that clears the sign, then the rest modulo 64. */
+/** `>>>`: for a negative number, one step that clears the sign, then the rest modulo 64. */
 export function shiftRightUnsigned(a: Int, count: Int): Int {
   const value = BigInt(a);
   if (value >= 0n) return wrap64(value >> BigInt.asUintN(6, BigInt(count)));

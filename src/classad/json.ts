@@ -24,12 +24,12 @@ function escapeJson(text: string): string {
   });
 }
 
-/** How the JSON of an ad is laid out: as `condor_q -json` does, or on one line (`-jsonl`). */
+/** How the JSON of an ad is laid out: as in `condor_q -json`, or on one line (`-jsonl`). */
 export interface JsonLayout {
   readonly oneLine?: boolean;
 }
 
-/** An ad as condor_q prints it in JSON: names sorted, what is no plain value as `"\/Expr(…)\/"`, undefined as null. */
+/** An ad in the JSON of condor_q: names sorted, everything but plain values as `"\/Expr(…)\/"`, undefined as null. */
 export function toJson(ad: ClassAd, layout: JsonLayout = {}): string {
   return new JsonPrinter(layout.oneLine === true).record(ad.allEntries());
 }
@@ -75,7 +75,7 @@ function quoted(expression: string): string {
   return `"\\/Expr(${escapeJson(expression)})\\/"`;
 }
 
-/** An ad from JSON of that form; a string written `"\/Expr(…)\/"` is an expression. Throws ClassAdSyntaxError. */
+/** An ad from such JSON; a string of the form `"\/Expr(…)\/"` is an expression. Throws ClassAdSyntaxError. */
 export function fromJson(text: string): ClassAd {
   const reader = new JsonReader(text);
   const expr = reader.whole();

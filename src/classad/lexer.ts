@@ -4,11 +4,11 @@ import { readDouble } from './number-text.ts';
 import { ClassAdSyntaxError } from './syntax-error.ts';
 import { ERROR, type Int, Real, type Value } from './values.ts';
 
-/** How text is read. */
+/** The syntax variant to read. */
 export interface Dialect {
-  /** Old strings: a backslash is itself, except before a quote. New: C's escapes, and adjacent strings are one. */
+  /** Old strings: a backslash is literal, except before a quote. New: C's escapes, and adjacent strings are joined. */
   readonly oldStrings: boolean;
-  /** Old numbers: an integer may not begin with 0, and `;` separates arguments as `,` does. */
+  /** Old numbers: an integer may not begin with 0, and `;` separates arguments like `,`. */
   readonly oldNumbers: boolean;
 }
 
@@ -44,7 +44,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
-/** Splits ClassAd text into tokens, one at a time. Never throws: what it cannot read is a token of type `bad`. */
+/** Splits ClassAd text into tokens, one at a time. Never throws: unreadable text becomes a token of type `bad`. */
 export class Lexer {
   readonly text: string;
   private readonly dialect: Dialect;
@@ -92,7 +92,7 @@ export class Lexer {
     return found;
   }
 
-  /** True when a comment is not closed. */
+  /** Returns true if a comment is not closed. */
   private skipBlanks(): boolean {
     for (;;) {
       while (this.at < this.text.length && isSpace(this.text.charAt(this.at))) this.at += 1;
@@ -113,7 +113,7 @@ export class Lexer {
     if (negative) this.at += 1;
     const digits = this.match(NUMBER);
     if (digits === undefined) {
-      // A selection ("..a" is one dot to the library), or a minus sign.
+      // A selection (the library reads "..a" as one dot) or a minus sign.
       this.at = start + 1;
       if (negative) return { type: 'op', op: '-', start };
       if (this.text[this.at] === '.') this.at += 1;
@@ -125,9 +125,9 @@ export class Lexer {
     }
     const text = negative ? `-${digits}` : digits;
     const after = this.text.charAt(this.at);
-    // A hexadecimal fraction is a real, hexadecimal digits and a point alone are nothing.
+    // A hexadecimal fraction is a real; hexadecimal digits with only a point are invalid.
     if (/[xX].*\./.test(digits)) return { type: 'value', value: new Real(readDouble(text) ?? 0), start };
-    // What follows the digits must not look like more of the number.
+    // The digits may not be followed by what looks like more of the number.
     const whole = /[xX]/.test(digits) || !/[.eE]/.test(digits);
     const broken = whole && (after === '.' || /[eE]/.test(after));
     if (broken || (digits === '0' && /[xX]/.test(after)))
@@ -202,20 +202,20 @@ function word(name: string, start: number): Token {
   return { type: 'name', name, start };
 }
 
-/** Decimal digits as far as they go ("0x1F" is 0); what does not fit in 64 bits is 0. */
+/** Decimal digits up to the first other character ("0x1F" is 0); a value that does not fit in 64 bits is 0. */
 function readInteger(text: string): Int {
   const value = BigInt(/^-?[0-9]+/.exec(text)?.[0] ?? '0');
   return value === BigInt.asIntN(64, value) ? wrap64(value) : 0;
 }
 
-/** C's escapes; `undefined` when one of them makes a NUL. */
+/** C's escapes; `undefined` if one of them produces a NUL. */
 function unescape(raw: string): string | undefined {
   if (!raw.includes('\\')) return raw;
   let nul = false;
   const bytes = toBytes(raw).replace(/\\([0-7]{1,3}|[^])/g, (_whole, escape: string) => {
     if (!/^[0-7]/.test(escape)) return ESCAPES[escape] ?? escape;
     const two = Number.parseInt(escape.slice(0, 2), 8);
-    // A third digit belongs to the escape only while the first two stay below 040.
+    // A third digit belongs to the escape only if the first two are below 040.
     const length = escape.length === 3 && two >= 0o40 ? 2 : escape.length;
     const code = Number.parseInt(escape.slice(0, length), 8);
     if (code === 0) nul = true;
@@ -224,7 +224,7 @@ function unescape(raw: string): string | undefined {
   return nul ? undefined : fromBytes(bytes);
 }
 
-/** How a token reads in a message. */
+/** A token as messages name it. */
 export function describe(token: Token, text: string): string {
   if (token.type === 'end') return 'the end';
   if (token.type === 'bad') return token.why;

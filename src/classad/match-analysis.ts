@@ -9,8 +9,8 @@ import { attributesOf } from './references.ts';
 import { asCondition, isNumeric, toDouble, type Value } from './values.ts';
 
 /**
- * What the ads of one side think of those of the other: Requirements, taken apart at `&&`, and Rank. `Memory >= 2048` is
- * evaluated for each amount of memory that there is, not for each slot.
+ * How the ads of one side judge those of the other, by Requirements, split at `&&`, and Rank. `Memory >= 2048` is
+ * evaluated once per distinct amount of memory, not once per slot.
  */
 export class MatchAnalysis {
   private readonly mine: Population;
@@ -48,7 +48,7 @@ export class MatchAnalysis {
     if (requirements === undefined) return undefined;
     const whole = attributesOf(requirements, ad).my.has('requirements');
     const clauses = whole ? [requirements] : clausesOf(requirements, ad);
-    // Those with few answers first: they spare evaluations of those with many.
+    // Conditions with few distinct answers come first and save evaluations of the others.
     return clauses.map((clause) => this.table(clause, toCondition)).sort((a, b) => a.size - b.size);
   }
 
@@ -79,7 +79,7 @@ export class MatchAnalysis {
     );
   }
 
-  /** Where each operand looks at one side alone, and they look at different ones. */
+  /** Applies if each operand depends on one side only, and on different ones. */
   private comparison(expr: Expr, read: (value: Value) => number): PairAnswers | undefined {
     if (expr.kind !== 'binary' || !isOrder(expr.op)) return undefined;
     const [left, right] = [this.sideOf(expr.left), this.sideOf(expr.right)];
@@ -101,7 +101,7 @@ export class MatchAnalysis {
     if (known !== undefined) return known;
     const reached = this.reachOf(expr);
     const [my, their] = [this.mine.ads[0], this.theirs.ads[0]];
-    // It does not look at the other side, so any ad will do there.
+    // The operand does not depend on the other side, so any ad will do there.
     const operand =
       side === 'mine'
         ? new Operand(expr, this.mine, this.mine.divided([...reached.mine].sort()), (each, ad) =>
@@ -114,7 +114,7 @@ export class MatchAnalysis {
     return operand;
   }
 
-  /** A bare name that all ads of this side have is not looked for on the other; one that none has, only there. */
+  /** A bare name that all ads of this side have is never looked up on the other; one that none has, only there. */
   private reachOf(expr: Expr): Reach {
     const first = attributesOf(expr, undefined, (name) => this.mine.has(name));
     return reach(first, this.mine, this.theirs);

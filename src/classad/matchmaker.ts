@@ -5,10 +5,10 @@ import { MATCH_AD } from './scopes.ts';
 import { EvalFailed, type EvalOptions, EvalState, MAX_DEPTH } from './state.ts';
 import { asCondition, ERROR, isNumeric, toDouble, type Value } from './values.ts';
 
-/** What a matchmaker may spend on one expression: far more than any policy needs. */
+/** The step budget of one expression: far more than any policy needs. */
 const STEPS = 1_000_000;
 
-/** Evaluates expressions of two ads that face each other, many pairs with one state: the inner loop of negotiation. */
+/** Evaluates expressions of pairs of ads with one reused state: the inner loop of negotiation. */
 export class Matchmaker {
   private readonly state: EvalState;
 
@@ -16,7 +16,7 @@ export class Matchmaker {
     this.state = new EvalState({ ...options, now: options.now ?? Math.floor(Date.now() / 1000) });
   }
 
-  /** An expression of `my` with `target` on the other side; what fails is ERROR. */
+  /** Evaluates an expression of `my` with `target` on the other side; a failure gives ERROR. */
   evaluate(expr: Expr, my: ClassAd, target: ClassAd): Value {
     const { state } = this;
     state.left = my;
@@ -27,7 +27,7 @@ export class Matchmaker {
       state.active.length = 0;
       state.activeAds.length = 0;
     }
-    // As enterScope does for a side of a match.
+    // Equivalent to enterScope for a side of a match.
     state.current = my;
     state.root = MATCH_AD;
     state.lexical = my;
@@ -39,7 +39,7 @@ export class Matchmaker {
     }
   }
 
-  /** `my`'s Requirements are true of `target`. An ad without any accepts nobody. */
+  /** Whether `my`'s Requirements are true of `target`. An ad without any accepts nobody. */
   accepts(my: ClassAd, target: ClassAd): boolean {
     const requirements = my.find('requirements');
     return requirements !== undefined && asCondition(this.evaluate(requirements, my, target)) === true;
@@ -49,7 +49,7 @@ export class Matchmaker {
     return this.accepts(right, left) && this.accepts(left, right);
   }
 
-  /** `my`'s Rank of `target`; 0 when there is none or it is no number. */
+  /** `my`'s Rank of `target`; 0 if there is none or it is not a number. */
   rank(my: ClassAd, target: ClassAd): number {
     const rank = my.find('rank');
     const value = rank === undefined ? 0 : this.evaluate(rank, my, target);

@@ -4,19 +4,19 @@ import { Matchmaker } from './matchmaker.ts';
 import { Population, reach, Signatures } from './population.ts';
 import type { EvalOptions } from './state.ts';
 
-/** The expressions by which an ad takes part in a match. */
+/** The expressions that decide a match. */
 const MATCHING = ['requirements', 'rank'];
 
-/** Things (jobs, slots) that no match can tell apart, and an ad that stands for all of them. */
+/** Things (jobs, slots) that no match can tell apart, and an ad that represents them all. */
 export interface Kind<T> {
   readonly ad: ClassAd;
   readonly members: readonly T[];
 }
 
 /**
- * The attributes (lower case) that can matter in matches of these: those of the left ads, and those of the right ones.
- * What Requirements and Rank look at, on either side, and what that is made of; all there are, where an expression may
- * look at any.
+ * The attributes (in lower case) that can affect these matches: those of the left ads, and those of the right ones.
+ * They are what Requirements and Rank refer to on either side, and in turn what these depend on; all attributes if an
+ * expression can look at any.
  */
 export function significantAttributes(
   left: Iterable<ClassAd>,
@@ -27,7 +27,7 @@ export function significantAttributes(
   return dynamic ? { left: a.names(), right: b.names() } : { left: [...mine].sort(), right: [...theirs].sort() };
 }
 
-/** Groups things by the signature of their ads, kinds and members in the order of first appearance. */
+/** Groups things by the signature of their ads; kinds and members keep the order of first appearance. */
 export function groupByKind<T>(things: Iterable<T>, adOf: (thing: T) => ClassAd, names: readonly string[]): Kind<T>[] {
   const signatures = new Signatures(names);
   const kinds = new Map<string, { ad: ClassAd; members: T[] }>();
@@ -41,7 +41,7 @@ export function groupByKind<T>(things: Iterable<T>, adOf: (thing: T) => ClassAd,
   return [...kinds.values()];
 }
 
-/** A job that got a slot. */
+/** A job matched to a slot. */
 export interface Match<J, S> {
   readonly job: J;
   readonly slot: S;
@@ -49,14 +49,14 @@ export interface Match<J, S> {
 
 export interface Matches<J, S> {
   readonly matches: readonly Match<J, S>[];
-  /** Kinds of jobs of which some got no slot, with how many, and how many kinds of slots would have them at all. */
+  /** Kinds with jobs that got no slot: how many jobs, and how many kinds of slots match them at all. */
   readonly unserved: readonly { readonly kind: Kind<J>; readonly jobs: number; readonly willing: number }[];
 }
 
 /**
- * Gives slots to jobs, one each: kinds of jobs in the order given, the slots that the job ranks highest first (then those
- * that rank the job highest, then the order given). Each pair of kinds is tried once, so one more job of a known kind
- * costs nothing but its slot.
+ * Gives each job a slot: kinds of jobs in the order given, each taking the slots it ranks highest (then those that rank
+ * the job highest, then the order given). Each pair of kinds is tested once, so an additional job of a known kind costs
+ * no more than its slot.
  */
 export function matchMany<J, S>(
   jobs: readonly Kind<J>[],
@@ -88,7 +88,7 @@ export function matchMany<J, S>(
   return { matches, unserved };
 }
 
-/** Those of the slots that are not all taken, best first. */
+/** The kinds of slots that still have free ones, best first. */
 function ranked(choice: readonly number[], open: (order: number) => boolean, pairs: Pairs, at: number): number[] {
   return choice
     .filter(open)

@@ -6,20 +6,20 @@ import type { Code } from './state.ts';
 import { ERROR, Real, type Value } from './values.ts';
 
 /*
- * Arithmetic and comparisons of what they mostly meet: safe integers, reals, texts. All else is left to the operators, which are
- * the whole truth; these give the same answers sooner.
+ * Fast paths of arithmetic and comparisons for the most common operands: safe integers, reals, texts. Everything else
+ * is left to the operators, which define the semantics; the fast paths give the same results sooner.
  */
 
-/** Of an operand that is not constant. */
+/** Stands for an operand that is not constant. */
 export const NOT_CONSTANT = Symbol('not constant');
 
-/** A safe integer's or a real's float; NaN for all else (and for a real that is none): the operator decides. */
+/** A safe integer or a real as a float; NaN for everything else (and for a NaN real), which is left to the operator. */
 function float(value: Value): number {
   if (typeof value === 'number') return value;
   return value instanceof Real ? value.value : Number.NaN;
 }
 
-/** One closure for each operator, so that each is compiled for what it meets. */
+/** One closure per operator, so that the engine can optimize each for its operands. */
 export function arithmeticCode(op: ArithmeticOp, left: Code, right: Code): Code {
   switch (op) {
     case '+':
@@ -68,7 +68,7 @@ function reals(op: ArithmeticOp, a: Value, b: Value, result: number): Value {
 
 type Order = Exclude<CompareOp, '=?=' | '=!='>;
 
-/** `constant`: what the right operand is, where it is that. */
+/** `constant`: the value of the right operand, if it is constant. */
 export function comparisonCode(op: CompareOp, left: Code, right: Code, constant: Value | typeof NOT_CONSTANT): Code {
   if (op === '=?=' || op === '=!=') return (state) => relation(op, left(state), right(state));
   return typeof constant === 'number' ? withNumber(op, left, constant) : withAny(op, left, right);

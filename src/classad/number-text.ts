@@ -1,7 +1,9 @@
-/** Digits and exponent of a finite float, correctly rounded to `digits` significant digits, halves to even (as C does). */
+/**
+ * Digits and exponent of a finite float, correctly rounded to `digits` significant digits, halves to even (as C does).
+ */
 function scientific(value: number, digits: number): { mantissa: string; exponent: number; sign: string } {
   let text = Math.abs(value).toExponential(digits - 1);
-  // JavaScript rounds an exact half up; only a half with an odd neighbour below differs from C.
+  // JavaScript rounds an exact half up, which only differs from C if the digit before it is even.
   const exact = Math.abs(value).toExponential(Math.min(100, digits + 40));
   const tail = exact.slice(exact.indexOf('.') + digits, exact.indexOf('e'));
   if (/^50*$/.test(tail)) {
@@ -16,7 +18,7 @@ function exponentText(exponent: number): string {
   return `${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
 }
 
-/** C's `%.<precision>g` with a small `e` replaced by the given letter; for finite numbers. */
+/** C's `%.<precision>g` for finite numbers, with the given letter for `e`. */
 export function formatGeneral(value: number, precision: number, letter: 'e' | 'E' = 'e'): string {
   if (value === 0) return Object.is(value, -0) ? '-0' : '0';
   const { mantissa, exponent, sign } = scientific(value, precision);
@@ -40,7 +42,7 @@ export function formatExponent(value: number): string {
   return `${sign}${mantissa}E${exponentText(exponent)}`;
 }
 
-/** A real as the tools print it (`%.16G`, with `.0` where it would look like an integer). */
+/** A real as the tools print it (`%.16G`, with `.0` added if it would look like an integer). */
 export function oldReal(value: number): string {
   const special = specialReal(value);
   if (special !== undefined) return special;
@@ -60,7 +62,7 @@ function specialReal(value: number): string | undefined {
   return undefined;
 }
 
-/** What C's strtod reads at the start of a text; `undefined` when there is no number. */
+/** What C's strtod reads at the beginning of a text; `undefined` if there is no number. */
 export function readDouble(text: string): number | undefined {
   const found =
     /^[ \t\n\v\f\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)(?:[pP]([+-]?[0-9]+))?|((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(inf(?:inity)?)|nan)/i.exec(

@@ -32,7 +32,10 @@ import {
   type Value,
 } from './values.ts';
 
-/** What a strict operator answers before it looks at types: error beats undefined. `null` when both are ordinary. */
+/**
+ * A strict operator's result for exceptional operands, before types matter: error takes precedence over undefined.
+ * `null` if both are ordinary.
+ */
 function exceptional(a: Value, b: Value): ErrorValue | undefined | null {
   if (a === ERROR || b === ERROR) return ERROR;
   return a === undefined || b === undefined ? undefined : null;
@@ -58,11 +61,11 @@ function decide(op: CompareOp, order: number): boolean {
 }
 
 function orderOf(a: number | bigint, b: number | bigint): number {
-  // NaN is ordered with nothing: every comparison but != is false.
+  // NaN is unordered: every comparison except != is false.
   return a < b ? -1 : a > b ? 1 : a === b ? 0 : Number.NaN;
 }
 
-/** `< <= == != >= >`: numbers with numbers and booleans, strings without regard to case, times with their like. */
+/** `< <= == != >= >`: numbers with numbers and booleans, strings ignoring case, times with times of the same kind. */
 export function compare(op: CompareOp, a: Value, b: Value): Value {
   const early = exceptional(a, b);
   if (early !== null) return early;
@@ -81,7 +84,7 @@ function toInteger(value: Int | boolean): Int {
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
-/** Two numeric values as two integers, or as two reals when one is. */
+/** Two numeric values as two integers, or as two reals if one of them is a real. */
 export function promote(a: Int | Real | boolean, b: Int | Real | boolean): [Int, Int] | [Real, Real] {
   if (a instanceof Real) return [a, b instanceof Real ? b : new Real(Number(b))];
   if (b instanceof Real) return [new Real(Number(a)), b];
@@ -95,7 +98,10 @@ function typeOf(value: Value): string {
   return typeof value === 'object' ? value.type : typeof value;
 }
 
-/** `=?=`: true when type and value are the same, strings by case; never undefined. Two records, or lists, give error. */
+/**
+ * `=?=`: true if type and value are the same, strings case-sensitively; never undefined. Two records or two lists give
+ * an error.
+ */
 export function identical(a: Value, b: Value): boolean | ErrorValue {
   if (typeof a !== 'object' && typeof b !== 'object') return a === b;
   if (typeOf(a) !== typeOf(b)) return false;
@@ -138,7 +144,7 @@ function integerArithmetic(op: ArithmeticOp, a: Int, b: Int): Int | undefined {
   }
 }
 
-/** +infinity is an error, -infinity and NaN are not: the library tests for HUGE_VAL alone. */
+/** +infinity is an error, but -infinity and NaN are not: the library only tests for HUGE_VAL. */
 function realArithmetic(op: ArithmeticOp, a: number, b: number): Value {
   if (op === '%') return ERROR;
   const result = op === '+' ? a + b : op === '-' ? a - b : op === '*' ? a * b : a / b;
@@ -203,17 +209,17 @@ export function unaryOperator(op: UnaryOp, value: Value): Value {
   }
 }
 
-/** `a && b` once `a` did not decide alone. */
+/** `a && b` when `a` alone did not decide. */
 export function and(a: Value, b: Value): Value {
   return logical(a, b, false);
 }
 
-/** `a || b` once `a` did not decide alone. */
+/** `a || b` when `a` alone did not decide. */
 export function or(a: Value, b: Value): Value {
   return logical(a, b, true);
 }
 
-/** `decisive`: the boolean that settles the result whatever the other side is. */
+/** `decisive`: the boolean that settles the result whatever the other operand is. */
 function logical(a: Value, b: Value, decisive: boolean): Value {
   const left = a === undefined || a === ERROR ? a : (asCondition(a) ?? ERROR);
   if (left === ERROR || left === decisive) return left;

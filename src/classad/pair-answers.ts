@@ -4,24 +4,24 @@ import { relation } from './operators.ts';
 import type { Division, Population } from './population.ts';
 import { Real, type Value } from './values.ts';
 
-/** What one expression of ads of one side says about ads of the other, as a number. */
+/** What an expression of the ads on one side says about the ads on the other, as a number. */
 export interface PairAnswers {
-  /** Evaluations that it may take. */
+  /** The number of evaluations that it may need. */
   readonly size: number;
-  /** By the ads' places in their populations. */
+  /** By the positions of the ads in their populations. */
   at(my: number, their: number): number;
 }
 
-/** Answers kept for one expression, at most; beyond that it is evaluated each time. */
+/** How many answers are stored for one expression; with more, it is evaluated each time. */
 const MAX_CELLS = 20_000_000;
 
-/** An expression, evaluated once for each difference between the ads that it can see. */
+/** An expression, evaluated once for each distinguishable pair of ads. */
 export class PairTable implements PairAnswers {
   private readonly compute: (my: number, their: number) => number;
   private readonly mine: Division;
   private readonly theirs: Division;
   readonly size: number;
-  /** NaN: not known yet. */
+  /** NaN means not known yet. */
   private readonly cells: Float64Array | undefined;
 
   constructor(mine: Division, theirs: Division, compute: (my: number, their: number) => number) {
@@ -43,7 +43,10 @@ export class PairTable implements PairAnswers {
   }
 }
 
-/** The operators whose answer is an error where an operand is one: to them a failed operand looks as it does in place. */
+/**
+ * Operators that return an error if an operand is one, so that an operand that failed when evaluated apart gives the
+ * same.
+ */
 export type Order = '<' | '<=' | '==' | '!=' | '>=' | '>';
 
 export function isOrder(op: string): op is Order {
@@ -60,15 +63,15 @@ const TESTS: Readonly<Record<Order, (a: number, b: number) => boolean>> = {
 };
 
 /**
- * `Memory >= TARGET.RequestMemory`: one operand is of the ads of one side alone, the other of those of the other. Each is
- * evaluated once for each difference on its side, and a pair costs a comparison of two numbers.
+ * `Memory >= TARGET.RequestMemory`: one operand depends only on one side, the other only on the other. Each operand is
+ * evaluated once per distinguishable ad of its side, so that a pair costs one comparison of numbers.
  */
 export class Comparison implements PairAnswers {
   private readonly op: CompareOp;
   private readonly test: (a: number, b: number) => boolean;
   private readonly mine: Operand;
   private readonly theirs: Operand;
-  /** The operand of this side is the left one. */
+  /** The operand of this side is on the left. */
   private readonly mineFirst: boolean;
   private readonly read: (value: Value) => number;
   readonly size: number;
@@ -86,7 +89,7 @@ export class Comparison implements PairAnswers {
   at(my: number, their: number): number {
     const a = this.mine.number(my);
     const b = this.theirs.number(their);
-    // NaN: no plain number, and the operator decides.
+    // NaN: not both are plain numbers, so the operator decides.
     if (Number.isNaN(a) || Number.isNaN(b)) return this.decide(my, their);
     return (this.mineFirst ? this.test(a, b) : this.test(b, a)) ? 1 : 0;
   }
@@ -97,7 +100,7 @@ export class Comparison implements PairAnswers {
   }
 }
 
-/** An expression of the ads of one population alone, evaluated once for each difference between them that it can see. */
+/** An expression of the ads of one population only, evaluated once for those that it cannot tell apart. */
 export class Operand {
   private readonly division: Division;
   private readonly population: Population;
@@ -126,7 +129,7 @@ export class Operand {
     return this.values[this.division.ids[at] ?? 0];
   }
 
-  /** NaN where it is no number that a comparison of floats compares as ClassAds do. */
+  /** NaN unless it is a number that floats compare as ClassAds do. */
   number(at: number): number {
     const id = this.division.ids[at] ?? 0;
     if (this.known[id] === 0) this.learn(id, at);

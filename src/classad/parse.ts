@@ -7,23 +7,23 @@ import { ClassAdSyntaxError } from './syntax-error.ts';
 
 const OLD: Dialect = { oldStrings: true, oldNumbers: true };
 const NEW: Dialect = { oldStrings: false, oldNumbers: false };
-/** New syntax inside old evaluation: records in the tools, and what eval() is given. */
+/** New syntax in old evaluation: for records in the tools and for the text of eval(). */
 const NEW_IN_OLD: Dialect = { oldStrings: false, oldNumbers: true };
 
 /**
- * Parses one expression: in the `old` syntax (the default: submit files, configuration, `--constraint`) a backslash in a
- * string is an ordinary character; in the `new` one it begins an escape. Throws ClassAdSyntaxError.
+ * Parses one expression. In the `old` syntax (the default: submit files, configuration, `--constraint`) a backslash in
+ * a string is an ordinary character; in the `new` one it begins an escape. Throws ClassAdSyntaxError.
  */
 export function parseExpr(text: string, syntax: Syntax = 'old'): Expr {
   return new Parser(text, syntax === 'old' ? OLD : NEW).wholeExpression();
 }
 
-/** As `parseExpr` in the old syntax, and text after a `? :`, which HTCondor's library passes over, is refused too. */
+/** Like `parseExpr` in the old syntax, but also rejects text after a `? :`, which HTCondor's library ignores. */
 export function parseWholeExpr(text: string): Expr {
   return new Parser(text, OLD).wholeExpression(true);
 }
 
-/** Parses a record `[ a = 1; b = a + 1 ]`, strings in the new syntax. Throws ClassAdSyntaxError. */
+/** Parses a record `[ a = 1; b = a + 1 ]`, with strings in the new syntax. Throws ClassAdSyntaxError. */
 export function parseAd(text: string, mode: Syntax = 'old'): ClassAd {
   const record = new Parser(text, mode === 'old' ? NEW_IN_OLD : NEW).wholeRecord();
   if (record.kind !== 'record') throw new ClassAdSyntaxError(text, 0, "'['", 'something else');
@@ -33,8 +33,8 @@ export function parseAd(text: string, mode: Syntax = 'old'): ClassAd {
 const ASSIGNMENT = /^[ \t]*([A-Za-z_][A-Za-z0-9_.]*|'[^']+')[ \t]*=/;
 
 /**
- * Parses an ad in the old form, `Name = expression` a line, as `condor_q -l` prints; blank lines and lines that begin
- * with `#` are skipped. Throws ClassAdSyntaxError.
+ * Parses an ad in the old form, one `Name = expression` per line, as `condor_q -l` prints it; blank lines and lines
+ * beginning with `#` are skipped. Throws ClassAdSyntaxError.
  */
 export function parseOldAd(text: string): ClassAd {
   const ad = new ClassAd();
@@ -57,7 +57,7 @@ export function parseOldAd(text: string): ClassAd {
 const MAX_CACHED = 500;
 const CACHE = new Map<string, Expr | null>();
 
-/** What eval() runs; `undefined` when it does not parse. The latest are kept, compiled. */
+/** The expression that eval() runs; `undefined` if it does not parse. The latest ones are cached in compiled form. */
 export function parseCached(text: string, old: boolean): Expr | undefined {
   const key = `${old ? 'o' : 'n'}${text}`;
   const known = CACHE.get(key);

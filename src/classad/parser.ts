@@ -16,10 +16,10 @@ import { type Dialect, describe, Lexer, type Token } from './lexer.ts';
 import { ClassAdSyntaxError } from './syntax-error.ts';
 import { parseAbsTime, parseRelTime } from './time-text.ts';
 
-/** HTCondor's limit on nesting, in its units: an expression, a unary and a postfix expression count one each. */
+/** HTCondor's limit on nesting, in its units: an expression, a unary and a postfix expression count as one each. */
 const MAX_DEPTH = 500;
 
-/** Binary operators by precedence, loosest first; all are left-associative. */
+/** Binary operators by precedence, lowest first; all are left-associative. */
 const LEVELS: readonly (readonly BinaryOp[])[] = [
   ['||'],
   ['&&'],
@@ -35,7 +35,7 @@ const LEVELS: readonly (readonly BinaryOp[])[] = [
 const LEVEL_OF: ReadonlyMap<string, number> = new Map(LEVELS.flatMap((ops, at) => ops.map((op) => [op, at] as const)));
 const UNARY: readonly string[] = ['-', '+', '~', '!'];
 
-/** Recursive descent over the grammar of HTCondor's classad library. Throws ClassAdSyntaxError. */
+/** A recursive descent parser for the grammar of HTCondor's classad library. Throws ClassAdSyntaxError. */
 export class Parser {
   private readonly lexer: Lexer;
   private readonly dialect: Dialect;
@@ -44,7 +44,7 @@ export class Parser {
   private token: Token;
   private depth = 0;
 
-  /** `whole` and `offset`: the text of which `text` is a part, for the places in error messages. */
+  /** `whole` and `offset`: the text that contains `text`, and where, for the positions in error messages. */
   constructor(text: string, dialect: Dialect, whole = text, offset = 0) {
     this.dialect = dialect;
     this.whole = whole;
@@ -53,7 +53,7 @@ export class Parser {
     this.token = this.lexer.next();
   }
 
-  /** The whole text as one expression. After a `? :` the library does not look whether anything follows; nor do we, unless told to. */
+  /** The whole text as one expression. Like the library, ignores anything after a `? :` unless `toTheEnd` is set. */
   wholeExpression(toTheEnd = false): Expr {
     const expr = this.expression();
     if ((toTheEnd || expr.kind !== 'ternary') && this.token.type !== 'end') this.fail('an operator or the end');
@@ -196,7 +196,7 @@ export class Parser {
     return constantTime(name, args) ?? this.timeOrCall(name, args, start);
   }
 
-  /** A time in words that nobody can read is a syntax error. */
+  /** A constant time that cannot be read is a syntax error. */
   private timeOrCall(name: string, args: readonly Expr[], start: Token): Expr {
     if (isTimeText(name, args)) {
       this.token = start;

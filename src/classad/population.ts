@@ -4,7 +4,7 @@ import type { Expr } from './expr.ts';
 import { printExpr } from './printer.ts';
 import { attributesOf } from './references.ts';
 
-/** Tells ads apart by some of their attributes: ads of the same signature are of one kind (one autocluster). */
+/** Tells ads apart by some of their attributes: ads with the same signature are of one kind (one autocluster). */
 export class Signatures {
   private readonly names: readonly string[];
   private readonly known: ReadonlySet<string>;
@@ -22,7 +22,7 @@ export class Signatures {
     return parent === undefined || this.differs(ad) ? this.read(ad) : this.ofParent(parent);
   }
 
-  /** Whether an ad has something of its own that counts. */
+  /** Whether an ad has an attribute of its own that matters. */
   private differs(ad: ClassAd): boolean {
     let differs = false;
     ad.forEachOwn((key) => {
@@ -59,7 +59,7 @@ export class Signatures {
   }
 }
 
-/** For each ad of a population a number; ads with the same number cannot be told apart by some attributes. */
+/** A number for each ad of a population; ads with the same number have equal values of certain attributes. */
 export interface Division {
   readonly ids: Int32Array;
   readonly count: number;
@@ -76,7 +76,7 @@ export class Population {
     this.ads = ads;
   }
 
-  /** Divided by the attributes of these names; `undefined`: each ad for itself. */
+  /** Divides the ads by these attributes; with `undefined`, each ad is separate. */
   divided(names: readonly string[] | undefined): Division {
     const key = names === undefined ? '*' : names.join(',');
     const known = this.divisions.get(key);
@@ -102,7 +102,7 @@ export class Population {
     return { ids, count: numbers.size };
   }
 
-  /** The expressions (constants left out) that an attribute is here, each once, with an ad in which it stands. */
+  /** The distinct non-constant expressions of an attribute in this population, each with an ad that contains it. */
   expressions(name: string): readonly (readonly [Expr, ClassAd])[] {
     this.computed ??= this.index();
     return [...(this.computed.get(name) ?? [])];
@@ -126,7 +126,7 @@ export class Population {
     return index;
   }
 
-  /** Which of the ads have an attribute of this name (in lower case). */
+  /** How many of the ads have an attribute of this name (in lower case). */
   has(name: string): 'all' | 'none' | 'some' {
     const known = this.having.get(name);
     if (known !== undefined) return known;
@@ -144,14 +144,16 @@ export class Population {
   }
 }
 
-/** What an expression of one population can depend on, in it and in the one on the other side. */
+/** What an expression of one population can depend on, in that population and in the other. */
 export interface Reach {
   readonly mine: ReadonlySet<string>;
   readonly theirs: ReadonlySet<string>;
   readonly dynamic: boolean;
 }
 
-/** From what an expression names to all that those attributes are made of, to and fro between the sides. */
+/**
+ * Extends the names in an expression by everything that those attributes depend on, back and forth between the sides.
+ */
 export function reach(
   first: { my: Iterable<string>; target: Iterable<string>; dynamic: boolean },
   mine: Population,

@@ -20,12 +20,12 @@ const NAMED_ESCAPES: Readonly<Record<string, string>> = {
   '\\': '\\\\',
 };
 
-/** The order of a record's attributes in print: shorter names first, then by name. */
+/** The order in which a record's attributes are printed: shorter names first, then by name. */
 export function sortedAttrs(attrs: Iterable<readonly [string, Expr]>): (readonly [string, Expr])[] {
   return [...attrs].sort(([a], [b]) => a.length - b.length || compareTextFolded(a, b));
 }
 
-/** The order in which the tools list an ad: by name, without regard to case. */
+/** The order in which the tools list an ad: by name, ignoring case. */
 export function attrsByName(attrs: Iterable<readonly [string, Expr]>): (readonly [string, Expr])[] {
   return [...attrs].sort(([a], [b]) => compareTextFolded(a, b));
 }
@@ -43,13 +43,13 @@ export function printString(text: string, syntax: Syntax): string {
   return `"${escape(text, '"', syntax)}"`;
 }
 
-/** An attribute name as an expression shows it: quoted when it is no plain name. */
+/** An attribute name in an expression: quoted unless it is a plain name. */
 export function printName(name: string, syntax: Syntax): string {
   const text = escape(name, "'", syntax);
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(text) && !RESERVED.has(text.toLowerCase()) ? text : `'${text}'`;
 }
 
-/** Writes expressions and values; subclasses lay lists and records out differently. */
+/** Writes expressions and values; subclasses lay out lists and records differently. */
 export class Printer {
   readonly syntax: Syntax;
 
@@ -100,7 +100,10 @@ export class Printer {
     return `[ ${parts.join('; ')} ]`;
   }
 
-  /** Left-deep chains (`a + b + c …`, `a.b.c …`) may be longer than the stack is deep: a loop, not a recursion. */
+  /**
+   * Left-deep chains (`a + b + c …`, `a.b.c …`) may be longer than the stack is deep, hence a loop instead of
+   * recursion.
+   */
   private spine(top: Expr): string {
     const tails: string[] = [];
     let node = top;
@@ -124,7 +127,7 @@ export class Printer {
   }
 }
 
-/** The layout of unparse(): one item a line, in the new syntax. */
+/** The layout of unparse(): one item per line, in the new syntax. */
 export class PrettyPrinter extends Printer {
   private indent = 0;
 
@@ -171,7 +174,9 @@ export function printExpr(expr: Expr, syntax: Syntax = 'old'): string {
   return (syntax === 'old' ? OLD : NEW).expr(expr);
 }
 
-/** An ad as `condor_q -l` prints it: `Name = expression` a line, the chained parent's attributes too, sorted by name. */
+/**
+ * An ad as `condor_q -l` prints it: one `Name = expression` per line, including the chained parent's, sorted by name.
+ */
 export function printAd(ad: ClassAd): string {
   return attrsByName(ad.allEntries())
     .map(([name, expr]) => `${name} = ${OLD.expr(expr)}\n`)

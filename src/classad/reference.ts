@@ -27,7 +27,7 @@ function resolveBare(state: EvalState, start: ClassAd, key: string, above: numbe
   return follow(state, target, start, above);
 }
 
-/** A bare name: here, in the ads around, and (old evaluation) in the other side of the match. */
+/** Looks up a bare name here, in the ads around and (in old evaluation) on the other side of the match. */
 export function findBare(state: EvalState, start: ClassAd, key: string): Target {
   const here = lookup(state, start, key);
   if (here === null) throw FAILED;
@@ -47,7 +47,7 @@ function absolute(state: EvalState, key: string, above: number): Value {
   return follow(state, target, current, above);
 }
 
-/** Evaluates what was found, and puts the scope back to `back`. */
+/** Evaluates what was found and restores the scope to `back`. */
 function follow(state: EvalState, target: Target, back: ClassAd | undefined, above: number): Value {
   if (target === undefined) {
     state.current = back;
@@ -62,18 +62,20 @@ function follow(state: EvalState, target: Target, back: ClassAd | undefined, abo
   return target.ad;
 }
 
-/** Evaluates the expression of an attribute in its ad. Small, so that it becomes part of its callers: most are constants. */
+/**
+ * Evaluates the expression of an attribute in its ad. Kept small to be inlined, since most attributes are constants.
+ */
 function enter(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value {
   if (state.depth <= above || --state.steps < 0) throw FAILED;
   if (expr.kind !== 'literal') return resolve(state, expr, ad, above);
-  // Constants need no scope; the sides of a match, which have code, need none either.
+  // Constants need no scope; nor do the sides of a match, which have code.
   if (expr.code !== undefined) return expr.code(state);
   const { result } = expr;
   if (typeof result === 'string' && result.length > 255) state.charge(result);
   return result;
 }
 
-/** A reference that is being resolved already is undefined. */
+/** A reference that is already being resolved is undefined. */
 function resolve(state: EvalState, expr: Expr, ad: ClassAd, above: number): Value {
   const { depth, current, lexical, active, activeAds } = state;
   for (let at = active.length - 1; at >= 0; at -= 1) if (active[at] === expr && activeAds[at] === ad) return undefined;
@@ -114,7 +116,7 @@ function selection(base: Expr, key: string, name: string, above: number, checked
   return checked ? (state) => (state.depth <= above ? ERROR : code(state)) : code;
 }
 
-/** MY and TARGET of the two sides of a match, without the walk through the ads around them, where the ad has the attribute. */
+/** A fast path for MY and TARGET: if the ad has the attribute, skips the walk through the ads around it. */
 function besideWalk(side: 'mine' | 'theirs', key: string, above: number, whole: Code): Code {
   const mine = side === 'mine';
   return (state) => {
@@ -137,7 +139,7 @@ function sideOf(base: Expr): Side {
   return name === 'my' ? 'mine' : 'none';
 }
 
-/** `list.name`: the list of `item.name` for each item, evaluated at once. */
+/** `list.name`: the list of `item.name` for each item, evaluated eagerly. */
 function project(state: EvalState, list: ListValue, key: string, name: string, above: number): Value {
   const { depth, root, current, lexical } = state;
   const room = depth - above;
@@ -168,12 +170,12 @@ function pick(state: EvalState, ad: Value, key: string, name: string): Value {
   const target = lookup(state, ad, key);
   if (target === null) throw FAILED;
   const value = follow(state, target, back, 0);
-  // The new list stands outside of any ad, and so do the records and lists in it.
+  // The new list is outside any ad, and so are the records and lists in it.
   if (value instanceof ListValue) return new ListValue(value.items, undefined, value.shared);
   return value instanceof ClassAd ? value.copy() : value;
 }
 
-/** What a reference leads to, without evaluating it; the scope stays where the search ended. */
+/** Finds what a reference leads to without evaluating it; the scope stays where the search ended. */
 export function findTarget(state: EvalState, expr: AttrRef): Target {
   const key = attrKey(expr.name);
   if (expr.base === undefined) {

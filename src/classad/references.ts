@@ -6,7 +6,7 @@ import { printExpr } from './printer.ts';
 import { lookup } from './scopes.ts';
 import type { EvalState } from './state.ts';
 
-/** Direct parts of an expression. */
+/** The direct parts of an expression. */
 export function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'literal':
@@ -29,8 +29,8 @@ export function partsOf(expr: Expr): readonly Expr[] {
 }
 
 /**
- * What an expression refers to that `ad` and the ads around it do not have, by full name (`TARGET.Memory`), sorted.
- * `undefined` when the library gives up: a loop, a selection from what is no record.
+ * The names in an expression that neither `ad` nor the ads around it define, as full names (`TARGET.Memory`), sorted.
+ * `undefined` if the library gives up: a loop, or a selection from something that is not a record.
  */
 export function externalReferences(state: EvalState, expr: Expr, ad: ClassAd): string[] | undefined {
   const names = new Map<string, string>();
@@ -69,13 +69,13 @@ function collectReference(state: EvalState, expr: AttrRef, names: Map<string, st
   return complete;
 }
 
-/** Attributes that an expression depends on. */
+/** The attributes that an expression depends on. */
 export interface Attributes {
-  /** Of the ad in which it stands: named with MY, or found there. */
+  /** Those of its own ad: named with MY, or found there. */
   readonly my: ReadonlySet<string>;
-  /** Of the other ad: named with TARGET, or not found in the own one. */
+  /** Those of the other ad: named with TARGET, or not found in its own. */
   readonly target: ReadonlySet<string>;
-  /** Whether it can look at more than it names: eval() of a text, an ad taken as a whole. */
+  /** Whether it can look at more than it names: eval() of a text, or an ad used as a whole. */
   readonly dynamic: boolean;
 }
 
@@ -96,9 +96,9 @@ const WHOLE_ADS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The attributes (in lower case) that an expression of `ad` can depend on, those of the attributes it names included.
- * Without an ad, names without MY or TARGET count for both sides, unless `owned` says that all ads or none of this side
- * have them.
+ * The attributes (in lower case) that an expression of `ad` can depend on, directly or through attributes that it
+ * names. Without an ad, names without MY or TARGET count for both sides, unless `owned` says that all ads of this side
+ * have them or none has.
  */
 export function attributesOf(expr: Expr, ad?: ClassAd, owned?: (name: string) => 'all' | 'none' | 'some'): Attributes {
   const my = new Set<string>();

@@ -4,8 +4,9 @@ import type { EvalState } from './state.ts';
 import type { Value } from './values.ts';
 
 /*
- * The ads around the two sides of a match, as the library builds them: [LEFT; RIGHT; …] at the top, and for each side a
- * context that names the other (TARGET, other) and itself (MY, ad). LEFT and RIGHT are the sides of the state at hand.
+ * The ads around the two sides of a match, built as in the library: [LEFT; RIGHT; …] at the top and, for each side, a
+ * context that names the other (TARGET, other) and itself (MY, ad). LEFT and RIGHT evaluate to the sides of the current
+ * state.
  */
 export const LEFT: Expr = { ...literal(undefined), code: (state) => state.left };
 export const RIGHT: Expr = { ...literal(undefined), code: (state) => state.right };
@@ -42,7 +43,7 @@ const LEFT_CONTEXT = context('LEFT', 'RIGHT');
 const RIGHT_CONTEXT = context('RIGHT', 'LEFT');
 MATCH_AD.setExpr('lCtx', literal(LEFT_CONTEXT)).setExpr('rCtx', literal(RIGHT_CONTEXT));
 
-/** A value to show: the ad around a match (`root`) with its two sides in it. */
+/** Prepares a value for display: the ad around a match (`root`) is shown with its two sides. */
 export function withSides(state: EvalState, value: Value): Value {
   if (value !== MATCH_AD) return value;
   const shown = new ClassAd();
@@ -56,7 +57,7 @@ export function parentOf(state: EvalState, ad: ClassAd): ClassAd | undefined {
   return ad.parent;
 }
 
-/** Ads around one another, at most: what is deeper contains itself. */
+/** How many ads may enclose one another; any more means that one contains itself. */
 const MAX_AROUND = 1000;
 
 /** Starts an evaluation in `ad`: names are looked up there, then in the ads around it, up to the outermost. */
@@ -74,7 +75,7 @@ export function enterScope(state: EvalState, ad: ClassAd | undefined): void {
   }
 }
 
-/** The side to which an ad without a name may turn: old evaluation looks for a bare name in TARGET too. */
+/** The side on which to continue a failed lookup: old evaluation also looks for a bare name in TARGET. */
 export function otherSide(state: EvalState, ad: ClassAd): ClassAd | undefined {
   if (!state.old) return undefined;
   if (ad === state.guest) return state.guestOther;
@@ -82,15 +83,15 @@ export function otherSide(state: EvalState, ad: ClassAd): ClassAd | undefined {
   return ad === state.right ? state.left : undefined;
 }
 
-/** What a name stands for: an expression and the ad it was found in, or an ad itself (MY, parent, root). */
+/** What a name stands for: an expression and the ad that contains it, or an ad itself (MY, parent, root). */
 export interface Found {
   readonly expr: Expr | undefined;
   readonly ad: ClassAd;
 }
 
 /**
- * Looks a folded name up in `start` and the ads around it. `undefined`: nowhere. `null`: there is no outermost ad to
- * begin with, which makes the evaluation fail.
+ * Looks up a folded name in `start` and the ads around it. `undefined`: not found. `null`: there is no outermost ad to
+ * start from, which makes the evaluation fail.
  */
 export function lookup(state: EvalState, start: ClassAd, key: string): Found | undefined | null {
   let ad: ClassAd | undefined = start;

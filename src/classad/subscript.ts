@@ -25,7 +25,7 @@ export function subscriptCode(left: Code, right: Code, above: number): Code {
   };
 }
 
-/** Evaluates an expression in another ad; a failure is an error value there, and no failure of the whole. */
+/** Evaluates an expression in another ad, turning a failure into an error value there. */
 function runAt(state: EvalState, expr: Expr, scope: ClassAd | undefined, depth: number): Value {
   const { current, lexical, depth: before } = state;
   const { length } = state.active;
@@ -47,7 +47,7 @@ function runAt(state: EvalState, expr: Expr, scope: ClassAd | undefined, depth: 
   return value;
 }
 
-/** A subscript with a name hands out a copy: a record or a list from there has no ad around it any more. */
+/** A subscript with a name returns a copy: a record or list obtained this way is no longer inside any ad. */
 function attributeOf(state: EvalState, ad: ClassAd, name: string, depth: number): Value {
   const expr = ad.find(attrKey(name));
   if (expr === undefined) return undefined;

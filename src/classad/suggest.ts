@@ -5,7 +5,7 @@ import type { Matchmaker } from './matchmaker.ts';
 import { printExpr, printValue } from './printer.ts';
 import { isNumeric, toDouble, type Value } from './values.ts';
 
-/** A clause that stands in the way, and between whom. */
+/** A clause that prevents a match, and the ads involved. */
 export interface Obstacle {
   readonly expr: Expr;
   readonly job: ClassAd;
@@ -13,7 +13,7 @@ export interface Obstacle {
   readonly matchmaker: Matchmaker;
 }
 
-/** The submit command that sets an attribute, with the unit that it takes. */
+/** The submit command that sets an attribute, with its unit. */
 const COMMANDS: Readonly<Record<string, string>> = {
   requestmemory: 'request_memory (in MB)',
   requestdisk: 'request_disk (in KB)',
@@ -32,7 +32,7 @@ const MIRRORED: Readonly<Record<CompareOp, CompareOp>> = {
 };
 const MOST_SHOWN = 5;
 
-/** What a person can change so that the clause holds somewhere; `undefined` when nothing simple does. */
+/** What the user can change to make the clause hold somewhere; `undefined` if nothing simple does. */
 export function suggestionFor(obstacle: Obstacle): string | undefined {
   const comparison = sidesOf(obstacle);
   if (comparison === undefined) return missingOf(obstacle);
@@ -46,7 +46,7 @@ export function suggestionFor(obstacle: Obstacle): string | undefined {
   return undefined;
 }
 
-/** `TARGET.x OP ours`, whichever way around it is written. */
+/** `TARGET.x OP ours`, written either way around. */
 function sidesOf(obstacle: Obstacle): { theirs: AttrRef; op: CompareOp; ours: Expr } | undefined {
   const { expr, job } = obstacle;
   if (expr.kind !== 'binary' || !(expr.op in MIRRORED)) return undefined;
@@ -78,7 +78,7 @@ function bound(
   return `the ${extreme} that any has is ${theirs.name} = ${reach}: ${change}${op.length === 1 ? ', with room to spare' : ''}`;
 }
 
-/** The values that there are, the most frequent first, with how many have them. */
+/** The existing values with their counts, most frequent first. */
 function listed(values: readonly Value[]): string {
   const counts = new Map<string, number>();
   for (const value of values) {
@@ -90,7 +90,7 @@ function listed(values: readonly Value[]): string {
   return shown.join(', ') + (sorted.length > MOST_SHOWN ? `, and ${sorted.length - MOST_SHOWN} more` : '');
 }
 
-/** A clause that is no comparison: an attribute in it that nobody has. */
+/** For a clause that is not a comparison: an attribute in it that no candidate has. */
 function missingOf(obstacle: Obstacle): string | undefined {
   const { expr, job, candidates } = obstacle;
   if (isTheirs(expr, job) && candidates.every((each) => !each.has(expr.name))) return missing(expr.name, candidates);
@@ -107,7 +107,7 @@ function missing(name: string, candidates: readonly ClassAd[]): string {
   return `none has an attribute ${name}${hint}`;
 }
 
-/** Levenshtein's distance. */
+/** The Levenshtein distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i += 1) {

@@ -1,11 +1,11 @@
-/** Text that is no ClassAd expression (or ad). `message` names the place and what would have been right there. */
+/** Text that is not a ClassAd expression (or ad). `message` names the place and what was expected there. */
 export class ClassAdSyntaxError extends Error {
   override readonly name = 'ClassAdSyntaxError';
-  /** 1-based. */
+  /** From 1. */
   readonly line: number;
-  /** 1-based, in characters. */
+  /** From 1, in characters. */
   readonly column: number;
-  /** What the parser would have taken at that place. */
+  /** What the parser would have accepted there. */
   readonly expected: string;
 
   constructor(text: string, offset: number, expected: string, found: string) {

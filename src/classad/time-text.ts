@@ -9,13 +9,13 @@ export function localOffset(secs: number): number {
   return Number.isNaN(minutes) ? 0 : -minutes * 60 + 0;
 }
 
-/** The local zone's name outside of summer time: C's tzname[0]. */
+/** The local zone's name outside daylight saving time: C's tzname[0]. */
 export function localZone(): string {
   const year = new Date().getUTCFullYear();
   const [january, july] = [0, 6].map((month) => new Date(Date.UTC(year, month, 15)));
   if (january === undefined || july === undefined) return '';
   const standard = january.getTimezoneOffset() >= july.getTimezoneOffset() ? january : july;
-  // Each locale knows the short names of its own part of the world.
+  // Each locale only knows the short zone names of its own part of the world.
   const names = ['en-US', 'en-GB', 'en-AU'].map((locale) => {
     const parts = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' }).formatToParts(standard);
     return parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
@@ -28,14 +28,14 @@ export function pad(value: number, width = 2, filler = '0'): string {
   return value < 0 ? `-${digits}` : digits;
 }
 
-/** C's atoi: the digits at the start, else 0. */
+/** C's atoi: the digits at the beginning, or else 0. */
 function leading(text: string): number {
   return Number(/^[0-9]+/.exec(text)?.[0] ?? 0);
 }
 
 /**
- * `2003-01-25T09:00:00-06:00`, read as the library does: yyyy, then up to five numbers of two digits with anything but
- * digits between, then a zone (Z, ±hhmm, ±hh:mm; none is the local zone). `undefined` when it is no time.
+ * `2003-01-25T09:00:00-06:00`, read as the library does: yyyy, then up to five two-digit numbers separated by
+ * non-digits, then a zone (Z, ±hhmm, ±hh:mm; the local zone if absent). `undefined` if it is not a time.
  */
 export function parseAbsTime(source: string): AbsTime | undefined {
   const { text, offset } = takeZone(source);
@@ -89,7 +89,7 @@ function numericZone(text: string): { text: string; offset: number | undefined }
   return { text: text.slice(0, -5), offset: zone[1] === '-' ? -offset + 0 : offset };
 }
 
-/** `[-][[[days+]hh:]mm:]ss[.fff]`, or with letters: `1d2h3m4s`. `undefined` when it is no interval. */
+/** `[-][[[days+]hh:]mm:]ss[.fff]`, or with letters: `1d2h3m4s`. `undefined` if it is not an interval. */
 export function parseRelTime(source: string): RelTime | undefined {
   const found = matchFromEnd(source);
   if (found === undefined) return undefined;
@@ -118,7 +118,7 @@ function matchFromEnd(
   return rest.trimEnd() === '' ? { sign, days, hours, minutes, seconds } : undefined;
 }
 
-/** `2020-01-01T00:00:00-00:00`; the zone UTC has the sign `-`. */
+/** `2020-01-01T00:00:00-00:00`; UTC has the sign `-`. */
 export function absTimeText(time: AbsTime): string {
   const at = calendarTime(time.secs + time.offset);
   const day = at === undefined ? '1970-01-01' : `${at.year}-${pad(at.month)}-${pad(at.day)}`;
@@ -133,7 +133,9 @@ function zoneText(offset: number): string {
   return `${pad(Math.trunc(size / 3600))}:${pad(Math.trunc(size / 60) % 60)}`;
 }
 
-/** `[-][days+][hh:][mm:]ss`, with the fraction of a second as C's %02g prints it. More than an int holds comes out odd. */
+/**
+ * `[-][days+][hh:][mm:]ss`, with fractions of a second printed as by C's %02g. Values beyond an int look odd, as in C.
+ */
 export function relTimeText(secs: number): string {
   const total = Math.abs(secs);
   const fraction = total - Math.floor(total);

@@ -1,12 +1,12 @@
 import type { ClassAd } from './ad.ts';
 import type { Expr } from './expr.ts';
 
-/** The error value. There is one, `ERROR`; compare by identity. */
+/** The error value. `ERROR` is the only instance; compare by identity. */
 export class ErrorValue {
   readonly type = 'error';
 }
 
-/** A 64-bit float. Boxed, so that `1` (integer) and `1.0` (real) stay two types. */
+/** A 64-bit float. Boxed to keep `1` (integer) and `1.0` (real) apart. */
 export class Real {
   readonly type = 'real';
   readonly value: number;
@@ -16,7 +16,7 @@ export class Real {
   }
 }
 
-/** An instant: seconds since 1970 (UTC), and the zone it is told in, in seconds east of Greenwich. */
+/** An instant: seconds since 1970 (UTC) and the zone in which it is displayed, in seconds east of Greenwich. */
 export class AbsTime {
   readonly type = 'abstime';
   readonly secs: number;
@@ -28,7 +28,7 @@ export class AbsTime {
   }
 }
 
-/** An interval in seconds, fractions allowed. */
+/** An interval in seconds, possibly fractional. */
 export class RelTime {
   readonly type = 'reltime';
   readonly secs: number;
@@ -38,13 +38,13 @@ export class RelTime {
   }
 }
 
-/** A list: its items are expressions, evaluated only when somebody looks at them. */
+/** A list whose items are expressions, evaluated only on access. */
 export class ListValue {
   readonly type = 'list';
   readonly items: readonly Expr[];
   /** The ad in which the list was written; a subscript evaluates the item there. */
   readonly scope: ClassAd | undefined;
-  /** Made by a function instead of written in an ad. The library takes it for another type than a written list under `=?=`. */
+  /** Made by a function rather than written in an ad; under `=?=` the library considers these different types. */
   readonly shared: boolean;
 
   constructor(items: readonly Expr[], scope: ClassAd | undefined, shared: boolean) {
@@ -55,8 +55,8 @@ export class ListValue {
 }
 
 /**
- * What an expression evaluates to. Integers are int64: a `number` when safe (|n| < 2^53), else a `bigint`, never both for
- * the same integer. `undefined` is ClassAd's undefined.
+ * What an expression evaluates to. Integers are int64: a `number` if safe (|n| < 2^53), otherwise a `bigint`, never
+ * both for the same integer. `undefined` is ClassAd's undefined.
  */
 export type Value =
   | undefined
@@ -79,7 +79,7 @@ export function isInt(value: Value): value is Int {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 
-/** Integer, real or boolean: what arithmetic takes for a number. */
+/** Integer, real or boolean: what arithmetic accepts as a number. */
 export function isNumeric(value: Value): value is Int | Real | boolean {
   return isInt(value) || typeof value === 'boolean' || value instanceof Real;
 }
@@ -89,12 +89,12 @@ export function toDouble(value: Int | Real | boolean): number {
   return value instanceof Real ? value.value : Number(value);
 }
 
-/** What counts as a condition: booleans, and numbers that are not zero; `undefined` for any other type. */
+/** The value as a condition: booleans, and numbers (true if not zero); `undefined` for any other type. */
 export function asCondition(value: Value): boolean | undefined {
   if (typeof value === 'boolean') return value;
   if (typeof value === 'number') return value !== 0;
   if (typeof value === 'bigint') return true;
-  // C++ takes NaN for true.
+  // C++ considers NaN true.
   if (value instanceof Real) return value.value !== 0;
   return undefined;
 }

@@ -8,7 +8,7 @@ import { ClassAdSyntaxError } from './syntax-error.ts';
 import { absTimeText, parseAbsTime, parseRelTime, relTimeText } from './time-text.ts';
 import { AbsTime, ERROR, ErrorValue, isInt, ListValue, Real, RelTime, type Value } from './values.ts';
 
-/** What stands before the ads in a document of `condor_q -xml`; after them comes XML_FOOTER. */
+/** What precedes the ads in a document of `condor_q -xml`; XML_FOOTER follows them. */
 export const XML_HEADER = '<?xml version="1.0"?>\n<!DOCTYPE classads SYSTEM "classads.dtd">\n<classads>\n';
 export const XML_FOOTER = '</classads>\n';
 
@@ -16,12 +16,12 @@ function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** The library escapes as in the new syntax (but for quotes), and on top of that for XML. */
+/** The library escapes as in the new syntax (except for quotes), and then for XML. */
 function xmlText(text: string): string {
   return escapeXml(printString(text, 'new').slice(1, -1).replaceAll('\\"', '"'));
 }
 
-/** An ad as condor_q prints it in XML (`<c>…</c>` and a newline), names sorted. */
+/** An ad as condor_q prints it in XML (`<c>…</c>` and a newline), with names sorted. */
 export function toXml(ad: ClassAd): string {
   return `${recordXml(ad.allEntries(), 0)}\n`;
 }
@@ -162,7 +162,7 @@ class XmlReader {
     return this.fail(`a proper <${tag}>`);
   }
 
-  /** Expressions are escaped for XML alone, strings as in the new syntax too. */
+  /** Expressions are escaped for XML only, strings also as in the new syntax. */
   private inner(tag: string, body: string): string {
     return tag === 's'
       ? this.plain(body)

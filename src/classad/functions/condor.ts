@@ -23,7 +23,7 @@ function splitAt(alone: (text: string) => [string, string]): FunctionDefinition 
   });
 }
 
-/** split(text [, separators]): a separator that is no blank, repeated, stands for an empty item. */
+/** split(text [, separators]): repeating a separator other than a blank produces an empty item. */
 function split(text: string, separators: string): ListValue {
   const items: string[] = [];
   let start = 0;
@@ -75,7 +75,7 @@ function listToArgs(each: Each, ...values: Value[]): Value {
   return words.some((word) => /[ \t\n\r]/.test(word)) ? ERROR : words.reduce(appendV1, '');
 }
 
-/** V1 puts no blank before the first word that is not empty. */
+/** V1 puts no blank before the first non-empty word. */
 function appendV1(text: string, word: string): string {
   return text === '' ? word : `${text} ${word}`;
 }
@@ -109,7 +109,7 @@ function userMap(state: EvalState, values: readonly Value[]): Value {
   return chosen ?? groups[0] ?? none;
 }
 
-/** userHome() is switched off in HTCondor unless its administrator asks for it; so it is here, for good. */
+/** HTCondor disables userHome() unless the administrator asks for it; here it is always disabled. */
 function userHome(...values: Value[]): Value {
   const [owner, home] = values;
   if (typeof home === 'string' && home !== '') return home;

@@ -7,7 +7,7 @@ import { type EvalState, FAILED } from '../state.ts';
 import { asCondition, ERROR, ListValue, RelTime, type Value } from '../values.ts';
 import { type CallSite, caught, type FunctionDefinition, type FunctionTable, item } from './definition.ts';
 
-/** Evaluates an expression in a nested ad, which for that time sees the other side of the match that its own side sees. */
+/** Evaluates an expression in a nested ad, which meanwhile can see the match's other side as the ad around it does. */
 function inContext(state: EvalState, expr: Expr, ad: ClassAd, room: number): Value {
   const { current, root, lexical, depth, guest, guestOther } = state;
   const side = sideOf(state, ad);
@@ -25,7 +25,7 @@ function inContext(state: EvalState, expr: Expr, ad: ClassAd, room: number): Val
   return value;
 }
 
-/** The side of the match within which a nested ad stands. */
+/** The side of the match that contains a nested ad. */
 function sideOf(state: EvalState, ad: ClassAd): ClassAd | undefined {
   let around = ad.parent;
   for (let steps = 0; around !== undefined && steps < 1000; steps += 1) {
@@ -37,13 +37,13 @@ function sideOf(state: EvalState, ad: ClassAd): ClassAd | undefined {
   return undefined;
 }
 
-/** Calls `use` with the value of the first argument's expression in each ad that the second one lists. */
+/** Evaluates the first argument's expression in each ad of the list in the second, and calls `use` with the values. */
 function forEach({ exprs, args, above }: CallSite, missing: Value, use: (values: Value[]) => Value) {
   const [named] = exprs;
   const [, contexts] = args;
   if (named === undefined || contexts === undefined) return (): Value => ERROR;
   return (state: EvalState): Value => {
-    // A name stands for the expression behind it, when there is one.
+    // A name stands for the expression it refers to, if there is one.
     const found = named.kind === 'ref' ? findTarget(state, named) : undefined;
     const expr = found === undefined ? named : (found.expr ?? literal(found.ad));
     const list = caught(state, () => contexts(state));
@@ -59,7 +59,7 @@ function forEach({ exprs, args, above }: CallSite, missing: Value, use: (values:
   };
 }
 
-/** The library makes constants of the values, and an interval that is one has no fractions. */
+/** The library turns the values into constants, and an interval loses its fraction as a constant. */
 function inWholeSeconds(value: Value): Value {
   return value instanceof RelTime ? new RelTime(Math.trunc(value.secs) + 0) : value;
 }

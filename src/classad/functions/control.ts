@@ -21,7 +21,7 @@ function ifThenElse({ args: [test, yes, no] }: CallSite) {
   };
 }
 
-/** eval(text): parsed in the new syntax whatever the text around it is in, and run in the ad of the call. */
+/** eval(text): parsed in the new syntax, whatever the syntax around it, and evaluated in the ad of the call. */
 function evalText({ args: [arg], above }: CallSite) {
   return (state: EvalState): Value => {
     const text = toText(arg?.(state));
@@ -53,7 +53,7 @@ function random({ args: [limit] }: CallSite) {
   };
 }
 
-/** unparse(name): the expression of an attribute of the current ad, laid out in lines; "" when there is none. */
+/** unparse(name): an attribute's expression in the current ad, laid out in lines; "" if there is none. */
 function unparse({ exprs: [expr] }: CallSite) {
   if (expr?.kind !== 'ref') return (): Value => ERROR;
   const name = printExpr(expr, 'new');
@@ -63,7 +63,7 @@ function unparse({ exprs: [expr] }: CallSite) {
   };
 }
 
-/** unresolved(name [, pattern]): what the expression of an attribute refers to and this ad does not have. */
+/** unresolved(name [, pattern]): what an attribute's expression refers to that this ad does not have. */
 function unresolved({ exprs: [expr], args: [, pattern] }: CallSite) {
   if (expr?.kind !== 'ref') return (): Value => ERROR;
   return (state: EvalState): Value => {

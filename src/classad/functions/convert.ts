@@ -9,7 +9,7 @@ import { absTimeText, localOffset, relTimeText } from '../time-text.ts';
 import { AbsTime, ERROR, ErrorValue, type Int, isInt, ListValue, Real, RelTime, type Value } from '../values.ts';
 import { type FunctionTable, pure } from './definition.ts';
 
-/** int(): `undefined` and ERROR where there is no integer. */
+/** int(): `undefined` stays undefined; anything that cannot become an integer gives ERROR. */
 export function toInteger(value: Value): Int | undefined | ErrorValue {
   if (value === undefined || isInt(value)) return value;
   if (typeof value === 'boolean') return Number(value);
@@ -21,7 +21,7 @@ export function toInteger(value: Value): Int | undefined | ErrorValue {
   return number === undefined ? ERROR : truncToInt64(number);
 }
 
-/** real(): `undefined` and ERROR where there is no number. */
+/** real(): `undefined` stays undefined; anything that cannot become a number gives ERROR. */
 export function toReal(value: Value): Real | undefined | ErrorValue {
   if (value === undefined || value instanceof Real) return value;
   if (isInt(value) || typeof value === 'boolean') return new Real(Number(value));
@@ -32,7 +32,7 @@ export function toReal(value: Value): Real | undefined | ErrorValue {
   return number === undefined ? ERROR : new Real(number);
 }
 
-/** string(): numbers, lists and records as the new syntax prints them. */
+/** string(): prints numbers, lists and records in the new syntax. */
 export function toText(value: Value): string | undefined | ErrorValue {
   if (value === undefined || value instanceof ErrorValue || typeof value === 'string') return value;
   if (value instanceof AbsTime) return absTimeText(value);
@@ -50,7 +50,7 @@ function toBool(value: Value): Value {
   return sameText(value, 'false') ? false : undefined;
 }
 
-/** The zone of absTime()'s second argument; `null` when it is of a wrong type. */
+/** The zone in absTime()'s second argument; `null` if its type is wrong. */
 function zone(value: Value): number | null {
   if (isInt(value)) return toInt32(value);
   if (value instanceof Real) return truncToInt32(value.value);
@@ -59,7 +59,7 @@ function zone(value: Value): number | null {
 
 function toAbsTime(value: Value, offset: number | undefined): Value {
   if (value === undefined || value instanceof AbsTime) return value;
-  // A constant string is read by the parser; one that is computed stays what it is.
+  // A constant string is converted by the parser; a computed one is returned unchanged.
   if (typeof value === 'string') return value;
   const secs = isInt(value)
     ? toInt32(value)

@@ -7,26 +7,26 @@ export interface CallSite {
   readonly name: string;
   readonly args: readonly Code[];
   readonly exprs: readonly Expr[];
-  /** Operators around the arguments, in the expression that the call stands in. */
+  /** The number of operators around the arguments within the expression that contains the call. */
   readonly above: number;
 }
 
-/** A builtin function. With any other number of arguments than `least` to `most` the call is an error. */
+/** A builtin function. A call with fewer than `least` or more than `most` arguments is an error. */
 export interface FunctionDefinition {
   readonly least: number;
   readonly most: number;
-  /** Levels that the arguments stand deeper than the call (1 for strcat and join). */
+  /** How many levels deeper than the call its arguments are (1 for strcat and join). */
   readonly level?: number;
-  /** A wrong number of arguments makes the evaluation fail, instead of an error value. */
+  /** A wrong number of arguments makes the evaluation fail rather than give an error value. */
   readonly failsOnCount?: boolean;
-  /** Depends on nothing but its arguments, none of which is a list or a record to look into. */
+  /** Depends only on its arguments and looks into no list or record. */
   readonly pure?: boolean;
   make(site: CallSite): Code;
 }
 
 export type FunctionTable = readonly (readonly [name: string, definition: FunctionDefinition])[];
 
-/** A function of its arguments' values alone. */
+/** A function that depends only on the values of its arguments. */
 export function pure(least: number, most: number, compute: (...values: Value[]) => Value): FunctionDefinition {
   return { least, most, pure: true, make: ({ args }) => apply(args, compute) };
 }
@@ -39,7 +39,7 @@ function apply(args: readonly Code[], compute: (...values: Value[]) => Value): C
   return (state) => compute(...args.map((arg) => arg(state)));
 }
 
-/** A function that also looks into lists: `each(list, index)` evaluates an item in the scope of the call. */
+/** Evaluates item `at` of a list in the scope of the call. */
 export type Each = (list: ListValue, at: number) => Value;
 
 export function overLists(
@@ -59,7 +59,7 @@ export function overLists(
   };
 }
 
-/** Evaluates one item of a list in the current scope, as the library does: not in the ad that holds the list. */
+/** Evaluates an item of a list in the current scope and not in the ad that holds the list, as the library does. */
 export function item(state: EvalState, list: ListValue, at: number, above: number): Value {
   const expr = list.items[at];
   if (expr === undefined) return undefined;
@@ -82,7 +82,7 @@ export function runItem(state: EvalState, expr: Expr, list: ListValue, above: nu
   return value;
 }
 
-/** Evaluates what may fail: its failure is then the value ERROR, as in the few functions that do not pass it on. */
+/** Turns a failed evaluation into the value ERROR, as the few functions do that do not pass a failure on. */
 export function caught(state: EvalState, evaluate: () => Value): Value {
   const { current, root, lexical, depth, guest, guestOther, active } = state;
   const { length } = active;

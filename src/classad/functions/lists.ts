@@ -24,7 +24,7 @@ function size(value: Value): Value {
   return typeof value === 'string' ? toBytes(value).length : ERROR;
 }
 
-/** Folds the numbers of a list, undefined items left out; ERROR at an item that is no number. */
+/** Reduces the numbers of a list, skipping undefined items; ERROR if an item is not a number. */
 function foldNumbers(
   each: Each,
   list: Value,
@@ -52,7 +52,10 @@ function sum(average: boolean) {
   });
 }
 
-/** The comparison turns integers into reals, and booleans into integers, and so they stay: min({1, 2.5}) is 1.0. */
+/**
+ * The comparison converts integers to reals and booleans to integers, and the result stays converted: min({1, 2.5}) is
+ * 1.0.
+ */
 function extreme(op: '<' | '>') {
   return overLists(1, 1, (each, list) => {
     if (list === undefined) return undefined;
@@ -85,7 +88,7 @@ function compareAll(all: boolean) {
     if (!(list instanceof ListValue)) return ERROR;
     for (let at = 0; at < list.items.length; at += 1) {
       const result = relation(op, each(list, at), wanted);
-      // An undefined comparison ends anyCompare() too, with false, whatever comes after.
+      // An undefined comparison makes anyCompare() false too, whatever follows.
       if (result === undefined) return false;
       if (typeof result !== 'boolean') return ERROR;
       if (result !== all) return result;

@@ -12,7 +12,7 @@ function rounding(round: (value: number) => number) {
   });
 }
 
-/** Nearest integer, halves to the even one. */
+/** The nearest integer; halves go to the even one. */
 function roundEven(value: number): number {
   const below = Math.floor(value);
   const difference = value - below;
@@ -21,7 +21,7 @@ function roundEven(value: number): number {
 }
 
 function pow(base: Value, exponent: Value): Value {
-  // A power of integers is computed in floats, plus one half, cut: pow(-2,3) is -7.
+  // The library computes a power of integers in floats, adds one half and truncates: pow(-2,3) is -7.
   if (isInt(base) && isInt(exponent) && exponent >= 0) {
     return truncToInt64(power(Number(base), Number(exponent)) + 0.5);
   }
@@ -30,7 +30,9 @@ function pow(base: Value, exponent: Value): Value {
   return real instanceof Real && by instanceof Real ? new Real(power(real.value, by.value)) : ERROR;
 }
 
-/** The next multiple of `unit`; from a list the first item not below the value, else multiples of its last item. */
+/**
+ * The next multiple of `unit`. With a list, the first item not below the value, or else a multiple of the last item.
+ */
 function quantize(each: Each, value: Value, unit: Value): Value {
   const wanted = toReal(value);
   if (!(wanted instanceof Real)) return ERROR;

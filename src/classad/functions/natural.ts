@@ -17,8 +17,8 @@ function runOf(text: string, from: number, test: (char: string) => boolean): num
 }
 
 /**
- * Version order (as strverscmp(3)): numbers in the texts compare as numbers, one with more leading zeros comes first.
- * The size of the result is the difference of the first bytes that differ, or of the lengths of the numbers.
+ * Version order (as strverscmp(3)): numbers in the texts compare as numbers, and one with more leading zeros comes
+ * first. The result's size is the difference of the first differing bytes, or of the numbers' lengths.
  */
 export function naturalCompare(first: string, second: string): number {
   const a = toBytes(first);
@@ -39,7 +39,7 @@ export function naturalCompare(first: string, second: string): number {
   return lengthA === lengthB ? difference : lengthA - lengthB;
 }
 
-/** Zeros before the number that begins at `start`; the last digit is never one of them. */
+/** The zeros before the number that begins at `start`; its last digit is never one of them. */
 function leadingZeros(text: string, start: number): number {
   const end = runOf(text, start, (char) => char === '0');
   return end > start && !isDigit(text.charAt(end)) ? end - start - 1 : end - start;

@@ -1,11 +1,12 @@
 /*
- * C's pow(), correctly rounded but for the rarest case: the host language's `**` is off in the last digit for one in six
- * operands, which shows when 16 digits are printed. Fixed-point arithmetic of 200 bits; pow() is no inner loop.
+ * C's pow(), correctly rounded except in the rarest cases: JavaScript's `**` is wrong in the last digit for one in six
+ * operands, which shows when 16 digits are printed. Uses fixed-point arithmetic of 200 bits; pow() is not
+ * performance-critical.
  */
 const BITS = 200n;
 const ONE = 1n << BITS;
 
-/** A positive float as `mantissa * 2 ** exponent`, the mantissa odd. */
+/** A positive float as `mantissa * 2 ** exponent`, with an odd mantissa. */
 function parts(value: number): { mantissa: bigint; exponent: number } {
   let exponent = 0;
   let scaled = value;
@@ -21,7 +22,7 @@ function parts(value: number): { mantissa: bigint; exponent: number } {
   return { mantissa, exponent };
 }
 
-/** ln(value / 2^BITS) for values near ONE, by the series of atanh. */
+/** ln(value / 2^BITS) for values near ONE, by the series for atanh. */
 function log(value: bigint): bigint {
   const z = ((value - ONE) << BITS) / (value + ONE);
   const square = (z * z) >> BITS;
@@ -49,7 +50,7 @@ function exp(value: bigint): bigint {
 
 /** `value * 2 ** exponent` rounded to the nearest float. */
 function toFloat(value: bigint, exponent: number): number {
-  // More bits than a float's range are cut, the last one telling that there were some.
+  // Surplus bits are cut off; the last remaining bit records whether any of them was set.
   const spare = Math.max(0, value.toString(16).length * 4 - 4 * Number(BITS));
   const cut = value >> BigInt(spare);
   const sticky = spare > 0 && cut << BigInt(spare) !== value ? 1n : 0n;
@@ -75,7 +76,7 @@ function positivePower(base: number, exponent: number): number {
   return toFloat(exp(total - turns * LN2), Number(turns - BITS));
 }
 
-/** `base` to the power of `exponent`. 1 to any power is 1, and so is -1 to an infinite one. */
+/** `base` to the power of `exponent`. As in C, 1 to any power is 1, and so is -1 to an infinite one. */
 export function power(base: number, exponent: number): number {
   if (base === 1 || (base === -1 && Math.abs(exponent) === Number.POSITIVE_INFINITY)) return 1;
   const rough = base ** exponent;

@@ -7,7 +7,7 @@ import { ERROR, ListValue, type Value } from '../values.ts';
 import { caught, type FunctionDefinition, type FunctionTable, item } from './definition.ts';
 import { tokens } from './string-lists.ts';
 
-/** What one match may cost at most; PCRE's own limit is 10,000,000 calls of its matcher. */
+/** The most steps one match may take; PCRE's own limit is 10,000,000 calls of its matcher. */
 const MATCH_STEPS = 2_000_000;
 
 /** Letters other than i, m, s, x are ignored. */
@@ -20,7 +20,7 @@ export function flagsOf(options: string): Flags {
   };
 }
 
-/** Matches within what the evaluation may still spend; `null` when the pattern is bad, or is stopped. */
+/** Matches within the remaining budget of the evaluation; `null` if the pattern is invalid or the match was stopped. */
 export function search<T>(state: EvalState, pattern: string, flags: Flags, use: (search: Search) => T): T | null {
   const regex = Regex.compile(toBytes(pattern), flags);
   if (regex === undefined) return null;
@@ -42,7 +42,7 @@ type Search = (
   options?: { anchored?: boolean; notEmpty?: boolean | 'at-start' },
 ) => Int32Array | undefined;
 
-/** Error, then undefined, then a wrong type among the arguments: what they give; `null` when all are strings. */
+/** The result if not all arguments are strings: error first, then undefined, then a wrong type; `null` if all are. */
 function notStrings(values: readonly Value[], options: Value | null): Value | null {
   const all = options === null ? values : [...values, options];
   if (all.includes(ERROR)) return ERROR;
@@ -81,7 +81,7 @@ function regexp(state: EvalState, values: readonly Value[], options: Value | nul
 function regexpMember(state: EvalState, values: readonly Value[], options: Value | null, above: number): Value {
   const [pattern, list] = values;
   if ([pattern, list, options].includes(ERROR)) return ERROR;
-  // An undefined pattern or list comes before a wrong type of the others.
+  // An undefined pattern or list takes precedence over a wrong type of the others.
   if (list === undefined || pattern === undefined || options === undefined) return undefined;
   if (notStrings([pattern], options) !== null || !(list instanceof ListValue)) return ERROR;
   let someUndefined = false;
@@ -94,7 +94,7 @@ function regexpMember(state: EvalState, values: readonly Value[], options: Value
   return someUndefined ? undefined : false;
 }
 
-/** `\0` to `\9` in a replacement; `undefined` when there is no such group. */
+/** Expands `\0` to `\9` in a replacement; `undefined` if there is no such group. */
 function replacement(template: string, subject: string, match: Int32Array): string | undefined {
   let last = match.length / 2 - 1;
   while (last > 0 && (match[2 * last] ?? -1) < 0) last -= 1;
@@ -108,7 +108,9 @@ function replacement(template: string, subject: string, match: Int32Array): stri
   return missing ? undefined : text;
 }
 
-/** After an empty match the library goes one byte on; one past the end is its error, so `replaceall("x*",…)` is one. */
+/**
+ * After an empty match, the library advances by one byte and fails past the end, so `replaceall("x*",…)` is an error.
+ */
 function substitute(find: Search, subject: string, template: string, whole: boolean, all: boolean): Value {
   let out = '';
   let at = 0;
@@ -129,7 +131,7 @@ function substitute(find: Search, subject: string, template: string, whole: bool
     out += (whole ? subject.slice(at, start) : '') + made;
     if (out.length > MAX_STRING) return ERROR;
     at = end;
-    // Once a match was empty, the library keeps asking for one that is not, until there is none.
+    // After an empty match, the library only accepts non-empty ones until none is left.
     empty ||= start === end;
     if (!all) break;
   }
@@ -153,7 +155,7 @@ function substitution(extra: string) {
   });
 }
 
-/** stringList_regexpMember(pattern, list [, delimiters [, options]]): everything must be a string. */
+/** stringList_regexpMember(pattern, list [, delimiters [, options]]): all arguments must be strings. */
 function listMember(): FunctionDefinition {
   return {
     least: 2,

@@ -1,6 +1,9 @@
 import { compareText } from '../bytes.ts';
 
-/** Words of HTCondor's V2 syntax: blanks separate, '…' quotes, '' in quotes is a quote. `undefined`: not closed. */
+/**
+ * Words of HTCondor's V2 syntax: blanks separate, '…' quotes, '' in quotes is a quote. `undefined` if a quote is not
+ * closed.
+ */
 export function splitWords(text: string): string[] | undefined {
   const words: string[] = [];
   const word = /[ \t\n\r]*((?:[^ \t\n\r']|'(?:[^']|'')*')+)/y;
@@ -16,7 +19,7 @@ function unquote(word: string): string {
   return word.replace(/'((?:[^']|'')*)'/g, (_whole, inside: string) => inside.replaceAll("''", "'"));
 }
 
-/** The inverse: blanks and quotes in quotes, each run of them in one pair; an empty word is ''. */
+/** The inverse: each run of blanks and quotes is put in one pair of quotes; an empty word is ''. */
 export function joinWords(words: readonly string[]): string {
   return words.map((word) => (word === '' ? "''" : word.replace(/[ \t\n\r']+/g, quoteRun))).join(' ');
 }
@@ -27,10 +30,10 @@ function quoteRun(run: string): string {
 
 const ENV_DELIMITERS = '!#$%&*+,-/:;<>?@^`|~\x1f';
 
-/** An environment: `undefined` value for a $$() macro that stands for an entry of its own. */
+/** An environment; the value is `undefined` for a $$() macro that is an entry by itself. */
 export type Environment = Map<string, string | undefined>;
 
-/** `NAME=value` into the environment; false when it is none. */
+/** Adds `NAME=value` to the environment; returns false if it is malformed. */
 export function setEntry(environment: Environment, entry: string): boolean {
   const equals = entry.indexOf('=');
   if (equals > 0) environment.set(entry.slice(0, equals), entry.slice(equals + 1));
@@ -39,7 +42,7 @@ export function setEntry(environment: Environment, entry: string): boolean {
   return true;
 }
 
-/** V1: entries between delimiters (`;`, or the character that the text begins with) and newlines. */
+/** V1: entries separated by newlines and a delimiter (`;`, or the character that the text begins with). */
 export function readV1(text: string): Environment | undefined {
   const environment: Environment = new Map();
   const own = text !== '' && ENV_DELIMITERS.includes(text.charAt(0));

@@ -1,7 +1,7 @@
 import { instantOf } from '../calendar.ts';
 import { localOffset, localZone, pad } from '../time-text.ts';
 
-/** A broken-down time, as C's struct tm, with the month from 1 and the full year. */
+/** A broken-down time like C's struct tm, but with the month from 1 and the full year. */
 export interface Clock {
   readonly year: number;
   readonly month: number;
@@ -31,7 +31,7 @@ function isLeap(year: number): boolean {
   return year % 4 === 0 && ![100, 200, 300].includes(year % 400);
 }
 
-/** Days since 0000-12-31 in the Gregorian calendar, integer divisions cut toward zero as in C. */
+/** Days since 0000-12-31 in the Gregorian calendar, with integer divisions truncated as in C. */
 function fixedDay({ year, month, day }: Clock): number {
   const before = year - 1;
   const adjustment = month <= 2 ? 0 : isLeap(year) ? -1 : -2;
@@ -39,7 +39,7 @@ function fixedDay({ year, month, day }: Clock): number {
   return 365 * before + leaps + Math.trunc((367 * month - 362) / 12) + adjustment + day;
 }
 
-/** Days since the Monday of a year's first ISO week, which is the one with its fourth of January. */
+/** Days since the Monday of a year's first ISO week, the one that contains January 4. */
 function isoDays(yearDay: number, weekDay: number): number {
   return yearDay - ((yearDay - weekDay + 4 + 378) % 7) + 3;
 }
@@ -54,13 +54,13 @@ function isoWeek(year: number, yearDay: number, weekDay: number): { week: number
   return next >= 0 ? { week: Math.trunc(next / 7) + 1, year: year + 1 } : { week: Math.trunc(here / 7) + 1, year };
 }
 
-/** mktime(3): the time is told in the local zone. */
+/** mktime(3): the clock is in the local zone. */
 function epoch(clock: Clock): number {
   const told = instantOf(clock);
   return told - localOffset(told - localOffset(told));
 }
 
-/** strftime(3) in the C locale, glibc's extensions included (flags `_ - 0 ^ #`, a width). */
+/** strftime(3) in the C locale with glibc's extensions (flags `_ - 0 ^ #`, a width). */
 export function strftime(format: string, clock: Clock): string {
   const fixed = fixedDay(clock);
   const weekDay = fixed % 7;
@@ -68,7 +68,7 @@ export function strftime(format: string, clock: Clock): string {
   return expand(format, clock, weekDay, yearDay);
 }
 
-/** The letters that glibc does not take after E and after O. */
+/** The letters that glibc rejects after E and after O. */
 const NOT_AFTER: Readonly<Record<string, string>> = { E: 'abdeghjklmwABDFGHIMSUVW', O: 'acxADFXY' };
 
 function expand(format: string, clock: Clock, weekDay: number, yearDay: number): string {
@@ -96,7 +96,7 @@ function laidOut(field: Field, flags: string, width: number | undefined): string
   return text ? field.padStart(least, filler || ' ') : pad(field.number, least, filler || ' ');
 }
 
-/** `^`: upper case. `#`: the other case, of names alone. */
+/** `^`: upper case. `#`: the opposite case, for names only. */
 function cased(letter: string, text: string, flags: string): string {
   if (flags.includes('#') && 'pZ'.includes(letter)) return text.toLowerCase();
   const upper = flags.includes('^') ? letter !== 'P' : flags.includes('#') && 'aAbBh'.includes(letter);

@@ -7,7 +7,7 @@ import { caught, type FunctionDefinition, type FunctionTable } from './definitio
 const FLT_MAX = 3.4028234663852886e38;
 const FLT_MIN = 1.1754943508222875e-38;
 
-/** The items of a string list: split at any of the delimiters, blanks around trimmed, empty ones left out. */
+/** The items of a string list: split at any of the delimiters, trimmed, empty ones dropped. */
 export function tokens(list: string, delimiters: string): string[] {
   const items: string[] = [];
   let start = 0;
@@ -28,7 +28,7 @@ function trim(text: string): string {
   return text.slice(start, end);
 }
 
-/** Sums in floats; an integer again when every item looks like one. An empty list gives `empty`. */
+/** Sums in floats; the result is an integer if every item looks like one. An empty list gives `empty`. */
 function summary(
   step: (item: number, soFar: number) => number,
   start: number,
@@ -49,7 +49,7 @@ function summary(
   });
 }
 
-/** (list [, delimiters]), both strings; `undefined` is an error here. */
+/** Takes (list [, delimiters]), both strings; `undefined` is an error here. */
 function strings12(compute: (list: string, delimiters: string) => Value): FunctionDefinition {
   return {
     least: 1,
@@ -65,7 +65,7 @@ function strings12(compute: (list: string, delimiters: string) => Value): Functi
   };
 }
 
-/** Undefined is an empty string to these, unless both item and list are. */
+/** These functions take undefined for an empty string, unless both item and list are undefined. */
 function membership(test: (item: string, list: string, delimiters: string) => boolean): FunctionDefinition {
   return {
     least: 2,
@@ -90,7 +90,7 @@ function member(key: (text: string) => string): FunctionDefinition {
   });
 }
 
-/** The empty string is a subset of all; a list of nothing but delimiters is one of none. */
+/** The empty string is a subset of everything; a list of delimiters only is a subset of nothing. */
 function subset(key: (text: string) => string): FunctionDefinition {
   return membership((items, list, delimiters) => {
     if (items === '') return true;
@@ -100,7 +100,7 @@ function subset(key: (text: string) => string): FunctionDefinition {
   });
 }
 
-/** Blanks are kept here, and empty delimiters mean the default. */
+/** Blanks are kept here, and empty delimiters mean the default ones. */
 function intersect(values: readonly Value[]): Value {
   if (values.includes(ERROR)) return ERROR;
   if (values.includes(undefined)) return undefined;
@@ -132,7 +132,7 @@ export const STRING_LISTS: FunctionTable = [
   ['stringListSum', summary(add, 0, new Real(0))],
   ['stringListAvg', summary(add, 0, new Real(0), (total, count) => total / count)],
   ['stringListMin', summary((item, soFar) => (item < soFar ? item : soFar), FLT_MAX, undefined)],
-  // Starts at the smallest positive float, so the greatest of negative numbers is that, or 0.
+  // Starts from the smallest positive float, so the maximum of negative numbers is that, or 0.
   ['stringListMax', summary((item, soFar) => (item > soFar ? item : soFar), FLT_MIN, undefined)],
   ['stringListMember', member(same)],
   ['stringListIMember', member(fold)],

@@ -20,7 +20,7 @@ function strcat({ args, above }: CallSite): Code {
   };
 }
 
-/** join(sep, item…), join(sep, list), join(list). Undefined items are left out. */
+/** join(sep, item…), join(sep, list), join(list). Undefined items are skipped. */
 function join({ args, above }: CallSite): Code {
   return (state) => {
     const last = args.length > 0 && args.length <= 2 ? args[args.length - 1]?.(state) : undefined;
@@ -31,7 +31,7 @@ function join({ args, above }: CallSite): Code {
   };
 }
 
-/** The first item is the separator. Nothing is put between an empty beginning and what follows it. */
+/** The first item is the separator. None is inserted while the text so far is empty. */
 function joinItems(items: readonly (() => Value)[]): Value {
   let text = '';
   let separator = '';
@@ -60,7 +60,7 @@ function changeCase(change: (text: string) => string) {
   });
 }
 
-/** Offsets and lengths in bytes; negative ones count from the end; a length of 0 gives nothing. */
+/** Offsets and lengths are in bytes; negative ones count from the end; a length of 0 gives an empty string. */
 function substring(text: Value, from: Value, count: Value): Value {
   if (typeof text !== 'string' || !isInt(from) || !isInt(count)) return ERROR;
   const bytes = toBytes(text);

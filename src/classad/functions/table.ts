@@ -15,13 +15,13 @@ const TABLES = [CONDOR, CONTEXTS, CONTROL, CONVERSIONS, LISTS, MATHS, REGEXES, S
 
 let byName: ReadonlyMap<string, FunctionDefinition> | undefined;
 
-/** A builtin function, by its name in any case. */
+/** Finds a builtin function by its name in any case. */
 export function functionNamed(name: string): FunctionDefinition | undefined {
   byName ??= new Map(TABLES.flat().map(([each, definition]) => [fold(each), definition] as const));
   return byName.get(fold(name));
 }
 
-/** The names of all builtin functions, as HTCondor's manual spells them. */
+/** The names of all builtin functions as spelled in HTCondor's manual. */
 export function functionNames(): string[] {
   return TABLES.flat().map(([name]) => name);
 }

@@ -9,7 +9,7 @@ import { currentTime, toInteger } from './convert.ts';
 import { type FunctionDefinition, type FunctionTable, pure } from './definition.ts';
 import { type Clock, strftime } from './strftime.ts';
 
-/** strftime's buffer in the library. */
+/** The size of strftime's buffer in the library. */
 const LONGEST = 1022;
 
 const EPOCH: CalendarTime = {
@@ -23,7 +23,7 @@ const EPOCH: CalendarTime = {
   yearDay: 0,
 };
 
-/** Where C's clock ends, the library shows what its memory held; here it is the first second of 1970. */
+/** Beyond the range of C's clock, the library shows uninitialized memory; here it is the first second of 1970. */
 function clockOf(secs: number): CalendarTime {
   return calendarTime(secs) ?? EPOCH;
 }
@@ -32,7 +32,7 @@ function localClock(secs: number): CalendarTime {
   return clockOf(secs + localOffset(secs));
 }
 
-/** getYear() and its kin: a field of an instant in the local zone, or a part of an interval. */
+/** getYear() and similar: a field of an instant in the local zone, or a part of an interval. */
 function field(
   ofInstant: ((clock: CalendarTime) => number) | undefined,
   ofInterval: ((secs: number) => number) | undefined,
@@ -70,7 +70,7 @@ function splitTime(value: Value): Value {
   return value instanceof RelTime ? splitInterval(value.secs) : ERROR;
 }
 
-/** A negative interval has the sign at its largest part. */
+/** A negative interval has the sign on its largest part. */
 function splitInterval(secs: number): ClassAd {
   const total = Math.abs(secs);
   const whole = truncToInt32(total);
@@ -95,7 +95,7 @@ function splitInterval(secs: number): ClassAd {
   });
 }
 
-/** A broken-down time from splitTime()'s record, whoever made it; a part that is no integer is 0. */
+/** A broken-down time from a record like splitTime()'s; a part that is not an integer becomes 0. */
 function clockFromAd(ad: ClassAd, state: EvalState): Clock {
   const part = (name: string): number => {
     const value = evaluateAttr(ad, name, state.options);
@@ -121,7 +121,7 @@ function formatTime(time: Value, format: Value, state: EvalState): Value {
   return text.length > LONGEST ? '' : text;
 }
 
-/** `d+hh:mm:ss`, leading zero parts left out; the sign stands at the first. */
+/** `d+hh:mm:ss` without leading zero parts; the sign is on the first. */
 function interval(value: Value): Value {
   const whole = toInteger(value);
   if (!isInt(whole)) return ERROR;

@@ -1,4 +1,4 @@
-/** A set of bytes: one flag for each of 256. */
+/** A set of bytes: a flag for each of the 256. */
 export type CharSet = Uint8Array;
 
 export function charSet(test: (code: number) => boolean): CharSet {
@@ -27,7 +27,7 @@ const SPACES = charSet(space);
 const HORIZONTAL = charSet((code) => code === 9 || code === 32 || code === 160);
 const VERTICAL = charSet((code) => (code >= 10 && code <= 13) || code === 133);
 
-/** `\d` and its kin, by letter. */
+/** `\d` and similar, by letter. */
 export const SHORTHANDS: ReadonlyMap<string, CharSet> = new Map([
   ['d', DIGITS],
   ['D', negated(DIGITS)],
@@ -42,7 +42,7 @@ export const SHORTHANDS: ReadonlyMap<string, CharSet> = new Map([
   ['N', charSet((code) => code !== 10)],
 ]);
 
-/** `[:alpha:]` and its kin, by name. */
+/** `[:alpha:]` and similar, by name. */
 export const POSIX: ReadonlyMap<string, CharSet> = new Map([
   ['alpha', charSet((code) => lower(code) || upper(code))],
   ['lower', charSet(lower)],
@@ -60,19 +60,19 @@ export const POSIX: ReadonlyMap<string, CharSet> = new Map([
   ['xdigit', charSet((code) => digit(code) || between('a', 'f')(code) || between('A', 'F')(code))],
 ]);
 
-/** A letter's other case, or the byte itself. */
+/** The other case of a letter; any other byte stays the same. */
 export function otherCase(code: number): number {
   return lower(code) || upper(code) ? code ^ 32 : code;
 }
 
-/** The set with the other case of every letter in it. */
+/** The set, with the other case of each of its letters added. */
 export function bothCases(set: CharSet): CharSet {
   return charSet((code) => set[code] === 1 || set[otherCase(code)] === 1);
 }
 
 /**
- * The bytes with a Unicode property (a category, a script, or one of PCRE's own), taken for the characters U+0000 to
- * U+00FF. `undefined` when there is no such property.
+ * The bytes with a Unicode property (a category, a script, or one of PCRE's own) as the characters U+0000 to U+00FF.
+ * `undefined` if there is no such property.
  */
 export function propertySet(name: string, caseless: boolean): CharSet | undefined {
   const plain = name.replaceAll(/[\s_-]/g, '').toLowerCase();

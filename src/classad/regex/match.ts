@@ -2,12 +2,12 @@ import { WORD } from './charset.ts';
 import type { Instruction, Program } from './program.ts';
 import type { Assertion } from './syntax.ts';
 
-/** What is left of the steps that a match may take; shared by the matches of one evaluation. */
+/** The steps that a match may still take; shared by the matches of one evaluation. */
 export interface Budget {
   steps: number;
 }
 
-/** Thrown when the budget is used up: the pattern would backtrack for ever, or as good as. */
+/** Thrown when the budget is used up because the pattern would backtrack practically forever. */
 export class RegexStopped {
   readonly type = 'regex-stopped';
 }
@@ -15,14 +15,14 @@ export class RegexStopped {
 export interface MatchOptions {
   /** The match must begin at `from`. */
   readonly anchored?: boolean;
-  /** The match may not be empty; `'at-start'`: not an empty one at `from`. */
+  /** The match may not be empty; `'at-start'`: only not at `from`. */
   readonly notEmpty?: boolean | 'at-start';
 }
 
-/** Offsets of the whole match and of each group, start and end; -1 for a group that took no part. */
+/** Start and end of the whole match and of each group; -1 for a group that did not take part. */
 export type MatchResult = Int32Array;
 
-/** Choices that are open at once; more is out of hand. */
+/** How many choices may be open at once; more would be out of hand. */
 const MAX_STACK = 1_000_000;
 
 /** Finds the first match at or after `from`. Throws RegexStopped. */
@@ -48,7 +48,7 @@ class Machine {
   private readonly from: number;
   private readonly budget: Budget;
   private readonly options: MatchOptions;
-  /** Old values of slots, in pairs, to be put back. */
+  /** The old values of slots, in pairs, for undoing changes. */
   private readonly log: number[] = [];
   private kept = -1;
 
@@ -88,9 +88,11 @@ class Machine {
     }
   }
 
-  /** Runs from an instruction and a place to a `match` that is accepted: the place there, or -1. */
+  /** Runs from an instruction and a position to an accepted `match`. Returns the position there, or -1. */
   private run(entry: number, start: number, accept: (at: number) => boolean): number {
-    /** Open choices, four numbers each: instruction, place, size of the log, least place (of a `run`, else -1). */
+    /**
+     * Open choices, four numbers each: instruction, position, size of the log, least position (of a `run`, else -1).
+     */
     const open: number[] = [];
     let pc = entry;
     let at = start;
@@ -104,7 +106,7 @@ class Machine {
         pc = next;
         continue;
       }
-      // Back to the last open choice.
+      // Backtrack to the last open choice.
       const least = open.pop();
       if (least === undefined) return -1;
       this.undo(open.pop() ?? 0);
@@ -114,10 +116,10 @@ class Machine {
     }
   }
 
-  /** Bytes that the last step took. */
+  /** How many bytes the last step consumed. */
   private taken = 0;
 
-  /** One instruction: the next one, BACK or DONE. */
+  /** Executes one instruction; returns the next one, BACK or DONE. */
   private step(pc: number, at: number, open: number[], accept: (at: number) => boolean): number {
     const instruction = this.code[pc];
     this.taken = 0;
@@ -145,7 +147,7 @@ class Machine {
         this.setSlot(instruction.slot, at);
         return pc + 1;
       case 'progress':
-        // A turn that took nothing is the last one.
+        // An iteration that consumed nothing is the last one.
         return this.slots[instruction.slot] === at ? pc + 2 : pc + 1;
       case 'assert':
         return this.holds(instruction.assertion, at) ? pc + 1 : BACK;

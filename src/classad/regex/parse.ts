@@ -27,12 +27,12 @@ const NEWLINE_SEQUENCE = charSet((code) => (code >= 10 && code <= 13) || code ==
 
 export interface ParsedRegex {
   readonly pattern: Pattern;
-  /** Capturing groups, the whole match not counted. */
+  /** The number of capturing groups, not counting the whole match. */
   readonly groups: number;
   readonly names: ReadonlyMap<string, number>;
 }
 
-/** Reads PCRE's syntax, of bytes. Throws RegexError. */
+/** Parses PCRE's syntax, on bytes. Throws RegexError. */
 export function parseRegex(source: string, flags: Flags): ParsedRegex {
   return new RegexParser(source, flags).whole();
 }
@@ -86,12 +86,12 @@ class RegexParser {
     return { kind: 'sequence', items };
   }
 
-  /** Comments, and what does not count in an extended pattern. They may stand between an item and its quantifier. */
+  /** Skips comments and, in an extended pattern, blanks. They may stand between an item and its quantifier. */
   private skipIgnored(): void {
     this.match(this.flags.extended ? /(?:\(\?#[^)]*\)|[ \t\n\v\f\r]+|#[^\n]*\n?)*/y : /(?:\(\?#[^)]*\))*/y);
   }
 
-  /** `\Q…\E`. A quantifier after it belongs to its last character. */
+  /** `\Q…\E`. A quantifier after it applies to its last character. */
   private verbatim(): Pattern[] {
     const end = this.source.indexOf('\\E', this.at);
     const text = this.source.slice(this.at + 2, end < 0 ? undefined : end);
@@ -202,7 +202,7 @@ class RegexParser {
     return this.capture(undefined);
   }
 
-  /** `(?|(a)|(b))`: every alternative counts its groups from the same number. */
+  /** `(?|(a)|(b))`: every alternative numbers its groups from the same start. */
   private resetting(): Pattern {
     const before = this.groups;
     let most = before;
@@ -230,7 +230,7 @@ class RegexParser {
     return this.close({ kind: 'condition', group, yes, no });
   }
 
-  /** `(?i)` holds to the end of the group around it, `(?i:…)` for what is inside. */
+  /** `(?i)` applies to the end of the enclosing group, `(?i:…)` to its contents. */
   private inlineFlags([, on = '', off = '', end]: RegExpExecArray): Pattern | undefined {
     const before = this.flags;
     const has = (letter: string, now: boolean): boolean => (on.includes(letter) || now) && !off.includes(letter);
@@ -269,7 +269,7 @@ class RegexParser {
     const { caseless } = this.flags;
     if (name !== undefined) return { kind: 'backref', group: name, caseless };
     const number = Number(relative ?? plain);
-    // \11 is octal, unless there are so many groups.
+    // \11 is octal unless there are that many groups.
     if (plain !== undefined && number > 9 && number > this.groups) {
       this.at -= whole.length;
       return this.literal(this.charEscape());
@@ -277,7 +277,7 @@ class RegexParser {
     return { kind: 'backref', group: number < 0 ? this.groups + 1 + number : number, caseless };
   }
 
-  /** The character of an escape that stands for one, after the backslash. */
+  /** The character that an escape stands for; starts after the backslash. */
   private charEscape(): number {
     const hex = this.match(/x(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{0,2}))/y);
     if (hex !== undefined) return byte(Number.parseInt(hex[1] ?? (hex[2] || '0'), 16));
@@ -293,7 +293,7 @@ class RegexParser {
     return char.charCodeAt(0);
   }
 
-  /** After `[`, up to `]`. */
+  /** Starts after `[` and ends with `]`. */
   private bracket(): CharSet {
     const negative = this.eat('^');
     const flags = new Uint8Array(256);
@@ -341,7 +341,7 @@ class RegexParser {
     return shorthand;
   }
 
-  /** `pL`, `p{Lu}`, `p{^Lu}`, `P{Latin}`, after the backslash. */
+  /** `pL`, `p{Lu}`, `p{^Lu}`, `P{Latin}`; starts after the backslash. */
   private property(): CharSet | undefined {
     const found = this.match(/([pP])(?:([A-Z])|\{(\^?)([^}]*)\})/y);
     if (found === undefined) return undefined;
@@ -351,7 +351,7 @@ class RegexParser {
   }
 }
 
-/** CR and LF as one, or one byte of the set. */
+/** CR LF together, or one byte of the set. */
 function lineEnd(other: CharSet): Pattern {
   const one = (code: number): Pattern => ({ kind: 'set', set: charSet((each) => each === code) });
   const both: Pattern = { kind: 'sequence', items: [one(13), one(10)] };

@@ -2,15 +2,18 @@ import type { CharSet } from './charset.ts';
 import type { ParsedRegex } from './parse.ts';
 import { type Assertion, type Pattern, RegexError } from './syntax.ts';
 
-/** One step of the matching machine. Jumps are absolute. */
+/** An instruction of the matching machine. Jumps are absolute. */
 export type Instruction =
   | { readonly op: 'set'; readonly set: CharSet }
-  /** As many of the set as there are, from `least` to `most`: one instruction, because it is what patterns are made of. */
+  /**
+   * Takes from `least` to `most` bytes of the set, as many as possible. One instruction because it is so common in
+   * patterns.
+   */
   | { readonly op: 'run'; readonly set: CharSet; readonly least: number; readonly most: number }
   | { op: 'split'; first: number; second: number }
   | { op: 'jump'; to: number }
   | { readonly op: 'save'; readonly slot: number }
-  /** Ends a loop whose body took nothing. */
+  /** Leaves a loop whose body consumed nothing. */
   | { op: 'progress'; readonly slot: number }
   | { readonly op: 'assert'; readonly assertion: Assertion }
   | { readonly op: 'backref'; readonly group: number; readonly caseless: boolean }
@@ -27,7 +30,7 @@ export type Instruction =
 
 export interface Program {
   readonly code: readonly Instruction[];
-  /** Two for each group and the whole, then one for each loop that could take nothing. */
+  /** Two for each group and the whole match, then one for each loop whose body can consume nothing. */
   readonly slots: number;
   readonly groups: number;
 }
@@ -168,7 +171,7 @@ class Assembler {
   }
 }
 
-/** How many bytes a lookbehind may take: each of its alternatives has one length. */
+/** The lengths that a lookbehind can have; each of its alternatives has a fixed one. */
 function lengthsOf(look: Pattern & { kind: 'look' }): readonly number[] {
   if (!look.behind) return [];
   const options = look.item.kind === 'choice' ? look.item.options : [look.item];

@@ -11,7 +11,7 @@ export class Regex {
     this.program = program;
   }
 
-  /** `undefined` when the pattern is no regular expression. */
+  /** `undefined` if the pattern is not a valid regular expression. */
   static compile(source: string, flags: Flags): Regex | undefined {
     const key = `${Number(flags.caseless)}${Number(flags.multiline)}${Number(flags.dotAll)}${Number(flags.extended)}${source}`;
     const known = CACHE.get(key);

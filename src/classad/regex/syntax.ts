@@ -2,11 +2,11 @@ import type { CharSet } from './charset.ts';
 
 export interface Flags {
   readonly caseless: boolean;
-  /** `^` and `$` at every line. */
+  /** `^` and `$` match at every line. */
   readonly multiline: boolean;
-  /** `.` takes newlines too. */
+  /** `.` matches newlines too. */
   readonly dotAll: boolean;
-  /** Blanks and `# comments` in the pattern do not count. */
+  /** Blanks and `# comments` in the pattern are ignored. */
   readonly extended: boolean;
 }
 
@@ -32,7 +32,7 @@ export type Pattern =
   | { readonly kind: 'assert'; readonly assertion: Assertion }
   | { readonly kind: 'keep' };
 
-/** A pattern that is no regular expression, or one of a kind that is not supported (recursion, \p). */
+/** An invalid pattern, or one that uses an unsupported feature (recursion, \p). */
 export class RegexError extends Error {
   override readonly name = 'RegexError';
 }
