@@ -3,11 +3,11 @@
  *
  *   const cluster = parseSubmit({ text, file, cwd, world: localWorld(), owner, now });
  *   cluster.clusterAd            what the jobs share: name → expression text (old ClassAd syntax)
- *   cluster.procs({ cluster })   lazily, each job: only what differs; `cluster` is $(Cluster), once it is known
- *   cluster.late                 asked for late materialization: store cluster.digest(), make the rest with `materialize`
+ *   cluster.procs({ cluster })   the jobs, made lazily: only what differs; `cluster` is $(Cluster), once it is known
+ *   cluster.late                 late materialization: store cluster.digest(), make the other jobs with `materialize`
  *   fullAds(cluster)             whole ads (a dry run)
  *
- * All is pure but `localWorld`: the files, programs and environment of this machine. Tests hand in a world of their own.
+ * Everything is pure except `localWorld`: the files, programs and environment of this machine. Tests supply their own.
  */
 export {
   isV2Quoted,

@@ -1,16 +1,16 @@
 import { isBlank } from './text.ts';
 
-/** A value, or in one sentence what is wrong with the text. */
+/** A value, or one sentence about what is wrong with the text. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
 const BLANK = /[ \t\n\r]/;
 
-/** V1, as the job attribute `Args` has it: words between blanks, nothing else is special. */
+/** V1 as in the job attribute `Args`: words separated by blanks, with no special characters. */
 export function parseArgsV1(args: string): string[] {
   return args.split(/[ \t\n\r]+/).filter((word) => word !== '');
 }
 
-/** V1 in a submit description: a double quote must be written `\"`. The result is the text for `Args`. */
+/** V1 in a submit description: a double quote must be written as `\"`. Returns the text for `Args`. */
 export function unescapeArgsV1(text: string): Parsed<string> {
   if (!text.includes('"')) return { ok: true, value: text };
   let raw = '';
@@ -22,12 +22,12 @@ export function unescapeArgsV1(text: string): Parsed<string> {
   return { ok: true, value: raw };
 }
 
-/** Whether a submit description's value is in the V2 syntax: it begins with a double quote. */
+/** Whether a value in a submit description uses the V2 syntax, that is, begins with a double quote. */
 export function isV2Quoted(text: string): boolean {
   return /^[ \t\n\v\f\r]*"/.test(text);
 }
 
-/** Takes the double quotes off that surround V2 text; those inside are written twice. */
+/** Removes the double quotes around V2 text; those inside are doubled. */
 export function unquoteV2(text: string): Parsed<string> {
   const start = text.indexOf('"') + 1;
   let raw = '';
@@ -49,7 +49,7 @@ export function unquoteV2(text: string): Parsed<string> {
   };
 }
 
-/** V2, as the job attribute `Arguments` has it: blanks separate, single quotes group, a quote inside them is written twice. */
+/** V2 as in the job attribute `Arguments`: blanks separate, single quotes group, a quote inside them is doubled. */
 export function parseArgsV2(args: string): Parsed<string[]> {
   const words: string[] = [];
   let word: string | undefined;
@@ -73,7 +73,7 @@ export function parseArgsV2(args: string): Parsed<string[]> {
   return { ok: true, value: words };
 }
 
-/** V2 in a submit description: in double quotes. */
+/** V2 in a submit description, in double quotes. */
 export function parseArgsV2Quoted(text: string): Parsed<string[]> {
   if (!isV2Quoted(text)) return { ok: false, reason: 'Expecting double-quoted input string (V2 format).' };
   const raw = unquoteV2(text);
@@ -94,12 +94,14 @@ function appendV2(result: string, word: string): string {
   return text;
 }
 
-/** The text of `Arguments` for these words; `parseArgsV2` gives them back. Only what is special is quoted, as HTCondor does. */
+/**
+ * The text of `Arguments` for these words, the inverse of `parseArgsV2`. Quotes only what needs it, as HTCondor does.
+ */
 export function printArgsV2(words: readonly string[]): string {
   return words.reduce(appendV2, '');
 }
 
-/** The text of `Args` for these words; `undefined` where one is empty or has a blank, which V1 cannot say. */
+/** The text of `Args` for these words; `undefined` if V1 cannot express one that is empty or contains a blank. */
 export function printArgsV1(words: readonly string[]): string | undefined {
   return words.some((word) => word === '' || BLANK.test(word)) ? undefined : words.join(' ');
 }

@@ -1,7 +1,10 @@
 import { type Expr, isInt, literal, printExpr, printString, Real } from '../classad/api.ts';
 import { expression } from './calculate.ts';
 
-/** An attribute's expression, with its text in the old ClassAd syntax. Constants are told apart, because commands look at them. */
+/**
+ * An attribute's expression, with its text in the old ClassAd syntax. Constants are separate because commands look at
+ * them.
+ */
 export type Attr =
   | { readonly kind: 'string'; readonly value: string; readonly text: string }
   | { readonly kind: 'int'; readonly value: number | bigint; readonly text: string }
@@ -47,7 +50,9 @@ function fromExpr(expr: Expr): Attr {
 const MOST_REMEMBERED = 4096;
 const remembered = new Map<string, Attr>();
 
-/** The attribute that an expression's text means; `undefined` where it does not parse. Jobs of a cluster share most. */
+/**
+ * The attribute for an expression's text; `undefined` if it does not parse. Cached, since jobs of a cluster share most.
+ */
 export function parseAttr(text: string): Attr | undefined {
   const known = remembered.get(text);
   if (known) return known;

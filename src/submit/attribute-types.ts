@@ -2,7 +2,7 @@ import { CATALOGUE } from './catalogue.ts';
 
 const STRING_KINDS: ReadonlySet<string> = new Set(['string', 'unquoted', 'list', 'path', 'unquoted-path']);
 
-/** Attributes of a job that mean nothing unless they are strings. Lower case. */
+/** Attributes of a job that only make sense as strings. Lower case. */
 export const STRING_ATTRIBUTES: ReadonlySet<string> = new Set(
   [
     ...CATALOGUE.flatMap(({ kind = '', attribute = '' }) => (STRING_KINDS.has(kind) ? [attribute] : [])),
@@ -14,7 +14,7 @@ export const STRING_ATTRIBUTES: ReadonlySet<string> = new Set(
   ].map((name) => name.toLowerCase()),
 );
 
-/** Those that mean nothing as strings: a number, or an expression that becomes one. Lower case. */
+/** Attributes that make no sense as strings: a number, or an expression that yields one. Lower case. */
 export const NUMBER_ATTRIBUTES: ReadonlySet<string> = new Set(
   `BatchRuntime JobLeaseDuration JobMaxRetries JobPrio JobUniverse MaxJobRetirementTime RequestCpus RequestDisk RequestGPUs
     RequestMemory`

@@ -2,7 +2,7 @@ import type { Attr } from './attr.ts';
 import { parseAttr, stringAttr } from './attr.ts';
 import type { Attributes } from './draft.ts';
 
-/** What an ad is made of, without what the making keeps in it for itself: names to expressions in the old syntax. */
+/** The attributes as names and expressions in the old syntax, without the draft's internal data. */
 export function texts(attributes: Attributes): Record<string, string> {
   const result: Record<string, string> = {};
   for (const { name, attr } of attributes.values()) {
@@ -12,7 +12,7 @@ export function texts(attributes: Attributes): Record<string, string> {
   return result;
 }
 
-/** An attribute in JSON: `s` a string, else `t` an expression's text. */
+/** An attribute in JSON: `s` for a string, `t` for the text of any other expression. */
 export type StoredAttr = readonly [name: string, kind: 's' | 't', text: string];
 
 export function store(attributes: Attributes): StoredAttr[] {

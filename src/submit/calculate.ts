@@ -11,7 +11,7 @@ import {
 } from '../classad/api.ts';
 import { trim } from './text.ts';
 
-/** The expression, or `undefined` where the text is none. */
+/** The expression, or `undefined` if the text is not one. */
 export function expression(text: string): Expr | undefined {
   try {
     return parseExpr(text);
@@ -20,7 +20,7 @@ export function expression(text: string): Expr | undefined {
   }
 }
 
-/** Why a text is no expression: the place in it, and what would have been right there. */
+/** Why a text is not an expression: the position, and what was expected there. */
 export function syntaxReason(text: string): string | undefined {
   try {
     parseExpr(text);
@@ -30,7 +30,7 @@ export function syntaxReason(text: string): string | undefined {
   }
 }
 
-/** What an expression is by itself, with no ad around it. */
+/** The value of an expression by itself, with no ad around it. */
 function valueOf(text: string): Value {
   const expr = expression(text);
   return expr === undefined ? undefined : evaluate(expr);
@@ -42,7 +42,7 @@ function isPlainInteger(text: string): boolean {
 
 const INT64 = 2n ** 63n;
 
-/** The integer that a value means: digits, or an expression by itself (reals are cut, true is 1). */
+/** The integer that a value stands for: digits, or an expression by itself (reals are truncated, true is 1). */
 export function integerOf(text: string): bigint | undefined {
   if (isPlainInteger(text)) {
     const value = BigInt(text.trim().replace(/^\+/, ''));
@@ -52,13 +52,13 @@ export function integerOf(text: string): bigint | undefined {
   if (isInt(value)) return BigInt(value);
   if (typeof value === 'boolean') return value ? 1n : 0n;
   if (!(value instanceof Real)) return undefined;
-  // What 64 bits cannot hold is the least integer, as the processor converts it.
+  // A value that 64 bits cannot hold becomes the smallest integer, as processors convert it.
   return Math.abs(value.value) < 2 ** 63 ? BigInt(Math.trunc(value.value)) : -INT64;
 }
 
 const REAL = /^([+-]?)(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)|0x([\da-f]+)|(inf(?:inity)?)|nan)$/i;
 
-/** A number as C's strtod reads it, which knows 0x1F, inf and nan too; else an expression by itself. */
+/** A number as read by C's strtod, which also accepts 0x1F, inf and nan; otherwise an expression by itself. */
 export function realOf(text: string): number | undefined {
   const found = REAL.exec(trim(text));
   if (found) {
@@ -79,13 +79,13 @@ export function booleanOf(text: string): boolean | undefined {
   return isInt(value) || value instanceof Real ? toDouble(value) !== 0 : undefined;
 }
 
-/** The string that an expression is; `undefined` where it is of another type. */
+/** The string value of an expression; `undefined` if it has another type. */
 export function stringOf(text: string): string | undefined {
   const value = valueOf(text);
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The value of an expression in print, in the strict syntax; `undefined` where the text is no expression. */
+/** The value of an expression, printed in the strict syntax; `undefined` if the text is not an expression. */
 export function printed(text: string): string | undefined {
   const expr = expression(text);
   return expr === undefined ? undefined : printValue(evaluate(expr), 'new');
@@ -94,15 +94,15 @@ export function printed(text: string): string | undefined {
 /** A number of bytes with a unit, in units of `base` bytes, rounded up. */
 export interface Size {
   readonly value: number;
-  /** What follows, from the separator on; '' at the end. */
+  /** The remaining text from the separator on; '' if there is none. */
   readonly rest: string;
 }
 
 const MULTIPLES: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 
 /**
- * `2`, `2.5 G`, `100KB`: K, M, G and T are powers of 1024, a number without a unit counts in units of `base`. The number may
- * end before one of `separators`.
+ * `2`, `2.5 G`, `100KB`: K, M, G and T are powers of 1024, and a number without a unit is in units of `base`. The
+ * number may end at one of `separators`.
  */
 export function sizeOf(text: string, base: number, separators = ''): Size | undefined {
   const found = /^\s*([+-]?\d*)(?:\.(\d*))?\s*(?:([kmgt])b?)?\s*/i.exec(text);
@@ -116,7 +116,7 @@ export function sizeOf(text: string, base: number, separators = ''): Size | unde
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
-/** The seconds of `90s`, `45m`, `1h30m`, `2 days`, rounded up; `undefined` where there is no unit, or anything else. */
+/** The seconds in `90s`, `45m`, `1h30m` or `2 days`, rounded up; `undefined` without a unit, or for anything else. */
 export function secondsOf(text: string): number | undefined {
   const part = /(\d+(?:\.\d+)?)\s*(s|m|h|d|w|sec|min|seconds?|minutes?|hours?|days?|weeks?)(?![a-z])\s*/gi;
   const found = [...text.matchAll(part)];

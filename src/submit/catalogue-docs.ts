@@ -22,7 +22,7 @@ const PAGES: readonly (readonly [fate: Fate, title: string, text: string])[] = [
   ],
 ];
 
-/** docs/submit-commands.md: every submit command, and what becomes of it. */
+/** docs/submit-commands.md: every submit command and how it is handled. */
 export function submitCommandsPage(): string {
   const sections = PAGES.map(([fate, title, text]) => {
     const commands = CATALOGUE.filter((command) => command.fate === fate);

@@ -1,6 +1,9 @@
 import type { JobPlace, Kind } from './catalogue.ts';
 
-/** Commands with the same fate. `names`: `name[:Attribute[:other name]]`, by blanks. The rest as in `SubmitCommand`. */
+/**
+ * Commands with the same fate. `names`: `name[:Attribute[:other name]]`, separated by blanks. The rest as in
+ * `SubmitCommand`.
+ */
 export interface Group {
   readonly names: string;
   readonly kind?: Kind;
@@ -33,7 +36,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'want_flood:WantFlood', kind: 'bool', by: 'scheduler/flooding.ts' },
   { names: 'requirements:Requirements', by: 'classad/matchmaker.ts', at: POOL, says: `No machine is matched. ${SITES_OWN} Ask for what it knows: request_…, batch_queue, batch_extra_submit_args.`, idle: /^true$/i },
   { names: 'rank:Rank:preferences', by: 'classad/matchmaker.ts', at: POOL, says: `No machine is matched. ${SITES_OWN}`, idle: /^(0(\.0)?|undefined)$/i },
-  // What it asks for.
+  // Resource requests.
   { names: 'request_cpus:RequestCpus request_memory:RequestMemory request_disk:RequestDisk', by: 'gridmanager/spec.ts' },
   { names: 'request_gpus:RequestGPUs', by: 'gridmanager/spec.ts' },
   { names: 'retry_request_memory:TransformBody_RequestMemory retry_request_memory_increase:TransformBody_RequestMemory retry_request_memory_max:TransformBody_RequestMemory on_evict_checks:TransformOnEvict', by: 'gridmanager/on-evict.ts', at: CARRIED, says: 'Nothing limits the memory of such a job.' },
@@ -74,7 +77,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'accounting_group:AccountingGroup accounting_group_user:AccountingGroup', by: 'pool/pool-site.ts', at: POOL, says: `Shares are counted in the pool alone. ${SITES_OWN} batch_project names an account there.` },
   { names: 'max_materialize:JobMaterializeLimit', by: 'scheduler/materialize.ts' },
   { names: 'max_idle:JobMaterializeMaxIdle:materialize_max_idle', kind: 'expr', by: 'scheduler/materialize.ts' },
-  // What is told.
+  // Logs, mail and other reports.
   { names: 'log:UserLog', kind: 'path', by: 'job/user-log-path.ts' },
   { names: 'notification:JobNotification', by: 'scheduler/mail-listener.ts' },
   { names: 'notify_user:NotifyUser', kind: 'string', by: 'scheduler/mail-listener.ts' },
@@ -96,7 +99,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'docker_network_type:DockerNetworkType docker_pull_policy:DockerPullPolicy', kind: 'string', by: 'gridmanager/container-spec.ts', at: POOL, says: CONTAINER },
   { names: 'docker_override_entrypoint:DockerOverrideEntrypoint', kind: 'bool', by: 'gridmanager/container-spec.ts', at: POOL, says: CONTAINER },
   { names: 'transfer_container:TransferContainer', kind: 'bool', by: 'submit/commands/transfer.ts', at: POOL, says: CONTAINER, idle: /^true$/i },
-  // Of the description itself.
+  // The description itself.
   { names: 'allow_arguments_v1', by: 'submit/commands/arguments.ts' },
   { names: 'allow_environment_v1', by: 'submit/commands/environment.ts' },
 ]; // biome-ignore format: a table

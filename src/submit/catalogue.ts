@@ -1,44 +1,47 @@
 import { DONE_TABLE, type Group, NOT_RUN_TABLE, REFUSED_TABLE, WARNED_TABLE } from './catalogue-table.ts';
 
-/** Where a job may run: the pool, a batch system's site, a GRAM service, or beside the agent (local and scheduler universe). */
+/**
+ * Where a job may run: the pool, a batch system's site, a GRAM service, or on the agent's machine (local and scheduler
+ * universe).
+ */
 export const JOB_PLACES = ['pool', 'batch', 'gram', 'local'] as const;
 export type JobPlace = (typeof JOB_PLACES)[number];
 
 /**
- * How a command is put into the ad. `unquoted`: a string without the quotes around it. `path`: made absolute. `list`: parts
- * joined by commas. `natural`: an integer that is not negative.
+ * How a command is put into the ad. `unquoted`: a string without the quotes around it. `path`: made absolute. `list`:
+ * parts joined by commas. `natural`: a non-negative integer.
  */
 export type Kind = 'string' | 'unquoted' | 'list' | 'path' | 'unquoted-path' | 'bool' | 'int' | 'natural' | 'expr';
 
 /**
- * What becomes of a submit command: nothing is taken silently. `done`: it is acted on, in these places or in all; in others it
- * is warned of. `warned`: it does nothing, and the submit says so. `refused`: a job with it would do something else than it
- * says. `not-run`: it belongs to a universe that is not run here, and goes with it.
+ * How a submit command is handled; none is ignored silently. `done`: takes effect, either everywhere or only in certain
+ * places, with a warning in the others. `warned`: has no effect, and the submit says so. `refused`: with it, the job
+ * would not do what it says. `not-run`: only matters in a universe that does not run here.
  */
 export type Fate = 'done' | 'warned' | 'refused' | 'not-run';
 
 export interface SubmitCommand {
   readonly name: string;
-  /** Another name, looked at where there is no value under the first. */
+  /** Another name, used if the first has no value. */
   readonly alias: string | undefined;
-  /** What it is in the job's ad; `undefined`: nothing. */
+  /** The attribute in the job's ad, if any. */
   readonly attribute: string | undefined;
-  /** Of one that is put into the ad as it stands. */
+  /** For a command that is put into the ad as it stands. */
   readonly kind: Kind | undefined;
   readonly fate: Fate;
-  /** The file below src that acts on it. */
+  /** The file below src that implements it. */
   readonly by: string | undefined;
-  /** Where it is done; `undefined`: everywhere. */
+  /** The places where it takes effect; `undefined` means everywhere. */
   readonly at: readonly JobPlace[] | undefined;
-  /** Why not, or how; what to do instead. */
+  /** Why it has no effect or how it works, and what to do instead. */
   readonly says: string | undefined;
-  /** A value, as the ad has it, that asks for nothing. */
+  /** Matches values, as they are in the ad, that ask for nothing. */
   readonly idle: RegExp;
 }
 
 const ASKS_NOTHING = /^(false|undefined|0|0\.0|"")$/i;
 
-/** `name[:Attribute[:alias]]`, by blanks. */
+/** `name[:Attribute[:alias]]`, separated by blanks. */
 function commandsOf(group: Group, fate: Fate): SubmitCommand[] {
   const { names, kind, by, at, says, idle = ASKS_NOTHING } = group;
   return names
@@ -50,7 +53,7 @@ function commandsOf(group: Group, fate: Fate): SubmitCommand[] {
     });
 }
 
-/** Every submit command that is known, those of HTCondor 25 and ours; `+Name` is an attribute that is given by itself. */
+/** Every known submit command, HTCondor 25's and ours; `+Name` stands for an attribute set directly. */
 export const CATALOGUE: readonly SubmitCommand[] = [
   ...DONE_TABLE.flatMap((group) => commandsOf(group, 'done')),
   ...WARNED_TABLE.flatMap((group) => commandsOf(group, 'warned')),
@@ -64,7 +67,7 @@ export function isSubmitCommand(name: string): boolean {
   return NAMES.has(name.toLowerCase());
 }
 
-/** The names under which a description may say it: the command, its other name, the attribute by itself. */
+/** All names under which a description may set it: the command, its other name, the attribute itself. */
 export function spellings({ name, alias, attribute }: SubmitCommand): readonly string[] {
   return [name, alias, attribute, attribute && `MY.${attribute}`].filter(
     (one) => one !== undefined && one !== '',

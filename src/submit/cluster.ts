@@ -7,42 +7,42 @@ import type { LateMaterialization } from './late.ts';
 import type { MakerScope } from './maker.ts';
 import { type Missing, MOST_LOOKED_AT } from './missing.ts';
 
-/** One job: what differs from the cluster's ad. */
+/** One job, as the attributes that differ from the cluster's ad. */
 export interface ProcAd {
   readonly proc: number;
   readonly attrs: AttrTexts;
 }
 
 export interface ProcsRequest {
-  /** The number that the queue gave the cluster; default the one that was given at the parsing. */
+  /** The cluster's number from the queue; by default the one given when parsing. */
   readonly cluster?: number;
-  /** Default 0. */
+  /** 0 by default. */
   readonly from?: number;
-  /** Default: all that follow. */
+  /** By default, all the following jobs. */
   readonly count?: number;
 }
 
-/** A statement's jobs, and the macros as they were at the statement. */
+/** The jobs of one queue statement, with the macros as they were at the statement. */
 export interface ClusterPart {
   readonly run: JobRun;
   readonly scope: MakerScope;
 }
 
-/** What a submit description makes: one cluster. */
+/** The result of a submit description: one cluster. */
 export interface Cluster {
-  /** Attributes that all jobs share, where a job does not say otherwise: those of the first job, without ProcId. */
+  /** Attributes that all jobs share unless they override them: those of the first job, without ProcId. */
   readonly clusterAd: AttrTexts;
-  /** How many jobs there are in all. */
+  /** The total number of jobs. */
   readonly total: number;
-  /** Of all jobs that were read so far (`procs`); of the first in any case. */
+  /** Warnings about all jobs read so far (`procs`), and always about the first. */
   readonly warnings: readonly Warning[];
-  /** Set when the jobs are to come into the queue bit by bit; `digest` then makes the later ones. */
+  /** Set if jobs enter the queue gradually; `digest` is then used to make the later ones. */
   readonly late: LateMaterialization | undefined;
-  /** The line (from 1) on which one of these names has a value; 0: it has one from elsewhere; `undefined`: none has. */
+  /** The line (from 1) that sets one of these names; 0 if it was set elsewhere; `undefined` if none is set. */
   lineOf(names: readonly string[]): number | undefined;
-  /** The jobs, made one by one as they are read. Throws GryphusError at a job that cannot be. */
+  /** The jobs, made one by one as they are read. Throws a GryphusError at a job that cannot be made. */
   procs(request?: ProcsRequest): Iterable<ProcAd>;
-  /** All that `materialize` needs, as JSON text: the description with its includes and items read. */
+  /** All that `materialize` needs, as JSON: the description with its includes and items already read. */
   digest(): string;
 }
 
@@ -62,7 +62,7 @@ export function* procsOf(
   }
 }
 
-/** Looks what else is missing in the jobs from `from` on, and throws. */
+/** Looks for everything else that is missing in the jobs from `from` on, and throws. */
 export function refuseMissing(parts: readonly ClusterPart[], base: Attributes, missing: Missing, from = 0): never {
   let left = MOST_LOOKED_AT;
   for (const { run, scope } of parts) {

@@ -2,20 +2,19 @@ import type { Warning } from './fault.ts';
 
 interface Kind {
   readonly warning: Warning;
-  /** The job that it was first said of, and the last. */
+  /** The first job that it was reported for, and the last. */
   readonly first: number;
   last: number;
   jobs: number;
 }
 
 /**
- * What went wrong in macro functions, HTCondor's non-fatal kind: the value is empty or odd, and the submit goes on. Each is
- * said once for a line and function, of the first job that it happens to, with the number of the others: there may be a
- * million.
+ * Non-fatal errors of macro functions, after which HTCondor carries on with an empty or odd value. Each is reported
+ * once per line and function, for the first job affected, with the number of the others: there may be a million.
  */
 export class Complaints {
   readonly #kinds = new Map<string, Kind>();
-  /** The job that is being made. */
+  /** The job being made. */
   job = 0;
 
   add(message: string, line: number | undefined): void {

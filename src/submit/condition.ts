@@ -1,7 +1,7 @@
 import { TEMPLATES } from './templates.ts';
 import { trim, trimEnd, trimStart } from './text.ts';
 
-/** HTCondor's version that `if version` compares with: the one whose answers this room was measured against. */
+/** The HTCondor version for `if version`: the one whose behaviour this room was compared with. */
 export const COMPATIBLE_VERSION = [25, 14, 0] as const;
 
 export type Verdict = { readonly ok: true; readonly value: boolean } | { readonly ok: false; readonly reason: string };
@@ -63,7 +63,7 @@ function definedTest(text: string, scope: ConditionScope): Verdict {
   return { ok: true, value: value === undefined ? word(name) !== undefined : value !== '' };
 }
 
-/** `defined use CATEGORY[:TEMPLATE]` is about the templates of HTCondor's configuration. */
+/** `defined use CATEGORY[:TEMPLATE]` tests for a template of HTCondor's configuration. */
 function templateTest(text: string): Verdict {
   if (/\s/.test(text)) return fails('defined use meta argument with internal spaces will never match');
   const [category = '', template = ''] = text.toLowerCase().split(/:(.*)/s);
@@ -83,8 +83,8 @@ function plainTest(text: string, scope: ConditionScope): Verdict {
 }
 
 /**
- * What may follow `if` and `elif`: true, false, yes, no, t, f, a number, `defined NAME`, `version OP x.y[.z]`, with one `!`
- * before it at most (manual, "Using Conditionals in the Submit Description File"). A macro that expands to nothing is false.
+ * What can follow `if` and `elif`: true, false, yes, no, t, f, a number, `defined NAME`, `version OP x.y[.z]`, after at
+ * most one `!` (manual, "Using Conditionals in the Submit Description File"). A macro that expands to nothing is false.
  */
 export function testCondition(text: string, scope: ConditionScope): Verdict {
   const hasMacro = text.includes('$');
@@ -96,9 +96,9 @@ export function testCondition(text: string, scope: ConditionScope): Verdict {
 }
 
 interface Level {
-  /** The branch that we are in is taken. */
+  /** The current branch is taken. */
   taken: boolean;
-  /** A branch of this if was taken already. */
+  /** Some branch of this if has been taken already. */
   done: boolean;
   inElse: boolean;
 }
@@ -115,7 +115,7 @@ export class IfStack {
     return this.#levels.length > 0;
   }
 
-  /** Takes the line if it is if, elif, else or endif; what is wrong with it comes back as text. */
+  /** Handles the line if it is if, elif, else or endif; errors are returned as text. */
   take(line: string, scope: ConditionScope): { readonly taken: boolean; readonly wrong?: string } {
     const found = /^(if|elif|else|endif)(?:\s+(.*))?$/is.exec(line);
     const keyword = found?.[1]?.toLowerCase();

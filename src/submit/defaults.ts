@@ -4,7 +4,7 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** Macros that have a value before anything is said (manual, "Automatic Variables"). `now` in Unix seconds. */
+/** The predefined macros (manual, "Automatic Variables"). `now` is in Unix seconds. */
 export function defaultMacros(machine: MachineFacts, now: number, file: string | undefined): Map<string, string> {
   const date = new Date(now * 1000);
   return new Map([

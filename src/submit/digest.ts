@@ -19,7 +19,7 @@ import type { SubmitWorld } from './world.ts';
 
 const VERSION = 1;
 
-/** A cluster whose jobs are still to be made. JSON. */
+/** A cluster whose jobs have yet to be made. JSON. */
 interface Digest {
   readonly version: number;
   readonly file: string | undefined;
@@ -37,7 +37,7 @@ interface Digest {
   readonly steps: readonly (readonly [name: string, live: boolean, reads: string, writes: string])[];
 }
 
-/** Stores the one statement of a cluster. */
+/** Stores the only queue statement of a cluster. */
 export function writeDigest(part: ClusterPart, base: Attributes, owner: string): string {
   const { run, scope } = part;
   const digest: Digest = {
@@ -64,7 +64,7 @@ export function writeDigest(part: ClusterPart, base: Attributes, owner: string):
   return JSON.stringify(digest);
 }
 
-/** Where jobs are made later, nothing of the submitter's machine is looked at but what was kept. */
+/** When jobs are made later, only what was stored is available, and nothing else of the submitter's machine. */
 function keptWorld(environment: Readonly<Record<string, string>>): SubmitWorld {
   const nothing = { ok: false, reason: 'not kept' } as const;
   return {
@@ -107,7 +107,7 @@ function open(text: string): Opened {
     cwd: digest.cwd,
     env: (name) => world.environment[name],
     random: () => world.random(),
-    // A cluster's other jobs wait until somebody has looked at it.
+    // The cluster's other jobs wait until the user has dealt with it.
     complain: (message) => {
       throw badInput(expander.place, message);
     },
@@ -137,7 +137,7 @@ function open(text: string): Opened {
   return { part: { run, scope }, base: restore(digest.base) };
 }
 
-/** The digest that was opened last: the jobs of a cluster come in many small lots. */
+/** The digest opened last, cached because the jobs of a cluster are made in many small batches. */
 let last: { readonly text: string; readonly opened: Opened } | undefined;
 
 export interface MaterializeRequest {
@@ -149,11 +149,13 @@ export interface MaterializeRequest {
 export interface Materialized {
   /** Made one by one as they are read. */
   readonly procs: Iterable<ProcAd>;
-  /** The lot reaches the cluster's last job. */
+  /** Whether the batch includes the cluster's last job. */
   readonly done: boolean;
 }
 
-/** Makes jobs of a cluster that was submitted earlier. Throws GryphusError 'state-version'; reading a job, 'bad-input'. */
+/**
+ * Makes jobs of a cluster submitted earlier. Throws GryphusError 'state-version', or 'bad-input' when a job is read.
+ */
 export function materialize(digest: string, request: MaterializeRequest): Materialized {
   if (last?.text !== digest) last = { text: digest, opened: open(digest) };
   const { part, base } = last.opened;

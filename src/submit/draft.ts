@@ -11,7 +11,7 @@ export type Attributes = ReadonlyMap<string, Named>;
 
 const PREFIXED = new WeakMap<Attributes, Map<string, readonly string[]>>();
 
-/** The names in a finished ad; looked for once. */
+/** The names in a finished ad; searched once. */
 function namesIn(attributes: Attributes, prefix: string): readonly string[] {
   const known = PREFIXED.get(attributes) ?? new Map<string, readonly string[]>();
   PREFIXED.set(attributes, known);
@@ -23,15 +23,15 @@ function namesIn(attributes: Attributes, prefix: string): readonly string[] {
   return names;
 }
 
-/** Which attributes a step of the making looked at and set, by name in lower case. */
+/** The attributes that a step has read and set, by name in lower case. */
 export interface Trace {
   readonly reads?: Set<string>;
   readonly writes: Set<string>;
 }
 
 /**
- * An ad in the making. Over a base (the cluster's ad) it keeps only what differs: an attribute that is set to the base's
- * value is dropped, one that is not set shows the base's.
+ * An ad in the making. On top of a base (the cluster's ad) it only stores differences: setting an attribute to the
+ * base's value removes it here, and an attribute not set here has the base's value.
  */
 export class Draft {
   readonly base: Attributes | undefined;
@@ -42,7 +42,7 @@ export class Draft {
     this.base = base;
   }
 
-  /** What is set here and not in the base. */
+  /** The attributes that differ from the base. */
   get own(): Attributes {
     return this.#own;
   }
@@ -65,7 +65,7 @@ export class Draft {
     else this.#own.set(key, { name: below?.name ?? this.#own.get(key)?.name ?? name, attr });
   }
 
-  /** Takes over what an earlier run set. */
+  /** Copies an attribute set by an earlier run. */
   adopt(key: string, named: Named): void {
     this.#own.set(key, named);
   }
@@ -81,20 +81,20 @@ export class Draft {
     return isInt(value) || value instanceof Real ? toDouble(value) !== 0 : undefined;
   }
 
-  /** A number, of a constant or of what the ad says. */
+  /** A number, from a constant or from evaluating the ad. */
   number(name: string): number | undefined {
     const value = this.value(name);
     if (typeof value === 'boolean') return Number(value);
     return isInt(value) || value instanceof Real ? toDouble(value) : undefined;
   }
 
-  /** The number that the attribute is written as; `undefined` where it is an expression or something else. */
+  /** The number written in the attribute; `undefined` if it is an expression or anything else. */
   literalNumber(name: string): number | undefined {
     const attr = this.get(name);
     return attr?.kind === 'int' || attr?.kind === 'real' || attr?.kind === 'bool' ? Number(attr.value) : undefined;
   }
 
-  /** The value, evaluated in the ad as it is now. */
+  /** The value, evaluated in the ad in its present state. */
   value(name: string): Value {
     const attr = this.get(name);
     if (attr === undefined) return undefined;

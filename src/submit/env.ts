@@ -2,7 +2,7 @@ import type { Parsed } from './argv.ts';
 import { isV2Quoted, parseArgsV2, printArgsV2, unquoteV2 } from './argv.ts';
 import { byBytes, tokens, trimStart } from './text.ts';
 
-/** Variables of an environment. A value `undefined` is a `$$(…)` entry that is kept as it stands. */
+/** The variables of an environment. The value `undefined` marks a `$$(…)` entry that is kept unchanged. */
 export type Environment = ReadonlyMap<string, string | undefined>;
 
 const DELIMITERS = '!#$%&*+,-/:;<>?@^`|~\x1f';
@@ -28,15 +28,18 @@ function fromEntries(entries: readonly string[]): Parsed<Environment> {
   return { ok: true, value: environment };
 }
 
-/** V2, as the job attribute `Environment` has it: entries as in `parseArgsV2`, each `NAME=value`; the last of a name wins. */
+/**
+ * V2 as in the job attribute `Environment`: entries as in `parseArgsV2`, each `NAME=value`; of equal names the last
+ * wins.
+ */
 export function parseEnvV2(text: string): Parsed<Environment> {
   const entries = parseArgsV2(text);
   return entries.ok ? fromEntries(entries.value) : entries;
 }
 
 /**
- * V1, as the job attribute `Env` has it: entries between `;` (or `delimiter`) or newlines; blanks at an entry's end belong
- * to it. A text that begins with another punctuation character has that one for its delimiter.
+ * V1 as in the job attribute `Env`: entries separated by `;` (or `delimiter`) or newlines; blanks at the end of an
+ * entry belong to it. If the text begins with another punctuation character, that is its delimiter.
  */
 export function parseEnvV1(text: string, delimiter = ';'): Parsed<Environment> {
   const first = text.charAt(0);
@@ -47,7 +50,7 @@ export function parseEnvV1(text: string, delimiter = ';'): Parsed<Environment> {
   return fromEntries(entries.map(trimStart).filter((entry) => entry !== ''));
 }
 
-/** `environment = …` in a submit description: V2 in double quotes, else V1. */
+/** `environment = …` in a submit description: V2 if in double quotes, otherwise V1. */
 export function parseEnvQuotedOrV1(text: string): Parsed<Environment> {
   if (!isV2Quoted(text)) return parseEnvV1(text);
   const raw = unquoteV2(text);
@@ -60,12 +63,12 @@ function entriesOf(environment: Environment): string[] {
     .map(([name, value]) => (value === undefined ? name : `${name}=${value}`));
 }
 
-/** The text of `Environment`, sorted by name; `parseEnvV2` gives the variables back. */
+/** The text of `Environment`, sorted by name; the inverse of `parseEnvV2`. */
 export function printEnvV2(environment: Environment): string {
   return printArgsV2(entriesOf(environment));
 }
 
-/** The text of `Env`; `undefined` where an entry has the delimiter or a newline, which V1 cannot say. */
+/** The text of `Env`; `undefined` if an entry contains the delimiter or a newline, which V1 cannot express. */
 export function printEnvV1(environment: Environment, delimiter = ';'): string | undefined {
   const entries = entriesOf(environment);
   return entries.some((entry) => entry.includes(delimiter) || entry.includes('\n'))
@@ -79,8 +82,8 @@ function wildcard(pattern: string): RegExp {
 }
 
 /**
- * What `getenv` takes from the submitter's environment: names and patterns with `*`, without regard to case, those after
- * `!` left out; only such ones: all others. Values with a newline are never taken.
+ * What `getenv` imports from the submitter's environment: names and patterns with `*`, ignoring case, except those
+ * after `!`; if there are only exceptions, all other variables. Values with a newline are never imported.
  */
 export function importEnvironment(
   list: string | true,

@@ -6,7 +6,7 @@ import { callFunction, isRandom, reference } from './macro-functions.ts';
 import type { FunctionScope } from './macro-functions.ts';
 import type { MacroTable } from './macros.ts';
 
-/** How many characters one expansion may go over, and how deep functions may call for others. */
+/** How many characters one expansion may process, and how deeply functions may be nested. */
 const MOST_WORK = 2 ** 27;
 const MOST_STEPS = 100_000;
 const DEEPEST = 60;
@@ -23,14 +23,14 @@ function isDollar(func: string, body: string): boolean {
   return func === '' && body.toUpperCase() === 'DOLLAR';
 }
 
-/** Expands macros in values; refuses those that never end. */
+/** Expands macros in values; refuses expansions that never end. */
 export class Expander implements FunctionScope {
   readonly cwd: string;
   readonly #options: ExpanderOptions;
   #depth = 0;
-  /** Who is to blame for an expansion that does not end. */
+  /** The place to blame for an expansion that does not end. */
   place: Place | undefined;
-  /** Told when a value came about by chance, and so is another one for every job. */
+  /** Called when a value was chosen at random and so differs between jobs. */
   onRandom: (() => void) | undefined;
 
   constructor(options: ExpanderOptions) {
@@ -54,14 +54,16 @@ export class Expander implements FunctionScope {
     this.#options.complain(message);
   }
 
-  /** All macros, and then $(DOLLAR). */
+  /** Expands all macros, then $(DOLLAR). */
   expand(text: string): string {
     if (!text.includes('$')) return text;
     const expanded = this.#replace(text, (func, body) => !isDollar(func, body));
     return this.#replaceDollars(expanded);
   }
 
-  /** Only references to `self`, as is done when `self = text` is read: so `x = $(x) more` adds to what x was. */
+  /**
+   * Expands only references to `self`, as when `self = text` is read: `x = $(x) more` thus appends to the old value.
+   */
   expandSelf(text: string, self: string): string {
     if (!text.includes('$')) return text;
     const name = self.toLowerCase();
@@ -74,7 +76,7 @@ export class Expander implements FunctionScope {
 
   #replace(text: string, accept: (func: string, body: string) => boolean): string {
     if (++this.#depth > DEEPEST) throw this.#endless(text);
-    // What is done with is put aside: only the rest is copied, step by step.
+    // Finished text is set aside, so that each step only copies the rest.
     let done = '';
     let rest = text;
     let work = 0;

@@ -3,12 +3,12 @@ import { expression } from './calculate.ts';
 
 /** The attributes that an expression refers to, in lower case. */
 export interface References {
-  /** Of the job's own ad; names that `known` has not count here too. */
+  /** Those of the job's own ad; names missing in `known` count here too. */
   readonly own: ReadonlySet<string>;
   readonly other: ReadonlySet<string>;
 }
 
-/** What the user's own requirements already speak of: HTCondor adds no clause for that. */
+/** What the user's requirements already refer to, for which HTCondor adds no clause. */
 export interface Spoken {
   of(attribute: string): boolean;
 }
@@ -16,7 +16,7 @@ export interface Spoken {
 const MOST_REMEMBERED = 256;
 const remembered = new Map<string, References>();
 
-/** References of an expression in an ad that has `known`; `undefined` where the text does not parse. */
+/** References of an expression in an ad with the attributes `known`; `undefined` if the text does not parse. */
 export function referencesOf(text: string, known: readonly string[] = []): References | undefined {
   const key = `${known.join(' ')} ${text}`;
   const found = remembered.get(key) ?? findReferences(text, known);
@@ -37,7 +37,9 @@ export function hasReferences(text: string): boolean {
   return found !== undefined && found.own.size + found.other.size > 0;
 }
 
-/** The text as an operand of `||` or `&&`: in parentheses where it binds less; `undefined` where it does not parse. */
+/**
+ * The text as an operand of `||` or `&&`, in parentheses if it binds less tightly; `undefined` if it does not parse.
+ */
 export function wrapOperand(text: string, operator: '||' | '&&'): string | undefined {
   const expr = expression(text);
   if (expr === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { GryphusError } from '../errors.ts';
 
-/** Where in a submit description something stands; lines count from 1. */
+/** A place in a submit description; lines count from 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -16,14 +16,14 @@ function describe(place: Place, text: string): string {
   return `on Line ${outermost.line} of ${outermost.file}: ${said}`;
 }
 
-/** A submit description that cannot be taken: one sentence with file and line, and the remedy. */
+/** The refusal of a submit description: one sentence with file and line, and the remedy. */
 export function badInput(place: Place | undefined, text: string, suggestions: readonly string[] = []): GryphusError {
   return new GryphusError('bad-input', place ? describe(place, text) : text, { suggestions });
 }
 
-/** Something that is said, and the submit goes on. */
+/** A message that does not stop the submit. */
 export interface Warning {
-  /** From 1; absent where no line is to blame. */
+  /** From 1; absent if no line is to blame. */
   readonly line?: number;
   readonly message: string;
 }

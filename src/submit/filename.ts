@@ -8,7 +8,7 @@ interface Parts {
   readonly bare: boolean;
   readonly full: boolean;
   readonly quote: string;
-  /** Which slash the result shall have; '' leaves both kinds alone. */
+  /** The kind of slash in the result; '' keeps both kinds. */
   readonly slash: '' | '/' | '\\';
 }
 
@@ -42,14 +42,14 @@ function absolute(name: string, cwd: string): string {
   return `${cwd.replace(/\/$/, '')}/${below}`;
 }
 
-/** Where the last `count` directories begin: the start when there is one too few, undefined when two. */
+/** Where the last `count` directories begin: at the start if one is missing, undefined if two are. */
 function directoriesAt(text: string, count: number): number | undefined {
   const starts = [0];
   for (let i = 0; i < text.length; i++) if (text[i] === '/' || text[i] === '\\') starts.push(i + 1);
   return starts[starts.length - 1 - count];
 }
 
-/** The range of `text` (which has its quotes on) that is asked for. */
+/** The requested range of `text`, which includes its quotes. */
 function select(text: string, parts: Parts, suffix: string | undefined): readonly [number, number] {
   const end = text.length;
   const nameAt = text.lastIndexOf('/') + 1;
@@ -77,10 +77,10 @@ function select(text: string, parts: Parts, suffix: string | undefined): readonl
 }
 
 /**
- * $F…(path), $BASENAME and $DIRNAME (manual, "Function Macros"). The letters, in any order and case: p directory, d last
- * directory (dd two), n name, x extension, b without the slash or dot, f full path, q quoted, a in single quotes, w
- * backslashes, u slashes. HTCondor's slips are kept: w with p or d alone gives nothing, and the quotes are put on before
- * the parts are looked for, so that a part that is not there is a lone quote.
+ * $F…(path), $BASENAME and $DIRNAME (manual, "Function Macros"). The letters, in any order and case: p directory, d
+ * last directory (dd two), n name, x extension, b without the slash or dot, f full path, q quoted, a in single quotes,
+ * w backslashes, u slashes. HTCondor's quirks are kept: w with only p or d gives nothing, and the quotes are added
+ * before the parts are found, so that a missing part becomes a lone quote.
  */
 export function filenameParts(value: string, letters: string, cwd: string, suffix?: string): string {
   const parts = partsOf(letters.toLowerCase());
@@ -96,7 +96,7 @@ export function filenameParts(value: string, letters: string, cwd: string, suffi
   return quote.repeat(closed > opened ? 1 : 0) + text.slice(opened + 1, closed) + quote;
 }
 
-/** `$BASENAME(file, .ext)`: the argument and the suffix to take off. */
+/** `$BASENAME(file, .ext)`: the argument, and the suffix to remove. */
 export function splitSuffix(body: string): { readonly name: string; readonly suffix?: string } {
   const comma = body.lastIndexOf(',');
   if (comma < 0) return { name: body };

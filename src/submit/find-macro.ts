@@ -5,7 +5,7 @@ export interface FoundMacro {
   /** The function's name; '' for a plain reference. */
   readonly func: string;
   readonly body: string;
-  /** The first `$` at or after where the search began: nothing before it can ever become a macro. */
+  /** The first `$` from where the search began; nothing before it can become part of a macro. */
   readonly firstDollar: number;
 }
 
@@ -23,7 +23,7 @@ const FUNCTIONS = new Set([
   'DIRNAME',
 ]);
 
-/** After the colon of a default these are allowed besides a name's characters. */
+/** Allowed after the colon of a default, in addition to the characters of a name. */
 const IN_DEFAULT = '$ ,\\:';
 
 export function isFilenameFunction(func: string): boolean {
@@ -39,12 +39,15 @@ function isWordUnit(unit: number): boolean {
   return (unit >= 48 && unit <= 57) || (unit >= 65 && unit <= 90) || unit === 95 || (unit >= 97 && unit <= 122);
 }
 
-/** What a macro's name is made of. */
+/** The characters of a macro's name. */
 function isNameUnit(unit: number): boolean {
   return isWordUnit(unit) || unit === 46 || unit === 47;
 }
 
-/** Where the body that starts at `from` ends; -1 where it is not one. The body of a plain reference is a name and a default. */
+/**
+ * Where the body starting at `from` ends, or -1 if it is invalid. A plain reference has a name and a default as its
+ * body.
+ */
 function bodyEnd(text: string, from: number, plain: boolean): number {
   if (!plain) return text.indexOf(')', from);
   let inDefault = false;
@@ -67,7 +70,10 @@ function bodyEnd(text: string, from: number, plain: boolean): number {
   return at < text.length ? at : -1;
 }
 
-/** The first macro at or after `from` that `accept` takes. `$$(…)` is not one: it is expanded when the job has a machine. */
+/**
+ * The first macro from `from` on that `accept` accepts. `$$(…)` does not count: it is expanded once the job has a
+ * machine.
+ */
 export function findMacro(
   text: string,
   from: number,

@@ -1,7 +1,10 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import type { Cluster, ProcsRequest } from './cluster.ts';
 
-/** The whole ad of each job, cluster's and its own attributes together, as a dry run prints them; made as they are read. */
+/**
+ * The whole ad of each job, combining the cluster's attributes and its own, as a dry run prints it; made as they are
+ * read.
+ */
 export function* fullAds(cluster: Cluster, request?: ProcsRequest): Generator<Record<string, string>> {
   for (const { attrs } of cluster.procs(request)) yield merge(cluster.clusterAd, attrs);
 }

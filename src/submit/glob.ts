@@ -3,7 +3,7 @@ import type { SubmitWorld } from './world.ts';
 
 const MAGIC = /[*?[\]\\]/;
 
-/** Whether a shell pattern is more than a name. */
+/** Whether a shell pattern contains special characters. */
 export function hasMagic(pattern: string): boolean {
   return MAGIC.test(pattern);
 }
@@ -12,7 +12,7 @@ function literal(char: string): string {
   return char.replace(/[\\^$.*+?()[\]{}|/]/, '\\$&');
 }
 
-/** A shell pattern for one path component as a regular expression (POSIX.1-2017, XCU 2.13). */
+/** Converts a shell pattern for one path component to a regular expression (POSIX.1-2017, XCU 2.13). */
 function componentPattern(glob: string): RegExp {
   let source = glob.startsWith('.') ? '' : '(?!\\.)';
   for (let at = 0; at < glob.length; at++) {
@@ -43,8 +43,8 @@ function join(directory: string, name: string): string {
 }
 
 /**
- * The files and directories that match a shell pattern, in byte order, directories with a slash at the end. Hidden names
- * match only a pattern that begins with a dot. Relative patterns start from `cwd` and give relative names.
+ * The files and directories that match a shell pattern, in byte order, directories with a trailing slash. Hidden names
+ * only match a pattern that begins with a dot. Relative patterns start from `cwd` and give relative names.
  */
 export function glob(pattern: string, cwd: string, world: SubmitWorld): string[] {
   const absolute = pattern.startsWith('/');

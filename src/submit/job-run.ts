@@ -6,19 +6,19 @@ import { JobMaker } from './maker.ts';
 import { countRows, planStep, rowValues } from './plan-rows.ts';
 import type { QueuePlan } from './queue-items.ts';
 
-/** What a step was seen to do: the ground for leaving it out of later jobs. */
+/** What a step did for the first job, which decides whether later jobs can skip it. */
 export interface StepRecord {
   readonly name: string;
-  /** It looked at a macro that differs from job to job, or at chance. */
+  /** It looked up a macro that differs between jobs, or a random value. */
   readonly live: boolean;
   readonly reads: ReadonlySet<string>;
   readonly writes: ReadonlySet<string>;
 }
 
-/** Macros that have another value in each job; the cluster's number is not known before the queue gives it. */
+/** Macros whose value differs between jobs; the cluster's number is only known once the queue has assigned it. */
 const LIVE = ['cluster', 'clusterid', 'process', 'procid', 'step', 'row', 'itemindex', 'item'];
 
-/** Marks the steps that must be made again for each job: the live ones, and all that touch what those write. */
+/** Finds the steps to run again for each job: the live ones, and all that touch attributes written by those. */
 export function dependentSteps(records: readonly StepRecord[]): Set<string> {
   const dependent = new Set(records.filter((record) => record.live).map((record) => record.name));
   for (let before = -1; before !== dependent.size; ) {
@@ -39,7 +39,7 @@ export interface JobRunSetup {
   readonly firstProc: number;
 }
 
-/** Makes the jobs of one queue statement. The first is made whole; of the others, only what can differ. */
+/** Makes the jobs of one queue statement: the first in full, the others only where they can differ. */
 export class JobRun {
   readonly setup: JobRunSetup;
   readonly count: number;
@@ -53,7 +53,7 @@ export class JobRun {
     this.count = countRows(setup.plan) * setup.plan.count;
   }
 
-  /** Makes the first job in `draft`, which stands on the cluster's ad when this is not the first statement. */
+  /** Makes the first job in `draft`, which is based on the cluster's ad unless this is the first statement. */
   first(scope: MakerScope, draft: Draft, cluster: number): void {
     const live = new Set([...LIVE, ...this.setup.plan.vars.map((name) => name.toLowerCase())]);
     const job = this.#job(scope, draft, 0, cluster);
@@ -78,18 +78,18 @@ export class JobRun {
     if (draft.base) this.#fix(draft.own);
   }
 
-  /** What a later process needs to take up the run (see `resume`). */
+  /** What a later process needs to continue the run (see `resume`). */
   get records(): readonly StepRecord[] {
     return [...this.#records.values()];
   }
 
-  /** Takes up a run whose first job was made elsewhere. */
+  /** Continues a run whose first job was made in another process. */
   resume(records: readonly StepRecord[]): void {
     for (const record of records) this.#records.set(record.name, record);
     this.#choose();
   }
 
-  /** The statement's `n`th job (from 0), as it differs from the cluster's ad. */
+  /** The statement's `n`th job (from 0), as its differences from the cluster's ad. */
   job(scope: MakerScope, base: Attributes, n: number, cluster: number): Draft {
     for (;;) {
       const draft = new Draft(base);
@@ -101,7 +101,9 @@ export class JobRun {
     }
   }
 
-  /** Runs a step; false when it wrote what it never wrote before, so that other steps may have to follow. */
+  /**
+   * Runs a step; returns false if it wrote an attribute for the first time, so that other steps may have to run again.
+   */
   #runAgain(step: Step, job: JobMaker): boolean {
     const writes = this.#scratch;
     writes.clear();
@@ -124,7 +126,7 @@ export class JobRun {
     this.#fix(this.#fixed);
   }
 
-  /** Keeps what is the same for all jobs of this statement, though not for the cluster. */
+  /** Keeps what all jobs of this statement share beyond the cluster's ad. */
   #fix(own: Attributes): void {
     const again = new Set(this.#again.flatMap((step) => [...(this.#records.get(step.name)?.writes ?? [])]));
     this.#fixed = new Map([...own].filter(([key]) => !again.has(key)));

@@ -10,7 +10,7 @@ function wrong(attribute: string, reason: string): GryphusError {
   });
 }
 
-/** A job's arguments, of `Arguments` (V2) or else `Args` (V1). Throws 'bad-input' when edited to something unreadable. */
+/** A job's arguments, from `Arguments` (V2) or else `Args` (V1). Throws 'bad-input' if an edit made them unreadable. */
 export function jobArguments(ad: TextSource): string[] {
   const v2 = readString(ad, 'Arguments');
   if (v2 === undefined) return parseArgsV1(readString(ad, 'Args') ?? '');
@@ -19,7 +19,10 @@ export function jobArguments(ad: TextSource): string[] {
   return words.value;
 }
 
-/** A job's environment, of `Environment` (V2) or else `Env` (V1 with `EnvDelim`). Throws 'bad-input' as `jobArguments`. */
+/**
+ * A job's environment, from `Environment` (V2) or else `Env` (V1 with `EnvDelim`). Throws 'bad-input' like
+ * `jobArguments`.
+ */
 export function jobEnvironment(ad: TextSource): Record<string, string> {
   const v2 = readString(ad, 'Environment');
   const v1 = v2 === undefined ? (readString(ad, 'Env') ?? '') : '';

@@ -3,11 +3,11 @@ import type { Expander } from './expand.ts';
 import { integerOf } from './calculate.ts';
 import { badInput } from './fault.ts';
 
-/** The limits of late materialization; a limit that is absent is none. */
+/** The limits of late materialization; an absent one means no limit. */
 export interface LateMaterialization {
-  /** Jobs of the cluster in the queue at once. */
+  /** How many of the cluster's jobs may be in the queue at once. */
   readonly maxMaterialize?: number;
-  /** Idle jobs of the cluster in the queue at once. */
+  /** How many of the cluster's idle jobs may be in the queue at once. */
   readonly maxIdle?: number;
 }
 
@@ -27,7 +27,7 @@ function limit(names: readonly string[], macros: MacroTable, expander: Expander)
   return undefined;
 }
 
-/** Whether the rest of the jobs shall be made as earlier ones leave: `max_materialize`, `max_idle`, or asked for by the caller. */
+/** Whether jobs are made only as earlier ones leave: `max_materialize`, `max_idle`, or at the caller's request. */
 export function lateMaterialization(
   macros: MacroTable,
   expander: Expander,

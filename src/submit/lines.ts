@@ -1,20 +1,20 @@
 import { badInput } from './fault.ts';
 import { trim, trimEnd, trimStart } from './text.ts';
 
-/** One statement's text: trimmed, continued lines joined. */
+/** The text of one statement: trimmed, with continued lines joined. */
 export interface Line {
   readonly text: string;
-  /** The physical line that it starts on, from 1. */
+  /** The physical line on which it starts, from 1. */
   readonly line: number;
 }
 
-/** Characters in a statement: what comes of it is in each of its jobs. */
+/** The longest statement, in characters: each of its jobs carries the result. */
 const LONGEST = 2 ** 24;
 
 /**
- * Reads a submit description line by line. A backslash at the end of a line (blanks after it do not matter) joins the next
- * one without its indentation; a comment never continues. A comment between continued lines is refused, unless it ends in a
- * backslash itself: HTCondor keeps the comment's last character as part of the value.
+ * Reads a submit description line by line. A backslash at the end of a line (ignoring trailing blanks) joins the next
+ * line without its indentation; a comment is never continued. A comment between continued lines is refused unless it
+ * ends in a backslash itself, because HTCondor keeps the comment's last character as part of the value.
  */
 export class LineReader {
   readonly file: string;
@@ -30,12 +30,12 @@ export class LineReader {
     if (this.#lines.at(-1) === '') this.#lines = this.#lines.slice(0, -1);
   }
 
-  /** The physical line read last; 0 before the first. */
+  /** The last physical line read; 0 before the first. */
   get line(): number {
     return this.#next;
   }
 
-  /** Whether the text is a program for an interpreter. */
+  /** Whether the text is a script with an interpreter line. */
   get isScript(): boolean {
     return this.#lines[0]?.startsWith('#!') ?? false;
   }
@@ -58,7 +58,7 @@ export class LineReader {
       this.#refuseLong(length, line);
       parts.push(text.slice(0, -1));
       text = added;
-      // A line end may have been behind two backslashes.
+      // After an empty line, the part before it counts: it still ends in a backslash if its line ended in two.
       while (text === '' && parts.length > 0) text = parts.pop() ?? '';
     }
     text = parts.join('') + text;

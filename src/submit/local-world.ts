@@ -69,12 +69,12 @@ function run(argv: readonly string[], cwd: string): Outcome<{ readonly stdout: s
 }
 
 export interface LocalWorldOptions {
-  /** Write nothing, not even what `include command into FILE` is to keep. */
+  /** Write nothing, not even the FILE of `include command into FILE`. */
   readonly readOnly?: boolean;
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
-/** This machine: the one place of this room that touches files and starts programs. */
+/** This machine; nothing else in this room touches files or starts programs. */
 export function localWorld(options: LocalWorldOptions = {}): SubmitWorld {
   return {
     readText: (path) => attempt(() => boundedText(path, MOST_TEXT)),

@@ -3,22 +3,22 @@ import { integerOf, printed, realOf, stringOf } from './calculate.ts';
 import { filenameParts, splitSuffix } from './filename.ts';
 import { tokens, trim } from './text.ts';
 
-/** What a macro function may ask of the place that it stands in. */
+/** What a macro function can ask of its context. */
 export interface FunctionScope {
   lookup(name: string): string | undefined;
   expand(text: string): string;
   env(name: string): string | undefined;
-  /** From 0 up to and without 1. */
+  /** From 0 up to but excluding 1. */
   random(): number;
-  /** A fault that HTCondor prints and goes on. */
+  /** Reports an error after which HTCondor carries on. */
   complain(message: string): void;
-  /** The directory that relative names start from. */
+  /** The directory to which relative names refer. */
   readonly cwd: string;
 }
 
 const INT_MAX = 2_147_483_647n;
 
-/** `name` as a macro's value, else itself; expanded. */
+/** The expanded value of the macro `name`, or else of `name` itself. */
 function valueOf(name: string, scope: FunctionScope): string {
   const value = scope.lookup(name) ?? name;
   return value.includes('$') ? scope.expand(value) : value;
@@ -29,7 +29,7 @@ function splitDefault(body: string): readonly [string, string | undefined] {
   return colon < 0 ? [body, undefined] : [body.slice(0, colon), body.slice(colon + 1)];
 }
 
-/** `$(name)` and `$(name:default)`: the default also stands in for an empty value. */
+/** `$(name)` and `$(name:default)`: the default also replaces an empty value. */
 export function reference(body: string, scope: FunctionScope): string {
   const [name, fallback] = splitDefault(body);
   const value = scope.lookup(name) ?? '';
@@ -137,7 +137,7 @@ function substring(body: string, scope: FunctionScope): string {
   return rest.slice(0, length < 0 ? Math.max(rest.length + length, 0) : length);
 }
 
-/** At the first two commas; what follows the second is one piece. */
+/** Splits at the first two commas; everything after the second is one piece. */
 function splitTwice(body: string): readonly [string, string?, string?] {
   const first = body.indexOf(',');
   if (first < 0) return [body];
@@ -156,7 +156,7 @@ function notFormat(func: string, format: string, scope: FunctionScope): string {
   return format;
 }
 
-/** The tool prints numbers into a buffer of this many characters. */
+/** The length of the buffer into which the tool prints numbers. */
 const NUMBER_BUFFER = 55;
 
 function int(body: string, scope: FunctionScope): string {
@@ -194,7 +194,7 @@ function string(body: string, scope: FunctionScope): string {
 
 function evaluate(body: string, scope: FunctionScope): string {
   const text = valueOf(body, scope);
-  // What has no value is kept as text only where there was something to expand in it.
+  // Text without a value is kept only if there was something to expand in it.
   return stringOf(text) ?? printed(text) ?? ((scope.lookup(body) ?? body).includes('$') ? text : '');
 }
 
@@ -223,7 +223,7 @@ export function callFunction(func: string, body: string, scope: FunctionScope): 
   return known ? known(body, scope) : filenameParts(valueOf(body, scope), func.slice(1), scope.cwd);
 }
 
-/** Functions whose value is another one each time. */
+/** Functions that may return a different value each time. */
 export function isRandom(func: string): boolean {
   return func.startsWith('RANDOM_');
 }

@@ -1,31 +1,31 @@
 import type { Place } from './fault.ts';
 
 export interface Macro {
-  /** As it was first written; names are equal without regard to case. */
+  /** As first written; case is ignored when comparing names. */
   readonly name: string;
   value: string;
   place: Place;
-  /** `loop`: a variable of a queue statement. `internal`: set by us, never called unused. */
+  /** `loop`: a variable of a queue statement. `internal`: set by us, never reported as unused. */
   origin: 'file' | 'argument' | 'loop' | 'internal';
   used: boolean;
 }
 
 /**
- * What a submit description has said so far: HTCondor's "submit hash". Every `name = value` line is a macro; a command is a
- * macro whose name means something.
+ * What a submit description has said so far: HTCondor's "submit hash". Every `name = value` line defines a macro; a
+ * command is a macro whose name has a meaning.
  */
 export class MacroTable {
   readonly #entries = new Map<string, Macro>();
   readonly #defaults: Map<string, string>;
   #hasPrefixed = false;
-  /** Told every name that is looked up, in lower case. */
+  /** Called with every name looked up, in lower case. */
   onLookup: ((key: string) => void) | undefined;
 
   constructor(defaults: ReadonlyMap<string, string> = new Map()) {
     this.#defaults = new Map([...defaults].map(([name, value]) => [name.toLowerCase(), value]));
   }
 
-  /** A copy as of now; later changes of one do not show in the other. */
+  /** An independent copy of the present state. */
   clone(): MacroTable {
     const copy = new MacroTable(this.#defaults);
     for (const [key, macro] of this.#entries) copy.#entries.set(key, { ...macro });
@@ -33,7 +33,9 @@ export class MacroTable {
     return copy;
   }
 
-  /** The raw value: defined, else the default; and the macro counts as used. `SUBMIT.name` goes before `name`. */
+  /**
+   * The raw value, defined or else the default; marks the macro as used. `SUBMIT.name` takes precedence over `name`.
+   */
   lookup(name: string): string | undefined {
     const key = name.toLowerCase();
     this.onLookup?.(key);
@@ -45,7 +47,7 @@ export class MacroTable {
     return this.#defaults.get(key);
   }
 
-  /** The definition, without counting as a use. */
+  /** The definition, without marking the macro as used. */
   find(name: string): Macro | undefined {
     return this.#entries.get(name.toLowerCase());
   }
@@ -58,19 +60,19 @@ export class MacroTable {
     else Object.assign(entry, { value, place, origin });
   }
 
-  /** Sets a queue statement's variable; a macro of that name keeps its place. */
+  /** Sets a queue statement's variable; an existing macro of that name keeps its place in the file. */
   setLive(name: string, value: string, place: Place): void {
     const entry = this.#entries.get(name.toLowerCase());
     if (entry) entry.value = value;
     else this.define(name, value, place, 'loop');
   }
 
-  /** Sets the value of a name (in lower case) that is not defined: $(Process) and its like. */
+  /** Sets the value of a name (in lower case) that has no definition: $(Process) and similar. */
   setDefault(key: string, value: string): void {
     this.#defaults.set(key, value);
   }
 
-  /** All definitions, sorted by name without regard to case. */
+  /** All definitions, sorted by name ignoring case. */
   all(): Macro[] {
     return [...this.#entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, macro]) => macro);
   }

@@ -12,7 +12,7 @@ import type { MachineFacts, SubmitPolicy } from './options.ts';
 import { absolutePath } from './source.ts';
 import type { FileFacts, SubmitWorld } from './world.ts';
 
-/** What is the same for all jobs of a cluster, once its universe is known. */
+/** What all jobs of a cluster have in common once its universe is known. */
 export interface ClusterKind {
   /** HTCondor's number: 5 vanilla, 7 scheduler, 9 grid, 12 local, … */
   universe: number;
@@ -27,28 +27,31 @@ export interface MakerScope {
   readonly cwd: string;
   readonly machine: MachineFacts;
   readonly policy: SubmitPolicy;
-  /** The name that the description was given under; `undefined` where it came from standard input. */
+  /** The description's file name as given; `undefined` if it was read from standard input. */
   readonly file: string | undefined;
   /** Unix seconds. */
   readonly now: number;
-  /** Variables of the submitter's environment that were looked at. */
+  /** Variables of the submitter's environment that have been looked up. */
   readonly seen: Map<string, string>;
-  /** The job is made long after the submit, elsewhere: nothing is checked or measured any more. */
+  /** The job is made long after the submit and elsewhere, so nothing is checked or measured. */
   readonly late: boolean;
   readonly complaints: Complaints;
   readonly missing: Missing;
-  /** Once for each text. */
+  /** Reports each text once. */
   warn(message: string, line?: number): void;
 }
 
 const INT32 = 2n ** 31n;
 
-/** What the commands are given: the description's values, the ad in the making, and what they agreed on among themselves. */
+/**
+ * What a command works with: the description's values, the ad in the making, and what the commands share among
+ * themselves.
+ */
 export class JobMaker {
   readonly draft: Draft;
   readonly scope: MakerScope;
   readonly kind: ClusterKind;
-  /** The queue statement, to blame when no line is. */
+  /** The queue statement, to blame if no other line is. */
   readonly place: Place;
   readonly id: JobId;
 
@@ -64,12 +67,12 @@ export class JobMaker {
     return this.scope.world;
   }
 
-  /** Whether this is the first job of the cluster, whose ad the others stand on. */
+  /** Whether this is the first job of the cluster, whose ad the others are based on. */
   get first(): boolean {
     return this.draft.base === undefined;
   }
 
-  /** A command's value, expanded; under its other name where it has none under the first. `undefined` when empty too. */
+  /** A command's expanded value, or that of its other name if the first has none. `undefined` if empty. */
   param(name: string, other?: string): string | undefined {
     const { macros, expander } = this.scope;
     const raw = macros.lookup(name) ?? (other === undefined ? undefined : macros.lookup(other));
@@ -104,7 +107,7 @@ export class JobMaker {
     return macro && macro.origin !== 'loop' && macro.origin !== 'internal' ? macro.place : this.place;
   }
 
-  /** An error to throw: on the line of the command to blame. */
+  /** An error to throw, on the line of the command to blame. */
   fault(command: string, text: string, suggestions: readonly string[] = [], other?: string): Error {
     return badInput(this.placeOf(command, other), text, suggestions);
   }
@@ -125,7 +128,10 @@ export class JobMaker {
     this.draft.set(name, boolAttr(value));
   }
 
-  /** Sets an attribute to an expression that the user wrote (in `command`, when the attribute's name is not the command); `remedy`: what to write instead. */
+  /**
+   * Sets an attribute to an expression that the user wrote (in `command`, if that differs from the attribute's name);
+   * `remedy`: what to write instead.
+   */
   setExpr(
     name: string,
     text: string,
@@ -142,7 +148,7 @@ export class JobMaker {
     this.draft.set(name, attr);
   }
 
-  /** The job's initial directory; relative names of its files start there. */
+  /** The job's initial directory, to which relative names of its files refer. */
   get iwd(): string {
     return this.draft.string('#Iwd') ?? this.scope.cwd;
   }
@@ -160,7 +166,7 @@ export class JobMaker {
     this.setString('#GridType', type);
   }
 
-  /** Absolute, without doubled slashes; relative to the initial directory. */
+  /** An absolute path without doubled slashes; relative names refer to the initial directory. */
   fullPath(name: string): string {
     return compressPath(absolutePath(name, this.iwd));
   }
@@ -169,7 +175,7 @@ export class JobMaker {
     return this.world.look(this.fullPath(name));
   }
 
-  /** KB, rounded up; of a directory, all that is below it; 0 for what is not there and for URLs. */
+  /** The size in KB, rounded up; for a directory, of everything below it; 0 for URLs and missing files. */
   sizeKb(name: string): number {
     const facts = isUrl(name) ? undefined : this.look(name);
     if (!facts) return 0;
@@ -196,14 +202,14 @@ export function isUrl(text: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+.-]*:\/\/./s.test(text);
 }
 
-/** The scheme of a URL, of `a+b://` only b. */
+/** The scheme of a URL; for `a+b://` only b. */
 export function urlScheme(url: string): string {
   return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.replace(/^.*[+.-]/, '') ?? '';
 }
 
-/** One command, or a family of them: what it reads of the description, it writes into the ad. */
+/** One command, or a family of them: reads its part of the description and writes it into the ad. */
 export interface Step {
-  /** Unique in a description; a stored cluster remembers it. */
+  /** Unique within a description; a stored cluster refers to it. */
   readonly name: string;
   run(job: JobMaker): void;
 }

@@ -3,18 +3,18 @@ import { shellQuote } from '../util/shell-quote.ts';
 import { badInput, type Place } from './fault.ts';
 import type { SubmitWorld } from './world.ts';
 
-/** How many are shown, and how many jobs are looked at once something is missing. */
+/** How many are shown, and how many jobs are examined once something is missing. */
 const MOST_SHOWN = 20;
 export const MOST_LOOKED_AT = 10_000;
 
 const INPUTS = 'Relative names start from initialdir. skip_filechecks = true submits without looking.';
 
-/** Files and directories of a cluster's jobs that are not there: told all at once. */
+/** Missing files and directories of a cluster's jobs, collected to be reported together. */
 export class Missing {
   readonly #said = new Map<string, { readonly line: number; readonly text: string }>();
   readonly #directories = new Set<string>();
   readonly #world: SubmitWorld;
-  /** What was looked at: jobs share directories. */
+  /** Directories checked already, since jobs share them. */
   readonly #known = new Map<string, boolean>();
   #inputs = false;
 
@@ -33,7 +33,7 @@ export class Missing {
     this.#add(place, text);
   }
 
-  /** `text`: what is wrong; `path`: the directory to be made. */
+  /** `text`: what is wrong; `path`: the directory to create. */
   addDirectory(place: Place, text: string, path: string): void {
     this.#directories.add(path);
     this.#add(place, text);

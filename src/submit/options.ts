@@ -1,10 +1,10 @@
 import type { Outcome } from './world.ts';
 
-/** What the submitting machine's configuration says; HTCondor has each as a config parameter. */
+/** Facts about the submitting machine; in HTCondor each is a configuration parameter. */
 export interface MachineFacts {
-  /** $(ARCH), as in `X86_64`. */
+  /** $(ARCH), such as `X86_64`. */
   readonly arch: string;
-  /** $(OPSYS), as in `LINUX`. */
+  /** $(OPSYS), such as `LINUX`. */
   readonly opsys: string;
   readonly opsysVer: string;
   readonly opsysAndVer: string;
@@ -26,28 +26,30 @@ export const DEFAULT_MACHINE: MachineFacts = {
   fileSystemDomain: 'localhost',
 };
 
-/** What a look into a proxy file tells. */
+/** What a look into a proxy file reveals. */
 export interface ProxyFacts {
   readonly expiresAt: number;
-  /** What the job's ad says of it. */
+  /** The proxy's attributes in the job's ad. */
   readonly attributes?: Readonly<Record<string, string | number>>;
 }
 
-/** What this installation asks of a submit beyond HTCondor's rules. */
+/** What this installation requires of a submit beyond HTCondor's rules. */
 export interface SubmitPolicy {
-  /** Take a `#!` script with DOS line ends, with a warning. */
+  /** Accept a `#!` script with DOS line ends, with a warning. */
   readonly allowCrlfScript: boolean;
-  /** Refuse a job whose input files are not there. */
+  /** Refuse a job whose input files are missing. */
   readonly checkInputs: boolean;
-  /** Jobs that a description may put into the queue at once. */
+  /** How many jobs a description may put into the queue at once. */
   readonly mostJobs: number;
-  /** Only look at what would be submitted: attribute names that the queue would refuse are taken, as HTCondor's dry run does. */
+  /**
+   * Only show what would be submitted: like HTCondor's dry run, accepts attribute names that the queue would refuse.
+   */
   readonly dryRun: boolean;
-  /** More words that grid_resource may begin with. */
+  /** Further words with which grid_resource may begin. */
   readonly gridTypes: readonly string[];
-  /** Take a grid job without grid_resource: a broker will choose the site. */
+  /** Accept a grid job without grid_resource, because a broker chooses the site. */
   readonly broker: boolean;
-  /** Looks into a proxy file; without it, the file only has to be readable. `expiresAt` is in Unix seconds. */
+  /** Inspects a proxy file; without it, the file only has to be readable. `expiresAt` is in Unix seconds. */
   readonly checkProxy: ((path: string) => Outcome<ProxyFacts>) | undefined;
 }
 

@@ -32,34 +32,34 @@ import type { SubmitWorld } from './world.ts';
 export interface SubmitRequest {
   /** The submit description. */
   readonly text: string;
-  /** Its name as it was given, for messages and JobSubmitFile; absent: it came from standard input. */
+  /** Its file name as given, for messages and JobSubmitFile; absent if it was read from standard input. */
   readonly file?: string;
-  /** The directory that relative names start from, absolute. */
+  /** The directory to which relative names refer, absolute. */
   readonly cwd: string;
   readonly world: SubmitWorld;
   readonly owner: string;
   /** Unix seconds. */
   readonly now: number;
-  /** $(Cluster), where it is known already; default 1. */
+  /** $(Cluster) if it is already known; 1 by default. */
   readonly cluster?: number;
-  /** `name=value`, set before the description is read. */
+  /** `name=value` definitions that precede the description. */
   readonly assignments?: readonly string[];
-  /** Lines read after it; they win (-append). */
+  /** Lines read after the description, which they override (-append). */
   readonly appends?: readonly string[];
   /** What would follow the word queue, for a description without a queue statement (-queue). */
   readonly queueArgs?: string;
   readonly batchName?: string;
   /** JobBatchId (-batch-id). */
   readonly batchId?: string;
-  /** Late materialization even where the description does not ask for it (-factory). */
+  /** Late materialization even if the description does not ask for it (-factory). */
   readonly factory?: boolean;
-  /** Refuse a cluster of more jobs (-maxjobs). */
+  /** Refuse a cluster with more jobs (-maxjobs). */
   readonly maxJobs?: number;
-  /** Warn of what was said and never looked at; default true (-unused turns it off). */
+  /** Warn about definitions that are never used; true by default (-unused turns it off). */
   readonly warnUnused?: boolean;
   readonly machine?: Partial<MachineFacts>;
   readonly policy?: Partial<SubmitPolicy>;
-  /** HTCondor's JobSubmitMethod; default 0, the command. */
+  /** HTCondor's JobSubmitMethod; 0, the command, by default. */
   readonly method?: number;
 }
 
@@ -85,7 +85,7 @@ function appendedLines(request: SubmitRequest): string[] {
   ];
 }
 
-/** What was given after the word queue outside of the description: an appended queue statement is one (-append). */
+/** The queue arguments given outside the description; an appended queue statement counts too (-append). */
 function givenQueue({ queueArgs, appends = [] }: SubmitRequest): string | undefined {
   const statements = appends.flatMap((line) => queueArguments(line) ?? []);
   const given = [...(queueArgs === undefined ? [] : [queueArgs]), ...statements];
@@ -93,7 +93,7 @@ function givenQueue({ queueArgs, appends = [] }: SubmitRequest): string | undefi
   return given[0];
 }
 
-/** Reads a description statement by statement, and makes the first job of each. */
+/** Reads a description statement by statement and makes the first job of each. */
 class SubmitParser {
   readonly #request: SubmitRequest;
   readonly #macros: MacroTable;
@@ -169,7 +169,7 @@ class SubmitParser {
     return this.#cluster();
   }
 
-  /** The next queue statement of the description, with the appended lines read. */
+  /** The next queue statement of the description, after reading the appended lines. */
   #next(): QueueLine | undefined {
     const line = this.#reader.next();
     if (line && this.#late) {
@@ -286,8 +286,8 @@ class SubmitParser {
 }
 
 /**
- * Makes the jobs that a submit description says. Throws GryphusError 'bad-input' (file and line in the message, the remedy in
- * the suggestions), or 'usage' for an assignment that is none.
+ * Makes the jobs of a submit description. Throws GryphusError 'bad-input' (file and line in the message, the remedy in
+ * the suggestions), or 'usage' for a malformed assignment.
  */
 export function parseSubmit(request: SubmitRequest): Cluster {
   return new SubmitParser(request).run();

@@ -2,7 +2,10 @@ import type { QueuePlan } from './queue-items.ts';
 import { splitRow } from './rows.ts';
 import { sliceIndex, sliceLength } from './slice.ts';
 
-/** Which item a row is, by its number in the whole list; -1: the one empty item of a slice that begins outside of the list. */
+/**
+ * The item of a row, by its number in the whole list; -1 for the one empty item of a slice that begins outside the
+ * list.
+ */
 function itemOf(plan: QueuePlan, row: number): number | undefined {
   const length = plan.items?.length ?? 0;
   const index = sliceIndex(plan.slice, row, length);
@@ -22,12 +25,12 @@ export function countRows(plan: QueuePlan): number {
   return rows;
 }
 
-/** One job's place in its queue statement. */
+/** A job's place in its queue statement. */
 export interface PlanStep {
   readonly row: number;
   /** $(ItemIndex): the row's number in the whole list. */
   readonly item: number;
-  /** $(Step): which of the row's jobs. */
+  /** $(Step): the number of the job within the row. */
   readonly step: number;
 }
 
@@ -40,7 +43,7 @@ export function planStep(plan: QueuePlan, n: number): PlanStep {
   return { row, item: index === undefined || index < 0 ? outside : index, step: n % plan.count };
 }
 
-/** What the loop variables are in a row. An empty row has those of the row before it. */
+/** The loop variables of a row. An empty row has those of the row before it. */
 export function rowValues(plan: QueuePlan, row: number): readonly (readonly [name: string, value: string])[] {
   const { items, vars, table } = plan;
   if (!items) return [];

@@ -5,9 +5,9 @@ import { ANY_SEPARATOR, CSV_DEFAULTS, TABLE_DEFAULTS } from './rows.ts';
 import type { TableOptions } from './rows.ts';
 import { isSpace, tokens, trim, trimEnd, trimStart } from './text.ts';
 
-/** What stands after the word `queue`, macros expanded. */
+/** What follows the word `queue`, with macros expanded. */
 export interface QueueArgs {
-  /** Jobs for each item. */
+  /** Jobs per item. */
   readonly count: number;
   readonly mode: 'none' | 'in' | 'from' | 'matching';
   /** What `matching` may match; undefined: as submit_match_directories says. */
@@ -16,7 +16,7 @@ export interface QueueArgs {
   readonly slice: Slice | undefined;
   readonly table: TableOptions | undefined;
   readonly items: readonly string[];
-  /** More items: on the lines that follow up to `)`, or in this file, or from this command (it has a `|`), or `-` for stdin. */
+  /** Where more items come from: the lines up to `)`, this file, this command (with a `|`), or `-` for stdin. */
   readonly more: { readonly kind: 'lines' } | { readonly kind: 'source'; readonly name: string } | undefined;
 }
 
@@ -24,7 +24,7 @@ export class QueueError extends Error {
   override readonly name = 'QueueError';
 }
 
-/** The words that begin at `from`, up to a blank or `(`; what is after the last such delimiter is not one. */
+/** The words that begin at `from`, up to a blank or `(`; text after the last such delimiter does not count as one. */
 function wordAt(text: string, from: number): { readonly start: number; readonly end: number } | undefined {
   let start = from;
   while (start < text.length && isSpace(text.charAt(start))) start++;
@@ -45,7 +45,7 @@ function findKeyword(
   }
 }
 
-/** Where the loop variables begin that `text` ends with. A name has digits only after a letter. */
+/** Where the loop variables at the end of `text` begin. In a name, digits only follow a letter. */
 function varsAt(text: string): number {
   let vars = text.length;
   let at = text.length;
@@ -85,7 +85,7 @@ interface Qualifiers {
   table?: TableOptions;
 }
 
-/** Reads files, dirs, any, table(…) and [slice] off the front; the rest is the list. */
+/** Takes files, dirs, any, table(…) and [slice] off the front; the rest is the list. */
 function takeQualifiers(text: string, mode: string): { readonly found: Qualifiers; readonly list: string } {
   const found: Qualifiers = {};
   let rest = trimStart(text);
@@ -136,8 +136,8 @@ function parseCount(text: string): number {
 }
 
 /**
- * `[count] [vars in|from|matching [files|dirs|any] [table(…)] [slice] items]` (manual, "Submitting many similar jobs with one
- * queue command"). Throws a QueueError.
+ * `[count] [vars in|from|matching [files|dirs|any] [table(…)] [slice] items]` (manual, "Submitting many similar jobs
+ * with one queue command"). Throws a QueueError.
  */
 export function parseQueueArgs(expanded: string): QueueArgs {
   const text = trim(expanded);
@@ -169,7 +169,7 @@ export function parseQueueArgs(expanded: string): QueueArgs {
   };
 }
 
-/** What follows `queue` (or `iterate`) in a line; `undefined` where the line is no queue statement. */
+/** What follows `queue` (or `iterate`) in a line; `undefined` if the line is not a queue statement. */
 export function queueArguments(line: string): string | undefined {
   const found = /^queue(?:\s+(.*))?$/is.exec(line) ?? /^iter(?:a(?:te?)?)?(?:[\s,]+(.*))?$/is.exec(trimStart(line));
   return found ? (found[1] ?? '') : undefined;

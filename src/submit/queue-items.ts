@@ -12,11 +12,11 @@ import { absolutePath, sourceText } from './source.ts';
 import { isMacroName, tokens } from './text.ts';
 import type { Outcome } from './world.ts';
 
-/** A queue statement with all its items: what a cluster is made from. JSON. */
+/** A queue statement with all its items, from which a cluster is made. JSON. */
 export interface QueuePlan {
   readonly count: number;
   readonly vars: readonly string[];
-  /** `undefined` where the statement has no list: its jobs differ in number only. */
+  /** `undefined` if the statement has no list, so that its jobs differ only in number. */
   readonly items: readonly string[] | undefined;
   readonly slice?: Slice;
   readonly table?: TableOptions;
@@ -38,7 +38,7 @@ function itemsOf(lines: readonly string[], parsed: QueueArgs): readonly string[]
   return parsed.mode === 'from' ? lines : lines.flatMap((line) => tokens(line));
 }
 
-/** What a list is read from; a directory has no lines. */
+/** The text of a list; a directory has no lines. */
 function itemText(name: string, scope: ReadScope): Outcome<string> {
   if (name === '-') return scope.world.stdin();
   if (scope.world.look(absolutePath(name, scope.cwd))?.directory) return { ok: true, value: '' };
@@ -90,7 +90,7 @@ function matches(patterns: readonly string[], parsed: QueueArgs, line: QueueLine
   const found: string[] = [];
   const seen = new Map<string, number>();
   for (const pattern of patterns) {
-    // A name without wildcards is taken as it is: only what a wildcard finds is looked at.
+    // A name without wildcards is accepted as it is; only matches of wildcards are filtered by kind.
     const named = kind === 'dirs' && !hasMagic(pattern.slice(pattern.lastIndexOf('/') + 1));
     const names = glob(pattern, scope.cwd, scope.world).filter((name) => {
       return kind === 'any' || named || name.endsWith('/') === (kind === 'dirs');
@@ -129,7 +129,7 @@ function withHeader(plan: QueuePlan, line: QueueLine): QueuePlan {
   return { ...plan, vars, items: items.filter((_, i) => i !== table.header).slice(skip) };
 }
 
-/** Reads all that a queue statement names: the lines that follow it, a file, a command's output, matching files. */
+/** Reads everything a queue statement refers to: the following lines, a file, a command's output, matching files. */
 export function planQueue(line: QueueLine, reader: LineReader, scope: ReadScope): QueuePlan {
   const parsed = args(line, scope);
   if (parsed.mode === 'none') return { count: parsed.count, vars: [], items: undefined };

@@ -14,7 +14,7 @@ import type { SubmitWorld } from './world.ts';
 
 const DEEPEST_INCLUDE = 20;
 
-/** `use strict : …` sets these (manual, "use strict"). */
+/** The settings of `use strict : …` (manual, "use strict"). */
 const STRICT: Readonly<Record<string, readonly string[]>> = {
   false: ['false', 'false', 'false', 'false', 'false'],
   true: ['true', 'true', 'true', 'false', 'true'],
@@ -52,11 +52,11 @@ export interface ReadScope {
   readonly expander: Expander;
   readonly world: SubmitWorld;
   readonly warnings: Warning[];
-  /** Relative file names start here. */
+  /** The directory to which relative file names refer. */
   readonly cwd: string;
 }
 
-/** Reads a submit description's statements into the macro table, up to a queue statement at a time. */
+/** Reads the statements of a submit description into the macro table, up to one queue statement at a time. */
 export class DescriptionReader {
   readonly reader: LineReader;
   readonly #scope: ReadScope;
@@ -71,7 +71,7 @@ export class DescriptionReader {
     };
   }
 
-  /** Reads on to the next queue statement; `undefined` at the end. Ifs that are open at a queue statement are forgotten. */
+  /** Reads up to the next queue statement; `undefined` at the end. Ifs left open at a queue statement are forgotten. */
   next(): QueueLine | undefined {
     return this.#read({ reader: this.reader, from: undefined, depth: 0 });
   }
@@ -150,7 +150,7 @@ export class DescriptionReader {
     }
   }
 
-  /** `+Attr` and `-Attr` are kept as `MY.Attr`. */
+  /** `+Attr` and `-Attr` are stored as `MY.Attr`. */
   #name(written: string, place: Place): string {
     const name = this.#scope.expander.expand(written);
     if (/^[+-]/.test(name)) return `MY.${name.slice(1)}`;
@@ -194,7 +194,7 @@ function illegal(name: string, place: Place): Error {
   return badInput(place, `Illegal Identifier: <${name}>`, ['A name has letters, digits, _ and . only.']);
 }
 
-/** Lines given on the command line (`-append`): the operator may be left out. */
+/** Lines given on the command line (`-append`), in which the operator is optional. */
 export function readAppended(lines: readonly string[], scope: ReadScope): void {
   lines
     .flatMap((text) => text.split('\n'))
@@ -214,7 +214,9 @@ export function readAppended(lines: readonly string[], scope: ReadScope): void {
     });
 }
 
-/** What `#`-lines inside a list of items are: skipped; the list ends at a line that begins with `)`. */
+/**
+ * The items of a list on the following lines, up to one that begins with `)`; lines that begin with `#` are skipped.
+ */
 export function readItemLines(reader: LineReader): string[] | undefined {
   const items: string[] = [];
   for (let line = reader.next(); line; line = reader.next()) {

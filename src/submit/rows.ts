@@ -1,4 +1,4 @@
-/** How `queue … from table(…)` cuts a row into columns; without `table`, HTCondor's old rules. */
+/** How `queue … from table(…)` splits a row into columns; without `table`, HTCondor's old rules apply. */
 export interface TableOptions {
   /** The row with the column names, from 0; -1 for none. */
   readonly header: number;
@@ -10,10 +10,10 @@ export interface TableOptions {
 export const TABLE_DEFAULTS: TableOptions = { header: 0, skip: 0, trim: true, separator: ',' };
 export const CSV_DEFAULTS: TableOptions = { ...TABLE_DEFAULTS, header: -1 };
 
-/** Without other orders columns are parted by commas and blanks. */
+/** By default, commas and blanks separate columns. */
 export const ANY_SEPARATOR = ', \t';
 
-/** The unit separator: where a row has it, it alone separates. */
+/** The unit separator: if a row contains it, nothing else separates. */
 const UNIT = '\x1f';
 
 function trimmed(text: string): string {
@@ -26,8 +26,8 @@ function firstOf(text: string, separators: string): number {
 }
 
 /**
- * The columns of a row: none of an empty one (its variables keep the values of the row before), else exactly `columns`,
- * the last with all the rest. Separators are commas and blanks; quotes mean nothing.
+ * The columns of a row: none if it is empty (its variables keep the values of the row before), otherwise exactly
+ * `columns`, the last of which has all the rest. Separators are commas and blanks; quotes have no meaning.
  */
 export function splitRow(row: string, columns: number, table?: TableOptions): string[] {
   const unit = table === undefined && row.includes(UNIT);

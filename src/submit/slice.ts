@@ -1,11 +1,11 @@
-/** `[start:end:step]` of a queue statement, as in Python; `undefined` where a part was left out. */
+/** `[start:end:step]` of a queue statement, as in Python; omitted parts are `undefined`. */
 export interface Slice {
   readonly start?: number;
   readonly end?: number;
   readonly step?: number;
 }
 
-/** The slice that `text` begins with and the text after it; `undefined` where it is not one. */
+/** The slice at the beginning of `text` and the text after it; `undefined` if there is none. */
 export function parseSlice(text: string): { readonly slice: Slice; readonly rest: string } | undefined {
   const found = /^\[(?:\s*([+-]?\d+))?(?:(:)(?:\s*([+-]?\d+))?)?(?:(:)(?:\s*([+-]?\d+))?)?\]/.exec(text);
   if (!found) return undefined;
@@ -23,7 +23,7 @@ function bounds(slice: Slice, length: number): readonly [number, number] {
   return [slice.start === undefined ? 0 : from(slice.start), slice.end === undefined ? length : from(slice.end)];
 }
 
-/** How many of `length` items HTCondor takes a slice to select, before it looks at them. */
+/** How many of `length` items HTCondor expects a slice to select, before it looks at them. */
 export function sliceLength(slice: Slice | undefined, length: number): number {
   if (!slice) return length;
   const [start, end] = bounds(slice, length);
@@ -31,8 +31,8 @@ export function sliceLength(slice: Slice | undefined, length: number): number {
 }
 
 /**
- * Which item the `n`th selected one is (from 0). It can lie outside of the list: HTCondor counts from the slice's start
- * even where that is before the first or after the last item. `undefined` after the end.
+ * The index of the `n`th selected item (from 0). It can be outside the list: HTCondor counts from the slice's start
+ * even if that is before the first or after the last item. `undefined` after the end.
  */
 export function sliceIndex(slice: Slice | undefined, n: number, length: number): number | undefined {
   if (!slice) return n < length ? n : undefined;

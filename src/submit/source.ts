@@ -1,11 +1,11 @@
 import { parseArgsV1, parseArgsV2Quoted, isV2Quoted } from './argv.ts';
 import type { Outcome, SubmitWorld } from './world.ts';
 
-/** A file or a command (it ends in `|`) that text comes from. */
+/** A file or a command (ending in `|`) that supplies text. */
 export interface TextSource {
   readonly name: string;
   readonly command?: boolean;
-  /** The file that keeps what the command said; it is read instead when it is there. */
+  /** The file that stores a command's output; if it exists, it is read instead. */
   readonly into?: string | undefined;
 }
 
@@ -25,7 +25,7 @@ function commandText(command: string, scope: Scope): Outcome<{ readonly stdout: 
   return result.ok ? result : { ok: false, reason: `not a valid command: ${result.reason}` };
 }
 
-/** Reads a file, or what a command prints; its exit status counts only when the text is to be kept. */
+/** Reads a file or the output of a command, whose exit status only matters if the output is to be stored. */
 export function sourceText(source: TextSource, scope: Scope): Outcome<string> {
   const { name, into } = source;
   const piped = name.includes('|');

@@ -1,6 +1,6 @@
 import { isSpace, trimEnd, trimStart } from './text.ts';
 
-/** A line of a submit description, taken apart. `bare`: it has no operator where one could be, so it may be a queue statement. */
+/** A parsed line of a submit description. `bare`: it lacks an operator, so it may be a queue statement. */
 export type Statement =
   | { readonly kind: 'bare' }
   | { readonly kind: 'include'; readonly options: string; readonly target: string }
@@ -17,7 +17,7 @@ interface Split {
   readonly op: string;
   /** What joins the two values of `+=`. */
   readonly joint: string;
-  /** Between the name and the operator. */
+  /** The text between the name and the operator. */
   readonly message: string;
   readonly rest: string;
 }
@@ -63,7 +63,7 @@ function split(text: string): Split | undefined {
   };
 }
 
-/** Takes a line apart; names are not expanded yet. */
+/** Parses a line; names are not expanded yet. */
 export function parseStatement(text: string): Statement {
   const parts = split(text);
   if (!parts) return { kind: 'bare' };

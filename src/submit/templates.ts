@@ -1,4 +1,4 @@
-/** HTCondor's configuration templates by category (manual, "Configuration Templates"): what `if defined use` knows. */
+/** HTCondor's configuration templates by category (manual, "Configuration Templates"), for `if defined use`. */
 export const TEMPLATES: Readonly<Record<string, readonly string[]>> = {
   feature: [
     'adstash',

@@ -1,4 +1,4 @@
-/** What C's isspace accepts; JavaScript's own trim takes more (no-break space, BOM). */
+/** What C's isspace accepts; JavaScript's trim accepts more (no-break space, BOM). */
 const SPACE = /[ \t\n\v\f\r]/;
 const ALL_SPACE = /^[ \t\n\v\f\r]*$/;
 const LEADING = /^[ \t\n\v\f\r]+/;
@@ -25,7 +25,7 @@ export function trim(text: string): string {
   return trimStart(trimEnd(text));
 }
 
-/** Trimmed, and without the double quotes when they surround all of it. */
+/** Trims the text and removes double quotes that enclose all of it. */
 export function stripQuotes(text: string): string {
   const inner = trim(text);
   return inner.length >= 2 && inner.startsWith('"') && inner.endsWith('"') ? inner.slice(1, -1) : inner;
@@ -48,13 +48,13 @@ export function isMacroName(text: string): boolean {
   return /^[A-Za-z0-9_./]+$/.test(text);
 }
 
-/** Where a UTF-16 unit stands in the order of code points: surrogates (beyond U+FFFF) after all others. */
+/** The position of a UTF-16 unit in code point order: surrogates (beyond U+FFFF) come last. */
 function weight(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }
 
-/** Byte order, as C's strcmp sorts UTF-8: that of code points. */
+/** Byte order, in which C's strcmp sorts UTF-8: that of code points. */
 export function byBytes(a: string, b: string): number {
   for (let i = 0; i < a.length && i < b.length; i++) {
     const difference = weight(a.charCodeAt(i)) - weight(b.charCodeAt(i));

@@ -2,10 +2,10 @@ import { CATALOGUE, isSubmitCommand } from './catalogue.ts';
 import type { Warning } from './fault.ts';
 import type { Macro, MacroTable } from './macros.ts';
 
-/** What a misspelt command may have been meant to be. */
+/** The commands that a misspelt one may stand for. */
 const COMMANDS = CATALOGUE.map(({ name }) => name).filter((name) => !name.startsWith('+'));
 
-/** Set by DAGs and templates, or meant for interactive jobs: used or not. */
+/** Never reported as unused: set by DAGs and templates, or meant for interactive jobs. */
 const NEVER_NAMED = new Set([
   'dag_status',
   'failed_count',
@@ -15,7 +15,7 @@ const NEVER_NAMED = new Set([
   'retry',
 ]);
 
-/** How many letters to insert, delete, change or swap (Damerau–Levenshtein, restricted). */
+/** The number of letters to insert, delete, change or swap (Damerau–Levenshtein, restricted). */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
@@ -34,7 +34,7 @@ export function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
-/** The command that is nearest to a name, if one is near. */
+/** The command closest to a name, if any is close. */
 export function nearestCommand(name: string): string | undefined {
   const wanted = name.toLowerCase();
   const most = wanted.length < 5 ? 1 : 2;
@@ -66,7 +66,7 @@ function warningFor(macro: Macro): Warning {
   return { message: text, ...(macro.origin === 'file' ? { line: macro.place.line } : {}) };
 }
 
-/** What was said and never looked at. Names with a dot and the user's own attributes are not spoken of. */
+/** Definitions that were never used. Names with a dot and the user's own attributes are not reported. */
 export function unusedWarnings(macros: MacroTable): Warning[] {
   return macros
     .all()

@@ -30,9 +30,9 @@ import { universe } from './universe.ts';
 import { vm } from './vm.ts';
 
 /**
- * All commands, in the order in which they must run: a later one looks at what earlier ones have put into the ad. The
- * description's own attributes and resources are steps of their own, so that only those are made again for each job that
- * differ from job to job.
+ * All commands in the order in which they must run, since later ones look at what earlier ones put into the ad. The
+ * description's own attributes and resources are separate steps, so that only those that differ between jobs are run
+ * again for each job.
  */
 export function allSteps(macros: MacroTable, owner: string): Step[] {
   return [

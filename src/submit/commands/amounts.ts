@@ -11,8 +11,8 @@ const AMOUNTS: readonly (readonly [command: string, attribute: string, example: 
 ];
 
 /**
- * What a site's batch system is asked for is an amount: no negotiator looks at the expression, and what is none would
- * be left out of the request without a word.
+ * What a site's batch system is asked for must be an amount: no negotiator evaluates the expression, and anything else
+ * would silently be left out of the request.
  */
 export const amounts: Step = {
   name: '(amounts)',

@@ -62,7 +62,7 @@ export const args: Step = {
   },
 };
 
-/** The arguments of the Java machine and of a tool daemon: the same two syntaxes under other names. */
+/** The arguments of the Java virtual machine and of a tool daemon: the same two syntaxes under other names. */
 interface OtherArgs {
   readonly old: string;
   readonly v1: string;

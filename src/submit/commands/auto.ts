@@ -2,12 +2,12 @@ import type { Step } from '../maker.ts';
 import { deferredBy } from './deferral.ts';
 import { canReconnect, UNIVERSE } from './universe.ts';
 
-/** Seconds for which a job goes on without news from its submitter: HTCondor's JOB_DEFAULT_LEASE_DURATION. */
+/** How long a job runs on without contact to its submitter, in seconds: HTCondor's JOB_DEFAULT_LEASE_DURATION. */
 const LEASE = 2400;
 const SHORTEST_LEASE = 20;
 const INT_MAX = 2_147_483_647;
 
-/** What follows from other attributes, where the user said nothing. */
+/** Attributes that follow from others unless the user has set them. */
 export const automatic: Step = {
   name: '(automatic)',
   run(job) {
@@ -25,7 +25,7 @@ export const automatic: Step = {
   },
 };
 
-/** Values that are surely not meant. */
+/** Values that are surely mistakes. */
 export const mistakes: Step = {
   name: '(mistakes)',
   run(job) {

@@ -2,7 +2,7 @@ import type { Attr } from '../attr.ts';
 import { boolAttr, intAttr, realAttr, stringAttr } from '../attr.ts';
 import type { Draft } from '../draft.ts';
 
-/** Counters of a job that has done nothing yet. */
+/** Counters of a job that has not done anything yet. */
 const ZERO =
   `ExitStatus NumCkpts NumJobStarts NumJobCompletions NumRestarts NumSystemHolds CommittedTime CommittedSlotTime
   CumulativeSlotTime TotalSuspensions LastSuspensionTime CumulativeSuspensionTime CommittedSuspensionTime`.split(/\s+/);
@@ -15,11 +15,11 @@ export interface BaseFacts {
   /** Unix seconds. */
   readonly now: number;
   readonly cluster: number;
-  /** How the job came in: HTCondor's JobSubmitMethod (0 condor_submit). */
+  /** How the job was submitted: HTCondor's JobSubmitMethod (0 for condor_submit). */
   readonly method: number;
 }
 
-/** What every job's ad begins with. */
+/** The initial attributes of every job's ad. */
 export function setBase(draft: Draft, facts: BaseFacts): void {
   const attributes: readonly (readonly [string, Attr])[] = [
     ['MyType', stringAttr('Job')],

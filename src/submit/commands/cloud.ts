@@ -32,7 +32,7 @@ const FILES: readonly (readonly [command: string, attribute: string])[] = [
   ['azure_auth_file', 'AzureAuthFile'],
 ];
 
-/** What each kind of cloud cannot do without, in the order in which HTCondor asks for it. */
+/** What each kind of cloud requires, in the order in which HTCondor checks for it. */
 const NEEDS: Readonly<Record<string, readonly (readonly [command: string, attribute: string])[]>> = {
   ec2: [['ec2_ami_id', 'EC2AmiID']],
   gce: [
@@ -95,7 +95,7 @@ function setVolumes(job: JobMaker): void {
   job.setString('EC2ElasticBlockStorageVolumes', volumes);
 }
 
-/** `ec2_parameter_X = v` gives EC2ParamX; the names are listed. */
+/** `ec2_parameter_X = v` gives EC2ParamX; the names are also listed. */
 function setParameters(job: JobMaker): void {
   const names = tokens(job.param('ec2_parameter_names', 'EC2ParamNames') ?? job.draft.string('EC2ParamNames') ?? '');
   for (const macro of job.scope.macros.all()) {
@@ -115,7 +115,7 @@ interface Pairs {
   readonly attributePrefix: string;
 }
 
-/** Tags and labels: `ec2_tag_X = v`, and the list of their names, which alone knows their case. */
+/** Tags and labels: `ec2_tag_X = v`, and the list of their names, which is the only place to keep their case. */
 function setPairs(job: JobMaker, pairs: Pairs): void {
   const names = tokens(job.param(pairs.list, pairs.attribute) ?? job.draft.string(pairs.attribute) ?? '');
   const has = (name: string): boolean => names.some((known) => known.toLowerCase() === name.toLowerCase());
@@ -135,7 +135,7 @@ function setPairs(job: JobMaker, pairs: Pairs): void {
   if (names.length > 0) job.setString(pairs.attribute, names.join(','));
 }
 
-/** EC2, GCE and Azure: taken as HTCondor takes them, though no site here runs them. */
+/** EC2, GCE and Azure: accepted as by HTCondor, although no site here runs them. */
 export function setCloud(job: JobMaker): void {
   setKeys(job);
   setKeyPair(job);

@@ -1,12 +1,12 @@
 import type { JobMaker, Step } from '../maker.ts';
 import { booleanOf } from '../calculate.ts';
 
-/** A proxy that ends sooner than this (seconds) is not worth submitting with: HTCondor's CRED_MIN_TIME_LEFT. */
+/** A submit is refused if the proxy ends within this many seconds: HTCondor's CRED_MIN_TIME_LEFT. */
 const MIN_TIME_LEFT = 120;
 
 function proxyFile(job: JobMaker): string | undefined {
   const named = job.param('x509userproxy');
-  // The grid's own sites take nobody without one.
+  // A GRAM service admits nobody without a proxy.
   if (named !== undefined || !(job.boolParam('use_x509userproxy') ?? job.gridType === 'gt2')) return named;
   return job.env('X509_USER_PROXY') ?? `/tmp/x509up_u${job.world.uid}`;
 }
@@ -59,7 +59,7 @@ const MY_PROXY: readonly (readonly [attribute: string, kind: 'string' | 'int'])[
   ['MyProxyNewProxyLifetime', 'int'],
 ];
 
-/** Where a proxy is refreshed from. A password never goes into an ad. */
+/** Where to refresh a proxy from. A password never goes into an ad. */
 function setMyProxy(job: JobMaker): void {
   if (job.scope.macros.find('MyProxyPassword')) {
     throw job.fault('MyProxyPassword', 'MyProxyPassword: a submit file must not contain a password', [

@@ -5,7 +5,7 @@ const WINDOW = 0;
 
 const ASKS_FOR = ['CronMinute', 'CronHour', 'CronDayOfMonth', 'CronMonth', 'CronDayOfWeek', 'DeferralTime'];
 
-/** The attribute for which the job is to start at a set time, if it is. */
+/** The attribute that gives the job a start time, if there is one. */
 export function deferredBy(job: JobMaker): string | undefined {
   return ASKS_FOR.find((attribute) => job.draft.has(attribute));
 }
@@ -17,7 +17,7 @@ function setTime(job: JobMaker, command: string, attribute: string, text: string
   throw job.fault(command, `${command} = ${text} is invalid, must eval to a non-negative integer.`, [], attribute);
 }
 
-/** deferral_time and the cron_ commands: when the job is to start, and how late it may. */
+/** deferral_time and the cron_ commands: when the job is to start, and how late it may start. */
 export const deferral: Step = {
   name: 'deferral_time',
   run(job) {

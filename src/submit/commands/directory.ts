@@ -2,7 +2,7 @@ import type { Step } from '../maker.ts';
 import { compressPath } from '../maker.ts';
 import { absolutePath } from '../source.ts';
 
-/** The directory that the job's files are in. */
+/** The directory of the job's files. */
 export const initialDirectory: Step = {
   name: 'initialdir',
   run(job) {

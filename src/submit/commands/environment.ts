@@ -12,7 +12,7 @@ function parse(job: JobMaker, text: string, command: string): Environment {
   ]);
 }
 
-/** What `getenv` takes over; in a V1 environment no value may have its delimiter. */
+/** The variables imported by `getenv`; in a V1 environment no value may contain its delimiter. */
 function imported(job: JobMaker, v1: boolean): Map<string, string> {
   const list = job.param('getenv', 'get_env');
   const all = list === undefined ? undefined : booleanOf(list);

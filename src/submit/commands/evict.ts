@@ -4,21 +4,23 @@ import { referencesOf } from '../expressions.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { tokens } from '../text.ts';
 
-/** How a request grows when the job was evicted for having asked for too little. */
+/** How a request grows after the job was evicted for exceeding it. */
 export interface RetryPlan {
   readonly command: string;
   readonly attribute: string;
-  /** Bytes in a unit of the attribute. */
+  /** The attribute's unit, in bytes. */
   readonly base: number;
   /** Sizes, the last of which may be an expression. */
   readonly values: string | undefined;
   readonly increase?: string | undefined;
 }
 
-/** Between the lines of a transform in one attribute: HTCondor's queue log has no newline in a value. */
+/**
+ * Separates the lines of a transform within one attribute, because HTCondor's queue log allows no newline in a value.
+ */
 const LINE = '\x1e';
 
-/** The subcode of an eviction for too much memory or disk. */
+/** The subcode of an eviction for using too much memory or disk. */
 const TOO_MUCH: Readonly<Record<string, number>> = { RequestMemory: 102, RequestDisk: 104 };
 
 interface Sequence {
@@ -119,7 +121,7 @@ export function retryPlan(job: JobMaker, plan: RetryPlan): void {
   }
 }
 
-/** Transforms of the user's own, by name. */
+/** Stores the user's own transforms and lists their names. */
 export const evictChecks: Step = {
   name: 'on_evict_checks',
   run(job) {

@@ -5,7 +5,7 @@ import { stripQuotes } from '../text.ts';
 import { fileChecks } from './streams.ts';
 import { UNIVERSE } from './universe.ts';
 
-/** Where the executable is but a name for what a cloud or a virtual machine runs. */
+/** Whether the executable is only a name for what a cloud or a virtual machine runs. */
 export function isPseudoExecutable(job: JobMaker): boolean {
   if (job.kind.universe === UNIVERSE.vm) return true;
   return job.kind.universe === UNIVERSE.grid && ['ec2', 'gce', 'azure'].includes(job.gridType);
@@ -57,7 +57,7 @@ function refuseExecutable(job: JobMaker, text: string, suggestions: readonly str
   else throw job.fault('executable', text, suggestions, 'Cmd');
 }
 
-/** Refuses an executable that is not there, empty, or a script with DOS line ends (the kernel would not find `sh\r`). */
+/** Refuses an executable that is missing, empty, or a script with DOS line ends (the kernel would look for `sh\r`). */
 function checkExecutable(job: JobMaker, name: string): void {
   if (name.includes('$$')) return;
   const path = absolutePath(name, job.scope.cwd);

@@ -12,7 +12,7 @@ function run(job: JobMaker, command: SubmitCommand, written: string): void {
   else throw job.fault(written, `${name} is not done here.`, [says]);
 }
 
-/** Says what the description asks for and nobody does: of each such command once, whether it is a command or `+Attribute`. */
+/** Warns about or refuses commands without effect here, once each, written as a command or as `+Attribute`. */
 export function fates(macros: MacroTable): Step[] {
   return CATALOGUE.flatMap((command): Step[] => {
     if (command.fate !== 'warned' && command.fate !== 'refused') return [];

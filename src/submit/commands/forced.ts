@@ -13,11 +13,11 @@ function setOwn(job: JobMaker, command: string, attribute: string): void {
   job.setExpr(attribute, job.param(command) ?? 'undefined', command);
 }
 
-/** `+Attr = expr` and `MY.Attr = expr`: into the ad as they stand, over whatever commands have put there. */
+/** `+Attr = expr` and `MY.Attr = expr`: put into the ad unchanged, overriding what commands have set. */
 export function forcedSteps(macros: MacroTable): Step[] {
   return macros.all().flatMap(({ name }): Step[] => {
     const attribute = /^MY\.(.*)$/is.exec(name)?.[1];
-    // Which cluster a job is in, the queue says.
+    // The queue decides which cluster a job is in.
     if (attribute === undefined || attribute.toLowerCase() === 'clusterid') return [];
     return [{ name: name.toLowerCase(), run: (job) => setOwn(job, name, attribute) }];
   });
@@ -36,7 +36,7 @@ function setName(job: JobMaker, macros: MacroTable): void {
   if (grouped && !job.draft.has('JobSetName')) job.setString('JobSetName', named ?? String(job.id.cluster));
 }
 
-/** The set that the jobs of a cluster belong to. */
+/** The set to which the jobs of a cluster belong. */
 export function jobSet(macros: MacroTable): Step {
   return {
     name: '(jobset)',

@@ -2,7 +2,7 @@ import { sizeOf } from '../calculate.ts';
 import { referencesOf, wrapOperand } from '../expressions.ts';
 import type { JobMaker, Step } from '../maker.ts';
 
-/** A CUDA version as the ads have it: 12 and 12.1 are 12000 and 12010. */
+/** A CUDA version as the ads encode it: 12 and 12.1 are 12000 and 12010. */
 function runtimeVersion(text: string): number | undefined {
   const found = /^(\d+)(?:\.(\d+))?$/.exec(text);
   if (!found) return undefined;
@@ -12,7 +12,7 @@ function runtimeVersion(text: string): number | undefined {
   return minor < 100 ? major * 1000 + minor * 10 : undefined;
 }
 
-/** What the GPUs must be able to do; asked only when there is a request for some. */
+/** What the GPUs must be capable of; only applies if the job requests any. */
 export function setGpuLimits(job: JobMaker): void {
   const simple = [
     ['require_gpus', 'RequireGPUs'],
@@ -46,7 +46,7 @@ const LIMITS: readonly (readonly [attribute: string, property: string, compariso
 ];
 const PROPERTIES = ['Capability', 'GlobalMemoryMb', 'DriverVersion', 'MaxSupportedVersion'];
 
-/** The limits as clauses of RequireGPUs, where that does not speak of the property itself. */
+/** The limits as clauses of RequireGPUs, unless it already refers to the property. */
 export const gpuRequirements: Step = {
   name: 'require_gpus',
   run(job) {

@@ -4,7 +4,7 @@ import type { JobMaker, Step } from '../maker.ts';
 import { setCloud } from './cloud.ts';
 import { UNIVERSE } from './universe.ts';
 
-/** Names of a batch system: quotes around one would be taken for a part of it. */
+/** Names in a batch system, in which quotes would be taken for part of the name. */
 const NAMES: readonly (readonly [command: string, attribute: string])[] = [
   ['batch_project', 'BatchProject'],
   ['batch_queue', 'BatchQueue'],

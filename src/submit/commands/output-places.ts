@@ -22,7 +22,7 @@ function check(job: JobMaker, name: string, command: string, other?: string): vo
   else job.scope.missing.addDirectory(job.placeOf(command, other), text, directory);
 }
 
-/** Where results and the log go must be there: else it would be found out when the job has ended. */
+/** The directories for results and the log must exist, or the problem would only be noticed once the job has ended. */
 export const outputPlaces: Step = {
   name: '(output places)',
   run(job) {

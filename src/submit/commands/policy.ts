@@ -3,7 +3,7 @@ import { UNIVERSE } from './universe.ts';
 
 const HOLD_SUBMITTED = 15;
 
-/** `hold = true`: the job waits for a release. */
+/** `hold = true`: the job waits to be released. */
 export const hold: Step = {
   name: 'hold',
   run(job) {
@@ -53,7 +53,7 @@ const EXPRESSIONS: readonly (readonly [command: string, attribute: string])[] = 
   ['on_exit_hold_subcode', 'OnExitHoldSubCode'],
 ];
 
-/** Each policy expression is the attribute as it stands. */
+/** Each policy expression is put into its attribute unchanged. */
 export const periodic: readonly Step[] = EXPRESSIONS.map(([command, attribute]) => ({
   name: command,
   run(job) {

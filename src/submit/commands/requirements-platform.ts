@@ -4,7 +4,7 @@ import { imageType } from './executable.ts';
 import { UNIVERSE } from './universe.ts';
 
 const OPSYS = ['OpSys', 'OpSysAndVer', 'OpSysLongName', 'OpSysShortName', 'OpSysName', 'OpSysLegacy'];
-/** Networks that every docker has. */
+/** Networks available in every docker. */
 const PLAIN_NETWORKS = ['host', 'none', 'nat'];
 
 function arch(job: JobMaker, spoken: Spoken): string[] {
@@ -40,7 +40,7 @@ function dockerNetwork(job: JobMaker): string[] {
   return ['StringListMember(My.DockerNetworkType, TARGET.DockerNetworks)'];
 }
 
-/** The machine's architecture and system, or what stands in for the system. */
+/** Clauses for the machine's architecture and system, or for what replaces the system. */
 export function platformClauses(job: JobMaker, spoken: Spoken): string[] {
   if (job.kind.universe === UNIVERSE.java) return ['TARGET.HasJava'];
   if (job.kind.universe === UNIVERSE.vm) return vmClauses(job, spoken);

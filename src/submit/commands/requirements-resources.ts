@@ -65,7 +65,7 @@ function customClause(job: JobMaker, attribute: string): string | undefined {
   return `(countMatches(MY.Require${tag},TARGET.Available${tag}) >= ${attribute})`;
 }
 
-/** GPUs and resources of the user's own naming, sorted. */
+/** GPUs and resources with names of the user's choice, sorted. */
 function customClauses(job: JobMaker, spoken: Spoken): string[] {
   return job.draft
     .names('request')
@@ -75,7 +75,7 @@ function customClauses(job: JobMaker, spoken: Spoken): string[] {
     .flatMap((name) => customClause(job, name) ?? []);
 }
 
-/** A clause for each thing that is asked for; none for constants that any machine has. */
+/** A clause for each requested resource, except for constants that every machine provides. */
 export function resourceClauses(job: JobMaker, spoken: Spoken): string[] {
   const memory = job.kind.universe === UNIVERSE.vm ? vmMemoryClauses(job, spoken) : memoryClauses(job, spoken);
   return [...diskClauses(job, spoken), ...memory, ...cpuClauses(job, spoken), ...customClauses(job, spoken)];

@@ -9,7 +9,7 @@ const VERSION = 'versioncmp(split(TARGET.CondorVersion)[1],"8.9.7") >= 0';
 
 const ENCRYPTION = ['EncryptInputFiles', 'EncryptOutputFiles', 'DontEncryptInputFiles', 'DontEncryptOutputFiles'];
 
-/** `TAR=plugin1; HTTP,HTTPS=plugin2`: the methods that the job brings along. */
+/** `TAR=plugin1; HTTP,HTTPS=plugin2`: the methods for which the job brings a plugin. */
 function ownMethods(plugins: string): Set<string> {
   const lists = tokens(plugins, ';').flatMap((plugin) =>
     plugin.includes('=') ? [plugin.slice(0, plugin.indexOf('='))] : [],
@@ -17,7 +17,7 @@ function ownMethods(plugins: string): Set<string> {
   return new Set(lists.flatMap((list) => tokens(list)).map((method) => method.toLowerCase()));
 }
 
-/** URLs that inputs come from and outputs go to. */
+/** The URLs that inputs come from and outputs go to. */
 function urls(job: JobMaker): string[] {
   const remaps = tokens(job.draft.string('TransferOutputRemaps') ?? '', ';');
   const destination = job.draft.string('OutputDestination');
@@ -31,7 +31,7 @@ function urls(job: JobMaker): string[] {
   ].filter(isUrl);
 }
 
-/** The transfer methods that the machine must bring. */
+/** The transfer methods that the machine must support. */
 function neededMethods(job: JobMaker, plugins: string): string[] {
   const own = ownMethods(plugins);
   const methods = new Map(urls(job).map((url) => [urlScheme(url).toLowerCase(), urlScheme(url)]));
@@ -41,7 +41,7 @@ function neededMethods(job: JobMaker, plugins: string): string[] {
     .map(([, method]) => method);
 }
 
-/** Stores like S3 are read with the user's keys. */
+/** Stores like S3 are accessed with the user's keys. */
 function checkKeys(job: JobMaker, methods: readonly string[]): void {
   if (!methods.some((method) => /^(s3|gs)$/i.test(method))) return;
   const keys = [
@@ -77,7 +77,7 @@ function transferParts(job: JobMaker, spoken: Spoken): string[] {
   return parts;
 }
 
-/** A machine that shares the file system, or that files can be transferred to. */
+/** The machine must share the file system, or accept file transfers. */
 export function transferClause(job: JobMaker, spoken: Spoken): string[] {
   if (!mightTransfer(job.kind.universe)) return [];
   const should = job.draft.string('ShouldTransferFiles') ?? 'IF_NEEDED';

@@ -7,7 +7,7 @@ import { transferClause } from './requirements-transfer.ts';
 import { deferredBy } from './deferral.ts';
 import { UNIVERSE } from './universe.ts';
 
-/** Names that are the job's own in its requirements. */
+/** Names that always mean the job's own attribute in its requirements. */
 const OWN = ['RequestMemory', 'VM_CkptMac', 'Requirements'];
 const SCHEDD_INTERVAL = 300;
 
@@ -59,7 +59,7 @@ function implied(job: JobMaker, spoken: Spoken): string[] {
   ];
 }
 
-/** The user's requirements, and what follows from the rest of the description, joined by &&. */
+/** The user's requirements and those implied by the rest of the description, joined by &&. */
 export const requirements: Step = {
   name: 'requirements',
   run(job) {

@@ -5,7 +5,7 @@ import { setGpuLimits } from './gpus.ts';
 import { retryPlan } from './evict.ts';
 import { UNIVERSE } from './universe.ts';
 
-/** HTCondor's defaults: JOB_DEFAULT_REQUESTCPUS and its like. */
+/** HTCondor's defaults: JOB_DEFAULT_REQUESTCPUS and similar. */
 const DEFAULTS = {
   cpus: '1',
   memory: '128',
@@ -25,7 +25,7 @@ interface Resource {
   readonly standard: string | undefined;
 }
 
-/** What is asked for, or the default; `undefined` when the ad has a value already, or none is wanted. */
+/** The requested value or the default; `undefined` if the ad already has a value or none is wanted. */
 function wanted(job: JobMaker, { command, attribute, standard }: Resource): string | undefined {
   const text = job.param(command, attribute);
   if (text !== undefined) return text.toLowerCase() === 'undefined' ? undefined : text;
@@ -84,7 +84,7 @@ function setDisk(job: JobMaker): void {
   if (retry !== undefined) retryPlan(job, { ...plan, values: retry });
 }
 
-/** A resource of the user's own naming: `request_foo = 2` gives Requestfoo. */
+/** A resource with a name of the user's choice: `request_foo = 2` gives Requestfoo. */
 function setCustom(job: JobMaker, command: string, resource: string): void {
   const text = job.param(command);
   if (text === undefined) {
@@ -101,7 +101,7 @@ function setCustom(job: JobMaker, command: string, resource: string): void {
   );
 }
 
-/** Names that are taken for slips, with what was meant. */
+/** Likely misspellings, with the intended name. */
 const SLIPS: Readonly<Record<string, string>> = { request_cpu: 'request_cpus', request_gpu: 'request_gpus' };
 const REFUSED = new Set(['request_gpu_memory', 'request_gpus_memory']);
 const KNOWN = new Set(['request_cpus', 'request_memory', 'request_disk', 'request_gpus']);
@@ -121,7 +121,7 @@ function customSteps(macros: MacroTable): Step[] {
   });
 }
 
-/** request_cpus, request_memory, request_disk, request_gpus and those of the user's own naming. */
+/** request_cpus, request_memory, request_disk, request_gpus, and resources with names of the user's choice. */
 export function resourceSteps(macros: MacroTable): Step[] {
   return [
     ...customSteps(macros),

@@ -4,7 +4,7 @@ import type { JobMaker, Step } from '../maker.ts';
 
 const DEFAULT_RETRIES = 2;
 
-/** An exit code on which there is no more retry, or an expression: as a clause of OnExitRemove. */
+/** An exit code after which there are no more retries, or an expression, as a clause of OnExitRemove. */
 function untilClause(job: JobMaker, text: string): string {
   const code = hasReferences(text) ? undefined : integerOf(text);
   const small = code !== undefined && code >= -(2n ** 31n) && code < 2n ** 31n;
@@ -19,8 +19,8 @@ function setPlain(job: JobMaker, remove: string | undefined, hold: string | unde
 }
 
 /**
- * max_retries, success_exit_code and retry_until are one clause of OnExitRemove; any of them asks for retries (manual,
- * "max_retries").
+ * max_retries, success_exit_code and retry_until together form one clause of OnExitRemove; each of them enables retries
+ * (manual, "max_retries").
  */
 export const retries: Step = {
   name: 'max_retries',

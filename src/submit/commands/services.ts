@@ -1,7 +1,10 @@
 import type { Step } from '../maker.ts';
 import { byBytes, tokens } from '../text.ts';
 
-/** `use_oauth_services`: names, with a handle where `NAME_oauth_permissions_HANDLE` is given (manual, "use_oauth_services"). */
+/**
+ * `use_oauth_services`: names, each with a handle if there is a `NAME_oauth_permissions_HANDLE` (manual,
+ * "use_oauth_services").
+ */
 export const services: Step = {
   name: 'use_oauth_services',
   run(job) {

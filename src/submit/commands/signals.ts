@@ -1,6 +1,6 @@
 import type { JobMaker, Step } from '../maker.ts';
 
-/** The signals that may be named, with their numbers on Linux. */
+/** The signals that can be named, with their numbers on Linux. */
 const SIGNALS: Readonly<Record<string, number>> = {
   SIGKILL: 9, SIGCONT: 18, SIGTERM: 15, SIGQUIT: 3, SIGHUP: 1, SIGSTOP: 19, SIGTSTP: 20, SIGUSR1: 10, SIGUSR2: 12,
   SIGCHLD: 17, SIGABRT: 6, SIGALRM: 14, SIGFPE: 8, SIGILL: 4, SIGINT: 2, SIGPIPE: 13, SIGSEGV: 11, SIGTRAP: 5,

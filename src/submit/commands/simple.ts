@@ -41,7 +41,7 @@ function set(job: JobMaker, { name, attribute, kind }: Command, text: string): v
   }
 }
 
-/** Commands that are put into the ad as they stand. */
+/** Commands that are put into the ad unchanged. */
 export const simple: readonly Step[] = CATALOGUE.filter(isSimple).map((command) => ({
   name: command.name,
   run(job) {

@@ -3,7 +3,7 @@ import type { Step } from '../maker.ts';
 import { isPseudoExecutable } from './executable.ts';
 import { UNIVERSE } from './universe.ts';
 
-/** How big the program is, in KB: measured for a cluster's first job, or as the user says. */
+/** The size of the program in KB: measured for a cluster's first job, or as the user says. */
 export const imageSize: Step = {
   name: 'image_size',
   run(job) {

@@ -37,7 +37,7 @@ const STREAMS: readonly Stream[] = [
 
 export const NOTHING = '/dev/null';
 
-/** `skip_filechecks`: what to do about files that are not as they should be. */
+/** `skip_filechecks`: what to do about missing or unreadable files. */
 export function fileChecks(job: JobMaker): 'refuse' | 'warn' | 'none' {
   const text = job.param('skip_filechecks');
   if (text === undefined) return 'refuse';
@@ -47,7 +47,7 @@ export function fileChecks(job: JobMaker): 'refuse' | 'warn' | 'none' {
   throw job.fault('skip_filechecks', `skip_filechecks=${text} is invalid, must be 'warn' or a boolean`);
 }
 
-/** Whether the job's files are looked at: those of a cloud's jobs, and of universes that are not run here, are not. */
+/** Whether to check the job's files: not for jobs of a cloud, and not in universes that do not run here. */
 export function runsHere(job: JobMaker): boolean {
   const { universe } = job.kind;
   const runs = [UNIVERSE.vanilla, UNIVERSE.grid, UNIVERSE.local, UNIVERSE.scheduler].some(
@@ -56,7 +56,7 @@ export function runsHere(job: JobMaker): boolean {
   return runs && !['ec2', 'gce', 'azure', 'arc'].includes(job.gridType);
 }
 
-/** A file that the job reads must be there; it would only be found out at the site. */
+/** A file that the job reads must exist, or the problem would only be noticed at the site. */
 export function checkInput(job: JobMaker, name: string, command: string, other?: string): void {
   if (!job.scope.policy.checkInputs || job.scope.late || name === NOTHING || isUrl(name)) return;
   const checks = fileChecks(job);

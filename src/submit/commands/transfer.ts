@@ -11,13 +11,13 @@ type When = 'ON_EXIT' | 'ON_EXIT_OR_EVICT' | 'ON_SUCCESS' | 'NEVER';
 const SHOULD: Readonly<Record<string, Should>> = {
   yes: 'YES', true: 'YES', always: 'YES', no: 'NO', false: 'NO', never: 'NO', if_needed: 'IF_NEEDED', auto: 'IF_NEEDED',
 }; // biome-ignore format: a table
-/** HTCondor takes `never` for ON_EXIT. */
+/** HTCondor treats `never` as ON_EXIT. */
 const WHEN: Readonly<Record<string, When>> = {
   on_exit: 'ON_EXIT', onexit: 'ON_EXIT', on_exit_or_evict: 'ON_EXIT_OR_EVICT', always: 'ON_EXIT_OR_EVICT',
   on_success: 'ON_SUCCESS', onsuccess: 'ON_SUCCESS', never: 'ON_EXIT', false: 'ON_EXIT', none: 'NEVER', null: 'NEVER',
 }; // biome-ignore format: a table
 
-/** As the transfer room asks for it, too: whether files of this job travel. */
+/** Whether files of this job are transferred; the transfer room uses it too. */
 export function shouldTransfer(text: string | undefined): Should | undefined {
   return text === undefined ? undefined : SHOULD[text.toLowerCase()];
 }
@@ -27,7 +27,7 @@ function fileList(job: JobMaker, command: string, other: string): string[] | und
   return text === undefined ? undefined : tokens(stripQuotes(text), ',');
 }
 
-/** What travels to the job besides its program, and how big that is. */
+/** What is transferred to the job besides its program, and the total size. */
 interface Inputs {
   readonly names: string[];
   given: boolean;
@@ -45,7 +45,7 @@ function containerSource(job: JobMaker, image: string): string | undefined {
   return ['docker', 'oras'].find((scheme) => image.startsWith(`${scheme}://`));
 }
 
-/** A container's image travels like an input, unless the machine has it or fetches it. */
+/** A container's image is transferred like an input, unless the machine has it or fetches it. */
 function addContainer(job: JobMaker, inputs: Inputs): void {
   if (job.draft.bool('TransferContainer') === false) return job.setString('ContainerImageSource', 'local');
   const image = job.param('container_image', 'ContainerImage');
@@ -60,7 +60,7 @@ function addContainer(job: JobMaker, inputs: Inputs): void {
   job.setString('ContainerImageSource', colon < 0 ? 'cedar' : name.slice(0, colon));
 }
 
-/** A dry run of condor_submit takes such a file that is not there, and so does ours. */
+/** Like condor_submit's, our dry run accepts such a file even if it is missing. */
 function checkShared(job: JobMaker, name: string, command: string, other: string): void {
   if (!job.scope.policy.dryRun) checkInput(job, name, command, other);
 }
@@ -192,7 +192,7 @@ function refuseExecutable(job: JobMaker): void {
   );
 }
 
-/** Results are what is in the job's directory: a name that leads out of it would bring home the site's own files. */
+/** Results must be in the job's directory: a name that leads out of it would bring home the site's own files. */
 function refuseOutside(job: JobMaker, command: string, other: string, names: readonly string[]): void {
   const outside = names.find((name) => plainName(name) === undefined);
   if (outside === undefined) return;
@@ -211,7 +211,7 @@ function setRemaps(job: JobMaker): void {
   if (remaps !== '') job.setString('TransferOutputRemaps', remaps);
 }
 
-/** Which files travel to the job and back, and when. */
+/** Which files are transferred to the job and back, and when. */
 export const transfer: Step = {
   name: 'should_transfer_files',
   run(job) {

@@ -1,6 +1,6 @@
 import type { JobMaker, Step } from '../maker.ts';
 
-/** HTCondor's universes by number; the obsolete ones are known by name only. */
+/** HTCondor's universes by number; the obsolete ones are only known by name. */
 export const UNIVERSE = {
   vanilla: 5,
   scheduler: 7,
@@ -34,7 +34,7 @@ export function mightTransfer(universe: number): boolean {
   return [UNIVERSE.vanilla, UNIVERSE.mpi, UNIVERSE.parallel, UNIVERSE.java, UNIVERSE.vm].some((u) => u === universe);
 }
 
-/** Universes whose jobs outlive a lost connection, for a lease. */
+/** Universes whose jobs survive a lost connection for the length of a lease. */
 export function canReconnect(universe: number): boolean {
   return [UNIVERSE.vanilla, UNIVERSE.java, UNIVERSE.parallel, UNIVERSE.vm].some((u) => u === universe);
 }
@@ -117,7 +117,7 @@ function chooseGridType(job: JobMaker): void {
   job.gridType = type.toLowerCase();
 }
 
-/** Every job of a cluster has the universe of its first. */
+/** Every job of a cluster has the universe of the first. */
 export const universe: Step = {
   name: 'universe',
   run(job) {
@@ -144,7 +144,7 @@ export const universe: Step = {
   },
 };
 
-/** A VM's files always travel. */
+/** A VM's files are always transferred. */
 function setVmTransfer(job: JobMaker): void {
   const { macros } = job.scope;
   const checkpoint = job.boolParam('vm_checkpoint', 'JobVMCheckpoint') ?? false;

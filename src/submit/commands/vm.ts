@@ -64,7 +64,7 @@ function setDisk(job: JobMaker): void {
   job.setString('VMPARAM_vm_Disk', disk);
 }
 
-/** The virtual machine universe: taken as HTCondor takes it, though no site here runs it. */
+/** The virtual machine universe: accepted as by HTCondor, although no site here runs it. */
 export const vm: Step = {
   name: 'vm',
   run(job) {
