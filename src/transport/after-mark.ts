@@ -2,7 +2,7 @@ import { Transform, type TransformCallback } from 'node:stream';
 
 const MOST_CHATTER = 64 * 1024;
 
-/** Passes on what follows the first line that begins with `mark`; what came before is kept, up to 64 KiB, as `chatter`. */
+/** Passes on what follows the first line that begins with `mark`; text before it is kept as `chatter`, up to 64 KiB. */
 export class AfterMark extends Transform {
   readonly #mark: string;
   readonly #onMark: (rest: string) => void;

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { shellWords } from '../util/shell-quote.ts';
 import type { Prompt, PromptRequest } from './prompt.ts';
 
-/** What SSH_ASKPASS is set to, and its end. */
+/** The program to put into SSH_ASKPASS, and how to stop serving it. */
 export interface Askpass {
   readonly program: string;
   close(): void;
 }
 
-/** Runs in the program that ssh starts: hands the question over a socket, prints the answer. */
+/** Runs in the program that ssh starts: sends the question through a socket and prints the answer. */
 const CLIENT = `
 const [socket, question] = process.argv.slice(1);
 let answer = '';
@@ -20,7 +20,10 @@ require('net').connect(socket, function () { this.write(JSON.stringify(question)
   .on('close', () => { if (answer === '') process.exit(1); process.stdout.write(answer); });
 `;
 
-/** A program, in a private directory, that answers ssh's questions by `prompt`; the answers touch no disk. */
+/**
+ * Sets up a program in a private directory that answers ssh's questions through `prompt`; answers are never written to
+ * disk.
+ */
 export async function serveAskpass(dir: string, site: string, prompt: Prompt): Promise<Askpass> {
   const socket = join(dir, 'ask');
   const server = createServer((connection) => {
@@ -48,8 +51,8 @@ export async function serveAskpass(dir: string, site: string, prompt: Prompt): P
 }
 
 /**
- * Keeps the passphrases that a person typed, in memory only: the same question is answered from there when a later
- * connection asks it, and put to the person again when one connection asks it twice, for then it was wrong.
+ * Keeps the passphrases that the user typed, in memory only. A later connection that asks the same question gets the
+ * stored answer; if one connection asks twice, the answer was wrong and the user is asked again.
  */
 export class Passphrases {
   readonly #typed = new Map<string, readonly string[]>();

@@ -8,7 +8,7 @@ export interface CertificateFile {
   readonly certificate: SshCertificate;
 }
 
-/** Reads a certificate file; undefined where there is none or it is not one. */
+/** Reads a certificate file; undefined if it is missing or not a certificate. */
 export function readCertificateFile(path: string): CertificateFile | undefined {
   const line = readText(path);
   const certificate = line === undefined ? 'it is not there' : readCertificateLine(line);
@@ -16,7 +16,7 @@ export function readCertificateFile(path: string): CertificateFile | undefined {
   return { path, blob: Buffer.from(line.trim().split(/\s+/)[1] ?? '', 'base64'), certificate };
 }
 
-/** The first of the certificates for these settings that is over; `now` is in milliseconds since 1970. */
+/** The first expired certificate for these settings; `now` is in milliseconds since 1970. */
 export function expiredCertificate(settings: SshSettings, now: number): { name: string; end: Date } | undefined {
   const beside = settings.identityFiles.map(({ path }) => `${path}-cert.pub`);
   for (const path of [...settings.certificateFiles, ...beside]) {
@@ -26,7 +26,7 @@ export function expiredCertificate(settings: SshSettings, now: number): { name: 
   return undefined;
 }
 
-/** Text of a small file, or undefined where it cannot be read. */
+/** The text of a small file, or undefined if it cannot be read. */
 export function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');

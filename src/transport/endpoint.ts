@@ -1,6 +1,6 @@
 import { GryphusError } from '../errors.ts';
 
-/** Where a transport leads to, as the user wrote it; `host` may be an alias of ~/.ssh/config. */
+/** The destination of a transport as the user wrote it; `host` may be an alias from ~/.ssh/config. */
 export type Endpoint = { readonly kind: 'local' } | SshEndpoint;
 
 export interface SshEndpoint {
@@ -11,7 +11,7 @@ export interface SshEndpoint {
 }
 
 /**
- * Reads `local`, `ssh://[user@]host[:port]`, `[user@]host` and `[user@][address]:port`. Anything else is 'bad-input'.
+ * Parses `local`, `ssh://[user@]host[:port]`, `[user@]host` and `[user@][address]:port`. Anything else is 'bad-input'.
  */
 export function parseEndpoint(text: string): Endpoint {
   if (text === 'local' || text === 'local://' || text === 'local:') return { kind: 'local' };
@@ -28,7 +28,7 @@ export function parseEndpoint(text: string): Endpoint {
   const user = at === -1 ? undefined : decodeUser(text, authority.slice(0, at));
   const { host, port } = splitHostPort(text, authority.slice(at + 1));
   if (host === '') throw bad(text, 'the host is missing');
-  // A word that begins with a dash would be an option of the ssh program.
+  // The ssh program would take a word that begins with a dash for an option.
   if (!/^[^-\s\p{Cc}"'`$\\;&<>|(){}/@][^\s\p{Cc}"'`$\\;&<>|(){}/@]*$/u.test(host)) {
     throw bad(text, `"${host}" is not a host name`);
   }

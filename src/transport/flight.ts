@@ -1,13 +1,13 @@
-/** Requests that are under way at once, at the beginning and at most. */
+/** The number of concurrent requests at the start, and the maximum. */
 const FIRST = 4;
 const MOST = 64;
-/** Beyond twice the shortest answer's time: waiting in line begins, and is too long; milliseconds. */
+/** Milliseconds beyond twice the shortest response time: below the first, more requests; above the second, fewer. */
 const MORE_MS = 100;
 const LESS_MS = 500;
 
 /**
- * How many requests may be under way on a line: as many as it carries, and no more than it passes in about half a second, so
- * that what others ask on the same connection is not behind megabytes. Pure; times in milliseconds.
+ * How many requests may be in progress on a line: as many as it can carry, but no more than it handles in about half a
+ * second, so that other traffic on the connection does not wait behind megabytes. Pure; times are in milliseconds.
  */
 export class Flight {
   #most = FIRST;
@@ -17,7 +17,7 @@ export class Flight {
     return this.#most;
   }
 
-  /** A request was answered after so long. */
+  /** Records a response time. */
   answered(ms: number): void {
     this.#shortest = Math.min(this.#shortest, ms);
     if (ms < 2 * this.#shortest + MORE_MS) this.#most = Math.min(MOST, this.#most + 1);

@@ -2,7 +2,7 @@ import { isCertificateType, type SshCertificate } from '../util/ssh-certificate.
 import { fingerprint, keyType, verifySignature } from './public-key.ts';
 
 /**
- * Why a host certificate does not prove that the host is `name`, or undefined when it does. `trusts` tells whether an
+ * Why a host certificate does not prove that the host is `name`, or undefined if it does. `trusts` tells whether an
  * authority's key blob is in a `@cert-authority` line for that host. `now` is in seconds since 1970.
  */
 export function hostCertificateFault(
@@ -21,7 +21,7 @@ export function hostCertificateFault(
   if (certificate.validBefore !== undefined && Math.floor(now) >= certificate.validBefore) return 'it has expired';
   const unknown = Object.keys(certificate.criticalOptions)[0];
   if (unknown !== undefined) return `it has an unknown critical option ${unknown}`;
-  // One without principals would stand for every host of the authority; it is refused.
+  // A certificate without principals would be valid for every host of the authority, so it is refused.
   if (!certificate.principals.includes(name)) return `it is for ${certificate.principals.join(', ') || 'no host'}`;
   return undefined;
 }

@@ -4,8 +4,8 @@ import { type HostKeyVerdict, plainName } from './known-hosts.ts';
 import { shellWords } from '../util/shell-quote.ts';
 
 /**
- * The refusal for a host key that known_hosts does not vouch for. `file` is where a new key would be written; `way` is
- * how the site is reached, for who has to log in by hand once.
+ * The refusal of a host key that known_hosts does not vouch for. `file` is where a new key would be written; `way` says
+ * how to reach the site for a manual login.
  */
 export function hostKeyError(
   verdict: Exclude<HostKeyVerdict, { kind: 'known' }>,
@@ -18,7 +18,7 @@ export function hostKeyError(
   switch (verdict.kind) {
     case 'unknown': {
       const port = way.port === 22 ? [] : ['-p', String(way.port)];
-      // An alias of the key's name (HostKeyAlias) is not where the host is.
+      // The name under which the key is stored (HostKeyAlias) may differ from the host's address.
       const alias = plainName(name) === way.hostName.toLowerCase() ? [] : ['-o', `HostKeyAlias=${name}`];
       const words = ['ssh', '-o', 'StrictHostKeyChecking=ask', ...alias, ...port, `${way.user}@${way.hostName}`];
       return new GryphusError('host-key-unknown', `The host key of ${name} is not known; it showed ${shown}.`, {

@@ -7,11 +7,11 @@ import { isCertificateType } from '../util/ssh-certificate.ts';
 import { keyType } from './public-key.ts';
 import type { SshSettings } from './ssh-settings.ts';
 
-/** Plain host key types that ssh2 checks, in the order that we prefer them; RSA only with SHA-2. */
+/** The plain host key types that ssh2 can check, in order of preference; RSA only with SHA-2. */
 const TYPES = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521', 'ssh-rsa'] as const;
 type Algorithm = Exclude<(typeof TYPES)[number], 'ssh-rsa'> | 'rsa-sha2-512' | 'rsa-sha2-256';
 
-/** What the user's known_hosts files say of one host, read anew for each connection. */
+/** What the user's known_hosts files say about one host; read again for each connection. */
 export class HostKeys {
   readonly #settings: SshSettings;
   readonly #entries: readonly KnownHost[];
@@ -28,7 +28,7 @@ export class HostKeys {
     return knownFor(this.#entries, this.#settings.hostKeyName).authority;
   }
 
-  /** The types that are known for the host first: a server with several keys shall show the one we can check. */
+  /** Types already known for the host come first, so that a server with several keys presents one that we can check. */
   get algorithms(): Algorithm[] {
     const { types } = knownFor(this.#entries, this.#settings.hostKeyName);
     const known = TYPES.filter((type) => types.includes(type));
@@ -37,7 +37,7 @@ export class HostKeys {
     );
   }
 
-  /** The refusal of a key, or undefined where it is good; `accept-new` writes down a key that is not known yet. */
+  /** The refusal of a key, or undefined if it is valid; `accept-new` records a key that is not known yet. */
   refusal(key: Buffer): GryphusError | undefined {
     const { hostKeyName, strictHostKeyChecking, userKnownHosts, hashKnownHosts } = this.#settings;
     const verdict = checkHostKey(this.#entries, hostKeyName, key, Date.now() / 1000);
@@ -52,7 +52,7 @@ export class HostKeys {
   }
 }
 
-/** Appends a line to a known_hosts file, which is made 0600 in a 0700 directory where it is not there yet. */
+/** Appends a line to a known_hosts file; a missing file is created 0600 in a 0700 directory. */
 export function addKnownHost(file: string, hosts: string, key: Buffer): void {
   if (isCertificateType(keyType(key))) return;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

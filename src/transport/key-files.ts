@@ -4,7 +4,7 @@ import { asError, GryphusError } from '../errors.ts';
 import { readText } from './certificate-files.ts';
 import { WireReader } from '../util/ssh-wire.ts';
 
-/** A private key file; its public half can be told without the passphrase, or else is undefined. */
+/** A private key file; its public half is undefined if it cannot be read without the passphrase. */
 export interface KeyFile {
   readonly path: string;
   readonly text: string;
@@ -12,7 +12,7 @@ export interface KeyFile {
   readonly blob: Buffer | undefined;
 }
 
-/** Reads a private key file; undefined where there is none; a string says why it is of no use. */
+/** Reads a private key file; undefined if it is missing; a string explains why it is unusable. */
 export function readKeyFile(path: string): KeyFile | string | undefined {
   let text: string;
   try {
@@ -38,7 +38,7 @@ function publicOnly(path: string, key: ParsedKey): KeyFile {
   return { path, text: '', encrypted: false, blob: key.getPublicSSH() };
 }
 
-/** The public key that stands in clear in a key file of OpenSSH's own format (PROTOCOL.key). */
+/** The unencrypted public key in a key file of OpenSSH's own format (PROTOCOL.key). */
 function opensshPublic(text: string): Buffer | undefined {
   const body = /-----BEGIN OPENSSH PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END/.exec(text)?.[1];
   if (body === undefined) return undefined;
@@ -57,11 +57,14 @@ function publicBeside(path: string): Buffer | undefined {
   return base64 === undefined ? undefined : Buffer.from(base64, 'base64');
 }
 
-/** Private keys that were opened, in memory only, so that a passphrase is asked once in the life of a process. */
+/** Decrypted private keys, in memory only, so that a process asks for each passphrase once. */
 export class OpenedKeys {
   readonly #keys = new Map<string, ParsedKey>();
 
-  /** The private key of a file; `ask` is called for an encrypted one, again (up to three times) for a wrong answer. */
+  /**
+   * The private key of a file; for an encrypted one, `ask` is called, and after a wrong answer again (three times in
+   * all).
+   */
   async open(file: KeyFile, ask: (question: string) => Promise<string | undefined>): Promise<ParsedKey> {
     const known = this.#keys.get(file.text);
     if (known !== undefined) return known;

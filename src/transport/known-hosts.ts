@@ -4,10 +4,10 @@ import { hostCertificateFault } from './host-certificate.ts';
 import { keyType } from './public-key.ts';
 import { matchesPatterns } from './ssh-pattern.ts';
 
-/** One usable line of a known_hosts file (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */
+/** A valid line of a known_hosts file (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). */
 export interface KnownHost {
   readonly marker: 'revoked' | 'cert-authority' | undefined;
-  /** The host field as it stands: patterns with commas between, or `|1|salt|hash`. */
+  /** The host field as written: patterns separated by commas, or `|1|salt|hash`. */
   readonly hosts: string;
   readonly type: string;
   readonly key: Buffer;
@@ -15,7 +15,7 @@ export interface KnownHost {
   readonly line: number;
 }
 
-/** Reads a known_hosts file; like OpenSSH it passes over lines that it cannot read. */
+/** Parses a known_hosts file; like OpenSSH, it skips lines that it cannot read. */
 export function parseKnownHosts(text: string, file: string): readonly KnownHost[] {
   return text.split('\n').flatMap((line, index) => {
     const words = line.trim().split(/[ \t]+/);
@@ -39,7 +39,7 @@ function blobType(key: Buffer): string | undefined {
   }
 }
 
-/** Whether a line's host field is about `name` (`host`, or `[host]:port`, in lower case). */
+/** Whether a line's host field matches `name` (`host` or `[host]:port`, in lower case). */
 export function matchesHost(hosts: string, name: string): boolean {
   const hashed = /^\|1\|([^|]+)\|([^|]+)$/.exec(hosts);
   if (hashed !== null) {
@@ -49,7 +49,7 @@ export function matchesHost(hosts: string, name: string): boolean {
   return matchesPatterns(name, hosts.toLowerCase().split(','));
 }
 
-/** The host field that tells nobody which host it is about (ssh-keygen -H). */
+/** A host field that does not reveal its host (ssh-keygen -H). */
 export function hashHost(name: string, salt: Uint8Array = randomBytes(20)): string {
   return `|1|${Buffer.from(salt).toString('base64')}|${createHmac('sha1', salt).update(name).digest('base64')}`;
 }
@@ -59,12 +59,12 @@ export type HostKeyVerdict =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'revoked'; readonly by: KnownHost }
   | { readonly kind: 'changed'; readonly by: KnownHost }
-  /** A certificate that does not hold, with the reason. */
+  /** An invalid certificate, with the reason. */
   | { readonly kind: 'bad-certificate'; readonly reason: string };
 
 /**
- * Judges the key that a host showed. `name` is `host` or `[host]:port`; a key that is known for the plain host holds
- * for each of its ports, as with OpenSSH. `now` is in seconds since 1970.
+ * Judges the key that a host presented. `name` is `host` or `[host]:port`; as in OpenSSH, a key known for the plain
+ * host is valid for each of its ports. `now` is in seconds since 1970.
  */
 export function checkHostKey(entries: readonly KnownHost[], name: string, key: Buffer, now: number): HostKeyVerdict {
   const plain = plainName(name);
@@ -92,12 +92,12 @@ export function checkHostKey(entries: readonly KnownHost[], name: string, key: B
   return changed === undefined ? { kind: 'unknown' } : { kind: 'changed', by: changed };
 }
 
-/** `host` of `[host]:port`. */
+/** The `host` in `[host]:port`. */
 export function plainName(name: string): string {
   return /^\[(.*)\]:\d+$/.exec(name)?.[1] ?? name;
 }
 
-/** What known_hosts has for a host: the key types, and whether an authority may vouch for it. */
+/** What known_hosts knows about a host: the key types, and whether an authority may vouch for it. */
 export function knownFor(
   entries: readonly KnownHost[],
   name: string,

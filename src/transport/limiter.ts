@@ -1,4 +1,4 @@
-/** Lets a bounded number of holders in; the others wait in line. */
+/** Admits a limited number of holders; the others wait in line. */
 export class Limiter {
   readonly #waiting: (() => void)[] = [];
   #limit: number;
@@ -12,7 +12,7 @@ export class Limiter {
     return this.#limit;
   }
 
-  /** Whether the next one has to wait. */
+  /** Whether the next holder would have to wait. */
   get full(): boolean {
     return this.#held >= this.#limit;
   }
@@ -21,7 +21,7 @@ export class Limiter {
     return this.#held;
   }
 
-  /** Resolves with the function that gives the place back (once; later calls do nothing). */
+  /** Resolves with a function that gives the place back (once; later calls do nothing). */
   async acquire(): Promise<() => void> {
     if (this.#held >= this.#limit) await new Promise<void>((enter) => void this.#waiting.push(enter));
     else this.#held++;
@@ -35,7 +35,7 @@ export class Limiter {
     };
   }
 
-  /** Holders beyond the new limit stay; nobody enters until they are gone. */
+  /** Holders beyond the new limit stay, but nobody is admitted until they have left. */
   shrink(limit: number): void {
     this.#limit = Math.max(1, Math.min(this.#limit, limit));
   }

@@ -12,7 +12,7 @@ export function spawnChannel(
     child.once('error', reject);
     child.once('spawn', () => {
       child.off('error', reject);
-      // Without a listener a failed kill would end this process.
+      // Without a listener, a failed kill would crash this process.
       child.on('error', () => undefined);
       resolve({
         stdin: child.stdin,
@@ -40,7 +40,7 @@ function killGroup(child: ChildProcess): void {
     try {
       process.kill(-pid, signal);
     } catch {
-      // The group is gone.
+      // The group has already gone.
     }
   };
   send('SIGTERM');

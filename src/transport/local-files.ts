@@ -4,10 +4,10 @@ import { chmod, open, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
-/** A whole number of SFTP's blocks. */
+/** A multiple of SFTP's block size. */
 const CHUNK = 4 * 255 * 1024;
 
-/** This machine's files. Relative names are meant from `base`, else from the working directory. */
+/** This machine's files. Names are relative to `base` or, without it, to the working directory. */
 export class LocalFiles implements FileSide {
   readonly label = 'local';
   readonly #base: string | undefined;

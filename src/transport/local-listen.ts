@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { asError, GryphusError } from '../errors.ts';
 import type { ListenAt, Listening } from './contract.ts';
 
-/** A listener on this machine: a socket file that we alone can use, or a loopback port. */
+/** A listener on this machine: a socket file accessible only to us, or a loopback port. */
 export function listenHere(at: ListenAt, onStream: (stream: Duplex) => void): Promise<Listening> {
   const open = new Set<Socket>();
   const server = createServer((socket) => {

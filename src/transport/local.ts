@@ -18,8 +18,8 @@ import { listenHere } from './local-listen.ts';
 import { runChannel } from './run-channel.ts';
 
 /**
- * This machine as a site: commands are children of this process, run by /bin/sh in the home directory. They see of its
- * environment what any log-in would give them, and nothing that is this process's own.
+ * This machine as a site: commands are children of this process, run by /bin/sh in the home directory. Of its
+ * environment they see what any log-in would give them, and nothing specific to this process.
  */
 export class LocalTransport implements Transport {
   readonly label = 'local';

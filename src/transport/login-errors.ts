@@ -13,7 +13,7 @@ export function certificateExpired(site: string, { name, end }: { name: string; 
   );
 }
 
-/** `offered`: the methods that the server takes; `why` ends the sentence. */
+/** `offered`: the methods that the server accepts; `why` ends the sentence. */
 export function needsLogin(site: string, offered: readonly string[], why: string): GryphusError {
   const wants = offered.filter((method) => TYPED_METHODS.has(method)).join(' or ') || 'a passphrase';
   return new GryphusError('needs-login', `${site} wants a log-in by hand (${wants}), ${why}.`, {

@@ -5,29 +5,29 @@ import { parseCertificate, type SshCertificate } from '../util/ssh-certificate.t
 import { type Signer, signWith } from './ssh2-signer.ts';
 import type { SshSettings } from './ssh-settings.ts';
 
-/** One public key log-in to try. */
+/** A public key log-in to try. */
 export interface LoginKey {
   /** For messages: a file, or `agent: comment`. */
   readonly name: string;
-  /** Undefined for an old encrypted PEM file with no `.pub` beside it: `reveal` asks for its passphrase. */
+  /** Undefined for an old encrypted PEM file without a `.pub` file: `reveal` asks for its passphrase. */
   readonly blob: Buffer | undefined;
   reveal(): Promise<Buffer>;
   readonly sign: Signer['sign'];
 }
 
 export interface LoginKeys {
-  /** In the order to try them. */
+  /** In the order in which to try them. */
   readonly keys: readonly LoginKey[];
-  /** Certificates that are over, with their file and end. */
+  /** Expired certificates, with their file and end. */
   readonly expired: readonly { readonly name: string; readonly end: Date }[];
-  /** Key files that are of no use, with the reason. */
+  /** Unusable key files, with the reason. */
   readonly unusable: readonly string[];
 }
 
 /**
- * What may let us in: the agent's keys that the configuration names, the configured key files (each after its
- * certificate), the agent's other keys, the default key files. Servers count the refused ones (MaxAuthTries, 6 by
- * default), so what the user named comes early. `now` is in milliseconds since 1970.
+ * The keys that may be accepted: the agent's keys that the configuration names, the configured key files (each preceded
+ * by its certificate), the agent's other keys, the default key files. Servers limit the number of refused keys
+ * (MaxAuthTries, 6 by default), so those that the user named come early. `now` is in milliseconds since 1970.
  */
 export async function loginKeys(
   settings: SshSettings,
@@ -73,7 +73,7 @@ export async function loginKeys(
   const certified = (certificate: CertificateFile, holders: readonly LoginKey[]): LoginKey[] => {
     const holder = holders.find(({ blob }) => blob?.equals(certificate.certificate.publicKey));
     if (holder === undefined || over(certificate.path, certificate.certificate)) return [];
-    // An agent signs for a plain key with the same key that the certificate is about.
+    // An agent that holds only the plain key signs with it, since the certificate is for the same key.
     const { blob } = certificate;
     return [{ name: certificate.path, blob, reveal: async () => blob, sign: (data) => holder.sign(data) }];
   };

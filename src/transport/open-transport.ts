@@ -5,21 +5,21 @@ import { siteLabel, type SshSettings, sshSettings } from './ssh-settings.ts';
 import { readSshConfig, surroundings } from './surroundings.ts';
 
 export interface TransportOptions {
-  /** Asks a person at log-in; without it, what needs a person fails with 'needs-login'. */
+  /** Asks a person at log-in; without it, a log-in that needs a person fails with 'needs-login'. */
   readonly prompt?: Prompt;
-  /** `ssh2` (in this process), `openssh` (the system's ssh), or the one that can do what the host needs. */
+  /** `ssh2` (in this process), `openssh` (the system's ssh), or whichever supports what the host needs. */
   readonly transport?: 'ssh2' | 'openssh' | 'auto';
-  /** Read in place of ~/.ssh/config and the system's, as `ssh -F`. */
+  /** Read in place of ~/.ssh/config and the system's configuration, as with `ssh -F`. */
   readonly sshConfigFile?: string;
-  /** Key files in place of the configured ones. */
+  /** Key files to use in place of the configured ones. */
   readonly identityFiles?: readonly string[];
-  /** `accept-new` writes down the key of a host that is not known; a changed key is refused all the same. */
+  /** `accept-new` records the key of an unknown host; a changed key is refused all the same. */
   readonly hostKeys?: 'strict' | 'accept-new';
 }
 
 /**
- * The way to a machine: `local`, `ssh://[user@]host[:port]` or a Host of ~/.ssh/config. Nothing is connected yet.
- * 'bad-input' for what is no such place, 'bad-config' for an ssh configuration that cannot be read.
+ * Opens the way to a machine: `local`, `ssh://[user@]host[:port]` or a Host in ~/.ssh/config. Does not connect yet.
+ * 'bad-input' for anything else, 'bad-config' for an unreadable ssh configuration.
  */
 export async function openTransport(site: string | Endpoint, options: TransportOptions = {}): Promise<Transport> {
   const endpoint = typeof site === 'string' ? parseEndpoint(site) : site;
@@ -43,7 +43,7 @@ export async function openTransport(site: string | Endpoint, options: TransportO
   return new Ssh2Transport(label, settings, { prompt: options.prompt, opened: new OpenedKeys(), hop });
 }
 
-/** The settings that a site would be reached with, for those who check it step by step. */
+/** The settings with which a site would be reached, for checking them step by step. */
 export function settingsOf(endpoint: SshEndpoint, options: TransportOptions = {}): SshSettings {
   const around = surroundings();
   return { ...sshSettings(endpoint, readSshConfig(options.sshConfigFile, around.home), around), ...overrides(options) };

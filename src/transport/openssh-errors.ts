@@ -3,8 +3,8 @@ import { needsLogin, TYPED_METHODS } from './login-errors.ts';
 import { shellWords } from '../util/shell-quote.ts';
 
 /**
- * What the system's ssh meant by its words on stderr, when a connection was not made (OpenSSH 7 to 10, run with -v).
- * `canAsk`: a person was there to be asked.
+ * Translates the messages of the system's ssh after a failed connection (OpenSSH 7 to 10, run with -v). `canAsk`: a
+ * person could be asked.
  */
 export function opensshError(site: string, stderr: string, canAsk: boolean): GryphusError {
   const said = spoken(stderr);
@@ -71,17 +71,17 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
   return new GryphusError('site-unreachable', `${site} cannot be reached: ${said || 'ssh ended without a word'}.`);
 }
 
-/** Whether a connection ended before the server said a word. */
+/** Whether a connection ended before the server sent anything. */
 export function wasDropped(thrown: unknown): boolean {
   return asError(thrown).message.includes('kex_exchange_identification');
 }
 
-/** Whether ssh said that the server refused one more session on the shared connection. */
+/** Whether ssh reported that the server refused one more session on the shared connection. */
 export function isSessionRefusal(stderr: string): boolean {
   return /session request failed|open refused by peer|open failed/i.test(stderr);
 }
 
-/** ssh's own words without its debug lines, as one line. */
+/** ssh's own messages without its debug lines, as one line. */
 function spoken(stderr: string): string {
   const lines = stderr
     .split(/\r?\n/)

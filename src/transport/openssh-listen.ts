@@ -8,7 +8,7 @@ import type { ListenAt, Listening, ListenPlace } from './contract.ts';
 import { listenHere } from './local-listen.ts';
 import type { Master } from './openssh-master.ts';
 
-/** A remote forward of a shared connection (`ssh -O forward -R`), which leads to a socket of ours. */
+/** A remote forward of a shared connection (`ssh -O forward -R`) that leads to a socket of ours. */
 export async function listenByOpenssh(
   master: Master,
   label: string,

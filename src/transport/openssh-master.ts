@@ -21,20 +21,21 @@ export interface MasterOptions {
 /** One `ssh -M`: the connection that the channels share. */
 export interface Master {
   readonly controlPath: string;
-  /** Resolves with the reason when the connection is gone. */
+  /** Resolves with the reason when the connection is lost. */
   readonly lost: Promise<Error>;
   readonly gone: boolean;
   close(): void;
 }
 
 /**
- * The guard ends ssh when we die, whatever killed us: the write end of descriptor 3 is ours alone. It ends with ssh.
+ * The guard ends ssh when this process dies for any reason, because only we hold the write end of descriptor 3. It ends
+ * when ssh does.
  */
 const GUARD = `"$@" 3<&- & m=$!; { read -r _; kill $m; } <&3 >/dev/null 2>&1 & g=$!; exec 3<&-; wait $m; s=$?; kill $g 2>/dev/null; exit $s`;
 
 const POLL_MS = 15;
 
-/** Connects and logs in; rejects with the GryphusError that ssh's words amount to. */
+/** Connects and logs in; rejects with the GryphusError for ssh's message. */
 export async function startMaster(
   label: string,
   endpoint: SshEndpoint,
@@ -63,7 +64,7 @@ export async function startMaster(
     const started = spawn('/bin/sh', ['-c', GUARD, 'sh', ...words], {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       env,
-      // An interrupt from the terminal is for us, who close in order.
+      // An interrupt from the terminal must only reach us; we then close in order.
       detached: true,
     });
     child = started;
@@ -114,7 +115,8 @@ function masterArguments(
   options: MasterOptions,
 ): readonly string[] {
   const set = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
-  // OpenSSH takes the home directory from the password file: a HOME of another place is told in so many words.
+  // OpenSSH takes the home directory from the password file and ignores HOME, so files in another HOME are named
+  // explicitly.
   const moved = homedir() !== userInfo().homedir;
   const config = options.sshConfigFile ?? (moved ? join(homedir(), '.ssh', 'config') : undefined);
   const keys =

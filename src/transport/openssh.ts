@@ -30,7 +30,7 @@ import { transfer } from './transfer.ts';
 
 const CHANNELS = 8;
 const REFUSED_FOR_MS = 20_000;
-/** sshd drops connections at random when many knock at once (MaxStartups): another try is due. */
+/** sshd drops random connections when many arrive at once (MaxStartups), so a dropped one is tried again. */
 const DROPPED_TRIES = 4;
 const MOST_WORDS = 4096;
 
@@ -40,9 +40,9 @@ interface Connection {
 }
 
 /**
- * A machine over the system's ssh: one `ssh -M`, made at first use and again after a loss, and a channel of it for
- * each command. It can all that OpenSSH can. A command that a signal ended shows as exit status 128 + signal, because
- * ssh tells no signals.
+ * A machine reached through the system's ssh: one `ssh -M`, started at first use and again after a loss, with a channel
+ * of it for each command. It supports all that OpenSSH does. A command ended by a signal shows as exit status 128 +
+ * signal because ssh does not report signals.
  */
 export class OpensshTransport implements Transport {
   readonly label: string;
@@ -157,7 +157,7 @@ export class OpensshTransport implements Transport {
     }
   }
 
-  /** One client of the master; it must never make a connection of its own, so the way for that is a dead end. */
+  /** A client of the master. The failing ProxyCommand keeps it from ever making a connection of its own. */
   async #channel({ master }: Connection, line: string): Promise<Client> {
     const options = ['-F', 'none', '-S', master.controlPath, '-T', '-o', 'BatchMode=yes', '-o', 'ProxyCommand=false'];
     const channel = await spawnChannel('ssh', [...options, '--', 'shared', line]);
@@ -173,12 +173,12 @@ export class OpensshTransport implements Transport {
   }
 }
 
-/** A channel, and all that was said on its stderr once that has ended. */
+/** A channel, and its complete stderr once that has ended. */
 interface Client extends Channel {
   readonly heard: Promise<string>;
 }
 
-/** ssh ends with 255 for its own failures, and for a command that ended so: the master knows which it was. */
+/** ssh exits with 255 for its own failures and for a command that exited so; the master tells them apart. */
 async function trueEnd(end: ChannelEnd, master: Master): Promise<ChannelEnd> {
   if (end.kind === 'signaled') return { kind: 'lost', reason: new Error(`ssh was ended by ${end.signal}`) };
   if (end.kind === 'lost' || end.code !== 255) return end;
@@ -194,7 +194,7 @@ function answers(controlPath: string): Promise<boolean> {
   });
 }
 
-/** ssh's words when the server refused the session; undefined as soon as the command says anything, or ended. */
+/** ssh's message if the server refused the session; undefined as soon as the command prints anything or ends. */
 async function refusal({ stdout, heard }: Client): Promise<string | undefined> {
   await once(stdout, 'readable');
   if (stdout.readableLength > 0) return undefined;

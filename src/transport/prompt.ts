@@ -1,8 +1,8 @@
-/** One question of a log-in. */
+/** A question asked at log-in. */
 export interface PromptQuestion {
-  /** What the server or the key asks, for example `Verification code: `. */
+  /** The question from the server or about the key, for example `Verification code: `. */
   readonly text: string;
-  /** Whether the answer may be seen while it is typed. */
+  /** Whether the answer may be shown as it is typed. */
   readonly echo: boolean;
 }
 
@@ -11,14 +11,14 @@ export interface PromptRequest {
   readonly site: string;
   /** `passphrase`: of a key file; the others come from the server. */
   readonly kind: 'passphrase' | 'password' | 'keyboard-interactive';
-  /** The server's own words ahead of the questions, often empty. */
+  /** The server's text before the questions, often empty. */
   readonly instructions: string;
   readonly questions: readonly PromptQuestion[];
 }
 
 /**
- * Asks a person. Answers one string for each question, or `undefined` when nobody answered (the log-in then fails
- * with 'needs-login'). Whoever opens a transport decides how: on the terminal, or over a socket in a process that
- * keeps the connection for others. Answers are kept in memory only, and never logged.
+ * Asks a person. Returns one string per question, or `undefined` if nobody answered (the log-in then fails with
+ * 'needs-login'). The opener of a transport decides how: on the terminal, or through a socket in a process that keeps
+ * the connection for others. Answers stay in memory and are never logged.
  */
 export type Prompt = (request: PromptRequest) => Promise<readonly string[] | undefined>;

@@ -1,12 +1,12 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { WireReader } from '../util/ssh-wire.ts';
 
-/** The name that a key blob begins with, for example `ssh-ed25519`. */
+/** The name at the beginning of a key blob, for example `ssh-ed25519`. */
 export function keyType(blob: Uint8Array): string {
   return new WireReader(blob).text();
 }
 
-/** As OpenSSH prints it: `SHA256:…`, base64 without padding. */
+/** In OpenSSH's format: `SHA256:…`, base64 without padding. */
 export function fingerprint(blob: Uint8Array): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
 }
@@ -17,7 +17,7 @@ const CURVES: Readonly<Record<string, { curve: string; hash: string }>> = {
   nistp521: { curve: 'P-521', hash: 'sha512' },
 };
 
-/** Reads a public key blob (RFC 4253 section 6.6, RFC 5656, RFC 8709); undefined for a type that we cannot check. */
+/** Parses a public key blob (RFC 4253 section 6.6, RFC 5656, RFC 8709); undefined for a type that we cannot check. */
 function publicKeyObject(blob: Uint8Array): KeyObject | undefined {
   const reader = new WireReader(blob);
   const type = reader.text();
@@ -38,7 +38,7 @@ function publicKeyObject(blob: Uint8Array): KeyObject | undefined {
   return createPublicKey({ format: 'jwk', key: { kty: 'EC', crv: found.curve, x, y: url(point.subarray(1 + half)) } });
 }
 
-/** Whether an SSH signature blob over `data` was made by the key of `blob`. SHA-1 signatures never count. */
+/** Whether the key of `blob` made an SSH signature blob over `data`. SHA-1 signatures are never accepted. */
 export function verifySignature(blob: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean {
   const reader = new WireReader(signature);
   const algorithm = reader.text();

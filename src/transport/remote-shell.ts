@@ -6,10 +6,12 @@ import type { Channel, RunOptions, RunResult } from './contract.ts';
 import { runChannel } from './run-channel.ts';
 import { type CommandForm, loginShellCommand } from './shell-command.ts';
 
-/** Starts one command line, which the user's login shell reads, at the far side of a connection. */
+/** Starts a command line, interpreted by the user's login shell, at the far side of a connection. */
 export type ExecLine = (line: string) => Promise<Channel>;
 
-/** POSIX shell commands over a connection whose far end starts them by whatever login shell the user has. */
+/**
+ * Runs POSIX shell commands over a connection whose far end starts them with the user's login shell, whatever it is.
+ */
 export class RemoteShell {
   readonly #exec: ExecLine;
   readonly #label: string;
@@ -26,7 +28,7 @@ export class RemoteShell {
     return runChannel(() => this.open(command), command, this.#label, options);
   }
 
-  /** Resolves once the command has started; 'site-refused' when the login shell ended without starting it. */
+  /** Resolves once the command has started; 'site-refused' if the login shell ended without starting it. */
   async open(command: string): Promise<Channel> {
     const mark = `gryphus-${randomBytes(6).toString('hex')}`;
     const raw = await this.#exec(loginShellCommand(command, mark, this.#how));
@@ -38,7 +40,7 @@ export class RemoteShell {
       [raw.stderr, stderr],
     ] as const) {
       from.on('error', () => to.end());
-      // A destroyed stream has no 'end'.
+      // A destroyed stream emits no 'end'.
       from.on('close', () => to.end());
       from.pipe(to);
     }
@@ -59,7 +61,7 @@ export class RemoteShell {
         if (ended) return;
         if (pid !== undefined) void this.#killGroup(pid);
         raw.kill();
-        // What nobody reads any more must not keep the channel open.
+        // Output that nobody reads any more must not keep the channel open.
         for (const stream of [raw.stdout, raw.stderr]) stream.unpipe().resume();
         stdout.end();
         stderr.end();
@@ -67,7 +69,7 @@ export class RemoteShell {
     };
   }
 
-  /** Closing a channel ends no process without a terminal: the group is told, and ended if it does not listen. */
+  /** Without a terminal, closing a channel ends no process, so the group is sent TERM and, if it stays, KILL. */
   async #killGroup(pid: number): Promise<void> {
     const kill = (signal: string): string =>
       `kill -s ${signal} -- -${pid} 2>/dev/null || kill -s ${signal} ${pid} 2>/dev/null`;
@@ -79,7 +81,7 @@ export class RemoteShell {
       channel.stderr.resume();
       channel.stdin.end();
     } catch {
-      // Nobody is there to be told.
+      // The connection is gone, so nothing can be killed.
     }
   }
 
@@ -97,7 +99,7 @@ export class RemoteShell {
   }
 }
 
-/** Resolves when all that was written to a transform has been seen by it. */
+/** Resolves when a transform has processed all that was written to it. */
 function settled(stream: AfterMark): Promise<void> {
   return new Promise((resolve) => {
     if (stream.writableFinished) resolve();

@@ -3,7 +3,7 @@ import { asError, GryphusError } from '../errors.ts';
 import { deferred } from '../util/deferred.ts';
 import type { Channel, RunOptions, RunResult } from './contract.ts';
 
-/** Runs an opened command to its end: feeds it, gathers what it says, and gives it up on time-out or abort. */
+/** Runs an opened command until it ends: writes its input, collects its output, and gives it up on timeout or abort. */
 export async function runChannel(
   open: () => Promise<Channel>,
   command: string,
@@ -13,7 +13,7 @@ export async function runChannel(
   const { signal, timeoutMs } = options;
   let channel: Channel | undefined;
   const { promise: givenUp, reject: giveUp } = deferred<never>();
-  // The race below may be over before this one is lost.
+  // Avoids an unhandled rejection if this happens after the race below.
   givenUp.catch(() => undefined);
   const onAbort = (): void => giveUp(new GryphusError('interrupted', `"${brief(command)}" on ${label} was given up.`));
   const timer =
@@ -31,7 +31,7 @@ export async function runChannel(
     channel = await Promise.race([opening, givenUp]);
     return await Promise.race([gather(channel, command, label, options.stdin), givenUp]);
   } catch (thrown) {
-    // What is still opening is ended as soon as it is there.
+    // A channel that is still opening is killed once it is open.
     opening.then(
       (late) => late.kill(),
       () => undefined,
@@ -49,7 +49,7 @@ async function gather(
   label: string,
   stdin: string | Uint8Array | undefined,
 ): Promise<RunResult> {
-  // A command that does not read all of its input is no failure.
+  // A command may end without reading all of its input.
   channel.stdin.on('error', () => undefined);
   channel.stdin.end(stdin ?? '');
   const [end, stdout, stderr] = await Promise.all([channel.closed, collect(channel.stdout), collect(channel.stderr)]);
@@ -65,19 +65,19 @@ async function gather(
   }
 }
 
-/** Everything that a stream gives until it ends or is destroyed. */
+/** Everything that a stream yields until it ends or is destroyed. */
 async function collect(stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {
     for await (const chunk of stream) chunks.push(Buffer.from(chunk as Uint8Array));
   } catch (thrown) {
-    // A cut stream: the channel's end tells why.
+    // The stream was cut; the channel's end tells why.
     void asError(thrown);
   }
   return Buffer.concat(chunks);
 }
 
-/** The first words of a command, for messages. */
+/** The beginning of a command, for messages. */
 export function brief(command: string): string {
   const line = command.trim().replace(/\s+/g, ' ');
   return line.length > 60 ? `${line.slice(0, 57)}...` : line;

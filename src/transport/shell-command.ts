@@ -1,22 +1,22 @@
 import { GryphusError } from '../errors.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 
-/** One argument of a process may have 128 KiB on Linux (MAX_ARG_STRLEN); what is around ours is short. */
+/** Linux limits an argument of a process to 128 KiB (MAX_ARG_STRLEN); what surrounds ours is short. */
 const LONGEST = 120_000;
 
 /**
- * `exec`: the command takes the place of our shell, and the far side reports its end, signals too. `wait`: our shell
- * stays and reports a signal N as 128 + N, for a way on which signals would get lost.
+ * `exec`: the command replaces our shell, and the far side reports how it ended, including signals. `wait`: our shell
+ * stays and reports a signal N as 128 + N, for connections that would lose signals.
  */
 export type CommandForm = 'exec' | 'wait';
 
 /**
- * Wraps a POSIX shell command so that every login shell starts it alike. sh, csh, tcsh, fish and zsh read plain words
- * in single quotes the same way as long as there is no quote, `!` (csh's history), newline or doubled backslash in
- * them, so anything beyond that travels as octal escapes that printf undoes at the far side.
+ * Wraps a POSIX shell command so that every login shell starts it alike. sh, csh, tcsh, fish and zsh agree on plain
+ * words in single quotes as long as these contain no quote, `!` (csh's history), newline or doubled backslash. Anything
+ * else is therefore sent as octal escapes that printf decodes at the far side.
  *
- * The command first prints `mark`, its process id and a newline on stdout, and `mark` and a newline on stderr: what
- * comes before is chatter of the login shell's start files. It leads its own process group where sshd made one.
+ * The command first prints `mark`, its process id and a newline on stdout, and `mark` and a newline on stderr; earlier
+ * output comes from the login shell's start files. It leads its own process group if sshd made one.
  */
 export function loginShellCommand(command: string, mark: string, form: CommandForm): string {
   if (command.includes('\0')) throw new GryphusError('bad-input', 'A command cannot hold a NUL byte.');
@@ -30,7 +30,7 @@ export function loginShellCommand(command: string, mark: string, form: CommandFo
   return `exec /bin/sh -c 'eval "$(printf %b "$1")"' sh '${encoded}'`;
 }
 
-/** Everything but the bytes that mean themselves within single quotes in any shell, as `\0ooo` of printf's %b. */
+/** Encodes all but the bytes that are literal within single quotes in any shell, as `\0ooo` for printf's %b. */
 function encode(text: string): string {
   let out = '';
   for (const byte of Buffer.from(text)) {

@@ -5,7 +5,7 @@ import type { Channel } from './contract.ts';
 import type { RemoteShell } from './remote-shell.ts';
 import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
-/** A far side's files through POSIX shell commands, for a site without sftp and for the system's ssh. */
+/** The far side's files accessed by POSIX shell commands, for a site without sftp and for the system's ssh. */
 export class ShellFiles implements FileSide {
   readonly label: string;
   readonly #shell: RemoteShell;
@@ -17,7 +17,7 @@ export class ShellFiles implements FileSide {
 
   async stat(path: string): Promise<FileStat | undefined> {
     const file = word(path);
-    // GNU and busybox, then the BSDs.
+    // First GNU and busybox, then the BSDs.
     const line = await this.#run(
       'read',
       path,
@@ -51,12 +51,12 @@ export class ShellFiles implements FileSide {
 
   async write(path: string, at: number, bytes: AsyncIterable<Buffer>, total: number): Promise<void> {
     const file = word(path);
-    // A cut connection ends the input as a whole file does: the size at the end tells them apart.
+    // To the far side, a lost connection looks like the end of the file; the size at the end tells them apart.
     const channel = await this.#shell.open(`umask 077; ${at === 0 ? `cat > ${file}` : `cat >> ${file}`}`);
     try {
       channel.stdout.resume();
       const complaint = gather(channel);
-      // Subscribed before anything is written, so that an early end is seen.
+      // Subscribed before anything is written, so that an early end is noticed.
       const ended = channel.closed.then(() => 'ended' as const);
       for await (const chunk of bytes) {
         if (channel.stdin.write(chunk)) continue;
@@ -120,7 +120,7 @@ function lastLine(stderr: Buffer): string {
   return stderr.toString().trim().split('\n').at(-1) || 'it failed without a word';
 }
 
-/** A file name as one shell word that no program takes for an option. */
+/** A file name as one shell word that no program mistakes for an option. */
 function word(path: string): string {
   return shellQuote(path.startsWith('/') ? path : `./${path}`);
 }

@@ -14,13 +14,15 @@ const SIGN_RESPONSE = 14;
 const RSA_SHA2_512 = 4;
 const TIMEOUT_MS = 30_000;
 
-/** What an agent holds, certificates too (draft-ietf-sshm-ssh-agent, section 4.4). Fails where no agent answers. */
+/**
+ * The keys and certificates that an agent holds (draft-ietf-sshm-ssh-agent, section 4.4). Fails if no agent answers.
+ */
 export async function agentIdentities(socket: string): Promise<readonly AgentIdentity[]> {
   const reader = new WireReader(await ask(socket, Buffer.from([REQUEST_IDENTITIES]), IDENTITIES_ANSWER));
   return Array.from({ length: reader.uint32() }, () => ({ blob: reader.string(), comment: reader.text() }));
 }
 
-/** An SSH signature blob over `data` by the key or certificate of `blob`. */
+/** An SSH signature blob over `data`, made with the key or certificate of `blob`. */
 export async function agentSign(socket: string, blob: Buffer, data: Buffer): Promise<Buffer> {
   const flags = Buffer.alloc(4);
   flags.writeUInt32BE(new WireReader(blob).text().startsWith('ssh-rsa') ? RSA_SHA2_512 : 0);
@@ -28,7 +30,7 @@ export async function agentSign(socket: string, blob: Buffer, data: Buffer): Pro
   return new WireReader(await ask(socket, request, SIGN_RESPONSE)).string();
 }
 
-/** One exchange with the agent: the body of its answer. */
+/** One exchange with the agent; returns the body of its answer. */
 function ask(path: string, request: Buffer, expected: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);

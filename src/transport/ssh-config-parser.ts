@@ -1,28 +1,28 @@
 import { GryphusError } from '../errors.ts';
 
-/** One line of ssh_config(5). `include` holds the files that an Include line named. */
+/** A line of ssh_config(5). `include` holds the files that an Include line named. */
 export interface Directive {
   /** In lower case. */
   readonly keyword: string;
   readonly args: readonly string[];
-  /** The text after the keyword, as it stands: what ProxyCommand takes. */
+  /** The unparsed text after the keyword, which ProxyCommand takes. */
   readonly rest: string;
   readonly file: string;
   readonly line: number;
   readonly include: readonly (readonly Directive[])[];
 }
 
-/** What the parser needs of the world. */
+/** The files that the parser needs. */
 export interface ConfigFiles {
-  /** Text of a file, or undefined when there is none. */
+  /** The text of a file, or undefined if it does not exist. */
   read(path: string): string | undefined;
-  /** Files that a glob pattern names, sorted; paths as an Include line has them, `~` and relative ones too. */
+  /** The files that match a glob pattern, sorted; paths are as in an Include line, with `~` and relative ones too. */
   glob(pattern: string): readonly string[];
 }
 
 const MAX_DEPTH = 16;
 
-/** Directives of a file and of those it includes; a file that is not there has none. */
+/** The directives of a file and of those it includes; a missing file has none. */
 export function loadSshConfig(file: string, files: ConfigFiles, depth = 0): readonly Directive[] {
   const text = files.read(file);
   if (text === undefined) return [];
@@ -36,7 +36,7 @@ export function loadSshConfig(file: string, files: ConfigFiles, depth = 0): read
   });
 }
 
-/** One line; undefined for an empty one and a comment. */
+/** Parses one line; undefined for an empty line or a comment. */
 export function parseLine(line: string, file: string, number: number): Directive | undefined {
   const text = line.replace(/[ \t\r\f]+$/, '').replace(/^[ \t\r\f]+/, '');
   if (text === '' || text.startsWith('#')) return undefined;
@@ -53,9 +53,9 @@ export function parseLine(line: string, file: string, number: number): Directive
 const RAW = new Set(['proxycommand', 'localcommand', 'remotecommand', 'knownhostscommand']);
 
 /**
- * Words as OpenSSH splits them (argv_split of misc.c): blanks part them, single and double quotes keep them whole, a
- * backslash keeps a quote, a backslash or a blank, an unquoted `#` at the start of a word ends the line. Undefined
- * when a quote is open at the end.
+ * Splits words as OpenSSH does (argv_split in misc.c): blanks separate words, single and double quotes keep them
+ * together, a backslash escapes a quote, a backslash or a blank, and an unquoted `#` at the start of a word ends the
+ * line. Undefined if a quote is open at the end.
  */
 export function splitArguments(text: string): readonly string[] | undefined {
   const words: string[] = [];

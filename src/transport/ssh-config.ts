@@ -2,27 +2,30 @@ import { GryphusError } from '../errors.ts';
 import type { Directive } from './ssh-config-parser.ts';
 import { matchesPatterns } from './ssh-pattern.ts';
 
-/** What the conditions of a configuration are matched with. */
+/** What the conditions in a configuration are matched against. */
 export interface MatchContext {
   /** The host as the user wrote it. */
   readonly host: string;
-  /** The remote user and port where the site names them; they win over the configuration. */
+  /** The remote user and port if the site names them; they override the configuration. */
   readonly user: string | undefined;
   readonly port: number | undefined;
   readonly localUser: string;
-  /** Runs the command of `Match exec`; true when it ends with 0. */
+  /** Runs the command of `Match exec`; returns true if it exits with 0. */
   readonly exec: (command: string) => boolean;
 }
 
-/** Values by keyword in lower case, the first one of each as it stands in the file; IdentityFile and CertificateFile add up. */
+/**
+ * Values by keyword in lower case, as written. The first value of a keyword wins; IdentityFile and CertificateFile
+ * accumulate.
+ */
 export type ConfigValues = ReadonlyMap<string, readonly string[]>;
 
 const ADDS_UP = new Set(['identityfile', 'certificatefile']);
 const LISTS = new Set(['userknownhostsfile', 'globalknownhostsfile']);
 
 /**
- * The values that hold for a host (ssh_config(5)): files in their order, the first value of a keyword wins, Host and
- * Match blocks bound what follows them. `Match final` makes a second pass, as there.
+ * The values that apply to a host (ssh_config(5)): files are read in order, the first value of a keyword wins, and Host
+ * and Match blocks restrict what follows them. As in OpenSSH, `Match final` makes a second pass.
  */
 export function configValues(files: readonly (readonly Directive[])[], context: MatchContext): ConfigValues {
   const evaluation = new Evaluation(context);
@@ -45,10 +48,10 @@ class Evaluation {
     if (context.port !== undefined) this.values.set('port', [String(context.port)]);
   }
 
-  /** Lines of a file that an inactive block included stay inactive, whatever Host lines it has. */
+  /** A file included by an inactive block stays inactive, whatever Host lines it has. */
   walk(directives: readonly Directive[], enclosing: boolean, final: boolean): void {
     let active = enclosing;
-    // Seen with OpenSSH 9.2: Host lines of the final pass go by the name that the first one found.
+    // Seen with OpenSSH 9.2: Host lines in the final pass match the name that the first pass found.
     const host = final ? this.#hostName() : this.#context.host;
     for (const directive of directives) {
       if (directive.keyword === 'host') active = enclosing && matchesPatterns(host, directive.args);
@@ -58,14 +61,14 @@ class Evaluation {
     }
   }
 
-  /** The final pass goes by the name that the first one found, and does not change it. */
+  /** The final pass uses the name that the first pass found and does not change it. */
   settleHostName(): void {
     this.values.set('hostname', [this.#hostName().replaceAll('%', '%%')]);
   }
 
   #take({ keyword, args }: Directive): void {
     if (keyword === 'proxyjump' || keyword === 'proxycommand') {
-      // Whichever comes first wins over the other.
+      // Of these two keywords, the first to occur wins.
       if (this.values.has('proxyjump') || this.values.has('proxycommand')) return;
     }
     if (ADDS_UP.has(keyword)) {
@@ -117,7 +120,7 @@ class Evaluation {
       case 'tagged':
         return matchesPatterns(this.values.get('tag')?.[0] ?? '', patterns);
       case 'exec':
-        // As OpenSSH does, a command is not run where an earlier criterion has failed.
+        // Like OpenSSH, runs the command only if no earlier criterion has failed.
         return soFar && this.#context.exec(this.#expand(value));
       default:
         return undefined;
@@ -148,7 +151,7 @@ class Evaluation {
   }
 }
 
-/** Replaces `%x` by `tokens.x`; a token that is not there is 'bad-config', which names the keyword. */
+/** Replaces `%x` by `tokens.x`; an unknown token is 'bad-config', which names the keyword. */
 export function expandTokens(text: string, tokens: Readonly<Record<string, string>>, keyword: string): string {
   return text.replace(/%(.?)/gs, (_, token: string) => {
     const value = tokens[token];

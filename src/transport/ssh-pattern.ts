@@ -1,6 +1,6 @@
-/** Whether `text` matches one pattern of `*` and `?` (PATTERNS in ssh_config(5)); case counts. */
+/** Whether `text` matches a pattern with `*` and `?` (PATTERNS in ssh_config(5)); case matters. */
 export function matchesPattern(text: string, pattern: string): boolean {
-  // Two pointers with one point of return: linear in practice, never exponential.
+  // Backtracks only to the latest star, which is linear in practice and never exponential.
   let at = 0;
   let in_ = 0;
   let star = -1;
@@ -23,7 +23,7 @@ export function matchesPattern(text: string, pattern: string): boolean {
   return in_ === pattern.length;
 }
 
-/** A list of patterns: some pattern matches and no `!pattern` does. */
+/** Matches a list of patterns: at least one matches, and none of the `!pattern`s does. */
 export function matchesPatterns(text: string, patterns: readonly string[]): boolean {
   let matched = false;
   for (const pattern of patterns) {

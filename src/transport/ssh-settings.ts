@@ -3,23 +3,23 @@ import type { SshEndpoint } from './endpoint.ts';
 import { type ConfigValues, configValues, expandTokens } from './ssh-config.ts';
 import type { Directive } from './ssh-config-parser.ts';
 
-/** How one host is reached, after ~/.ssh/config, its tokens and `~` expanded. */
+/** How to reach a host according to ~/.ssh/config, with tokens and `~` expanded. */
 export interface SshSettings {
   /** The host as the user wrote it. */
   readonly alias: string;
   readonly hostName: string;
   readonly user: string;
   readonly port: number;
-  /** Key files in the order to try them; `explicit` where the configuration names them. */
+  /** Key files in the order in which to try them; `explicit` if the configuration names them. */
   readonly identityFiles: readonly { readonly path: string; readonly explicit: boolean }[];
   readonly certificateFiles: readonly string[];
   readonly identitiesOnly: boolean;
-  /** Socket of the agent, or undefined for none. */
+  /** The agent's socket, or undefined for none. */
   readonly agent: string | undefined;
-  /** `[user@]host[:port]` of each jump, the first one nearest to us. */
+  /** `[user@]host[:port]` of each jump, the one nearest to us first. */
   readonly proxyJump: readonly string[];
   readonly proxyCommand: string | undefined;
-  /** The name that known_hosts is searched for, with its port where that is not 22. */
+  /** The name to look up in known_hosts, with its port unless that is 22. */
   readonly hostKeyName: string;
   readonly userKnownHosts: readonly string[];
   readonly globalKnownHosts: readonly string[];
@@ -28,11 +28,11 @@ export interface SshSettings {
   readonly connectTimeoutMs: number;
   readonly serverAliveIntervalMs: number;
   readonly serverAliveCountMax: number;
-  /** What this host needs that only the system's ssh can do, in words. */
+  /** Describes what this host needs and only the system's ssh supports. */
   readonly needsOpenssh: string | undefined;
 }
 
-/** What settings are made of beside the files. */
+/** What settings depend on besides the files. */
 export interface Surroundings {
   readonly home: string;
   readonly localUser: string;
@@ -43,7 +43,7 @@ export interface Surroundings {
 }
 
 const DEFAULT_KEYS = ['id_rsa', 'id_ecdsa', 'id_ed25519'];
-/** Half a minute without an answer ends a connection where the user's configuration says nothing. */
+/** Unless the user's configuration says otherwise, half a minute without an answer ends a connection. */
 const ALIVE_INTERVAL_S = 15;
 
 export function sshSettings(
@@ -113,12 +113,12 @@ export function sshSettings(
   };
 }
 
-/** `user@host`, and the port where it is not 22. */
+/** `user@host`, with the port unless it is 22. */
 export function siteLabel(settings: SshSettings): string {
   return `${settings.user}@${settings.hostName}${settings.port === 22 ? '' : `:${settings.port}`}`;
 }
 
-/** 'ask' is strict here: an agent that runs for days has nobody to ask. */
+/** 'ask' counts as strict: an agent that runs for days has nobody to ask. */
 function strictness(word: string | undefined): SshSettings['strictHostKeyChecking'] {
   const said = word?.toLowerCase();
   if (said === 'accept-new') return 'accept-new';
@@ -137,7 +137,7 @@ function wholeNumber(values: ConfigValues, keyword: string): number | undefined 
   return Number(text);
 }
 
-/** `~/` and `${NAME}` of a file name. */
+/** Expands `~/` and `${NAME}` in a file name. */
 function expandPath(text: string, around: Surroundings, keyword: string): string {
   const withEnv = text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
     const value = around.env[name];

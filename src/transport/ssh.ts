@@ -24,9 +24,9 @@ import { listenBySsh2 } from './ssh2-listen.ts';
 import { type FileSide, transfer } from './transfer.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 
-/** Well below sshd's default MaxSessions of 10, where channels that are closing still count. */
+/** Well below sshd's default MaxSessions of 10, since channels that are closing still count. */
 const CHANNELS = 8;
-/** How long a refused channel is asked for again, and an unused SFTP session is kept. */
+/** How long to retry a refused channel, and to keep an unused SFTP session. */
 const REFUSED_FOR_MS = 20_000;
 const SFTP_IDLE_MS = 5_000;
 
@@ -38,7 +38,7 @@ interface Connection {
   sftpUsers: number;
 }
 
-/** A machine over one SSH connection of ssh2's, made at first use and again after a loss. */
+/** A machine reached through one SSH connection of ssh2, made at first use and again after a loss. */
 export class Ssh2Transport implements Transport {
   readonly label: string;
   readonly #settings: SshSettings;
@@ -126,7 +126,7 @@ export class Ssh2Transport implements Transport {
     return connection;
   }
 
-  /** Starts a command line in a channel; waits for a free one, and asks again for one that the server refused. */
+  /** Starts a command line in a channel; waits for a free one, and retries if the server refuses it. */
   async #exec(line: string): Promise<Channel> {
     const connection = await this.#connect();
     this.#endIdleSftp(connection, connection.limiter.full);
@@ -141,7 +141,9 @@ export class Ssh2Transport implements Transport {
     }
   }
 
-  /** A server with a low MaxSessions refuses a channel and stays good: fewer are used from then on. */
+  /**
+   * A server with a low MaxSessions refuses a channel while the connection stays usable; fewer are used from then on.
+   */
   async #refusedAgain<T>(connection: Connection, ask: () => Promise<T>): Promise<T> {
     const until = Date.now() + REFUSED_FOR_MS;
     for (let pause = 20; ; pause = Math.min(1000, pause * 2)) {
@@ -171,7 +173,7 @@ export class Ssh2Transport implements Transport {
     }
   }
 
-  /** The one SFTP session of a connection; undefined where there is no such subsystem, or no channel to spare for it. */
+  /** The only SFTP session of a connection; undefined if there is no such subsystem, or no channel to spare for it. */
   #sftp(connection: Connection): Promise<SFTPWrapper | undefined> {
     if (connection.limiter.limit === 1) return Promise.resolve(undefined);
     connection.sftp ??= this.#startSftp(connection).catch((thrown: unknown) => {

@@ -4,12 +4,14 @@ import type { Channel, ChannelEnd } from './contract.ts';
 
 const SFTP_START_MS = 10_000;
 
-/** Whether the server refused one more channel; the connection stays good. */
+/** Whether the server refused one more channel, which leaves the connection usable. */
 export function isRefusal(thrown: unknown): boolean {
   return /channel open failure/i.test(asError(thrown).message);
 }
 
-/** Starts a command line. The listeners are there before anything else happens: all of a quick command may be in one packet. */
+/**
+ * Starts a command line. The listeners are added at once because one packet may contain all output of a quick command.
+ */
 export function exec(client: Client, line: string, whyLost: () => Error | undefined): Promise<Channel> {
   return new Promise((resolve, reject) => {
     client.exec(line, (error, raw) => {
@@ -31,7 +33,7 @@ export function startSftp(client: Client): Promise<SFTPWrapper> {
   });
 }
 
-/** ssh2 tells a command's status by 'exit', and nothing by it where the connection went first. */
+/** ssh2 reports a command's status with 'exit', which never comes if the connection is lost first. */
 function channelEnd(raw: ClientChannel, whyLost: () => Error | undefined): Promise<ChannelEnd> {
   return new Promise((resolve) => {
     let end: ChannelEnd | undefined;

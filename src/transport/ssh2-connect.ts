@@ -16,15 +16,15 @@ import { useSigners } from './ssh2-signer.ts';
 export interface ConnectContext {
   readonly prompt: Prompt | undefined;
   readonly opened: OpenedKeys;
-  /** Settings of a jump host, `[user@]host[:port]` as ProxyJump has it. */
+  /** The settings of a jump host, `[user@]host[:port]` as in ProxyJump. */
   readonly hop: (name: string) => SshSettings;
 }
 
 const MOST_HOPS = 8;
-/** sshd drops connections at random when many knock at once (MaxStartups): another try is due. */
+/** sshd drops random connections when many arrive at once (MaxStartups), so a dropped one is tried again. */
 const DROPPED_TRIES = 4;
 
-/** A connection that is logged in, by way of its jump hosts. Rejects with a GryphusError. */
+/** A logged-in connection, made through its jump hosts. Rejects with a GryphusError. */
 export async function connectSsh2(settings: SshSettings, context: ConnectContext, depth = 0): Promise<Client> {
   if (depth > MOST_HOPS)
     throw new GryphusError('bad-config', `ProxyJump of ${settings.alias} leads through too many hosts.`);
@@ -41,7 +41,7 @@ export async function connectSsh2(settings: SshSettings, context: ConnectContext
   }
 }
 
-/** What stands in place of a TCP connection: a channel of the last jump host, or a command's two pipes. */
+/** What replaces a TCP connection: a channel of the last jump host, or a command's two pipes. */
 interface Way {
   readonly stream: Duplex;
   close(): void;
@@ -83,7 +83,7 @@ async function wayTo(settings: SshSettings, context: ConnectContext, depth: numb
   return { stream, close: () => void child.kill() };
 }
 
-/** A connection that ended before a word was said. */
+/** A connection that ended before the server sent anything. */
 class Dropped extends Error {
   readonly error: GryphusError;
   constructor(error: GryphusError) {
@@ -159,7 +159,7 @@ function logIn(settings: SshSettings, context: ConnectContext, way: Way | undefi
     client.once('ready', () => {
       over = true;
       clearTimeout(timer);
-      // Small requests wait 40 ms for nothing otherwise (Nagle's algorithm against delayed acknowledgements).
+      // Otherwise, small requests are delayed by 40 ms (Nagle's algorithm combined with delayed acknowledgements).
       client.setNoDelay(true);
       if (way !== undefined) client.once('close', () => way.close());
       resolve(client);

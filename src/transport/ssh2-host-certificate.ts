@@ -3,8 +3,8 @@ import type { Client } from 'ssh2';
 import { parseCertificate, plainType } from '../util/ssh-certificate.ts';
 
 /*
- * OpenSSH host certificates with ssh2 1.17, which knows none: fixed from outside on one connection, as the log-in
- * with certificates is (ssh2-signer.ts).
+ * Adds OpenSSH host certificates to ssh2 1.17, which lacks them, from outside and for one connection, like the log-in
+ * with certificates (ssh2-signer.ts).
  */
 
 type Entry = { readonly array: readonly string[] };
@@ -25,12 +25,12 @@ const { KexInit } = createRequire(import.meta.url)('ssh2/lib/protocol/kex.js') a
   KexInit: new (lists: unknown) => { lists: OfferLists };
 };
 
-/** RSA host certificates are left out: ssh2 ends the exchange before it asks what we think of them. */
+/** RSA host certificates are left out: ssh2 ends the exchange before it asks for our verdict on them. */
 const HOST_CERTIFICATES = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521'].map(
   (type) => `${type}-cert-v01@openssh.com`,
 );
 
-/** Asks the server for its host certificate ahead of its plain keys; to be called right after `connect`. */
+/** Asks the server for its host certificate in preference to its plain keys. Call right after `connect`. */
 export function askForHostCertificate(client: Client): void {
   const protocol = (client as unknown as Internals)._protocol;
   const { lists } = protocol._offer;
@@ -45,8 +45,8 @@ export function askForHostCertificate(client: Client): void {
 }
 
 /**
- * To be called from the host verifier once a host certificate has been judged good: ssh2 then hashes the certificate
- * into the exchange and checks the host's signature with the key that the certificate holds.
+ * Call from the host verifier once a host certificate has been accepted: ssh2 then hashes the certificate into the
+ * exchange and checks the host's signature with the key in the certificate.
  */
 export function continueWithHostCertificate(client: Client, shown: Buffer): void {
   const certificate = parseCertificate(shown);

@@ -3,7 +3,7 @@ import type { AcceptConnection, Client, RejectConnection, TcpConnectionDetails, 
 import { asError, GryphusError } from '../errors.ts';
 import type { ListenAt, Listening, ListenPlace } from './contract.ts';
 
-/** A remote forward of a connection; it ends with it. */
+/** A remote forward of a connection; it ends when the connection does. */
 export async function listenBySsh2(
   client: Client,
   label: string,
@@ -29,7 +29,7 @@ interface Forward {
 function onSocket(client: Client, path: string, onStream: (stream: Duplex) => void): Promise<Forward> {
   return new Promise((resolve, reject) => {
     let ended = false;
-    // One that comes while the server is being told of the end must not wait for ever.
+    // A connection that arrives while the server is being told to stop must not wait forever.
     const take = (info: UNIXConnectionDetails, accept: AcceptConnection, refuse: RejectConnection): void => {
       if (info.socketPath !== path) return;
       if (ended) refuse();
@@ -50,7 +50,7 @@ function onSocket(client: Client, path: string, onStream: (stream: Duplex) => vo
         resolve({ place: { kind: 'socket', path }, end });
       });
     } catch (thrown) {
-      // It is refused before anything is sent where the server is no OpenSSH.
+      // If the server is not OpenSSH, ssh2 throws before sending anything.
       fail(thrown);
     }
   });

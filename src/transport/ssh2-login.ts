@@ -9,13 +9,13 @@ import { signerKey } from './ssh2-signer.ts';
 
 const TYPED_TRIES = 3;
 
-/** One log-in: which methods to try in turn, whom to ask, and what to say when none was accepted. */
+/** One log-in: which methods to try in turn, whom to ask, and what to report if none was accepted. */
 export class Login {
   readonly #label: string;
   readonly #settings: SshSettings;
   readonly #prompt: Prompt | undefined;
   readonly #opened: OpenedKeys;
-  /** Called with true while a person is asked, so that no clock runs. */
+  /** Called with true while a person is being asked, to stop the clock. */
   readonly #asking: (asking: boolean) => void;
   readonly #abort: (error: GryphusError) => void;
   readonly #tried: string[] = [];
@@ -42,7 +42,7 @@ export class Login {
     this.#abort = how.abort;
   }
 
-  /** The next method to try, given those that the server still takes (`null` at first); false when there is none. */
+  /** The next method to try, given those that the server still accepts (`null` at first); false if there is none. */
   async next(left: readonly string[] | null): Promise<AnyAuthMethod | false> {
     const username = this.#settings.user;
     if (left === null) return { type: 'none', username };
@@ -121,7 +121,7 @@ export class Login {
     try {
       return await this.#prompt({ site: this.#label, kind, instructions, questions });
     } catch (thrown) {
-      // A prompt that fails is one that nobody answered; its error may quote what was typed.
+      // A failed prompt counts as unanswered; its error is dropped because it may quote what was typed.
       void asError(thrown);
       return undefined;
     } finally {

@@ -7,13 +7,13 @@ import type { RemoteShell } from './remote-shell.ts';
 import type { ShellFiles } from './shell-files.ts';
 import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
-/** Bytes of one request, the most that OpenSSH takes with its header. */
+/** Bytes per request: the most that OpenSSH accepts, including its header. */
 const CHUNK = 255 * 1024;
 
 const NO_SUCH_FILE = 2;
 const FAILURE = 4;
 
-/** A far side's files over one SFTP session, with many requests under way (draft-ietf-secsh-filexfer-02). */
+/** The far side's files over one SFTP session, with many concurrent requests (draft-ietf-secsh-filexfer-02). */
 export class SftpFiles implements FileSide {
   readonly label: string;
   readonly #sftp: SFTPWrapper;
@@ -50,7 +50,7 @@ export class SftpFiles implements FileSide {
       for (;;) {
         while (under.length < flight.most) {
           const block = timed(flight, this.#readBlock(handle, next));
-          // The loop below sees the first failure; the ones behind it say the same.
+          // The loop below handles the first failure; later ones only repeat it.
           block.catch(() => undefined);
           under.push(block);
           next += CHUNK;
@@ -67,7 +67,7 @@ export class SftpFiles implements FileSide {
     }
   }
 
-  /** A whole block, or less only at the end of the file; a server may answer with less than was asked for. */
+  /** A whole block, or less only at the end of the file; a server may return less than was asked for. */
   async #readBlock(handle: Buffer, position: number): Promise<Buffer> {
     const block = Buffer.allocUnsafe(CHUNK);
     let filled = 0;
@@ -143,16 +143,16 @@ export class SftpFiles implements FileSide {
     try {
       this.#sftp.close(handle, () => undefined);
     } catch {
-      // The session went with its handles.
+      // The session ended, and its handles with it.
     }
   }
 
-  /** One request; ssh2 answers those that a lost session leaves open with an error, and throws for later ones. */
+  /** One request. ssh2 fails those that a lost session leaves open, and throws for later ones. */
   async #call<T>(request: (done: (error: Error | null | undefined, value?: T) => void) => void): Promise<T> {
     return (await promisify(request)()) as T;
   }
 
-  /** SFTP calls a full disk just "Failure"; the shell knows the word. */
+  /** SFTP reports a full disk only as "Failure"; the shell names the cause. */
   async #fault(doing: 'read' | 'write', path: string, thrown: unknown): Promise<GryphusError> {
     if (thrown instanceof GryphusError) return thrown;
     const status = statusOf(thrown);
@@ -182,7 +182,7 @@ async function timed<T>(flight: Flight, request: Promise<T>): Promise<T> {
   return answer;
 }
 
-/** The SFTP status of a failed request; undefined when the session itself failed. */
+/** The SFTP status of a failed request; undefined if the session itself failed. */
 function statusOf(thrown: unknown): number | undefined {
   const { code } = thrown as { code?: unknown };
   return typeof code === 'number' ? code : undefined;

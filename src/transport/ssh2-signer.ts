@@ -6,13 +6,13 @@ import { plainType } from '../util/ssh-certificate.ts';
 import { wireString } from '../util/ssh-wire.ts';
 
 /*
- * Public key log-ins with ssh2 1.17 whose signature is made by us: with an OpenSSH certificate, which ssh2 knows not,
- * by an agent, whose certificates it drops, and with a key whose passphrase is asked only once the server has said
- * that it takes the key. Mended from outside, on one connection, leaning on ssh2's internals: the package pins its
- * version exactly, and the tests hold this to a real sshd.
+ * Public key log-ins with ssh2 1.17 for which we make the signature: with an OpenSSH certificate, which ssh2 does not
+ * support; with an agent, whose certificates it drops; and with a key whose passphrase is only asked for once the
+ * server has said that it accepts the key. Patched from outside, for one connection, relying on ssh2's internals: the
+ * package pins its exact version, and the tests check this against a real sshd.
  */
 
-/** A public key or certificate, and who signs for it; the answer is an SSH signature blob (algorithm, signature). */
+/** A public key or certificate, and what signs for it; the result is an SSH signature blob (algorithm, signature). */
 export interface Signer {
   readonly blob: Buffer;
   sign(data: Buffer): Promise<Buffer>;
@@ -26,7 +26,7 @@ interface SignerKey {
 
 let lender: ParsedKey | undefined;
 
-/** A key that ssh2 takes for a private one, for its `publickey` method. */
+/** A key for ssh2's `publickey` method that it takes for a private one. */
 export function signerKey(signer: Signer): ParsedKey {
   lender ??= lentKey();
   return Object.create(lender, {
@@ -36,7 +36,10 @@ export function signerKey(signer: Signer): ParsedKey {
   }) as ParsedKey;
 }
 
-/** ssh2 knows its own keys by their class: any private key lends it. Of those that ssh2 makes itself it cannot read 1 in 256. */
+/**
+ * ssh2 recognizes keys by their class, which any private key provides. It is not made with ssh2 because ssh2 cannot
+ * read 1 in 256 of those.
+ */
 export function lentKey(): ParsedKey {
   const { privateKey } = generateKeyPairSync('ec', {
     namedCurve: 'prime256v1',
@@ -48,14 +51,14 @@ export function lentKey(): ParsedKey {
   return key;
 }
 
-/** The name of the request: the certificate's algorithm, while the signature within it names the plain one. */
+/** The algorithm named in the request is the certificate's, while the signature in it names the plain one. */
 function algorithmOf(blob: Buffer): string {
   const type = keyType(blob);
   if (plainType(type) !== 'ssh-rsa') return type;
   return type === 'ssh-rsa' ? 'rsa-sha2-512' : 'rsa-sha2-512-cert-v01@openssh.com';
 }
 
-/** Signs with a private key that ssh2 parsed, as an SSH signature blob. */
+/** Signs with a private key parsed by ssh2; returns an SSH signature blob. */
 export function signWith(key: ParsedKey, data: Buffer): Buffer {
   const sign = (hash?: string): Buffer => {
     const signature = key.sign(data, hash);
@@ -94,7 +97,7 @@ const { sendPacket } = createRequire(import.meta.url)('ssh2/lib/protocol/utils.j
 
 const USERAUTH_REQUEST = 50;
 
-/** Lets `signerKey`s log in on a client; to be called right after its `connect`. `onError`: nobody signed. */
+/** Lets `signerKey`s log in on a client. Call right after its `connect`. `onError`: signing failed. */
 export function useSigners(client: Client, onError: (error: Error) => void): void {
   const protocol = (client as unknown as { _protocol: Protocol })._protocol;
   const authPK: Protocol['authPK'] = protocol.authPK.bind(protocol);

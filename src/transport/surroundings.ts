@@ -9,7 +9,7 @@ import type { Surroundings } from './ssh-settings.ts';
 
 const EXEC_MS = 10_000;
 
-/** This process's user, home and environment, as the configuration's tokens name them. */
+/** This process's user, home and environment, as used by the configuration's tokens. */
 export function surroundings(): Surroundings {
   const { username, uid } = userInfo();
   return {
@@ -22,7 +22,7 @@ export function surroundings(): Surroundings {
   };
 }
 
-/** The user's configuration and the system's; with `file`, that one alone (as `ssh -F`). */
+/** The user's configuration and the system's or, with `file`, only that one (as with `ssh -F`). */
 export function readSshConfig(file: string | undefined, home: string): readonly (readonly Directive[])[] {
   if (file !== undefined) {
     if (readText(file) === undefined) throw new GryphusError('bad-config', `There is no ssh configuration ${file}.`);
@@ -51,7 +51,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Paths that match a pattern of `*` and `?`, sorted; a name with a leading dot only where the pattern has one. */
+/** The paths that match a pattern with `*` and `?`, sorted; a leading dot must be in the pattern. */
 function glob(pattern: string): readonly string[] {
   let found = [''];
   for (const part of pattern.split('/').slice(1)) {

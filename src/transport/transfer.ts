@@ -3,36 +3,36 @@ import { asError, type ErrorCode, GryphusError } from '../errors.ts';
 import type { PutOptions } from './contract.ts';
 
 export interface FileStat {
-  /** Bytes. */
+  /** In bytes. */
   readonly size: number;
-  /** When its content changed, in whatever grain the side has; only compared. */
+  /** When its content changed, in the side's own units; only compared for equality. */
   readonly changed: string;
   readonly isFile: boolean;
 }
 
-/** The files of one side of a transfer. Failures are GryphusErrors that name the file and the side. */
+/** The files on one side of a transfer. Failures are GryphusErrors that name the file and the side. */
 export interface FileSide {
   readonly label: string;
-  /** Undefined where there is nothing of that name. */
+  /** Undefined if there is no such file. */
   stat(path: string): Promise<FileStat | undefined>;
-  /** SHA-256 (hex) of the first `length` bytes; undefined where the side has no means to tell. */
+  /** SHA-256 (hex) of the first `length` bytes; undefined if the side cannot compute it. */
   prefixHash(path: string, length: number): Promise<string | undefined>;
-  /** Bytes from an offset to the end. */
+  /** The bytes from an offset to the end. */
   read(path: string, from: number): AsyncIterable<Buffer>;
-  /** Makes the file (0600), cuts it to `at` bytes, appends; resolves when all of it is there. */
+  /** Creates the file (0600), truncates it to `at` bytes, and appends; resolves when everything has been written. */
   write(path: string, at: number, bytes: AsyncIterable<Buffer>, total: number): Promise<void>;
-  /** Gives a finished part its mode and its name, over any older file of that name. */
+  /** Gives a finished part its mode and its name, replacing any older file. */
   place(part: string, path: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
 }
 
-/** Below this a cut transfer starts again: asking would cost more than sending. */
+/** Below this size, an interrupted transfer starts again: checking would cost more than sending. */
 const WORTH_RESUMING = 1024 * 1024;
 
 /**
- * Copies one file from side to side: into a part beside the target, which takes the target's name at the end. The
- * part's name comes from the source's name, size and time, and its bytes are compared by hash before more are added,
- * so what is resumed is the same content.
+ * Copies one file between two sides, into a part next to the target that is renamed at the end. The part's name depends
+ * on the source's name, size and time, and its bytes are compared by hash before more are appended, so that only the
+ * same content is resumed.
  */
 export function transfer(
   direction: 'put' | 'get',
@@ -42,7 +42,7 @@ export function transfer(
   target: string,
   options: PutOptions = {},
 ): Promise<void> {
-  // Two that write one part at a time would cut it under each other's hands.
+  // Two concurrent writers of one part would truncate each other's data.
   const key = JSON.stringify([to.label, target]);
   const before = underWay.get(key) ?? Promise.resolve();
   const copied = before.catch(() => undefined).then(() => copy(direction, from, source, to, target, options));
@@ -84,7 +84,7 @@ async function copy(
     }
     await to.place(part, target, options.mode ?? 0o600);
   } catch (thrown) {
-    // A part is kept only for a transfer that may go on.
+    // A part is only kept for a transfer that may be resumed.
     const code = thrown instanceof GryphusError ? thrown.code : 'internal';
     if (!RESUMABLE.has(code)) await to.remove(part).catch(() => undefined);
     throw thrown;
@@ -106,7 +106,7 @@ async function resumableBytes(
   return theirs !== undefined && theirs === ours ? begun.size : 0;
 }
 
-/** Counts what passes, ends on abort, and fails where the source gave fewer or more bytes than it had. */
+/** Counts the bytes that pass, stops on abort, and fails if the source yields fewer or more bytes than its size. */
 async function* watched(
   bytes: AsyncIterable<Buffer>,
   start: number,
@@ -127,14 +127,14 @@ async function* watched(
   }
 }
 
-/** A name of its own beside the target; short, because the target's own may have all of the 255 bytes. */
+/** A unique name next to the target; short, because the target's name may already have the maximum of 255 bytes. */
 function partName(target: string, identity: readonly string[]): string {
   const slash = target.lastIndexOf('/');
   const hash = createHash('sha256').update(JSON.stringify([target.slice(slash + 1), ...identity]));
   return `${target.slice(0, slash + 1)}.gryphus-${hash.digest('hex').slice(0, 32)}.part`;
 }
 
-/** The reason of a failed file operation, as a GryphusError, from a POSIX error name or message. */
+/** Turns a failed file operation into a GryphusError, judging by its POSIX error name or message. */
 export function fileError(side: string, doing: string, path: string, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   const cause = asError(thrown);
