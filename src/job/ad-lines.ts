@@ -1,9 +1,9 @@
 import { JOB_STATUS } from './life.ts';
 
-/** What only we use, and what is long and told to the program by other ways. */
+/** Attributes for our own use, and long ones that the program receives in other ways. */
 const NOT_FOR_JOBS = /^(Gryphus|Env$|Environment$)/;
 
-/** The job's ad as its program finds it in the file `_CONDOR_JOB_AD`: a line for each attribute, as it is while the job runs. */
+/** The job's ad as its program finds it in the file `_CONDOR_JOB_AD`: one line per attribute, as while the job runs. */
 export function jobAdLines(ad: Iterable<readonly [string, string | null]>): string[] {
   const lines: string[] = [];
   for (const [name, text] of ad) {
@@ -13,7 +13,7 @@ export function jobAdLines(ad: Iterable<readonly [string, string | null]>): stri
   return lines;
 }
 
-/** A line end in a string would end its line in the file, and a NUL the text. */
+/** A line end within a string would end the line in the file, and a NUL would end the text. */
 export function oneLine(text: string): string {
   return text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\0', '');
 }

@@ -1,19 +1,22 @@
-/** Attribute names and old-ClassAd expression texts of one layer: `{ Cmd: '"/bin/true"', JobPrio: '0' }`. `null` hides the layer below. */
+/**
+ * Attribute names and old-ClassAd expression texts of one layer: `{ Cmd: '"/bin/true"', JobPrio: '0' }`. `null` hides
+ * the layer below.
+ */
 export type AttrTexts = Readonly<Record<string, string | null>>;
 
-/** Assigned, an attribute of the name `__proto__` would be lost. */
+/** An attribute named `__proto__` must be defined, because an assignment would lose it. */
 const VALUE = { enumerable: true, writable: true, configurable: true } as const;
 
 /**
- * A job's attributes as name to expression text, in layers: what a job says itself lies over what its cluster says. Names
- * compare without regard to case (HTCondor manual, "ClassAd syntax") and keep the spelling of the lowest layer that has them.
+ * A job's attributes, from name to expression text, in layers: the job's own lie over its cluster's. Names are compared
+ * ignoring case (HTCondor manual, "ClassAd syntax") and keep the spelling of the lowest layer that has them.
  */
 export class Attrs implements Iterable<readonly [name: string, text: string]> {
-  /** The layer below, shared by all jobs of a cluster: an evaluator may parse it once. */
+  /** The layer below, shared by all jobs of a cluster, so that an evaluator can parse it once. */
   readonly parent: Attrs | undefined;
-  /** What this layer alone says. */
+  /** The attributes of this layer only. */
   readonly own: AttrTexts;
-  /** Of a layer that others share: lower case to the spelling here. */
+  /** For a shared layer: the spelling here, by name in lower case. */
   #index: Map<string, string> | undefined;
   #record: Readonly<Record<string, string>> | undefined;
 
@@ -38,7 +41,7 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   }
 
   toRecord(): Record<string, string> {
-    // One parent serves many: its own record is made once.
+    // The parent serves many jobs, so its own record is built once.
     const record: Record<string, string> = this.parent ? { ...this.parent.#shared() } : {};
     for (const name in this.own) {
       const text = this.own[name];
@@ -59,12 +62,12 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
     return (this.parent ? this.parent.#lowest(name) : undefined) ?? this.#spelled(name);
   }
 
-  /** The name as this layer spells it, if it has it. */
+  /** The name as spelled in this layer, if it has it. */
   #spelled(name: string): string | undefined {
     if (Object.hasOwn(this.own, name)) return name;
     const low = name.toLowerCase();
     if (this.parent) {
-      // A job's own layer is small and read a few times: an index would cost more than it saves.
+      // A job's own layer is small and rarely read, so an index would cost more than it saves.
       for (const mine in this.own) if (mine.length === name.length && mine.toLowerCase() === low) return mine;
       return undefined;
     }
@@ -73,7 +76,7 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   }
 }
 
-/** The same with some attributes as they are about to be; `null`: without it. */
+/** The same attributes with pending changes; `null` removes one. */
 export function withAttrs(attrs: Attrs, about: AttrTexts): Attrs {
   return new Attrs(about, attrs);
 }

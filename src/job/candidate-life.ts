@@ -1,8 +1,8 @@
 import type { Work } from './life.ts';
 
 /**
- * The life of a candidate: one of several attempts of a flooded job (`want_flood`), each at another site, of which the first
- * that asks for leave to start becomes the job's attempt. A candidate whose job was given to another, or ended, is withdrawn.
+ * The life of a candidate: one of several attempts of a flooded job (`want_flood`), each at another site. The first to
+ * ask for leave to start becomes the job's attempt. A candidate is withdrawn when another was chosen or the job ended.
  */
 export type CandidateState = 'preparing' | 'prepared' | 'waiting' | 'withdrawing';
 
@@ -10,13 +10,13 @@ export type CandidateEvent =
   | 'opened' // the broker wants the job at this site too
   | 'prepared'
   | 'committed'
-  | 'lost' // the site has it no more; without leave it cannot have started
-  | 'refused' // the site will not have it, ever
-  | 'granted' // it is the job's attempt now, and no candidate any more
-  | 'withdraw' // the job needs it no more
-  | 'withdrawn'; // the site has confirmed that it will not run: nothing is left of it
+  | 'lost' // the site no longer has it; without leave, it cannot have started
+  | 'refused' // the site will never accept it
+  | 'granted' // it has become the job's attempt and is no longer a candidate
+  | 'withdraw' // the job no longer needs it
+  | 'withdrawn'; // the site has confirmed that it will not run; nothing of it is left
 
-/** Where a step leads: another state, or nothing is left of the candidate. */
+/** The result of a step: another state, or `gone` when nothing is left of the candidate. */
 export type CandidateNext = CandidateState | 'gone';
 
 export interface CandidateRow {

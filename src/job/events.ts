@@ -1,20 +1,20 @@
 import type { CandidateEvent, CandidateNext } from './candidate-life.ts';
 import type { LifeEvent, State } from './life.ts';
 
-/** What JSON can say. */
+/** What JSON can represent. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 /** `cluster.proc` as text. */
 export type JobName = `${number}.${number}`;
 
 interface Stamp {
-  /** The version of this shape. A reader skips what it does not know. */
+  /** The version of this format. A reader skips what it does not know. */
   readonly v: 1;
-  /** Unix milliseconds by the clock of the process that made the change. */
+  /** Unix milliseconds on the clock of the process that made the change. */
   readonly at: number;
 }
 
-/** A cluster became visible; its procs, which may have gaps, are `[from, to)` ranges. */
+/** A cluster became visible; its procs are `[from, to)` ranges, possibly with gaps. */
 export interface Submitted extends Stamp {
   readonly type: 'submitted';
   readonly cluster: number;
@@ -27,26 +27,26 @@ export interface Materialized extends Stamp {
   readonly type: 'materialized';
   readonly cluster: number;
   readonly procs: readonly (readonly [from: number, to: number])[];
-  /** No more will come. */
+  /** No more will follow. */
   readonly done: boolean;
 }
 
-/** One step of a job's life (life.ts). */
+/** One step in a job's life (life.ts). */
 export interface Transitioned extends Stamp {
   readonly type: 'transition';
   readonly job: JobName;
   readonly event: LifeEvent;
   readonly from: State;
   readonly to: State;
-  /** The attempt that the job is in after it; 0 before the first. */
+  /** The job's attempt after this step; 0 before the first. */
   readonly attempt: number;
-  /** Attributes that changed with it, `null` where one went away. */
+  /** Attributes that changed with it; `null` for a removed one. */
   readonly set: Readonly<Record<string, string | null>>;
-  /** What the one who made the transition has to say beyond the attributes (the host, the usage, the site's words). */
+  /** What the author of the transition reports beyond the attributes (the host, the usage, the site's message). */
   readonly info?: Readonly<Record<string, Json>>;
 }
 
-/** Attributes of a job changed, its state did not. */
+/** Attributes of a job changed, but not its state. */
 export interface Edited extends Stamp {
   readonly type: 'edited';
   readonly job: JobName;
@@ -54,14 +54,14 @@ export interface Edited extends Stamp {
   readonly info?: Readonly<Record<string, Json>>;
 }
 
-/** What the jobs of a cluster share changed. */
+/** The shared attributes of a cluster's jobs changed. */
 export interface ClusterEdited extends Stamp {
   readonly type: 'cluster-edited';
   readonly cluster: number;
   readonly set: Readonly<Record<string, string | null>>;
 }
 
-/** A job was given to a manager and a site ('' takes it back from them). */
+/** A job was assigned to a manager and a site; '' takes it back. */
 export interface Routed extends Stamp {
   readonly type: 'routed';
   readonly job: JobName;
@@ -69,7 +69,7 @@ export interface Routed extends Stamp {
   readonly site: string;
 }
 
-/** One step of a candidate's life (candidate-life.ts). */
+/** One step in a candidate's life (candidate-life.ts). */
 export interface CandidateStepped extends Stamp {
   readonly type: 'candidate';
   readonly job: JobName;
@@ -78,25 +78,25 @@ export interface CandidateStepped extends Stamp {
   readonly site: string;
   readonly event: CandidateEvent;
   readonly to: CandidateNext;
-  /** The site's words, where it said any. */
+  /** The site's message, if any. */
   readonly message?: string;
 }
 
-/** Jobs left the queue for the history. */
+/** Jobs moved from the queue to the history. */
 export interface Retired extends Stamp {
   readonly type: 'retired';
   readonly jobs: readonly JobName[];
 }
 
-/** Something that is not a job changed. */
+/** A change that is not a job's. */
 export interface Notice extends Stamp {
   readonly type: 'notice';
   readonly about: NoticeKind;
-  /** Of a site's notice. */
+  /** For a site's notice. */
   readonly site?: string;
-  /** Whose: the manager's identity (owner and credential). */
+  /** The identity (owner and credential) of the manager concerned. */
   readonly manager?: string;
-  /** A job, where the notice is of one (its streams moved, its image grew). */
+  /** The job concerned, if any (its streams moved, its image grew). */
   readonly job?: JobName;
   /** One sentence for the user. */
   readonly message: string;
@@ -117,7 +117,7 @@ export type NoticeKind =
   | 'fault'
   | 'job-note';
 
-/** Every change of the queue, as the queue's stream carries it. */
+/** Any change of the queue, as carried by the queue's stream. */
 export type QueueEvent =
   | Submitted
   | Materialized

@@ -1,9 +1,9 @@
 import type { JobId } from './ids.ts';
 
-/** Procs in one page of bits. */
+/** Procs per page of bits. */
 const PAGE = 1024;
 
-/** A set of job ids: a bit for each, since a cluster may have a million procs. */
+/** A set of job ids, one bit for each because a cluster may have a million procs. */
 export class IdSet {
   readonly #clusters = new Map<number, Map<number, Uint32Array>>();
 
@@ -12,7 +12,7 @@ export class IdSet {
     return (word & (1 << (proc & 31))) !== 0;
   }
 
-  /** False where it was there already. */
+  /** Returns false if it was already in the set. */
   add(id: JobId): boolean {
     if (this.has(id)) return false;
     const { cluster, proc } = id;

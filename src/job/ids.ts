@@ -1,15 +1,17 @@
-/** `ClusterId.ProcId`; both count from what HTCondor counts from: clusters from 1, procs from 0. */
+/** `ClusterId.ProcId`, counted as in HTCondor: clusters from 1, procs from 0. */
 export interface JobId {
   readonly cluster: number;
   readonly proc: number;
 }
 
-/** The name of one attempt, unique for ever: `<agent id>.<cluster>.<proc>.<attempt>` (docs/ARCHITECTURE.md, invariant 3). */
+/**
+ * The name of one attempt, unique forever: `<agent id>.<cluster>.<proc>.<attempt>` (docs/ARCHITECTURE.md, invariant 3).
+ */
 export type AttemptKey = `${string}.${number}.${number}.${number}`;
 
 export interface Attempt extends JobId {
   readonly agent: string;
-  /** Counts from 1; grows by one each time that the user or a policy asks for the program to be started again. */
+  /** Counts from 1 and grows by one whenever the user or a policy asks for the program to be started again. */
   readonly attempt: number;
 }
 
@@ -20,7 +22,7 @@ export function formatJobId(id: JobId): string {
   return `${id.cluster}.${id.proc}`;
 }
 
-/** `undefined` where the text is not `cluster.proc`. */
+/** `undefined` if the text is not `cluster.proc`. */
 export function parseJobId(text: string): JobId | undefined {
   const found = JOB_ID.exec(text);
   return found ? { cluster: Number(found[1]), proc: Number(found[2]) } : undefined;
@@ -30,14 +32,14 @@ export function formatAttemptKey(a: Attempt): AttemptKey {
   return `${a.agent}.${a.cluster}.${a.proc}.${a.attempt}`;
 }
 
-/** `undefined` where the text is not an attempt's key (a tag of somebody else's job, say). */
+/** `undefined` if the text is not an attempt's key (the tag of somebody else's job, for example). */
 export function parseAttemptKey(text: string): Attempt | undefined {
   const found = KEY.exec(text);
   if (!found?.[1]) return undefined;
   return { agent: found[1], cluster: Number(found[2]), proc: Number(found[3]), attempt: Number(found[4]) };
 }
 
-/** Text of others that is to be used as a key. */
+/** For text from outside that is to be used as a key. */
 export function isAttemptKey(text: string): text is AttemptKey {
   return KEY.test(text);
 }

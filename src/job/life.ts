@@ -6,10 +6,10 @@ export type Work = 'nothing' | 'prepare' | 'commit' | 'watch' | 'fetch' | 'decid
 
 export type LifeEvent =
   | 'take' // the GridManager gives the job to a site, under a new attempt
-  | 'granted' // one of its candidates (candidate-life.ts) was the first to ask for leave to start: that is its attempt now
+  | 'granted' // a candidate (candidate-life.ts) was the first to ask for leave to start and becomes the job's attempt
   | 'prepared' // the site has the attempt's record and its files
   | 'committed' // the site has promised to run it once
-  | 'queued' // the site's batch system has it, not started
+  | 'queued' // the site's batch system has it, but it has not started
   | 'started'
   | 'suspended'
   | 'silent' // the site does not answer
@@ -17,14 +17,14 @@ export type LifeEvent =
   | 'ended' // the program ended, or the site ended it
   | 'refused' // will always fail: hold
   | 'fetched' // the results are home
-  | 'keep' // the results cannot be placed at home now: hold, and let the site keep them
+  | 'keep' // the results cannot be stored at home now: hold the job, and let the site keep them
   | 'complete'
   | 'again' // policy asks for another attempt
-  | 'stop' // policy or the site's end asks for hold after the results are home
+  | 'stop' // a policy, or the site that ended it, asks for a hold once the results are home
   | 'forgotten' // the site keeps nothing of the attempt
   | 'withdrawn' // the site has confirmed that the attempt will not run
-  | 'takeback' // the agent wants it elsewhere, before it ran
-  | 'adopted' // an attempt that the site still has is the job's again, by a person's word
+  | 'takeback' // the agent wants it elsewhere, before it has run
+  | 'adopted' // by the user's decision, an attempt still at the site belongs to the job again
   | 'hold'
   | 'release'
   | 'remove';
@@ -65,7 +65,7 @@ export const JOB_STATUS = {
 
 export interface StateRow {
   readonly does: Work;
-  /** HTCondor's JobStatus while the job is here. */
+  /** The HTCondor JobStatus shown in this state. */
   readonly shows: keyof typeof JOB_STATUS;
   readonly on: Readonly<Partial<Record<LifeEvent, State>>>;
 }
@@ -123,9 +123,9 @@ export const LIFE: Readonly<Record<State, StateRow>> = {
   committed: { does: 'watch', shows: 'idle', on: atTheSite },
   running: { does: 'watch', shows: 'running', on: { ...atTheSite, silent: 'unknown-running' } },
   suspended: { does: 'watch', shows: 'suspended', on: { ...atTheSite, silent: 'unknown-running' } },
-  /** The site does not answer; what it said last was that the job had not started. */
+  /** The site does not answer; by its last answer, the job had not started. */
   unknown: { does: 'watch', shows: 'idle', on: atTheSite },
-  /** The site does not answer; what it said last was that the job had started. */
+  /** The site does not answer; by its last answer, the job had started. */
   'unknown-running': { does: 'watch', shows: 'running', on: { ...atTheSite, silent: 'unknown-running' } },
   finished: {
     does: 'fetch',
@@ -149,7 +149,7 @@ export const LIFE: Readonly<Record<State, StateRow>> = {
     on: { withdrawn: 'idle', ended: 'finished', started: 'running', hold: 'holding', remove: 'removing' },
   },
   held: { does: 'nothing', shows: 'held', on: { release: 'idle', adopted: 'committed', remove: 'removed' } },
-  /** Held with the results still at the site; a release fetches them again and does not run the program again. */
+  /** Held with the results still at the site; a release fetches them again without rerunning the program. */
   kept: { does: 'nothing', shows: 'held', on: { release: 'finished', remove: 'removing' } },
   completed: { does: 'nothing', shows: 'completed', on: {} },
   removed: { does: 'nothing', shows: 'removed', on: {} },
@@ -157,12 +157,12 @@ export const LIFE: Readonly<Record<State, StateRow>> = {
 
 export const STATES = Object.keys(LIFE) as readonly State[];
 
-/** Where `event` leads from `state`; `undefined` where it has no meaning there (a late or repeated message). */
+/** The state to which `event` leads; `undefined` if it means nothing in this state (a late or repeated message). */
 export function next(state: State, event: LifeEvent): State | undefined {
   return LIFE[state].on[event];
 }
 
-/** Nothing will happen any more to a job that is here. */
+/** Whether a job in this state has ended for good. */
 export function isEnd(state: State): boolean {
   return Object.keys(LIFE[state].on).length === 0;
 }

@@ -1,7 +1,7 @@
 import { NO_CPU, type ResourceRow, type Spent, type SpentInAll } from './user-log.ts';
 import { readNumber, type TextSource } from './values.ts';
 
-/** The attributes that the figures of a job's end are made of. */
+/** The attributes from which the figures at a job's end are computed. */
 export const USAGE_ATTRIBUTES: readonly string[] = [
   'RemoteUserCpu',
   'RemoteSysCpu',
@@ -17,7 +17,7 @@ export const USAGE_ATTRIBUTES: readonly string[] = [
   'MemoryUsage',
 ];
 
-/** What a job's last run took. A job sends what we receive. */
+/** What a job's last run used. Bytes that the job sent count as received here. */
 export function spentOf(ad: TextSource): Spent {
   return {
     runRemote: { user: number(ad, 'RemoteUserCpu'), system: number(ad, 'RemoteSysCpu') },

@@ -1,15 +1,15 @@
 /**
- * How far a queue is. It lives through lives, one for each run of its Redis; a site keeps the mark that it was told last, and
- * an older copy of the queue (a backup that was put back) is known by it.
+ * How far a queue has progressed. A queue has one life per run of its Redis. A site stores the last mark that it was
+ * told, which exposes an older copy of the queue, such as a restored backup.
  */
 export interface QueueMark {
   /** Counts from 1. */
   readonly life: number;
-  /** That life's own name: two copies of one queue live different lives of one number. */
+  /** That life's unique name, because two copies of one queue have different lives with the same number. */
   readonly run: string;
-  /** Events that the queue has had. */
+  /** The number of events in the queue so far. */
   readonly events: number;
-  /** The last cluster id that was given. */
+  /** The last cluster id assigned. */
   readonly cluster: number;
 }
 
@@ -19,7 +19,7 @@ export function formatMark({ life, run, events, cluster }: QueueMark): string {
   return `${life}:${run}:${events}:${cluster}`;
 }
 
-/** `undefined` where the text is none. */
+/** `undefined` if the text is not a mark. */
 export function parseMark(text: string): QueueMark | undefined {
   const [, life, run, events, cluster] = MARK.exec(text) ?? [];
   if (run === undefined) return undefined;

@@ -1,11 +1,11 @@
 import { LIFE, type State } from './life.ts';
 import { readBoolean, readNumber, type TextSource } from './values.ts';
 
-/** What became of a job, as its ad says it. */
+/** What became of a job, according to its ad. */
 export type Outcome =
   | { readonly is: 'exited'; readonly code: number }
   | { readonly is: 'killed'; readonly signal: number }
-  /** Its site ended it, and its policy let it go so. */
+  /** Its site ended it, and its policy accepted that. */
   | { readonly is: 'ended by its site' }
   | { readonly is: 'removed' | 'held' | 'open' };
 
@@ -21,7 +21,7 @@ export function outcomeOf(state: State, ad: TextSource): Outcome {
 
 export const OUTCOME_ATTRIBUTES = ['ExitBySignal', 'ExitSignal', 'ExitCode'] as const;
 
-/** It ended by itself, with exit status 0. */
+/** The program exited by itself, with status 0. */
 export function wentWell(outcome: Outcome): boolean {
   return outcome.is === 'exited' && outcome.code === 0;
 }

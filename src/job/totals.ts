@@ -1,4 +1,4 @@
-/** Jobs, counted by what a person is shown of them. */
+/** Job counts by the state shown to the user. */
 export interface Totals {
   readonly jobs: number;
   readonly completed: number;
@@ -7,7 +7,7 @@ export interface Totals {
   readonly running: number;
   readonly held: number;
   readonly suspended: number;
-  /** Procs that wait to be materialized. */
+  /** Procs yet to be materialized. */
   readonly unmaterialized: number;
 }
 
@@ -22,10 +22,10 @@ export const NO_JOBS: Totals = {
   unmaterialized: 0,
 };
 
-/** Totals while they are counted. */
+/** Totals that are still being counted. */
 export type Sums = { -readonly [K in keyof Totals]: Totals[K] };
 
-/** Of all jobs in these clusters, DAG managers left out. */
+/** The totals of these clusters, without DAG managers. */
 export function sumOf(clusters: Iterable<{ readonly manager: boolean; readonly totals: Totals }>): Totals {
   const sums: Sums = { ...NO_JOBS };
   for (const { manager, totals } of clusters) {

@@ -1,4 +1,4 @@
-/** Comma-separated names, blanks around them dropped (HTCondor's manual, `transfer_input_files`). */
+/** Comma-separated names, trimmed (HTCondor's manual, `transfer_input_files`). */
 export function transferList(text: string | undefined): string[] {
   return (text ?? '')
     .split(',')
@@ -6,7 +6,10 @@ export function transferList(text: string | undefined): string[] {
     .filter((name) => name !== '');
 }
 
-/** `name = newname ; name2 = newname2`, with `\;` and `\=` for the characters themselves (manual, `transfer_output_remaps`). */
+/**
+ * `name = newname ; name2 = newname2`, where `\;` and `\=` stand for the characters themselves (manual,
+ * `transfer_output_remaps`).
+ */
 export function parseRemaps(text: string): ReadonlyMap<string, string> {
   const remaps = new Map<string, string>();
   for (const entry of splitEscaped(text, ';')) {

@@ -3,7 +3,7 @@ import { SHAPES } from './user-log-shapes.ts';
 import { cpuText, type Fields } from './user-log-template.ts';
 import { type DateStyle, formatEventTime } from './user-log-time.ts';
 
-/** A value of an event's ClassAd. */
+/** A value in an event's ClassAd. */
 export type AdValue =
   | string
   | number
@@ -11,10 +11,10 @@ export type AdValue =
   | { readonly real: number }
   | { readonly expression: string }
   | { readonly ad: EventAd };
-/** Sorted by the length of the name, then by name, as HTCondor prints records. */
+/** Sorted by length of name, then by name, as HTCondor prints records. */
 export type EventAd = readonly (readonly [name: string, value: AdValue])[];
 
-/** The event as a ClassAd, with HTCondor's attribute names (its JSON and XML user logs have these). */
+/** The event as a ClassAd with the attribute names of HTCondor's JSON and XML user logs. */
 export function userLogAd(event: UserLogEvent, style: DateStyle = {}): EventAd {
   const ad = new Map<string, AdValue>([
     ['Cluster', event.cluster],
@@ -54,7 +54,7 @@ function number(value: number): AdValue {
   return Number.isInteger(value) ? value : { real: value };
 }
 
-/** A literal as its value, anything else as the expression that it is. */
+/** A literal as its value, anything else as an expression. */
 function fromText(text: string): AdValue {
   if (/^-?\d+$/.test(text)) return Number(text);
   if (/^-?\d+\.\d+(?:E[+-]\d+)?$/.test(text)) return { real: Number(text) };
@@ -68,17 +68,17 @@ function sorted(ad: ReadonlyMap<string, AdValue>): EventAd {
   return [...ad].sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1));
 }
 
-/** The JSON form, as `condor_wait -echo:JSON` prints it; ends with a line end. */
+/** The JSON form, as `condor_wait -echo:JSON` prints it; ends with a newline. */
 export function userLogJson(event: UserLogEvent, style: DateStyle = {}): string {
   return `${jsonAd(userLogAd(event, style), '')}\n`;
 }
 
-/** The same on one line, without its end. */
+/** The same on one line, without the newline. */
 export function userLogJsonLine(event: UserLogEvent, style: DateStyle = {}): string {
   return jsonAd(userLogAd(event, style), undefined);
 }
 
-/** `indent`: before each line; on one line without it. */
+/** `indent` precedes each line; without it, everything is on one line. */
 function jsonAd(ad: EventAd, indent: string | undefined): string {
   const inner = indent === undefined ? undefined : `${indent}  `;
   const cells = ad.map(([name, value]) => `${inner ?? ''}${JSON.stringify(name)}: ${jsonValue(value, inner)}`);
@@ -96,7 +96,7 @@ function realText(value: number): string {
   return Number.isInteger(value) ? value.toFixed(1) : String(value);
 }
 
-/** The XML form, as `condor_wait -echo:XML` prints it; ends with a line end. */
+/** The XML form, as `condor_wait -echo:XML` prints it; ends with a newline. */
 export function userLogXml(event: UserLogEvent, style: DateStyle = {}): string {
   return `${xmlAd(userLogAd(event, style), '')}\n`;
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { readString, type TextSource } from './values.ts';
 
-/** Where the job's user log is, absolute; `undefined` where it keeps none. */
+/** The path of the job's user log, absolute; `undefined` if it has none. */
 export function userLogPath(attrs: TextSource): string | undefined {
   const path = readString(attrs, 'UserLog');
   if (path === undefined || path === '' || path === '/dev/null') return undefined;

@@ -1,18 +1,18 @@
 import type { Properties, ResourceRow, Resources } from './user-log.ts';
 import { oneLine } from './user-log-template.ts';
 
-/** A part of an event that is more than one line, or none. */
+/** A part of an event that takes any number of lines. */
 export interface Block {
   readonly field: string;
   print(value: unknown): readonly string[];
-  /** Takes its lines from `lines[at]` on; `next` is the first that is not its own. `undefined`: it is not there. */
+  /** Parses its lines from `lines[at]` on; `next` is the first line after them. `undefined` if it is absent. */
   parse(lines: readonly string[], at: number): { readonly value: unknown; readonly next: number } | undefined;
 }
 
 const UNITS: Readonly<Record<string, string>> = { Disk: 'KB', Memory: 'MB', TimeExecute: 's', TimeSlotBusy: 's' };
 const TITLE = '\tPartitionable Resources :';
 
-/** The table "Partitionable Resources", columns as wide as HTCondor makes them. */
+/** The table "Partitionable Resources", with columns as wide as HTCondor's. */
 export const RESOURCES: Block = {
   field: 'resources',
   print(value) {
@@ -73,13 +73,13 @@ function decimals(value: number | undefined): number {
   return value === undefined || Number.isInteger(value) ? 0 : 3;
 }
 
-/** Whole numbers stand over the places before the point. */
+/** Aligns integers with the digits before the decimal point. */
 function aligned(value: number | undefined, places: number): string {
   const text = number(value);
   return text === '' || text.includes('.') ? text : text + ' '.repeat(places);
 }
 
-/** `Name = expression` lines, indented by `indent`. */
+/** `Name = expression` lines, each indented by `indent`. */
 export function properties(field: string, indent: string): Block {
   return {
     field,

@@ -2,23 +2,23 @@ import type { UserLogBody } from './user-log.ts';
 import { type Block, properties, RESOURCES } from './user-log-resources.ts';
 import { type Fields, type Template, template } from './user-log-template.ts';
 
-/** How one type of event stands in the log. */
+/** How one type of event is written in the log. */
 export interface Shape {
   readonly number: number;
   /** The event's MyType in the JSON and XML forms. */
   readonly my: string;
   readonly lines: readonly (Line | Block)[];
-  /** Attribute names of the JSON and XML forms, by field. */
+  /** Attribute names in the JSON and XML forms, by field. */
   readonly ad: Readonly<Record<string, string>>;
-  /** Attributes of those forms that no line says. */
+  /** Attributes in these forms that appear in no line. */
   readonly also?: (fields: Fields) => Readonly<Record<string, boolean>>;
-  /** Says how a program ended: an exit code or a signal must be there. */
+  /** Whether it reports a program's end, so that an exit code or a signal is required. */
   readonly ends?: boolean;
 }
 
 export interface Line {
   readonly template: Template;
-  /** A line that may be missing. */
+  /** Whether the line may be missing. */
   readonly optional?: boolean;
   /** Whether to print an optional line that has no fields. */
   when?(fields: Fields): boolean;
@@ -90,7 +90,7 @@ export const SHAPES: Readonly<Record<Exclude<Type, 'other'>, Shape>> = {
     number: 4,
     my: 'JobEvictedEvent',
     lines: [
-      // Without a code the head ends at the point.
+      // Without a code, the first line ends at the full stop.
       may('Job was evicted. Code {code#} Subcode {subcode#}'),
       may('Job was evicted.', (fields) => fields['code'] === undefined),
       may('\t({checkpointed#}) Job was checkpointed.'),

@@ -1,9 +1,9 @@
 /**
- * Line templates that print and parse by one declaration. `{x}` is text, `{x!}` one word, `{x#}` a whole number,
- * `{x~}` a byte count, `{x%}` CPU time as HTCondor writes it (`Usr 0 00:00:00, Sys 0 00:00:00`).
+ * Line templates that print and parse from one declaration. `{x}` is text, `{x!}` one word, `{x#}` an integer, `{x~}` a
+ * byte count, `{x%}` CPU time in HTCondor's form (`Usr 0 00:00:00, Sys 0 00:00:00`).
  */
 export interface Template {
-  /** `undefined` where `fields` lacks what the line needs. */
+  /** `undefined` if `fields` lacks something that the line needs. */
   print(fields: Fields): string | undefined;
   parse(line: string): Fields | undefined;
   readonly names: readonly (readonly [name: string, kind: Kind])[];
@@ -14,7 +14,7 @@ export type Kind = '' | '!' | '#' | '~' | '%';
 
 const CPU = 'Usr (\\d+) (\\d\\d):(\\d\\d):(\\d\\d), Sys (\\d+) (\\d\\d):(\\d\\d):(\\d\\d)';
 const PATTERN: Readonly<Record<Kind, string>> = {
-  // A text never looks like the table that may follow it.
+  // Text must not match the table that may follow it.
   '': '((?!Partitionable Resources :).*?)',
   '!': '(\\S+)',
   '#': '(-?\\d+)',
@@ -96,7 +96,7 @@ function cpuTime(found: RegExpExecArray, group: number): Cpu {
   return { user: seconds(group + 1), system: seconds(group + 5) };
 }
 
-/** A text that cannot end its line. */
+/** Text without anything that would end its line. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]/g, ' ');
 }

@@ -7,7 +7,7 @@ import { type DateStyle, formatEventTime, parseEventTime } from './user-log-time
 /** The line that ends every event. */
 const END = '...';
 
-/** The event as HTCondor's own tools read it, with its last line `...` and a line end. */
+/** The event in the form that HTCondor's own tools read, including the last line `...` and its newline. */
 export function printUserLog(event: UserLogEvent, style: DateStyle = {}): string {
   const number = event.type === 'other' ? event.number : SHAPES[event.type].number;
   const lines = event.type === 'other' ? event.lines.map(oneLine) : printShape(SHAPES[event.type], event);
@@ -30,18 +30,18 @@ function printShape(shape: Shape, event: UserLogEvent): string[] {
   return lines;
 }
 
-/** What a log says, as far as it is written. */
+/** The events in a log, as far as it has been written. */
 export interface ParsedLog {
   readonly events: readonly UserLogEvent[];
-  /** How many characters were taken; what follows is the beginning of an event that is not whole yet. */
+  /** How many characters were consumed; after them comes an incomplete event, if anything. */
   readonly taken: number;
-  /** Lines, counted from 1, at which something stood that is no event; it was passed over. */
+  /** Numbers, from 1, of lines that are not part of an event; they were skipped. */
   readonly damaged: readonly number[];
 }
 
 const HEAD = /^(\d{3}) \((\d+)\.(\d+)\.(\d+)\) (\S+ \S+) (.*)$/;
 
-/** Total: an event of an unknown number or shape is of type `other`, and damage is passed over up to the next `...`. */
+/** Total: an event with an unknown number or shape has the type `other`, and damage is skipped up to the next `...`. */
 export function parseUserLog(text: string, now: number = Date.now()): ParsedLog {
   const events: UserLogEvent[] = [];
   const damaged: number[] = [];

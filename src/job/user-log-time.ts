@@ -1,14 +1,14 @@
-/** How the date of an event is written (HTCondor manual, DEFAULT_USERLOG_FORMAT_OPTIONS). */
+/** How an event's date is written (HTCondor manual, DEFAULT_USERLOG_FORMAT_OPTIONS). */
 export interface DateStyle {
-  /** `11/20 23:39:02` instead of `2026-11-20 23:39:02`. */
+  /** `11/20 23:39:02` rather than `2026-11-20 23:39:02`. */
   readonly legacy?: boolean;
-  /** UTC instead of local time; ISO dates then end in Z. */
+  /** UTC rather than local time; ISO dates then end in Z. */
   readonly utc?: boolean;
-  /** Milliseconds. */
+  /** With milliseconds. */
   readonly subSecond?: boolean;
 }
 
-/** `at` in Unix milliseconds; `T` between date and time where `joiner` says so. */
+/** `at` is in Unix milliseconds; `joiner` separates date and time. */
 export function formatEventTime(at: number, style: DateStyle = {}, joiner: ' ' | 'T' = ' '): string {
   const d = new Date(at);
   const [year, month, day, hour, minute, second] = style.utc
@@ -27,8 +27,8 @@ const ISO = new RegExp(`^(\\d{4})-(\\d\\d)-(\\d\\d)[ T]${TIME}$`);
 const LEGACY = new RegExp(`^(\\d{1,2})/(\\d{1,2}) ${TIME}$`);
 
 /**
- * Unix milliseconds, or `undefined` where the text is no date. A legacy date has no year: it is taken to be the last
- * such day that is not later than a day after `now`.
+ * Unix milliseconds, or `undefined` if the text is not a date. A legacy date has no year, so it is taken as the latest
+ * such day that is at most one day after `now`.
  */
 export function parseEventTime(text: string, now: number): number | undefined {
   const iso = ISO.exec(text);

@@ -1,27 +1,27 @@
 import type { JobId } from './ids.ts';
 
 /**
- * One event of a job's user log (HTCondor manual, "Job Event Log Codes"). Texts are one line each: line ends and other
+ * One event of a job's user log (HTCondor manual, "Job Event Log Codes"). Each text is one line: line ends and other
  * control characters become blanks when written.
  */
 export type UserLogEvent = UserLogStamp & UserLogBody;
 
 export interface UserLogStamp extends JobId {
-  /** 0 unless told. */
+  /** 0 by default. */
   readonly subproc?: number;
   /** Unix milliseconds. */
   readonly at: number;
 }
 
 export type UserLogBody =
-  /** 000; notes are `submit_event_notes`, or a DAG node's. */
+  /** 000; the notes are `submit_event_notes`, or those of a DAG node. */
   | { readonly type: 'submit'; readonly host: string; readonly notes?: string; readonly userNotes?: string }
-  /** 001; a grid job's host is its resource. `props`: attribute name and expression text. */
+  /** 001; for a grid job, the host is its resource. `props`: attribute names and expression texts. */
   | { readonly type: 'execute'; readonly host: string; readonly slot?: string; readonly props?: Properties }
-  /** 004; before a hold (code: its HoldReasonCode), a removal (1023), a vacation (1022), or between two attempts. */
+  /** 004; before a hold (code: its HoldReasonCode), a removal (1023) or a vacation (1022), or between two attempts. */
   | ({ readonly type: 'evicted'; readonly checkpointed?: 1 } & Partial<Code> &
       Spent & { readonly reason?: string; readonly resources?: Resources })
-  /** 004 with "terminated and was requeued": policy asked for another attempt. */
+  /** 004 with "terminated and was requeued": a policy asked for another attempt. */
   | ({ readonly type: 'requeued'; readonly reason?: string; readonly resources?: Resources } & Spent & Ending)
   /** 005 */
   | ({ readonly type: 'terminated'; readonly resources?: Resources } & Spent & SpentInAll & Ending)
@@ -66,7 +66,7 @@ export type UserLogBody =
   | { readonly type: 'resource-up' | 'resource-down'; readonly resource: string }
   /** 027 */
   | { readonly type: 'grid-submit'; readonly resource: string; readonly gridJobId: string }
-  /** 028; follows the event that it tells more of. */
+  /** 028; follows the event to which it adds details. */
   | { readonly type: 'ad-information'; readonly ad: Properties }
   /** 029 and 030 */
   | { readonly type: 'status-unknown' | 'status-known' }
@@ -77,7 +77,7 @@ export type UserLogBody =
   | { readonly type: 'attribute-set'; readonly name: string; readonly to: string }
   /** 034 */
   | { readonly type: 'pre-skip'; readonly node: string }
-  /** 035: a cluster whose procs are made later. */
+  /** 035; a cluster whose procs are made later. */
   | { readonly type: 'cluster-submit'; readonly host: string; readonly notes?: string }
   /** 036 */
   | { readonly type: 'cluster-remove'; readonly materialized: number; readonly items: number; readonly end: string }
@@ -86,7 +86,7 @@ export type UserLogBody =
   | { readonly type: 'factory-resumed'; readonly reason: string }
   /** 040; `phase` is one of HTCondor's six phrases, such as `Started transferring input files`. */
   | { readonly type: 'file-transfer'; readonly phase: string; readonly queuedSeconds?: number; readonly host?: string }
-  /** Any other number: the lines as they stand, the first without its stamp. */
+  /** Any other number: the lines as written, the first without its stamp. */
   | { readonly type: 'other'; readonly number: number; readonly lines: readonly string[] };
 
 export type Properties = readonly (readonly [name: string, expression: string])[];
@@ -96,13 +96,13 @@ export interface Code {
   readonly subcode: number;
 }
 
-/** Seconds of CPU. */
+/** CPU time in seconds. */
 export interface CpuTime {
   readonly user: number;
   readonly system: number;
 }
 
-/** Of this run; bytes. */
+/** In this run, in bytes. */
 export interface Spent {
   readonly runRemote: CpuTime;
   readonly runLocal: CpuTime;
@@ -110,7 +110,7 @@ export interface Spent {
   readonly received: number;
 }
 
-/** Of all runs. */
+/** In all runs. */
 export interface SpentInAll {
   readonly totalRemote: CpuTime;
   readonly totalLocal: CpuTime;
@@ -118,7 +118,7 @@ export interface SpentInAll {
   readonly totalReceived: number;
 }
 
-/** One of `exitCode` and `signal`; `core` is the core file's path. */
+/** Either `exitCode` or `signal`; `core` is the core file's path. */
 export type Ending =
   | { readonly exitCode: number; readonly signal?: never; readonly core?: never }
   | { readonly signal: number; readonly core?: string; readonly exitCode?: never };
@@ -127,7 +127,7 @@ export type ScriptEnding =
   | { readonly exitCode: number; readonly signal?: never }
   | { readonly signal: number; readonly exitCode?: never };
 
-/** The table of resources, sorted by name. Numbers of two decimals at most. */
+/** The table of resources, sorted by name. Numbers have at most two decimals. */
 export type Resources = readonly ResourceRow[];
 
 export interface ResourceRow {

@@ -14,17 +14,17 @@ import {
 import { GryphusError } from '../errors.ts';
 import type { Attrs, AttrTexts } from './attrs.ts';
 
-/** Anything that gives attributes' expression texts by name. */
+/** Anything that provides the expression texts of attributes by name. */
 export interface TextSource {
   get(name: string): string | undefined;
 }
 
-/** The expression text of a string, in the old ClassAd syntax that the queue keeps. */
+/** A string as expression text, in the old ClassAd syntax that the queue stores. */
 export function quoted(text: string): string {
   return printValue(text, 'old');
 }
 
-/** The attribute's value where it is a string; most are literals, which are read without a parser. */
+/** The attribute's value if it is a string; most are literals and are read without a parser. */
 export function readString(source: TextSource, name: string): string | undefined {
   const text = source.get(name);
   if (text === undefined) return undefined;
@@ -33,7 +33,7 @@ export function readString(source: TextSource, name: string): string | undefined
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The attribute's value where it is a number, or a boolean taken as 0 or 1. */
+/** The attribute's value if it is a number, or a boolean as 0 or 1. */
 export function readNumber(source: TextSource, name: string): number | undefined {
   const text = source.get(name);
   if (text === undefined) return undefined;
@@ -52,8 +52,8 @@ export function readBoolean(source: TextSource, name: string): boolean | undefin
 }
 
 /**
- * A policy expression's truth over a job's ad, with some attributes as they are about to be; numbers count as HTCondor
- * takes them (0 is false). `undefined`: undefined or an error.
+ * Whether a policy expression is true in a job's ad with pending changes; as in HTCondor, numbers count (0 is false).
+ * `undefined`: undefined or an error.
  */
 export function truthOf(attrs: Attrs, name: string, about: AttrTexts = {}): boolean | undefined {
   const text = attrs.get(name);
@@ -71,7 +71,7 @@ function withEdits(attrs: Attrs, about: AttrTexts): ClassAd {
   return ad;
 }
 
-/** The value of an expression in a job's ad as its text; `undefined` where it has none. */
+/** The value of an expression in a job's ad, as text; `undefined` if it has none. */
 export function valueText(attrs: Attrs, text: string): string | undefined {
   const value = evaluate(expression(text), { my: adOf(attrs) });
   return value === undefined || value instanceof ErrorValue ? undefined : printValue(value, 'old');
@@ -80,8 +80,8 @@ export function valueText(attrs: Attrs, text: string): string | undefined {
 export type Kind = 'string' | 'number' | 'boolean' | 'undefined' | 'error' | 'list' | 'other';
 
 /**
- * What an expression is in a job's ad as it will be with `about`; `missing`: all that it says is the name of an attribute,
- * and there is none of that name.
+ * The type of an expression's value in a job's ad with the changes `about`; `missing`: the expression is just the name
+ * of an attribute that does not exist.
  */
 export function whatItIs(
   attrs: Attrs,
@@ -114,13 +114,16 @@ export function adOf(attrs: Attrs): ClassAd {
 
 export type ClassAdPredicate = (attrs: Attrs) => boolean;
 
-/** A constraint as a test of jobs; one that does not parse is 'bad-input', with `where` it stands, its column and what was expected. */
+/**
+ * Compiles a constraint into a test for jobs. A malformed one is 'bad-input'; the message says where (`where` and the
+ * column) and what was expected.
+ */
 export function compileConstraint(text: string, where: string): ClassAdPredicate {
   const expr = wholeExpr(text, where, `For example: --constraint 'JobStatus == 5 && Owner == "jane"'`);
   return (attrs) => condition(evaluate(expr, { my: adOf(attrs) })) === true;
 }
 
-/** Throws 'bad-input' where the value of an attribute is no ClassAd expression. */
+/** Throws 'bad-input' if an attribute's value is not a ClassAd expression. */
 export function checkExpression(text: string, name: string): void {
   wholeExpr(text, `The value of ${name}`, 'It must be a ClassAd expression; strings need double quotes.');
 }
@@ -145,7 +148,7 @@ function sharedAd(attrs: Attrs): ClassAd {
   return ad;
 }
 
-/** Expressions repeat: the same text is parsed once. */
+/** Expressions repeat, so each text is parsed once. */
 const parsed = new Map<string, Expr>();
 const REMEMBERED = 5000;
 
@@ -159,7 +162,9 @@ function expression(text: string): Expr {
   return expr;
 }
 
-/** What is in the queue was parsed when it came in; a text from elsewhere that does not parse counts as an error value. */
+/**
+ * Expressions were checked on entering the queue; a text from elsewhere that does not parse counts as an error value.
+ */
 function parseStored(text: string): Expr {
   try {
     return parseExpr(text, 'old');
