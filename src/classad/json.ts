@@ -142,7 +142,7 @@ class JsonReader {
     const raw = this.match(/"(?:[^"\\]|\\[^])*"/y);
     if (raw === undefined) this.fail('a string');
     try {
-      // Raw tabs and newlines are let pass: HTCondor's reader takes them.
+      // Accepts raw tabs and newlines, as HTCondor's reader does.
       // oxlint-disable-next-line no-control-regex
       const strict = raw.replace(/[\x00-\x1f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
       return { text: String(JSON.parse(strict)), raw };

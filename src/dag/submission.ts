@@ -18,7 +18,8 @@ export function submissionFiles(primary: string): readonly string[] {
 
 /**
  * Checks whether a DAG may be submitted in its directory: not over the files of an earlier run, unless it continues
- * from a rescue file. With `force`, clears these files away first. Throws a GryphusError where condor_submit_dag refuses.
+ * from a rescue file. With `force`, clears these files away first. Throws a GryphusError where condor_submit_dag would
+ * refuse.
  */
 export function claimSubmission(
   run: DagRun,

@@ -111,10 +111,7 @@ export class GassPost {
 const QUIET_FROM = 10_000;
 const QUIET_TO = 32_767;
 
-/**
- * Ports outside the system's range for outgoing connections, so that ours is still free when we restart; 0 if all are
- * taken.
- */
+/** Ports outside the system's range for outgoing connections, which stay free over a restart; at last 0, for any. */
 function* quietPorts(): Generator<number> {
   const range = '/proc/sys/net/ipv4/ip_local_port_range';
   const first = existsSync(range) ? Number.parseInt(readFileSync(range, 'utf8'), 10) : QUIET_TO + 1;

@@ -173,7 +173,7 @@ async function receive(request: IncomingMessage, to: Writable, appends: boolean)
   }
 }
 
-/** A piece that would leave a gap is refused; the sender then starts again from the right place. */
+/** A piece that would leave a gap is refused; the sender then retries from where it was. */
 async function putAt(from: string, path: string, offset: number): Promise<void> {
   const here = await stat(path).then(
     ({ size }) => size,

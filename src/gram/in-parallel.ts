@@ -1,10 +1,7 @@
 /** How many exchanges with one site run at once; each starts a process there. */
 const AT_ONCE = 6;
 
-/**
- * Runs `act` for every item, a few at a time. After a rejection no more are started, and it is thrown once the others
- * end.
- */
+/** Runs `act` for every item, a few at a time. A rejection stops further starts and is thrown once the others end. */
 export async function inParallel<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
   const waiting = [...items];
   let failure: { readonly thrown: unknown } | undefined;

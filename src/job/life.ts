@@ -1,6 +1,6 @@
 /**
  * The life of a job. The state, not the arrow, carries the work: after a crash there is no arrow to remember, so
- * recovery is "read the state, do its work again" (every work is idempotent by the attempt's key).
+ * recovery is "read the state, do its work again" (all work is idempotent by the attempt's key).
  */
 export type Work = 'nothing' | 'prepare' | 'commit' | 'watch' | 'fetch' | 'decide' | 'forget' | 'cancel';
 

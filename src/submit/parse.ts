@@ -30,7 +30,6 @@ import { unusedWarnings } from './unused.ts';
 import type { SubmitWorld } from './world.ts';
 
 export interface SubmitRequest {
-  /** The submit description. */
   readonly text: string;
   /** Its file name as given, for messages and JobSubmitFile; absent if it was read from standard input. */
   readonly file?: string;

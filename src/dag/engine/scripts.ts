@@ -54,7 +54,7 @@ function limitOf(core: Core, type: ScriptType): number {
   }
 }
 
-/** Queues the deferred scripts whose time has come again. Returns the time of the next one, if any. */
+/** Puts deferred scripts whose time has come back in line. Returns the time of the next one, if any. */
 export function wakeDeferred(core: Core): number | undefined {
   let next: number | undefined;
   for (const queue of Object.values(core.scripts)) {
