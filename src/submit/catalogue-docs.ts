@@ -10,15 +10,15 @@ const HEAD: Readonly<Record<JobPlace, string>> = {
 const PAGES: readonly (readonly [fate: Fate, title: string, text: string])[] = [
   [
     'done',
-    'Done',
-    'Where a column is empty, the submit warns of the command for a job that goes there. The pool has the jobs of the vanilla universe, and of the container and docker universes.',
+    'Supported',
+    'If a column is empty, the command has no effect on jobs that go there, and the submit warns of it. The pool runs jobs of the vanilla, container and docker universes.',
   ],
-  ['warned', 'Warned of', 'They have no effect. The submit says so, with the line, once for each command.'],
-  ['refused', 'Refused', 'A job with one of these would do something else than it says. A dry run warns of them.'],
+  ['warned', 'Warned of', 'These have no effect. The submit says so, with the line, once for each command.'],
+  ['refused', 'Refused', 'A job with one of these would not do what the command asks for. A dry run warns of them.'],
   [
     'not-run',
-    'Of universes that are not run here',
-    'A dry run shows their ads; a submit refuses the universe. In another universe they mean nothing, and the submit says so.',
+    'For universes that are not run here',
+    'A dry run shows their ads; a submit refuses the universe. In another universe these commands have no effect, and the submit says so.',
   ],
 ];
 
@@ -30,9 +30,11 @@ export function submitCommandsPage(): string {
   });
   return `# Submit commands
 
-Made by \`node scripts/docs.mjs\` from \`src/submit/catalogue-table.ts\`. All ${CATALOGUE.length} commands that are known, those of HTCondor 25
-and a few of ours, are in one of these lists. \`+Name\` and \`MY.Name\` of the attribute mean the same as the command, and are
-warned of and refused like it. What differs from HTCondor in how they are read: [compatibility.md](compatibility.md).
+This page lists how each submit command is treated. All ${CATALOGUE.length} known commands, those of HTCondor 25 and a few of ours, are in
+one of these lists. \`+Name\` and \`MY.Name\` of an attribute are treated like its command. For differences from HTCondor
+in how commands are read, see [compatibility.md](compatibility.md).
+
+\`node scripts/docs.mjs\` generates this page from \`src/submit/catalogue-table.ts\`.
 
 ${sections.join('\n\n')}
 `;

@@ -2,12 +2,12 @@ import { expect, it } from 'vitest';
 import { LIFE, type State, STATES, type Work } from '../../src/job/life.ts';
 
 const DOES: Readonly<Record<Work, string>> = {
-  nothing: 'nothing: waits for somebody',
+  nothing: 'nothing: waits for an event',
   prepare: 'sends the inputs and PREPARE to the site',
   commit: 'sends COMMIT: the site promises to start it once',
   watch: 'polls the site',
   fetch: 'brings the results home',
-  decide: 'asks the policy what becomes of it',
+  decide: 'asks the policy what to do with the job',
   forget: 'lets the site delete what it has (COMMIT_END)',
   cancel: 'withdraws the attempt, then lets the site forget it',
 };
@@ -27,8 +27,9 @@ function diagram(): string {
   return `${[
     '# The life of a job',
     '',
-    'Made from the table in `src/job/life.ts`; a test holds the two together. The state, not the arrow, carries the work:',
-    'after a crash the GridManager reads the state and does its work again.',
+    'This page shows the states of a job and what the GridManager does in each. It is generated from the table in',
+    '`src/job/life.ts`, and a test compares the two. Work belongs to states, not to arrows: after a crash the GridManager',
+    'reads the state and does its work again.',
     '',
     '```mermaid',
     'stateDiagram-v2',
