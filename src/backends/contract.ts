@@ -32,6 +32,8 @@ export interface Backend {
   capacityOf?(line: string): Capacity | undefined;
   /** The shell half has `backend_submit_array`. */
   readonly arrays: boolean;
+  /** Its job script sets GRYPHUS_RESTARTED for the wrapper when it runs a requeued job again. */
+  readonly runsAgain?: true;
   /** The shell half has `backend_account`. */
   readonly accounts: boolean;
   /** The options of the submit command for this attempt. */

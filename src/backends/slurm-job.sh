@@ -6,4 +6,7 @@ if [ "$4" = array ]; then
 else
   set -- "$1" "$2" "$3" "$4" "${SLURM_JOB_ID:--}"
 fi
+# Slurm had put it back into its queue.
+unset GRYPHUS_RESTARTED
+[ "${SLURM_RESTART_COUNT:-0}" -eq 0 ] || export GRYPHUS_RESTARTED="$SLURM_RESTART_COUNT"
 exec /bin/sh "$1" "$2" "$3" "$4" 'HUP INT QUIT USR1 USR2 XCPU' "$5"

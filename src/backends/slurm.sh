@@ -14,7 +14,7 @@ backend_submit() { # $1 key, $2 submission, then our options
   key=$1 n=$2
   shift 2
   # Our options come last and so win over the user's.
-  ID=$(bounded 60 sbatch --no-requeue "$@" --parsable "--comment=$TAG" "--chdir=$ROOT/jobs/$key" \
+  ID=$(bounded 60 sbatch "$@" --parsable "--comment=$TAG" "--chdir=$ROOT/jobs/$key" \
     --output=/dev/null --error=/dev/null --input=none "$BIN/slurm-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n")
 }
 
@@ -22,7 +22,7 @@ backend_submit() { # $1 key, $2 submission, then our options
 backend_submit_array() { # $1 tag, $2 how many, then our options
   tag=$1 count=$2
   shift 2
-  ID=$(bounded 60 sbatch --no-requeue "$@" --parsable "--array=1-$count" "--comment=$tag" "--chdir=$ROOT/groups/$tag" \
+  ID=$(bounded 60 sbatch "$@" --parsable "--array=1-$count" "--comment=$tag" "--chdir=$ROOT/groups/$tag" \
     --output=/dev/null --error=/dev/null --input=none "$BIN/slurm-job.sh" "$BIN/wrapper.sh" "$ROOT" "$tag" array)
 }
 find_array_limit() {

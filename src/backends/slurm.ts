@@ -13,6 +13,7 @@ export const slurm: Backend = {
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 10_000, closing: 10_000 },
   arrays: true,
   accounts: true,
+  runsAgain: true,
   submitWords,
   // `--parsable` prints the id; if there are several clusters, a semicolon and the cluster follow.
   idOf: (answer) => /^(\d+(?:_\d+)?)(;[^;]*)?$/.exec(answer)?.[1],

@@ -12,7 +12,7 @@ export interface BackoffView {
 export const SITE_BACKOFF = 'site-backoff';
 
 /** Ends that speak against the site, not against the job. */
-const ITS_FAULT: ReadonlySet<string> = new Set(['node-fail', 'boot-fail', 'vanished']);
+const ITS_FAULT: ReadonlySet<string> = new Set(['node-fail', 'boot-fail', 'vanished', 'requeued']);
 
 /** How many jobs one site is given: what its refusals taught, and whether it is in use at all. */
 export class SiteBackoff {

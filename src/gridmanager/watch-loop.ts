@@ -1,4 +1,4 @@
-import type { AttrTexts } from '../job/attrs.ts';
+import { type AttrTexts, withAttrs } from '../job/attrs.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import { LIFE } from '../job/life.ts';
 import { quoted, readNumber } from '../job/values.ts';
@@ -14,6 +14,7 @@ import { holdAttributes } from './hold.ts';
 import { stepsAfter } from './nothing-to-fetch.ts';
 import { nextPoll } from './pacing.ts';
 import { letForget } from './results-loop.ts';
+import { againOf, runAttributes } from './again.ts';
 import { AT_SITE, eventOf, wordsOf } from './report.ts';
 
 /** What the work loop remembers between polls; losing it costs one complete poll. */
@@ -109,28 +110,38 @@ async function record(
   const decidedAt = new Map<number, JobRecord>();
   for (const report of reports) {
     said.add(report.key);
-    const job = jobs.get(report.key);
-    if (job && isEarly(job.state, report)) early.push(report);
-    if (job?.state === 'preparing' && RAN.has(report.is)) (ctx.site.submit ? early : unrecorded).push(report);
-    if (!job || LIFE[job.state].does !== 'watch') continue;
-    if (ctx.troubles.isResting(job)) {
+    const found = jobs.get(report.key);
+    if (found && isEarly(found.state, report)) early.push(report);
+    if (found?.state === 'preparing' && RAN.has(report.is)) (ctx.site.submit ? early : unrecorded).push(report);
+    if (!found || LIFE[found.state].does !== 'watch') continue;
+    if (ctx.troubles.isResting(found)) {
       unrecorded.push(report);
       continue;
     }
     heard.push(report);
     try {
+      const back = againOf(ctx, found, report);
+      if (back) {
+        // The next run writes them anew.
+        state.followed.drop(report.key);
+        await ctx.spool.remove(report.key);
+        sources[changes.push(back) - 1] = report;
+      }
+      const job = back
+        ? { ...found, state: 'committed' as const, attrs: withAttrs(found.attrs, back.set ?? {}) }
+        : found;
       const change = changeOf(ctx, job, report);
       if (change) sources[changes.push(change) - 1] = report;
       const further = change?.event === 'ended' ? stepsAfter(ctx, job, report, change) : [];
       if (further.length > 0) decidedAt.set(changes.push(...further) - 1, job);
     } catch (thrown) {
       // It runs, or ran: it is not held for that.
-      ctx.troubles.met(job, 'recording what the site said', thrown);
+      ctx.troubles.met(found, 'recording what the site said', thrown);
       unrecorded.push(report);
     }
     // Its grant is recorded, and the leave did not reach it.
     if (report.is === 'asking') asking.push(report.key);
-    if (report.is === 'running') state.followed.add(report.key, job);
+    if (report.is === 'running') state.followed.add(report.key, found);
     else if (report.is === 'ended' || report.is === 'lost') state.followed.drop(report.key);
   }
   if (expected && answer.complete) {
@@ -196,6 +207,7 @@ export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Chan
   }
   if (event !== undefined && job.state.startsWith('unknown')) set['GridResourceUnavailableTime'] = null;
   const started = readNumber(job.attrs, 'JobCurrentStartDate') !== undefined;
+  Object.assign(set, runAttributes(job, report));
   // It may have been suspended, or its site silent: it was counted then.
   if (event === 'started' && !started) Object.assign(set, startAttributes(ctx, job, report));
   if (event === 'ended' && report.is === 'ended') {

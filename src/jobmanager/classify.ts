@@ -6,9 +6,9 @@ import type { Owner } from './exit-record.ts';
 /**
  * What to do before more can be said. `fence`: take the lock, so that the submission can never start. `look`: query the
  * queue soon. `account`: query the accounting. `list`: read the attempts' own records again. `prune`: remove copies
- * that must not run from the queue.
+ * that must not run from the queue. `close`: take the lock of the next run, so that the site cannot run it once more.
  */
-export type Action = 'fence' | 'look' | 'account' | 'list' | 'prune';
+export type Action = 'fence' | 'close' | 'look' | 'account' | 'list' | 'prune';
 
 export interface Assessment {
   readonly report: Report;
@@ -33,9 +33,34 @@ const RECORD_MS = 3000;
 export function classify(entry: Entry, backend: Backend, now: number, lookedAt: number): Assessment {
   if (entry.submission === 0) return { report: { key: entry.key, is: 'prepared' } };
   const line = presentLine(entry);
-  if (entry.exit !== undefined) return classifyExit(entry, line, backend, now, lookedAt);
-  if (entry.owner !== undefined) return classifyStarted(entry, line, backend, now, lookedAt);
+  if (entry.exit !== undefined)
+    return closing(entry, line, backend, classifyExit(entry, line, backend, now, lookedAt), now);
+  if (entry.owner !== undefined)
+    return closing(entry, line, backend, classifyStarted(entry, line, backend, now, lookedAt), now);
   return classifyUnstarted(entry, line, backend, now, lookedAt);
+}
+
+/** Before the end of what the site may run again is believed, it can run no more. What ended by itself it leaves alone. */
+function closing(
+  entry: Entry,
+  line: QueueLine | undefined,
+  backend: Backend,
+  found: Assessment,
+  now: number,
+): Assessment {
+  const { exit, owner, closed } = entry;
+  if (!backend.runsAgain || closed || found.report.is !== 'ended' || owner === undefined) return found;
+  if (exit !== undefined && (!exit.disturbed || exit.ending.how.kind === 'by-site')) return found;
+  // A run that was begun, and ended before it could say so, is an end, too.
+  const live = line !== undefined && line.entry.is !== 'ended';
+  if (entry.takenAt !== undefined && !live && now - entry.takenAt >= backend.patience.lag) return found;
+  return { ...running(entry, line), action: 'close', restless: true };
+}
+
+/** The site ended its run, has it in its queue, and will run it again: the wrapper sees to it that the former run is over. */
+function isBack(entry: Entry, line: QueueLine | undefined, backend: Backend): line is QueueLine {
+  if (!backend.runsAgain || entry.cancelled || entry.closed || isSecondOfSameJob(entry)) return false;
+  return line?.entry.is === 'waiting' || (entry.backInQueue && line?.entry.is === 'running');
 }
 
 /** The program ended. If a signal was involved, the batch system may know who sent it. */
@@ -49,8 +74,10 @@ function classifyExit(
   const record = entry.exit;
   if (record === undefined) return unclear(entry, 'no exit record');
   if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
-  const again = isSecondOfSameJob(entry);
-  // An ordinary end in the queue is that of the second copy.
+  if (isBack(entry, line, backend) && (entry.backInQueue || lookedAt > entry.exitSeenAt))
+    return queued(entry, line, wordsOf(line));
+  const again = entry.backInQueue || isSecondOfSameJob(entry);
+  // An ordinary end in the queue is that of the second copy, or of a run that never began.
   if (line?.entry.is === 'ended' && !(again && line.entry.by === 'itself'))
     return ended(entry, blame(record.ending, line.entry));
   const requeue = line?.entry.is === 'waiting' || line?.entry.is === 'held' ? requeued(line) : undefined;
@@ -122,10 +149,11 @@ function classifyStarted(
     }
     case 'waiting':
     case 'held':
-      // The site requeued it after it had started: the first copy is dead, and the next one will leave.
-      if (lookedAt - Math.max(line.since, entry.ownerSeenAt) < RECORD_MS) {
+      // The site requeued it after it had started: the first copy is dead.
+      if (!entry.backInQueue && lookedAt - Math.max(line.since, entry.ownerSeenAt) < RECORD_MS) {
         return { ...running(entry, line), action: 'look', restless: true };
       }
+      if (isBack(entry, line, backend)) return queued(entry, line, wordsOf(line));
       if (state.is === 'held' && state.by !== undefined)
         return { ...bySite(entry, state.by, state.message), action: 'prune' };
       return { ...bySite(entry, 'requeued', requeued(line).message), action: 'prune' };
@@ -134,7 +162,7 @@ function classifyStarted(
     case 'unclear':
       return { report: { key: entry.key, is: 'unclear', batchId: line.batchId, message: state.message } };
     case 'running':
-      return running(entry, line);
+      return isBack(entry, line, backend) ? queued(entry, line) : running(entry, line);
   }
 }
 
@@ -208,8 +236,12 @@ const STARTED_AGAIN: Verdict & { readonly by: SiteCause } = {
   message: 'the site ended it and put it back into its queue; it was not started again',
 };
 
+function wordsOf({ entry }: QueueLine): string {
+  return 'message' in entry ? entry.message : '';
+}
+
 function requeued(line: QueueLine): Verdict {
-  const words = 'message' in line.entry ? line.entry.message : '';
+  const words = wordsOf(line);
   if (line.entry.is === 'held' && line.entry.by !== undefined) return { by: line.entry.by, message: words };
   return { by: 'requeued', message: words };
 }
@@ -228,7 +260,7 @@ function blame(ending: Ending, verdict: Verdict): Ending {
 }
 
 function ended(entry: Entry, ending: Ending): Assessment {
-  return { report: { key: entry.key, is: 'ended', ...ending } };
+  return { report: { key: entry.key, is: 'ended', ...ending, ...runOf(entry) } };
 }
 
 function bySite(entry: Entry, cause: SiteCause, message: string): Assessment {
@@ -244,8 +276,17 @@ function running(entry: Entry, line: QueueLine | undefined): { report: Report } 
   const batchId = line?.batchId ?? entry.batchId;
   const host = entry.owner?.host ?? (line?.entry.is === 'running' ? line.entry.host : undefined);
   const since = entry.owner?.startedAt;
-  const known = { ...(batchId && { batchId }), ...(host && { host }), ...(since === undefined ? {} : { since }) };
+  const known = {
+    ...(batchId && { batchId }),
+    ...(host && { host }),
+    ...(since === undefined ? {} : { since }),
+    ...runOf(entry),
+  };
   return { report: { key: entry.key, is: 'running', ...known } };
+}
+
+function runOf({ owner }: Entry): { run?: number } {
+  return owner !== undefined && owner.run > 0 ? { run: owner.run } : {};
 }
 
 function asking(entry: Entry, line: QueueLine | undefined, { host }: Owner): { report: Report } {

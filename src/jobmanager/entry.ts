@@ -27,6 +27,12 @@ export interface Entry {
   asks: Owner | undefined;
   asksSeenAt: number;
   ownerSeenAt: number;
+  /** The site has it in its queue again, after it had started. */
+  backInQueue: boolean;
+  /** The site cannot run it once more: the end of its present run is its end. */
+  closed: boolean;
+  /** When that was found out to be too late: another run has begun, or begins. */
+  takenAt: number | undefined;
   exit: ExitRecord | undefined;
   exitSeenAt: number;
   /** When its directory was last listed. */
@@ -75,13 +81,23 @@ export function nothingKnown() {
     fenced: undefined,
     owner: undefined,
     asks: undefined,
+    report: undefined,
+    ...runUnknown(),
+  };
+}
+
+/** Nor is anything of how a new run ends. */
+export function runUnknown() {
+  return {
+    backInQueue: false,
+    closed: false,
+    takenAt: undefined,
     exit: undefined,
     second: undefined,
     asked: 0,
     ending: undefined,
     limit: undefined,
     account: undefined,
-    report: undefined,
   };
 }
 

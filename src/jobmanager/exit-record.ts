@@ -6,6 +6,8 @@ export interface Owner {
   readonly startedAt: number | undefined;
   /** The batch system's id of the running copy, if it was passed on. */
   readonly batchId: string | undefined;
+  /** How often the site had run it before in the same submission, and ended it. */
+  readonly run: number;
 }
 
 /** How a program ended, as its wrapper recorded it. */
@@ -18,7 +20,12 @@ export interface ExitRecord {
 /** Each record is one line of `name=value` words that begins with a version and ends with ' .'; words= comes last. */
 export function readOwner(line: string): Owner {
   const field = fields(line);
-  return { host: text(field.get('host')), startedAt: integer(field.get('start')), batchId: text(field.get('id')) };
+  return {
+    host: text(field.get('host')),
+    startedAt: integer(field.get('start')),
+    batchId: text(field.get('id')),
+    run: integer(field.get('run')) ?? 0,
+  };
 }
 
 /** Undefined if the line is cut short. */

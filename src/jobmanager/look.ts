@@ -114,6 +114,18 @@ export class Looker {
       for (const [key = '', n] of wordsOf(answer, 'fenced')) view.fencedBy(key as AttemptKey, Number(n), 'lost');
       if (wordsOf(answer, 'taken').length > 0) this.listAgain();
     }
+    let closed = false;
+    for (const batch of batches(actions.get('close') ?? [], 500)) {
+      const runs = batch.map(({ key, submission, owner }) => `${key}:${submission}/next.${(owner?.run ?? 0) + 1}`);
+      const answer = await session.exchange('fence', [words(runs)]);
+      for (const [key = '', name = ''] of wordsOf(answer, 'fenced'))
+        view.closed(key as AttemptKey, Number(name.split('/next.')[1]));
+      for (const [key = ''] of wordsOf(answer, 'taken')) {
+        view.taken(key as AttemptKey, now());
+        this.listAgain();
+      }
+      closed = true;
+    }
     if (actions.has('list')) this.listAgain();
     const ids = [
       ...new Set((actions.get('account') ?? []).flatMap((entry) => entry.owner?.batchId ?? entry.batchId ?? [])),
@@ -127,8 +139,8 @@ export class Looker {
       for (const account of said) view.accountFor(account.id, account);
       for (const id of batch) view.accountFor(id, 'nothing');
     }
-    // Fenced and accounted attempts are classified again.
-    const more = actions.has('fence') || actions.has('account') ? view.classify(now()) : undefined;
+    // Closed, fenced and accounted attempts are classified again.
+    const more = closed || actions.has('fence') || actions.has('account') ? view.classify(now()) : undefined;
     const staleCopies = [
       ...view.staleCopies(),
       ...[...(actions.get('prune') ?? []), ...(more?.get('prune') ?? [])].map(

@@ -2,8 +2,8 @@ import type { Account, Backend, QueueEntry } from '../backends/contract.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import type { Report } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
-import { type Entry, newEntry, nothingKnown, presentLine } from './entry.ts';
-import { readExit, readOwner } from './exit-record.ts';
+import { type Entry, newEntry, nothingKnown, presentLine, runUnknown } from './entry.ts';
+import { type Owner, readExit, readOwner } from './exit-record.ts';
 import { type Action, classify } from './classify.ts';
 import { percentDecode } from './escape.ts';
 
@@ -89,6 +89,20 @@ export class View {
     this.#dirty.add(entry);
   }
 
+  /** Nobody can begin run `run` of it any more. */
+  closed(key: AttemptKey, run: number): void {
+    const entry = this.#entries.get(key);
+    if (entry?.owner === undefined || entry.owner.run + 1 !== run) return;
+    entry.closed = true;
+    this.#dirty.add(entry);
+  }
+
+  /** It could not be closed: a run was begun, whose record is not here yet. */
+  taken(key: AttemptKey, now: number): void {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) entry.takenAt ??= now;
+  }
+
   accountFor(id: string, account: Account | 'nothing'): void {
     for (const entry of this.#restless) {
       if ((entry.owner?.batchId ?? entry.batchId) !== id) continue;
@@ -133,6 +147,7 @@ export class View {
         entry.report = report;
         entry.changed = ++this.#change;
       }
+      if (report.is === 'queued' && entry.owner !== undefined) entry.backInQueue = true;
       if (restless) this.#restless.add(entry);
       else this.#restless.delete(entry);
       if (report.is === 'ended' || report.is === 'lost') this.#missing.delete(entry);
@@ -280,8 +295,15 @@ export class View {
   }
 
   #takeOwner(entry: Entry, line: string, now: number): void {
-    if (entry.owner === undefined) entry.ownerSeenAt = now;
-    entry.owner = readOwner(line);
+    this.#ownedBy(entry, readOwner(line), now);
+  }
+
+  #ownedBy(entry: Entry, owner: Owner, now: number): void {
+    const before = entry.owner?.run;
+    if (before !== undefined && before > owner.run) return;
+    if (before !== undefined && before < owner.run) Object.assign(entry, runUnknown());
+    if (before !== owner.run) entry.ownerSeenAt = now;
+    entry.owner = owner;
   }
 
   #takeAsks(entry: Entry, line: string, now: number): void {
@@ -296,10 +318,13 @@ export class View {
     entry.exit = record;
   }
 
-  /** `KEY.N.q|s|x|d LINE`. An event of an attempt or submission that is no longer ours is only acknowledged. */
+  /**
+   * `KEY.N.q|s|x|d LINE`; the letter of a later run is followed by its number. An event of an attempt or submission that
+   * is no longer ours is only acknowledged.
+   */
   #takeEvent(rest: string, now: number): string[] {
     const [name = '', ...words] = rest.split(' ');
-    const found = /^(.+)\.(\d+)\.([qsxd])$/.exec(name);
+    const found = /^(.+)\.(\d+)\.([qsxd])(\d*)$/.exec(name);
     if (!found) return [];
     const entry = this.#entries.get(found[1] as AttemptKey);
     if (entry === undefined || Number(found[2]) !== entry.submission) return [name];
@@ -308,8 +333,9 @@ export class View {
     else if (found[3] === 's') this.#takeOwner(entry, line, now);
     else if (found[3] === 'd') entry.second = readOwner(line);
     else {
-      if (entry.owner === undefined) this.#takeOwner(entry, line, now);
-      this.#takeExit(entry, line, now);
+      const run = Number(found[4]);
+      if ((entry.owner?.run ?? -1) < run) this.#ownedBy(entry, { ...readOwner(line), run }, now);
+      if (entry.owner?.run === run) this.#takeExit(entry, line, now);
     }
     this.#dirty.add(entry);
     return [name];

@@ -12,6 +12,9 @@ set -u
 umask 077
 ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--} RESET=${6-} WATCHED=${6+yes}
 BIN=${0%/*}
+# By the batch system's job script: this is not the first run of its job.
+RESTARTED=${GRYPHUS_RESTARTED-} RUN=
+unset GRYPHUS_RESTARTED
 # shellcheck source=/dev/null
 . "$BIN/ends.sh"
 
@@ -37,7 +40,7 @@ fi
 
 # An event is one line that ends with ' .', written at once; the JobManager reads only complete lines.
 announce() { # $1 kind, $2 line
-  printf '%s\n' "$2" >"$ROOT/events/$KEY.$N.$1"
+  printf '%s\n' "$2" >"$ROOT/events/$KEY.$N.$1$RUN"
   # Opening it for both reading and writing never blocks.
   [ -p "$ROOT/news" ] && printf '\n' 1<>"$ROOT/news"
 } 2>/dev/null
@@ -79,8 +82,11 @@ if leave_within && ! has_leave; then
 fi
 
 # The lock. A directory: a copy has it. A plain file: the submission was fenced, and none of its copies may start.
-if ! mkdir "run.lock.$N" 2>/dev/null; then
-  [ -e "run.lock.$N" ] || exit 218
+take_over() { return 1; }
+# shellcheck source=/dev/null
+[ -z "$RESTARTED" ] || . "$BIN/again.sh"
+if ! mkdir "run.lock.$N" 2>/dev/null && { [ -e "run.lock.$N" ] || exit 218; } && ! take_over; then
+  RUN=
   [ -d "run.lock.$N" ] && announce d "1 host=$HOST pid=$$ at=$(now) id=$BATCH_ID ."
   exit 217
 fi
@@ -95,7 +101,7 @@ STARTED=$(now)
 up_for() { [ -r /proc/uptime ] && IFS=' .' read -r UP _ </proc/uptime && [ "$UP" -ge 0 ]; } 2>/dev/null
 BEGAN=
 up_for && BEGAN=$UP
-owner="1 host=$HOST pid=$$ pstart=$PSTART boot=$BOOT start=$STARTED id=$BATCH_ID ."
+owner="1 host=$HOST pid=$$ pstart=$PSTART boot=$BOOT start=$STARTED${RUN:+ run=$RUN} id=$BATCH_ID ."
 printf '%s\n' "$owner" >"run.lock.$N/owner"
 announce s "$owner"
 

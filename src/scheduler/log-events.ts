@@ -48,7 +48,7 @@ function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number 
     case 'silent':
       return [{ type: 'resource-down', resource: resource(attrs) }, { type: 'status-unknown' }];
     case 'queued':
-      return known;
+      return step.info?.['by'] === 'eviction' ? [...known, moved(step, attrs)] : known;
     case 'ended':
       // A short job can be over before the site was asked for the first time: its start is told all the same.
       return [...known, ...('NumJobStarts' in step.set ? [execute(step, attrs)] : []), ...imageSize(step, attrs)];

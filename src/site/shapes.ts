@@ -188,6 +188,8 @@ export const report = z.discriminatedUnion('is', [
     batchId: maybe(text),
     host: maybe(text),
     since: maybe(moment),
+    /** How often the site had run it before in the same attempt, and ended it; absent for the first. */
+    run: maybe(count),
   }),
   /** It has its place and would start, but its record requires leave. */
   z.strictObject({ key: attemptKey, is: z.literal('asking'), batchId: maybe(text), host: maybe(text) }),
@@ -195,7 +197,13 @@ export const report = z.discriminatedUnion('is', [
   /** The batch system does not have it and its lock was never taken: it can be prepared and committed again. */
   z.strictObject({ key: attemptKey, is: z.literal('lost'), why: text }),
   /** `noFiles`: apart from its streams, it left nothing to fetch. */
-  z.strictObject({ key: attemptKey, is: z.literal('ended'), ...ending.shape, noFiles: maybe(z.literal(true)) }),
+  z.strictObject({
+    key: attemptKey,
+    is: z.literal('ended'),
+    ...ending.shape,
+    run: maybe(count),
+    noFiles: maybe(z.literal(true)),
+  }),
   z.strictObject({ key: attemptKey, is: z.literal('unclear'), batchId: maybe(text), message: text }),
 ]);
 

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { SiteBackoff } from '../../src/gridmanager/backoff.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
@@ -165,20 +166,35 @@ export function slurmFaults(ground: () => SlurmGround): void {
     await site.forget([key]);
   }, 90_000);
 
-  it('does not start a job again that the site puts back into its queue', async () => {
+  it('follows a job that the site puts back into its queue, where its former run is known to be over', async () => {
     const site = await ground().open();
     const watch = new Watch(site);
-    const key = freshKey();
-    await run(site, [ledgerJob(ground(), key, 'sleep 600', { batch: { extraArgs: ['--requeue'] } })]);
-    const running = await watch.until(key, (r) => r.is === 'running' && starts(ground(), key) === 1, 30_000);
-    const id = 'batchId' in running ? (running.batchId ?? '') : '';
-    ground().slurm.scontrol('requeue', id);
-    const { how } = await watch.ended(key, 60_000);
-    expect(how).toMatchObject({ kind: 'by-site' });
-    await expect.poll(() => queued(key), { timeout: 30_000 }).toEqual([]);
-    expect(starts(ground(), key)).toBe(1);
-    await site.forget([key]);
-  }, 120_000);
+    const [killed, doubtful] = [freshKey(), freshKey()];
+    const ids = new Map<AttemptKey, string>();
+    for (const key of [killed, doubtful]) {
+      await run(site, [ledgerJob(ground(), key, `[ -e ${ground().bin}/again ] || sleep 600`)]);
+      const running = await watch.until(key, (r) => r.is === 'running' && starts(ground(), key) === 1, 30_000);
+      ids.set(key, 'batchId' in running ? (running.batchId ?? '') : '');
+    }
+    writeFileSync(join(ground().bin, 'again'), '');
+    // As if it had run on a machine that nobody hears of.
+    const owner = join(ground().root, 'jobs', doubtful, 'run.lock.1/owner');
+    writeFileSync(owner, readFileSync(owner, 'utf8').replace(/host=\S+/, 'host=elsewhere'));
+    for (const [key, id] of ids) {
+      ground().slurm.scontrol('requeue', id);
+      await watch.until(key, (r) => r.is === 'queued', 30_000);
+      await expect.poll(() => ground().slurm.run('squeue', '-h', '-j', id, '-o', '%T').trim()).toBe('PENDING');
+      rmSync(join(ground().root, 'jobs', doubtful, 'exit'), { force: true });
+      // Within the second in which Slurm revoked the former run's credential, it cannot start.
+      await delay(2000);
+      ground().slurm.scontrol('update', `JobId=${id}`, 'StartTime=now');
+    }
+    expect((await watch.ended(killed, 60_000)).how).toEqual({ kind: 'exited', code: 0 });
+    expect((await watch.ended(doubtful, 60_000)).how).toMatchObject({ kind: 'by-site', cause: 'requeued' });
+    expect([killed, doubtful].map((key) => starts(ground(), key))).toEqual([2, 1]);
+    rmSync(join(ground().bin, 'again'));
+    await site.forget([killed, doubtful]);
+  }, 180_000);
 
   it.skipIf(!SLOW)(
     'gives up what it can never start, and takes it out of the queue',
@@ -209,7 +225,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
       const keys = freshKeys(3);
       await run(
         site,
-        keys.map((key) => shellJob(key, 'sleep 600', { batch: { extraArgs: [`--nodelist=${node}`] } })),
+        keys.map((key) => shellJob(key, 'sleep 600', { batch: { extraArgs: [`--nodelist=${node}`, '--no-requeue'] } })),
       );
       for (const key of keys) await watch.until(key, (r) => r.is === 'running' && r.since !== undefined, 30_000);
       expect(backoff.view.outOfUse).toBeUndefined();
@@ -232,7 +248,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
     const site = await ground().open();
     const watch = new Watch(site);
     const [cancelled, late, failed] = [freshKey(), freshKey(), freshKey()];
-    const on = (node: string) => ({ batch: { extraArgs: [`--nodelist=${node}`] } });
+    const on = (node: string) => ({ batch: { extraArgs: [`--nodelist=${node}`, '--no-requeue'] } });
     await run(site, [
       shellJob(cancelled, 'sleep 600'),
       shellJob(late, 'sleep 600', on('n1')),

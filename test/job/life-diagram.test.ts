@@ -42,6 +42,10 @@ function diagram(): string {
     '| state | shown as JobStatus | what the GridManager does |',
     '| --- | --- | --- |',
     ...rows,
+    '',
+    'A job that Slurm requeues after its start goes from `running` to `committed` by *queued*, which its user log shows as an eviction',
+    '(004), and by *started* to `running` again (001), in the same attempt. If its former run is not known to be over, it is held',
+    '([decision 4](decisions.md)). Other batch systems do not rerun it: it is held.',
   ].join('\n')}\n`;
 }
 

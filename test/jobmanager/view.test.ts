@@ -28,15 +28,23 @@ function answer(...lines: string[]): Answer {
 function scene(backend: Backend = slurm) {
   const view = new View(backend);
   let now = 1_000_000;
+  // What is to be closed is closed at once.
+  const judge = () => {
+    const actions = view.classify(now);
+    const closing = actions.get('close');
+    if (closing === undefined) return actions;
+    for (const { key, owner } of closing) view.closed(key, (owner?.run ?? 0) + 1);
+    return new Map([...actions, ...view.classify(now)]);
+  };
   return {
     view,
     say(...lines: string[]) {
       const events = view.take(answer(...lines), now);
-      return { events, actions: view.classify(now) };
+      return { events, actions: judge() };
     },
     pass(ms: number) {
       now += ms;
-      return view.classify(now);
+      return judge();
     },
     committed(n = 1, id: string | undefined = '12') {
       view.prepared(KEY);
@@ -321,7 +329,66 @@ describe('what a site says of an attempt', () => {
     s.pass(60_000);
     expect(s.is?.is).toBe('running');
     s.say(...queue());
+    expect(s.is).toMatchObject({ is: 'queued', why: 'Priority' });
+  });
+
+  it('waits again where the site put it back, and runs again once its new run says so', () => {
+    const s = scene();
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('RUNNING|n1|None')));
+    s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
+    s.pass(1000);
+    s.say(...queue(line('PENDING||BeginTime')));
+    expect(s.is).toMatchObject({ is: 'queued', why: 'BeginTime' });
+    s.say(...queue(line('RUNNING|n2|None')));
+    s.pass(60_000);
+    expect(s.is?.is).toBe('queued');
+    s.say(
+      `event ${KEY}.1.s1 1 host=n2 pid=8 start=2000 run=1 id=12 .`,
+      `event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`,
+    );
+    expect(s.is).toMatchObject({ is: 'running', host: 'n2', since: 2000, run: 1 });
+    s.say(`event ${KEY}.1.x1 ${exit('exited:0')}`);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'exited', code: 0 }, run: 1 });
+  });
+
+  it.each([
+    ['did not start it again, as nothing shows that its former run is over', slurm, true],
+    ['does not say that it runs it again', pbs, false],
+  ])('is ended by its site, which put it back and %s', (_, backend, second) => {
+    const s = scene(backend);
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line(backend === slurm ? 'PENDING||BeginTime' : 'Q|||||')));
+    s.pass(60_000);
+    if (second) s.say(`event ${KEY}.1.d ${OWNER}`);
+    s.say(...queue());
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' } });
+  });
+
+  it('was ended by its site, not by its own signal, where the run that it waited for never began', () => {
+    const s = scene();
+    s.committed();
+    s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('RUNNING|n1|None')));
+    s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
+    s.pass(1000);
+    s.say(...queue(line('PENDING||BeginTime')));
+    s.say(...queue(line('FAILED|n1|NonZeroExitCode')));
+    s.pass(60_000);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'requeued' }, message: 'signal 15' });
+  });
+
+  it('is not over before the site can run it no more', () => {
+    const view = new View(slurm);
+    view.prepared(KEY);
+    view.submitted(KEY, 1, '12', 0);
+    view.take(answer(`event ${KEY}.1.s ${OWNER}`, ...queue(line('NODE_FAIL|n1|None'))), 0);
+    view.classify(0);
+    expect(view.classify(10_000).get('close')).toHaveLength(1);
+    view.taken(KEY, 10_000);
+    view.classify(11_000);
+    expect(view.get(KEY)?.report?.is).toBe('running');
+    view.classify(10_000 + patience.lag);
+    expect(view.get(KEY)?.report).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'node-fail' } });
   });
 
   it('waits for an exit record that is late, not for ever', () => {

@@ -1,0 +1,53 @@
+import type { AttrTexts } from '../job/attrs.ts';
+import { quoted, readNumber, readString } from '../job/values.ts';
+import type { Change, JobRecord } from '../queue/api.ts';
+import type { Report } from '../site/contract.ts';
+import type { SiteContext } from './context.ts';
+import { wordsOf } from './report.ts';
+
+/** States in which the job was said to run. */
+const RAN: ReadonlySet<JobRecord['state']> = new Set(['running', 'suspended', 'unknown-running']);
+
+/**
+ * What is recorded first where the site put the job back into its queue after it had started: it is evicted, and idle. Also where
+ * the site was not asked while it waited there: then its present run is another one than was recorded.
+ */
+export function againOf(ctx: SiteContext, job: JobRecord, report: Report): Change | undefined {
+  if (!RAN.has(job.state)) return undefined;
+  if (report.is !== 'queued' && !isAnotherRun(job, report)) return undefined;
+  const started = readNumber(job.attrs, 'JobCurrentStartDate');
+  const wall = started === undefined ? 0 : Math.max(0, Math.floor(ctx.now() / 1000) - started);
+  const host = job.attrs.get('RemoteHost');
+  const reason = `Site ${ctx.record.name} ended its run and put it back into its queue.`;
+  return {
+    id: job.id,
+    from: job.state,
+    attempt: job.attempt,
+    event: 'queued',
+    set: {
+      GridJobStatus: quoted(report.is === 'queued' ? wordsOf(report) : 'PENDING'),
+      JobCurrentStartDate: null,
+      JobCurrentStartExecutingDate: null,
+      RemoteHost: null,
+      ...(host === undefined ? {} : { LastRemoteHost: host }),
+      RemoteWallClockTime: ((readNumber(job.attrs, 'RemoteWallClockTime') ?? 0) + wall).toFixed(1),
+      LastRemoteWallClockTime: wall.toFixed(1),
+      ...(job.state === 'unknown-running' ? { GridResourceUnavailableTime: null } : {}),
+    },
+    info: { by: 'eviction', reason },
+  };
+}
+
+/** Which of the site's runs of the attempt is recorded as started. */
+export function runAttributes(job: JobRecord, report: Report): AttrTexts {
+  return isAnotherRun(job, report) ? { GryphusRun: quoted(runOf(job, report)) } : {};
+}
+
+function isAnotherRun(job: JobRecord, report: Report): boolean {
+  if ((report.is !== 'running' && report.is !== 'ended') || report.run === undefined) return false;
+  return readString(job.attrs, 'GryphusRun') !== runOf(job, report);
+}
+
+function runOf(job: JobRecord, report: Report & { readonly run?: number | undefined }): string {
+  return `${job.attempt}.${report.run ?? 0}`;
+}
