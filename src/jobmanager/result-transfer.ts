@@ -37,7 +37,7 @@ export class ResultTransfer {
   readonly #coming = new Map<AttemptKey, Coming>();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
-  #toldAt = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ResultTransferOptions) {
     this.#options = options;
