@@ -45,6 +45,8 @@ export class Run {
   stopping = false;
   /** Not wanted any more before it was started. */
   aborted = false;
+  /** The agent does not know it: its end is not reported, and nothing of it is kept. */
+  forgotten = false;
   peakRssKb = 0;
   timers: NodeJS.Timeout[] = [];
   following: { stdout: number; stderr: number } | undefined;
@@ -73,6 +75,12 @@ export class Run {
     if (this.starter?.alive) this.starter.signal(name);
     else if (this.shell && isAlive(this.shell)) signal(-this.shell.pid, name);
     else for (const { pid } of livingOf(this)) signal(pid, name);
+  }
+
+  end(ending: Ending): void {
+    this.ending = ending;
+    this.phase = 'ended';
+    this.starter = undefined;
   }
 
   /** From now on what is written to its streams is sent, from these bytes on. */

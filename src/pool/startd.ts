@@ -276,13 +276,12 @@ export class Startd {
 
   #finish(run: Run, ending: Ending): void {
     crashPoint('worker.before-end');
-    run.ending = ending;
-    run.phase = 'ended';
-    run.starter = undefined;
+    run.end(ending);
     this.#claims.leave(run);
     const next = this.#claims.next(run.record.claim);
+    if (run.forgotten) this.#forget(run.key);
     // While there is more to do here, nobody waits for the news.
-    this.#tell(run, next !== undefined);
+    else this.#tell(run, next !== undefined);
     crashPoint('worker.after-end');
     this.#goOn(run.record.claim, next);
   }
@@ -363,9 +362,11 @@ export class Startd {
     if (run.phase === 'ended') {
       this.#runs.delete(key);
       run.dir.remove();
-      return;
+      if (run.forgotten) this.#claims.release(run.record.claim);
+    } else {
+      run.forgotten = true;
+      stop(run, cancelled('the agent does not know it'));
     }
-    stop(run, cancelled('the agent does not know it'));
   }
 
   #look(): void {

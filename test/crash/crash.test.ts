@@ -143,9 +143,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
       await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
       await agent.ok('wait', '--timeout', '90', String(cluster));
       expect(lines(ledger).sort()).toEqual(['0', '1', '2']);
-      expect((await agent.ads(cluster)).map((ad) => [ad['JobStatus'], ad['ExitCode']])).toEqual(
-        Array(JOBS).fill([4, 0]),
-      );
+      for (const ad of await agent.ads(cluster)) expect(ad).toMatchObject({ JobStatus: 4, ExitCode: 0 });
       await nothingIsLeft();
     },
     120_000,
