@@ -4,7 +4,8 @@ import type { Change, JobRecord } from '../queue/api.ts';
 import type { Report } from '../site/contract.ts';
 import type { SiteContext } from './context.ts';
 import { isCheckpoint, jobFiles, leavesWork } from './files.ts';
-import { decided } from './results-loop.ts';
+import { decided, hasTravelled } from './results-loop.ts';
+import { transferTimes } from './transfer-times.ts';
 
 /**
  * What follows the end of a job of which nothing is to be brought home: the same steps as the results loop would take, each
@@ -15,7 +16,9 @@ export function stepsAfter(ctx: SiteContext, job: JobRecord, report: Report, end
   const at = withAttrs(job.attrs, ended.set ?? {});
   if (isCheckpoint(at) || leavesWork(at)) return [];
   const of = { id: job.id, attempt: job.attempt };
-  const fetched = { BytesRecvd: '0.0' };
+  const files = jobFiles(job.attrs, sharesHome(ctx.record));
+  const times = hasTravelled(ctx, job, files) ? transferTimes('Out', ctx.now(), ctx.now()) : {};
+  const fetched = { BytesRecvd: '0.0', ...times };
   const decision = decided(ctx, { ...job, state: 'fetched', attrs: withAttrs(at, fetched) });
   if (!decision) return [];
   return [

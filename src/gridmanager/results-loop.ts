@@ -203,7 +203,7 @@ async function settle(
 }
 
 /** The pool's jobs that need no files carried run where they are, as far as their worker shares the file system of home. */
-function hasTravelled({ record }: SiteContext, { attrs }: JobRecord, { sandbox }: JobFiles): boolean {
+export function hasTravelled({ record }: SiteContext, { attrs }: JobRecord, { sandbox }: JobFiles): boolean {
   return sandbox && (record.batch !== POOL_SITE.batch || jobFiles(attrs, true).sandbox);
 }
 
