@@ -20,7 +20,7 @@ const good = (code = 0): Evidence => ({
   id: '1.0',
   accepted: true,
   removed: false,
-  ad: { JobStatus: 4, ExitBySignal: false, ExitCode: code },
+  ad: { JobStatus: 4, ExitBySignal: false, ExitCode: code, Out: 'out.1.0' },
   runs: [run(10, 5, code)],
   events: [SUBMIT, EXECUTE, end(code)],
   output: 'out 1.0 10\n',

@@ -60,7 +60,8 @@ export function judge(job: Evidence, seen: Seen): Finding[] {
   if (status === COMPLETED) {
     for (const why of falseEnd(job, seen)) say('false-end', why);
     const last = job.runs.at(-1);
-    if (last?.last !== undefined && 'code' in last.last && job.output !== `out ${job.id} ${last.pid}\n`)
+    const wanted = job.ad['Out'] !== undefined && job.ad['Out'] !== '/dev/null';
+    if (wanted && last?.last !== undefined && 'code' in last.last && job.output !== `out ${job.id} ${last.pid}\n`)
       say('output', `of ${last.pid}: ${JSON.stringify(job.output)}`);
   }
   for (const why of wrongEvents(job, status)) say('event', why);

@@ -14,11 +14,16 @@ export interface Submit {
 /** Where jobs go: the lines of a submit file. A pool job may run on this machine's worker or on a pilot's. */
 export const PLACES: Readonly<Record<string, string>> = {
   pool: '',
+  'pool, bare': '',
   'pool, files': 'should_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n',
   local: 'universe = grid\ngrid_resource = batch fork local\n',
   ssh: 'universe = grid\ngrid_resource = batch fork there\n',
   slurm: 'universe = grid\ngrid_resource = batch slurm cluster\n',
 };
+
+/** Many quick jobs without any output: most of a long run. */
+const BARE = 'pool, bare';
+const MOST_BARE = 1000;
 
 const SIGNALS = [6, 10, 11, 15];
 
@@ -30,27 +35,30 @@ export function randomEnd(random: () => number): string {
   return `s${SIGNALS[Math.floor(random() * SIGNALS.length)] ?? 15}`;
 }
 
-/** Some submits with `jobs` jobs in all, between 5 and 120 each. */
+/** Some submits with `jobs` jobs in all, between 5 and 120 each; those of bare jobs are larger. */
 export function plan(random: () => number, jobs: number, ledger: string): Submit[] {
   const submits: Submit[] = [];
   const places = Object.keys(PLACES);
   for (let left = jobs; left > 0; ) {
     const n = submits.length;
-    const count = Math.min(left, 5 + Math.floor(random() * 116));
-    left -= count;
     const place = places[Math.floor(random() * places.length)] ?? 'pool';
     const dag = random() < 0.15;
-    submits.push(dag ? dagOf(random, n, Math.min(count, 15), place, ledger) : cluster(random, n, count, place, ledger));
+    const most = dag ? 10 : place === BARE ? MOST_BARE : 115;
+    const count = Math.min(left, 5 + Math.floor(random() * (most + 1)));
+    left -= count;
+    submits.push(dag ? dagOf(random, n, count, place, ledger) : cluster(random, n, count, place, ledger));
   }
   return submits;
 }
 
 function lines(place: string, log: string): string {
-  return `${PLACES[place] ?? ''}executable = job.sh\noutput = out.$(Cluster).$(Process)\nlog = ${log}\nnotification = never\n`;
+  const output = place === BARE ? '' : 'output = out.$(Cluster).$(Process)\n';
+  return `${PLACES[place] ?? ''}executable = job.sh\n${output}log = ${log}\nnotification = never\n`;
 }
 
 function cluster(random: () => number, n: number, count: number, place: string, ledger: string): Submit {
-  const items = Array.from({ length: count }, () => `${seconds(random)} ${randomEnd(random)}`);
+  const quick = place === BARE ? 0.95 : 0;
+  const items = Array.from({ length: count }, () => `${random() < quick ? '0' : seconds(random)} ${randomEnd(random)}`);
   const late = random() < 0.2 ? 'max_materialize = 20\n' : '';
   return {
     what: `${place} ${count}`,
