@@ -23,7 +23,13 @@ export function processes(): ProcessFacts[] {
 }
 
 export function childrenOf(pid: number): number[] {
-  return pids().filter((child) => statFields(child)?.[1] === String(pid));
+  return pids().filter((child) => parentOf(child) === pid);
+}
+
+/** `undefined`: there is no such process. */
+export function parentOf(pid: number): number | undefined {
+  const parent = statFields(pid)?.[1];
+  return parent === undefined ? undefined : Number(parent);
 }
 
 /** Processes whose environment says that they belong to one of these attempts, by attempt. */

@@ -1,6 +1,6 @@
 import type { Ending } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import { processesOf, signal } from './processes.ts';
+import { parentOf, processesOf, signal } from './processes.ts';
 import type { Run } from './run.ts';
 
 const GRACE_SECONDS = 10;
@@ -41,10 +41,15 @@ export function endLeases(runs: Iterable<Run>, seconds: number): void {
   }
 }
 
-/** Kills every process of these attempts, until there is none, twice: one that becomes another program just now has no environment. */
-export async function killAll(keys: ReadonlySet<string>): Promise<void> {
+const NOBODY: ReadonlySet<number> = new Set();
+
+/**
+ * Kills every process of these attempts, until there is none, twice: one that becomes another program just now has no
+ * environment. The children of `but` are left alone.
+ */
+export async function killAll(keys: ReadonlySet<string>, but: ReadonlySet<number> = NOBODY): Promise<void> {
   for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
-    const found = processesOf(keys);
+    const found = processesOf(keys).filter(({ pid }) => but.size === 0 || !but.has(parentOf(pid) ?? 0));
     clean = found.length === 0 ? clean + 1 : 0;
     for (const { pid } of found) signal(pid, 'SIGKILL');
     await new Promise((resume) => setTimeout(resume, 20));
@@ -54,9 +59,17 @@ export async function killAll(keys: ReadonlySet<string>): Promise<void> {
 /** A look at all processes costs milliseconds: short runs share one, milliseconds. */
 const SWEEP_MS = 1000;
 
+/**
+ * The waiter of a program that has ended is the child of its shell, and about to end by itself. If it were killed, the shell
+ * would say so in the program's standard error.
+ */
+function shellsOf(runs: Iterable<Run>): ReadonlySet<number> {
+  return new Set([...runs].flatMap(({ shell }) => (shell ? [shell.pid] : [])));
+}
+
 /** Kills what forked away from a run that has ended. */
 export async function sweep(run: Run): Promise<void> {
-  await Promise.all([killAll(new Set([run.key])), run.group?.end()]);
+  await Promise.all([killAll(new Set([run.key]), shellsOf([run])), run.group?.end()]);
   run.dir.swept();
 }
 
@@ -71,7 +84,7 @@ export class Sweeper {
       this.#timer = undefined;
       const runs = this.#runs;
       this.#runs = new Map();
-      void killAll(new Set(runs.keys())).then(() => {
+      void killAll(new Set(runs.keys()), shellsOf(runs.values())).then(() => {
         for (const { dir, group } of runs.values()) {
           dir.swept();
           void group?.end();

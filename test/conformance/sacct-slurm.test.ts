@@ -19,6 +19,8 @@ describe.skipIf(skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queu
     const config = [
       'PreemptType=preempt/partition_prio',
       'PreemptMode=CANCEL',
+      // A job of a node that fails ends: what is asked of sacct is who ended it.
+      'JobRequeue=0',
       'PartitionName=high Nodes=ALL PriorityTier=10 State=UP',
     ];
     slurm = await startSlurm({ nodes: 2, cpus: 4, minJobAge: 2, accounting: true, config });

@@ -66,7 +66,7 @@ describe('jobs that one shell runs one after another', () => {
       0o755,
     );
     const cluster = await agent.submit(
-      `executable = ${agent.work}/job.sh\ninitialdir = place\narguments = $(Process)\noutput = ../at.$(Process)\nqueue ${JOBS}\n`,
+      `executable = ${agent.work}/job.sh\ninitialdir = place\narguments = $(Process)\noutput = ${agent.work}/at.$(Process)\nqueue ${JOBS}\n`,
     );
     await agent.ok('wait', '--timeout', '60', String(cluster));
     const seen = Array.from({ length: JOBS }, (_, i) => agent.read(`at.${i}`).trim());
