@@ -39,12 +39,19 @@ async function loginAtSocket(socketPath: string, site: string, ask: AskUser): Pr
   const socket = await reachSoon(socketPath);
   try {
     socket.write(`${JSON.stringify({ login: site })}\n`);
-    for await (const text of createInterface({ input: socket })) {
-      const line = LINE.parse(JSON.parse(text));
+    const lines = createInterface({ input: socket })[Symbol.asyncIterator]();
+    for (let next = await lines.next(); !next.done; ) {
+      const line = LINE.parse(JSON.parse(next.value));
       if ('done' in line) return;
       if ('error' in line) throw new GryphusError(codeOf(line.code), line.error, { suggestions: line.suggestions });
-      const answer = await ask({ text: line.ask, echo: line.echo });
-      socket.write(`${JSON.stringify({ answer: answer ?? null })}\n`);
+      // The server may close the connection while the user still looks for the code.
+      const coming = lines.next();
+      const stop = new AbortController();
+      const asked = ask({ text: line.ask, echo: line.echo }, stop.signal);
+      const answered = await Promise.race([asked.then((answer) => ({ answer })), coming]);
+      if ('answer' in answered) socket.write(`${JSON.stringify({ answer: answered.answer ?? null })}\n`);
+      else stop.abort();
+      next = await coming;
     }
     throw new GryphusError('site-unreachable', 'The GridManager ended before the log-in was done.', {
       suggestions: ['Try again; its log is in the state directory.'],

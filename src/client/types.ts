@@ -207,5 +207,11 @@ export interface LeftSite {
   readonly command?: string;
 }
 
-/** Asks the user for a passphrase or a one-time code. `echo` is false for secrets. Undefined: no answer will come. */
-export type AskUser = (question: { readonly text: string; readonly echo: boolean }) => Promise<string | undefined>;
+/**
+ * Asks the user for a passphrase or a one-time code. `echo` is false for secrets. Undefined: no answer will come. The signal
+ * ends a question that nobody needs answered any more: the server has closed the connection.
+ */
+export type AskUser = (
+  question: { readonly text: string; readonly echo: boolean },
+  signal?: AbortSignal,
+) => Promise<string | undefined>;

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import type { AskUser } from '../index.ts';
 
 /** Asks at the terminal without echoing secrets. Without a terminal there is no answer. */
-export const askAtTerminal: AskUser = async ({ text, echo }) => {
+export const askAtTerminal: AskUser = async ({ text, echo }, signal) => {
   if (!process.stdin.isTTY) return undefined;
   let hide = false;
   const output = new Writable({
@@ -16,6 +16,7 @@ export const askAtTerminal: AskUser = async ({ text, echo }) => {
   try {
     return await new Promise<string | undefined>((resolve) => {
       line.once('close', () => resolve(undefined));
+      signal?.addEventListener('abort', () => line.close(), { once: true });
       line.once('SIGINT', () => {
         process.stderr.write('\n');
         process.exit(130);

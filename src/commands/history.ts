@@ -8,17 +8,25 @@ import { constraintFlag, oneOf, selections } from './select.ts';
 import { cut } from './show/width.ts';
 import { HISTORY_ATTRIBUTES, historyHead, historyLine } from './show/history.ts';
 
+const FAILED = 'JobStatus == 4 && (ExitBySignal =?= true || ExitCode =!= 0)';
+
+function both(one: string | undefined, other: string | undefined): string | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : `(${one}) && (${other})`;
+}
+
 export class History extends GryphusCommand {
   static override strict = false;
   static override summary = 'Show jobs that have left the queue, latest first.';
   static override examples = [
     '<%= config.bin %> history --limit 10',
     '<%= config.bin %> history 12 -af:jh ExitCode RemoteWallClockTime',
-    `<%= config.bin %> history --constraint 'ExitCode =!= 0' --json`,
+    '<%= config.bin %> history 12 --failed',
+    `<%= config.bin %> history --constraint 'RemoteWallClockTime > 3600' --json`,
   ];
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
     constraint: constraintFlag,
+    failed: Flags.boolean({ summary: 'Only jobs that completed with an exit status other than 0, or by a signal.' }),
     limit: Flags.integer({ aliases: ['match'], helpValue: '<n>', min: 0, summary: 'Show at most this many jobs.' }),
     ...adFlags,
     wide: Flags.boolean({ summary: "Do not truncate lines to the terminal's width." }),
@@ -28,7 +36,7 @@ export class History extends GryphusCommand {
     const { argv, flags } = await this.parse(History);
     const words = argv as string[];
     const request = {
-      ...oneOf(selections({ words, constraint: flags.constraint, all: true })),
+      ...oneOf(selections({ words, constraint: both(flags.failed ? FAILED : undefined, flags.constraint), all: true })),
       ...(flags.limit === undefined ? {} : { limit: flags.limit }),
     };
     await this.withGryphus(flags, async (gryphus) => {

@@ -1,17 +1,24 @@
+import * as z from 'zod';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { oneLine, spanText, timeText } from '../util/plain-text.ts';
 
-/** One mail, or one alarm of any kind, in plain text. */
-export interface Message {
-  /** Permanently identifies its subject: a message whose key was sent is not sent again. */
-  readonly key: string;
-  readonly kind: 'job' | 'problem' | 'credential' | 'test';
-  /** Not delayed for a digest. */
-  readonly urgent: boolean;
-  /** One line. */
-  readonly subject: string;
-  readonly body: string;
-}
+/** One mail, or one alarm of any kind, in plain text; as it is kept until it is sent. */
+export const MESSAGE = z
+  .object({
+    /** Permanently identifies its subject: a message whose key was sent is not sent again. */
+    key: z.string(),
+    kind: z.enum(['job', 'problem', 'credential', 'test']),
+    /** Not delayed for a digest. */
+    urgent: z.boolean(),
+    /** One line. */
+    subject: z.string(),
+    body: z.string(),
+    /** What it says of one thing among others: in a digest, things of which the same is said share a line. */
+    alike: z.object({ what: z.string(), says: z.string() }).readonly().exactOptional(),
+  })
+  .readonly();
+
+export type Message = z.infer<typeof MESSAGE>;
 
 export interface EndedJob {
   readonly id: JobId;
@@ -65,7 +72,7 @@ export interface HeldJob {
 
 export function jobHeld(job: HeldJob): Message {
   const id = formatJobId(job.id);
-  return message('job', `job-held ${id} ${job.since}`, `Job ${id} is held: ${job.reason}`, [
+  const held = message('job', `job-held ${id} ${job.since}`, `Job ${id} is held: ${job.reason}`, [
     `Job ${id} is held since ${timeText(job.since)} and will not run until it is released.`,
     '',
     `Reason:  ${oneLine(job.reason)} (code ${job.code})`,
@@ -73,6 +80,7 @@ export function jobHeld(job: HeldJob): Message {
     ...job.suggestions.map((one) => `Help:    ${oneLine(one)}`),
     ...typeThis([`gryphus why ${id}`, `gryphus release ${id}`]),
   ]);
+  return { ...held, alike: { what: id, says: `jobs are held: ${oneLine(job.reason)}` } };
 }
 
 export interface SiteProblem {

@@ -104,19 +104,48 @@ function asOne(messages: readonly Message[]): Message {
   if (first === undefined) throw new RangeError('A digest needs a message.');
   if (messages.length === 1) return first;
   const ordered = [...messages.filter((one) => one.urgent), ...messages.filter((one) => !one.urgent)];
-  const plain = ordered.map((one) => one.subject.replace(/^\[Gryphus\] /, ''));
-  const rest = messages.length - SHOWN;
+  const groups = grouped(ordered);
+  const plain = groups.map(titleOf);
+  const shown = groups.slice(0, SHOWN).flatMap(([one]) => (one ? [one] : []));
+  const rest = messages.length - shown.length;
   return {
     key: `digest ${first.key}`,
     kind: ordered[0]?.kind ?? first.kind,
     urgent: ordered[0]?.urgent ?? false,
-    subject: `[Gryphus] ${messages.length} messages: ${plain[0] ?? ''}`,
+    subject: cutTo(150, `[Gryphus] ${messages.length} messages: ${plain[0] ?? ''}`),
     body: [
       ...plain.slice(0, 200).map((subject) => `* ${subject}`),
       ...(plain.length > 200 ? [`* and ${plain.length - 200} more`] : []),
       '',
-      ...ordered.slice(0, SHOWN).map((one) => `---- ${one.subject}\n\n${one.body}`),
+      ...shown.map((one) => `---- ${one.subject}\n\n${one.body}`),
       ...(rest > 0 ? [`(${rest} more are named above, not shown.)`, ''] : []),
     ].join('\n'),
   };
+}
+
+/** Messages that say the same of several things, each group where its first message stands. */
+function grouped(messages: readonly Message[]): readonly (readonly Message[])[] {
+  const groups = new Map<string, Message[]>();
+  for (const one of messages) {
+    const name = one.alike === undefined ? `only ${one.key}` : `alike ${one.alike.says}`;
+    const group = groups.get(name);
+    if (group) group.push(one);
+    else groups.set(name, [one]);
+  }
+  return [...groups.values()];
+}
+
+/** How many things of a group are named. */
+const NAMED = 20;
+
+function titleOf(group: readonly Message[]): string {
+  const [first] = group;
+  if (group.length === 1 || !first?.alike) return (first?.subject ?? '').replace(/^\[Gryphus\] /, '');
+  const names = group.slice(0, NAMED).map((one) => one.alike?.what);
+  const more = group.length > NAMED ? ` and ${group.length - NAMED} more` : '';
+  return `${group.length} ${first.alike.says} (${names.join(', ')}${more})`;
+}
+
+function cutTo(length: number, text: string): string {
+  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }

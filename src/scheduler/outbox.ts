@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { sendMail } from '../notify/mail.ts';
+import { MESSAGE } from '../notify/messages.ts';
 import { type Limits, type Pending, post, type Sent } from '../notify/rate.ts';
 import type { Queue, Work } from '../queue/api.ts';
 import { mailRoute, mailSender } from './mail-route.ts';
@@ -16,13 +17,6 @@ export interface OutboxOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-const MESSAGE = z.object({
-  key: z.string(),
-  kind: z.enum(['job', 'problem', 'credential', 'test']),
-  urgent: z.boolean(),
-  subject: z.string(),
-  body: z.string(),
-});
 const MAIL = z.object({ to: z.string(), message: MESSAGE });
 const WAITING = MAIL.extend({ since: z.number() });
 const SENT = z.array(z.object({ to: z.string(), at: z.number(), keys: z.array(z.string()) }));

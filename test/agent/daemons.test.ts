@@ -136,6 +136,22 @@ describe('a log-in', () => {
       () => processesOf('gridmanager/main.js', agent).length === 0 || undefined,
     );
   }, 240_000);
+
+  it('ends when the server closes the connection while it asks', async () => {
+    await agent.ok('up');
+    const built = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'index.js');
+    const { Gryphus } = (await import(built)) as { Gryphus: typeof Client };
+    const gryphus = await Gryphus.open({ home: agent.home });
+    const asked: boolean[] = [];
+    const never = (_: unknown, signal?: AbortSignal) =>
+      new Promise<undefined>(() => {
+        signal?.addEventListener('abort', () => asked.push(true));
+        server.cut();
+      });
+    await expect(gryphus.login('asking', never)).rejects.toMatchObject({ code: 'site-unreachable' });
+    expect(asked).toEqual([true]);
+    await gryphus.close();
+  }, 60_000);
 });
 
 /** As `gryphus site login` at a terminal. */

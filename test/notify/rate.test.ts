@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Message } from '../../src/notify/messages.ts';
+import { jobHeld, type Message } from '../../src/notify/messages.ts';
 import { type Pending, post, type Sent } from '../../src/notify/rate.ts';
 
 const message = (key: string, urgent = false): Message => ({
@@ -37,6 +37,23 @@ describe('when mail goes out', () => {
     expect(body).toContain('* job 199.\n* and 800 more\n');
     expect(body.match(/^---- /gm)).toHaveLength(10);
     expect(body).toContain('(990 more are named above, not shown.)');
+  });
+
+  it('says once what is true of many', () => {
+    const held = (n: number, reason: string): Pending => {
+      const job = { id: { cluster: 7, proc: n }, since: 1, command: 'x', code: 1, reason, suggestions: [] };
+      return { to: 'jane', since: 0, message: jobHeld(job) };
+    };
+    const many = Array.from({ length: 200 }, (_, i) => held(i, i === 100 ? 'Disk full.' : 'No such queue.'));
+    const { mails } = post(many, [], 60);
+    const { subject, body } = mails[0]?.message ?? { subject: '', body: '' };
+    expect(subject).toContain('199 jobs are held: No such queue. (7.0, 7.1,');
+    expect(body.match(/^\* .*/gm)).toEqual([
+      expect.stringMatching(/^\* 199 jobs are held: No such queue\. \(7\.0, .*, 7\.19 and 179 more\)$/),
+      '* Job 7.100 is held: Disk full.',
+    ]);
+    expect(body.match(/^---- /gm)).toHaveLength(2);
+    expect(mails[0]?.keys).toHaveLength(200);
   });
 
   it('is never a storm, loses nothing, and repeats nothing, whatever comes and whatever the clock does', () => {

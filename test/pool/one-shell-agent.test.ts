@@ -55,6 +55,23 @@ describe('jobs that one shell runs one after another', () => {
       expect([agent.read(`out.${proc}`), agent.read(`err.${proc}`)]).toEqual([`out ${proc}\n`, `err ${proc}\n`]);
     }
     expect(ads).toHaveLength(JOBS);
+    const failed = await agent.ok(
+      'history',
+      String(cluster),
+      '--failed',
+      '--constraint',
+      'ProcId > 2',
+      '-af',
+      'ProcId',
+    );
+    expect(
+      failed
+        .trim()
+        .split('\n')
+        .map(Number)
+        .sort((a, b) => a - b),
+    ).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    expect(await agent.ok('history', String(cluster), '--failed', '-af', 'ProcId')).not.toMatch(/^0$/m);
   }, 90_000);
 
   it('stand each in the directory that has the name of theirs now', async () => {
