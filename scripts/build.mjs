@@ -158,7 +158,7 @@ function warmUp(built) {
 async function bundleWorker() {
   const outfile = join(fresh, 'worker.mjs');
   const { metafile } = await build({
-    entryPoints: [join(root, 'src/pool/worker-main.ts')],
+    entryPoints: [join(root, 'src/pool/worker/worker-main.ts')],
     outfile,
     metafile: true,
     absWorkingDir: root,

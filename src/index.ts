@@ -18,7 +18,7 @@ export type { CredentialStatus } from './credentials/status.ts';
 export type { Renewed } from './credentials/renew.ts';
 export type { Pilot } from './glidein/pilot-tracker.ts';
 export type { Failure } from './glidein/failures.ts';
-export type { PoolOwner } from './pool/client-wire.ts';
+export type { PoolOwner } from './pool/wire/client-wire.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
 export type { UserLogEvent } from './job/user-log.ts';
 export type { QueueEvent } from './job/events.ts';

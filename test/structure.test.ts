@@ -21,6 +21,15 @@ const RANKS = [
   ['commands'],
   ['bin'],
 ];
+/** The rooms of the pool, and those of them that each may import from. */
+const POOL: Readonly<Record<string, readonly string[]>> = {
+  wire: [],
+  host: ['wire'],
+  worker: ['wire', 'host'],
+  'central-manager': ['wire', 'host'],
+  // The pool as a site: what the rest of the agent sees.
+  '': ['wire', 'host'],
+};
 const RANK = new Map(RANKS.flatMap((rooms, rank) => rooms.map((room) => [room, rank] as const)));
 
 /** Outside packages that only one room may import. */
@@ -59,6 +68,22 @@ describe('the rooms', () => {
         .map((to) => `${file} → ${to}`);
     });
     expect(upwards).toEqual([]);
+  });
+
+  it('of the pool import from their neighbours only', () => {
+    const poolRoom = (path: string) => (path.match(/^pool\/(?:([^/]+)\/)?/) ?? [])[1] ?? '';
+    const strangers = files
+      .filter((file) => roomOf(file) === 'pool')
+      .flatMap((file) => imports(file).map((to) => ({ file, to })))
+      .filter(({ to }) => to.startsWith('.'))
+      .map(({ file, to }) => ({ file, to: relative(SRC, resolve(SRC, dirname(file), to)) }))
+      .filter(({ to }) => roomOf(to) === 'pool')
+      .filter(({ file, to }) => {
+        const [from, at] = [poolRoom(file), poolRoom(to)];
+        return at !== from && !POOL[from]?.includes(at);
+      })
+      .map(({ file, to }) => `${file} → ${to}`);
+    expect(strangers).toEqual([]);
   });
 
   it('leave the command line nothing but the API, and what has no state', () => {

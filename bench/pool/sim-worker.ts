@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { quoted } from '../../src/job/values.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import { Link } from '../../src/pool/link.ts';
-import { changingAd, machineAd } from '../../src/pool/machine.ts';
-import type { IssuedToken } from '../../src/pool/tokens.ts';
-import type { FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
+import { Link } from '../../src/pool/worker/link.ts';
+import { changingAd, machineAd } from '../../src/pool/host/machine.ts';
+import type { IssuedToken } from '../../src/pool/wire/tokens.ts';
+import type { FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire/wire.ts';
 import { dialHome } from '../../src/reverse-connection/dial.ts';
 
 /** What all simulated workers together saw: how often each attempt was started, and how often each job ran to its end. */

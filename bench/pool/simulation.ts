@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { poolPlaces } from '../../src/pool/places.ts';
+import { poolPlaces } from '../../src/pool/host/places.ts';
 import { CentralManagerClient } from '../../src/pool/central-manager-client.ts';
-import { Tokens } from '../../src/pool/tokens.ts';
+import { Tokens } from '../../src/pool/wire/tokens.ts';
 import { loadPaths } from '../../src/config/paths.ts';
 import { TestAgent, until } from '../../test/agent/agent.ts';
 import { killMatching, processesOf } from '../../test/agent/kill.ts';

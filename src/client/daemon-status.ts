@@ -3,8 +3,8 @@ import { DAEMON, type Daemon, daemonsOnDisk, SCHEDULER } from '../config/daemon-
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
-import { centralManagerOf } from '../pool/pid-files.ts';
-import { poolPlaces } from '../pool/places.ts';
+import { centralManagerOf } from '../pool/host/pid-files.ts';
+import { poolPlaces } from '../pool/host/places.ts';
 import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { owedLogs } from '../scheduler/user-logs/report.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';

@@ -53,7 +53,7 @@ import type {
   Why,
 } from './types.ts';
 import { wait } from './wait.ts';
-import type { PoolOwner } from '../pool/client-wire.ts';
+import type { PoolOwner } from '../pool/wire/client-wire.ts';
 import { whyOf } from './why.ts';
 import { jobsToExplain, whyEnded } from './why-ended.ts';
 

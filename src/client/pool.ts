@@ -4,9 +4,9 @@ import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint } from '../job/values.ts';
-import type { PoolOwner, WaitInPool } from '../pool/client-wire.ts';
+import type { PoolOwner, WaitInPool } from '../pool/wire/client-wire.ts';
 import { type CentralManagerClient, askCentralManager } from '../pool/central-manager-client.ts';
-import { poolPlaces } from '../pool/places.ts';
+import { poolPlaces } from '../pool/host/places.ts';
 import type { Queue } from '../queue/api.ts';
 import type { ActionResult, AdText } from './types.ts';
 

@@ -4,7 +4,7 @@ import { formatJobId, type JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
 import { readNumber, readString } from '../job/values.ts';
 import { askCentralManager } from '../pool/central-manager-client.ts';
-import { poolPlaces } from '../pool/places.ts';
+import { poolPlaces } from '../pool/host/places.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
 import type { Selections } from './types.ts';

@@ -7,7 +7,7 @@ import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
 import { sendingOf } from '../gridmanager/sending.ts';
 import { userLogPath } from '../job/user-log-path.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
-import { NO_WORKERS, type WaitInPool } from '../pool/client-wire.ts';
+import { NO_WORKERS, type WaitInPool } from '../pool/wire/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { owedLogs } from '../scheduler/user-logs/report.ts';
 import { type KnownBackoff, siteBackoffs } from '../broker/site-backoff.ts';

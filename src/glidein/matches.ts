@@ -1,8 +1,8 @@
 import { asCondition, attributesOf, ClassAd, clausesOf, Matchmaker } from '../classad/api.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { quoted } from '../job/values.ts';
-import { adFrom, offerAd } from '../pool/ads.ts';
-import { TRANSFERS } from '../pool/machine.ts';
+import { adFrom, offerAd } from '../pool/wire/ads.ts';
+import { TRANSFERS } from '../pool/host/machine.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 
 /** A pilot that is home and offers its whole size. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { adFrom } from '../pool/ads.ts';
+import { adFrom } from '../pool/wire/ads.ts';
 import type { ClassAd } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { readString } from '../job/values.ts';

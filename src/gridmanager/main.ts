@@ -5,7 +5,7 @@ import { loadPaths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
-import { poolPlaces } from '../pool/places.ts';
+import { poolPlaces } from '../pool/host/places.ts';
 import { openPoolSite } from '../pool/pool-site.ts';
 import { endWithState, openQueue } from '../queue/api.ts';
 import { parseAddress } from '../reverse-connection/address.ts';

@@ -1,8 +1,8 @@
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { asError } from '../errors.ts';
-import { poolPlaces } from '../pool/places.ts';
-import { Tokens } from '../pool/tokens.ts';
+import { poolPlaces } from '../pool/host/places.ts';
+import { Tokens } from '../pool/wire/tokens.ts';
 import type { Queue } from '../queue/api.ts';
 import type { Site } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { GryphusError } from '../errors.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
-import { type FromClient, readToClient, type ToClient } from './client-wire.ts';
-import { Channel } from './frames.ts';
+import { type FromClient, readToClient, type ToClient } from './wire/client-wire.ts';
+import { Channel } from './wire/frames.ts';
 
 type Question = Extract<FromClient, { readonly id: number }>;
 type Unnumbered = Question extends infer Q ? (Q extends Question ? Omit<Q, 'id'> : never) : never;

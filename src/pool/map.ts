@@ -11,9 +11,9 @@ import { askedFor } from '../staging/asked-for.ts';
 import { makeParents, place, within } from '../staging/place.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
-import type { FromClient, ToClient } from './client-wire.ts';
+import type { FromClient, ToClient } from './wire/client-wire.ts';
 import { CentralManagerClient } from './central-manager-client.ts';
-import type { RunSpec, Size } from './wire.ts';
+import type { RunSpec, Size } from './wire/wire.ts';
 
 /** One task: the words that follow the program's own. */
 export interface PoolTask<T> {

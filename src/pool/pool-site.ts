@@ -17,11 +17,11 @@ import type {
   Site,
   SiteFacts,
 } from '../site/contract.ts';
-import type { AttemptRequest } from './client-wire.ts';
+import type { AttemptRequest } from './wire/client-wire.ts';
 import { CentralManagerClient } from './central-manager-client.ts';
-import { Proxies } from './proxies.ts';
-import { sizeOf } from './request-size.ts';
-import type { RunSpec } from './wire.ts';
+import { Proxies } from './host/proxies.ts';
+import { sizeOf } from './wire/request-size.ts';
+import type { RunSpec } from './wire/wire.ts';
 
 export interface PoolSiteOptions {
   readonly name: string;

@@ -6,8 +6,8 @@ import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { parseAddress } from '../reverse-connection/address.ts';
 import { openPortWay } from '../reverse-connection/port-way.ts';
-import { poolPlaces } from './places.ts';
-import { Tokens } from './tokens.ts';
+import { poolPlaces } from './host/places.ts';
+import { Tokens } from './wire/tokens.ts';
 
 /** How often those that were turned away are told of, milliseconds. */
 const TELL_MS = 60_000;

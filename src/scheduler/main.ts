@@ -8,7 +8,7 @@ import { POOL_SITE } from '../config/sites.ts';
 import { SiteChooser } from '../enqueue/site-choice.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
-import { poolPlaces } from '../pool/places.ts';
+import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue, stopRedis } from '../queue/api.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { oneLine } from '../util/plain-text.ts';

@@ -93,7 +93,7 @@ export class PoolKeeper {
 
   #start(): void {
     const { agent, env, log } = this.#options;
-    const main = fileURLToPath(new URL('../pool/central-manager-main.js', import.meta.url));
+    const main = fileURLToPath(new URL('../pool/central-manager/central-manager-main.js', import.meta.url));
     const centralManager = spawn(process.execPath, ['--enable-source-maps', main, agent], {
       env,
       stdio: ['ignore', 'ignore', 'pipe'],

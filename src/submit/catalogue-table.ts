@@ -73,7 +73,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'job_max_vacate_time:JobMaxVacateTime', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'The site decides how long a job has to end.' },
   { names: 'want_graceful_removal:WantGracefulRemoval', kind: 'expr', at: POOL, says: 'In the pool always so: a job gets its kill_sig and job_max_vacate_time. Elsewhere the site decides how a job is ended.' },
   { names: 'job_lease_duration:JobLeaseDuration', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'A site runs a job also while it does not hear from us.' },
-  { names: 'max_job_retirement_time:MaxJobRetirementTime', kind: 'expr', by: 'pool/preempting.ts', at: POOL, says: SITES_OWN },
+  { names: 'max_job_retirement_time:MaxJobRetirementTime', kind: 'expr', by: 'pool/central-manager/preempting.ts', at: POOL, says: SITES_OWN },
   { names: 'accounting_group:AccountingGroup accounting_group_user:AccountingGroup', by: 'pool/pool-site.ts', at: POOL, says: `Shares are counted in the pool alone. ${SITES_OWN} batch_project names an account there.` },
   { names: 'max_materialize:JobMaterializeLimit', by: 'scheduler/materialize.ts' },
   { names: 'max_idle:JobMaterializeMaxIdle:materialize_max_idle', kind: 'expr', by: 'scheduler/materialize.ts' },

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import { loadPaths } from '../../src/config/paths.ts';
 import { quoted } from '../../src/job/values.ts';
-import { Link } from '../../src/pool/link.ts';
-import { machineAd } from '../../src/pool/machine.ts';
-import { poolPlaces } from '../../src/pool/places.ts';
-import { type IssuedToken, Tokens } from '../../src/pool/tokens.ts';
-import type { Ask, FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
+import { Link } from '../../src/pool/worker/link.ts';
+import { machineAd } from '../../src/pool/host/machine.ts';
+import { poolPlaces } from '../../src/pool/host/places.ts';
+import { type IssuedToken, Tokens } from '../../src/pool/wire/tokens.ts';
+import type { Ask, FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire/wire.ts';
 import { type TestAgent, until } from '../agent/agent.ts';
 
 type Start = Extract<FromCentralManager, { t: 'start' }>;

@@ -104,7 +104,7 @@ const PARTS = {
     if (pid !== undefined) kill(pid);
   },
   gridmanager: (agent: TestAgent) => killMatching('gridmanager/main.js', agent),
-  centralManager: (agent: TestAgent) => killMatching('pool/central-manager-main.js', agent),
+  centralManager: (agent: TestAgent) => killMatching('pool/central-manager/central-manager-main.js', agent),
 };
 
 /** Kills one part, or all of them at once; which. */

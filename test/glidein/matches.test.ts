@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { LOCAL_SITE, type SiteRecord } from '../../src/config/sites.ts';
 import { expectedAd, maySuit, pilotAd, suits } from '../../src/glidein/matches.ts';
-import { adFrom } from '../../src/pool/ads.ts';
-import { machineAd } from '../../src/pool/machine.ts';
+import { adFrom } from '../../src/pool/wire/ads.ts';
+import { machineAd } from '../../src/pool/host/machine.ts';
 
 const far: SiteRecord = { ...LOCAL_SITE, name: 'far', glidein: { ...LOCAL_SITE.glidein, cores: 4 } };
 const job = (Requirements: string, more: Record<string, string> = {}) =>

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { asAttributes, lacksRuntime, rememberRuntimes, runtimesSeen } from '../../src/glidein/runtimes-seen.ts';
 import { expectedAd, maySuit } from '../../src/glidein/matches.ts';
-import { adFrom } from '../../src/pool/ads.ts';
+import { adFrom } from '../../src/pool/wire/ads.ts';
 import type { Kv } from '../../src/queue/api.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
 

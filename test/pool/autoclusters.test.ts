@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Attempt } from '../../src/pool/attempts.ts';
-import { Autoclusters } from '../../src/pool/autoclusters.ts';
-import { folded } from '../../src/pool/significance.ts';
+import type { Attempt } from '../../src/pool/central-manager/attempts.ts';
+import { Autoclusters } from '../../src/pool/central-manager/autoclusters.ts';
+import { folded } from '../../src/pool/central-manager/significance.ts';
 import { JUST_TRUE } from './just-true.ts';
 
 const attempt = (i: number): Attempt => ({

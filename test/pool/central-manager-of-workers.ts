@@ -1,9 +1,14 @@
 import type { Duplex } from 'node:stream';
-import { isProof, nonce, proof } from '../../src/pool/auth.ts';
-import { CentralManager } from '../../src/pool/central-manager.ts';
-import { CentralManagerWorkers } from '../../src/pool/worker-connections.ts';
-import { Channel } from '../../src/pool/frames.ts';
-import { type FromCentralManager, type FromWorker, readFromCentralManager, WIRE_VERSION } from '../../src/pool/wire.ts';
+import { isProof, nonce, proof } from '../../src/pool/wire/auth.ts';
+import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
+import { CentralManagerWorkers } from '../../src/pool/central-manager/worker-connections.ts';
+import { Channel } from '../../src/pool/wire/frames.ts';
+import {
+  type FromCentralManager,
+  type FromWorker,
+  readFromCentralManager,
+  WIRE_VERSION,
+} from '../../src/pool/wire/wire.ts';
 import { pair } from './wire-pair.ts';
 
 export const TOKEN = { id: 'pilot', secret: 'ab'.repeat(32), site: 'cluster', local: false };

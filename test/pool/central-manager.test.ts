@@ -3,15 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { AttemptRequest } from '../../src/pool/client-wire.ts';
-import { CentralManager } from '../../src/pool/central-manager.ts';
-import { compacted, type CentralManagerEntry, recover } from '../../src/pool/central-manager-journal.ts';
-import { CentralManagerWorkers } from '../../src/pool/worker-connections.ts';
-import { Fetching } from '../../src/pool/fetching.ts';
-import { ownersOf } from '../../src/pool/owners.ts';
-import { whyWaits } from '../../src/pool/why.ts';
+import type { AttemptRequest } from '../../src/pool/wire/client-wire.ts';
+import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
+import {
+  compacted,
+  type CentralManagerEntry,
+  recover,
+} from '../../src/pool/central-manager/central-manager-journal.ts';
+import { CentralManagerWorkers } from '../../src/pool/central-manager/worker-connections.ts';
+import { Fetching } from '../../src/pool/central-manager/fetching.ts';
+import { ownersOf } from '../../src/pool/central-manager/owners.ts';
+import { whyWaits } from '../../src/pool/central-manager/why.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import type { FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire.ts';
+import type { FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire/wire.ts';
 import { JUST_TRUE } from './just-true.ts';
 
 const SIZE = { cpus: 2, memoryMb: 1000, diskKb: 1e6, gpus: 0 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CentralManager } from '../../src/pool/central-manager.ts';
-import type { CentralManagerPorts } from '../../src/pool/central-manager-ports.ts';
-import { slotAds } from '../../src/pool/slot-ads.ts';
+import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
+import type { CentralManagerPorts } from '../../src/pool/central-manager/central-manager-ports.ts';
+import { slotAds } from '../../src/pool/central-manager/slot-ads.ts';
 import type { Report } from '../../src/site/contract.ts';
 import { steadyClock } from '../../src/util/steady-clock.ts';
 import { JUST_TRUE } from './just-true.ts';

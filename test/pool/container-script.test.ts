@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Found, type Runtime, runtimeAd, runtimeFor } from '../../src/pool/container-runtimes.ts';
-import { containerScript } from '../../src/pool/container-script.ts';
-import { findRuntimes } from '../../src/pool/find-runtimes.ts';
+import { type Found, type Runtime, runtimeAd, runtimeFor } from '../../src/pool/worker/container-runtimes.ts';
+import { containerScript } from '../../src/pool/worker/container-script.ts';
+import { findRuntimes } from '../../src/pool/worker/find-runtimes.ts';
 import type { ContainerSpec } from '../../src/site/contract.ts';
 
 const APPTAINER: Runtime = {

@@ -1,4 +1,4 @@
-import type { ExitRecord } from '../../src/pool/attempt-place.ts';
+import type { ExitRecord } from '../../src/pool/worker/attempt-place.ts';
 
 /** Signals that a process can end by: not those that are passed over or stop it, nor the two that glibc keeps for itself. */
 export const DEADLY: readonly number[] = Array.from({ length: 64 }, (_, i) => i + 1).filter(

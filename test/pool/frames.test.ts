@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeFrame, FrameReader, type Message } from '../../src/pool/frames.ts';
+import { encodeFrame, FrameReader, type Message } from '../../src/pool/wire/frames.ts';
 
 describe('frames', () => {
   it('come out as they went in, however they are cut', () => {

@@ -1,15 +1,15 @@
 import type { Duplex } from 'node:stream';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { proof } from '../../src/pool/auth.ts';
-import { Channel, encodeFrame, type Message } from '../../src/pool/frames.ts';
-import { Link } from '../../src/pool/link.ts';
+import { proof } from '../../src/pool/wire/auth.ts';
+import { Channel, encodeFrame, type Message } from '../../src/pool/wire/frames.ts';
+import { Link } from '../../src/pool/worker/link.ts';
 import {
   type FromCentralManager,
   type FromWorker,
   readFromCentralManager,
   readFromWorker,
-} from '../../src/pool/wire.ts';
+} from '../../src/pool/wire/wire.ts';
 import { until } from '../agent/agent.ts';
 import { come, centralManagerWorkers, TOKEN } from './central-manager-of-workers.ts';
 import { pair } from './wire-pair.ts';

@@ -1,4 +1,4 @@
-import type { RunSpec } from '../../src/pool/wire.ts';
+import type { RunSpec } from '../../src/pool/wire/wire.ts';
 
 /** A run that ends at once, without files. */
 export const JUST_TRUE: RunSpec = {

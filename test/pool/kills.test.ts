@@ -7,7 +7,7 @@ import { seeded } from '../seeded.ts';
 import { SLOW } from '../slow.ts';
 
 const TASKS = 10_000;
-const VICTIMS = ['pool/central-manager-main.js', 'worker.mjs', 'scheduler/main.js'] as const;
+const VICTIMS = ['pool/central-manager/central-manager-main.js', 'worker.mjs', 'scheduler/main.js'] as const;
 
 describe.skipIf(!SLOW)('ten thousand tasks while the pool’s processes are killed at random', () => {
   let agent: TestAgent;

@@ -1,9 +1,9 @@
 import type { Duplex } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
-import { proof } from '../../src/pool/auth.ts';
-import { Channel } from '../../src/pool/frames.ts';
-import { Link } from '../../src/pool/link.ts';
-import { type FromCentralManager, type FromWorker, readFromWorker } from '../../src/pool/wire.ts';
+import { proof } from '../../src/pool/wire/auth.ts';
+import { Channel } from '../../src/pool/wire/frames.ts';
+import { Link } from '../../src/pool/worker/link.ts';
+import { type FromCentralManager, type FromWorker, readFromWorker } from '../../src/pool/wire/wire.ts';
 import { until } from '../agent/agent.ts';
 import { pair } from './wire-pair.ts';
 

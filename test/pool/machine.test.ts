@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { gpusOf, memoryOf, type Node } from '../../src/pool/machine.ts';
+import { gpusOf, memoryOf, type Node } from '../../src/pool/host/machine.ts';
 
 const GB = 2 ** 30;
 const node: Node = { cores: 16, memory: 64 * GB, limit: 0, gpus: 4 };

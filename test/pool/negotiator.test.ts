@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { adFrom } from '../../src/pool/ads.ts';
-import { negotiate, type Offer, type Wanted } from '../../src/pool/negotiator.ts';
-import { Priorities } from '../../src/pool/priorities.ts';
-import type { Size } from '../../src/pool/wire.ts';
+import { adFrom } from '../../src/pool/wire/ads.ts';
+import { negotiate, type Offer, type Wanted } from '../../src/pool/central-manager/negotiator.ts';
+import { Priorities } from '../../src/pool/central-manager/priorities.ts';
+import type { Size } from '../../src/pool/wire/wire.ts';
 
 const MACHINE = {
   Requirements: 'START && TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory',

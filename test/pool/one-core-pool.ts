@@ -1,9 +1,9 @@
 import type { AttrTexts } from '../../src/job/attrs.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import type { AttemptRequest } from '../../src/pool/client-wire.ts';
-import { CentralManager } from '../../src/pool/central-manager.ts';
-import { recover } from '../../src/pool/central-manager-journal.ts';
-import type { FromCentralManager } from '../../src/pool/wire.ts';
+import type { AttemptRequest } from '../../src/pool/wire/client-wire.ts';
+import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
+import { recover } from '../../src/pool/central-manager/central-manager-journal.ts';
+import type { FromCentralManager } from '../../src/pool/wire/wire.ts';
 import type { Ending } from '../../src/site/contract.ts';
 import { until } from '../agent/agent.ts';
 import { JUST_TRUE } from './just-true.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ordinaryUser, runsAs } from '../sites/ordinary-user.ts';
 import { waitUntil } from '../sites/ports.ts';
 
-const MODULE = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'pool/podman-pause.js');
+const MODULE = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'pool/worker/podman-pause.js');
 const user = ordinaryUser();
 const dir = mkdtempSync('/tmp/gry-pause-');
 const there = spawnSync('podman', ['--version']).status === 0;

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type FromClient, readFromClient, type ToClient } from '../../src/pool/client-wire.ts';
-import { Channel } from '../../src/pool/frames.ts';
+import { type FromClient, readFromClient, type ToClient } from '../../src/pool/wire/client-wire.ts';
+import { Channel } from '../../src/pool/wire/frames.ts';
 import { openPoolSite } from '../../src/pool/pool-site.ts';
 
 describe('the pool as a site', () => {

@@ -119,7 +119,7 @@ describe('the pool of a whole agent', () => {
   it('runs each job once when everything is killed in its midst', async () => {
     const submitted = await submit('4');
     await running(submitted, 3);
-    killMatching('pool/central-manager-main.js', agent);
+    killMatching('pool/central-manager/central-manager-main.js', agent);
     killMatching('worker.mjs', agent);
     killMatching('gridmanager/main.js', agent);
     killMatching('scheduler/main.js', agent);
@@ -133,7 +133,7 @@ describe('the pool of a whole agent', () => {
       agent.config(`${CONFIG}hung_after = "5s"\n`);
       const submitted = await submit('3');
       await running(submitted, 3);
-      const [centralManager = 0] = processesOf('pool/central-manager-main.js', agent);
+      const [centralManager = 0] = processesOf('pool/central-manager/central-manager-main.js', agent);
       process.kill(centralManager, 'SIGSTOP');
       await finish(submitted);
       expect(agent.log('scheduler.log')).toContain('central manager hangs');
@@ -177,7 +177,7 @@ describe('the pool of a whole agent', () => {
     map.stdout?.setEncoding('utf8').on('data', (text: string) => (said += text));
     const ended = new Promise<number | null>((resolve) => map.once('close', resolve));
     await until('some tasks to run', () => lines(ledger).length > 5 || undefined, 60_000);
-    killMatching('pool/central-manager-main.js', agent);
+    killMatching('pool/central-manager/central-manager-main.js', agent);
     await until('more tasks to run', () => lines(ledger).length > 20 || undefined, 60_000);
     killMatching('worker.mjs', agent);
     expect(await ended).toBe(0);

@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { makeProxy, signDelegation } from '../../src/credentials/delegation.ts';
 import { proxyInfo } from '../../src/credentials/proxy-info.ts';
 import { loadProxy, loadUser } from '../../src/credentials/store.ts';
-import { Proxies, WorkerProxies } from '../../src/pool/proxies.ts';
+import { Proxies, WorkerProxies } from '../../src/pool/host/proxies.ts';
 import { makeGridCa } from '../sites/grid-ca.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'gry proxies '));

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Scripts } from '../../src/pool/worker-claims.ts';
+import type { Scripts } from '../../src/pool/worker/worker-claims.ts';
 
 const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src', name), 'utf8');
 
 /** What a worker's file carries. */
 export const SCRIPTS: Scripts = {
-  starter: text('pool/starter.sh'),
-  taskRunner: text('pool/task-runner.sh'),
-  waiter: text('pool/waiter/waiter.sh'),
+  starter: text('pool/worker/starter.sh'),
+  taskRunner: text('pool/worker/task-runner.sh'),
+  waiter: text('pool/worker/waiter/waiter.sh'),
   ends: text('util/ends.sh'),
 };

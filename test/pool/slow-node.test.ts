@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadPaths } from '../../src/config/paths.ts';
-import { poolPlaces } from '../../src/pool/places.ts';
-import { Tokens } from '../../src/pool/tokens.ts';
+import { poolPlaces } from '../../src/pool/host/places.ts';
+import { Tokens } from '../../src/pool/wire/tokens.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { SLOW } from '../slow.ts';
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import { Containers } from '../../src/pool/containers.ts';
+import { Containers } from '../../src/pool/worker/containers.ts';
 import type { InputFile } from '../../src/site/contract.ts';
-import { Startd } from '../../src/pool/startd.ts';
-import type { FromWorker, RunSpec } from '../../src/pool/wire.ts';
+import { Startd } from '../../src/pool/worker/startd.ts';
+import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import { until } from '../agent/agent.ts';
 import { SCRIPTS } from './scripts.ts';
 

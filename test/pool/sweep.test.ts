@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
-import { childrenOf } from '../../src/pool/processes.ts';
-import type { Run } from '../../src/pool/run.ts';
-import { sweep } from '../../src/pool/stopping.ts';
+import { childrenOf } from '../../src/pool/host/processes.ts';
+import type { Run } from '../../src/pool/worker/run.ts';
+import { sweep } from '../../src/pool/worker/stopping.ts';
 
 it('what forked away from a run is killed; its waiter, which is about to end, is left to its shell', async () => {
   const key = `sweep-${process.pid}`;

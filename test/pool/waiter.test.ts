@@ -3,8 +3,8 @@ import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { placeWaiter, waited, WAITER } from '../../src/pool/waiter/waiter.ts';
-import { waiterCode, waiterProgram } from '../../src/pool/waiter/waiter-program.ts';
+import { placeWaiter, waited, WAITER } from '../../src/pool/worker/waiter/waiter.ts';
+import { waiterCode, waiterProgram } from '../../src/pool/worker/waiter/waiter-program.ts';
 import { isAlive, processIdentity } from '../../src/util/process-identity.ts';
 import { until } from '../agent/agent.ts';
 import { ENDS, SOME_ENDS } from './ends.ts';

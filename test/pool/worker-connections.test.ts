@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { asError } from '../../src/errors.ts';
-import { encodeFrame } from '../../src/pool/frames.ts';
-import { slotAds } from '../../src/pool/slot-ads.ts';
+import { encodeFrame } from '../../src/pool/wire/frames.ts';
+import { slotAds } from '../../src/pool/central-manager/slot-ads.ts';
 import { come, centralManagerWorkers, TOKEN } from './central-manager-of-workers.ts';
 
 const ASKED = { what: 'read', key: 'a.1.0.1', path: 'stdout', offset: 0, bytes: 1 } as const;

@@ -1,0 +1,174 @@
+import type { AttrTexts } from '../../job/attrs.ts';
+import { adFrom } from '../wire/ads.ts';
+import type { Attempt, Autocluster } from './attempts.ts';
+import type { AttemptRequest } from '../wire/client-wire.ts';
+import type { Wanted } from './negotiator.ts';
+import { folded, Significance } from './significance.ts';
+
+/** Tasks that take less on the mean are quick, seconds. */
+const QUICK_SECONDS = 0.05;
+/** So many of a kind must have been seen before that is known. */
+const SEEN = 10;
+/** More than this must wait. */
+const MANY = 100;
+
+/** Autoclusters of which nothing waits are forgotten where there are more than this. */
+const MOST_AUTOCLUSTERS = 1000;
+
+/** Sorts attempts into kinds that no match can tell apart (autoclusters), each with those that wait. */
+export class Autoclusters {
+  readonly significance = new Significance();
+  readonly #autoclusters = new Map<string, Autocluster>();
+  /** Those of which something waits. */
+  readonly #waiting = new Set<Autocluster>();
+  /** Autoclusters that others have taken the place of. */
+  readonly #gone = new WeakSet<Autocluster>();
+  #version = 0;
+  #count = 0;
+
+  /** By the ad itself, where many requests share one. */
+  readonly #byAd = new WeakMap<AttrTexts, { readonly version: number; readonly kind: Autocluster }>();
+
+  of(request: AttemptRequest): Autocluster {
+    const shared = this.#byAd.get(request.ad);
+    const { version, dynamic } = this.significance;
+    if (shared?.version === version && !dynamic && !this.#gone.has(shared.kind)) return shared.kind;
+    const kind = this.#find(request);
+    this.#byAd.set(request.ad, { version: this.significance.version, kind });
+    return kind;
+  }
+
+  #find(request: AttemptRequest): Autocluster {
+    const all = folded(request.ad);
+    this.significance.learn('job', request.ad, all);
+    if (this.significance.version !== this.#version) this.#regroup();
+    const { cpus, memoryMb, diskKb, gpus } = request.size;
+    const own = this.significance.dynamic ? request.key : '';
+    const signature = `${request.owner}\0${cpus},${memoryMb},${diskKb},${gpus}\0${own}\0${this.significance.signature('job', all)}`;
+    const known = this.#autoclusters.get(signature);
+    if (known) return known;
+    const kind: Autocluster = {
+      id: `k${++this.#count}`,
+      owner: request.owner,
+      size: request.size,
+      texts: request.ad,
+      ad: adFrom(request.ad),
+      queue: [],
+      mean: 0,
+      seen: 0,
+    };
+    this.#autoclusters.set(signature, kind);
+    return kind;
+  }
+
+  /** A new significant attribute may tell apart what waits as one kind. */
+  #regroup(): void {
+    this.#version = this.significance.version;
+    // Claims still name the old kinds: nothing may be taken from those any more.
+    const waiting = [...this.#autoclusters.values()].flatMap((kind) => kind.queue.splice(0));
+    for (const kind of this.#autoclusters.values()) this.#gone.add(kind);
+    this.#autoclusters.clear();
+    this.#waiting.clear();
+    waiting.sort((a, b) => a.order - b.order);
+    for (const attempt of waiting) this.enqueue(attempt);
+  }
+
+  enqueue(attempt: Attempt): void {
+    // What was granted before may be of a kind that is no more.
+    attempt.kind = this.of(attempt.request);
+    const { queue } = attempt.kind;
+    let at = queue.length;
+    for (; at > 0; at--) {
+      const before = queue[at - 1];
+      if (!before || goesBefore(before, attempt)) break;
+    }
+    queue.splice(at, 0, attempt);
+    this.#waiting.add(attempt.kind);
+  }
+
+  dequeue(attempt: Attempt): void {
+    const { kind } = attempt;
+    const at = kind && attempt.phase === 'idle' ? kind.queue.indexOf(attempt) : -1;
+    if (!kind || at < 0) return;
+    kind.queue.splice(at, 1);
+    if (kind.queue.length === 0) this.#waiting.delete(kind);
+  }
+
+  /** The next that waits. */
+  take(kind: Autocluster): Attempt | undefined {
+    const next = kind.queue.shift();
+    if (kind.queue.length === 0) this.#waiting.delete(kind);
+    return next;
+  }
+
+  wanted(): Wanted<Autocluster>[] {
+    if (this.significance.version !== this.#version) this.#regroup();
+    if (this.#autoclusters.size > MOST_AUTOCLUSTERS)
+      for (const [signature, kind] of this.#autoclusters) if (!this.#waiting.has(kind)) this.#drop(signature, kind);
+    const all: Wanted<Autocluster>[] = [];
+    for (const kind of this.#waiting) {
+      const first = kind.queue[0];
+      if (!first) continue;
+      all.push({
+        kind,
+        owner: kind.owner,
+        ad: kind.ad,
+        size: kind.size,
+        waiting: kind.queue.length,
+        prio: first.request.prio,
+        order: first.order,
+        expected: this.expected(kind),
+      });
+    }
+    return all;
+  }
+
+  #drop(signature: string, kind: Autocluster): void {
+    this.#autoclusters.delete(signature);
+    this.#gone.add(kind);
+  }
+
+  /** One of the kind took so many seconds: the mean follows what its jobs take of late. */
+  learn(kind: Autocluster, seconds: number): void {
+    // Its machine's clock was set meanwhile.
+    if (seconds < 0) return;
+    kind.seen += 1;
+    kind.mean += (seconds - kind.mean) / Math.min(kind.seen, 20);
+  }
+
+  /** Seconds that the first of them is expected to take; `undefined`: nobody knows. */
+  expected(kind: Autocluster): number | undefined {
+    const first = kind.queue[0]?.request.spec;
+    if (first && 'walltimeSeconds' in first && first.walltimeSeconds !== undefined) return first.walltimeSeconds;
+    return kind.seen === 0 ? undefined : kind.mean;
+  }
+
+  /** One of the kind takes longer than was thought, whatever those before it took. */
+  mistook(kind: Autocluster): void {
+    kind.mean = Math.max(kind.mean, 2 * QUICK_SECONDS);
+  }
+
+  /** Jobs and tasks that end before word of it could come and go, of which so many wait that no other worker wants for one. */
+  areQuick(kind: Autocluster): boolean {
+    const first = kind.queue[0];
+    return first !== undefined && kind.queue.length > MANY && kind.seen >= SEEN && kind.mean < QUICK_SECONDS;
+  }
+
+  /** Something of another kind waits. */
+  othersWait(kind: Autocluster): boolean {
+    return this.#waiting.size > (this.#waiting.has(kind) ? 1 : 0);
+  }
+
+  /** Autoclusters that wait and may come before the next of this one: other owners', and more urgent ones of its own. */
+  rivals(kind: Autocluster): Autocluster[] {
+    const next = kind.queue[0]?.request.prio ?? Number.NEGATIVE_INFINITY;
+    return [...this.#waiting].filter(
+      ({ owner, queue }) => owner !== kind.owner || (queue[0]?.request.prio ?? next) > next,
+    );
+  }
+}
+
+function goesBefore(a: Attempt, b: Attempt): boolean {
+  if (a.request.prio !== b.request.prio) return a.request.prio > b.request.prio;
+  return a.order < b.order;
+}

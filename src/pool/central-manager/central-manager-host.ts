@@ -1,0 +1,159 @@
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { asError, GryphusError } from '../../errors.ts';
+import type { AttemptKey } from '../../job/ids.ts';
+import { writeWhole } from '../../util/private-file.ts';
+import { isAlive, processIdentity } from '../../util/process-identity.ts';
+import { CentralManager } from './central-manager.ts';
+import { CentralManagerClients } from './client-connections.ts';
+import { CentralManagerShells } from './central-manager-shells.ts';
+import { compacted, type CentralManagerEntry, recover } from './central-manager-journal.ts';
+import { CentralManagerWorkers } from './worker-connections.ts';
+import { centralManagerOf } from '../host/pid-files.ts';
+import { Journal } from '../host/journal.ts';
+import type { PoolPlaces } from '../host/places.ts';
+import { signal } from '../host/processes.ts';
+import { Proxies } from '../host/proxies.ts';
+import type { Tokens } from '../wire/tokens.ts';
+import { derived, type RunSpec } from '../wire/wire.ts';
+import { acceptHome } from '../../reverse-connection/secure.ts';
+
+/** The journal is written anew when it is larger than this, bytes. */
+const LARGE = 64 << 20;
+const TICK_MS = 5000;
+/** Seconds without the central manager after which a worker ends what runs, where a job says nothing of it (HTCondor's 40 minutes). */
+export const LEASE_SECONDS = 2400;
+
+export interface CentralManagerHostOptions {
+  readonly places: PoolPlaces;
+  readonly tokens: Tokens;
+  readonly agent: string;
+  readonly log: (message: string, facts?: object) => void;
+  /** The disk refuses the journal: nothing may be promised any more. */
+  readonly onBroken: (error: Error) => void;
+}
+
+/** A central manager with its journal, its two sockets, and everybody's connections. */
+export class CentralManagerHost {
+  readonly centralManager: CentralManager;
+  readonly workers: CentralManagerWorkers;
+  readonly #clients: CentralManagerClients;
+  readonly #journal: Journal<CentralManagerEntry>;
+  readonly #servers: Server[] = [];
+  readonly #keyOf: (token: string) => Buffer | undefined;
+  readonly #log: CentralManagerHostOptions['log'];
+  readonly #timer: NodeJS.Timeout;
+
+  constructor({ places, tokens, agent, log, onBroken }: CentralManagerHostOptions) {
+    this.#log = log;
+    this.#keyOf = (id) => {
+      const token = tokens.find(id, Date.now() / 1000);
+      return token && Buffer.from(token.secret, 'hex');
+    };
+    const recovered = recover(Journal.read<CentralManagerEntry>(places.journal));
+    this.#journal = new Journal<CentralManagerEntry>(places.journal, onBroken);
+    this.#journal.rewrite(compacted(recovered));
+    this.centralManager = new CentralManager(
+      {
+        journal: { add: (entry) => this.#journal.add(entry), whenSaved: (call) => this.#journal.whenSaved(call) },
+        toWorker: (worker, message) => this.workers.send(worker, message),
+        toClient: (client, report, attempt) => this.#clients.report(client, report, attempt),
+        now: Date.now,
+        clock: () => performance.now(),
+        log,
+      },
+      recovered,
+    );
+    const shells = new CentralManagerShells({
+      centralManager: this.centralManager,
+      toWorker: (instance, message, bytes) => this.workers.send(instance, message, bytes),
+      isHere: (instance) => this.workers.askingOf(instance) !== undefined,
+    });
+    this.workers = new CentralManagerWorkers({
+      shells,
+      agent,
+      centralManager: this.centralManager,
+      tokens: {
+        find: (id) => tokens.find(id, Date.now() / 1000),
+        bind: (token, instance) => tokens.bind(token, instance),
+      },
+      specOf: (key) => this.#specOf(key as AttemptKey),
+      proxies: new Proxies(places.proxies),
+      lease: LEASE_SECONDS,
+      onChunk: (attempt, stream, offset, bytes) => this.#clients.chunk(attempt, stream, offset, bytes),
+      log,
+    });
+    this.#clients = new CentralManagerClients({ centralManager: this.centralManager, workers: this.workers, shells });
+    this.#timer = setInterval(() => {
+      this.workers.tick();
+      this.centralManager.tick();
+      this.#compact();
+    }, TICK_MS);
+    log('the central manager is open', { attempts: recovered.attempts.size });
+  }
+
+  /** Listens at its sockets. */
+  async listen({ clientSocket, workerSocket, homeSocket }: PoolPlaces): Promise<void> {
+    await this.#listen(homeSocket, (socket) => void this.#comeHome(socket));
+    await this.#listen(workerSocket, (socket) => this.workers.accept(socket));
+    await this.#listen(clientSocket, (socket) => this.#clients.accept(socket));
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    for (const server of this.#servers) server.close();
+    this.#clients.close();
+    this.workers.close();
+  }
+
+  async #listen(path: string, accept: (socket: Socket) => void): Promise<void> {
+    rmSync(path, { force: true });
+    const server = createServer(accept);
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(path, resolve);
+    });
+    this.#servers.push(server);
+  }
+
+  /** A worker of elsewhere, by any of the reverse connections. */
+  async #comeHome(socket: Socket): Promise<void> {
+    try {
+      const { link } = await acceptHome(socket, { keyOf: (id) => this.#keyOf(id) });
+      this.workers.accept(link);
+    } catch (thrown) {
+      this.#log('a worker was turned away', { message: asError(thrown).message });
+    }
+  }
+
+  #specOf(key: AttemptKey): RunSpec | undefined {
+    const spec = this.centralManager.get(key)?.request.spec;
+    if (!spec || !('base' in spec)) return spec;
+    const base = this.centralManager.baseOf(spec.base);
+    return base && derived(base, spec);
+  }
+
+  #compact(): void {
+    if (this.#journal.size < LARGE || !this.#journal.idle) return;
+    this.#journal.rewrite(compacted(this.centralManager.snapshot()));
+  }
+}
+
+/**
+ * One central manager for a state directory: who holds it is asked to end, then made to. Whoever starts a central manager has the right to: it
+ * holds the Scheduler's lease.
+ */
+export async function takeOver({ dir, pid }: Pick<PoolPlaces, 'dir' | 'pid'>): Promise<void> {
+  if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
+  const other = centralManagerOf({ pid });
+  if (other && other.pid !== process.pid) {
+    signal(other.pid, 'SIGTERM');
+    for (let turn = 0; isAlive(other); turn++) {
+      if (turn === 100) signal(other.pid, 'SIGKILL');
+      if (turn > 600)
+        throw new GryphusError('already-running', `The central manager of process ${other.pid} does not end.`);
+      await new Promise((resume) => setTimeout(resume, 20));
+    }
+  }
+  writeWhole(pid, JSON.stringify(processIdentity()));
+}

@@ -1,0 +1,147 @@
+import type { AttemptKey } from '../../job/ids.ts';
+import type { Ending } from '../../site/contract.ts';
+import type { Attempt } from './attempts.ts';
+import type { AttemptRequest, UserPriority } from '../wire/client-wire.ts';
+import type { DerivedSpec } from '../wire/wire.ts';
+
+/** Everything that the central manager promises, as it is written down before it is said. */
+export type CentralManagerEntry =
+  /** Prepared; `client` hears of it. */
+  | { readonly r: 'p'; readonly client: string; readonly request: AttemptRequest }
+  /** Committed. */
+  | { readonly r: 'c'; readonly keys: readonly AttemptKey[] }
+  /** Granted to a worker. Of a map's task there is nothing else: `client` says whose it is. */
+  | {
+      readonly r: 'g';
+      readonly key: AttemptKey;
+      readonly worker: string;
+      readonly boot: string;
+      readonly claim: string;
+      readonly token: string;
+      readonly client?: string;
+    }
+  /** The worker did not take it: it waits again. */
+  | { readonly r: 'u'; readonly key: AttemptKey }
+  | { readonly r: 'e'; readonly key: AttemptKey; readonly ending: Ending; readonly at?: number; readonly host?: string }
+  /** Its worker is no more. */
+  | { readonly r: 'b'; readonly key: AttemptKey }
+  /** Withdrawn: it cannot run any more. */
+  | { readonly r: 'w'; readonly key: AttemptKey }
+  /** Forgotten. */
+  | { readonly r: 'f'; readonly keys: readonly AttemptKey[] }
+  | { readonly r: 'o'; readonly userPriorities: readonly UserPriority[] };
+
+/** Attempts whose client keeps them: of these only grants are written down. */
+export function isKeptByClient(spec: AttemptRequest['spec']): spec is DerivedSpec {
+  return 'base' in spec;
+}
+
+export interface Recovered {
+  readonly attempts: Map<AttemptKey, Attempt>;
+  /** Grants of tasks that a map's client has to name again. */
+  readonly grants: Map<AttemptKey, Extract<CentralManagerEntry, { r: 'g' }>>;
+  readonly userPriorities: readonly UserPriority[];
+}
+
+/** What the entries of an earlier central manager come to. */
+export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
+  const attempts: Recovered['attempts'] = new Map();
+  const grants: Recovered['grants'] = new Map();
+  let userPriorities: readonly UserPriority[] = [];
+  let order = 0;
+  for (const entry of entries) {
+    if (entry.r === 'o') userPriorities = entry.userPriorities;
+    else if (entry.r === 'p') {
+      const { client, request } = entry;
+      attempts.set(request.key, {
+        key: request.key,
+        client,
+        request,
+        kind: undefined,
+        order: order++,
+        phase: 'prepared',
+      });
+    } else if (entry.r === 'c') {
+      for (const key of entry.keys) {
+        const attempt = attempts.get(key);
+        if (attempt?.phase === 'prepared') attempt.phase = 'idle';
+      }
+    } else if (entry.r === 'f') {
+      for (const key of entry.keys) {
+        attempts.delete(key);
+        grants.delete(key);
+      }
+    } else apply(entry, attempts.get(entry.key), grants);
+  }
+  return { attempts, grants, userPriorities };
+}
+
+function apply(
+  entry: Extract<CentralManagerEntry, { readonly key: AttemptKey }>,
+  attempt: Attempt | undefined,
+  grants: Recovered['grants'],
+): void {
+  switch (entry.r) {
+    case 'g':
+      if (!attempt) grants.set(entry.key, entry);
+      else {
+        const { worker, boot, claim, token } = entry;
+        Object.assign(attempt, { phase: 'granted', worker, boot, claim, token });
+      }
+      return;
+    case 'u':
+      grants.delete(entry.key);
+      if (attempt) ungrant(attempt);
+      return;
+    case 'e':
+      if (!attempt) return;
+      attempt.phase = 'ended';
+      attempt.ending = entry.ending;
+      if (entry.at !== undefined) attempt.startedAt = entry.at;
+      if (entry.host !== undefined) attempt.host = entry.host;
+      return;
+    case 'b':
+      if (attempt) attempt.orphan = true;
+      return;
+    case 'w':
+      if (attempt) attempt.phase = 'withdrawn';
+  }
+}
+
+export function ungrant(attempt: Attempt): void {
+  attempt.phase = 'idle';
+  delete attempt.worker;
+  delete attempt.boot;
+  delete attempt.token;
+  delete attempt.claim;
+  delete attempt.host;
+  delete attempt.startedAt;
+}
+
+/** The entries that say the same in as few words as can be. */
+export function* compacted({ attempts, grants, userPriorities }: Recovered): Generator<CentralManagerEntry> {
+  if (userPriorities.length > 0) yield { r: 'o', userPriorities };
+  yield* grants.values();
+  for (const attempt of [...attempts.values()].sort((a, b) => a.order - b.order)) {
+    const { key, client, request, phase, worker, boot = '', claim = '', token = '' } = attempt;
+    if (!isKeptByClient(request.spec)) {
+      yield { r: 'p', client, request };
+      if (phase !== 'prepared') yield { r: 'c', keys: [key] };
+    }
+    if (worker !== undefined) yield { r: 'g', key, worker, boot, claim, token, client };
+    if (phase === 'ended' && attempt.ending) yield endedEntry(attempt, attempt.ending);
+    if (attempt.orphan) yield { r: 'b', key };
+    if (phase === 'withdrawn') yield { r: 'w', key };
+  }
+}
+
+export function endedEntry(attempt: Attempt, ending: Ending): CentralManagerEntry {
+  const { key, startedAt, host } = attempt;
+  return {
+    r: 'e',
+    key,
+    ending,
+    ...(startedAt === undefined ? {} : { at: startedAt }),
+    ...(host === undefined ? {} : { host }),
+  };
+}

@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { loadPaths } from '../../config/paths.ts';
+import { followSettings } from '../../config/follow.ts';
+import { asError, GryphusError } from '../../errors.ts';
+import { openLog } from '../../log.ts';
+import { endWithState } from '../../queue/api.ts';
+import { spreadNet } from '../../util/process-net.ts';
+import { CentralManagerHost, takeOver } from './central-manager-host.ts';
+import { LocalWorker } from './local-worker.ts';
+import { poolPlaces } from '../host/places.ts';
+import { Tokens } from '../wire/tokens.ts';
+
+/** The central manager's process: its one argument is the agent's id. It says `ready` on standard output when it listens. */
+async function main(agent: string): Promise<void> {
+  const paths = loadPaths();
+  const { settings, follow, close: closeSettings } = await followSettings(paths);
+  const log = openLog(join(paths.logDir, 'pool.log'), settings['log.level'], settings['log.max_size']);
+  const say = (message: string, facts?: object) => log.info(facts ?? {}, message);
+  const places = poolPlaces(paths);
+  await takeOver(places);
+  const tokens = new Tokens(places.dir);
+  const ended = new Promise<Error | undefined>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(undefined));
+    spreadNet({ onFault: (message, error) => log.error({ err: error }, message), end: resolve });
+    endWithState(paths.stateDir, () => resolve(undefined));
+    space = new CentralManagerHost({
+      places,
+      tokens,
+      agent,
+      log: say,
+      onBroken: (error) => resolve(unwritable(error)),
+    });
+  });
+  await space?.listen(places);
+  const local = new LocalWorker({
+    places,
+    settings,
+    tokens,
+    logFile: join(paths.logDir, 'pool-worker.log'),
+    log: say,
+    heardAt: () => space?.workers.localHeardAt,
+    onTrouble: (message) => {
+      if (space) space.centralManager.localTrouble = message;
+    },
+  });
+  const apply = () => {
+    const wanted = settings['pool.local_worker'];
+    if (space) space.workers.localWanted = wanted;
+    if (wanted) local.open();
+    else local.leave();
+  };
+  apply();
+  follow({
+    changed: () => {
+      log.level = settings['log.level'];
+      log.info('config.toml has changed');
+      apply();
+    },
+    wrong: (message) => log.warn(message),
+  });
+  process.stdout.write('ready\n');
+  const broken = await ended;
+  const idle = space?.centralManager.busy === 0;
+  closeSettings();
+  space?.close();
+  await local.close(idle);
+  if (broken) throw broken;
+  say('ended');
+}
+
+function unwritable({ message }: Error): GryphusError {
+  return new GryphusError('disk-full', `The pool's journal cannot be written: ${message}`);
+}
+
+let space: CentralManagerHost | undefined;
+const agent = process.argv[2];
+if (agent === undefined) {
+  process.stderr.write('The central manager is started by the Scheduler.\n');
+  process.exit(2);
+}
+process.stdout.on('error', () => undefined);
+process.stderr.on('error', () => undefined);
+main(agent).then(
+  () => process.exit(0),
+  (thrown: unknown) => {
+    process.stderr.write(`${asError(thrown).message}\n`);
+    process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
+  },
+);

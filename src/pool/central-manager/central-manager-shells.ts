@@ -1,0 +1,83 @@
+import { jobOf } from './attempts.ts';
+import type { FromClient, ToClient } from '../wire/client-wire.ts';
+import type { CentralManager } from './central-manager.ts';
+import type { Channel } from '../wire/frames.ts';
+import type { FromCentralManager, FromWorker } from '../wire/wire.ts';
+
+type Client = Channel<FromClient, ToClient>;
+type Said = Extract<FromWorker, { readonly shell: string }>;
+
+export interface CentralManagerShellsOptions {
+  readonly centralManager: CentralManager;
+  readonly toWorker: (instance: string, message: FromCentralManager, bytes?: Uint8Array) => void;
+  readonly isHere: (instance: string) => boolean;
+}
+
+/** As ssh's own failures. */
+const FAILED = 255;
+
+/** Passes on what people and their shells beside running jobs say to each other. */
+export class CentralManagerShells {
+  readonly #options: CentralManagerShellsOptions;
+  readonly #open = new Map<string, { readonly client: Client; readonly instance: string }>();
+
+  constructor(options: CentralManagerShellsOptions) {
+    this.#options = options;
+  }
+
+  open(client: Client, { shell, job, command, tty }: Extract<FromClient, { t: 'shell' }>): void {
+    const { centralManager, toWorker, isHere } = this.#options;
+    const found = [...centralManager.attempts()].find(
+      ({ key, phase }) => jobOf(key) === job && (phase === 'running' || phase === 'suspended'),
+    );
+    const refuse = (message: string) => client.send({ t: 'shell-over', shell, status: FAILED, message });
+    if (found?.worker === undefined) return refuse('The job does not run in the pool now.');
+    if (!isHere(found.worker)) return refuse('The worker that runs the job is away now.');
+    this.#open.set(shell, { client, instance: found.worker });
+    toWorker(found.worker, {
+      t: 'shell',
+      shell,
+      key: found.key,
+      ...(command === undefined ? {} : { command }),
+      ...(tty && { tty }),
+    });
+  }
+
+  /** From whoever opened it. */
+  pass(
+    client: Client,
+    message: Extract<FromClient, { t: 'shell-in' | 'shell-size' | 'shell-close' }>,
+    bytes: Buffer,
+  ): void {
+    const open = this.#open.get(message.shell);
+    if (open?.client !== client) return;
+    this.#options.toWorker(open.instance, message, bytes);
+    if (message.t === 'shell-close') this.#open.delete(message.shell);
+  }
+
+  /** From the worker at which it was opened, and from no other. */
+  hear(instance: string, message: Said, bytes: Buffer): void {
+    const open = this.#open.get(message.shell);
+    if (open?.instance !== instance) return;
+    open.client.send(message, bytes);
+    if (message.t === 'shell-over') this.#open.delete(message.shell);
+  }
+
+  /** The worker's connection ended: it closes its shells, and nobody hears how they ended. */
+  away(instance: string): void {
+    for (const [shell, open] of this.#open) {
+      if (open.instance !== instance) continue;
+      open.client.send({ t: 'shell-over', shell, status: FAILED, message: 'The connection with the worker ended.' });
+      this.#open.delete(shell);
+    }
+  }
+
+  /** Whoever opened them is gone. */
+  leave(client: Client): void {
+    for (const [shell, open] of this.#open) {
+      if (open.client !== client) continue;
+      this.#options.toWorker(open.instance, { t: 'shell-close', shell });
+      this.#open.delete(shell);
+    }
+  }
+}

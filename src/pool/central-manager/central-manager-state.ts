@@ -1,0 +1,119 @@
+import type { AttemptKey } from '../../job/ids.ts';
+import type { Ending } from '../../site/contract.ts';
+import { crashPoint } from '../../util/crash-point.ts';
+import { type Attempt, reportOf } from './attempts.ts';
+import { DeadWorkers } from './dead-workers.ts';
+import { Collector } from './collector.ts';
+import { endedEntry, isKeptByClient, type Recovered, ungrant } from './central-manager-journal.ts';
+import type { CentralManagerPorts } from './central-manager-ports.ts';
+import { Granting } from './granting.ts';
+import { Autoclusters } from './autoclusters.ts';
+import { Priorities } from './priorities.ts';
+import type { FromCentralManager } from '../wire/wire.ts';
+
+/** The central manager's one table, and the moves of an attempt in it: each is written down before anybody hears of it. */
+export class CentralManagerTable {
+  readonly ports: CentralManagerPorts;
+  readonly attempts = new Map<AttemptKey, Attempt>();
+  readonly grants: Recovered['grants'];
+  readonly autoclusters = new Autoclusters();
+  readonly collector: Collector;
+  readonly priorities: Priorities;
+  readonly deadWorkers: DeadWorkers;
+  readonly granting: Granting;
+  #out: (() => void)[] = [];
+  #settling = false;
+
+  constructor(ports: CentralManagerPorts, { attempts, grants, userPriorities }: Recovered) {
+    this.ports = ports;
+    this.grants = grants;
+    this.collector = new Collector(ports, this.autoclusters.significance);
+    this.priorities = new Priorities(() => ports.clock() / 1000, userPriorities);
+    this.deadWorkers = new DeadWorkers(ports, this.collector, this.priorities);
+    this.granting = new Granting({
+      ports,
+      autoclusters: this.autoclusters,
+      collector: this.collector,
+      priorities: this.priorities,
+      attemptOf: (key) => this.attempts.get(key),
+      later: (call) => this.#out.push(call),
+    });
+    for (const attempt of attempts.values()) {
+      this.attempts.set(attempt.key, attempt);
+      attempt.kind = this.autoclusters.of(attempt.request);
+      if (attempt.phase === 'idle') this.autoclusters.enqueue(attempt);
+    }
+  }
+
+  end(attempt: Attempt, ending: Ending): void {
+    crashPoint('central-manager.before-end');
+    attempt.ending = ending;
+    attempt.phase = 'ended';
+    if (ending.startedAt !== undefined) attempt.startedAt = ending.startedAt;
+    const { kind, request } = attempt;
+    if (kind && ending.startedAt !== undefined && ending.endedAt !== undefined && ending.how.kind !== 'by-site')
+      this.autoclusters.learn(kind, ending.endedAt - ending.startedAt);
+    if (!isKeptByClient(request.spec)) this.ports.journal.add(endedEntry(attempt, ending));
+    this.#out.push(() => crashPoint('central-manager.saved-end'));
+    this.report(attempt);
+    this.granting.next(attempt);
+  }
+
+  /** It never ran there: it waits for another. */
+  again(attempt: Attempt, message: string): void {
+    ungrant(attempt);
+    delete attempt.cancelling;
+    attempt.why = message;
+    this.ports.journal.add({ r: 'u', key: attempt.key });
+    this.autoclusters.enqueue(attempt);
+    this.granting.wanting = true;
+    this.report(attempt);
+  }
+
+  withdraw(attempt: Attempt): void {
+    attempt.phase = 'withdrawn';
+    this.ports.journal.add({ r: 'w', key: attempt.key });
+    this.report(attempt);
+  }
+
+  /** What it needs is not there: it is to be prepared anew. */
+  lose(attempt: Attempt, why: string): void {
+    this.attempts.delete(attempt.key);
+    this.ports.journal.add({ r: 'f', keys: [attempt.key] });
+    this.#out.push(() => this.ports.toClient(attempt.client, { key: attempt.key, is: 'lost', why }, attempt));
+  }
+
+  move(attempt: Attempt, phase: 'running' | 'suspended'): void {
+    attempt.phase = phase;
+    this.report(attempt);
+  }
+
+  report(attempt: Attempt): void {
+    this.#out.push(() => this.ports.toClient(attempt.client, reportOf(attempt), attempt));
+  }
+
+  send(worker: string, message: FromCentralManager): void {
+    this.#out.push(() => this.ports.toWorker(worker, message));
+  }
+
+  /** Calls back when all that was promised so far is on disk. */
+  whenSaved(call: () => void): void {
+    this.#out.push(call);
+    this.settle();
+  }
+
+  /** Once for all that came together: negotiation, then the disk, then what is to be said. */
+  settle(): void {
+    if (this.#settling) return;
+    this.#settling = true;
+    setImmediate(() => {
+      this.#settling = false;
+      this.granting.negotiate();
+      const out = this.#out;
+      this.#out = [];
+      this.ports.journal.whenSaved(() => {
+        for (const call of out) call();
+      });
+    });
+  }
+}

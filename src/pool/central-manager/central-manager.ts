@@ -1,0 +1,224 @@
+import type { AttemptKey } from '../../job/ids.ts';
+import type { Outcome } from '../../site/contract.ts';
+import { crashPoint } from '../../util/crash-point.ts';
+import { type Attempt, unknownKey } from './attempts.ts';
+import { WORKER_DIED, nodeFail } from './dead-workers.ts';
+import type { AttemptRequest } from '../wire/client-wire.ts';
+import type { Worker } from './collector.ts';
+import { CentralManagerHearing } from './worker-messages.ts';
+import type { Recovered } from './central-manager-journal.ts';
+import type { CentralManagerPorts } from './central-manager-ports.ts';
+import { CentralManagerTable } from './central-manager-state.ts';
+import type { FromWorker, HeldAttempt, RunSpec } from '../wire/wire.ts';
+
+/**
+ * The pool's central manager: Collector, Negotiator and the Shadows' records together. Plain methods take what clients and
+ * workers say; what follows from it goes out through the ports. A grant is on disk before the worker hears of it, so
+ * that no crash can give an attempt to two.
+ */
+export class CentralManager {
+  readonly #table: CentralManagerTable;
+  readonly #hearing: CentralManagerHearing;
+  readonly autoclusters: CentralManagerTable['autoclusters'];
+  readonly collector: CentralManagerTable['collector'];
+  readonly priorities: CentralManagerTable['priorities'];
+  readonly deadWorkers: CentralManagerTable['deadWorkers'];
+  /** Why this machine's worker cannot start. */
+  localTrouble: string | undefined;
+  #order = 0;
+
+  constructor(ports: CentralManagerPorts, recovered: Recovered) {
+    const table = new CentralManagerTable(ports, recovered);
+    this.#table = table;
+    this.#hearing = new CentralManagerHearing(table);
+    this.autoclusters = table.autoclusters;
+    this.collector = table.collector;
+    this.priorities = table.priorities;
+    this.deadWorkers = table.deadWorkers;
+    for (const { order } of recovered.attempts.values()) this.#order = Math.max(this.#order, order + 1);
+  }
+
+  prepare(client: string, requests: readonly AttemptRequest[]): void {
+    crashPoint('central-manager.before-prepare');
+    for (const request of requests) {
+      const known = this.#table.attempts.get(request.key);
+      // A repeated PREPARE changes nothing once it is committed; before, the last description holds.
+      if (known && known.phase !== 'prepared') continue;
+      this.#table.attempts.set(request.key, this.#fresh(client, request, known?.order));
+      this.#table.ports.journal.add({ r: 'p', client, request });
+    }
+    this.#table.whenSaved(() => crashPoint('central-manager.saved-prepare'));
+  }
+
+  /** Each key's outcome is called back when the promise is on disk. */
+  commit(keys: readonly AttemptKey[], done: (outcomes: [AttemptKey, Outcome][]) => void): void {
+    crashPoint('central-manager.before-commit');
+    const outcomes: [AttemptKey, Outcome][] = keys.map((key) => {
+      const attempt = this.#table.attempts.get(key);
+      if (!attempt || attempt.phase === 'withdrawn') return [key, unknownKey(key)];
+      if (attempt.phase === 'prepared') {
+        attempt.phase = 'idle';
+        this.autoclusters.enqueue(attempt);
+        this.#table.granting.wanting = true;
+      }
+      return [key, { ok: true }];
+    });
+    this.#table.ports.journal.add({ r: 'c', keys });
+    this.#table.whenSaved(() => {
+      crashPoint('central-manager.saved-commit');
+      done(outcomes);
+    });
+  }
+
+  /** Tasks that their client keeps: prepared and committed at once, and written down only when they are granted. */
+  offer(client: string, requests: readonly AttemptRequest[]): void {
+    for (const request of requests) {
+      const known = this.#table.attempts.get(request.key);
+      if (known) {
+        this.#table.report(known);
+        continue;
+      }
+      const attempt = this.#fresh(client, request);
+      this.#table.attempts.set(request.key, attempt);
+      const grant = this.#table.grants.get(request.key);
+      if (grant) {
+        this.#table.grants.delete(request.key);
+        const { worker: instance, boot, claim, token } = grant;
+        Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
+        const worker = this.collector.get(instance);
+        const held = worker?.held.get(request.key);
+        if (worker?.connected) this.#hearing.reconcile(worker, attempt, held);
+        else if (token !== undefined && this.deadWorkers.has(token))
+          this.#table.end(attempt, { how: nodeFail(WORKER_DIED) });
+      } else {
+        attempt.phase = 'idle';
+        this.autoclusters.enqueue(attempt);
+        this.#table.granting.wanting = true;
+      }
+    }
+    this.#table.settle();
+  }
+
+  base(id: string, spec: RunSpec): void {
+    this.#table.granting.bases.set(id, spec);
+  }
+
+  baseOf(id: string): RunSpec | undefined {
+    return this.#table.granting.bases.get(id);
+  }
+
+  /** Tasks that an earlier central manager granted and nobody has named since, each with its client. */
+  unnamed(): readonly { readonly key: AttemptKey; readonly client: string }[] {
+    return [...this.#table.grants.values()].map(({ key, client = '' }) => ({ key, client }));
+  }
+
+  /** All that is known, to be written down anew. */
+  snapshot(): Recovered {
+    return { attempts: this.#table.attempts, grants: this.#table.grants, userPriorities: this.priorities.all() };
+  }
+
+  /** Attempts that are at a worker and have not ended. */
+  get busy(): number {
+    return [...this.#table.attempts.values()].filter(({ phase, worker }) => worker !== undefined && phase !== 'ended')
+      .length;
+  }
+
+  /** What this client's attempts are now. */
+  all(client: string): Attempt[] {
+    return [...this.#table.attempts.values()].filter((attempt) => attempt.client === client);
+  }
+
+  get(key: AttemptKey): Attempt | undefined {
+    return this.#table.attempts.get(key);
+  }
+
+  attempts(): Iterable<Attempt> {
+    return this.#table.attempts.values();
+  }
+
+  /** Idle ones are withdrawn at once; of the others the worker is asked, and its word is reported when it comes. */
+  cancel(keys: readonly AttemptKey[], how: 'remove' | 'vacate' | 'if-not-started', message: string): void {
+    for (const key of keys) {
+      const attempt = this.#table.attempts.get(key);
+      if (!attempt || attempt.phase === 'ended' || attempt.phase === 'withdrawn') continue;
+      if (attempt.worker === undefined) {
+        if (how === 'vacate') continue;
+        this.autoclusters.dequeue(attempt);
+        this.#table.withdraw(attempt);
+      } else {
+        attempt.cancelling = how;
+        this.#table.send(attempt.worker, { t: 'cancel', key, how, message });
+      }
+    }
+    this.#table.settle();
+  }
+
+  suspend(keys: readonly AttemptKey[], stop: boolean): void {
+    for (const key of keys) {
+      const attempt = this.#table.attempts.get(key);
+      if (attempt?.worker !== undefined) this.#table.send(attempt.worker, { t: stop ? 'suspend' : 'resume', key });
+    }
+    this.#table.settle();
+  }
+
+  /** Nothing is kept; who still has something of it drops it. */
+  forget(keys: readonly AttemptKey[], done: () => void): void {
+    crashPoint('central-manager.before-forget');
+    const byWorker = new Map<string, AttemptKey[]>();
+    for (const key of keys) {
+      const attempt = this.#table.attempts.get(key);
+      const { worker } = attempt ?? this.#table.grants.get(key) ?? {};
+      this.#table.attempts.delete(key);
+      this.#table.grants.delete(key);
+      if (attempt) this.autoclusters.dequeue(attempt);
+      if (worker === undefined) continue;
+      byWorker.set(worker, [...(byWorker.get(worker) ?? []), key]);
+      this.collector.get(worker)?.held.delete(key);
+    }
+    this.#table.ports.journal.add({ r: 'f', keys });
+    this.#table.whenSaved(() => {
+      crashPoint('central-manager.saved-forget');
+      for (const [worker, gone] of byWorker) this.#table.ports.toWorker(worker, { t: 'forget', keys: gone });
+      done();
+    });
+  }
+
+  follow(key: AttemptKey, stdout: number, stderr: number): void {
+    const worker = this.#table.attempts.get(key)?.worker;
+    if (worker !== undefined) this.#table.send(worker, { t: 'follow', key, stdout, stderr });
+    this.#table.settle();
+  }
+
+  /** A worker was let in: what it holds and what we granted it are brought together. */
+  join(worker: Worker, held: readonly HeldAttempt[]): void {
+    this.#hearing.join(worker, held);
+  }
+
+  /** The connection of a worker ended; what runs there runs on. */
+  leave(instance: string): void {
+    this.#hearing.leave(instance);
+  }
+
+  /** The workers that this token let in are no more, as somebody knows who watches them: what ran there ended with them. */
+  declareDead(token: string, message: string): void {
+    this.#hearing.declareDead(token, message);
+  }
+
+  hear(instance: string, message: FromWorker, bytes: Buffer): void {
+    this.#hearing.hear(instance, message, bytes);
+  }
+
+  /** Looks for leases that have run out. */
+  tick(): void {
+    this.#hearing.tick();
+  }
+
+  /** Calls back when all that was promised so far is on disk. */
+  whenSaved(call: () => void): void {
+    this.#table.whenSaved(call);
+  }
+
+  #fresh(client: string, request: AttemptRequest, order = this.#order++): Attempt {
+    return { key: request.key, client, request, kind: this.autoclusters.of(request), order, phase: 'prepared' };
+  }
+}

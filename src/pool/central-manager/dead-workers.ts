@@ -1,0 +1,64 @@
+import type { Ending } from '../../site/contract.ts';
+import type { Attempt } from './attempts.ts';
+import type { Collector } from './collector.ts';
+import { endedEntry, isKeptByClient } from './central-manager-journal.ts';
+import type { CentralManagerPorts } from './central-manager-ports.ts';
+import { isOverdue } from './leases.ts';
+import type { Priorities } from './priorities.ts';
+
+/** Workers that are no more, and what they took along. */
+export class DeadWorkers {
+  readonly #ports: Pick<CentralManagerPorts, 'journal' | 'clock'>;
+  readonly #collector: Collector;
+  readonly #priorities: Priorities;
+  readonly #tokens = new Set<string>();
+
+  constructor(ports: Pick<CentralManagerPorts, 'journal' | 'clock'>, collector: Collector, priorities: Priorities) {
+    this.#ports = ports;
+    this.#collector = collector;
+    this.#priorities = priorities;
+  }
+
+  has(token: string): boolean {
+    return this.#tokens.has(token);
+  }
+
+  /** The workers that this token let in are no more, as somebody knows who watches them. What ran there, to be ended. */
+  declareDead(token: string, attempts: Iterable<Attempt>): Attempt[] {
+    this.#tokens.add(token);
+    const ran: Attempt[] = [];
+    for (const attempt of attempts) {
+      if (attempt.token !== token || attempt.phase === 'withdrawn' || attempt.orphan) continue;
+      if (attempt.phase !== 'ended') ran.push(attempt);
+      else {
+        attempt.orphan = true;
+        if (!isKeptByClient(attempt.request.spec)) this.#ports.journal.add({ r: 'b', key: attempt.key });
+      }
+    }
+    for (const worker of this.#collector.all()) {
+      if (worker.token !== token) continue;
+      for (const { kind, size } of worker.claims.values()) this.#priorities.use(kind.owner, -size.cpus);
+      this.#collector.remove(worker.instance);
+    }
+    return ran;
+  }
+
+  /** What it left at its worker will never come home. */
+  isOrphan(attempt: Attempt): boolean {
+    return attempt.orphan === true || isOverdue(attempt, this.#collector, this.#ports.clock());
+  }
+
+  /** Its results were lost with its worker: that is what its end comes to. */
+  bereave(attempt: Attempt): Ending {
+    const ending: Ending = { ...attempt.ending, how: nodeFail('its worker was lost with the results') };
+    attempt.ending = ending;
+    if (!isKeptByClient(attempt.request.spec)) this.#ports.journal.add(endedEntry(attempt, ending));
+    return ending;
+  }
+}
+
+export const WORKER_DIED = 'its worker died';
+
+export function nodeFail(message: string): Ending['how'] {
+  return { kind: 'by-site', cause: 'node-fail', message };
+}

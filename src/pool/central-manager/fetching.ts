@@ -1,0 +1,103 @@
+import { GryphusError } from '../../errors.ts';
+import type { AttemptKey } from '../../job/ids.ts';
+import type { FetchOutcome, FetchRequest } from '../../site/contract.ts';
+import type { Attempt } from './attempts.ts';
+import type { CentralManager } from './central-manager.ts';
+import type { CentralManagerWorkers } from './worker-connections.ts';
+import { bringHome } from './shadow.ts';
+
+/** So long a fetch waits for a worker that is away before it says "later", milliseconds. */
+const RETURN_MS = 20_000;
+/** Results that take longer come on while their client, who asks for those of many, is told "later". Milliseconds. */
+const PATIENCE_MS = 1_000;
+
+/** What nobody has asked for for so long is not fetched further, milliseconds. */
+const UNASKED_MS = 60_000;
+/** A worker that so often gave something else than it had said is believed no more. */
+const MOST_LIES = 3;
+
+interface Coming {
+  readonly outcome: Promise<FetchOutcome>;
+  /** By the monotonic clock. */
+  askedAt: number;
+}
+
+/** The results that are on their way home from workers, each once, whoever asks again. */
+export class Fetching {
+  readonly #centralManager: CentralManager;
+  readonly #workers: CentralManagerWorkers;
+  readonly #coming = new Map<AttemptKey, Coming>();
+  /** How often an attempt's worker did not give what it had said. */
+  readonly #lies = new Map<AttemptKey, number>();
+
+  constructor(centralManager: CentralManager, workers: CentralManagerWorkers) {
+    this.#centralManager = centralManager;
+    this.#workers = workers;
+  }
+
+  async fetch(request: FetchRequest): Promise<FetchOutcome> {
+    const attempt = this.#centralManager.get(request.key);
+    if (!attempt) {
+      this.#lies.delete(request.key);
+      const message = `The pool has nothing of ${request.key}.`;
+      return { ok: false, refusal: { kind: 'gone', code: 'unknown-key', message }, missing: [] };
+    }
+    const how = attempt.ending?.how;
+    // What was never placed in a sandbox, or ended with its worker, left nothing to fetch.
+    if (how?.kind === 'by-site' && how.cause === 'node-fail') return { ok: true, files: [], lost: how };
+    const coming = this.#coming.get(request.key) ?? this.#begin(attempt, request);
+    coming.askedAt = performance.now();
+    return this.#soon(coming.outcome);
+  }
+
+  #begin(attempt: Attempt, request: FetchRequest): Coming {
+    const { key } = request;
+    const wanted = () =>
+      this.#centralManager.get(key) === attempt &&
+      performance.now() - (this.#coming.get(key)?.askedAt ?? 0) < UNASKED_MS;
+    const outcome = this.#bring(attempt, request, wanted).finally(() => this.#coming.delete(key));
+    // Whoever asked may have gone away meanwhile.
+    outcome.catch(() => undefined);
+    const coming = { outcome, askedAt: performance.now() };
+    this.#coming.set(key, coming);
+    return coming;
+  }
+
+  async #bring(attempt: Attempt, request: FetchRequest, wanted: () => boolean): Promise<FetchOutcome> {
+    const { deadWorkers } = this.#centralManager;
+    const patience = deadWorkers.isOrphan(attempt) ? 0 : RETURN_MS;
+    const worker = await this.#workers.whenBack(attempt.worker, patience);
+    const outcome = await bringHome({ attempt, request, worker, wanted }).catch((thrown: unknown) =>
+      this.#belied(attempt.key, thrown),
+    );
+    if (outcome.ok) this.#lies.delete(attempt.key);
+    if (outcome.ok || outcome.refusal.kind !== 'later' || !deadWorkers.isOrphan(attempt)) return outcome;
+    const { how } = deadWorkers.bereave(attempt);
+    await new Promise<void>((saved) => this.#centralManager.whenSaved(saved));
+    return how.kind === 'by-site' ? { ok: true, files: [], lost: how } : outcome;
+  }
+
+  /** What was said may be another by now, and is asked for again; one that goes on so keeps its results. */
+  #belied(key: AttemptKey, thrown: unknown): FetchOutcome {
+    if (!(thrown instanceof GryphusError) || thrown.code !== 'protocol-error') throw thrown;
+    const lies = (this.#lies.get(key) ?? 0) + 1;
+    this.#lies.set(key, lies);
+    const { message } = thrown;
+    if (lies < MOST_LIES) return { ok: false, refusal: { kind: 'later', code: 'site-busy', message }, missing: [] };
+    this.#lies.delete(key);
+    return { ok: false, refusal: { kind: 'never', code: 'site-refused', message }, missing: [] };
+  }
+
+  #soon(coming: Promise<FetchOutcome>): Promise<FetchOutcome> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => resolve(LATER), PATIENCE_MS);
+      coming.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+}
+
+const LATER: FetchOutcome = {
+  ok: false,
+  refusal: { kind: 'later', code: 'arriving', message: 'The results are on their way.' },
+  missing: [],
+};

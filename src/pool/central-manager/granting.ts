@@ -1,0 +1,211 @@
+import { randomBytes } from 'node:crypto';
+import { Matchmaker } from '../../classad/api.ts';
+import type { AttemptKey } from '../../job/ids.ts';
+import { crashPoint } from '../../util/crash-point.ts';
+import { offerAd } from '../wire/ads.ts';
+import type { Attempt, Autocluster } from './attempts.ts';
+import { type Collector, freeNow, type HeldClaim, slotName, takesMore, type Worker } from './collector.ts';
+import { isKeptByClient } from './central-manager-journal.ts';
+import type { CentralManagerPorts } from './central-manager-ports.ts';
+import type { Autoclusters } from './autoclusters.ts';
+import { lastsFor, negotiate } from './negotiator.ts';
+import { preemptions } from './preempting.ts';
+import type { Priorities } from './priorities.ts';
+import { fits, plus } from '../wire/slots.ts';
+import type { RunSpec } from '../wire/wire.ts';
+
+/** A claim that is older goes back when others wait, milliseconds (HTCondor's CLAIM_WORKLIFE is 20 minutes). */
+const CLAIM_LIFE_MS = 300_000;
+/** With more kinds than this that may come first, a claim goes back. */
+const FEW = 32;
+/** So many quick tasks wait at their worker behind the one that runs: it need not ask for each. */
+const BEHIND = 4;
+
+export interface GrantingOptions {
+  readonly ports: Pick<CentralManagerPorts, 'journal' | 'toWorker' | 'now' | 'clock'>;
+  readonly autoclusters: Autoclusters;
+  readonly collector: Collector;
+  readonly priorities: Priorities;
+  readonly attemptOf: (key: AttemptKey) => Attempt | undefined;
+  /** To be done when what was promised is on disk. */
+  readonly later: (call: () => void) => void;
+}
+
+/** Gives waiting attempts to workers: by a cycle of negotiation, or under a claim that has just become free. */
+export class Granting {
+  readonly #options: GrantingOptions;
+  /** The runs that derived tasks are made of. */
+  readonly bases = new Map<string, RunSpec>();
+  /** Something changed that may make a match. */
+  wanting = false;
+
+  constructor(options: GrantingOptions) {
+    this.#options = options;
+  }
+
+  negotiate(): void {
+    if (!this.wanting) return;
+    this.wanting = false;
+    const { autoclusters, collector, priorities, ports } = this.#options;
+    const wanted = autoclusters.wanted();
+    if (wanted.length === 0) return;
+    const now = ports.now();
+    const { grants, unserved } = negotiate(wanted, collector.offers(), priorities, Math.floor(now / 1000));
+    for (const { kind, worker } of grants) {
+      const attempt = autoclusters.take(kind);
+      if (attempt) this.#claim(attempt, kind, worker);
+    }
+    if (unserved.length > 0) this.#preempt(new Set(unserved));
+  }
+
+  /** Asks runs to make room for jobs that their machines prefer. */
+  #preempt(unserved: ReadonlySet<Autocluster>): void {
+    const { autoclusters, collector, ports, attemptOf, later } = this.#options;
+    const wanted = autoclusters.wanted().filter(({ kind }) => unserved.has(kind));
+    const now = Math.floor(ports.now() / 1000);
+    for (const { worker, claim, attempt, by } of preemptions(wanted, { workers: collector.all(), attemptOf, now })) {
+      claim.promised = by;
+      attempt.cancelling = 'vacate';
+      const message = 'its machine prefers another job';
+      later(() => ports.toWorker(worker.instance, { t: 'cancel', key: attempt.key, how: 'vacate', message }));
+    }
+  }
+
+  #claim(attempt: Attempt, kind: Autocluster, worker: Worker): void {
+    const { collector, priorities } = this.#options;
+    const id = randomBytes(6).toString('base64url');
+    const { size } = kind;
+    const made = { id, kind, size, key: attempt.key, behind: new Set<AttemptKey>() };
+    const claim = collector.claim(worker, made);
+    priorities.use(kind.owner, size.cpus);
+    this.#grant(attempt, worker, id);
+    this.#fill(worker, claim);
+  }
+
+  /** Quick tasks of a map, of which many wait, are granted before their turn. */
+  #fill(worker: Worker, { id, kind, behind }: HeldClaim): void {
+    const { autoclusters } = this.#options;
+    while (behind.size < BEHIND && autoclusters.areQuick(kind)) {
+      const next = autoclusters.take(kind);
+      if (!next) return;
+      behind.add(next.key);
+      this.#grant(next, worker, id);
+    }
+  }
+
+  /** What ran under a claim has ended: it takes the next of the same kind, or goes back. */
+  next(attempt: Attempt): void {
+    const { autoclusters, collector, priorities, ports, later } = this.#options;
+    const worker = attempt.worker === undefined ? undefined : collector.get(attempt.worker);
+    const claim = attempt.claim === undefined ? undefined : worker?.claims.get(attempt.claim);
+    if (!worker || !claim || claim.behind.delete(attempt.key) || claim.key !== attempt.key) return;
+    claim.key = firstOf(claim.behind);
+    const tired = ports.clock() - claim.madeAt > CLAIM_LIFE_MS && autoclusters.othersWait(claim.kind);
+    const lasts = lastsFor({ expected: autoclusters.expected(claim.kind) }, collector.timeOf(worker));
+    const here = takesMore(worker);
+    const goesOn = here && !tired && lasts && !claim.promised && !this.#isPassed(worker, claim);
+    if (claim.key === undefined && goesOn) {
+      const next = autoclusters.take(claim.kind);
+      claim.key = next?.key;
+      if (next) this.#grant(next, worker, claim.id);
+    }
+    if (claim.key !== undefined) {
+      if (goesOn) this.#fill(worker, claim);
+      return;
+    }
+    collector.release(worker, claim.id);
+    priorities.use(claim.kind.owner, -claim.size.cpus);
+    if (worker.connected) later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
+    this.wanting = true;
+    const heir = claim.promised;
+    const first = heir && here && fits(heir.size, freeNow(worker)) ? autoclusters.take(heir) : undefined;
+    if (heir && first) this.#claim(first, heir, worker);
+  }
+
+  /**
+   * Somebody else's turn has come who could use the room under the claim: an owner of better standing, or a more urgent job of
+   * its own owner.
+   */
+  #isPassed(worker: Worker, { kind, size }: HeldClaim): boolean {
+    const { autoclusters, collector, priorities, ports } = this.#options;
+    const rivals = kind.queue.length === 0 ? [] : autoclusters.rivals(kind);
+    if (rivals.length === 0) return false;
+    // A cycle of negotiation finds out for many what would have to be found out here for each.
+    if (rivals.length > FEW) return true;
+    const order = priorities.order(
+      new Set([kind.owner, ...rivals.map(({ owner }) => owner)]),
+      new Map([[kind.owner, -size.cpus]]),
+    );
+    const first = new Set(order.slice(0, order.indexOf(kind.owner) + 1));
+    const space = plus(freeNow(worker), size);
+    const machine = offerAd(worker.ad, space);
+    const matchmaker = new Matchmaker({ now: Math.floor(ports.now() / 1000) });
+    return rivals.some(
+      (rival) =>
+        first.has(rival.owner) &&
+        fits(rival.size, space) &&
+        !collector.refuses(worker, rival) &&
+        lastsFor({ expected: autoclusters.expected(rival) }, collector.timeOf(worker)) &&
+        matchmaker.matches(rival.ad, machine),
+    );
+  }
+
+  /** The worker did not take it: the claim is no more. */
+  drop(worker: Worker, attempt: Attempt): void {
+    const { collector, priorities, ports, later } = this.#options;
+    const claim = attempt.claim === undefined ? undefined : worker.claims.get(attempt.claim);
+    if (!claim || claim.behind.delete(attempt.key)) return;
+    claim.key = firstOf(claim.behind);
+    if (claim.key !== undefined) return;
+    collector.release(worker, claim.id);
+    priorities.use(claim.kind.owner, -claim.size.cpus);
+    later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
+    this.wanting = true;
+  }
+
+  #grant(attempt: Attempt, worker: Worker, claim: string): void {
+    crashPoint('central-manager.before-grant');
+    const { key, client, request } = attempt;
+    const { instance, boot, token } = worker;
+    Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
+    delete attempt.why;
+    const whose = isKeptByClient(request.spec) ? { client } : {};
+    this.#options.ports.journal.add({ r: 'g', key, worker: instance, boot, claim, token, ...whose });
+    this.#options.later(() => this.#start(attempt, worker, claim));
+  }
+
+  #start(attempt: Attempt, worker: Worker, claim: string): void {
+    const { key, request, kind } = attempt;
+    const { ports, collector } = this.#options;
+    const { toWorker } = ports;
+    // While the grant went to disk its worker may have come anew and said that it knows nothing of it.
+    const stands = attempt.claim === claim && attempt.worker === worker.instance && attempt.phase === 'granted';
+    if (!kind || !stands || collector.get(worker.instance) !== worker) return;
+    crashPoint('central-manager.saved-grant');
+    if (!worker.told.has(kind.id)) {
+      worker.told.add(kind.id);
+      toWorker(worker.instance, { t: 'kind', id: kind.id, ad: kind.texts });
+    }
+    if ('base' in request.spec && !worker.told.has(request.spec.base)) {
+      const spec = this.bases.get(request.spec.base);
+      worker.told.add(request.spec.base);
+      if (spec) toWorker(worker.instance, { t: 'base', id: request.spec.base, spec });
+    }
+    const { size } = kind;
+    const { spec, lease } = request;
+    const own = 'base' in spec ? {} : { ad: request.ad, ...slotOf(worker, claim) };
+    toWorker(worker.instance, { t: 'start', key, claim, kind: kind.id, size, spec, lease, ...own });
+  }
+}
+
+/** Takes the first out. */
+function firstOf(keys: Set<AttemptKey>): AttemptKey | undefined {
+  const [first] = keys;
+  if (first !== undefined) keys.delete(first);
+  return first;
+}
+
+function slotOf(worker: Worker, claim: string): { readonly slot?: string } {
+  const slot = slotName(worker, claim);
+  return slot === undefined ? {} : { slot };
+}

@@ -1,0 +1,195 @@
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { homedir, hostname } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Settings } from '../../config/settings.ts';
+import { asError } from '../../errors.ts';
+import { writeWhole } from '../../util/private-file.ts';
+import { isAlive, processIdentity, type ProcessIdentity } from '../../util/process-identity.ts';
+import { LEAST_KB } from '../host/full-disk.ts';
+import { workerOf } from '../host/pid-files.ts';
+import { freeDiskKb } from '../host/machine.ts';
+import { signal } from '../host/processes.ts';
+import type { PoolPlaces } from '../host/places.ts';
+import type { Tokens } from '../wire/tokens.ts';
+import type { WorkerConfig } from '../wire/worker-config.ts';
+
+const LOOK_MS = 1000;
+/** One that keeps dying is started again after so long, milliseconds. */
+const PATIENCE_MS = 5000;
+/** It says something every four seconds; one that is busy with a disk says it later. Milliseconds. */
+const LEAST_HUNG_MS = 15_000;
+/** Without a central manager and with nothing to run, it ends after so long, seconds. */
+const LONE_SECONDS = 20;
+/** How long its end is waited for, milliseconds. */
+const END_MS = 3000;
+
+export interface LocalWorkerOptions {
+  readonly places: PoolPlaces;
+  readonly settings: Settings;
+  readonly tokens: Tokens;
+  readonly logFile: string;
+  readonly log: (message: string, facts?: object) => void;
+  /** When it was heard last; `undefined`: it is not connected. */
+  readonly heardAt: () => number | undefined;
+  /** Why there is no worker here; `undefined`: there is one. */
+  readonly onTrouble: (message: string | undefined) => void;
+}
+
+/**
+ * The worker of this machine: a process of its own that outlives the central manager, so that jobs run on; whoever is there already
+ * is left to work.
+ */
+export class LocalWorker {
+  readonly #options: LocalWorkerOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #startedAt = Number.NEGATIVE_INFINITY;
+  #heard: number | undefined;
+  /** Looks in turn at which nothing had been heard of it. */
+  #quiet = 0;
+  #troubled: string | undefined;
+  #started: ProcessIdentity | undefined;
+
+  constructor(options: LocalWorkerOptions) {
+    this.#options = options;
+  }
+
+  /** Keeps it there, as the settings are now. */
+  open(): void {
+    const file = this.#configFile;
+    // Where it does not run now, the next is told at its start.
+    if (existsSync(file)) this.#configure(file);
+    this.#look();
+    this.#timer ??= setInterval(() => this.#look(), LOOK_MS);
+  }
+
+  /** It is not looked after any more. */
+  leave(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** `idle`: nothing runs there, so that it ends as well, and is waited for. */
+  async close(idle: boolean): Promise<void> {
+    this.leave();
+    // One that was started just now does not hold its directory yet.
+    const there = workerOf(this.#options.places.workerDir) ?? this.#started;
+    if (!there || !idle || !isAlive(there)) return;
+    signal(there.pid, 'SIGTERM');
+    for (const end = performance.now() + END_MS; isAlive(there) && performance.now() < end; )
+      await new Promise((resume) => setTimeout(resume, 10));
+  }
+
+  #look(): void {
+    const { places } = this.#options;
+    const there = workerOf(places.workerDir);
+    if (there) return this.#watch(there);
+    this.#quiet = 0;
+    if (performance.now() - this.#startedAt < PATIENCE_MS) return;
+    this.#startedAt = performance.now();
+    try {
+      // Its parent is there as long as the state directory is.
+      if (!existsSync(places.workerDir)) mkdirSync(places.workerDir, { mode: 0o700 });
+      if (freeDiskKb(places.workerDir) < LEAST_KB) return this.#trouble(`no room in ${places.workerDir}`);
+      const identity = this.#start();
+      this.#started = identity;
+      this.#options.log("this machine's worker started", { ...identity });
+    } catch (thrown) {
+      this.#trouble(asError(thrown).message);
+    }
+  }
+
+  /** One that hangs holds up what it runs: the next finds its jobs under their shells. Looks are counted: we may have hung, too. */
+  #watch(there: ProcessIdentity): void {
+    this.#trouble(undefined);
+    const { heardAt, settings, log } = this.#options;
+    const heard = heardAt();
+    this.#quiet = heard === undefined || heard === this.#heard ? this.#quiet + 1 : 0;
+    this.#heard = heard;
+    if (this.#quiet * LOOK_MS < Math.max(LEAST_HUNG_MS, settings['gridmanager.hung_after'] * 1000)) return;
+    log("this machine's worker hangs, and is killed", { ...there });
+    signal(there.pid, 'SIGKILL');
+    this.#quiet = 0;
+    this.#startedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Why there is none, said once. */
+  #trouble(message: string | undefined): void {
+    if (message === this.#troubled) return;
+    this.#troubled = message;
+    if (message !== undefined) this.#options.log("this machine's worker cannot start", { message });
+    this.#options.onTrouble(message);
+  }
+
+  #start(): ProcessIdentity | undefined {
+    const { logFile } = this.#options;
+    const file = this.#configFile;
+    this.#configure(file);
+    const program = fileURLToPath(new URL('../../worker.mjs', import.meta.url));
+    const log = openSync(logFile, 'a', 0o600);
+    try {
+      const child = spawn(process.execPath, [program, file], {
+        cwd: homedir(),
+        env: process.env,
+        detached: true,
+        stdio: ['ignore', 'ignore', log],
+      });
+      child.on('error', (error) => this.#options.log(error.message));
+      child.unref();
+      return child.pid === undefined ? undefined : processIdentity(child.pid);
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  get #configFile(): string {
+    return join(this.#options.places.workerDir, 'config.json');
+  }
+
+  #configure(file: string): void {
+    const now = JSON.stringify(this.#config(file));
+    if (!existsSync(file) || readFileSync(file, 'utf8') !== now) writeWhole(file, now);
+  }
+
+  #config(file: string): WorkerConfig {
+    const { places, settings, tokens } = this.#options;
+    const known = knownToken(file);
+    // Another token would be another worker, to whom nothing of what runs here was granted.
+    const token =
+      (known === undefined ? undefined : tokens.find(known, 0)) ??
+      tokens.local() ??
+      tokens.issue({ site: 'local', local: true });
+    return {
+      token: token.id,
+      secret: token.secret,
+      name: hostname(),
+      site: 'local',
+      dir: places.workerDir,
+      socket: places.workerSocket,
+      loneSeconds: LONE_SECONDS,
+      sharesHome: true,
+      proxies: places.proxies,
+      // As the submitted jobs' own ads say it.
+      fileSystemDomain: hostname(),
+      limitMemory: settings['pool.limit_memory'],
+      cgroups: settings['pool.cgroups'],
+      ...(settings['pool.cpus'] === undefined ? {} : { cpus: settings['pool.cpus'] }),
+      ...(settings['pool.memory'] === undefined ? {} : { memoryMb: Math.floor(settings['pool.memory'] / 2 ** 20) }),
+      ...(settings['pool.start'] === undefined ? {} : { start: settings['pool.start'] }),
+      ...(settings['pool.retirement'] === undefined
+        ? {}
+        : { attributes: { MaxJobRetirementTime: settings['pool.retirement'] } }),
+      ...(settings['pool.rank'] === undefined ? {} : { rank: settings['pool.rank'] }),
+    };
+  }
+}
+
+function knownToken(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { token?: string }).token;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,220 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, mkdir, open, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { asError, GryphusError } from '../../errors.ts';
+import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput, Refusal } from '../../site/contract.ts';
+import { askedFor } from '../../staging/asked-for.ts';
+import { makeParents, partOf, within } from '../../staging/place.ts';
+import { STREAM_FILES } from '../../staging/streams.ts';
+import type { Asking } from '../wire/asking.ts';
+import type { Attempt } from './attempts.ts';
+import { isFull } from '../host/full-disk.ts';
+import { blobsOf } from '../wire/run-blobs.ts';
+import type { Answer, Ask, OutputFile, RunSpec } from '../wire/wire.ts';
+
+const PIECE = 1 << 20;
+/** Files up to this size are not verified by a digest of their own: they come in one piece. */
+const SMALL = PIECE;
+
+/** Bytes of an input at home for the worker that runs the attempt. Rejects for everything that it was not given. */
+export async function inputPiece(spec: RunSpec, ask: Extract<Ask, { what: 'blob' }>): Promise<Buffer> {
+  const blob = blobsOf(spec).find(({ sha256 }) => sha256 === ask.sha256);
+  if (!blob) throw new Error('that input is not of this job');
+  const file = await open(blob.path, 'r');
+  try {
+    const buffer = Buffer.allocUnsafe(Math.min(ask.bytes, 4 << 20));
+    let got = 0;
+    while (got < buffer.length) {
+      const { bytesRead } = await file.read(buffer, got, buffer.length - got, ask.offset + got);
+      if (bytesRead === 0) break;
+      got += bytesRead;
+    }
+    return buffer.subarray(0, got);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Where an attempt's results come from, and go. */
+interface ResultTransfer {
+  readonly attempt: Attempt;
+  readonly request: FetchRequest;
+  /** How its worker is asked; `undefined` while that is away. */
+  readonly worker: Asking | undefined;
+  /** Somebody wants them still. */
+  readonly wanted: () => boolean;
+}
+
+/**
+ * Brings an ended attempt's results home: what was asked for, no longer than its worker said, and nothing else. Rejects with
+ * 'disk-full' or 'output-unwritable' where they cannot be written here, with 'protocol-error' where its worker does not give
+ * what it said.
+ */
+export async function bringHome(resultTransfer: ResultTransfer): Promise<FetchOutcome> {
+  const { request } = resultTransfer;
+  const files: FetchedFile[] = [];
+  let listed: Listed = { files: [], missing: [], odd: [] };
+  try {
+    await mkdir(request.into, { recursive: true, mode: 0o700 });
+    for (const stream of ['stdout', 'stderr'] as const)
+      if (request[stream]) files.push(await bringStream(resultTransfer, stream));
+    listed = await listFiles(resultTransfer);
+    for (const file of listed.files) files.push(await bringFile(resultTransfer, file));
+  } catch (thrown) {
+    const error = asError(thrown);
+    if (error instanceof GryphusError && FATAL.has(error.code)) throw error;
+    if (isFull(error)) throw new GryphusError('disk-full', `${request.into} cannot be written: ${error.message}`);
+    return { ok: false, refusal: refusal('later', 'site-busy', `${error.message}.`), missing: [], files };
+  }
+  const { missing, odd } = listed;
+  if (missing.length + odd.length === 0) return { ok: true, files };
+  const message = `The job did not make ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
+  return { ok: false, refusal: refusal('never', 'output-missing', message), missing, odd, files };
+}
+
+const FATAL: ReadonlySet<string> = new Set(['disk-full', 'output-unwritable', 'protocol-error']);
+
+function refusal(kind: Refusal['kind'], code: Refusal['code'], message: string): Refusal {
+  return { kind, code, message };
+}
+
+function needed({ worker }: ResultTransfer): Asking {
+  if (!worker) throw new GryphusError('site-unreachable', 'its worker is away');
+  return worker;
+}
+
+interface Listed {
+  /** By the names that they have at home. */
+  readonly files: readonly (OutputFile & { readonly offered: string })[];
+  readonly missing: readonly string[];
+  readonly odd: readonly OddOutput[];
+}
+
+/** Names of one attempt that nobody asked for, as many as are told. */
+const MOST_TOLD = 10;
+
+async function listFiles(resultTransfer: ResultTransfer): Promise<Listed> {
+  const { request } = resultTransfer;
+  const { outputs } = request;
+  if (outputs !== 'new' && outputs.length === 0) return { files: [], missing: [], odd: [] };
+  const asked = askedFor(request);
+  const said = await offered(resultTransfer);
+  const files = new Map<string, Listed['files'][number]>();
+  const odd: OddOutput[] = [];
+  for (const file of said.files ?? []) {
+    const name = asked(file.name);
+    if (name !== undefined) files.set(name, { ...file, name, offered: file.name });
+    else if (odd.length < MOST_TOLD) odd.push({ name: file.name, is: 'unasked' });
+  }
+  for (const one of said.odd ?? []) {
+    const name = asked(one.name);
+    if (name !== undefined && one.is !== 'unasked') odd.push({ name, is: one.is });
+  }
+  const missing = (said.missing ?? []).filter((name) => outputs !== 'new' && outputs.includes(name));
+  return { files: [...files.values()], missing, odd };
+}
+
+/** All that is new was told with the end, where it was little. */
+async function offered(
+  resultTransfer: ResultTransfer,
+): Promise<Pick<Extract<Answer, { ok: true }>, 'files' | 'missing' | 'odd'>> {
+  const { attempt, request } = resultTransfer;
+  const known = attempt.files;
+  if (request.outputs === 'new' && known?.every(({ bytes }) => bytes <= SMALL)) return { files: known };
+  return needed(resultTransfer).ask({ what: 'files', key: attempt.key, outputs: request.outputs, digests: true });
+}
+
+async function bringStream(resultTransfer: ResultTransfer, stream: 'stdout' | 'stderr'): Promise<FetchedFile> {
+  const { attempt, request } = resultTransfer;
+  const path = join(request.into, STREAM_FILES[stream]);
+  const inline = attempt.inline?.[stream];
+  if (inline) await writeFile(path, inline, { mode: 0o600 });
+  else {
+    const bytes = attempt.ending?.[`${stream}Bytes`] ?? 0;
+    // What it left is at its worker, also where that was not counted.
+    needed(resultTransfer);
+    await pull(resultTransfer, { source: stream, path, from: await sizeOf(path), bytes });
+  }
+  return { name: stream, kind: stream, path, bytes: await sizeOf(path), executable: false };
+}
+
+async function bringFile(resultTransfer: ResultTransfer, file: Listed['files'][number]): Promise<FetchedFile> {
+  const { into } = resultTransfer.request;
+  const path = within(into, file.name);
+  await makeParents(into, path);
+  const part = partOf(path);
+  const source = `work/${file.offered}`;
+  await pull(resultTransfer, {
+    source,
+    path: part,
+    from: file.bytes > SMALL ? await sizeOf(part) : 0,
+    bytes: file.bytes,
+  });
+  if (file.sha256 !== undefined && (await digestOf(part)) !== file.sha256) {
+    await rm(part, { force: true });
+    throw lie(resultTransfer.attempt, `gives another '${file.name}' than it said`);
+  }
+  await chmod(part, file.executable ? 0o700 : 0o600);
+  await rename(part, path);
+  const { name, executable, mode } = file;
+  const bytes = await sizeOf(path);
+  return { name, kind: 'output', path, bytes, executable, ...(mode === undefined ? {} : { mode }) };
+}
+
+interface Pulled {
+  readonly source: string;
+  readonly path: string;
+  /** Where an earlier try stopped. */
+  readonly from: number;
+  /** As its worker said. */
+  readonly bytes: number;
+}
+
+async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes: all }: Pulled): Promise<void> {
+  const { attempt, wanted } = resultTransfer;
+  const begin = from > all ? 0 : from;
+  const file = await open(path, begin > 0 ? 'r+' : 'w', 0o600);
+  try {
+    let offset = begin;
+    while (offset < all) {
+      if (!wanted()) throw new GryphusError('interrupted', 'nobody wants it any more');
+      await keepSpace(path);
+      const ask = { what: 'read', key: attempt.key, path: source, offset, bytes: PIECE } as const;
+      const { bytes } = await needed(resultTransfer).ask(ask);
+      if (bytes.length > PIECE || offset + bytes.length > all)
+        throw lie(attempt, `gives more of ${source} than it said`);
+      if (bytes.length === 0) throw lie(attempt, `gives less of ${source} than it said`);
+      await file.write(bytes, 0, bytes.length, offset);
+      offset += bytes.length;
+    }
+    await file.truncate(offset);
+  } finally {
+    await file.close();
+  }
+}
+
+function lie({ host }: Attempt, what: string): GryphusError {
+  return new GryphusError('protocol-error', `Its worker${host === undefined ? '' : ` ${host}`} ${what}.`);
+}
+
+/** What results leave free of the disk here, at most: bytes, and a part of it. */
+const FLOOR = { bytes: 100e6, part: 0.02 };
+
+/** The queue is on this disk as well. */
+async function keepSpace(path: string): Promise<void> {
+  const { bavail, blocks, bsize } = await statfs(dirname(path));
+  if (bavail * bsize < Math.min(FLOOR.bytes, FLOOR.part * blocks * bsize))
+    throw new GryphusError('disk-full', `There is no room for the results: ${dirname(path)} is nearly full.`);
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.size ?? 0;
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest('hex');
+}

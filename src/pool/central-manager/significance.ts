@@ -1,0 +1,60 @@
+import { attributesOf } from '../../classad/api.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
+import { adFrom } from '../wire/ads.ts';
+
+const MATCHING = ['requirements', 'rank', 'start'];
+
+/** An ad's attribute texts by name in lower case. */
+export type Folded = ReadonlyMap<string, string>;
+
+export function folded(texts: AttrTexts): Folded {
+  const all = new Map<string, string>();
+  for (const [name, text] of Object.entries(texts)) if (text !== null) all.set(name.toLowerCase(), text);
+  return all;
+}
+
+/**
+ * Which attributes of jobs and machines can matter in a match: what Requirements and Rank of either side look at, and what
+ * that is made of. It only grows; ads that are equal in these are of one kind.
+ */
+export class Significance {
+  /** Grows by one whenever there is a new name: kinds made before may have to be told apart. */
+  version = 0;
+  /** An expression was seen that may look at anything: no two ads are alike. */
+  dynamic = false;
+  readonly #names = { job: new Set(MATCHING), machine: new Set(MATCHING) };
+  readonly #seen = new Set<string>();
+
+  /** Learns from an ad of either side. */
+  learn(side: 'job' | 'machine', texts: AttrTexts, all: Folded): void {
+    const expressions = MATCHING.map((name) => all.get(name) ?? '').join('\0');
+    const known = `${side}\0${expressions}`;
+    if (this.#seen.has(known)) return;
+    this.#seen.add(known);
+    const ad = adFrom(texts);
+    const other = side === 'job' ? 'machine' : 'job';
+    for (const name of MATCHING) {
+      const expr = ad.find(name);
+      if (!expr) continue;
+      const { my, target, dynamic } = attributesOf(expr, ad);
+      this.dynamic ||= dynamic;
+      this.#add(side, my);
+      this.#add(other, target);
+    }
+  }
+
+  /** What tells this ad from ads of other kinds. */
+  signature(side: 'job' | 'machine', all: Folded): string {
+    let text = '';
+    for (const name of this.#names[side]) text += `${all.get(name) ?? ''}\0`;
+    return text;
+  }
+
+  #add(side: 'job' | 'machine', names: Iterable<string>): void {
+    for (const name of names) {
+      if (this.#names[side].has(name)) continue;
+      this.#names[side].add(name);
+      this.version += 1;
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import type { AttrTexts } from '../../job/attrs.ts';
+import { quoted } from '../../job/values.ts';
+import { freeNow, slotName, type Worker } from './collector.ts';
+import type { CentralManager } from './central-manager.ts';
+import type { Size } from '../wire/wire.ts';
+
+/** The pool's slots as HTCondor shows them: each worker's partitionable slot, then what has been claimed of it. */
+export function slotAds(centralManager: CentralManager): AttrTexts[] {
+  return [...centralManager.collector.all()].flatMap((worker) => [
+    partitionable(worker),
+    ...dynamic(centralManager, worker),
+  ]);
+}
+
+function partitionable(worker: Worker): AttrTexts {
+  const away = !worker.connected;
+  return {
+    ...worker.texts,
+    ...sizeOf(freeNow(worker)),
+    NumDynamicSlots: String(worker.claims.size),
+    State: quoted(worker.draining ? 'Drained' : away || worker.silent ? 'Unknown' : 'Unclaimed'),
+    Activity: quoted(worker.draining ? 'Retiring' : 'Idle'),
+    EnteredCurrentState: seconds(worker.since),
+    EnteredCurrentActivity: seconds(worker.since),
+  };
+}
+
+function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
+  return [...worker.claims.values()].map((claim) => {
+    const attempt = claim.key === undefined ? undefined : centralManager.get(claim.key);
+    const since = attempt?.startedAt ?? claim.since / 1000;
+    return {
+      ...worker.texts,
+      ...sizeOf(claim.size),
+      Name: quoted(slotName(worker, claim.id) ?? ''),
+      SlotType: quoted('Dynamic'),
+      PartitionableSlot: 'false',
+      DynamicSlot: 'true',
+      State: quoted(worker.connected ? 'Claimed' : 'Unknown'),
+      Activity: quoted(attempt?.phase === 'running' ? 'Busy' : attempt?.phase === 'suspended' ? 'Suspended' : 'Idle'),
+      EnteredCurrentState: seconds(claim.since),
+      EnteredCurrentActivity: String(Math.floor(since)),
+      ClaimId: quoted(claim.id),
+      RemoteOwner: quoted(claim.kind.owner),
+      RemoteUser: quoted(claim.kind.owner),
+      ...(attempt && { JobId: quoted(attempt.key.split('.').slice(1, 3).join('.')), GryphusKey: quoted(attempt.key) }),
+    };
+  });
+}
+
+/** More may be claimed of a machine than it has, where it was given less meanwhile. */
+function sizeOf({ cpus, memoryMb, diskKb, gpus }: Size): AttrTexts {
+  const said = (much: number) => String(Math.max(0, much));
+  return { Cpus: said(cpus), Memory: said(memoryMb), Disk: said(diskKb), GPUs: said(gpus) };
+}
+
+function seconds(ms: number): string {
+  return String(Math.floor(ms / 1000));
+}

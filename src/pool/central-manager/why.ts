@@ -1,0 +1,119 @@
+import { analyze, explain, Matchmaker } from '../../classad/api.ts';
+import { readString } from '../../job/values.ts';
+import { offerAd } from '../wire/ads.ts';
+import { type Attempt, type Autocluster, jobOf } from './attempts.ts';
+import { NO_WORKERS, type WaitInPool } from '../wire/client-wire.ts';
+import { type Collector, freeNow, hasSpace, takesMore, type Worker } from './collector.ts';
+import type { CentralManager } from './central-manager.ts';
+import { lastsFor } from './negotiator.ts';
+import { shortOf, slotsIn } from '../wire/slots.ts';
+import type { Size } from '../wire/wire.ts';
+
+/** Why a job waits in the pool: what each group of workers says to it, the largest first, and how many slots are short. */
+export function whyWaits(centralManager: CentralManager, job: string): WaitInPool {
+  const attempt = [...centralManager.attempts()].find(({ key, phase }) => jobOf(key) === job && phase === 'idle');
+  const kind = attempt?.kind;
+  if (!attempt || !kind) return { lines: [] };
+  const workers = [...centralManager.collector.all()];
+  const { cpus, memoryMb } = kind.size;
+  const local =
+    centralManager.localTrouble === undefined ? [] : [`This machine's cannot start: ${centralManager.localTrouble}.`];
+  if (workers.length === 0) return { lines: [NO_WORKERS, ...local], wants: { cpus, memoryMb } };
+  const reasons = new Map<string, number>();
+  for (const worker of workers) {
+    const reason = reasonOf(attempt, worker, centralManager.collector);
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  }
+  const lines = [...reasons].sort((a, b) => b[1] - a[1]).map(([reason, count]) => `${workersAs(count)}: ${reason}.`);
+  const matchmaker = new Matchmaker();
+  const suited = workers.filter((worker) => {
+    const machine = offerAd(worker.ad, worker.size);
+    return takesMore(worker) && lasts(kind, worker) && matchmaker.matches(kind.ad, machine);
+  });
+  const slots = (sizes: readonly Size[]): number => sizes.reduce((sum, size) => sum + slotsIn(kind.size, size), 0);
+  const free = slots(suited.map((worker) => freeNow(worker)));
+  const all = slots(suited.map((worker) => worker.size));
+  return {
+    lines: [
+      ...lines,
+      ...local,
+      ...(reasons.has(NOT_ACCEPTED) || reasons.has(NOT_TAKEN) ? clauses(kind, workers) : []),
+      shortage(kind.queue.length, free, all),
+      ...(attempt.why === undefined ? [] : [`The last refusal: ${attempt.why}.`]),
+    ],
+    ...(all === 0 ? { wants: { cpus, memoryMb } } : {}),
+  };
+}
+
+const NOT_ACCEPTED = "not accepted by the job's requirements";
+const NOT_TAKEN = 'its START policy does not take the job';
+
+/** Which clauses turn away which workers, by all that these have: what others use now is another reason. */
+function clauses(kind: Autocluster, workers: readonly Worker[]): string[] {
+  const machines = workers.map((worker) => offerAd(worker.ad, worker.size));
+  return explain(analyze(kind.ad, machines), 'worker').trimEnd().split('\n');
+}
+
+function shortage(jobs: number, free: number, all: number): string {
+  const wait = jobs === 1 ? 'No other of its kind waits; for it' : `${jobs} jobs of its kind wait; for them`;
+  const busy = all - free;
+  const used = busy > 0 ? ` and ${busy} that ${busy === 1 ? 'is' : 'are'} in use` : '';
+  const short = Math.max(0, jobs - free);
+  return `${wait} the pool has ${slotsAs(free)} free${used}: ${short === 0 ? 'enough' : `${slotsAs(short)} short`}.`;
+}
+
+function slotsAs(count: number): string {
+  return count === 1 ? '1 slot' : `${count} slots`;
+}
+
+function workersAs(count: number): string {
+  return count === 1 ? '1 worker' : `${count} workers`;
+}
+
+/** A job in a container, and a worker that cannot start one. */
+function runtimeMissing({ texts }: Autocluster, worker: Worker): string | undefined {
+  const wants = (name: string) => texts[name]?.toLowerCase() === 'true';
+  const has = (name: string) => worker.texts[name] === 'true';
+  const docker = wants('WantDocker');
+  if (!docker && !wants('WantContainer')) return undefined;
+  const source = { get: (name: string) => worker.texts[name] ?? undefined };
+  const message = readString(source, 'ContainerOfflineReason');
+  const because = message === undefined ? '' : ` (${message.replace(/\.$/, '')})`;
+  if (!has('HasContainer')) return `no container runtime there${because}`;
+  if (docker && !has('HasDocker')) return `neither docker nor podman there${because}`;
+  if (wants('WantSIF') && !has('HasSIF')) return `no apptainer there, which .sif images need${because}`;
+  if (wants('WantSandboxImage') && !has('HasSandboxImage'))
+    return `neither apptainer nor podman there, which images in files need${because}`;
+  return undefined;
+}
+
+function timeLeft({ texts }: Worker): number {
+  return Number(texts['TimeToLive'] ?? Number.POSITIVE_INFINITY);
+}
+
+function lasts({ seen, mean }: Autocluster, worker: Worker): boolean {
+  return lastsFor({ expected: seen > 0 ? mean : undefined }, { timeToLive: timeLeft(worker) });
+}
+
+function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): string {
+  if (!kind) return 'not known';
+  if (!worker.connected) return 'away, what runs there is waited for';
+  if (worker.draining) return 'draining';
+  if (worker.silent) return 'silent for a while: it is given nothing more until it is heard again';
+  if (!hasSpace(worker)) return 'its disk is full';
+  const short = shortOf(kind.size, freeNow(worker));
+  const never = shortOf(kind.size, worker.size);
+  if (never !== undefined) return `too small: the job asks for ${never.replace(' free', '')}`;
+  const contained = runtimeMissing(kind, worker);
+  if (contained !== undefined) return contained;
+  const matchmaker = new Matchmaker();
+  // By all that it has: what others use now is another reason.
+  const machine = offerAd(worker.ad, worker.size);
+  if (!matchmaker.accepts(kind.ad, machine)) return NOT_ACCEPTED;
+  if (!matchmaker.accepts(machine, kind.ad)) return NOT_TAKEN;
+  if (!lasts(kind, worker))
+    return `only ${timeLeft(worker)} s of its allocation are left${kind.seen > 0 ? `, and such jobs take ${Math.ceil(kind.mean)} s` : ''}`;
+  if (short !== undefined) return `busy with other jobs (${short})`;
+  if (collector.refuses(worker, kind)) return 'it refused the job a moment ago';
+  return 'free: the job is about to start';
+}

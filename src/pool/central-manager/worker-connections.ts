@@ -1,0 +1,316 @@
+import type { Duplex } from 'node:stream';
+import { asError } from '../../errors.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
+import { quoted, readString } from '../../job/values.ts';
+import { oneLine } from '../../util/plain-text.ts';
+import { Asking } from '../wire/asking.ts';
+import { isProof, nonce, proof } from '../wire/auth.ts';
+import type { Attempt } from './attempts.ts';
+import type { Worker } from './collector.ts';
+import type { CentralManager } from './central-manager.ts';
+import type { CentralManagerShells } from './central-manager-shells.ts';
+import { Channel } from '../wire/frames.ts';
+import type { Proxies } from '../host/proxies.ts';
+import { inputPiece } from './shadow.ts';
+import type { IssuedToken } from '../wire/tokens.ts';
+import {
+  type FromCentralManager,
+  type FromWorker,
+  readFromWorker,
+  type RunSpec,
+  type Size,
+  WIRE_VERSION,
+} from '../wire/wire.ts';
+
+const HANDSHAKE_MS = 30_000;
+/** Seconds between a worker's pings, and the lease of one that runs nothing. */
+const PING = 10;
+/** Of the worker of this machine, which is looked after. */
+const LOCAL_PING = 4;
+/**
+ * So many looks in turn at which not one byte had come since the one before: the worker hears from us what we would hear from
+ * it, is given nothing more, is taken for dead. Looks are counted and not time: while this process did not run, nobody was heard.
+ */
+const QUIET = { ask: 3, silent: 4, dead: 12 } as const;
+/** Characters of a worker's name that are shown. */
+const MOST_NAME = 255;
+const ANOTHER = 'it came back by another connection';
+
+export interface CentralManagerWorkersOptions {
+  readonly agent: string;
+  readonly centralManager: CentralManager;
+  readonly tokens: { find(id: string): IssuedToken | undefined; bind(token: IssuedToken, instance: string): boolean };
+  /** Of an attempt, whole. */
+  readonly specOf: (key: string) => RunSpec | undefined;
+  readonly proxies: Pick<Proxies, 'sign'>;
+  readonly lease: number;
+  /** Bytes of a followed stream, of an attempt that was granted to whoever sent them. */
+  readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
+  readonly shells: Pick<CentralManagerShells, 'hear' | 'away'>;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+interface Connected {
+  readonly channel: Channel<FromWorker, FromCentralManager>;
+  readonly asking: Asking;
+  readonly token: IssuedToken;
+  /** When the last byte had come at the last look, by the monotonic clock. */
+  heardAt: number;
+  /** Looks without any since. */
+  quiet: number;
+}
+
+/** The central manager's ends of the workers' connections: lets in whoever shows a token's secret, and carries what is said. */
+export class CentralManagerWorkers {
+  readonly #options: CentralManagerWorkersOptions;
+  readonly #connected = new Map<string, Connected>();
+  readonly #awaited = new Set<(instance: string, asking: Asking) => void>();
+  #localWanted = true;
+
+  constructor(options: CentralManagerWorkersOptions) {
+    this.#options = options;
+  }
+
+  /** A worker dialled; `stream` is its connection, by whatever way. */
+  accept(stream: Duplex): void {
+    const channel = new Channel<FromWorker, FromCentralManager>(stream, readFromWorker);
+    const mine = nonce();
+    let hello: Extract<FromWorker, { t: 'hello' }> | undefined;
+    let token: IssuedToken | undefined;
+    let instance: string | undefined;
+    const late = setTimeout(() => channel.close('no token was presented in time'), HANDSHAKE_MS);
+    let denied = false;
+    const deny = (message: string) => {
+      denied = true;
+      this.#options.log('a worker was turned away', { message });
+      channel.send({ t: 'denied', message });
+      channel.close(message);
+    };
+    channel.open(
+      (message, bytes) => {
+        if (instance !== undefined) return this.#take(instance, channel, message, bytes);
+        if (message.t === 'hello' && !hello) {
+          hello = message;
+          if (message.version !== WIRE_VERSION) return deny(`this agent speaks version ${WIRE_VERSION}`);
+          token = this.#options.tokens.find(message.token);
+          // Who has no token gets a challenge as well: which tokens there are is nobody's business.
+          const known = token ?? { id: message.token, secret: '00' };
+          return channel.send({
+            t: 'challenge',
+            nonce: mine,
+            proof: proof(known, 'central-manager', mine, message.nonce),
+          });
+        }
+        if (message.t !== 'proof' || !hello) throw new Error('no proof came');
+        if (!token || !isProof(message.proof, proof(token, 'worker', mine, hello.nonce)))
+          return deny('the token is not one of this agent, or its time is over');
+        clearTimeout(late);
+        if (!this.#options.tokens.bind(token, hello.instance)) return deny('its token has let in another worker');
+        instance = identityOf(token, hello.instance);
+        this.#welcome(instance, token, channel, message);
+      },
+      (message) => {
+        clearTimeout(late);
+        if (instance !== undefined) this.#lost(instance, channel, message);
+        else if (!denied) this.#options.log('a worker was turned away', { message });
+      },
+    );
+  }
+
+  /** How a worker is asked; `undefined` while it is away. */
+  askingOf(instance: string | undefined): Asking | undefined {
+    return instance === undefined ? undefined : this.#connected.get(instance)?.asking;
+  }
+
+  /** As `askingOf`, of one that may be on its way back: after a restart of the central manager all are. */
+  async whenBack(instance: string | undefined, patienceMs: number): Promise<Asking | undefined> {
+    const here = this.askingOf(instance);
+    if (here || instance === undefined) return here;
+    return new Promise((resolve) => {
+      const done = (asking: Asking | undefined) => {
+        clearTimeout(timer);
+        this.#awaited.delete(look);
+        resolve(asking);
+      };
+      const look = (who: string, asking: Asking) => {
+        if (who === instance) done(asking);
+      };
+      const timer = setTimeout(() => done(undefined), patienceMs);
+      this.#awaited.add(look);
+    });
+  }
+
+  send(instance: string, message: FromCentralManager, bytes?: Uint8Array): void {
+    this.#connected.get(instance)?.channel.send(message, bytes);
+  }
+
+  /** A look at who says nothing, every five seconds. A node that lost its power does not say so either. */
+  tick(): void {
+    for (const [instance, connected] of this.#connected) {
+      const { channel } = connected;
+      connected.quiet = channel.heardAt > connected.heardAt ? 0 : connected.quiet + 1;
+      connected.heardAt = channel.heardAt;
+      this.#silence(instance, connected.quiet >= QUIET.silent);
+      if (connected.quiet >= QUIET.dead) channel.close('it does not say anything any more');
+      // What it says may be long on its way to us: it should know that we are here.
+      else if (connected.quiet >= QUIET.ask) channel.send({ t: 'pong', n: 0 });
+    }
+  }
+
+  #silence(instance: string, silent: boolean): void {
+    const { centralManager, log } = this.#options;
+    const worker = centralManager.collector.get(instance);
+    if (!worker || worker.silent === silent) return;
+    worker.silent = silent;
+    log(silent ? 'a worker is silent, and given nothing more' : 'a worker is heard again', { worker: worker.name });
+    if (!silent) centralManager.tick();
+  }
+
+  /** When the worker of this machine was heard last, by the monotonic clock; `undefined`: it is not connected. */
+  get localHeardAt(): number | undefined {
+    const heard = [...this.#connected.values()].flatMap(({ token, channel }) => (token.local ? [channel.heardAt] : []));
+    return heard.length === 0 ? undefined : Math.max(...heard);
+  }
+
+  close(): void {
+    for (const { channel } of this.#connected.values()) channel.close('the agent ends');
+  }
+
+  #welcome(
+    instance: string,
+    token: IssuedToken,
+    channel: Channel<FromWorker, FromCentralManager>,
+    message: Extract<FromWorker, { t: 'proof' }>,
+  ): void {
+    const { centralManager, agent, lease, log } = this.#options;
+    const before = this.#connected.get(instance);
+    const asking = new Asking((ask) => {
+      channel.send(ask);
+      return !channel.closed;
+    });
+    this.#connected.set(instance, { channel, asking, token, heardAt: channel.heardAt, quiet: 0 });
+    before?.asking.end(ANOTHER);
+    if (before) this.#options.shells.away(instance);
+    before?.channel.close(ANOTHER);
+    const source = { get: (name: string) => message.ad[name] ?? undefined };
+    const said = (attribute: string) => oneLine(readString(source, attribute) ?? '').slice(0, MOST_NAME);
+    const name = said('Name').replace(/^slot1@/, '') || instance;
+    const host = said('Machine') || name;
+    const worker = centralManager.collector.make(
+      { instance, token: token.id, site: token.site, boot: message.boot, size: within(message.size, token) },
+      { ...message.ad, ...known(token) },
+      name,
+      host,
+    );
+    channel.send({ t: 'welcome', agent, site: token.site, lease, ping: token.local ? LOCAL_PING : PING });
+    log('a worker came', { worker: name, site: token.site, attempts: message.attempts.length });
+    centralManager.join(worker, message.attempts);
+    if (token.local && !this.#localWanted) this.#drain(instance);
+    for (const look of this.#awaited) look(instance, asking);
+  }
+
+  #take(instance: string, channel: Channel<FromWorker, FromCentralManager>, message: FromWorker, bytes: Buffer): void {
+    const { centralManager } = this.#options;
+    const connected = this.#connected.get(instance);
+    if (connected?.channel !== channel) return;
+    this.#silence(instance, false);
+    if (message.t === 'ping') channel.send({ t: 'pong', n: message.n });
+    else if (message.t === 'answer') connected.asking.take(message, bytes);
+    else if (message.t === 'ask') {
+      if (message.what === 'blob') void this.#input(instance, channel, message);
+      else if (message.what === 'proxy') this.#proxy(instance, channel, message);
+    } else if (message.t === 'chunk') {
+      const attempt = centralManager.get(message.key);
+      if (attempt?.worker === instance) this.#options.onChunk(attempt, message.stream, message.offset, bytes);
+    } else if (message.t === 'shell-out' || message.t === 'shell-over')
+      this.#options.shells.hear(instance, message, bytes);
+    else if (message.t === 'ad') {
+      const { size } = message;
+      const { token } = connected;
+      const ad = { ...message.ad, ...known(token) };
+      centralManager.hear(instance, { t: 'ad', ad, ...(size && { size: within(size, token) }) }, bytes);
+    } else centralManager.hear(instance, message, bytes);
+  }
+
+  /** An input, only of what was granted to this worker. */
+  async #input(
+    instance: string,
+    channel: Channel<FromWorker, FromCentralManager>,
+    ask: Extract<FromWorker, { t: 'ask'; what: 'blob' }>,
+  ): Promise<void> {
+    const { centralManager, specOf } = this.#options;
+    try {
+      const spec = centralManager.get(ask.key)?.worker === instance ? specOf(ask.key) : undefined;
+      if (!spec) throw new Error(`${ask.key} was not granted to this worker`);
+      channel.send({ t: 'answer', id: ask.id, ok: true }, await inputPiece(spec, ask));
+    } catch (thrown) {
+      channel.send({ t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });
+    }
+  }
+
+  /** A proxy below the job's, for a key that the worker made, only of what was granted to it. */
+  #proxy(
+    instance: string,
+    channel: Channel<FromWorker, FromCentralManager>,
+    { id, key, name, request }: Extract<FromWorker, { t: 'ask'; what: 'proxy' }>,
+  ): void {
+    const { centralManager, specOf, proxies } = this.#options;
+    try {
+      const spec = centralManager.get(key)?.worker === instance ? specOf(key) : undefined;
+      if (spec?.proxy !== name) throw new Error(`${key} was not granted to this worker with the proxy ${name}`);
+      channel.send({ t: 'answer', id, ok: true }, Buffer.from(proxies.sign(name, request)));
+    } catch (thrown) {
+      channel.send({ t: 'answer', id, ok: false, message: asError(thrown).message });
+    }
+  }
+
+  #lost(instance: string, channel: Channel<FromWorker, FromCentralManager>, message: string): void {
+    const connected = this.#connected.get(instance);
+    if (connected?.channel !== channel) return;
+    this.#connected.delete(instance);
+    connected.asking.end(message);
+    this.#options.shells.away(instance);
+    this.#options.log('a worker is away', { instance, message });
+    this.#options.centralManager.leave(instance);
+  }
+
+  /** Whether the worker of this machine is wanted: one that is not takes no more jobs, and ends when those that it has are over. */
+  set localWanted(wanted: boolean) {
+    this.#localWanted = wanted;
+    if (!wanted) for (const [instance, { token }] of this.#connected) if (token.local) this.#drain(instance);
+  }
+
+  #drain(instance: string): void {
+    const worker = this.#options.centralManager.collector.get(instance);
+    if (worker) worker.draining = true;
+    this.send(instance, { t: 'drain', now: false, message: 'this machine is out of the pool' });
+  }
+
+  /** Workers that are no more: who still speaks as one of them is not asked and not heard any more. */
+  part(token: string, message: string): void {
+    for (const { instance } of this.byToken(new Set([token]))) this.#connected.get(instance)?.channel.close(message);
+  }
+
+  /** The workers that one of these tokens let in. */
+  byToken(tokens: ReadonlySet<string>): Worker[] {
+    return [...this.#options.centralManager.collector.all()].filter((worker) => tokens.has(worker.token));
+  }
+}
+
+/**
+ * Who a worker is to the central manager: the name that it gave itself, below its token. So no token is good for what was granted to a
+ * worker that another one let in, whatever name is given.
+ */
+export function identityOf(token: Pick<IssuedToken, 'id'>, instance: string): string {
+  return `${token.id}/${instance}`;
+}
+
+/** Where it is and whose it is is what we know of its token, whatever it says. */
+function known({ id, site, local }: IssuedToken): AttrTexts {
+  return { GryphusSite: quoted(site), GryphusPilot: local ? null : quoted(id) };
+}
+
+/** It brings no more cores than its token was made for. */
+function within(size: Size, { cpus = Number.POSITIVE_INFINITY }: IssuedToken): Size {
+  return { ...size, cpus: Math.min(size.cpus, cpus) };
+}

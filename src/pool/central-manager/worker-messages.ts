@@ -1,0 +1,145 @@
+import type { AttemptKey } from '../../job/ids.ts';
+import type { Attempt } from './attempts.ts';
+import { nodeFail } from './dead-workers.ts';
+import { slotName, type Worker } from './collector.ts';
+import type { CentralManagerTable } from './central-manager-state.ts';
+import { LEASE_OVER, overdue } from './leases.ts';
+import { findingOf } from './reconcile.ts';
+import type { FromWorker, HeldAttempt } from '../wire/wire.ts';
+
+/** What workers say, and what their silence means for the attempts that were granted to them. */
+export class CentralManagerHearing {
+  readonly #table: CentralManagerTable;
+
+  constructor(table: CentralManagerTable) {
+    this.#table = table;
+  }
+
+  /** A worker was let in: what it holds and what we granted it are brought together. */
+  join(worker: Worker, held: readonly HeldAttempt[]): void {
+    for (const { kind, size } of this.#table.collector.get(worker.instance)?.claims.values() ?? [])
+      this.#table.priorities.use(kind.owner, -size.cpus);
+    this.#table.collector.add(worker);
+    worker.held = new Map(held.map((one) => [one.key, one]));
+    // A task of a map whose client has not come back yet is kept for it.
+    const whose = (key: AttemptKey) => (this.#table.attempts.get(key) ?? this.#table.grants.get(key))?.worker;
+    const unknown = held.map(({ key }) => key).filter((key) => whose(key) !== worker.instance);
+    if (unknown.length > 0) this.#table.send(worker.instance, { t: 'forget', keys: unknown });
+    for (const attempt of this.#table.attempts.values())
+      if (attempt.worker === worker.instance) this.reconcile(worker, attempt, worker.held.get(attempt.key));
+    this.#table.granting.wanting = true;
+    this.#table.settle();
+  }
+
+  /** The connection of a worker ended; what runs there runs on. */
+  leave(instance: string): void {
+    const worker = this.#table.collector.get(instance);
+    if (!worker) return;
+    worker.connected = false;
+    worker.since = this.#table.ports.now();
+    worker.movedAt = this.#table.ports.clock();
+    if (![...this.#table.attempts.values()].some((attempt) => attempt.worker === instance))
+      this.#table.collector.remove(instance);
+  }
+
+  /** The workers that this token let in are no more, as somebody knows who watches them: what ran there ended with them. */
+  declareDead(token: string, message: string): void {
+    for (const attempt of this.#table.deadWorkers.declareDead(token, this.#table.attempts.values()))
+      this.#table.end(attempt, { how: nodeFail(message) });
+    this.#table.settle();
+  }
+
+  hear(instance: string, message: FromWorker, bytes: Buffer): void {
+    const worker = this.#table.collector.get(instance);
+    if (!worker) return;
+    if (message.t === 'ad') {
+      if (!this.#table.collector.update(worker, message.ad, message.size)) return;
+      this.#table.granting.wanting = true;
+      return this.#table.settle();
+    }
+    if (!('key' in message)) return;
+    const attempt = this.#table.attempts.get(message.key);
+    // A worker speaks of what was granted to it alone.
+    if (attempt?.worker !== instance) return;
+    switch (message.t) {
+      case 'started':
+        attempt.startedAt = message.at;
+        attempt.host = slotName(worker, attempt.claim) ?? worker.host;
+        worker.refused.delete(attempt.kind);
+        if (attempt.phase === 'granted') this.#table.move(attempt, 'running');
+        if (attempt.cancelling === 'if-not-started') this.#table.report(attempt);
+        break;
+      case 'suspended':
+      case 'resumed':
+        if (attempt.phase === 'running' || attempt.phase === 'suspended')
+          this.#table.move(attempt, message.t === 'suspended' ? 'suspended' : 'running');
+        break;
+      case 'ended':
+        attempt.host = slotName(worker, attempt.claim) ?? attempt.host ?? worker.host;
+        if (message.files) attempt.files = message.files;
+        if (message.inline) {
+          const { stdout } = message.inline;
+          attempt.inline = { stdout: bytes.subarray(0, stdout), stderr: bytes.subarray(stdout) };
+        }
+        if (attempt.phase !== 'ended') this.#table.end(attempt, message.ending);
+        else this.#table.report(attempt);
+        break;
+      case 'gone':
+        this.#gone(worker, attempt, message);
+        break;
+      case 'chunk':
+      case 'ask':
+        return;
+    }
+    this.#table.settle();
+  }
+
+  /** Looks for leases that have run out. */
+  tick(): void {
+    for (const attempt of overdue(this.#table.attempts.values(), this.#table.collector, this.#table.ports.clock()))
+      this.#table.end(attempt, { how: nodeFail(LEASE_OVER) });
+    this.#table.granting.wanting = true;
+    this.#table.settle();
+  }
+
+  #gone(worker: Worker, attempt: Attempt, { why, message }: Extract<FromWorker, { t: 'gone' }>): void {
+    if (attempt.phase === 'ended' || attempt.phase === 'withdrawn') return;
+    const kind = attempt.kind;
+    if (why === 'behind' && kind) this.#table.autoclusters.mistook(kind);
+    else this.#table.ports.log(`${attempt.key}: not at ${worker.name}`, { why, message });
+    this.#table.granting.drop(worker, attempt);
+    if (attempt.cancelling === 'remove' || attempt.cancelling === 'if-not-started')
+      return this.#table.withdraw(attempt);
+    if (why === 'input') return this.#table.lose(attempt, message);
+    if (why === 'claim' && kind) this.#table.collector.refuse(worker, kind);
+    this.#table.again(attempt, message);
+  }
+
+  /** What we granted to a worker, and what it says that it holds. */
+  reconcile(worker: Worker, attempt: Attempt, held: HeldAttempt | undefined): void {
+    const finding = findingOf(attempt, worker, held);
+    if (held?.startedAt !== undefined) attempt.startedAt = held.startedAt;
+    switch (finding.is) {
+      case 'settled':
+        return;
+      case 'ended':
+        return this.#table.end(attempt, finding.ending);
+      case 'not-arrived':
+        if (attempt.cancelling === 'remove' || attempt.cancelling === 'if-not-started')
+          return this.#table.withdraw(attempt);
+        return this.#table.again(attempt, 'its worker was cut off before it heard of it');
+      case 'there':
+        if (this.#table.collector.keep(worker, attempt) && attempt.kind)
+          this.#table.priorities.use(attempt.kind.owner, attempt.kind.size.cpus);
+        attempt.host = slotName(worker, attempt.claim) ?? worker.host;
+        if (finding.phase !== undefined) this.#table.move(attempt, finding.phase);
+        if (attempt.cancelling)
+          this.#table.send(worker.instance, {
+            t: 'cancel',
+            key: attempt.key,
+            how: attempt.cancelling,
+            message: 'asked again',
+          });
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import { readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { arch, availableParallelism, freemem, hostname, loadavg, release, totalmem, type } from 'node:os';
+import type { AttrTexts } from '../../job/attrs.ts';
+import { quoted } from '../../job/values.ts';
+import { URL_SCHEMES } from '../../staging/url/schemes.ts';
+import type { Size } from '../wire/wire.ts';
+
+/** What a worker may use: all that is there, or what its configuration says. */
+export interface Bounds {
+  readonly cpus?: number;
+  readonly memoryMb?: number;
+  readonly diskKb?: number;
+  readonly gpus?: number;
+  /** Of its node the worker has a part, as a job of a batch system has: others are there, too. */
+  readonly part?: boolean;
+}
+
+/** `env`: that the worker was started in, where batch systems say what is its own. */
+export function measure(dir: string, bounds: Bounds, env: NodeJS.ProcessEnv): Size {
+  const cores = availableParallelism();
+  const cpus = bounds.cpus ?? cores;
+  const node: Node = { cores, memory: totalmem(), limit: process.constrainedMemory(), gpus: gpus() };
+  return {
+    cpus,
+    memoryMb: bounds.memoryMb ?? memoryOf(cpus, bounds.part === true, node, env),
+    diskKb: bounds.diskKb ?? freeDiskKb(dir),
+    gpus: bounds.gpus ?? gpusOf(bounds.part === true, node, env),
+  };
+}
+
+/** The machine that a worker is on; bytes. */
+export interface Node {
+  readonly cores: number;
+  readonly memory: number;
+  /** Of our control group; 0 or more than there is: none. */
+  readonly limit: number | undefined;
+  readonly gpus: number;
+}
+
+/** MB: what bounds us, else all; of a part of the node whose bound nobody says, as much as goes with its cores. */
+export function memoryOf(cpus: number, part: boolean, { cores, memory, limit }: Node, env: NodeJS.ProcessEnv): number {
+  const all = Math.floor(memory / 2 ** 20);
+  const bounds = [
+    limit === undefined || limit === 0 ? Number.NaN : Math.floor(limit / 2 ** 20),
+    ...(part ? [Number(env['SLURM_MEM_PER_NODE'] ?? 'x'), Number(env['SLURM_MEM_PER_CPU'] ?? 'x') * cpus] : []),
+  ].filter((bound) => bound > 0 && bound < all);
+  if (bounds.length > 0) return Math.min(...bounds);
+  return part && cpus < cores ? Math.floor((all * cpus) / cores) : all;
+}
+
+/** Of a part of a node those that the batch system gave: it says which, or, as Slurm, nothing where it gave none. */
+export function gpusOf(part: boolean, { gpus: all }: Node, env: NodeJS.ProcessEnv): number {
+  if (!part) return all;
+  const visible = env['CUDA_VISIBLE_DEVICES'];
+  if (visible !== undefined) return visible.split(',').filter((id) => /^[^-\s]/.test(id) && id !== 'NoDevFiles').length;
+  return env['SLURM_JOB_ID'] === undefined ? all : 0;
+}
+
+export function freeDiskKb(dir: string): number {
+  const { bavail, bsize } = statfsSync(dir);
+  return Math.floor((bavail * bsize) / 1024);
+}
+
+function gpus(): number {
+  try {
+    return readdirSync('/proc/driver/nvidia/gpus').length;
+  } catch {
+    return 0;
+  }
+}
+
+/** HTCondor's words for architectures (manual, machine ClassAd attributes, `Arch`). */
+const ARCH: Readonly<Record<string, string>> = { x64: 'X86_64', arm64: 'aarch64', ppc64: 'ppc64le', ia32: 'INTEL' };
+
+/** Files reach every worker; what is at URLs the agent fetches and puts, wherever a job runs. */
+export const TRANSFERS: AttrTexts = {
+  HasFileTransfer: 'true',
+  // All of them are encrypted on their way.
+  HasPerFileEncryption: 'true',
+  HasFileTransferPluginMethods: quoted(URL_SCHEMES.join(',')),
+};
+
+/** This machine's architecture and system, in HTCondor's words. */
+export function platform(): { readonly Arch: string; readonly OpSys: string } {
+  return { Arch: quoted(ARCH[arch()] ?? arch()), OpSys: quoted(type().toUpperCase()) };
+}
+
+/** The machine's ad: what does not change while the worker lives. `name`: of the worker, unique in the pool. */
+export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts {
+  const os = osRelease();
+  return {
+    MyType: quoted('Machine'),
+    Name: quoted(`slot1@${name}`),
+    Machine: quoted(hostname()),
+    ...platform(),
+    ...(os === undefined ? {} : os),
+    UtsnameRelease: quoted(release()),
+    PartitionableSlot: 'true',
+    SlotType: quoted('Partitionable'),
+    SlotID: '1',
+    SlotWeight: 'Cpus',
+    DetectedCpus: String(availableParallelism()),
+    DetectedMemory: String(Math.floor(totalmem() / 2 ** 20)),
+    TotalCpus: String(size.cpus),
+    TotalMemory: String(size.memoryMb),
+    TotalDisk: String(size.diskKb),
+    TotalGPUs: String(size.gpus),
+    // Jobs' requirements read it: below 25.12 they look at the machine's disk.
+    CondorVersion: quoted('$CondorVersion: 25.0.0 2025-01-01 Gryphus $'),
+    ...TRANSFERS,
+    HasSelfCheckpointTransfers: 'true',
+    HasReconnect: 'true',
+    START: 'true',
+    Rank: '0.0',
+    Requirements: 'START && WithinResourceLimits',
+    WithinResourceLimits:
+      'TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory && TARGET.RequestDisk <= MY.Disk && (TARGET.RequestGPUs ?: 0) <= MY.GPUs',
+    ...more,
+  };
+}
+
+/** What changes while it lives. `endsAt`: Unix seconds of the end of its allocation. */
+export function changingAd(now: number, endsAt: number | undefined): AttrTexts {
+  const [load = 0] = loadavg();
+  return {
+    LoadAvg: load.toFixed(2),
+    FreeMemoryMb: String(Math.floor(freemem() / 2 ** 20)),
+    // HTCondor's for a machine without an end.
+    TimeToLive: String(endsAt === undefined ? 2_147_483_647 : Math.max(0, Math.floor(endsAt - now))),
+    LastHeardFrom: String(Math.floor(now)),
+  };
+}
+
+function osRelease(): AttrTexts | undefined {
+  try {
+    const text = readFileSync('/etc/os-release', 'utf8');
+    const field = (name: string) => new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(text)?.[1];
+    const name = (field('NAME') ?? 'Linux').split(/[ /]/)[0] ?? 'Linux';
+    const major = (field('VERSION_ID') ?? '').split('.')[0] ?? '';
+    return {
+      OpSysAndVer: quoted(`${name}${major}`),
+      OpSysName: quoted(name),
+      ...(major === '' ? {} : { OpSysMajorVer: major }),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Changes with each boot of the machine; '' where it cannot be known. */
+export function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
+import type { PoolPlaces } from './places.ts';
+
+/** Who wrote the file, whether it lives or not. */
+export function holderOf(file: string): ProcessIdentity | undefined {
+  try {
+    const found = JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity;
+    return Number.isSafeInteger(found.pid) && found.pid > 1 ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The central manager that runs on this state directory. */
+export function centralManagerOf({ pid }: Pick<PoolPlaces, 'pid'>): ProcessIdentity | undefined {
+  return living(pid);
+}
+
+/** Who holds a worker's directory. */
+export function workerOf(dir: string): ProcessIdentity | undefined {
+  return living(workerFile(dir));
+}
+
+export function workerFile(dir: string): string {
+  return join(dir, 'worker.pid');
+}
+
+function living(file: string): ProcessIdentity | undefined {
+  const found = holderOf(file);
+  return found && isAlive(found) ? found : undefined;
+}

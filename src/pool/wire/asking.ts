@@ -1,0 +1,39 @@
+import { GryphusError } from '../../errors.ts';
+import { type Deferred, deferred } from '../../util/deferred.ts';
+import type { Answer, Ask } from './wire.ts';
+
+type Question = Ask extends infer A ? (A extends Ask ? Omit<A, 't' | 'id'> : never) : never;
+type Answered = Extract<Answer, { ok: true }> & { readonly bytes: Buffer };
+
+/** The questions of one side of a connection that wait for their answers. */
+export class Asking {
+  readonly #send: (ask: Ask) => boolean;
+  readonly #waiting = new Map<number, Deferred<Answered>>();
+  #last = 0;
+
+  /** `send` answers whether there is a connection: what is asked without one would wait for ever. */
+  constructor(send: (ask: Ask) => boolean) {
+    this.#send = send;
+  }
+
+  /** Rejects with 'site-busy' where the other side refuses, with 'site-unreachable' when the connection ends first. */
+  ask(question: Question): Promise<Answered> {
+    const id = ++this.#last;
+    const wait = deferred<Answered>();
+    if (this.#send({ t: 'ask', id, ...question })) this.#waiting.set(id, wait);
+    else wait.reject(new GryphusError('site-unreachable', 'the connection ended'));
+    return wait.promise;
+  }
+
+  take(answer: Answer, bytes: Buffer): void {
+    const wait = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if (answer.ok) wait?.resolve({ ...answer, bytes });
+    else wait?.reject(new GryphusError('site-busy', answer.message));
+  }
+
+  end(message: string): void {
+    for (const wait of this.#waiting.values()) wait.reject(new GryphusError('site-unreachable', message));
+    this.#waiting.clear();
+  }
+}

@@ -1,0 +1,160 @@
+import type { Duplex } from 'node:stream';
+import { GryphusError } from '../../errors.ts';
+
+/** A message of the pool's wire: its kind, and whatever belongs to it. */
+export interface Message {
+  readonly t: string;
+}
+
+/** The JSON half of a frame; more is a broken or hostile peer. */
+const MAX_JSON = 64 << 20;
+/** The bytes that go with it. */
+const MAX_BYTES = 16 << 20;
+const HEAD = 8;
+/** So long a message that is in no hurry waits for others, milliseconds. */
+const MOMENT_MS = 4;
+
+/**
+ * One message as it travels: the lengths of its two parts (unsigned, 32 bits, big end first), the message as JSON, and
+ * the bytes that belong to it.
+ */
+export function encodeFrame(message: Message, bytes: Uint8Array = EMPTY): Buffer[] {
+  const json = Buffer.from(JSON.stringify(message), 'utf8');
+  const head = Buffer.allocUnsafe(HEAD);
+  head.writeUInt32BE(json.length, 0);
+  head.writeUInt32BE(bytes.length, 4);
+  return bytes.length === 0 ? [Buffer.concat([head, json])] : [Buffer.concat([head, json]), Buffer.from(bytes)];
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Cuts a stream of bytes into frames, however they arrive. Throws a GryphusError 'protocol-error' at what is none. */
+export class FrameReader {
+  #held: Buffer[] = [];
+  #size = 0;
+  /** Bytes that must be there before there is anything to do: a long frame is put together once. */
+  #wanted = HEAD;
+  readonly #take: (message: Message, bytes: Buffer) => void;
+
+  constructor(take: (message: Message, bytes: Buffer) => void) {
+    this.#take = take;
+  }
+
+  push(data: Buffer): void {
+    this.#held.push(data);
+    this.#size += data.length;
+    if (this.#size < this.#wanted) return;
+    let all = this.#held.length === 1 ? data : Buffer.concat(this.#held);
+    for (;;) {
+      this.#wanted = HEAD;
+      if (all.length < HEAD) break;
+      const json = all.readUInt32BE(0);
+      const bytes = all.readUInt32BE(4);
+      if (json > MAX_JSON || bytes > MAX_BYTES) throw new GryphusError('protocol-error', 'A frame is too long.');
+      this.#wanted = HEAD + json + bytes;
+      if (all.length < this.#wanted) break;
+      this.#take(parse(all.toString('utf8', HEAD, HEAD + json)), all.subarray(HEAD + json, this.#wanted));
+      all = all.subarray(this.#wanted);
+    }
+    this.#held = all.length > 0 ? [all] : [];
+    this.#size = all.length;
+  }
+}
+
+function parse(text: string): Message {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new GryphusError('protocol-error', 'A frame is not JSON.');
+  }
+  if (typeof value === 'object' && value !== null && 't' in value && typeof value.t === 'string')
+    return value as Message;
+  throw new GryphusError('protocol-error', 'A frame is no message.');
+}
+
+/**
+ * Messages over any duplex stream. What is sent within one turn of the event loop leaves in one write. It never throws to
+ * the sender: a broken stream closes the channel, once, and whoever listens hears why.
+ */
+export class Channel<In extends Message, Out extends Message> {
+  readonly #stream: Duplex;
+  readonly #read: (message: Message) => In;
+  readonly #waiting: Buffer[] = [];
+  #scheduled = false;
+  #moment: NodeJS.Timeout | undefined;
+  #closed = false;
+  #heardAt = performance.now();
+  #onClose: (message: string) => void = () => undefined;
+
+  /** `read` throws at what is no message of the peer's. */
+  constructor(stream: Duplex, read: (message: Message) => In) {
+    this.#stream = stream;
+    this.#read = read;
+  }
+
+  /** Begins to read. `take` that throws closes the channel. */
+  open(take: (message: In, bytes: Buffer) => void, onClose: (message: string) => void): void {
+    this.#onClose = onClose;
+    const reader = new FrameReader((message, bytes) => {
+      if (!this.#closed) take(this.#read(message), bytes);
+    });
+    this.#stream.on('data', (data: Buffer) => {
+      this.#heardAt = performance.now();
+      if (this.#closed) return;
+      try {
+        reader.push(data);
+      } catch (thrown) {
+        this.close(thrown instanceof Error ? thrown.message : String(thrown));
+      }
+    });
+    this.#stream.on('error', (error: Error) => this.close(error.message));
+    this.#stream.on('close', () => this.close('the connection ended'));
+    this.#stream.on('end', () => this.close('the other side ended the connection'));
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** When a byte came last, by the monotonic clock: a message may be long on its way. */
+  get heardAt(): number {
+    return this.#heardAt;
+  }
+
+  /** Bytes that wait to leave. */
+  get backlog(): number {
+    return this.#stream.writableLength;
+  }
+
+  /** `unhurried`: it may wait a moment, so that others leave with it. */
+  send(message: Out, bytes?: Uint8Array, unhurried = false): void {
+    if (this.#closed) return;
+    this.#waiting.push(...encodeFrame(message, bytes));
+    if (this.#scheduled) return;
+    if (unhurried) {
+      this.#moment ??= setTimeout(() => this.#flush(), MOMENT_MS);
+      return;
+    }
+    this.#scheduled = true;
+    process.nextTick(() => this.#flush());
+  }
+
+  close(message: string): void {
+    if (this.#closed) return;
+    this.#flush();
+    this.#closed = true;
+    this.#stream.end();
+    setTimeout(() => this.#stream.destroy(), 1000).unref();
+    this.#onClose(message);
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    clearTimeout(this.#moment);
+    this.#moment = undefined;
+    if (this.#waiting.length === 0 || this.#stream.destroyed) return;
+    this.#stream.write(this.#waiting.length === 1 ? this.#waiting[0] : Buffer.concat(this.#waiting));
+    this.#waiting.length = 0;
+  }
+}

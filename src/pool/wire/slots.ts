@@ -1,0 +1,54 @@
+import type { Size } from './wire.ts';
+import { counted } from '../../util/plain-text.ts';
+
+/** `wanted` can be cut out of what is `free`. */
+export function fits(wanted: Size, free: Size): boolean {
+  return (
+    wanted.cpus <= free.cpus &&
+    wanted.memoryMb <= free.memoryMb &&
+    wanted.diskKb <= free.diskKb &&
+    wanted.gpus <= free.gpus
+  );
+}
+
+/** How many of `wanted` can be cut out of what is `free`. */
+export function slotsIn(wanted: Size, free: Size): number {
+  const times = (one: number, of: number): number => (one <= 0 ? Number.POSITIVE_INFINITY : Math.floor(of / one));
+  const most = Math.min(
+    times(wanted.cpus, free.cpus),
+    times(wanted.memoryMb, free.memoryMb),
+    times(wanted.diskKb, free.diskKb),
+    times(wanted.gpus, free.gpus),
+  );
+  return Number.isFinite(most) ? Math.max(0, most) : 0;
+}
+
+export function minus(a: Size, b: Size): Size {
+  return {
+    cpus: a.cpus - b.cpus,
+    memoryMb: a.memoryMb - b.memoryMb,
+    diskKb: a.diskKb - b.diskKb,
+    gpus: a.gpus - b.gpus,
+  };
+}
+
+export function plus(a: Size, b: Size): Size {
+  return {
+    cpus: a.cpus + b.cpus,
+    memoryMb: a.memoryMb + b.memoryMb,
+    diskKb: a.diskKb + b.diskKb,
+    gpus: a.gpus + b.gpus,
+  };
+}
+
+export const NOTHING: Size = { cpus: 0, memoryMb: 0, diskKb: 0, gpus: 0 };
+
+/** The first of what does not fit, for people: `8 cores of 4 free`. */
+export function shortOf(wanted: Size, free: Size): string | undefined {
+  const of = (much: number) => `of ${Math.max(0, much)} free`;
+  if (wanted.cpus > free.cpus) return `${counted(wanted.cpus, 'core')} ${of(free.cpus)}`;
+  if (wanted.memoryMb > free.memoryMb) return `${wanted.memoryMb} MB of memory ${of(free.memoryMb)}`;
+  if (wanted.diskKb > free.diskKb) return `${wanted.diskKb} KB of disk ${of(free.diskKb)}`;
+  if (wanted.gpus > free.gpus) return `${wanted.gpus} GPUs ${of(free.gpus)}`;
+  return undefined;
+}

@@ -1,0 +1,66 @@
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { jobAdLines, oneLine } from '../../job/ad-lines.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
+import { quoted } from '../../job/values.ts';
+import type { FromCentralManager } from '../wire/wire.ts';
+
+/** The ads that a program finds in its sandbox, as HTCondor names the files. */
+export const AD_FILES = { job: '.job.ad', machine: '.machine.ad' } as const;
+
+export const AD_NAMES: ReadonlySet<string> = new Set(Object.values(AD_FILES));
+
+type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
+
+/** Puts the job's ad there, and its slot's. */
+export function writeAds(work: string, { ad = {}, slot, size }: Start, machine: AttrTexts): void {
+  overwrite(join(work, AD_FILES.job), textOf(jobAdLines(Object.entries(ad))));
+  overwrite(join(work, AD_FILES.machine), slotText(machine, slot, size));
+}
+
+/** Of each machine's ad the texts for its slots: the same for one job after another. */
+const SLOTS = new WeakMap<AttrTexts, Map<string, string>>();
+
+function slotText(machine: AttrTexts, slot: string | undefined, size: Start['size']): string {
+  const known = SLOTS.get(machine) ?? new Map<string, string>();
+  SLOTS.set(machine, known);
+  const which = JSON.stringify([slot, size]);
+  const text = known.get(which) ?? textOf(slotLines(machine, slot, size));
+  if (known.size > MOST_SLOTS) known.clear();
+  known.set(which, text);
+  return text;
+}
+
+const MOST_SLOTS = 1000;
+
+function slotLines(machine: AttrTexts, slot: string | undefined, size: Start['size']): string[] {
+  const offered = {
+    ...machine,
+    ...(slot === undefined ? {} : { Name: quoted(slot) }),
+    SlotType: quoted('Dynamic'),
+    DynamicSlot: 'true',
+    PartitionableSlot: 'false',
+    Cpus: String(size.cpus),
+    Memory: String(size.memoryMb),
+    Disk: String(size.diskKb),
+    GPUs: String(size.gpus),
+  };
+  return Object.entries(offered).flatMap(([name, text]) => (text === null ? [] : [`${name} = ${oneLine(text)}`]));
+}
+
+function textOf(lines: readonly string[]): string {
+  const sorted = lines.map((line) => [line.toLowerCase(), line] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted.map(([, line]) => `${line}\n`).join('');
+}
+
+/** A file that is emptied first is flushed by ext4 when it is closed, which takes ten times as long. */
+function overwrite(path: string, text: string): void {
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+  try {
+    const bytes = Buffer.from(text);
+    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, done);
+    if (fstatSync(fd).size > bytes.length) ftruncateSync(fd, bytes.length);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,354 @@
+import { GryphusError } from '../../errors.ts';
+import type { ContainerSpec } from '../../site/contract.ts';
+import { shellQuote, shellWords } from '../../util/shell-quote.ts';
+import { adVariables, entering } from './job-script.ts';
+import { mountable, type Runtime } from './container-runtimes.ts';
+import { KEY_VARIABLE } from '../host/processes.ts';
+import type { RunSpec } from '../wire/wire.ts';
+
+export interface ContainerPlace {
+  /** Absolute: the attempt's directory, which holds `work`. */
+  readonly dir: string;
+  /** The sandbox; absolute. */
+  readonly work: string;
+  /** Where it runs; `undefined`: in the sandbox. */
+  readonly cwd: string | undefined;
+  /** As it is in the container; '' for what the image starts by itself. */
+  readonly program: string;
+  readonly stdin: string | undefined;
+  /** The job's proxy; its directory is mounted, since it is renewed there. */
+  readonly proxy: string | undefined;
+  /** The files of ads are in the sandbox. */
+  readonly ads: boolean;
+  /** Where an image that was carried is. */
+  readonly image: string | undefined;
+  /** Whose containers these are on this host. */
+  readonly owner: string;
+  /** As those of jobs without a container. */
+  readonly doors?: readonly string[];
+  /** What the runtime itself, and not the program, needs of the worker's environment. */
+  readonly surroundings: Readonly<Record<string, string>>;
+}
+
+export interface ContainerScript {
+  readonly go: string;
+  /** The program's environment, a line each. */
+  readonly env: string;
+}
+
+export type Contained = RunSpec & { readonly container: ContainerSpec };
+
+/** By these labels a container's attempt is known: its directory, and whose that is on which host. */
+export const LABELS = { dir: 'gryphus.dir', owner: 'gryphus.owner' } as const;
+
+/** What the script ends with before the program was started. */
+export const NO_IMAGE = 217;
+const CANNOT = 216;
+
+/** Where the program finds its sandbox. */
+export function sandboxInside({ targetDir }: ContainerSpec, work: string): string {
+  return targetDir ?? work;
+}
+
+/**
+ * The shell text that runs an attempt in a container, as jobScript's does without: in a subshell of the starter, with its
+ * steps in the same order. What it makes is named in `box` before it is made. Throws 'output-missing' where it cannot be.
+ */
+export function containerScript(
+  key: string,
+  spec: Contained,
+  runtime: Runtime,
+  place: ContainerPlace,
+): ContainerScript {
+  const { container } = spec;
+  const inside = sandboxInside(container, place.work);
+  const outside = [...container.binds, ...(place.proxy === undefined ? [] : [place.proxy.replace(/\/[^/]*$/, '')])];
+  const mounts = [[place.work, inside] as const, ...outside.map((path) => [path, path] as const)];
+  for (const path of mounts.flat())
+    if (!mountable(path)) throw cannot(`${runtime.kind} cannot mount the directory '${path}'`);
+  const variables = {
+    ...spec.env,
+    [KEY_VARIABLE]: key,
+    _CONDOR_SCRATCH_DIR: inside,
+    ...(place.proxy === undefined ? {} : { X509_USER_PROXY: place.proxy }),
+    ...(place.ads ? adVariables(inside) : {}),
+    BATCH_SYSTEM: 'Gryphus',
+  };
+  if (place.image !== undefined && !mountable(place.image))
+    throw cannot(`${runtime.kind} cannot use an image of the path '${place.image}'`);
+  const cwd = place.cwd ?? inside;
+  const parts: Parts = { key, spec, runtime, place, mounts, cwd, variables };
+  const { env, text } = runtime.kind === 'apptainer' ? apptainer(parts) : engine(parts);
+  return { env, go: [...opening(place), ...text, ''].join('\n') };
+}
+
+interface Parts {
+  readonly key: string;
+  readonly spec: Contained;
+  readonly runtime: Runtime;
+  readonly place: ContainerPlace;
+  readonly mounts: readonly (readonly [string, string])[];
+  readonly cwd: string;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** What starter.sh passes over, too. */
+const SIGNALS = ['TERM', 'HUP', 'INT', 'QUIT', 'USR1', 'USR2', 'XCPU'];
+
+/** Signals are the runtime's to pass on: the shell that started it waits for it. */
+function opening({ surroundings, doors }: ContainerPlace): string[] {
+  return [
+    ...entering(doors),
+    'stop=',
+    `trap 'stop=1' ${SIGNALS.join(' ')}`,
+    'umask 022',
+    ...Object.entries(surroundings).map(([name, value]) => `export ${name}=${shellQuote(value)}`),
+  ];
+}
+
+/** Opens the program's streams; whoever asked it to end before has been heard. */
+function begin({ spec, place }: Parts): string[] {
+  return [
+    `[ -z "$stop" ] || quit ${CANNOT}`,
+    `{ exec <${place.stdin === undefined ? '/dev/null' : shellQuote(place.stdin)} 3>"$d/stdout"; } || quit ${CANNOT}`,
+    `: >"$d/started" || quit ${CANNOT}`,
+    spec.joinStderr ? 'errors=$d/stdout; exec 4>&3' : 'errors=$d/stderr; exec 4>"$errors"',
+  ];
+}
+
+/** podman and docker: a container is created, started, looked at, and removed. */
+function engine(parts: Parts): { readonly env: string; readonly text: string[] } {
+  const { key, spec, runtime, place, mounts, cwd } = parts;
+  const { container } = spec;
+  const { file, named } = envFile(parts);
+  const name = containerName(key);
+  const command = [...(place.program === '' ? [] : [place.program]), ...spec.args];
+  const entrypoint = place.program !== '' && !container.keepEntrypoint ? place.program : undefined;
+  const flags = [
+    ...engineFlags(runtime),
+    '--name',
+    name,
+    '--label',
+    `${LABELS.dir}=${place.dir}`,
+    '--label',
+    `${LABELS.owner}=${place.owner}`,
+    '--network',
+    networkOf(container),
+    '--workdir',
+    cwd,
+    ...mounts.flatMap(([from, to]) => ['--volume', `${from}:${to}`]),
+    '--env-file',
+    `${place.dir}/env`,
+    ...Object.keys(named).flatMap((one) => ['--env', one]),
+    ...(place.stdin === undefined ? [] : ['--interactive']),
+    ...(entrypoint === undefined ? [] : ['--entrypoint', entrypoint]),
+  ];
+  const rest = shellWords(entrypoint === undefined ? command : spec.args);
+  const program = shellQuote(runtime.program);
+  const exported = Object.entries(named).map(([one, value]) => `export ${one}=${shellQuote(value)};`);
+  const attach = place.stdin === undefined ? '--attach' : '--attach --interactive';
+  const text = [
+    `run=${program} box=${name}`,
+    `quit() { "$run" ${shellWords(removal(runtime.kind))} "$box" </dev/null >/dev/null 2>&1 && rm -f "$d/box"; exit "$1"; }`,
+    ...engineImage(parts),
+    `printf '%s\\n' "$run" "$box" >"$d/box" || exit ${CANNOT}`,
+    `(${exported.join(' ')} exec "$run" create ${shellWords(flags)} $rootfs "$image" ${rest}) </dev/null >/dev/null || quit ${CANNOT}`,
+    ...begin(parts),
+    // The client is out of the way of signals, which it would die of before it passes them on: the shell does that.
+    'exec 5<&0',
+    `setsid "$run" start ${attach} "$box" <&5 >&3 2>&4 &`,
+    'client=$!',
+    'pass() {',
+    '  stop=1',
+    '  until "$run" kill --signal "$1" "$box" </dev/null >/dev/null 2>&1; do',
+    '    kill -0 "$client" 2>/dev/null || return 0',
+    '    sleep 0.1',
+    '  done',
+    '}',
+    ...SIGNALS.map((signal) => `trap 'pass ${signal}' ${signal}`),
+    '[ -z "$stop" ] || pass TERM',
+    'while wait "$client"; code=$?; kill -0 "$client" 2>/dev/null; do :; done',
+    'look() { "$run" container inspect --format "{{.State.Status}} {{.State.ExitCode}} {{.State.StartedAt}}" "$box" </dev/null 2>/dev/null; }',
+    'state=$(look)',
+    // Its client may know of the end before the others do.
+    'case $state in running*) [ -n "$stop" ] || "$run" wait "$box" </dev/null >/dev/null 2>&1; state=$(look) ;; esac',
+    'case $state in',
+    // It was created, and its program could not be started.
+    `  *" 0001-"*) rm -f "$d/started"; tail -n 3 "$errors" >"$d/said"; quit ${CANNOT} ;;`,
+    '  exited*|stopped*|dead*) code=${state#* } code=${code%% *} ;;',
+    'esac',
+    // With an init, it is this that says that there is no such program.
+    'case $code in 1 | 126 | 127)',
+    '  last=$(tail -n 1 "$errors")',
+    '  case $last in "ERROR (catatonit:"*"): failed to exec pid1"* | "[FATAL tini ("*")] exec "*" failed"*)',
+    `    rm -f "$d/started"; printf '%s\\n' ${shellQuote(`${place.program}: `)}"$last" >"$d/said"; quit ${CANNOT} ;;`,
+    '  esac ;;',
+    'esac',
+    ...RECORDED,
+  ];
+  return { env: file, text };
+}
+
+/** As HTCondor has it: above 128 it was a signal. In the waiter's words, over the room that the starter kept. */
+const RECORDED = [
+  'if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then code=$((code - 128)); else code=$((code << 8)); fi',
+  `printf '${'%016x '.repeat(7)}%016x\\n' "$code" 0 0 0 0 0 0 0 1<>"$d/exit"`,
+  'quit 0',
+];
+
+/** `$image` as the engine takes it, in its store; a directory is used as it is, and left as it was. */
+function engineImage({ spec, place }: Parts): string[] {
+  const { image, alwaysPull } = spec.container;
+  if (image.kind === 'registry') {
+    const name = image.name.replace(/^docker:(\/\/)?/, '');
+    if (name === '' || name.startsWith('-')) throw cannot(`'${image.name}' is no image's name`);
+    const pull = `"$run" pull --quiet "$image" </dev/null >/dev/null || exit ${NO_IMAGE}`;
+    const there = '"$run" image inspect "$image" </dev/null >/dev/null 2>&1';
+    // A short name is docker's own registry's, unless there is such an image here.
+    const whole = qualified(name);
+    return [
+      `rootfs= image=${shellQuote(name)}`,
+      ...(whole === name ? [] : [`${there} || image=${shellQuote(whole)}`]),
+      alwaysPull ? pull : `${there} || ${pull}`,
+    ];
+  }
+  return [
+    `rootfs= image=${shellQuote(place.image ?? '')}`,
+    `if [ -d "$image" ]; then rootfs=--rootfs image=$image:O; else`,
+    `  [ -e "$image" ] || { echo "There is no image $image on the node." >&2; exit ${NO_IMAGE}; }`,
+    `  loaded=$("$run" load --quiet --input "$image" </dev/null) || exit ${NO_IMAGE}`,
+    '  image=${loaded##* }',
+    'fi',
+  ];
+}
+
+function qualified(name: string): string {
+  const [first = '', ...others] = name.split('/');
+  if (others.length === 0) return `docker.io/library/${name}`;
+  return /[.:]/.test(first) || first === 'localhost' ? name : `docker.io/${name}`;
+}
+
+function networkOf({ network }: ContainerSpec): string {
+  if (network === undefined) return 'host';
+  return network === 'nat' ? 'bridge' : network;
+}
+
+/** What a container of ours is made with, whatever runs in it. */
+export function engineFlags({ kind, flags }: Pick<Runtime, 'kind' | 'flags'>): string[] {
+  return [
+    '--cap-drop=all',
+    '--security-opt',
+    'no-new-privileges',
+    '--security-opt',
+    'label=disable',
+    '--no-healthcheck',
+    '--log-driver',
+    'none',
+    ...(kind === 'podman' ? ['--http-proxy=false'] : []),
+    ...flags,
+  ];
+}
+
+/** Ends and removes a container with all that is in it. */
+export function removal(kind: Runtime['kind']): string[] {
+  return ['rm', '--force', '--volumes', ...(kind === 'podman' ? ['--ignore', '--time', '0'] : [])];
+}
+
+/** apptainer and singularity: one process that is the container, and ends with it. */
+function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: Parts): {
+  readonly env: string;
+  readonly text: string[];
+} {
+  const { image } = spec.container;
+  const prefix = runtime.program.endsWith('/singularity') ? 'SINGULARITYENV_' : 'APPTAINERENV_';
+  const evaluates = !runtime.flags.includes('--no-eval');
+  for (const [name, value] of Object.entries(variables)) {
+    if (!IDENTIFIER.test(name)) throw cannot(`${runtime.kind} cannot be given a variable of the name '${name}'`);
+    if (evaluates && /[$`]/.test(value))
+      throw cannot(`${runtime.kind} ${runtime.version} would have a shell evaluate the variable ${name}`);
+  }
+  const program = place.program === '' ? [] : [place.program];
+  const words = [
+    // Its warnings would be the job's.
+    '--silent',
+    program.length === 0 ? 'run' : 'exec',
+    '--containall',
+    '--no-home',
+    '--workdir',
+    `${place.dir}/tmp`,
+    '--pwd',
+    cwd,
+    ...mounts.flatMap(([from, to]) => ['--bind', `${from}:${to}`]),
+  ];
+  const registry = image.kind === 'registry';
+  const text = [
+    `run=${shellQuote(runtime.program)}`,
+    'quit() { exit "$1"; }',
+    `mkdir -p "$d/tmp" || exit ${CANNOT}`,
+    ...(registry
+      ? [
+          `image=${shellQuote(`${place.dir}/image.sif`)}`,
+          `"$run" --silent pull "$image" ${shellQuote(image.name)} </dev/null >/dev/null || exit ${NO_IMAGE}`,
+        ]
+      : [
+          `image=${shellQuote(place.image ?? '')}`,
+          `[ -e "$image" ] || { echo "There is no image $image on the node." >&2; exit ${NO_IMAGE}; }`,
+          ...(place.image?.endsWith('.sif') === true || (image.kind === 'file' && image.name.endsWith('.sif'))
+            ? []
+            : [
+                'if [ ! -d "$image" ]; then',
+                '  case $(tar -tf "$image" 2>/dev/null) in *manifest.json*) image=docker-archive:$image ;; *) image=oci-archive:$image ;; esac',
+                'fi',
+              ]),
+        ]),
+    `flags=${shellQuote(runtime.flags.join(' '))}`,
+    ...(runtime.fileFlags === undefined ? [] : [`[ -d "$image" ] || flags="$flags ${runtime.fileFlags.join(' ')}"`]),
+    ...begin({ spec, runtime, place, mounts, cwd, variables, ...others }),
+    ...Object.entries(variables).map(([name, value]) => `export ${prefix}${name}=${shellQuote(value)}`),
+    `"$run" ${shellWords(words)} $flags "$image" ${shellWords([...program, ...spec.args])} >&3 2>&4`,
+    'code=$?',
+    // Its own words for what it could not start.
+    'if [ "$code" -eq 255 ]; then',
+    '  last=$(tail -n 1 "$errors")',
+    `  case $last in FATAL:*) rm -f "$d/started"; printf '%s\\n' "$last" >"$d/said"; exit ${CANNOT} ;; esac`,
+    'fi',
+    ...RECORDED,
+  ];
+  return { env: '', text };
+}
+
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Variables that the runtime reads itself: they cannot be handed on through its own environment. */
+const RUNTIMES_OWN =
+  /^(PATH|HOME|TMPDIR|SHELL|LANG|LC_|LD_|XDG_|DBUS_|GO|SSL_|CONTAINER|DOCKER_|PODMAN_|BUILDAH_|STORAGE_|REGISTRY_|NOTIFY_|LISTEN_|_|.*_proxy$|.*_PROXY$)/;
+const LONGEST = 60_000;
+
+/**
+ * The variables as lines of a file; such files have no way to say a line end, so these few are handed on through the
+ * runtime's own environment, by their names alone.
+ */
+function envFile({ runtime, variables }: Parts): {
+  readonly file: string;
+  readonly named: Readonly<Record<string, string>>;
+} {
+  let file = '';
+  const named: Record<string, string> = {};
+  for (const [name, value] of Object.entries(variables)) {
+    const line = `${name}=${value}`;
+    if (/[\s=]/.test(name) || name === '' || name.startsWith('#'))
+      throw cannot(`${runtime.kind} cannot be given a variable of the name '${name}'`);
+    if (!/[\r\n]/.test(value) && line.length < LONGEST) file += `${line}\n`;
+    else if (IDENTIFIER.test(name) && !RUNTIMES_OWN.test(name)) named[name] = value;
+    else throw cannot(`${runtime.kind} cannot be given the variable ${name} with a line end in it`);
+  }
+  return { file, named };
+}
+
+/** Unique for ever, as the key is. */
+export function containerName(key: string): string {
+  return `gryphus-${key}`;
+}
+
+function cannot(message: string): GryphusError {
+  return new GryphusError('output-missing', `${message}.`);
+}

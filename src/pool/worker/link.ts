@@ -1,0 +1,195 @@
+import type { Duplex } from 'node:stream';
+import { asError } from '../../errors.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
+import { Asking } from '../wire/asking.ts';
+import { isProof, nonce, proof, type Token } from '../wire/auth.ts';
+import { Channel } from '../wire/frames.ts';
+import {
+  type ForLink,
+  type FromCentralManager,
+  type FromWorker,
+  type HeldAttempt,
+  readFromCentralManager,
+  type Size,
+  WIRE_VERSION,
+} from '../wire/wire.ts';
+
+export interface LinkOptions {
+  readonly token: Token;
+  readonly instance: string;
+  readonly boot: string;
+  readonly size: () => Size;
+  readonly dial: () => Promise<Duplex>;
+  /** The longest wait before it dials again, milliseconds; default 30,000. */
+  readonly longestRetryMs?: number;
+  readonly ad: () => AttrTexts;
+  readonly held: () => readonly HeldAttempt[];
+  readonly take: (message: Exclude<FromCentralManager, ForLink>, bytes: Buffer) => void;
+  readonly onUp: (site: string) => void;
+  readonly onDown: (message: string) => void;
+  /** The central manager does not let it in: trying again is of no use. */
+  readonly onDenied: (message: string) => void;
+}
+
+/** First and longest wait before a connection is tried again, milliseconds. */
+const RETRY_MS = 100;
+const LONGEST_RETRY_MS = 30_000;
+const HANDSHAKE_MS = 30_000;
+/**
+ * Not one byte between so many pings and the next: the connection is dead, though nobody said so. Turns are counted and not
+ * time: while this process did not run, nobody could be heard.
+ */
+const SILENT = 3;
+
+/** The worker's connection home: dials until it is let in, says what the worker holds, and dials again when it is cut. */
+export class Link {
+  readonly #options: LinkOptions;
+  readonly asking: Asking;
+  #channel: Channel<FromCentralManager, FromWorker> | undefined;
+  #up = false;
+  #failures = 0;
+  #ended = false;
+  #retry: NodeJS.Timeout | undefined;
+  #pinger: NodeJS.Timeout | undefined;
+  #pings = 0;
+  /** What is said between our account of what we hold and the welcome. */
+  #untold: [FromWorker, Uint8Array | undefined][] | undefined;
+  readonly #sentAt = new Map<number, number>();
+  /** When we last sent what the central manager then answered, by the monotonic clock in milliseconds. */
+  #heardAt = performance.now();
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.asking = new Asking((ask) => {
+      this.say(ask);
+      return this.#up;
+    });
+  }
+
+  /** Seconds since the central manager surely knew of us. */
+  get silence(): number {
+    return (performance.now() - this.#heardAt) / 1000;
+  }
+
+  /** Bytes that wait to leave. */
+  get backlog(): number {
+    return this.#channel?.backlog ?? 0;
+  }
+
+  get up(): boolean {
+    return this.#up;
+  }
+
+  open(): void {
+    void this.#connect();
+  }
+
+  /** What is said while the connection is away is not kept: the next one begins with all that the worker holds. */
+  say(message: FromWorker, bytes?: Uint8Array, unhurried = false): void {
+    if (this.#up) this.#channel?.send(message, bytes, unhurried);
+    else this.#untold?.push([message, bytes]);
+  }
+
+  end(message: string): void {
+    this.#ended = true;
+    clearTimeout(this.#retry);
+    this.say({ t: 'bye', message });
+    this.#channel?.close(message);
+  }
+
+  async #connect(): Promise<void> {
+    let stream: Duplex;
+    try {
+      stream = await this.#options.dial();
+    } catch (thrown) {
+      return this.#down(asError(thrown).message);
+    }
+    if (this.#ended) return void stream.destroy();
+    const channel = new Channel<FromCentralManager, FromWorker>(stream, readFromCentralManager);
+    this.#channel = channel;
+    const late = setTimeout(() => channel.close('the agent did not answer'), HANDSHAKE_MS);
+    const mine = nonce();
+    channel.open(
+      (message, bytes) => {
+        if (this.#up) return this.#take(message, bytes);
+        if (this.#handshake(channel, message, mine)) clearTimeout(late);
+      },
+      (message) => {
+        clearTimeout(late);
+        this.#down(message);
+      },
+    );
+    const { token, instance } = this.#options;
+    channel.send({ t: 'hello', version: WIRE_VERSION, token: token.id, instance, nonce: mine });
+  }
+
+  /** True when it is over. */
+  #handshake(channel: Channel<FromCentralManager, FromWorker>, message: FromCentralManager, mine: string): boolean {
+    const { token, boot, size } = this.#options;
+    if (message.t === 'challenge') {
+      // The agent, too, must show that it knows the secret: a stranger on its port gets nothing from us.
+      if (!isProof(message.proof, proof(token, 'central-manager', message.nonce, mine)))
+        throw new Error('the answer did not come from the agent');
+      const answer = proof(token, 'worker', message.nonce, mine);
+      const attempts = this.#options.held();
+      channel.send({ t: 'proof', proof: answer, ad: this.#options.ad(), size: size(), boot, attempts });
+      this.#untold = [];
+      return false;
+    }
+    if (message.t === 'denied') {
+      this.#ended = true;
+      channel.close(message.message);
+      this.#options.onDenied(message.message);
+      return true;
+    }
+    if (message.t !== 'welcome') throw new Error(`'${message.t}' before the welcome`);
+    this.#up = true;
+    for (const [said, bytes] of this.#untold ?? []) channel.send(said, bytes);
+    this.#untold = undefined;
+    this.#heardAt = performance.now();
+    this.#ping(message.ping * 1000);
+    this.#options.onUp(message.site);
+    return true;
+  }
+
+  #take(message: FromCentralManager, bytes: Buffer): void {
+    if (message.t === 'pong') {
+      // One that ends again and again as soon as it is there is not dialled again at once.
+      this.#failures = 0;
+      this.#heardAt = Math.max(this.#heardAt, this.#sentAt.get(message.n) ?? 0);
+      this.#sentAt.delete(message.n);
+    } else if (message.t === 'answer') this.asking.take(message, bytes);
+    else if (message.t === 'challenge' || message.t === 'welcome' || message.t === 'denied')
+      throw new Error(`'${message.t}' after the welcome`);
+    else this.#options.take(message, bytes);
+  }
+
+  #ping(everyMs: number): void {
+    this.#sentAt.clear();
+    let silent = 0;
+    let before = 0;
+    const ping = () => {
+      const heard = this.#channel?.heardAt ?? 0;
+      silent = heard > before ? 0 : silent + 1;
+      before = heard;
+      if (silent > SILENT) return this.#channel?.close('the agent does not answer');
+      const n = ++this.#pings;
+      this.#sentAt.set(n, performance.now());
+      this.say({ t: 'ping', n });
+    };
+    this.#pinger = setInterval(ping, everyMs);
+  }
+
+  #down(message: string): void {
+    clearInterval(this.#pinger);
+    this.#channel = undefined;
+    this.#untold = undefined;
+    const was = this.#up;
+    this.#up = false;
+    this.asking.end(message);
+    if (was) this.#options.onDown(message);
+    if (this.#ended) return;
+    const base = Math.min(this.#options.longestRetryMs ?? LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#failures++);
+    this.#retry = setTimeout(() => void this.#connect(), base * (0.75 + Math.random() / 2));
+  }
+}

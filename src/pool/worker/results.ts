@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { OddOutput } from '../../site/contract.ts';
+import { RESERVED } from '../../staging/asked-for.ts';
+import { nameBytes, nameText } from '../../util/byte-name.ts';
+import { chosenMode } from '../../util/file-mode.ts';
+import type { AttemptPlace } from './attempt-place.ts';
+import type { OutputFile } from '../wire/wire.ts';
+
+/** Files at the top of the sandbox that were not there at the start: HTCondor's default. */
+export function newFiles({ work }: AttemptPlace, names: readonly string[]): OutputFile[] {
+  const before = new Set([...names, ...RESERVED]);
+  return entriesOf(work).flatMap((name) => {
+    const found = before.has(name) ? undefined : fileAt(placeOf(work, name), name, lstatSync);
+    return found ? [found] : [];
+  });
+}
+
+/** What stands at names: files, nothing, or what has no content. */
+export interface Named {
+  readonly files: OutputFile[];
+  readonly missing: string[];
+  readonly odd: OddOutput[];
+}
+
+/** Files and directories by name; a directory is given by the files in it. */
+export function namedFiles({ work }: AttemptPlace, names: readonly string[]): Named {
+  const found: Named = { files: [], missing: [], odd: [] };
+  for (const name of names) {
+    const plain = name.replace(/\/+$/, '');
+    const path = inside(work, plain);
+    const there = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
+    if (path === undefined || !there) found.missing.push(name);
+    else if (there.isSocket()) found.odd.push({ name: plain, is: 'socket' });
+    else walk(work, plain, [], found);
+  }
+  return found;
+}
+
+/** A socket that a program left in a directory is passed over, as HTCondor does, and so is a link to nowhere. */
+function walk(work: string, name: string, above: readonly string[], found: Named): void {
+  const path = placeOf(work, name);
+  const there = statSync(path, { throwIfNoEntry: false });
+  if (!there || there.isSocket()) return;
+  if (there.isDirectory()) {
+    const real = realpathSync(path, 'latin1');
+    if (above.includes(real)) found.odd.push({ name, is: 'loop' });
+    else for (const entry of entriesOf(path)) walk(work, join(name, entry), [...above, real], found);
+  } else if (there.isFile()) found.files.push(asOutput(name, there));
+  else found.odd.push({ name, is: there.isFIFO() ? 'pipe' : 'device' });
+}
+
+function fileAt(path: Path, name: string, look: typeof lstatSync): OutputFile | undefined {
+  const found = look(path, { throwIfNoEntry: false });
+  return found?.isFile() ? asOutput(name, found) : undefined;
+}
+
+function asOutput(name: string, { size, mode }: Stats): OutputFile {
+  return { name, bytes: size, executable: (mode & 0o100) !== 0, ...chosenMode(mode) };
+}
+
+type Path = string | Buffer;
+
+/** The names in a directory, those that are no UTF-8 as `nameText` writes them. */
+function entriesOf(directory: Path): string[] {
+  const names = readdirSync(directory);
+  return names.some((name) => name.includes('\uFFFD')) ? readdirSync(directory, 'buffer').map(nameText) : names;
+}
+
+/** Where the file of such a name is. */
+function placeOf(work: string, name: string): Path {
+  const path = join(work, name);
+  const bytes = nameBytes(name);
+  return bytes === undefined || lstatSync(path, { throwIfNoEntry: false })
+    ? path
+    : Buffer.concat([Buffer.from(`${work}/`), bytes]);
+}
+
+export async function withDigests({ work }: AttemptPlace, files: readonly OutputFile[]): Promise<OutputFile[]> {
+  const all: OutputFile[] = [];
+  for (const file of files) {
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(placeOf(work, file.name), { highWaterMark: 1 << 20 }), hash);
+    all.push({ ...file, sha256: hash.digest('hex') });
+  }
+  return all;
+}
+
+/** Bytes of `stdout`, `stderr` or `work/NAME`; fewer than asked: it ends there. Rejects where there is no such file. */
+export async function readPiece(dir: AttemptPlace, path: string, offset: number, bytes: number): Promise<Buffer> {
+  const name = path.startsWith('work/')
+    ? inside(dir.work, path.slice(5))
+    : STREAMS.has(path) && dir.stream(path as 'stdout' | 'stderr');
+  if (!name) throw new Error(`${path} is not a result.`);
+  const file = await open(name, 'r');
+  try {
+    const buffer = Buffer.allocUnsafe(Math.min(bytes, 4 << 20));
+    let got = 0;
+    while (got < buffer.length) {
+      const { bytesRead } = await file.read(buffer, got, buffer.length - got, offset + got);
+      if (bytesRead === 0) break;
+      got += bytesRead;
+    }
+    return buffer.subarray(0, got);
+  } finally {
+    await file.close();
+  }
+}
+
+const STREAMS: ReadonlySet<string> = new Set(['stdout', 'stderr']);
+
+/** The path of a name under a directory; `undefined` where it would lead out of it, by its words or by a link. */
+function inside(directory: string, name: string): Path | undefined {
+  const joined = join(directory, name);
+  if (joined !== directory && !joined.startsWith(directory + sep)) return undefined;
+  const path = placeOf(directory, relative(directory, joined));
+  try {
+    const real = realpathSync(path, 'latin1');
+    const root = realpathSync(directory, 'latin1');
+    // A link that the job made to a file of its owner is followed, as a copy of the directory would.
+    return real === root || real.startsWith(root + sep) || statSync(path).isFile() ? path : undefined;
+  } catch {
+    return path;
+  }
+}

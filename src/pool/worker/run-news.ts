@@ -1,0 +1,89 @@
+import { processes, processesOf } from '../host/processes.ts';
+import { newFiles } from './results.ts';
+import type { Run } from './run.ts';
+import type { FromWorker, OutputFile } from '../wire/wire.ts';
+
+/** More new files than this are told when they are asked for. */
+const MANY_FILES = 50;
+
+/** What is to be said of a run as it is now; nothing of one that is being staged. */
+export function newsOf(run: Run): { readonly message: FromWorker; readonly bytes?: Buffer } | undefined {
+  if (run.phase === 'running' && run.startedAt !== undefined)
+    return { message: { t: 'started', key: run.key, at: run.startedAt } };
+  if (run.phase !== 'ended' || !run.ending) return undefined;
+  const inline = run.inline();
+  const files = filesOf(run);
+  return {
+    message: {
+      t: 'ended',
+      key: run.key,
+      ending: run.ending,
+      ...(inline && { inline: { stdout: inline.stdout, stderr: inline.stderr } }),
+      ...(files && { files }),
+    },
+    ...(inline && { bytes: inline.bytes }),
+  };
+}
+
+function filesOf(run: Run): OutputFile[] | undefined {
+  if (!run.sandboxed) return [];
+  try {
+    const files = newFiles(run.dir, run.names);
+    return files.length <= MANY_FILES ? files : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Sends what was written to the streams that are followed. */
+export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: Buffer) => void): void {
+  for (const run of runs) {
+    if (!run.following || run.phase === 'ended') continue;
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const offset = run.following[stream];
+      const bytes = run.piece(stream, offset);
+      if (bytes.length === 0) continue;
+      run.following[stream] += bytes.length;
+      say({ t: 'chunk', key: run.key, stream, offset }, bytes);
+    }
+  }
+}
+
+/** Notes the most memory that each run held; those whose slot has less, with how much they hold. */
+export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly usedMb: number }[] {
+  const running = [...runs].filter((run) => run.phase === 'running' || run.phase === 'suspended');
+  if (running.length === 0) return [];
+  // Of what has a group with an account of its memory nobody else needs to be asked.
+  const known = new Map(running.flatMap((run) => held(run)));
+  const others = running.filter(({ key }) => !known.has(key));
+  for (const [key, kb] of others.length === 0 ? [] : residentOf(others)) known.set(key, kb);
+  return running.flatMap((run) => {
+    const rssKb = known.get(run.key) ?? 0;
+    if (rssKb > run.peakRssKb) {
+      run.peakRssKb = rssKb;
+      run.dir.noteMemory(rssKb);
+    }
+    return rssKb > run.record.size.memoryMb * 1024 ? [{ run, usedMb: Math.ceil(rssKb / 1024) }] : [];
+  });
+}
+
+function held({ key, group, joinedLate }: Run): [string, number][] {
+  const kb = joinedLate ? undefined : group?.usage().heldKb;
+  return kb === undefined ? [] : [[key, kb]];
+}
+
+/** What the processes of runs hold, by the runs' keys. */
+function residentOf(runs: readonly Run[]): [string, number][] {
+  // A container's processes are in sessions of their own, and known by the key in their environment.
+  const contained = new Set<string>(runs.flatMap((run) => (run.record.spec.container ? [run.key] : [])));
+  const keys = new Map(processesOf(contained).map(({ pid, key }) => [pid, key]));
+  const sums = new Map<number | string, number>();
+  for (const { pid, session, rssKb } of processes()) {
+    const whose = keys.get(pid) ?? session;
+    if (pid !== whose) sums.set(whose, (sums.get(whose) ?? 0) + rssKb);
+  }
+  return runs.map((run) => {
+    const whose = contained.has(run.key) ? run.key : run.shell?.pid;
+    return [run.key, whose === undefined ? 0 : (sums.get(whose) ?? 0)];
+  });
+}

@@ -1,0 +1,210 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { AttemptKey } from '../../job/ids.ts';
+import type { Ending } from '../../site/contract.ts';
+import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
+import { AttemptDir, attemptsIn } from './attempt-dir.ts';
+import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts';
+import type { Cgroup } from './cgroup.ts';
+import { NO_IMAGE } from './container-script.ts';
+import { taskRunnersIn } from './task-runner-slot.ts';
+import { livingOf } from './last-of.ts';
+import { signal } from '../host/processes.ts';
+import { lastWords } from './run-briefly.ts';
+import type { Runner } from './shell.ts';
+import type { FromCentralManager, HeldAttempt } from '../wire/wire.ts';
+
+/** Streams up to this size come home with the news of the end, bytes. */
+const INLINE = 32 << 10;
+const PIECE = 256 << 10;
+const HOST = hostname();
+
+/** One attempt that a worker holds, from the central manager's word to start until its word to forget. */
+export class Run {
+  readonly key: AttemptKey;
+  readonly record: AttemptRecord;
+  readonly dir: AttemptPlace;
+  phase: HeldAttempt['is'] = 'staging';
+  /** Its shell, where this process started it; one of an earlier worker is known by its identity alone. */
+  starter: Runner | undefined;
+  shell: ProcessIdentity | undefined;
+  names: readonly string[] = [];
+  /** The group of all that it starts. */
+  group: Cgroup | undefined;
+  /** It had begun before it came into its group, which knows only a part of what it took. */
+  joinedLate = false;
+  /** What the central manager said of it; unknown of an earlier worker's. */
+  told: Extract<FromCentralManager, { readonly t: 'start' }> | undefined;
+  /** The file of its proxy. */
+  proxy: string | undefined;
+  startedAt: number | undefined;
+  ending: Ending | undefined;
+  /** What we make its ending to be, once it is over. */
+  decided: Ending | undefined;
+  /** It was asked to end. */
+  stopping = false;
+  /** Not wanted any more before it was started. */
+  aborted = false;
+  /** The agent does not know it: its end is not reported, and nothing of it is kept. */
+  forgotten = false;
+  peakRssKb = 0;
+  timers: NodeJS.Timeout[] = [];
+  following: { stdout: number; stderr: number } | undefined;
+
+  constructor(record: AttemptRecord, dir: AttemptPlace) {
+    this.key = record.key;
+    this.record = record;
+    this.dir = dir;
+  }
+
+  view(): HeldAttempt {
+    return {
+      key: this.key,
+      is: this.phase,
+      ...(this.startedAt === undefined ? {} : { startedAt: this.startedAt }),
+      ...(this.ending === undefined ? {} : { ending: this.ending }),
+    };
+  }
+
+  /** It has a sandbox, and results other than its streams. */
+  get sandboxed(): boolean {
+    return this.record.spec.shared === undefined && this.record.spec.cwd === undefined;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    if (this.starter?.alive) this.starter.signal(name);
+    else if (this.shell && isAlive(this.shell)) signal(-this.shell.pid, name);
+    else for (const { pid } of livingOf(this)) signal(pid, name);
+  }
+
+  end(ending: Ending): void {
+    this.ending = ending;
+    this.phase = 'ended';
+    this.starter = undefined;
+  }
+
+  /** From now on what is written to its streams is sent, from these bytes on. */
+  follow({ stdout, stderr }: { readonly stdout: number; readonly stderr: number }): void {
+    this.following = { stdout, stderr };
+  }
+
+  clearTimers(): void {
+    for (const timer of this.timers) clearTimeout(timer);
+    this.timers = [];
+  }
+
+  /** What its exit record means. */
+  endingOf(exit: ExitRecord | undefined): Ending {
+    const at = this.startedAt;
+    const group = this.joinedLate ? undefined : this.group?.usage();
+    const most = this.record.spec.container ? 0 : (exit?.maxRssKb ?? 0);
+    // What ended before anybody looked is known by what was charged to its group.
+    const held = group ? this.peakRssKb || group.peakKb || most : Math.max(this.peakRssKb, most);
+    const facts = {
+      host: HOST,
+      ...(at === undefined ? {} : { startedAt: at }),
+      endedAt: exit?.endedAt ?? Date.now() / 1000,
+      usage: {
+        ...(group && { userCpuSeconds: round(group.userSeconds), systemCpuSeconds: round(group.systemSeconds) }),
+        // What a container took is not known.
+        ...(!group &&
+          exit &&
+          !this.record.spec.container && {
+            userCpuSeconds: round(exit.userSeconds),
+            systemCpuSeconds: round(exit.systemSeconds),
+          }),
+        ...(held > 0 ? { maxRssKb: held } : {}),
+      },
+      stdoutBytes: this.dir.size('stdout'),
+      stderrBytes: this.dir.size('stderr'),
+    };
+    if (this.decided) return { ...facts, ...this.decided, how: yielding(this.decided.how, exit) };
+    if (exit && this.dir.startedAt() === undefined) {
+      const noImage = exit.how.kind === 'exited' && exit.how.code === NO_IMAGE;
+      const cause = noImage ? 'no-image' : 'cannot-start';
+      const said = this.dir.said();
+      const message = this.record.spec.container ? lastWords(said) : said.slice(0, 500);
+      return { ...facts, how: { kind: 'by-site', cause, message } };
+    }
+    if (!exit) {
+      const message = 'the program and the shell that watched it were killed together';
+      return { ...facts, how: { kind: 'by-site', cause: 'vanished', message } };
+    }
+    return { ...facts, how: exit.how };
+  }
+
+  /** Both streams, where they are small. */
+  inline(): { readonly bytes: Buffer; readonly stdout: number; readonly stderr: number } | undefined {
+    const { stdoutBytes: stdout = this.dir.size('stdout'), stderrBytes: stderr = this.dir.size('stderr') } =
+      this.ending ?? {};
+    if (stdout + stderr > INLINE) return undefined;
+    if (stdout + stderr === 0) return { bytes: Buffer.alloc(0), stdout: 0, stderr: 0 };
+    const bytes = Buffer.concat([this.piece('stdout', 0), this.piece('stderr', 0)]);
+    return bytes.length === stdout + stderr ? { bytes, stdout, stderr } : undefined;
+  }
+
+  /** Bytes of a stream from `offset` on, some of them. */
+  piece(stream: 'stdout' | 'stderr', offset: number): Buffer {
+    const there = Math.min(PIECE, this.dir.size(stream) - offset);
+    if (there <= 0) return Buffer.alloc(0);
+    const buffer = Buffer.allocUnsafe(there);
+    const fd = openSync(this.dir.stream(stream), 'r');
+    try {
+      return buffer.subarray(0, readSync(fd, buffer, 0, there, offset));
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
+
+/** What an earlier worker left in its directory; what it had only begun to write down never started, and is removed. */
+export function runsIn(jobsDir: string, taskRunnersDir: string): Run[] {
+  const tasks = taskRunnersIn(taskRunnersDir).map(({ record, slot, shell }) => {
+    const run = left(new Run(record, slot), shell);
+    run.group = slot.group();
+    run.joinedLate = true;
+    return run;
+  });
+  const attempts = attemptsIn(jobsDir).flatMap((key) => {
+    const dir = new AttemptDir(jobsDir, key);
+    const record = dir.record();
+    if (!record) {
+      dir.remove();
+      return [];
+    }
+    const armed = dir.armed();
+    const run = left(new Run(record, dir), armed?.starter);
+    run.names = armed?.names ?? [];
+    run.group = dir.group();
+    return [run];
+  });
+  return [...tasks, ...attempts];
+}
+
+function left(run: Run, shell: ProcessIdentity | undefined): Run {
+  run.shell = shell;
+  run.decided = run.dir.decided();
+  run.startedAt = run.dir.startedAt();
+  run.peakRssKb = run.dir.memory();
+  run.phase = shell ? 'running' : 'ended';
+  return run;
+}
+
+/** What was killed, because it did not end in time or by somebody else, was stopped in the middle of whatever it did. */
+function yielding(how: Ending['how'], exit: ExitRecord | undefined): Ending['how'] {
+  if (how.kind !== 'by-site' || how.cause !== 'preempted' || !exit || wasKilled(exit)) return how;
+  return { ...how, yielded: true };
+}
+
+/** A container runtime tells a killed program's end as this status. */
+const KILLED_INSIDE = 137;
+
+function wasKilled({ how }: ExitRecord): boolean {
+  return how.kind === 'signaled' ? how.signal === SIGKILL : how.code === KILLED_INSIDE;
+}
+
+const SIGKILL = 9;
+
+function round(seconds: number): number {
+  return Math.round(seconds * 1e6) / 1e6;
+}

@@ -1,0 +1,266 @@
+import { createHash, type Hash } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
+import { copyFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { GryphusError } from '../../errors.ts';
+import type { Blob, SiteFile } from '../../site/contract.ts';
+import type { AttemptPlace } from './attempt-place.ts';
+import { sandboxInside } from './container-script.ts';
+import { isFull } from '../host/full-disk.ts';
+import type { Placed } from './job-script.ts';
+import type { RunSpec } from '../wire/wire.ts';
+
+/** Bytes of a blob from the central manager; fewer than asked: it ends there. */
+export type Pull = (blob: Blob, offset: number, bytes: number) => Promise<Buffer>;
+
+const PIECE = 1 << 20;
+const KEEP_MS = 7 * 86_400_000;
+
+/** Inputs under their SHA-256, each fetched once for all the attempts that want it. */
+export class BlobCache {
+  readonly #dir: string;
+  readonly #coming = new Map<string, Promise<string>>();
+
+  constructor(dir: string) {
+    this.#dir = dir;
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(dir)) {
+      const path = join(dir, name);
+      const found = statSync(path, { throwIfNoEntry: false });
+      if (found && (name.endsWith('.part') || Date.now() - found.mtimeMs > KEEP_MS)) rmSync(path, { force: true });
+    }
+  }
+
+  /** Its path, where it is here already. */
+  here(blob: Blob): string | undefined {
+    const path = join(this.#dir, blob.sha256);
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.size !== blob.bytes) return undefined;
+    if (Date.now() - found.mtimeMs > KEEP_MS / 7) utimesSync(path, new Date(), new Date());
+    return path;
+  }
+
+  /** From the file itself, where home's files can be read here. Rejects with 'input-missing' where it is another by now. */
+  copy(blob: Blob): string {
+    const path = join(this.#dir, blob.sha256);
+    const part = `${path}.${process.pid}.part`;
+    try {
+      copyFileSync(blob.path, part, constants.COPYFILE_FICLONE);
+    } catch (cause) {
+      throw uncopied(blob, part, cause);
+    }
+    return this.#keep(blob, part, digestOf(part));
+  }
+
+  /** As `copy`, of a large one: the worker goes on meanwhile. */
+  copyLarge(blob: Blob): Promise<string> {
+    return this.#once(blob, async () => {
+      const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
+      await copyFile(blob.path, part, constants.COPYFILE_FICLONE).catch((cause: unknown) => {
+        throw uncopied(blob, part, cause);
+      });
+      const hash = createHash('sha256');
+      await pipeline(createReadStream(part, { highWaterMark: PIECE }), hash);
+      return this.#keep(blob, part, hash.digest('hex'));
+    });
+  }
+
+  pull(blob: Blob, pull: Pull): Promise<string> {
+    return this.#once(blob, () => this.#pull(blob, pull));
+  }
+
+  #once(blob: Blob, bring: () => Promise<string>): Promise<string> {
+    const known = this.#coming.get(blob.sha256);
+    if (known) return known;
+    const coming = bring().finally(() => this.#coming.delete(blob.sha256));
+    this.#coming.set(blob.sha256, coming);
+    return coming;
+  }
+
+  async #pull(blob: Blob, pull: Pull): Promise<string> {
+    const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
+    const hash = createHash('sha256');
+    const fd = openSync(part, 'w', 0o600);
+    try {
+      for (let offset = 0; ; ) {
+        const bytes = await pull(blob, offset, PIECE);
+        hash.update(bytes);
+        for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
+        offset += bytes.length;
+        if (bytes.length < PIECE) break;
+      }
+    } catch (thrown) {
+      rmSync(part, { force: true });
+      throw thrown;
+    } finally {
+      closeSync(fd);
+    }
+    return this.#keep(blob, part, hash.digest('hex'));
+  }
+
+  /** Where the disk is full: what no run uses is worth less than room. `used`: by their SHA-256. */
+  clear(used: ReadonlySet<string>): void {
+    for (const name of readdirSync(this.#dir)) {
+      const sha256 = name.slice(0, 64);
+      if (!used.has(sha256) && !this.#coming.has(sha256)) rmSync(join(this.#dir, name), { force: true });
+    }
+  }
+
+  #keep(blob: Blob, part: string, digest: string): string {
+    if (digest !== blob.sha256) {
+      rmSync(part, { force: true });
+      throw changed(blob);
+    }
+    const path = join(this.#dir, blob.sha256);
+    renameSync(part, path);
+    return path;
+  }
+}
+
+function uncopied(blob: Blob, part: string, cause: unknown): unknown {
+  rmSync(part, { force: true });
+  return isFull(cause) ? cause : changed(blob, cause);
+}
+
+function changed(blob: Blob, cause?: unknown): GryphusError {
+  return new GryphusError('input-missing', `${blob.path} is not what it was when the job was prepared.`, { cause });
+}
+
+function digestOf(path: string): string {
+  const hash: Hash = createHash('sha256');
+  const fd = openSync(path, 'r');
+  const buffer = Buffer.allocUnsafe(PIECE);
+  try {
+    for (let got = readSync(fd, buffer); got > 0; got = readSync(fd, buffer)) hash.update(buffer.subarray(0, got));
+  } finally {
+    closeSync(fd);
+  }
+  return hash.digest('hex');
+}
+
+/** Copies of more than this many bytes are made while the worker goes on. */
+export const LARGE = 8 << 20;
+
+/** Puts a run's large inputs into its sandbox, before it is furnished with the rest. */
+export async function placeLarge({ work }: AttemptPlace, { inputs }: RunSpec, cache: BlobCache): Promise<void> {
+  for (const input of inputs) {
+    if (input.kind !== 'file' || input.file.kind !== 'blob' || input.file.blob.bytes <= LARGE) continue;
+    const to = join(work, input.name);
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    await copyFile(cached(input.file.blob, cache), to, constants.COPYFILE_FICLONE);
+  }
+}
+
+/**
+ * Puts a run's files into its sandbox; every blob must be in the cache. Throws a GryphusError 'input-missing' or
+ * 'output-missing' (the program cannot be run) that says what is wrong.
+ */
+export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache): Placed {
+  const { work } = dir;
+  if (spec.shared !== undefined) {
+    const { cwd, executable, stdin } = spec.shared;
+    return { program: runnable(executable, cwd), cwd, stdin, scratch: work };
+  }
+  for (const input of spec.inputs) {
+    const to = join(work, input.name);
+    mkdirSync(input.kind === 'directory' ? to : dirname(to), { recursive: true, mode: 0o700 });
+    if (input.kind === 'file') placeFile(input.file, to, input.executable, cache);
+  }
+  let stdin: string | undefined;
+  if (spec.stdin !== undefined) {
+    stdin = spec.stdin.kind === 'there' ? spec.stdin.path : dir.stdin;
+    placeFile(spec.stdin, dir.stdin, false, cache);
+  }
+  const place = { cwd: spec.cwd, stdin, scratch: work };
+  const program = join(work, 'condor_exec.exe');
+  if (spec.container) {
+    // What is in the image cannot be looked at from here.
+    if (spec.executable.kind === 'there') return { program: spec.executable.path, ...place };
+    placeFile(spec.executable, program, true, cache);
+    return { program: join(sandboxInside(spec.container, work), 'condor_exec.exe'), ...place };
+  }
+  if (spec.executable.kind === 'there') return { program: runnable(spec.executable.path, spec.cwd ?? work), ...place };
+  placeFile(spec.executable, program, true, cache);
+  runnable(program, work);
+  return { program: spec.cwd === undefined ? './condor_exec.exe' : program, ...place };
+}
+
+/** Names at the top of the sandbox that are not the job's own work. */
+export function foreignNames(work: string, { inputs }: RunSpec): string[] {
+  const own = new Set(inputs.flatMap((input) => (input.kind === 'file' && input.restored ? [input.name] : [])));
+  return readdirSync(work).filter((name) => !own.has(name));
+}
+
+function placeFile(file: SiteFile, to: string, executable: boolean, cache: BlobCache): void {
+  if (file.kind === 'there') {
+    if (!existsSync(file.path)) throw new GryphusError('input-missing', `The input ${file.path} is not there.`);
+    symlinkSync(file.path, to);
+    return;
+  }
+  if (file.kind === 'url') throw new GryphusError('input-missing', `The input ${file.url} was not fetched.`);
+  const { blob } = file;
+  const isThere = blob.bytes > LARGE && statSync(to, { throwIfNoEntry: false })?.size === blob.bytes;
+  if (!isThere) copyFileSync(cached(blob, cache), to, constants.COPYFILE_FICLONE);
+  chmodSync(to, executable ? 0o700 : 0o600);
+}
+
+function cached(blob: Blob, cache: BlobCache): string {
+  const path = cache.here(blob);
+  if (path === undefined) throw new GryphusError('input-missing', `The input ${blob.path} did not arrive.`);
+  return path;
+}
+
+/** What can be known before the program is started is said in words. Its path, if it can be run. */
+function runnable(program: string, cwd: string): string {
+  if (!existsSync(cwd)) throw cannot(`The directory ${cwd} does not exist there.`);
+  if (!program.includes('/')) return program;
+  const file = program.startsWith('/') ? program : join(cwd, program);
+  const known = KNOWN.get(file);
+  if (known !== undefined && Date.now() - known < 10_000) return program;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found) throw cannot(`The program ${file} does not exist there.`);
+  if (found.isDirectory()) throw cannot(`The program ${file} is a directory.`);
+  if ((found.mode & 0o111) === 0) throw cannot(`The program ${file} may not be executed there.`);
+  const interpreter = /^#![ \t]*([^ \t\n]+)/.exec(firstLine(file))?.[1];
+  if (interpreter !== undefined && !existsSync(interpreter))
+    throw cannot(`The interpreter '${interpreter}' of ${file} does not exist there.`);
+  if (KNOWN.size > 1000) KNOWN.clear();
+  if (program.startsWith('/') && !file.startsWith(cwd)) KNOWN.set(file, Date.now());
+  return program;
+}
+
+/** Programs outside of sandboxes that were well a moment ago. */
+const KNOWN = new Map<string, number>();
+
+/** Its beginning, at most 256 bytes of it, as latin1. */
+function firstLine(file: string): string {
+  const buffer = Buffer.alloc(256);
+  const fd = openSync(file, 'r');
+  try {
+    return buffer.toString('latin1', 0, readSync(fd, buffer));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function cannot(message: string): GryphusError {
+  return new GryphusError('output-missing', message);
+}

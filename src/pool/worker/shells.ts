@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readlinkSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import type { AttemptKey } from '../../job/ids.ts';
+import { childrenOf, KEY_VARIABLE, signal } from '../host/processes.ts';
+import type { Run } from './run.ts';
+import { shellText } from '../wire/shell-text.ts';
+import type { ForShells, FromWorker } from '../wire/wire.ts';
+
+export interface ShellsOptions {
+  readonly find: (key: AttemptKey) => Run | undefined;
+  /** What jobs see of the worker's environment. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly say: (message: FromWorker, bytes?: Uint8Array) => void;
+  /** Bytes that wait to leave. */
+  readonly backlog: () => number;
+}
+
+const MOST_BACKLOG = 4 << 20;
+const LOOK_MS = 50;
+const GRACE_MS = 2000;
+/** As ssh's own failures. */
+const FAILED = 255;
+
+/**
+ * People's shells beside running jobs: in the job's directory, with its environment, and gone when the job ends, because they
+ * carry its key as everything that it started does.
+ */
+export class Shells {
+  readonly #options: ShellsOptions;
+  readonly #open = new Map<string, ChildProcess>();
+
+  constructor(options: ShellsOptions) {
+    this.#options = options;
+  }
+
+  /** False for what is no message of shells. */
+  take(message: ForShells, bytes: Buffer): void {
+    if (message.t === 'shell') this.#start(message);
+    else if (message.t === 'shell-size') this.#resize(message);
+    else if (message.t === 'shell-close') this.#end(message.shell);
+    else {
+      const stdin = this.#open.get(message.shell)?.stdin;
+      if (bytes.length > 0) stdin?.write(Buffer.from(bytes));
+      if (message.end) stdin?.end();
+    }
+  }
+
+  /** Nobody is there any more to read what they write. */
+  close(): void {
+    for (const shell of this.#open.keys()) this.#end(shell);
+  }
+
+  #start({ shell, key, command, tty }: Extract<ForShells, { t: 'shell' }>): void {
+    const { find, env, say } = this.#options;
+    const run = find(key);
+    if (!run || (run.phase !== 'running' && run.phase !== 'suspended'))
+      return say({ t: 'shell-over', shell, status: FAILED, message: 'The job does not run here now.' });
+    const { spec } = run.record;
+    const cwd = spec.shared?.cwd ?? spec.cwd ?? run.dir.work;
+    const own = { [KEY_VARIABLE]: key, _CONDOR_SCRATCH_DIR: run.dir.work, ...(tty && { TERM: tty.term }) };
+    const child = spawn('/bin/sh', ['-c', shellText(command, tty)], {
+      cwd,
+      env: { ...env, ...spec.env, ...own },
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.#open.set(shell, child);
+    child.stdin.on('error', () => undefined);
+    this.#pump(shell, 'stdout', child.stdout);
+    this.#pump(shell, 'stderr', child.stderr);
+    child.once('error', (error) => this.#over(shell, FAILED, `It could not be started: ${error.message}.`));
+    child.once('close', (code, name) => {
+      const message = name === null ? undefined : `It was ended by ${name}.`;
+      this.#over(shell, code ?? FAILED, message);
+    });
+  }
+
+  /** The kernel tells the programs at the terminal. */
+  #resize({ shell, rows, cols }: Extract<ForShells, { t: 'shell-size' }>): void {
+    const terminal = terminalUnder(this.#open.get(shell)?.pid);
+    if (terminal === undefined) return;
+    const size = ['rows', String(rows), 'cols', String(cols)];
+    spawn('stty', ['-F', terminal, ...size], { env: this.#options.env, stdio: 'ignore' }).on('error', () => undefined);
+  }
+
+  #over(shell: string, status: number, message?: string): void {
+    if (!this.#open.delete(shell)) return;
+    this.#options.say({ t: 'shell-over', shell, status, ...(message === undefined ? {} : { message }) });
+  }
+
+  #pump(shell: string, stream: 'stdout' | 'stderr', from: Readable): void {
+    from.on('error', () => undefined);
+    from.on('data', (bytes: Buffer) => {
+      if (!this.#open.has(shell)) return;
+      this.#options.say({ t: 'shell-out', shell, stream }, bytes);
+      if (this.#options.backlog() > MOST_BACKLOG) this.#wait(from);
+    });
+  }
+
+  #wait(from: Readable): void {
+    from.pause();
+    const timer = setInterval(() => {
+      if (this.#options.backlog() > MOST_BACKLOG) return;
+      clearInterval(timer);
+      from.resume();
+    }, LOOK_MS);
+    timer.unref();
+  }
+
+  #end(shell: string): void {
+    const child = this.#open.get(shell);
+    this.#open.delete(shell);
+    if (child?.pid === undefined) return;
+    const { pid } = child;
+    child.stdin?.end();
+    signal(-pid, 'SIGHUP');
+    const timer = setTimeout(() => {
+      if (child.exitCode === null && child.signalCode === null) signal(-pid, 'SIGKILL');
+    }, GRACE_MS);
+    timer.unref();
+  }
+}
+
+/** The terminal that script(1) made for what it runs. */
+function terminalUnder(pid: number | undefined): string | undefined {
+  for (const child of pid === undefined ? [] : childrenOf(pid)) {
+    try {
+      const terminal = readlinkSync(`/proc/${child}/fd/0`);
+      if (terminal.startsWith('/dev/pts/')) return terminal;
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return undefined;
+}

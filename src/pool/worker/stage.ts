@@ -1,0 +1,65 @@
+import { asError } from '../../errors.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
+import type { AttemptKey } from '../../job/ids.ts';
+import { writeAds } from './ad-files.ts';
+import type { Placed } from './job-script.ts';
+import type { Run } from './run.ts';
+import { type BlobCache, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
+import { blobsOf } from '../wire/run-blobs.ts';
+
+/** How what jobs need comes to a worker. */
+export interface Means {
+  /** It reads home's files itself. */
+  readonly sharesHome: boolean;
+  readonly pull: (key: AttemptKey) => Pull;
+  /** The file of a job's proxy. */
+  readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
+}
+
+/** Brings what a run needs to its worker; nothing is to be waited for where all is here, or little of home's own files. */
+export function stage(run: Run, cache: BlobCache, means: Means): Promise<unknown> | undefined {
+  try {
+    return bring(run, cache, means);
+  } catch (thrown) {
+    return Promise.reject(asError(thrown));
+  }
+}
+
+function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means): Promise<unknown> | undefined {
+  const { dir, record } = run;
+  const { spec } = record;
+  const blobs = spec.shared ? [] : blobsOf(spec);
+  const coming: Promise<unknown>[] = [];
+  for (const blob of blobs) {
+    if (cache.here(blob)) continue;
+    if (!sharesHome) coming.push(cache.pull(blob, pull(run.key)));
+    else if (blob.bytes > LARGE) coming.push(cache.copyLarge(blob));
+    else cache.copy(blob);
+  }
+  const proxy = spec.proxy === undefined ? undefined : proxyOf(spec.proxy, run.key);
+  if (typeof proxy === 'object') coming.push(proxy.then((path) => (run.proxy = path)));
+  else run.proxy = proxy;
+  if (coming.length === 0 && blobs.every(({ bytes }) => bytes <= LARGE)) return undefined;
+  return Promise.all(coming).then(() => placeLarge(dir, spec, cache));
+}
+
+/** Puts what was brought into the run's sandbox, with its ads; notes what is there before it runs. */
+export function equip(run: Run, cache: BlobCache, machine: AttrTexts): Placed {
+  const { dir, record, told, proxy } = run;
+  const placed = furnish(dir, record.spec, cache);
+  if (told) writeAds(dir.work, told, machine);
+  run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
+  return { ...placed, proxy, ads: told !== undefined };
+}
+
+/** The proxies that runs use now, each with one of these. */
+export function proxiesOf(runs: Iterable<Run>): Map<string, AttemptKey> {
+  const live = [...runs].filter(({ phase }) => phase !== 'ended');
+  return new Map(live.flatMap(({ key, record: { spec } }) => (spec.proxy === undefined ? [] : [[spec.proxy, key]])));
+}
+
+/** Where the disk is full: inputs that no run uses any more are worth less than room. */
+export function dropUnused(runs: Iterable<Run>, cache: BlobCache): void {
+  const live = [...runs].filter(({ phase }) => phase !== 'ended');
+  cache.clear(new Set(live.flatMap(({ record }) => blobsOf(record.spec).map(({ sha256 }) => sha256))));
+}

@@ -1,0 +1,401 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClassAd } from '../../classad/api.ts';
+import { asError, GryphusError } from '../../errors.ts';
+import type { AttemptKey } from '../../job/ids.ts';
+import type { Ending } from '../../site/contract.ts';
+import { crashPoint } from '../../util/crash-point.ts';
+import { isAlive } from '../../util/process-identity.ts';
+import { adFrom } from '../wire/ads.ts';
+import { AttemptDir } from './attempt-dir.ts';
+import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
+import { fullWords, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
+import { DiskSpace, lackedSpace } from './disk-space.ts';
+import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
+import { lastOf } from './last-of.ts';
+import { Run, runsIn } from './run.ts';
+import { enterGroup, halt, joinGroup, overMemory, starved } from './run-group.ts';
+import { newsOf, sendNews } from './run-news.ts';
+import { BlobCache } from './sandbox.ts';
+import { dropUnused, equip, stage } from './stage.ts';
+import type { StartdOptions } from './startd-options.ts';
+import { cancelled, endLeases, evicted, graceOf, stop, sweep, Sweeper, timeout } from './stopping.ts';
+import { placeWaiter } from './waiter/waiter.ts';
+import { type Start, WorkerClaims } from './worker-claims.ts';
+import {
+  derived,
+  type FromCentralManager,
+  type FromWorker,
+  type HeldAttempt,
+  type Order,
+  type RunSpec,
+} from '../wire/wire.ts';
+
+type Cancel = Extract<FromCentralManager, { t: 'cancel' }>;
+
+/** Short runs are reported as started only if they last for so long, milliseconds; those of task runners if they are slow. */
+const SETTLE_MS = 4;
+const SLOW_MS = 100;
+const FOLLOW_MS = 250;
+/** How often memory is looked at, milliseconds. */
+const LOOK_MS = 1000;
+/** A run that lasted so long is swept before its end is told, seconds. */
+const SWEEP_FIRST = 1;
+const BEHIND = 'what was to run before it takes longer than was thought';
+
+/**
+ * The worker's machine: its slots, the claims on them, and what runs. It keeps every promise on disk first, so that
+ * another worker on the same directory finds what this one left.
+ */
+export class Startd {
+  readonly #options: StartdOptions;
+  readonly #jobsDir: string;
+  readonly #cache: BlobCache;
+  readonly #kinds = new Map<string, ClassAd>();
+  readonly #bases = new Map<string, RunSpec>();
+  readonly space: DiskSpace;
+  readonly #claims: WorkerClaims;
+  readonly #waiter: readonly string[];
+  readonly #runs = new Map<AttemptKey, Run>();
+  readonly #sweeper = new Sweeper();
+  readonly #timers: NodeJS.Timeout[];
+  #draining: string | undefined;
+  readonly #closing = new AbortController();
+
+  constructor(options: StartdOptions) {
+    this.#options = options;
+    this.#jobsDir = join(options.dir, 'jobs');
+    const taskRunnersDir = join(options.dir, 'task-runners');
+    // Below the worker's directory, which is not made again where somebody has removed it.
+    for (const dir of [this.#jobsDir, taskRunnersDir]) if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
+    this.#cache = new BlobCache(join(options.dir, 'cache'));
+    this.space = new DiskSpace(options.dir, options.diskKb);
+    this.#waiter = placeWaiter(join(options.dir, 'waiter'), options.scripts);
+    const { space } = this;
+    this.#claims = new WorkerClaims({
+      ...options,
+      waiter: this.#waiter,
+      jobsDir: this.#jobsDir,
+      taskRunnersDir,
+      space,
+    });
+    this.#adopt(taskRunnersDir);
+    this.#timers = [
+      setInterval(() => sendNews(this.#runs.values(), options.say), FOLLOW_MS),
+      setInterval(() => this.#look(), LOOK_MS),
+    ];
+  }
+
+  /** All that it holds, for a central manager that it has just reached: claims that nothing runs under are no more. */
+  held(): HeldAttempt[] {
+    this.dropWaiting();
+    this.#claims.releaseIdle();
+    return [...this.#runs.values()].map((run) => run.view());
+  }
+
+  /** Forgets what waits behind others: whoever hears what is held here knows that it did not arrive. */
+  dropWaiting(): void {
+    this.#claims.dropWaiting();
+  }
+
+  /** Attempts whose programs may run. */
+  get busy(): number {
+    return [...this.#runs.values()].filter((run) => run.phase !== 'ended').length;
+  }
+
+  /** Results that nobody has fetched yet. */
+  get waiting(): number {
+    return this.#runs.size;
+  }
+
+  /** Seconds that what runs here may take to end. */
+  get grace(): number {
+    return Math.max(0, ...[...this.#runs.values()].map((run) => (run.phase === 'ended' ? 0 : graceOf(run))));
+  }
+
+  get runs(): Iterable<Run> {
+    return this.#runs.values();
+  }
+
+  get draining(): boolean {
+    return this.#draining !== undefined;
+  }
+
+  find(key: AttemptKey): Run | undefined {
+    return this.#runs.get(key);
+  }
+
+  take(message: Order): void {
+    switch (message.t) {
+      case 'kind':
+        this.#kinds.set(message.id, adFrom(message.ad));
+        return;
+      case 'base':
+        this.#bases.set(message.id, message.spec);
+        return;
+      case 'start':
+        return this.#start(message);
+      case 'release':
+        return this.#claims.release(message.claim);
+      case 'cancel':
+        return this.#cancel(message);
+      case 'suspend':
+      case 'resume':
+        return this.#suspend(message.key, message.t === 'suspend');
+      case 'forget':
+        for (const key of message.keys) this.#forget(key);
+        return;
+      case 'follow':
+        return this.#runs.get(message.key)?.follow(message);
+      case 'drain':
+        return this.drain(message.now, message.message);
+    }
+  }
+
+  drain(now: boolean, message: string): void {
+    this.#draining = message;
+    this.#giveBack(this.#claims.dropWaiting(), message);
+    if (!now) return;
+    for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(message));
+  }
+
+  /** Ends what has been without the central manager for longer than its lease. `seconds`: since the central manager was last heard. */
+  endLeases(seconds: number): void {
+    endLeases(this.#runs.values(), seconds);
+  }
+
+  close(): void {
+    this.#closing.abort();
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#sweeper.close();
+    this.#claims.close();
+  }
+
+  #start(start: Start): void {
+    const known = this.#runs.get(start.key);
+    if (known) return this.#tell(known);
+    const behind = this.#draining === undefined ? this.#claims.behind(start) : undefined;
+    if (behind === 'waits') return;
+    if (behind === 'slow') return this.#giveBack([start], BEHIND);
+    const full = this.space.kb < LEAST_KB ? NO_SPACE : undefined;
+    const no = this.#draining ?? full ?? this.#claims.admit(start, this.#kinds.get(start.kind));
+    if (no !== undefined) return this.#gone(start.key, 'claim', no);
+    const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
+    if (!base) return this.#gone(start.key, 'never-started', 'its description has not come');
+    const spec = 'base' in start.spec ? derived(base, start.spec) : start.spec;
+    const { key, claim, size, lease } = start;
+    const record = { key, claim, size, lease, spec: this.#options.sharesHome ? spec : { ...spec, shared: undefined } };
+    let place: AttemptPlace;
+    try {
+      crashPoint('worker.before-record');
+      place = this.#claims.place(record as AttemptRecord, 'base' in start.spec ? start.spec.base : undefined);
+      crashPoint('worker.saved-record');
+    } catch (thrown) {
+      return this.#gone(key, 'claim', fullWords(thrown));
+    }
+    const run = new Run(record as AttemptRecord, place);
+    if (!('base' in start.spec)) run.told = start;
+    this.#runs.set(start.key, run);
+    this.#claims.occupy(run);
+    this.#stage(run);
+  }
+
+  #stage(run: Run): void {
+    const coming = stage(run, this.#cache, this.#options);
+    if (!coming) return this.#launch(run);
+    void coming.then(
+      () => this.#launch(run),
+      (thrown: unknown) => this.#unfit(run, thrown),
+    );
+  }
+
+  #launch(run: Run): void {
+    if (run.aborted) return this.#unstart(run, 'cancelled', 'it was cancelled');
+    const { dir, record } = run;
+    const { containers, groups } = this.#options;
+    try {
+      const placed = equip(run, this.#cache, this.#options.machine.ad);
+      run.starter = (dir instanceof TaskRunnerSlot ? dir.taskRunner : undefined) ?? this.#claims.starter(record.claim);
+      run.shell = run.starter.identity;
+      crashPoint('worker.before-start');
+      if (dir instanceof AttemptDir)
+        containers.arm(run, dir, run.shell, placed, this.#cache, () => enterGroup(run, dir, groups), this.#waiter);
+    } catch (thrown) {
+      return this.#unfit(run, thrown);
+    }
+    run.phase = 'running';
+    run.startedAt = Math.round(Date.now() / 10) / 100;
+    run.starter.run(run.key, () => this.#over(run));
+    crashPoint('worker.after-start');
+    const { walltimeSeconds } = record.spec;
+    const settled = () => {
+      if (run.phase === 'running') this.#options.say({ t: 'started', key: run.key, at: run.startedAt ?? 0 });
+    };
+    const slow = () => {
+      joinGroup(run, groups);
+      this.#giveBack(this.#claims.slow(record.claim), BEHIND);
+    };
+    const { slowMs = SLOW_MS } = this.#options;
+    run.timers.push(setTimeout(settled, isTask(run.dir) ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
+    if (walltimeSeconds !== undefined)
+      run.timers.push(setTimeout(() => stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
+  }
+
+  /** The shell has said that it ended, or is no more: then something of it may live. */
+  #over(run: Run): void {
+    if (run.starter?.alive || run.dir.exit()) return this.#ended(run);
+    void lastOf(run, this.#closing.signal).then(() => this.#closing.signal.aborted || this.#ended(run));
+  }
+
+  #ended(run: Run): void {
+    run.clearTimers();
+    const released = run.record.spec.container && this.#options.containers.release(run.dir);
+    if (released) return void released.then(() => this.#ended(run));
+    const exit = run.dir.exit();
+    if (this.#options.machine.limitMemory) run.decided ??= starved(run);
+    const began = run.dir.startedAt();
+    run.startedAt = began ?? (exit ? run.startedAt : undefined);
+    if (began === undefined && !run.decided && lackedSpace(run, exit, this.space))
+      return this.#unstart(run, 'claim', NO_SPACE);
+    if (run.startedAt === undefined && !exit) {
+      if (run.decided?.how.kind === 'by-site' && run.decided.how.cause === 'cannot-start')
+        return this.#finish(run, run.endingOf(undefined));
+      if (run.decided) return this.#unstart(run, 'cancelled', 'it was cancelled');
+      return this.#unstart(run, 'never-started', 'its shell ended before it could start it');
+    }
+    const ending = run.endingOf(exit);
+    const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
+    // What may be tried again leaves nothing behind; for the others it is looked soon.
+    const failed = !isTask(run.dir) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
+    if (lasted > SWEEP_FIRST || run.decided || failed || !exit) {
+      void sweep(run).then(() => this.#finish(run, ending));
+    } else {
+      this.#sweeper.add(run);
+      this.#finish(run, ending);
+    }
+  }
+
+  #finish(run: Run, ending: Ending): void {
+    crashPoint('worker.before-end');
+    run.end(ending);
+    this.#claims.leave(run);
+    const next = this.#claims.next(run.record.claim);
+    if (run.forgotten) this.#forget(run.key);
+    // While there is more to do here, nobody waits for the news.
+    else this.#tell(run, next !== undefined);
+    crashPoint('worker.after-end');
+    this.#goOn(run.record.claim, next);
+  }
+
+  /** Says where it is now. */
+  #tell(run: Run, unhurried = false): void {
+    const news = newsOf(run);
+    if (news) this.#options.say(news.message, news.bytes, unhurried);
+  }
+
+  /** What waits under a claim has its turn. */
+  #goOn(claim: string, first = this.#claims.next(claim)): void {
+    for (let next = first; next; next = this.#claims.next(claim)) this.#start(next);
+  }
+
+  #giveBack(starts: readonly Start[], message: string): void {
+    for (const { key } of starts) this.#gone(key, 'behind', message);
+  }
+
+  #unfit(run: Run, thrown: unknown): void {
+    const error = asError(thrown);
+    if (error instanceof GryphusError && error.code === 'output-missing') {
+      run.startedAt = Math.round(Date.now() / 10) / 100;
+      const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', message: error.message } };
+      try {
+        run.dir.decide(ending);
+      } catch {
+        // No room: it is told all the same, and after a crash it was never started.
+      }
+      return this.#finish(run, { ...ending, startedAt: run.startedAt, endedAt: run.startedAt });
+    }
+    const input = error instanceof GryphusError && error.code === 'input-missing';
+    this.#unstart(run, input ? 'input' : 'claim', fullWords(error));
+    if (isFull(error)) dropUnused(this.#runs.values(), this.#cache);
+  }
+
+  /** Nothing of it has run or will. */
+  #unstart(run: Run, why: Extract<FromWorker, { t: 'gone' }>['why'], message: string): void {
+    void run.group?.end();
+    run.clearTimers();
+    this.#claims.leave(run);
+    this.#runs.delete(run.key);
+    run.dir.remove();
+    this.#gone(run.key, why, message);
+    this.#goOn(run.record.claim);
+  }
+
+  #gone(key: AttemptKey, why: Extract<FromWorker, { t: 'gone' }>['why'], message: string): void {
+    this.#options.say({ t: 'gone', key, why, message });
+  }
+
+  #cancel({ key, how, message }: Cancel): void {
+    const run = this.#runs.get(key);
+    if (!run) {
+      this.#claims.unwait(key);
+      return this.#gone(key, 'cancelled', message);
+    }
+    if (run.phase === 'ended') return this.#tell(run);
+    if (run.phase === 'staging') {
+      run.aborted = true;
+      return;
+    }
+    if (how === 'if-not-started') return this.#tell(run);
+    stop(run, how === 'vacate' ? evicted(message) : cancelled(message));
+  }
+
+  #suspend(key: AttemptKey, still: boolean): void {
+    const run = this.#runs.get(key);
+    if (!run || run.phase !== (still ? 'running' : 'suspended')) return;
+    halt(run, still);
+    run.phase = still ? 'suspended' : 'running';
+    this.#options.say({ t: still ? 'suspended' : 'resumed', key });
+  }
+
+  #forget(key: AttemptKey): void {
+    const run = this.#runs.get(key);
+    if (!run) return this.#claims.unwait(key);
+    if (run.phase === 'ended') {
+      this.#runs.delete(key);
+      run.dir.remove();
+      if (run.forgotten) this.#claims.release(run.record.claim);
+    } else {
+      run.forgotten = true;
+      stop(run, cancelled('the agent does not know it'));
+    }
+  }
+
+  #look(): void {
+    this.#claims.endSpareTaskRunners();
+    if (this.space.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
+    const over = overMemory(this.#runs.values());
+    if (this.#options.machine.limitMemory) for (const { run, ending } of over) stop(run, ending);
+  }
+
+  /** What an earlier worker on this directory left: ended, running, or never started. */
+  #adopt(taskRunnersDir: string): void {
+    for (const run of runsIn(this.#jobsDir, taskRunnersDir)) {
+      this.#options.log(`found ${run.key}`);
+      this.#runs.set(run.key, run);
+      this.#claims.adopt(run);
+      // Whoever hears of it is made in this same turn.
+      queueMicrotask(() => (run.shell ? this.#await(run) : this.#over(run)));
+    }
+  }
+
+  /** A run whose shell is not our child: its exit record, or the shell's end, is waited for. */
+  #await(run: Run): void {
+    const look = () => {
+      run.startedAt ??= run.dir.startedAt();
+      if (!run.dir.exit() && run.shell && isAlive(run.shell)) run.timers.push(setTimeout(look, 200));
+      else this.#over(run);
+    };
+    look();
+    if (run.decided) stop(run, run.decided);
+  }
+}

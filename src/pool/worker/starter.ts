@@ -1,0 +1,57 @@
+import type { ProcessIdentity } from '../../util/process-identity.ts';
+import { type Runner, Shell, STARTER } from './shell.ts';
+
+/**
+ * A shell that runs attempts that have directories, one after another. It costs one fork for each attempt, and it ends
+ * the attempt that it runs in order when the worker is gone.
+ */
+export class Starter implements Runner {
+  readonly #shell: Shell;
+  #onDone: (() => void) | undefined;
+  #text = '';
+
+  /** `script`: starter.sh's text; `jobsDir`: where attempts' directories are. */
+  constructor(script: string, jobsDir: string, env: NodeJS.ProcessEnv) {
+    this.#shell = new Shell({
+      args: ['-c', script, STARTER],
+      cwd: jobsDir,
+      env,
+      onText: (text) => {
+        this.#text += text;
+        if (!this.#text.endsWith('\n')) return;
+        this.#text = '';
+        this.#done();
+      },
+      onEnd: () => this.#done(),
+    });
+  }
+
+  get identity(): ProcessIdentity {
+    return this.#shell.identity;
+  }
+
+  get alive(): boolean {
+    return this.#shell.alive;
+  }
+
+  /** `key`: its directory's name. */
+  run(key: string, done: () => void): void {
+    this.#onDone = done;
+    if (!this.alive) queueMicrotask(() => this.#done());
+    else this.#shell.write(`${key}\n`);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#shell.signal(name);
+  }
+
+  end(): void {
+    this.#shell.end();
+  }
+
+  #done(): void {
+    const call = this.#onDone;
+    this.#onDone = undefined;
+    call?.();
+  }
+}

@@ -1,0 +1,120 @@
+import type { Ending } from '../../site/contract.ts';
+import { crashPoint } from '../../util/crash-point.ts';
+import { parentOf, processesOf, signal } from '../host/processes.ts';
+import type { Run } from './run.ts';
+
+const GRACE_SECONDS = 10;
+
+/** Seconds from the word to end until it is killed. */
+export function graceOf({ record }: Run): number {
+  return record.spec.vacateSeconds ?? GRACE_SECONDS;
+}
+
+/** Asks a run to end, and makes it end where it does not; what it ends as is on disk before. */
+export function stop(run: Run, ending: Ending): void {
+  if (run.phase === 'staging') run.aborted = true;
+  if (run.phase === 'staging' || run.phase === 'ended' || run.stopping) return;
+  run.stopping = true;
+  run.decided ??= ending;
+  try {
+    run.dir.decide(run.decided);
+  } catch {
+    // A full disk must not keep it alive.
+  }
+  crashPoint('worker.before-stop');
+  run.group?.freeze(false);
+  run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
+  run.signal('SIGCONT');
+  const kill = () => {
+    run.signal('SIGKILL');
+    void run.group?.kill();
+    void killAll(new Set([run.key]));
+  };
+  run.timers.push(setTimeout(kill, graceOf(run) * 1000));
+}
+
+/** Ends what has been without the central manager, for so many seconds, longer than its lease. */
+export function endLeases(runs: Iterable<Run>, seconds: number): void {
+  for (const run of runs) {
+    if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
+      stop(run, evicted("its worker did not hear from the agent for the job's whole lease"));
+  }
+}
+
+const NOBODY: ReadonlySet<number> = new Set();
+
+/**
+ * Kills every process of these attempts, until there is none, twice: one that becomes another program just now has no
+ * environment. The children of `but` are left alone.
+ */
+export async function killAll(keys: ReadonlySet<string>, but: ReadonlySet<number> = NOBODY): Promise<void> {
+  for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
+    const found = processesOf(keys).filter(({ pid }) => but.size === 0 || !but.has(parentOf(pid) ?? 0));
+    clean = found.length === 0 ? clean + 1 : 0;
+    for (const { pid } of found) signal(pid, 'SIGKILL');
+    await new Promise((resume) => setTimeout(resume, 20));
+  }
+}
+
+/** A look at all processes costs milliseconds: short runs share one, milliseconds. */
+const SWEEP_MS = 1000;
+
+/**
+ * The waiter of a program that has ended is the child of its shell, and about to end by itself. If it were killed, the shell
+ * would say so in the program's standard error.
+ */
+function shellsOf(runs: Iterable<Run>): ReadonlySet<number> {
+  return new Set([...runs].flatMap(({ shell }) => (shell ? [shell.pid] : [])));
+}
+
+/** Kills what forked away from a run that has ended. */
+export async function sweep(run: Run): Promise<void> {
+  await Promise.all([killAll(new Set([run.key]), shellsOf([run])), run.group?.end()]);
+  run.dir.swept();
+}
+
+/** Looks, soon after short runs ended, for what forked away from them, for many at once. */
+export class Sweeper {
+  #runs = new Map<string, Run>();
+  #timer: NodeJS.Timeout | undefined;
+
+  add(run: Run): void {
+    this.#runs.set(run.key, run);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const runs = this.#runs;
+      this.#runs = new Map();
+      void killAll(new Set(runs.keys()), shellsOf(runs.values())).then(() => {
+        for (const { dir, group } of runs.values()) {
+          dir.swept();
+          void group?.end();
+        }
+      });
+    }, SWEEP_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+export function evicted(message: string): Ending {
+  return { how: { kind: 'by-site', cause: 'preempted', message } };
+}
+
+export function cancelled(message: string): Ending {
+  return { how: { kind: 'by-site', cause: 'cancelled', message } };
+}
+
+export function timeout(seconds: number): Ending {
+  return { how: { kind: 'by-site', cause: 'timeout', message: `it ran for ${seconds} s` } };
+}
+
+/** The kernel found no more memory for it. */
+export function killedForMemory(most: number): Ending {
+  return { how: { kind: 'by-site', cause: 'out-of-memory', message: `it used all of its ${most} MB` } };
+}
+
+export function outOfMemory(used: number, most: number): Ending {
+  return { how: { kind: 'by-site', cause: 'out-of-memory', message: `it used ${used} MB of ${most}` } };
+}

@@ -1,0 +1,282 @@
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Ending } from '../../site/contract.ts';
+import { AD_NAMES } from './ad-files.ts';
+import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
+import {
+  type AttemptPlace,
+  type AttemptRecord,
+  type ExitRecord,
+  readEnding,
+  secondsOf,
+  writeEnding,
+} from './attempt-place.ts';
+import { Cgroup, type GroupDirs } from './cgroup.ts';
+import type { Runner } from './shell.ts';
+import type { ToldTaskRunner, ToldTask } from './task-runner.ts';
+import { waited } from './waiter/waiter.ts';
+
+const BEGUN = /^(\d+)$/;
+/** What the shell says of a task that left no record; `spaceless` is never in the log. */
+export const NO_RECORD = /^(\d+) 0 (killed|failed|spaceless)$/m;
+const SUFFIX = { stdout: 'out', stderr: 'err' } as const;
+
+export interface TaskRunnerSlotOptions {
+  readonly dir: string;
+  /** Its number in the task runner. */
+  readonly n: number;
+  /** Which of the task runner's files are its streams. */
+  readonly file: number;
+  /** When it was written down, Unix seconds. */
+  readonly at: number;
+  /** It is a job: it has a scratch directory of its own, and may take long. */
+  readonly own?: true;
+  readonly onRemoved: () => void;
+  /** Its files may be another's. */
+  readonly onFree?: () => void;
+}
+
+/** A task's place in the directory of its task runner. */
+export class TaskRunnerSlot implements AttemptPlace {
+  readonly n: number;
+  readonly file: number;
+  readonly #options: TaskRunnerSlotOptions;
+  readonly #dir: string;
+  readonly #sizes: { stdout: number | undefined; stderr: number | undefined } = {
+    stdout: undefined,
+    stderr: undefined,
+  };
+  #marked = false;
+  #removed = false;
+  #swept = false;
+  /** What runs it; nothing here does where an earlier worker did. */
+  taskRunner: Runner | undefined;
+  /** Its program and arguments as the shell reads them, until it is told. */
+  message = '';
+  /** What its shell does before: empty, or ended by a semicolon. */
+  before = '';
+  /** When the shell was told, Unix seconds; unknown of an earlier worker's. */
+  began: number | undefined;
+  /** As the shell said it; of an earlier worker's shell it is read from the log. */
+  ended: ExitRecord | undefined;
+  /** The shell said that it could not start it. */
+  failed = false;
+  /** There was no room to write down that it began. */
+  spaceless = false;
+
+  constructor(options: TaskRunnerSlotOptions) {
+    this.n = options.n;
+    this.file = options.file;
+    this.#dir = options.dir;
+    this.#options = options;
+  }
+
+  get own(): boolean {
+    return this.#options.own === true;
+  }
+
+  get work(): string {
+    return this.own ? scratchOf(this.#dir, this.file) : join(this.#dir, 'work');
+  }
+
+  get stdin(): string {
+    return join(this.#dir, `${this.n}.in`);
+  }
+
+  stream(name: 'stdout' | 'stderr'): string {
+    return join(this.#dir, `${this.file}.${SUFFIX[name]}`);
+  }
+
+  size(stream: 'stdout' | 'stderr'): number {
+    const size = statSync(this.stream(stream), { throwIfNoEntry: false })?.size ?? 0;
+    this.#sizes[stream] = size;
+    return size;
+  }
+
+  /** Tasks are short. */
+  noteMemory(kb: number): void {
+    if (!this.own) return;
+    this.#marked = true;
+    try {
+      writeFileSync(this.#memory, String(kb), { mode: 0o600 });
+    } catch {
+      // No room: after a crash of the worker it is not known.
+    }
+  }
+
+  memory(): number {
+    return this.own ? Number(readText(this.#memory)) || 0 : 0;
+  }
+
+  startedAt(): number | undefined {
+    if (this.ended) return this.failed ? undefined : this.began;
+    const logged = loggedIn(this.#dir).get(this.n);
+    return logged === undefined || logged === 'failed' ? undefined : (this.began ?? this.#options.at);
+  }
+
+  exit(): ExitRecord | undefined {
+    // The shell says it, as long as it lives.
+    if (this.ended || (this.began !== undefined && this.taskRunner?.alive)) return this.ended;
+    const logged = loggedIn(this.#dir).get(this.n);
+    return typeof logged === 'object' ? logged : undefined;
+  }
+
+  decide(ending: Ending): void {
+    this.#marked = true;
+    writeEnding(this.#ending, ending);
+  }
+
+  decided(): Ending | undefined {
+    return readEnding(this.#ending);
+  }
+
+  said(): string {
+    if (this.spaceless) return 'no space left for its record';
+    return readText(join(this.#dir, 'said')).trim().split('\n').at(-1) || 'its shell could not start it';
+  }
+
+  remove(): void {
+    for (const name of ['stdout', 'stderr'] as const) {
+      try {
+        if (this.#sizes[name] !== 0) truncateSync(this.stream(name));
+      } catch {
+        // Its program was not started.
+      }
+    }
+    if (this.began === undefined || this.#marked)
+      for (const path of [this.#ending, this.#memory, this.#group]) rmSync(path, { force: true });
+    this.#options.onRemoved();
+    this.#removed = true;
+    if (this.#swept) this.#free();
+  }
+
+  swept(): void {
+    this.#swept = true;
+    if (this.#removed) this.#free();
+  }
+
+  /** Nothing of it may write to its files any more. */
+  #free(): void {
+    if (this.own) this.#emptyScratch();
+    this.#options.onFree?.();
+  }
+
+  /** The ads are written anew for the next. */
+  #emptyScratch(): void {
+    try {
+      for (const name of readdirSync(this.work))
+        if (!AD_NAMES.has(name)) rmSync(join(this.work, name), { recursive: true, force: true });
+    } catch {
+      // The job has removed it.
+    }
+  }
+
+  noteGroup(places: GroupDirs): void {
+    this.#marked = true;
+    writeFileSync(this.#group, JSON.stringify(places), { mode: 0o600 });
+  }
+
+  group(): Cgroup | undefined {
+    const noted = this.own ? readText(this.#group) : '';
+    try {
+      return noted === '' ? undefined : new Cgroup(JSON.parse(noted) as GroupDirs);
+    } catch {
+      return undefined;
+    }
+  }
+
+  get #group(): string {
+    return join(this.#dir, `${this.n}.group`);
+  }
+
+  get #memory(): string {
+    return join(this.#dir, `${this.n}.memory`);
+  }
+
+  get #ending(): string {
+    return join(this.#dir, `${this.n}.ending`);
+  }
+}
+
+/** What an earlier worker's task runners left: tasks that were told and not forgotten. Task runners without any are removed. */
+export function taskRunnersIn(
+  taskRunnersDir: string,
+): { record: AttemptRecord; slot: TaskRunnerSlot; shell: ProcessIdentity }[] {
+  return readdirSync(taskRunnersDir).flatMap((name) => {
+    const dir = join(taskRunnersDir, name);
+    const [taskRunner, ...tasks] = readText(join(dir, 'told'))
+      .split('\n')
+      .flatMap((line) => parsed(line));
+    const told = tasks.flatMap((task) => ('n' in task ? [task] : []));
+    const gone = new Set(told.flatMap((task) => task.gone));
+    const left = told.filter(({ n }) => !gone.has(n));
+    const open = new Set(left.map(({ n }) => n));
+    const removed = (n: number) => {
+      open.delete(n);
+      if (open.size === 0) rmSync(dir, { recursive: true, force: true });
+    };
+    if (!taskRunner || !('shell' in taskRunner) || left.length === 0) {
+      if (!taskRunner || !('shell' in taskRunner) || !isAlive(taskRunner.shell))
+        rmSync(dir, { recursive: true, force: true });
+      return [];
+    }
+    const { shell, spec } = taskRunner;
+    return left.map(({ n, file, at, key, claim, size, lease, args, own }) => ({
+      record: { key, claim, size, lease, spec: { ...spec, args } },
+      slot: new TaskRunnerSlot({ dir, n, file, at, ...(own && { own }), onRemoved: () => removed(n) }),
+      shell,
+    }));
+  });
+}
+
+/** A task of a map: nobody asks how far it is. */
+export function isTask(place: AttemptPlace): boolean {
+  return place instanceof TaskRunnerSlot && !place.own;
+}
+
+/** The scratch directory of the jobs that have one after another the same files. */
+export function scratchOf(dir: string, file: number): string {
+  return join(dir, `${file}.work`);
+}
+
+/** What is known of each task that was begun in a task runner. */
+function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'failed'> {
+  const tasks = new Map<number, ExitRecord | 'begun' | 'failed'>();
+  let last: number | undefined;
+  for (const line of readText(join(dir, 'log')).split('\n')) {
+    const begun = BEGUN.exec(line)?.[1];
+    const [, n, how] = NO_RECORD.exec(line) ?? [];
+    if (n !== undefined) tasks.set(Number(n), how === 'failed' ? 'failed' : killed(secondsOf(join(dir, 'log')) ?? 0));
+    else if (begun !== undefined) tasks.set((last = Number(begun)), 'begun');
+    else if (last !== undefined) tasks.set(last, waited(line) ?? tasks.get(last) ?? 'begun');
+  }
+  // Records for which the log had no room, in order.
+  const kept = readText(join(dir, 'reserved'))
+    .split('\n')
+    .flatMap((line) => waited(line) ?? []);
+  for (const [n, is] of tasks) if (is === 'begun') tasks.set(n, kept.shift() ?? is);
+  return tasks;
+}
+
+/** The waiter was killed at this time, Unix seconds, and its program with it. */
+export function killed(at: number): ExitRecord {
+  const how = { kind: 'signaled', signal: 9 } as const;
+  return { how, userSeconds: 0, systemSeconds: 0, maxRssKb: 0, endedAt: Math.round(at * 100) / 100 };
+}
+
+/** A line that is not whole was followed by nothing. */
+function parsed(line: string): (ToldTaskRunner | ToldTask)[] {
+  try {
+    return [JSON.parse(line) as ToldTaskRunner | ToldTask];
+  } catch {
+    return [];
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

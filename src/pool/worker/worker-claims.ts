@@ -1,0 +1,266 @@
+import { ClassAd, Matchmaker } from '../../classad/api.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
+import type { AttemptKey } from '../../job/ids.ts';
+import { adFrom, offerAd } from '../wire/ads.ts';
+import { AttemptDir } from './attempt-dir.ts';
+import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
+import type { Containers } from './containers.ts';
+import type { DiskSpace } from './disk-space.ts';
+import { commonOf, isLight, type LightSpec, TaskRunner } from './task-runner.ts';
+import type { Run } from './run.ts';
+import { minus, shortOf } from '../wire/slots.ts';
+import { Starter } from './starter.ts';
+import type { WaiterScripts } from './waiter/waiter.ts';
+import type { FromCentralManager, Size } from '../wire/wire.ts';
+
+/** A task runner that nobody uses ends after so long, milliseconds. */
+const SPARE_MS = 10_000;
+
+interface Claim {
+  readonly size: Size;
+  run: Run | undefined;
+  /** What is to run after it; nothing of it is on disk. */
+  waiting: Start[];
+  /** What runs now takes long: nothing waits behind it. */
+  slow: boolean;
+  starter: Starter | undefined;
+  taskRunner: TaskRunner | undefined;
+  /** What its last job has in common with others of its kind. */
+  common: string | undefined;
+}
+
+export type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
+
+/** The texts of starter.sh, task-runner.sh and the waiter's. */
+export interface Scripts extends WaiterScripts {
+  readonly starter: string;
+  readonly taskRunner: string;
+}
+
+/** What of the machine may be used now. */
+export interface MachineNow {
+  readonly size: Size;
+  /** `Requirements` is its START policy. */
+  readonly ad: AttrTexts;
+  /** A job whose processes hold more memory than its slot has is ended. */
+  readonly limitMemory: boolean;
+}
+
+export interface WorkerClaimsOptions {
+  readonly machine: MachineNow;
+  readonly containers: Pick<Containers, 'ad'>;
+  readonly env: NodeJS.ProcessEnv;
+  readonly scripts: Scripts;
+  /** The words that wait for a program. */
+  readonly waiter: readonly string[];
+  readonly jobsDir: string;
+  readonly taskRunnersDir: string;
+  readonly space: Pick<DiskSpace, 'kb'>;
+  /** Each job has a control group. */
+  readonly groups?: object | undefined;
+}
+
+/** The worker's one partitionable slot, what the central manager has claimed of it, and the shells that run what is claimed. */
+export class WorkerClaims {
+  readonly #options: WorkerClaimsOptions;
+  #machine = new ClassAd();
+  /** What that was made of. */
+  #texts: readonly AttrTexts[] = [];
+  readonly #claims = new Map<string, Claim>();
+  readonly #spare: Starter[] = [];
+  readonly #spareTaskRunners = new Map<TaskRunner, number>();
+  /** Of its disk what was there when nothing was claimed, KB. */
+  #diskKb: number;
+
+  constructor(options: WorkerClaimsOptions) {
+    this.#options = options;
+    this.#diskKb = options.machine.size.diskKb;
+  }
+
+  /** What nothing is claimed of; less than nothing where it was given less while it was claimed. */
+  get #free(): Size {
+    const all = { ...this.#options.machine.size, diskKb: this.#diskKb };
+    return [...this.#claims.values()].reduce((left, { size }) => minus(left, size), all);
+  }
+
+  /**
+   * Why a job will not be taken: a match is a hint, and this side checks it again. Where it is taken and there is no such
+   * claim yet, it is made.
+   */
+  admit(start: { readonly claim: string; readonly size: Size }, job: ClassAd | undefined): string | undefined {
+    const held = this.#claims.get(start.claim);
+    if (!job) return 'its kind is not known';
+    if (held) {
+      const short = shortOf(start.size, held.size);
+      return short === undefined ? undefined : `the claim is smaller: ${short}`;
+    }
+    const { kb } = this.#options.space;
+    if (this.#claims.size === 0) this.#diskKb = kb;
+    const left = this.#free;
+    const free = { ...left, diskKb: Math.min(left.diskKb, kb) };
+    const short = shortOf(start.size, free);
+    if (short !== undefined) return `it asks for ${short}`;
+    const matchmaker = new Matchmaker();
+    const machine = offerAd(this.#machineNow(), free);
+    if (!matchmaker.accepts(machine, job)) return "the machine's START policy does not take it";
+    if (!matchmaker.accepts(job, machine)) return "the job's requirements do not take this machine";
+    this.#claims.set(start.claim, fresh(start.size, undefined));
+    return undefined;
+  }
+
+  /** With what has been found since it began. */
+  #machineNow(): ClassAd {
+    const texts = [this.#options.machine.ad, this.#options.containers.ad()];
+    if (texts.some((one, i) => one !== this.#texts[i])) this.#machine = adFrom(Object.assign({}, ...texts));
+    this.#texts = texts;
+    return this.#machine;
+  }
+
+  occupy(run: Run): void {
+    const claim = this.#claims.get(run.record.claim);
+    if (!claim) return;
+    claim.run = run;
+    claim.slow = false;
+  }
+
+  /** Where something runs under its claim: it waits for that one's end, or `slow`, comes too late for that. */
+  behind(start: Start): 'waits' | 'slow' | undefined {
+    const claim = this.#claims.get(start.claim);
+    if (!claim || !isBusy(claim)) return undefined;
+    if (claim.slow) return 'slow';
+    if (!claim.waiting.some(({ key }) => key === start.key)) claim.waiting.push(start);
+    return 'waits';
+  }
+
+  /** What has its turn under a claim under which nothing runs. */
+  next(id: string): Start | undefined {
+    const claim = this.#claims.get(id);
+    return claim && !isBusy(claim) ? claim.waiting.shift() : undefined;
+  }
+
+  /** What runs under a claim takes long; whatever waited for it waits here no more. */
+  slow(id: string): readonly Start[] {
+    const claim = this.#claims.get(id);
+    if (!claim) return [];
+    claim.slow = true;
+    return claim.waiting.splice(0);
+  }
+
+  /** The same of all claims. */
+  dropWaiting(): readonly Start[] {
+    return [...this.#claims.values()].flatMap((claim) => claim.waiting.splice(0));
+  }
+
+  unwait(key: AttemptKey): void {
+    for (const claim of this.#claims.values()) claim.waiting = claim.waiting.filter((start) => start.key !== key);
+  }
+
+  /** What an earlier worker left under a claim. */
+  adopt(run: Run): void {
+    const known = this.#claims.get(run.record.claim);
+    if (known) {
+      // What ran under it before has ended and was not forgotten.
+      if (known.run?.dir.exit()) known.run = run;
+      return;
+    }
+    this.#claims.set(run.record.claim, fresh(run.record.size, run));
+  }
+
+  starter(id: string): Starter {
+    const claim = this.#claims.get(id);
+    const kept = claim?.starter?.alive ? claim.starter : this.#spare.pop();
+    const { scripts, jobsDir, env } = this.#options;
+    const starter = kept?.alive ? kept : new Starter(scripts.starter, jobsDir, env);
+    if (claim) claim.starter = starter;
+    return starter;
+  }
+
+  /** Writes an attempt down, so that no other worker on this directory starts it again. Throws where the disk is full. */
+  place(record: AttemptRecord, base: string | undefined): AttemptPlace {
+    if (isLight(record.spec)) {
+      const common = base ?? this.#seenBefore(record.claim, commonOf(record.spec));
+      if (common !== undefined)
+        return this.#taskRunner(record.claim, common, record.spec, base === undefined).give(record);
+    }
+    const dir = new AttemptDir(this.#options.jobsDir, record.key);
+    try {
+      dir.create(record);
+      return dir;
+    } catch (thrown) {
+      dir.remove();
+      throw thrown;
+    }
+  }
+
+  /** A shell for jobs of one kind pays from the second one on. */
+  #seenBefore(id: string, common: string): string | undefined {
+    const claim = this.#claims.get(id);
+    if (!claim) return undefined;
+    const before = claim.common;
+    claim.common = common;
+    // With control groups a job that takes its time is in one from its beginning.
+    return before === common && !(claim.slow && this.#options.groups) ? common : undefined;
+  }
+
+  /** The shell for tasks of a map, or jobs of one kind, under a claim. */
+  #taskRunner(id: string, base: string, spec: LightSpec, own: boolean): TaskRunner {
+    const claim = this.#claims.get(id);
+    const kept = claim?.taskRunner;
+    if (kept?.alive && kept.base === base && !kept.tired) return kept;
+    kept?.end();
+    const spare = [...this.#spareTaskRunners.keys()].find(
+      (taskRunner) => taskRunner.alive && taskRunner.base === base && !taskRunner.tired,
+    );
+    if (spare) this.#spareTaskRunners.delete(spare);
+    const { scripts, waiter, taskRunnersDir, env } = this.#options;
+    const taskRunner =
+      spare ?? new TaskRunner({ script: scripts.taskRunner, waiter, taskRunnersDir, env, base, spec, own });
+    if (claim) claim.taskRunner = taskRunner;
+    return taskRunner;
+  }
+
+  /** Task runners that nobody wanted for a while end. */
+  endSpareTaskRunners(): void {
+    for (const [taskRunner, since] of this.#spareTaskRunners) {
+      if (performance.now() - since < SPARE_MS) continue;
+      this.#spareTaskRunners.delete(taskRunner);
+      taskRunner.end();
+    }
+  }
+
+  /** What ran under its claim runs no more: the claim is free for the next. */
+  leave(run: Run): void {
+    const claim = this.#claims.get(run.record.claim);
+    if (claim?.run === run) claim.run = undefined;
+  }
+
+  /** The central manager gives it back; one under which something runs stays until the central manager says so again. */
+  release(id: string): void {
+    const claim = this.#claims.get(id);
+    if (!claim || claim.run || claim.waiting.length > 0) return;
+    this.#claims.delete(id);
+    if (claim.starter?.alive) this.#spare.push(claim.starter);
+    if (claim.taskRunner) this.#spareTaskRunners.set(claim.taskRunner, performance.now());
+  }
+
+  releaseIdle(): void {
+    for (const id of this.#claims.keys()) this.release(id);
+  }
+
+  close(): void {
+    for (const starter of this.#spare) starter.end();
+    for (const taskRunner of this.#spareTaskRunners.keys()) taskRunner.end();
+    for (const { starter, taskRunner } of this.#claims.values()) {
+      starter?.end();
+      taskRunner?.end();
+    }
+  }
+}
+
+function fresh(size: Size, run: Run | undefined): Claim {
+  return { size, run, waiting: [], slow: false, starter: undefined, taskRunner: undefined, common: undefined };
+}
+
+function isBusy({ run }: Claim): boolean {
+  return run !== undefined && run.phase !== 'ended';
+}

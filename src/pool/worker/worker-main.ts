@@ -1,0 +1,44 @@
+import { asError } from '../../errors.ts';
+import { FOR_PROGRAMS, only } from '../../util/environments.ts';
+import ends from '../../util/ends.sh';
+import taskRunner from './task-runner.sh';
+import starter from './starter.sh';
+import waiter from './waiter/waiter.sh';
+import { runWorker, WORKER_EXIT } from './worker.ts';
+import { readWorkerConfig } from '../wire/worker-config.ts';
+
+/*
+ * A worker's process, `node worker.mjs CONFIG`: built into one file that needs nothing but Node. It logs to standard
+ * error, a line for each change.
+ */
+
+/** What jobs see of the surroundings that the worker was started in; the rest is the worker's alone. */
+const FOR_JOBS = [...FOR_PROGRAMS, 'SLURM_*', 'CUDA_VISIBLE_DEVICES'];
+
+async function main(file: string): Promise<number> {
+  const env = only(process.env, FOR_JOBS);
+  const log = (message: string) => process.stderr.write(`${new Date().toISOString()} ${message}\n`);
+  const { exit, message } = await runWorker(readWorkerConfig(file), {
+    file,
+    scripts: { starter, taskRunner, waiter, ends },
+    env,
+    environment: process.env,
+    log,
+  });
+  log(`ends: ${message}`);
+  return exit;
+}
+
+process.stderr.on('error', () => undefined);
+const file = process.argv[2];
+if (file === undefined) {
+  process.stderr.write('usage: node worker.mjs CONFIG\n');
+  process.exit(2);
+}
+main(file).then(
+  (exit) => process.exit(exit),
+  (thrown: unknown) => {
+    process.stderr.write(`${asError(thrown).message}\n`);
+    process.exit(WORKER_EXIT.broken);
+  },
+);

@@ -1,0 +1,237 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { asError } from '../../errors.ts';
+import { writeWhole } from '../../util/private-file.ts';
+import { steadyClock } from '../../util/steady-clock.ts';
+import { isAlive, processIdentity } from '../../util/process-identity.ts';
+import { dialHome } from '../../reverse-connection/dial.ts';
+import { Containers } from './containers.ts';
+import { holderOf, workerFile } from '../host/pid-files.ts';
+import { Link } from './link.ts';
+import { bootId, changingAd } from '../host/machine.ts';
+import { Proxies, WorkerProxies } from '../host/proxies.ts';
+import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
+import { Shells } from './shells.ts';
+import { killAll } from './stopping.ts';
+import { proxiesOf } from './stage.ts';
+import { Startd } from './startd.ts';
+import type { StartdOptions } from './startd-options.ts';
+import { usageOf } from './usage.ts';
+import type { Ask, FromWorker } from '../wire/wire.ts';
+import type { Scripts } from './worker-claims.ts';
+import type { WorkerConfig } from '../wire/worker-config.ts';
+import { WorkerMachine } from './worker-machine.ts';
+
+/** What a worker's process ends with. */
+export const WORKER_EXIT = { done: 0, denied: 77, another: 75, broken: 70 } as const;
+
+const AD_MS = 30_000;
+const LOOK_MS = 500;
+/** To look for a central manager on this machine costs nothing: its first job does not wait for it. */
+const LOCAL_RETRY_MS = 500;
+/** So many looks in turn at which its directory was not there, or another worker's. */
+const ABSENT_LOOKS = 4;
+/** How long its jobs may take to end then. */
+const VANISH_SECONDS = 4;
+/** Before its allocation ends it takes no more jobs, and vacates those that run: so that their results are home by then, seconds. */
+const LAST_SECONDS = 50;
+
+/** One worker, from its start to its end: resolves with why it ended. */
+export async function runWorker(
+  config: WorkerConfig,
+  options: {
+    /** That the configuration was read from. */
+    readonly file: string;
+    readonly scripts: Scripts;
+    /** What jobs see of `environment`, which is the worker's own. */
+    readonly env: NodeJS.ProcessEnv;
+    readonly environment: NodeJS.ProcessEnv;
+    readonly log: (message: string) => void;
+  },
+): Promise<{ readonly exit: number; readonly message: string }> {
+  const { dir } = config;
+  if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
+  if (!lock(dir)) return { exit: WORKER_EXIT.another, message: `another worker works in ${dir}` };
+  const instance = instanceOf(dir);
+  const machine = new WorkerMachine({ ...options, config, instance });
+  const now = steadyClock();
+  let idleSince = now();
+  let absent = 0;
+  const containers = new Containers({ dir, ...options });
+  return new Promise((resolve) => {
+    const say: StartdOptions['say'] = (message, bytes, unhurried) => link.say(message, bytes, unhurried);
+    const here = new Proxies(config.proxies ?? join(dir, 'proxies'));
+    const proxies = new WorkerProxies(
+      join(dir, 'proxies'),
+      async (name, key, request) => (await link.asking.ask({ what: 'proxy', key, name, request })).bytes,
+    );
+    const startd = new Startd({
+      dir,
+      machine,
+      ...(config.diskKb === undefined ? {} : { diskKb: config.diskKb }),
+      env: options.env,
+      scripts: options.scripts,
+      sharesHome: config.sharesHome === true,
+      containers,
+      groups: machine.groups,
+      pull: (key) => async (blob, offset, bytes) =>
+        (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
+      proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
+      say,
+      log: options.log,
+    });
+    const link = new Link({
+      token: { id: config.token, secret: config.secret },
+      instance,
+      boot: bootId(),
+      size: () => machine.size,
+      dial: () => dial(config),
+      ...(config.socket === undefined ? {} : { longestRetryMs: LOCAL_RETRY_MS }),
+      ad: () => ({ ...machine.ad, ...containers.ad(), ...changes() }),
+      held: () => startd.held(),
+      take: (message, bytes) => {
+        if (message.t === 'ask') void answer(startd, message, say);
+        else if ('shell' in message) shells.take(message, bytes);
+        else startd.take(message);
+      },
+      onUp: (site) => options.log(`the agent let it in, as of ${site}`),
+      onDown: (message) => {
+        options.log(`the agent is away: ${message}`);
+        startd.dropWaiting();
+        shells.close();
+      },
+      onDenied: (message) => end(WORKER_EXIT.denied, message),
+    });
+    const shells = new Shells({
+      find: (key) => startd.find(key),
+      env: options.env,
+      say,
+      backlog: () => link.backlog,
+    });
+    const changes = () => ({ ...changingAd(now(), config.endsAt), ...startd.space.ad() });
+    const tell = () => say({ t: 'ad', ad: changes() });
+    const timers = [setInterval(tell, AD_MS), setInterval(look, LOOK_MS)];
+    const stop = () => {
+      startd.drain(true, 'its worker was asked to end');
+      look();
+    };
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
+    link.open();
+    containers.find().then(
+      () => say({ t: 'ad', ad: containers.ad() }),
+      (thrown: unknown) => options.log(`cannot look for container runtimes: ${asError(thrown).message}`),
+    );
+
+    /** Nobody will ever ask for what it has: its jobs are given a moment to end. */
+    async function vanish(): Promise<void> {
+      clearInterval(timers.pop());
+      startd.drain(true, 'its directory is gone');
+      for (const until = now() + VANISH_SECONDS; startd.busy > 0 && now() < until; )
+        await new Promise((resume) => setTimeout(resume, LOOK_MS));
+      await killAll(new Set([...startd.runs].map((run) => run.key)));
+      end(WORKER_EXIT.done, 'its directory is gone');
+    }
+
+    function look(): void {
+      absent = isHeld(dir, config.socket === undefined ? undefined : instance) ? 0 : absent + 1;
+      if (absent === ABSENT_LOOKS) return void vanish();
+      startd.space.look(tell);
+      if (machine.look()) say({ t: 'ad', ad: machine.ad, size: machine.size });
+      if (proxies.isDue()) void proxies.renew(proxiesOf(startd.runs));
+      startd.endLeases(link.silence);
+      if (config.endsAt !== undefined && !startd.draining && config.endsAt - now() < LAST_SECONDS + startd.grace)
+        startd.drain(true, 'the allocation of its worker ends');
+      if (startd.waiting > 0) idleSince = now();
+      const idle = now() - idleSince;
+      if (startd.draining && (startd.waiting === 0 || (startd.busy === 0 && !link.up)))
+        return end(WORKER_EXIT.done, 'drained');
+      if (config.idleSeconds !== undefined && idle > config.idleSeconds)
+        return end(WORKER_EXIT.done, `nothing to do for ${config.idleSeconds} s`);
+      if (config.loneSeconds !== undefined && startd.busy === 0 && link.silence > config.loneSeconds)
+        end(WORKER_EXIT.done, `without the agent for ${config.loneSeconds} s`);
+    }
+
+    function end(exit: number, message: string): void {
+      for (const timer of timers) clearInterval(timer);
+      process.off('SIGTERM', stop);
+      process.off('SIGINT', stop);
+      shells.close();
+      startd.close();
+      containers.close();
+      machine.groups?.close();
+      link.end(message);
+      resolve({ exit, message });
+    }
+  });
+}
+
+/** A connection home, by whatever way there is. */
+function dial({ socket, token, secret, ways = [], waysFile }: WorkerConfig): Promise<Duplex> {
+  if (socket === undefined)
+    return dialHome({ worker: token, key: secret, ways: [...ways], ...(waysFile === undefined ? {} : { waysFile }) });
+  return new Promise((resolve, reject) => {
+    const made = connect({ path: socket });
+    made.once('connect', () => resolve(made));
+    made.once('error', reject);
+  });
+}
+
+async function answer(startd: Startd, ask: Ask, say: (message: FromWorker, bytes?: Uint8Array) => void): Promise<void> {
+  if (ask.what === 'usage') {
+    const usage = usageOf(ask.keys.flatMap((key) => startd.find(key) ?? []));
+    return say({ t: 'answer', id: ask.id, ok: true, usage });
+  }
+  const run = startd.find(ask.key);
+  const dir = run?.dir;
+  try {
+    if (!dir) throw new Error(`there is nothing of ${ask.key} here`);
+    if (ask.what === 'read')
+      return say({ t: 'answer', id: ask.id, ok: true }, await readPiece(dir, ask.path, ask.offset, ask.bytes));
+    if (ask.what !== 'files') throw new Error(`'${ask.what}' cannot be asked here`);
+    const { files, ...others } =
+      ask.outputs === 'new' ? { files: newFiles(dir, run.names) } : namedFiles(dir, ask.outputs);
+    say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, ...others });
+  } catch (thrown) {
+    say({ t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });
+  }
+}
+
+/** One worker in a directory: the file names the process, and a process that is no more holds nothing. */
+function lock(dir: string): boolean {
+  const file = workerFile(dir);
+  const mine = JSON.stringify(processIdentity());
+  for (let turn = 0; turn < 2; turn++) {
+    try {
+      writeFileSync(file, mine, { flag: 'wx', mode: 0o600 });
+      return true;
+    } catch {
+      const other = holderOf(file);
+      if (other && other.pid !== process.pid && isAlive(other)) return false;
+      writeFileSync(file, mine, { mode: 0o600 });
+      return true;
+    }
+  }
+  return false;
+}
+
+/** Its directory is there, and not another's. What a cleaner takes out of it at a site, by age, is no matter. */
+function isHeld(dir: string, instance: string | undefined): boolean {
+  const other = holderOf(workerFile(dir));
+  if (other && other.pid !== process.pid && isAlive(other)) return false;
+  if (instance === undefined) return existsSync(dir);
+  try {
+    return readFileSync(join(dir, 'instance'), 'utf8').trim() === instance;
+  } catch {
+    return false;
+  }
+}
+
+function instanceOf(dir: string): string {
+  const file = join(dir, 'instance');
+  if (!existsSync(file)) writeWhole(file, randomBytes(9).toString('base64url'));
+  return readFileSync(file, 'utf8').trim();
+}
