@@ -1,5 +1,5 @@
-# Gryphus: runs a program, waits for it, and records how it ended as reported by wait4(2): `waiter /bin/sh -c 'exec
-# "$@"' sh PROGRAM ARGUMENT...`.
+# Gryphus: runs a program, waits for it, and records how it ended as reported by wait4(2):
+#   waiter /bin/sh -c 'exec "$@"' sh PROGRAM ARGUMENT...
 # If the kernel cannot execute PROGRAM itself (a script without an interpreter line, a name to be looked up in PATH),
 # the shell given before it does.
 # The record is one line of eight numbers, each of 16 hexadecimal digits: wait status; user and system time, each in
