@@ -31,8 +31,8 @@ export const WORKER_EXIT = { done: 0, denied: 77, another: 75, broken: 70 } as c
 const AD_MS = 30_000;
 const LOOK_MS = 500;
 /**
- * How often it tries to reach a central manager on this machine, in milliseconds: trying is cheap, and the first job
- * should not have to wait.
+ * The longest wait before reconnecting to a central manager on this machine, in milliseconds: trying is cheap, and the
+ * first job should not have to wait.
  */
 const LOCAL_RETRY_MS = 500;
 /** It ends after this many checks in a row that find its directory missing or held by another worker. */
@@ -40,8 +40,8 @@ const ABSENT_LOOKS = 4;
 /** How many seconds its jobs then have to end. */
 const VANISH_SECONDS = 4;
 /**
- * This many seconds before its allocation ends, it takes no more jobs and vacates those that run, so that their results
- * can come home in time.
+ * This many seconds before its allocation ends, plus the time that its runs may take to end, it takes no more jobs and
+ * vacates those that run, so that their results can come home in time.
  */
 const LAST_SECONDS = 50;
 
