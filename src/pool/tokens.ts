@@ -88,7 +88,7 @@ export class Tokens {
     return true;
   }
 
-  /** From now on it lets nobody in. */
+  /** From now on the token admits nobody. */
   revoke(id: string): void {
     if (ID.test(id)) for (const name of [id, `${id}${BOUND}`]) rmSync(join(this.#dir, name), { force: true });
   }
