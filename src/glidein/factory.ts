@@ -75,7 +75,7 @@ export interface FactoryPlan {
  */
 const STUCK_FACTOR = 3;
 const STUCK_LEAST = 600;
-/** How many failures within the hour make a site be left alone; after a single one it gets single pilots. */
+/** After this many failures within the hour, a site gets no more pilots; after a single one, at most one per round. */
 const FAILURES = 3;
 /** The part of a pilot's time that a job may take, leaving some for setup and clean-up. */
 const FIT = 0.9;

@@ -29,12 +29,12 @@ export function kindOf(attrs: Attrs): JobKind {
 const TIMES = 'glidein-times';
 /** The weight of one more job. */
 const WEIGHT = 0.2;
-/** The most jobs looked up in one batch of events: more would tell the same. */
+/** The most jobs looked up per batch of events: more would not change the result noticeably. */
 const MOST = 200;
 
 /**
- * How long jobs of each kind took in the pool, as a mean in which the last few weigh most; stored in the queue, where
- * it is small and durable.
+ * The mean run time of jobs of each kind in the pool, weighted towards recent jobs; stored in the queue, where it is
+ * small and durable.
  */
 export class KindTimes {
   readonly #queue: Pick<Queue, 'get' | 'kv'>;

@@ -13,15 +13,15 @@ export interface CentralManagerClientOptions {
   readonly socket: string;
   readonly client: string;
   readonly map: boolean;
-  /** What comes unasked. */
+  /** Receives unsolicited messages. */
   readonly take: (message: ToClient, bytes: Buffer) => void;
-  /** The connection ended: what came before it may have been the last that was known. */
+  /** The connection ended; messages may have been missed. */
   readonly onLost: () => void;
-  /** How long a central manager that is being started is waited for, milliseconds; default: not at all. */
+  /** How long to wait for a central manager that is starting, in milliseconds; default: not at all. */
   readonly patienceMs?: number;
 }
 
-/** One that only asks. `who` tells it from others of this process. */
+/** A client that only asks questions. `who` distinguishes it from other clients in this process. */
 export function askCentralManager(socket: string, who: string): CentralManagerClient {
   const nothing = () => undefined;
   return new CentralManagerClient({
@@ -33,10 +33,10 @@ export function askCentralManager(socket: string, who: string): CentralManagerCl
   });
 }
 
-/** How often it is looked whether the central manager is there. */
+/** The interval between attempts to connect, in milliseconds. */
 const LOOK_MS = 20;
 
-/** A client's connection to the central manager, opened when it is first used and again after it ended. */
+/** A client's connection to the central manager, opened on first use and again after it was lost. */
 export class CentralManagerClient {
   readonly #options: CentralManagerClientOptions;
   #channel: Promise<Channel<ToClient, FromClient>> | undefined;
@@ -48,7 +48,7 @@ export class CentralManagerClient {
     this.#options = options;
   }
 
-  /** Rejects with 'site-unreachable' where the central manager is away, with 'site-busy' where it cannot do it now. */
+  /** Rejects with 'site-unreachable' if the central manager is away, and with 'site-busy' if it cannot answer now. */
   async ask<T extends AnswerTo['t']>(question: Unnumbered, answer: T): Promise<Extract<AnswerTo, { t: T }>> {
     const channel = await this.open();
     const id = ++this.#last;

@@ -15,14 +15,14 @@ import type { FromClient, ToClient } from './wire/client-wire.ts';
 import { CentralManagerClient } from './central-manager-client.ts';
 import type { RunSpec, Size } from './wire/wire.ts';
 
-/** One task: the words that follow the program's own. */
+/** One task: the arguments that are added to the program's own. */
 export interface PoolTask<T> {
   readonly args: readonly string[];
-  /** Comes back with the result. */
+  /** Returned with the result. */
   readonly of: T;
-  /** What it finds in its directory beside what all find. */
+  /** Its inputs in addition to the common ones. */
   readonly inputs: readonly InputFile[];
-  /** Names of files in its directory that come home, plain and below it. */
+  /** Names of files, in its directory and below, that are brought home. */
   readonly outputs: readonly string[];
   /** Why it cannot be run at all. */
   readonly refused?: string;
@@ -37,7 +37,7 @@ export interface MapResult<T> {
   readonly stderr: Buffer;
   /** How often it was started. */
   readonly tries: number;
-  /** Why it failed all the same, where its program did not: an output that it did not make, or that cannot be written here. */
+  /** Why it failed although its program succeeded: an output that it did not make, or that cannot be written here. */
   readonly problem?: string;
 }
 
@@ -45,16 +45,16 @@ export interface MapOptions {
   /** The central manager's socket for clients. */
   readonly socket: string;
   readonly owner: string;
-  /** Where outputs come to, and where they are on their way. */
+  /** The directory for outputs, and the one they are in during the transfer. */
   readonly cwd: string;
   readonly spoolDir: string;
-  /** What all tasks have in common; their arguments are added to its own. */
+  /** What all tasks have in common; their arguments are appended to its own. */
   readonly spec: RunSpec;
   readonly ad: AttrTexts;
   readonly size: Size;
-  /** A task that fails is started again so often. */
+  /** How often a failing task is restarted. */
   readonly retries: number;
-  /** Tasks that the central manager has at once. */
+  /** How many tasks the central manager may have at once. */
   readonly window?: number;
   readonly signal?: AbortSignal;
 }
@@ -68,7 +68,7 @@ interface Open<T> {
   tries: number;
 }
 
-/** What of a task is home. */
+/** What has come home of a task. */
 interface Home {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
@@ -78,18 +78,21 @@ interface Home {
 type Named = Extract<FromClient, { t: 'tasks' }>['tasks'][number];
 
 const WINDOW = 500;
-/** While the central manager has more tasks than this, more of them, and what it may forget, are said together, milliseconds. */
+/**
+ * While the central manager has more tasks than this, further tasks, and those it may forget, are sent in batches at
+ * this interval, in milliseconds.
+ */
 const PLENTY = 200;
 const TOGETHER_MS = 20;
 const AGAIN_MS = 200;
-/** A central manager that does not come back for so long is given up, milliseconds. */
+/** How long to wait for a central manager to return, in milliseconds. */
 const PATIENCE_MS = 120_000;
 const LEASE_SECONDS = 2400;
 
 /**
- * Master and workers: tasks go to the pool's slots as they become free, and results come back in the order of
- * completion. No task is in the queue: the caller keeps them, and names them again to a central manager that was restarted, which
- * knows by its journal what was granted already.
+ * Runs tasks as master and workers: they go to the pool's slots as these become free, and results come back in the
+ * order of completion. The tasks are not in the queue: the caller keeps them, and names them again to a restarted
+ * central manager, whose journal says which were already granted.
  */
 export async function* mapTasks<T>(
   tasks: AsyncIterable<PoolTask<T>>,
@@ -175,7 +178,7 @@ class MapRun<T> {
     this.#closed = true;
     clearImmediate(this.#soonest);
     clearTimeout(this.#later);
-    // What is open when nobody waits any more is withdrawn.
+    // Nobody is waiting any more: withdraws the open tasks.
     const rest = [...this.#open.keys()];
     if (rest.length > 0)
       await this.#centralManager.ask({ t: 'cancel', keys: rest, how: 'remove' }, 'done').catch(() => undefined);
@@ -198,7 +201,7 @@ class MapRun<T> {
     this.#soon();
   }
 
-  /** What comes together goes together; only a central manager that soon has no tasks left is told of more at once. */
+  /** Sends soon: at once if the central manager is about to run out of tasks, otherwise batched. */
   #soon(): void {
     const has = this.#open.size - this.#unsent.length;
     const send = () => void this.#send().catch(() => undefined);
@@ -220,7 +223,7 @@ class MapRun<T> {
     try {
       await this.#centralManager.ask({ t: 'forget', keys }, 'done');
     } catch (thrown) {
-      // The next central manager knows of them by its journal.
+      // They must be forgotten by the next central manager too, which knows them from its journal.
       this.#forgotten.push(...keys);
       throw thrown;
     }
@@ -240,7 +243,7 @@ class MapRun<T> {
   async #result(message: Extract<ToClient, { t: 'result' }>, bytes: Buffer): Promise<void> {
     const { key, ending } = message;
     const open = this.#open.get(key);
-    // What was withdrawn because nobody waits any more is not started again.
+    // A task that was withdrawn because nobody is waiting is not restarted.
     if (!open || this.#closed) return;
     const evicted = ending.how.kind === 'by-site' && EVICTED.has(ending.how.cause);
     const well = ending.how.kind === 'exited' && ending.how.code === 0;
@@ -259,7 +262,7 @@ class MapRun<T> {
             stderr: Buffer.from(bytes.subarray(message.inline.stdout)),
           }
         : await this.#fetch(key, outputs).catch(() => undefined);
-    // The central manager went away meanwhile: it tells the result again.
+    // The connection was lost in the meantime; the central manager will report the result again.
     if (!home || !this.#open.has(key)) return;
     if (home.problem !== undefined && more) return again();
     this.#open.delete(key);
@@ -269,7 +272,7 @@ class MapRun<T> {
     this.#wake();
   }
 
-  /** What it wrote, and its outputs where they belong. */
+  /** Fetches its streams and puts its outputs in place. */
   async #fetch(key: AttemptKey, outputs: readonly string[]): Promise<Home> {
     const into = await mkdtemp(join(this.#options.spoolDir, '.map-'));
     try {
@@ -300,7 +303,7 @@ class MapRun<T> {
     }
   }
 
-  /** Why they could not be placed, if they could not. */
+  /** Returns why they could not be placed, if so. */
   async #place(files: readonly FetchedFile[], outputs: readonly string[]): Promise<string | undefined> {
     const { cwd } = this.#options;
     const nameOf = askedFor({ outputs });
@@ -318,7 +321,7 @@ class MapRun<T> {
     }
   }
 
-  /** The central manager went away: everything that is open is named to the next one. */
+  /** The connection was lost: names all open tasks to the next central manager. */
   async #again(): Promise<void> {
     if (this.#closed) return;
     this.#lostAt ??= performance.now();
@@ -348,5 +351,5 @@ function notMade({ missing, odd = [], refusal }: Extract<FetchOutcome, { ok: fal
   return names.length === 0 ? refusal.message : `it did not make ${names.join(', ')}`;
 }
 
-/** Ends that say nothing of the task: it is started again without counting. */
+/** Endings that say nothing about the task: it is restarted, without counting as a retry. */
 const EVICTED: ReadonlySet<string> = new Set(['preempted', 'node-fail', 'vanished', 'cancelled']);

@@ -29,27 +29,33 @@ export interface PoolSiteOptions {
   readonly socket: string;
   /** Whose jobs these are: a GridManager's identity. */
   readonly client: string;
-  /** Where proxies are that were delegated to the pool. */
+  /** The directory of proxies delegated to the pool. */
   readonly proxies: string;
 }
 
-/** A central manager starts with the first job, as its GridManager does, and again after a crash. */
+/**
+ * How long to wait for the central manager, in milliseconds: it starts with the first job, as its GridManager does, and
+ * again after a crash.
+ */
 const PATIENCE_MS = 10_000;
 
-/** Two answers with news are at least so far apart, milliseconds. */
+/** The minimum time between two answers with news, in milliseconds. */
 const GATHER_MS = 25;
 
-/** Seconds that a job may be without the central manager, where it says nothing of it (HTCondor's job_lease_duration). */
+/**
+ * How many seconds a job may run without contact to the central manager, unless it says otherwise (HTCondor's
+ * job_lease_duration).
+ */
 const LEASE_SECONDS = 2400;
 
-/** The pool as the life of a job knows it: one more site, whose news come unasked. */
+/** The pool as a site like any other, except that it pushes its news. */
 export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions): Site {
   const delegated = new Proxies(proxies);
   let generation = 0;
   let answers = 0;
   let answeredAt = Number.NEGATIVE_INFINITY;
   let reports = new Map<AttemptKey, Report>();
-  /** Of the last answer, until the next question shows that it was recorded. */
+  /** The reports of the last answer, kept until the next poll shows that they were recorded. */
   let told = new Map<AttemptKey, Report>();
   let chunks: Chunk[] = [];
   let wake: () => void = () => undefined;
@@ -95,7 +101,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
     }
   }
 
-  /** Until there is news, or the time is over. */
+  /** Waits until there is news, or the time is over. */
   function news(waitMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, waitMs);
@@ -129,14 +135,14 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
         return { cursor: `${before}.${answers}`, complete: true, reports: all.reports, chunks: [] };
       }
       if (answer !== String(answers)) {
-        // The last answer was lost on its way into the queue: what it said is said again.
+        // The last answer was not recorded: its reports are repeated.
         reports = new Map([...told, ...reports]);
         chunks = [];
         followed.clear();
       }
       await follow(wanted);
       if (reports.size === 0 && chunks.length === 0 && waitMs > 0) await news(waitMs);
-      // Ends of short jobs come in a stream: a few at a time cost as much as many.
+      // Ends of short jobs arrive in a stream; processing many at once costs as little as processing a few.
       if (waitMs > 0) await sleep(Math.max(0, answeredAt + GATHER_MS - performance.now()));
       if (of !== String(generation))
         throw new GryphusError('site-unreachable', "The pool's central manager went away.");
@@ -167,7 +173,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   };
 }
 
-/** What one frame carries is limited; jobs may have thousands of inputs each. */
+/** Frames are limited in size, and a job may have thousands of inputs. */
 const FRAME = 8 << 20;
 
 function inFrames(requests: readonly AttemptRequest[]): AttemptRequest[][] {
@@ -185,7 +191,10 @@ function inFrames(requests: readonly AttemptRequest[]): AttemptRequest[][] {
   return frames;
 }
 
-/** Characters of its JSON, or some more: to write it out only to measure it would cost as much as to send it. */
+/**
+ * An upper estimate of the length of its JSON, in characters: serializing it just to measure it would cost as much as
+ * sending it.
+ */
 function roughLength({ ad, spec }: AttemptRequest): number {
   let length = 4000;
   for (const name in ad) length += name.length + 2 * (ad[name]?.length ?? 0) + 8;

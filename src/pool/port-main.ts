@@ -9,17 +9,17 @@ import { openPortWay } from '../reverse-connection/port-way.ts';
 import { poolPlaces } from './host/places.ts';
 import { Tokens } from './wire/tokens.ts';
 
-/** How often those that were turned away are told of, milliseconds. */
+/** How often rejected connections are logged, in milliseconds. */
 const TELL_MS = 60_000;
-/** Where the limit cannot be read, what every system gives. */
+/** The assumed limit of open files if it cannot be read: every system allows this many. */
 const DESCRIPTORS = 256;
 
-/** What the Scheduler hears of it. */
+/** The message to the Scheduler. */
 export type PortNews = { readonly port: number } | { readonly error: string };
 
 /**
- * The process that has the agent's port for workers; its one argument is the address. It is one of its own because anybody
- * can knock: what strangers use up is used up here.
+ * The process that has the agent's port for workers; its only argument is the address. It is a separate process because
+ * anyone can connect: strangers can exhaust only its resources.
  */
 async function main(listen: string): Promise<PortNews> {
   const paths = loadPaths();
@@ -49,7 +49,7 @@ async function main(listen: string): Promise<PortNews> {
   return { port };
 }
 
-/** Node has raised its limit as far as it may. */
+/** The limit of open files; Node has already raised it as far as possible. */
 function mostDescriptors(): number {
   try {
     const found = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
@@ -59,7 +59,7 @@ function mostDescriptors(): number {
   }
 }
 
-// It ends with whoever started it.
+// It ends when the process that started it does.
 process.once('disconnect', () => process.exit(0));
 main(process.argv[2] ?? '').then(
   (news) => process.send?.(news),

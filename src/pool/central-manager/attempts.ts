@@ -14,27 +14,27 @@ export interface Autocluster {
   readonly ad: ClassAd;
   /** First in, first out within a priority. */
   readonly queue: Attempt[];
-  /** What its jobs took of late, seconds, and how many were seen. */
+  /** The mean of its jobs' recent run times, in seconds, and how many jobs were counted. */
   mean: number;
   seen: number;
 }
 
 export type Phase = 'prepared' | 'idle' | 'granted' | 'running' | 'suspended' | 'ended' | 'withdrawn';
 
-/** One attempt, as the central manager knows it. */
+/** One attempt, as known to the central manager. */
 export interface Attempt {
   readonly key: AttemptKey;
-  /** Whose connection hears of it: a GridManager's identity, or a map's session. */
+  /** The client whose connection gets its reports: a GridManager's identity, or a map's session. */
   readonly client: string;
   request: AttemptRequest;
   kind: Autocluster | undefined;
   /** Order of arrival. */
   order: number;
   phase: Phase;
-  /** Where it was granted to: the worker's instance, and that machine's boot. */
+  /** The worker that it was granted to (its instance), and the boot of that machine. */
   worker?: string;
   boot?: string;
-  /** That let the worker in: it is known to be over by whoever issued it. */
+  /** The token that admitted the worker; its issuer can tell that the worker has died. */
   token?: string;
   claim?: string;
   host?: string;
@@ -42,14 +42,14 @@ export interface Attempt {
   ending?: Ending;
   files?: readonly OutputFile[];
   inline?: { readonly stdout: Buffer; readonly stderr: Buffer };
-  /** It ended, and its worker died: what is not home is lost. */
+  /** It ended, and its worker died: results that are not home are lost. */
   orphan?: boolean;
   cancelling?: 'remove' | 'vacate' | 'if-not-started';
-  /** Why it waits, in the last refusal's words. */
+  /** Why it is waiting, in the words of the last refusal. */
   why?: string;
 }
 
-/** What a client is told of an attempt. */
+/** What its client is told of an attempt. */
 export function reportOf(attempt: Attempt): Report {
   const { key } = attempt;
   switch (attempt.phase) {
@@ -82,7 +82,7 @@ export function reportOf(attempt: Attempt): Report {
   }
 }
 
-/** A job's attempts share its checkpoint: the key without the attempt. */
+/** The part of the key that a job's attempts share, without the attempt number; also the name of its checkpoint. */
 export function jobOf(key: AttemptKey): string {
   return key.slice(0, key.lastIndexOf('.'));
 }

@@ -5,28 +5,28 @@ import type { AttemptRequest } from '../wire/client-wire.ts';
 import type { Wanted } from './negotiator.ts';
 import { folded, Significance } from './significance.ts';
 
-/** Tasks that take less on the mean are quick, seconds. */
+/** Tasks whose mean run time is below this are quick, in seconds. */
 const QUICK_SECONDS = 0.05;
-/** So many of a kind must have been seen before that is known. */
+/** How many of a kind must have been seen before the mean is used. */
 const SEEN = 10;
-/** More than this must wait. */
+/** More than this must be waiting. */
 const MANY = 100;
 
-/** Autoclusters of which nothing waits are forgotten where there are more than this. */
+/** If there are more autoclusters than this, those without waiting attempts are dropped. */
 const MOST_AUTOCLUSTERS = 1000;
 
-/** Sorts attempts into kinds that no match can tell apart (autoclusters), each with those that wait. */
+/** Groups attempts into kinds that no match can tell apart (autoclusters), and queues the waiting ones by kind. */
 export class Autoclusters {
   readonly significance = new Significance();
   readonly #autoclusters = new Map<string, Autocluster>();
-  /** Those of which something waits. */
+  /** Autoclusters with waiting attempts. */
   readonly #waiting = new Set<Autocluster>();
-  /** Autoclusters that others have taken the place of. */
+  /** Autoclusters that have been replaced. */
   readonly #gone = new WeakSet<Autocluster>();
   #version = 0;
   #count = 0;
 
-  /** By the ad itself, where many requests share one. */
+  /** Looked up by the ad object, which many requests share. */
   readonly #byAd = new WeakMap<AttrTexts, { readonly version: number; readonly kind: Autocluster }>();
 
   of(request: AttemptRequest): Autocluster {
@@ -61,10 +61,10 @@ export class Autoclusters {
     return kind;
   }
 
-  /** A new significant attribute may tell apart what waits as one kind. */
+  /** A new significant attribute may split existing kinds. */
   #regroup(): void {
     this.#version = this.significance.version;
-    // Claims still name the old kinds: nothing may be taken from those any more.
+    // Claims still refer to the old kinds, whose queues must therefore be empty.
     const waiting = [...this.#autoclusters.values()].flatMap((kind) => kind.queue.splice(0));
     for (const kind of this.#autoclusters.values()) this.#gone.add(kind);
     this.#autoclusters.clear();
@@ -74,7 +74,7 @@ export class Autoclusters {
   }
 
   enqueue(attempt: Attempt): void {
-    // What was granted before may be of a kind that is no more.
+    // It may have been granted earlier, under a kind that has been replaced.
     attempt.kind = this.of(attempt.request);
     const { queue } = attempt.kind;
     let at = queue.length;
@@ -94,7 +94,7 @@ export class Autoclusters {
     if (kind.queue.length === 0) this.#waiting.delete(kind);
   }
 
-  /** The next that waits. */
+  /** Removes and returns the next waiting attempt. */
   take(kind: Autocluster): Attempt | undefined {
     const next = kind.queue.shift();
     if (kind.queue.length === 0) this.#waiting.delete(kind);
@@ -128,38 +128,44 @@ export class Autoclusters {
     this.#gone.add(kind);
   }
 
-  /** One of the kind took so many seconds: the mean follows what its jobs take of late. */
+  /** Records a run time of this kind, in seconds; the mean follows recent run times. */
   learn(kind: Autocluster, seconds: number): void {
-    // Its machine's clock was set meanwhile.
+    // The machine's clock was set during the run.
     if (seconds < 0) return;
     kind.seen += 1;
     kind.mean += (seconds - kind.mean) / Math.min(kind.seen, 20);
   }
 
-  /** Seconds that the first of them is expected to take; `undefined`: nobody knows. */
+  /** The expected run time of the first waiting attempt, in seconds; `undefined` if unknown. */
   expected(kind: Autocluster): number | undefined {
     const first = kind.queue[0]?.request.spec;
     if (first && 'walltimeSeconds' in first && first.walltimeSeconds !== undefined) return first.walltimeSeconds;
     return kind.seen === 0 ? undefined : kind.mean;
   }
 
-  /** One of the kind takes longer than was thought, whatever those before it took. */
+  /** A run of this kind takes longer than its mean suggests, which is no longer trusted. */
   mistook(kind: Autocluster): void {
     kind.mean = Math.max(kind.mean, 2 * QUICK_SECONDS);
   }
 
-  /** Jobs and tasks that end before word of it could come and go, of which so many wait that no other worker wants for one. */
+  /**
+   * Whether attempts of this kind end faster than a message exchange takes, and so many are waiting that no other
+   * worker lacks work.
+   */
   areQuick(kind: Autocluster): boolean {
     const first = kind.queue[0];
     return first !== undefined && kind.queue.length > MANY && kind.seen >= SEEN && kind.mean < QUICK_SECONDS;
   }
 
-  /** Something of another kind waits. */
+  /** Whether attempts of another kind are waiting. */
   othersWait(kind: Autocluster): boolean {
     return this.#waiting.size > (this.#waiting.has(kind) ? 1 : 0);
   }
 
-  /** Autoclusters that wait and may come before the next of this one: other owners', and more urgent ones of its own. */
+  /**
+   * Waiting autoclusters that may precede the next attempt of this one: those of other owners, and more urgent ones of
+   * the same owner.
+   */
   rivals(kind: Autocluster): Autocluster[] {
     const next = kind.queue[0]?.request.prio ?? Number.NEGATIVE_INFINITY;
     return [...this.#waiting].filter(

@@ -18,10 +18,13 @@ import type { Tokens } from '../wire/tokens.ts';
 import { derived, type RunSpec } from '../wire/wire.ts';
 import { acceptHome } from '../../reverse-connection/secure.ts';
 
-/** The journal is written anew when it is larger than this, bytes. */
+/** The journal is rewritten when it exceeds this size, in bytes. */
 const LARGE = 64 << 20;
 const TICK_MS = 5000;
-/** Seconds without the central manager after which a worker ends what runs, where a job says nothing of it (HTCondor's 40 minutes). */
+/**
+ * How many seconds a job may run without contact to the central manager, unless it says otherwise (HTCondor's 40
+ * minutes).
+ */
 export const LEASE_SECONDS = 2400;
 
 export interface CentralManagerHostOptions {
@@ -29,11 +32,11 @@ export interface CentralManagerHostOptions {
   readonly tokens: Tokens;
   readonly agent: string;
   readonly log: (message: string, facts?: object) => void;
-  /** The disk refuses the journal: nothing may be promised any more. */
+  /** The journal cannot be written: nothing more may be promised. */
   readonly onBroken: (error: Error) => void;
 }
 
-/** A central manager with its journal, its two sockets, and everybody's connections. */
+/** A central manager with its journal, its sockets and all connections. */
 export class CentralManagerHost {
   readonly centralManager: CentralManager;
   readonly workers: CentralManagerWorkers;
@@ -92,7 +95,7 @@ export class CentralManagerHost {
     log('the central manager is open', { attempts: recovered.attempts.size });
   }
 
-  /** Listens at its sockets. */
+  /** Listens on its sockets. */
   async listen({ clientSocket, workerSocket, homeSocket }: PoolPlaces): Promise<void> {
     await this.#listen(homeSocket, (socket) => void this.#comeHome(socket));
     await this.#listen(workerSocket, (socket) => this.workers.accept(socket));
@@ -116,7 +119,7 @@ export class CentralManagerHost {
     this.#servers.push(server);
   }
 
-  /** A worker of elsewhere, by any of the reverse connections. */
+  /** A worker connects from elsewhere, through any of the reverse connections. */
   async #comeHome(socket: Socket): Promise<void> {
     try {
       const { link } = await acceptHome(socket, { keyOf: (id) => this.#keyOf(id) });
@@ -140,8 +143,8 @@ export class CentralManagerHost {
 }
 
 /**
- * One central manager for a state directory: who holds it is asked to end, then made to. Whoever starts a central manager has the right to: it
- * holds the Scheduler's lease.
+ * Ensures one central manager per state directory: asks the process that holds it to end, then kills it. The caller
+ * holds the Scheduler's lease, which gives it the right to.
  */
 export async function takeOver({ dir, pid }: Pick<PoolPlaces, 'dir' | 'pid'>): Promise<void> {
   if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });

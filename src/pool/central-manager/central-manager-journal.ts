@@ -4,13 +4,13 @@ import type { Attempt } from './attempts.ts';
 import type { AttemptRequest, UserPriority } from '../wire/client-wire.ts';
 import type { DerivedSpec } from '../wire/wire.ts';
 
-/** Everything that the central manager promises, as it is written down before it is said. */
+/** Everything that the central manager promises, as written to the journal before it is announced. */
 export type CentralManagerEntry =
-  /** Prepared; `client` hears of it. */
+  /** Prepared; `client` gets the reports. */
   | { readonly r: 'p'; readonly client: string; readonly request: AttemptRequest }
   /** Committed. */
   | { readonly r: 'c'; readonly keys: readonly AttemptKey[] }
-  /** Granted to a worker. Of a map's task there is nothing else: `client` says whose it is. */
+  /** Granted to a worker. For a map's task this is the only entry, and `client` says whose it is. */
   | {
       readonly r: 'g';
       readonly key: AttemptKey;
@@ -23,7 +23,7 @@ export type CentralManagerEntry =
   /** The worker did not take it: it waits again. */
   | { readonly r: 'u'; readonly key: AttemptKey }
   | { readonly r: 'e'; readonly key: AttemptKey; readonly ending: Ending; readonly at?: number; readonly host?: string }
-  /** Its worker is no more. */
+  /** Its worker has died. */
   | { readonly r: 'b'; readonly key: AttemptKey }
   /** Withdrawn: it cannot run any more. */
   | { readonly r: 'w'; readonly key: AttemptKey }
@@ -31,19 +31,19 @@ export type CentralManagerEntry =
   | { readonly r: 'f'; readonly keys: readonly AttemptKey[] }
   | { readonly r: 'o'; readonly userPriorities: readonly UserPriority[] };
 
-/** Attempts whose client keeps them: of these only grants are written down. */
+/** Whether the client keeps the attempt (a map's task): only its grant is written to the journal. */
 export function isKeptByClient(spec: AttemptRequest['spec']): spec is DerivedSpec {
   return 'base' in spec;
 }
 
 export interface Recovered {
   readonly attempts: Map<AttemptKey, Attempt>;
-  /** Grants of tasks that a map's client has to name again. */
+  /** Grants of tasks that a map's client has yet to name again. */
   readonly grants: Map<AttemptKey, Extract<CentralManagerEntry, { r: 'g' }>>;
   readonly userPriorities: readonly UserPriority[];
 }
 
-/** What the entries of an earlier central manager come to. */
+/** The state that results from the entries of an earlier central manager. */
 export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
   const attempts: Recovered['attempts'] = new Map();
   const grants: Recovered['grants'] = new Map();
@@ -118,7 +118,7 @@ export function ungrant(attempt: Attempt): void {
   delete attempt.startedAt;
 }
 
-/** The entries that say the same in as few words as can be. */
+/** The fewest entries that produce the same state. */
 export function* compacted({ attempts, grants, userPriorities }: Recovered): Generator<CentralManagerEntry> {
   if (userPriorities.length > 0) yield { r: 'o', userPriorities };
   yield* grants.values();

@@ -10,7 +10,10 @@ import { LocalWorker } from './local-worker.ts';
 import { poolPlaces } from '../host/places.ts';
 import { Tokens } from '../wire/tokens.ts';
 
-/** The central manager's process: its one argument is the agent's id. It says `ready` on standard output when it listens. */
+/**
+ * The central manager's process; its only argument is the agent's id. It writes `ready` to standard output when it
+ * listens.
+ */
 async function main(agent: string): Promise<void> {
   const paths = loadPaths();
   const { settings, follow, close: closeSettings } = await followSettings(paths);

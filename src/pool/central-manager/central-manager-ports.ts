@@ -3,15 +3,15 @@ import type { Attempt } from './attempts.ts';
 import type { CentralManagerEntry } from './central-manager-journal.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
 
-/** What the central manager does to the world. All of it happens in order, after what it promises is on disk. */
+/** The central manager's side effects. All are performed in order, after the promises they depend on are on disk. */
 export interface CentralManagerPorts {
   readonly journal: { add(entry: CentralManagerEntry): void; whenSaved(call: () => void): void };
   readonly toWorker: (worker: string, message: FromCentralManager) => void;
-  /** Its client hears what became of it. */
+  /** Reports an attempt's new state to its client. */
   readonly toClient: (client: string, report: Report, attempt: Attempt) => void;
-  /** Unix milliseconds, for people: whoever sets the clock moves it. */
+  /** Unix milliseconds, for display: setting the system clock changes it. */
   readonly now: () => number;
-  /** Milliseconds since whenever, which nobody can set: leases are counted by it. */
+  /** Monotonic milliseconds, which setting the clock does not change; used for leases. */
   readonly clock: () => number;
   readonly log: (message: string, facts?: object) => void;
 }

@@ -13,10 +13,10 @@ export interface CentralManagerShellsOptions {
   readonly isHere: (instance: string) => boolean;
 }
 
-/** As ssh's own failures. */
+/** The exit status that ssh also uses for its own failures. */
 const FAILED = 255;
 
-/** Passes on what people and their shells beside running jobs say to each other. */
+/** Relays messages between users and their shells beside running jobs. */
 export class CentralManagerShells {
   readonly #options: CentralManagerShellsOptions;
   readonly #open = new Map<string, { readonly client: Client; readonly instance: string }>();
@@ -43,7 +43,7 @@ export class CentralManagerShells {
     });
   }
 
-  /** From whoever opened it. */
+  /** Relays a message from the client that opened the shell; others are ignored. */
   pass(
     client: Client,
     message: Extract<FromClient, { t: 'shell-in' | 'shell-size' | 'shell-close' }>,
@@ -55,7 +55,7 @@ export class CentralManagerShells {
     if (message.t === 'shell-close') this.#open.delete(message.shell);
   }
 
-  /** From the worker at which it was opened, and from no other. */
+  /** Relays a message from the worker where the shell was opened; others are ignored. */
   hear(instance: string, message: Said, bytes: Buffer): void {
     const open = this.#open.get(message.shell);
     if (open?.instance !== instance) return;
@@ -63,7 +63,7 @@ export class CentralManagerShells {
     if (message.t === 'shell-over') this.#open.delete(message.shell);
   }
 
-  /** The worker's connection ended: it closes its shells, and nobody hears how they ended. */
+  /** The worker's connection ended: it closes its shells, but their exit statuses are lost. */
   away(instance: string): void {
     for (const [shell, open] of this.#open) {
       if (open.instance !== instance) continue;
@@ -72,7 +72,7 @@ export class CentralManagerShells {
     }
   }
 
-  /** Whoever opened them is gone. */
+  /** The client that opened the shells has disconnected. */
   leave(client: Client): void {
     for (const [shell, open] of this.#open) {
       if (open.client !== client) continue;

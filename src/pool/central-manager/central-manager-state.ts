@@ -11,7 +11,10 @@ import { Autoclusters } from './autoclusters.ts';
 import { Priorities } from './priorities.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
 
-/** The central manager's one table, and the moves of an attempt in it: each is written down before anybody hears of it. */
+/**
+ * The central manager's table of attempts and their transitions, each of which is written to the journal before it is
+ * announced.
+ */
 export class CentralManagerTable {
   readonly ports: CentralManagerPorts;
   readonly attempts = new Map<AttemptKey, Attempt>();
@@ -59,7 +62,7 @@ export class CentralManagerTable {
     this.granting.next(attempt);
   }
 
-  /** It never ran there: it waits for another. */
+  /** It never ran there: it waits for another worker. */
   again(attempt: Attempt, message: string): void {
     ungrant(attempt);
     delete attempt.cancelling;
@@ -76,7 +79,7 @@ export class CentralManagerTable {
     this.report(attempt);
   }
 
-  /** What it needs is not there: it is to be prepared anew. */
+  /** Something that it needs is missing: it must be prepared again. */
   lose(attempt: Attempt, why: string): void {
     this.attempts.delete(attempt.key);
     this.ports.journal.add({ r: 'f', keys: [attempt.key] });
@@ -96,13 +99,13 @@ export class CentralManagerTable {
     this.#out.push(() => this.ports.toWorker(worker, message));
   }
 
-  /** Calls back when all that was promised so far is on disk. */
+  /** Calls back when everything promised so far is on disk. */
   whenSaved(call: () => void): void {
     this.#out.push(call);
     this.settle();
   }
 
-  /** Once for all that came together: negotiation, then the disk, then what is to be said. */
+  /** Batches everything that arrived in one turn: negotiates, writes to disk, and then sends the messages. */
   settle(): void {
     if (this.#settling) return;
     this.#settling = true;

@@ -12,9 +12,9 @@ import { CentralManagerTable } from './central-manager-state.ts';
 import type { FromWorker, HeldAttempt, RunSpec } from '../wire/wire.ts';
 
 /**
- * The pool's central manager: Collector, Negotiator and the Shadows' records together. Plain methods take what clients and
- * workers say; what follows from it goes out through the ports. A grant is on disk before the worker hears of it, so
- * that no crash can give an attempt to two.
+ * The pool's central manager: Collector, Negotiator and the Shadows' records. Its methods take messages from clients
+ * and workers; the effects go out through the ports. A grant is on disk before the worker is told, so that no crash can
+ * give an attempt to two workers.
  */
 export class CentralManager {
   readonly #table: CentralManagerTable;
@@ -42,7 +42,7 @@ export class CentralManager {
     crashPoint('central-manager.before-prepare');
     for (const request of requests) {
       const known = this.#table.attempts.get(request.key);
-      // A repeated PREPARE changes nothing once it is committed; before, the last description holds.
+      // After the commit, a repeated PREPARE changes nothing; before, the latest description replaces the earlier one.
       if (known && known.phase !== 'prepared') continue;
       this.#table.attempts.set(request.key, this.#fresh(client, request, known?.order));
       this.#table.ports.journal.add({ r: 'p', client, request });
@@ -50,7 +50,7 @@ export class CentralManager {
     this.#table.whenSaved(() => crashPoint('central-manager.saved-prepare'));
   }
 
-  /** Each key's outcome is called back when the promise is on disk. */
+  /** `done` gets each key's outcome when the promise is on disk. */
   commit(keys: readonly AttemptKey[], done: (outcomes: [AttemptKey, Outcome][]) => void): void {
     crashPoint('central-manager.before-commit');
     const outcomes: [AttemptKey, Outcome][] = keys.map((key) => {
@@ -70,7 +70,10 @@ export class CentralManager {
     });
   }
 
-  /** Tasks that their client keeps: prepared and committed at once, and written down only when they are granted. */
+  /**
+   * Tasks kept by their client: they are prepared and committed at once, and only their grants are written to the
+   * journal.
+   */
   offer(client: string, requests: readonly AttemptRequest[]): void {
     for (const request of requests) {
       const known = this.#table.attempts.get(request.key);
@@ -107,23 +110,23 @@ export class CentralManager {
     return this.#table.granting.bases.get(id);
   }
 
-  /** Tasks that an earlier central manager granted and nobody has named since, each with its client. */
+  /** Tasks that an earlier central manager granted and whose client has not named them since. */
   unnamed(): readonly { readonly key: AttemptKey; readonly client: string }[] {
     return [...this.#table.grants.values()].map(({ key, client = '' }) => ({ key, client }));
   }
 
-  /** All that is known, to be written down anew. */
+  /** The whole state, for rewriting the journal. */
   snapshot(): Recovered {
     return { attempts: this.#table.attempts, grants: this.#table.grants, userPriorities: this.priorities.all() };
   }
 
-  /** Attempts that are at a worker and have not ended. */
+  /** The number of attempts that are at a worker and have not ended. */
   get busy(): number {
     return [...this.#table.attempts.values()].filter(({ phase, worker }) => worker !== undefined && phase !== 'ended')
       .length;
   }
 
-  /** What this client's attempts are now. */
+  /** All attempts of this client. */
   all(client: string): Attempt[] {
     return [...this.#table.attempts.values()].filter((attempt) => attempt.client === client);
   }
@@ -136,7 +139,10 @@ export class CentralManager {
     return this.#table.attempts.values();
   }
 
-  /** Idle ones are withdrawn at once; of the others the worker is asked, and its word is reported when it comes. */
+  /**
+   * Idle attempts are withdrawn at once; for the others the worker is asked, and the result is reported when it
+   * answers.
+   */
   cancel(keys: readonly AttemptKey[], how: 'remove' | 'vacate' | 'if-not-started', message: string): void {
     for (const key of keys) {
       const attempt = this.#table.attempts.get(key);
@@ -161,7 +167,7 @@ export class CentralManager {
     this.#table.settle();
   }
 
-  /** Nothing is kept; who still has something of it drops it. */
+  /** Deletes the attempts, here and at their workers. */
   forget(keys: readonly AttemptKey[], done: () => void): void {
     crashPoint('central-manager.before-forget');
     const byWorker = new Map<string, AttemptKey[]>();
@@ -189,17 +195,19 @@ export class CentralManager {
     this.#table.settle();
   }
 
-  /** A worker was let in: what it holds and what we granted it are brought together. */
+  /** A worker was admitted: reconciles what it holds with what was granted to it. */
   join(worker: Worker, held: readonly HeldAttempt[]): void {
     this.#hearing.join(worker, held);
   }
 
-  /** The connection of a worker ended; what runs there runs on. */
+  /** A worker's connection ended; its jobs continue. */
   leave(instance: string): void {
     this.#hearing.leave(instance);
   }
 
-  /** The workers that this token let in are no more, as somebody knows who watches them: what ran there ended with them. */
+  /**
+   * The workers admitted by this token have died, as reported by whoever watches them: their attempts ended with them.
+   */
   declareDead(token: string, message: string): void {
     this.#hearing.declareDead(token, message);
   }
@@ -208,12 +216,12 @@ export class CentralManager {
     this.#hearing.hear(instance, message, bytes);
   }
 
-  /** Looks for leases that have run out. */
+  /** Ends the attempts whose leases have expired. */
   tick(): void {
     this.#hearing.tick();
   }
 
-  /** Calls back when all that was promised so far is on disk. */
+  /** Calls back when everything promised so far is on disk. */
   whenSaved(call: () => void): void {
     this.#table.whenSaved(call);
   }

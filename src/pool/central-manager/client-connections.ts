@@ -14,9 +14,9 @@ import { runningNow } from './running-now.ts';
 import { slotAds } from './slot-ads.ts';
 import { whyWaits } from './why.ts';
 
-/** A map's client that does not come back for so long is taken for gone, milliseconds. */
+/** A map's client that does not reconnect within this time is considered gone, in milliseconds. */
 const MAP_PATIENCE_MS = 60_000;
-/** So long a cancel waits for the worker's word before it says "later", milliseconds. */
+/** How long a cancellation waits for the worker's answer before it answers "later", in milliseconds. */
 const CANCEL_MS = 15_000;
 
 type Client = Channel<FromClient, ToClient>;
@@ -27,7 +27,7 @@ export interface CentralManagerClientsOptions {
   readonly shells: CentralManagerShells;
 }
 
-/** The central manager's ends of its clients' connections. */
+/** The central manager's side of its clients' connections. */
 export class CentralManagerClients {
   readonly #centralManager: CentralManager;
   readonly #workers: CentralManagerWorkers;
@@ -35,7 +35,7 @@ export class CentralManagerClients {
   readonly #shells: CentralManagerShells;
   readonly #open = new Map<string, { readonly channel: Client; readonly map: boolean }>();
   readonly #leaving = new Map<string, NodeJS.Timeout>();
-  /** Reports that leave together. */
+  /** Reports that are sent together. */
   readonly #reports = new Map<string, Report[]>();
   readonly #bases = new Map<string, Extract<FromClient, { t: 'base' }>>();
   readonly #cancels = new Set<(attempt: Attempt) => void>();
@@ -45,7 +45,7 @@ export class CentralManagerClients {
     this.#centralManager = centralManager;
     this.#workers = workers;
     this.#fetching = new Fetching(centralManager, workers);
-    // They were open when an earlier central manager ended.
+    // Maps that were running when an earlier central manager ended.
     for (const client of new Set(centralManager.unnamed().map((task) => task.client))) this.#awaitMap(client);
   }
 
@@ -72,12 +72,12 @@ export class CentralManagerClients {
     );
   }
 
-  /** The central manager's word to whoever asked for an attempt. */
+  /** Reports an attempt's state to the client that requested it. */
   report(client: string, report: Report, attempt: Attempt): void {
     for (const cancel of this.#cancels) cancel(attempt);
     const open = this.#open.get(client);
     if (!open) return;
-    // Of a task nobody wants to know more than its end.
+    // For a map's task only the end is reported.
     if (open.map) return sendResult(open.channel, report, attempt);
     const waiting = this.#reports.get(client);
     if (waiting) {
@@ -135,12 +135,12 @@ export class CentralManagerClients {
     }));
   }
 
-  /** Nobody waits for a map's results any more. */
+  /** Nobody is waiting for a map's results any more: cancels and forgets its tasks. */
   #dropMap(client: string): void {
     this.#leaving.delete(client);
     this.#bases.delete(client);
     const keys = this.#centralManager.all(client).map(({ key }) => key);
-    // Forgotten at once they would keep their claims.
+    // If they were forgotten without being cancelled, their claims would remain.
     const unnamed = this.#centralManager.unnamed().flatMap((task) => (task.client === client ? [task.key] : []));
     void this.#cancel(keys, 'remove').then(() => this.#centralManager.forget([...keys, ...unnamed], () => undefined));
   }
@@ -160,7 +160,7 @@ export class CentralManagerClients {
             message.requests.map(({ key }) => key),
             done(message.id),
           );
-        // The answer follows the disk, as the commit's does.
+        // Answered when it is on disk, like the commit.
         return centralManager.whenSaved(() => done(message.id)(message.requests.map(({ key }) => [key, { ok: true }])));
       case 'commit':
         return centralManager.commit(message.keys, done(message.id));
@@ -207,7 +207,7 @@ export class CentralManagerClients {
     }
   }
 
-  /** Waits until each can run no more. */
+  /** Waits until none of them can run any more, for CANCEL_MS at most. */
   async #cancel(keys: readonly AttemptKey[], how: 'remove' | 'if-not-started'): Promise<[AttemptKey, Outcome][]> {
     const open = new Set(keys);
     const outcomes: [AttemptKey, Outcome][] = [];

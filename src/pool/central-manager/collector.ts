@@ -11,29 +11,29 @@ import { FREE_DISK, LEAST_KB } from '../host/full-disk.ts';
 import { minus, plus } from '../wire/slots.ts';
 import type { HeldAttempt, Size } from '../wire/wire.ts';
 
-/** A part of a worker that is ours: a dynamic slot. */
+/** A claim on a part of a worker: a dynamic slot. */
 export interface HeldClaim {
   readonly id: string;
-  /** Of the slot: the lowest that is free when it is made. */
+  /** The slot's number: the lowest that was free when it was created. */
   readonly number: number;
   readonly kind: Autocluster;
   readonly size: Size;
   /** Unix milliseconds. */
   readonly since: number;
-  /** The same by the central manager's own clock. */
+  /** The same, by the central manager's monotonic clock. */
   readonly madeAt: number;
-  /** What runs under it. */
+  /** The attempt that is running under it. */
   key: AttemptKey | undefined;
-  /** What was granted to run after it, one by one. */
+  /** The attempts granted to run after it, one by one. */
   readonly behind: Set<AttemptKey>;
-  /** What runs under it makes room for one of this kind. */
+  /** What is running under it is being preempted for a job of this kind. */
   promised?: Autocluster;
 }
 
-/** One worker, as it described itself, and as we know it. */
+/** One worker, as it described itself and as we know it. */
 export interface Worker {
   readonly instance: string;
-  /** The token that let it in. */
+  /** The token that admitted it. */
   readonly token: string;
   readonly name: string;
   readonly host: string;
@@ -44,35 +44,40 @@ export interface Worker {
   ad: ClassAd;
   connected: boolean;
   draining: boolean;
-  /** Unix milliseconds of its last coming or going. */
+  /** Unix milliseconds when it last connected or disconnected. */
   since: number;
-  /** The same, and when it told its ad, by the central manager's own clock. */
+  /** The same by the central manager's monotonic clock, followed by the time of its last ad. */
   movedAt: number;
   heardAt: number;
-  /** Connected, and not heard of for longer than it should take. */
+  /** It is connected, but has not been heard for too long. */
   silent: boolean;
   free: Size;
   readonly claims: Map<string, HeldClaim>;
-  /** What it said that it holds when it came. */
+  /** The attempts that it reported holding when it connected. */
   held: Map<AttemptKey, HeldAttempt>;
-  /** Autoclusters and bases that it was told of. */
+  /** The kinds and base specs that have been sent to it. */
   readonly told: Set<string>;
-  /** Autoclusters that it refused: until when they are not offered to it again, and how long that is. Milliseconds. */
+  /** Kinds that it refused: until when they are not offered to it again, and the length of that wait. Milliseconds. */
   readonly refused: Map<unknown, { readonly until: number; readonly wait: number }>;
 }
 
-/** Characters that a machine's ad may have: it is told to everybody who looks at the pool. */
+/** The maximum length of a machine's ad, in characters: it is sent to everyone who looks at the pool. */
 const MOST_AD = 200_000;
-/** A worker that refused a kind is not offered it again for so long, at first and where it refuses again; milliseconds. */
+/**
+ * How long a kind that a worker refused is not offered to it again: initially, and at most, after repeated refusals.
+ * Milliseconds.
+ */
 const REFUSED_MS = 5_000;
 const LONGEST_REFUSED_MS = 80_000;
 
-/** The pool's workers and what is free of them. Who is not connected offers nothing. */
+/** The pool's workers and what they have free. Disconnected workers offer nothing. */
 export class Collector {
   readonly #workers = new Map<string, Worker>();
   readonly #ports: Pick<CentralManagerPorts, 'now' | 'clock'>;
   readonly #significance: Significance;
-  /** By the central manager's own clock: workers of an earlier central manager are waited for from here on. */
+  /**
+   * By the central manager's monotonic clock: waiting for workers of an earlier central manager is counted from here.
+   */
   readonly startedAt: number;
 
   constructor(ports: Pick<CentralManagerPorts, 'now' | 'clock'>, significance: Significance) {
@@ -126,7 +131,7 @@ export class Collector {
     return this.#workers.values();
   }
 
-  /** True where it changed in what matters in a match. */
+  /** True if it changed in a way that matters for matching. */
   update(worker: Worker, change: AttrTexts, size?: Size): boolean {
     const before = this.#shapeOf(worker);
     const was = spaceOf(worker);
@@ -138,7 +143,7 @@ export class Collector {
     worker.heardAt = this.#ports.clock();
     const space = spaceOf(worker);
     const more = space > was;
-    // What nothing is claimed of is all that is there.
+    // If nothing is claimed, all free disk space is the worker's.
     if (worker.claims.size === 0 && Number.isFinite(space)) {
       worker.size = { ...worker.size, diskKb: space };
       worker.free = worker.size;
@@ -148,13 +153,13 @@ export class Collector {
     return true;
   }
 
-  /** What runs there runs on, also where there would be no place for it any more. */
+  /** Running attempts continue even if they no longer fit. */
   #resize(worker: Worker, size: Size): void {
     worker.size = { ...size, diskKb: worker.size.diskKb };
     worker.free = [...worker.claims.values()].reduce((left, claim) => minus(left, claim.size), worker.size);
   }
 
-  /** It refused such jobs a moment ago. */
+  /** Whether it recently refused such jobs. */
   refuses(worker: Worker, kind: unknown): boolean {
     return (worker.refused.get(kind)?.until ?? Number.NEGATIVE_INFINITY) > this.#ports.clock();
   }
@@ -170,7 +175,7 @@ export class Collector {
     return this.#significance.signature('machine', folded(worker.texts));
   }
 
-  /** What is free now, of workers that are here. */
+  /** What is free now, of connected workers. */
   offers(): Offer<Worker>[] {
     const now = this.#ports.clock();
     const offers: Offer<Worker>[] = [];
@@ -189,14 +194,14 @@ export class Collector {
     return offers;
   }
 
-  /** How long it will be there, as far as it said. */
+  /** How long the worker will exist, as far as it has said. */
   timeOf(worker: Worker): { readonly timeToLive: number } {
     const said = Number(worker.texts['TimeToLive'] ?? 'x');
     if (!Number.isFinite(said)) return { timeToLive: Number.POSITIVE_INFINITY };
     return { timeToLive: said - (this.#ports.clock() - worker.heardAt) / 1000 };
   }
 
-  /** Of the workers that are here. */
+  /** Of connected workers. */
   capacity(): { readonly cpus: number; readonly freeCpus: number } {
     const here = [...this.#workers.values()].filter(({ connected }) => connected);
     return {
@@ -213,7 +218,9 @@ export class Collector {
     return held;
   }
 
-  /** Makes the claim under which something runs already, of a worker that came back; false where it is there. */
+  /**
+   * Restores the claim of an attempt that is already running on a worker that has returned; false if the claim exists.
+   */
   keep(worker: Worker, attempt: Attempt): boolean {
     const { claim: id, kind, key } = attempt;
     if (id === undefined || !kind || worker.claims.has(id)) return false;
@@ -233,23 +240,23 @@ function lengthOf(texts: AttrTexts): number {
   return Object.entries(texts).reduce((sum, [name, text]) => sum + name.length + (text?.length ?? 0), 0);
 }
 
-/** KB of its disk that are free by its last word, whoever took the rest. */
+/** The free disk space that it last reported, in KB, whoever uses the rest. */
 function spaceOf({ texts }: Worker): number {
   const said = Number(texts[FREE_DISK] ?? 'x');
   return Number.isFinite(said) ? said : Number.POSITIVE_INFINITY;
 }
 
-/** It can be given something now. */
+/** Whether attempts can be granted to it now. */
 export function takesMore(worker: Worker): boolean {
   return worker.connected && !worker.silent && !worker.draining && hasSpace(worker);
 }
 
-/** It can write down what it is given. */
+/** Whether it has room to record what it is given. */
 export function hasSpace(worker: Worker): boolean {
   return spaceOf(worker) >= LEAST_KB;
 }
 
-/** What of it can be claimed: no more of its disk than is free there. */
+/** What can be claimed of it: no more disk space than is free there. */
 export function freeNow(worker: Worker): Size {
   return { ...worker.free, diskKb: Math.max(0, Math.min(worker.free.diskKb, spaceOf(worker))) };
 }
@@ -261,7 +268,7 @@ function freeNumber({ claims }: Worker): number {
   return number;
 }
 
-/** What HTCondor calls the slot under a claim. */
+/** HTCondor's name of the slot under a claim. */
 export function slotName(worker: Worker, claim: string | undefined): string | undefined {
   const held = claim === undefined ? undefined : worker.claims.get(claim);
   return held && `slot1_${held.number}@${worker.name}`;

@@ -6,7 +6,7 @@ import type { CentralManagerPorts } from './central-manager-ports.ts';
 import { isOverdue } from './leases.ts';
 import type { Priorities } from './priorities.ts';
 
-/** Workers that are no more, and what they took along. */
+/** Keeps track of workers that have died and of the attempts lost with them. */
 export class DeadWorkers {
   readonly #ports: Pick<CentralManagerPorts, 'journal' | 'clock'>;
   readonly #collector: Collector;
@@ -23,7 +23,10 @@ export class DeadWorkers {
     return this.#tokens.has(token);
   }
 
-  /** The workers that this token let in are no more, as somebody knows who watches them. What ran there, to be ended. */
+  /**
+   * Records, as reported by whoever watches them, that the workers admitted with this token have died. Returns the
+   * attempts that were running there, which the caller ends.
+   */
   declareDead(token: string, attempts: Iterable<Attempt>): Attempt[] {
     this.#tokens.add(token);
     const ran: Attempt[] = [];
@@ -43,12 +46,12 @@ export class DeadWorkers {
     return ran;
   }
 
-  /** What it left at its worker will never come home. */
+  /** Whether its worker is gone, so that what it left there will never come home. */
   isOrphan(attempt: Attempt): boolean {
     return attempt.orphan === true || isOverdue(attempt, this.#collector, this.#ports.clock());
   }
 
-  /** Its results were lost with its worker: that is what its end comes to. */
+  /** Its results were lost with its worker, which becomes its ending. */
   bereave(attempt: Attempt): Ending {
     const ending: Ending = { ...attempt.ending, how: nodeFail('its worker was lost with the results') };
     attempt.ending = ending;

@@ -6,28 +6,31 @@ import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
 import { bringHome } from './shadow.ts';
 
-/** So long a fetch waits for a worker that is away before it says "later", milliseconds. */
+/** How long a fetch waits for an absent worker before it answers "later", in milliseconds. */
 const RETURN_MS = 20_000;
-/** Results that take longer come on while their client, who asks for those of many, is told "later". Milliseconds. */
+/**
+ * If results take longer than this, the client, which asks for many attempts at once, is told "later" while the
+ * transfer continues. Milliseconds.
+ */
 const PATIENCE_MS = 1_000;
 
-/** What nobody has asked for for so long is not fetched further, milliseconds. */
+/** A transfer stops if nobody has asked for it for this long, in milliseconds. */
 const UNASKED_MS = 60_000;
-/** A worker that so often gave something else than it had said is believed no more. */
+/** After this many results that differ from what the worker announced, the results are refused. */
 const MOST_LIES = 3;
 
 interface Coming {
   readonly outcome: Promise<FetchOutcome>;
-  /** By the monotonic clock. */
+  /** When it was last asked for, by the monotonic clock. */
   askedAt: number;
 }
 
-/** The results that are on their way home from workers, each once, whoever asks again. */
+/** Results that are being brought home from workers; repeated requests share one transfer. */
 export class Fetching {
   readonly #centralManager: CentralManager;
   readonly #workers: CentralManagerWorkers;
   readonly #coming = new Map<AttemptKey, Coming>();
-  /** How often an attempt's worker did not give what it had said. */
+  /** How often an attempt's worker delivered something other than it announced. */
   readonly #lies = new Map<AttemptKey, number>();
 
   constructor(centralManager: CentralManager, workers: CentralManagerWorkers) {
@@ -43,7 +46,7 @@ export class Fetching {
       return { ok: false, refusal: { kind: 'gone', code: 'unknown-key', message }, missing: [] };
     }
     const how = attempt.ending?.how;
-    // What was never placed in a sandbox, or ended with its worker, left nothing to fetch.
+    // It was never placed in a sandbox, or its worker died: there is nothing to fetch.
     if (how?.kind === 'by-site' && how.cause === 'node-fail') return { ok: true, files: [], lost: how };
     const coming = this.#coming.get(request.key) ?? this.#begin(attempt, request);
     coming.askedAt = performance.now();
@@ -56,7 +59,7 @@ export class Fetching {
       this.#centralManager.get(key) === attempt &&
       performance.now() - (this.#coming.get(key)?.askedAt ?? 0) < UNASKED_MS;
     const outcome = this.#bring(attempt, request, wanted).finally(() => this.#coming.delete(key));
-    // Whoever asked may have gone away meanwhile.
+    // The client may have disconnected by then.
     outcome.catch(() => undefined);
     const coming = { outcome, askedAt: performance.now() };
     this.#coming.set(key, coming);
@@ -77,7 +80,10 @@ export class Fetching {
     return how.kind === 'by-site' ? { ok: true, files: [], lost: how } : outcome;
   }
 
-  /** What was said may be another by now, and is asked for again; one that goes on so keeps its results. */
+  /**
+   * The results may have changed since they were announced, so they are requested again; after MOST_LIES times they are
+   * refused.
+   */
   #belied(key: AttemptKey, thrown: unknown): FetchOutcome {
     if (!(thrown instanceof GryphusError) || thrown.code !== 'protocol-error') throw thrown;
     const lies = (this.#lies.get(key) ?? 0) + 1;

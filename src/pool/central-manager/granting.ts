@@ -14,11 +14,13 @@ import type { Priorities } from './priorities.ts';
 import { fits, plus } from '../wire/slots.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
-/** A claim that is older goes back when others wait, milliseconds (HTCondor's CLAIM_WORKLIFE is 20 minutes). */
+/** An older claim is released if others are waiting, in milliseconds (HTCondor's CLAIM_WORKLIFE is 20 minutes). */
 const CLAIM_LIFE_MS = 300_000;
-/** With more kinds than this that may come first, a claim goes back. */
+/** If more kinds than this might come first, the claim is released. */
 const FEW = 32;
-/** So many quick tasks wait at their worker behind the one that runs: it need not ask for each. */
+/**
+ * The maximum number of quick tasks that are granted behind the running one, so that the worker need not ask for each.
+ */
 const BEHIND = 4;
 
 export interface GrantingOptions {
@@ -27,16 +29,16 @@ export interface GrantingOptions {
   readonly collector: Collector;
   readonly priorities: Priorities;
   readonly attemptOf: (key: AttemptKey) => Attempt | undefined;
-  /** To be done when what was promised is on disk. */
+  /** Defers a call until what was promised is on disk. */
   readonly later: (call: () => void) => void;
 }
 
-/** Gives waiting attempts to workers: by a cycle of negotiation, or under a claim that has just become free. */
+/** Grants waiting attempts to workers, in a negotiation cycle or under a claim that has become free. */
 export class Granting {
   readonly #options: GrantingOptions;
-  /** The runs that derived tasks are made of. */
+  /** The specs that derived tasks are based on. */
   readonly bases = new Map<string, RunSpec>();
-  /** Something changed that may make a match. */
+  /** Something has changed that may make a match possible. */
   wanting = false;
 
   constructor(options: GrantingOptions) {
@@ -58,7 +60,7 @@ export class Granting {
     if (unserved.length > 0) this.#preempt(new Set(unserved));
   }
 
-  /** Asks runs to make room for jobs that their machines prefer. */
+  /** Preempts runs for jobs that their machines prefer. */
   #preempt(unserved: ReadonlySet<Autocluster>): void {
     const { autoclusters, collector, ports, attemptOf, later } = this.#options;
     const wanted = autoclusters.wanted().filter(({ kind }) => unserved.has(kind));
@@ -82,7 +84,7 @@ export class Granting {
     this.#fill(worker, claim);
   }
 
-  /** Quick tasks of a map, of which many wait, are granted before their turn. */
+  /** When many quick tasks are waiting, grants some before their turn. */
   #fill(worker: Worker, { id, kind, behind }: HeldClaim): void {
     const { autoclusters } = this.#options;
     while (behind.size < BEHIND && autoclusters.areQuick(kind)) {
@@ -93,7 +95,7 @@ export class Granting {
     }
   }
 
-  /** What ran under a claim has ended: it takes the next of the same kind, or goes back. */
+  /** What ran under a claim has ended: the claim takes the next attempt of the same kind, or is released. */
   next(attempt: Attempt): void {
     const { autoclusters, collector, priorities, ports, later } = this.#options;
     const worker = attempt.worker === undefined ? undefined : collector.get(attempt.worker);
@@ -123,14 +125,14 @@ export class Granting {
   }
 
   /**
-   * Somebody else's turn has come who could use the room under the claim: an owner of better standing, or a more urgent job of
-   * its own owner.
+   * Whether someone else who could use the resources of the claim should go first: an owner with a better priority, or
+   * a more urgent job of the same owner.
    */
   #isPassed(worker: Worker, { kind, size }: HeldClaim): boolean {
     const { autoclusters, collector, priorities, ports } = this.#options;
     const rivals = kind.queue.length === 0 ? [] : autoclusters.rivals(kind);
     if (rivals.length === 0) return false;
-    // A cycle of negotiation finds out for many what would have to be found out here for each.
+    // With many rivals, a negotiation cycle is cheaper than checking each here.
     if (rivals.length > FEW) return true;
     const order = priorities.order(
       new Set([kind.owner, ...rivals.map(({ owner }) => owner)]),
@@ -150,7 +152,7 @@ export class Granting {
     );
   }
 
-  /** The worker did not take it: the claim is no more. */
+  /** The worker did not take the attempt: releases its claim. */
   drop(worker: Worker, attempt: Attempt): void {
     const { collector, priorities, ports, later } = this.#options;
     const claim = attempt.claim === undefined ? undefined : worker.claims.get(attempt.claim);
@@ -178,7 +180,7 @@ export class Granting {
     const { key, request, kind } = attempt;
     const { ports, collector } = this.#options;
     const { toWorker } = ports;
-    // While the grant went to disk its worker may have come anew and said that it knows nothing of it.
+    // While the grant was being written, the worker may have reconnected and reported that it does not know it.
     const stands = attempt.claim === claim && attempt.worker === worker.instance && attempt.phase === 'granted';
     if (!kind || !stands || collector.get(worker.instance) !== worker) return;
     crashPoint('central-manager.saved-grant');
@@ -198,7 +200,7 @@ export class Granting {
   }
 }
 
-/** Takes the first out. */
+/** Removes and returns the first. */
 function firstOf(keys: Set<AttemptKey>): AttemptKey | undefined {
   const [first] = keys;
   if (first !== undefined) keys.delete(first);

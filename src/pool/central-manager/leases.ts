@@ -1,12 +1,12 @@
 import type { Attempt } from './attempts.ts';
 import type { Collector } from './collector.ts';
 
-/** A worker ends its runs first: so much later the central manager takes them for ended, milliseconds. */
+/** A worker ends its runs when their leases expire; the central manager waits this much longer, in milliseconds. */
 const MARGIN_MS = 60_000;
 
 export const LEASE_OVER = 'its worker was not heard of for the whole lease of the job';
 
-/** Attempts whose workers have been away for longer than the attempts' leases: whatever runs there is ended by now. */
+/** Attempts whose workers have been away for longer than their leases: whatever ran there has ended by now. */
 export function overdue(
   attempts: Iterable<Attempt>,
   collector: Pick<Collector, 'get' | 'startedAt'>,
@@ -17,7 +17,7 @@ export function overdue(
   );
 }
 
-/** Its worker has been away for longer than its lease. */
+/** Whether the attempt's worker has been away for longer than its lease. */
 export function isOverdue(
   { worker: instance, request }: Attempt,
   collector: Pick<Collector, 'get' | 'startedAt'>,

@@ -16,13 +16,16 @@ import type { Tokens } from '../wire/tokens.ts';
 import type { WorkerConfig } from '../wire/worker-config.ts';
 
 const LOOK_MS = 1000;
-/** One that keeps dying is started again after so long, milliseconds. */
+/** The minimum time between two starts of the worker, in milliseconds. */
 const PATIENCE_MS = 5000;
-/** It says something every four seconds; one that is busy with a disk says it later. Milliseconds. */
+/**
+ * The minimum silence before it is considered hung, in milliseconds: it pings every four seconds, but may be delayed by
+ * a slow disk.
+ */
 const LEAST_HUNG_MS = 15_000;
-/** Without a central manager and with nothing to run, it ends after so long, seconds. */
+/** How many seconds it stays without a central manager and without anything to run. */
 const LONE_SECONDS = 20;
-/** How long its end is waited for, milliseconds. */
+/** How long to wait for it to end, in milliseconds. */
 const END_MS = 3000;
 
 export interface LocalWorkerOptions {
@@ -31,22 +34,22 @@ export interface LocalWorkerOptions {
   readonly tokens: Tokens;
   readonly logFile: string;
   readonly log: (message: string, facts?: object) => void;
-  /** When it was heard last; `undefined`: it is not connected. */
+  /** When it was last heard; `undefined` if it is not connected. */
   readonly heardAt: () => number | undefined;
-  /** Why there is no worker here; `undefined`: there is one. */
+  /** Receives the reason why there is no worker here; `undefined` if there is one. */
   readonly onTrouble: (message: string | undefined) => void;
 }
 
 /**
- * The worker of this machine: a process of its own that outlives the central manager, so that jobs run on; whoever is there already
- * is left to work.
+ * This machine's worker: a separate process that outlives the central manager, so that jobs continue. A worker that is
+ * already running is left alone.
  */
 export class LocalWorker {
   readonly #options: LocalWorkerOptions;
   #timer: NodeJS.Timeout | undefined;
   #startedAt = Number.NEGATIVE_INFINITY;
   #heard: number | undefined;
-  /** Looks in turn at which nothing had been heard of it. */
+  /** How many checks in a row have heard nothing from it. */
   #quiet = 0;
   #troubled: string | undefined;
   #started: ProcessIdentity | undefined;
@@ -55,25 +58,25 @@ export class LocalWorker {
     this.#options = options;
   }
 
-  /** Keeps it there, as the settings are now. */
+  /** Keeps a worker running, with the current settings. */
   open(): void {
     const file = this.#configFile;
-    // Where it does not run now, the next is told at its start.
+    // If it is not running now, the next one reads the new file when it starts.
     if (existsSync(file)) this.#configure(file);
     this.#look();
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS);
   }
 
-  /** It is not looked after any more. */
+  /** Stops monitoring it. */
   leave(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  /** `idle`: nothing runs there, so that it ends as well, and is waited for. */
+  /** `idle`: nothing runs there, so it is ended too, and waited for. */
   async close(idle: boolean): Promise<void> {
     this.leave();
-    // One that was started just now does not hold its directory yet.
+    // A worker that has just been started does not hold its directory yet.
     const there = workerOf(this.#options.places.workerDir) ?? this.#started;
     if (!there || !idle || !isAlive(there)) return;
     signal(there.pid, 'SIGTERM');
@@ -89,7 +92,7 @@ export class LocalWorker {
     if (performance.now() - this.#startedAt < PATIENCE_MS) return;
     this.#startedAt = performance.now();
     try {
-      // Its parent is there as long as the state directory is.
+      // Its parent directory exists as long as the state directory does.
       if (!existsSync(places.workerDir)) mkdirSync(places.workerDir, { mode: 0o700 });
       if (freeDiskKb(places.workerDir) < LEAST_KB) return this.#trouble(`no room in ${places.workerDir}`);
       const identity = this.#start();
@@ -100,7 +103,10 @@ export class LocalWorker {
     }
   }
 
-  /** One that hangs holds up what it runs: the next finds its jobs under their shells. Looks are counted: we may have hung, too. */
+  /**
+   * Kills a worker that hangs; the next one adopts its jobs, which continue under their shells. Checks are counted
+   * rather than time, since this process may have hung too.
+   */
   #watch(there: ProcessIdentity): void {
     this.#trouble(undefined);
     const { heardAt, settings, log } = this.#options;
@@ -114,7 +120,7 @@ export class LocalWorker {
     this.#startedAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** Why there is none, said once. */
+  /** Reports why there is no worker, once per reason. */
   #trouble(message: string | undefined): void {
     if (message === this.#troubled) return;
     this.#troubled = message;
@@ -155,7 +161,7 @@ export class LocalWorker {
   #config(file: string): WorkerConfig {
     const { places, settings, tokens } = this.#options;
     const known = knownToken(file);
-    // Another token would be another worker, to whom nothing of what runs here was granted.
+    // A different token would mean a different worker, to which none of the running attempts were granted.
     const token =
       (known === undefined ? undefined : tokens.find(known, 0)) ??
       tokens.local() ??
@@ -170,7 +176,7 @@ export class LocalWorker {
       loneSeconds: LONE_SECONDS,
       sharesHome: true,
       proxies: places.proxies,
-      // As the submitted jobs' own ads say it.
+      // The same as in the ads of submitted jobs.
       fileSystemDomain: hostname(),
       limitMemory: settings['pool.limit_memory'],
       cgroups: settings['pool.cgroups'],

@@ -4,17 +4,17 @@ import type { Priorities } from './priorities.ts';
 import { fits, minus } from '../wire/slots.ts';
 import type { Size } from '../wire/wire.ts';
 
-/** Jobs that no match can tell apart, of one owner, and how many of them wait. */
+/** A kind of jobs that no match can tell apart, of one owner, and how many of them are waiting. */
 export interface Wanted<K> {
   readonly kind: K;
   readonly owner: string;
   readonly ad: ClassAd;
   readonly size: Size;
   readonly waiting: number;
-  /** Of the first of them: JobPrio, then the order of arrival. */
+  /** Those of the first job of the kind: JobPrio, then the order of arrival. */
   readonly prio: number;
   readonly order: number;
-  /** Seconds that one is expected to take; `undefined`: nobody knows. */
+  /** The expected run time of one job, in seconds; `undefined` if unknown. */
   readonly expected: number | undefined;
 }
 
@@ -23,11 +23,11 @@ export interface Offer<W> {
   readonly worker: W;
   readonly ad: ClassAd;
   readonly free: Size;
-  /** Machines of one shape differ in nothing that a match looks at. */
+  /** Machines with the same shape are equal in everything that a match considers. */
   readonly shape: string;
   /** Seconds until the allocation ends. */
   readonly timeToLive: number;
-  /** Autoclusters that it refused a moment ago. */
+  /** Whether it recently refused this kind. */
   readonly refuses: (kind: unknown) => boolean;
 }
 
@@ -36,13 +36,13 @@ export interface Grant<K, W> {
   readonly worker: W;
 }
 
-/** A job of which nothing is known is not begun where less than this is left, seconds. */
+/** A job of unknown run time is not started on a worker with less than this time left, in seconds. */
 const LEAST_TIME = 90;
 
 /**
- * One cycle of negotiation. Owners take turns by their priorities, each with the best of their jobs; a job goes to the
- * machine that it ranks highest, then to the one that ranks it highest, then in the order of the offers. A pair of kind
- * and shape is evaluated once.
+ * One negotiation cycle. Owners take turns by priority, each with the best of their jobs. A job goes to the machine
+ * that it ranks highest, then to the one that ranks it highest, then in the order of the offers. Each pair of kind and
+ * shape is evaluated once.
  */
 export function negotiate<K, W>(
   wanted: readonly Wanted<K>[],
@@ -89,7 +89,7 @@ export function negotiate<K, W>(
 interface Line<K> {
   readonly wanted: Wanted<K>;
   left: number;
-  /** Offers that fit, best first, as their indexes. */
+  /** Indexes of the offers that fit, best first. */
   choice: readonly number[] | undefined;
   at: number;
 }
@@ -127,7 +127,7 @@ function choiceOf<K, W>(
   return fitting.sort((a, b) => b.rank - a.rank || b.back - a.back || a.index - b.index).map(({ index }) => index);
 }
 
-/** What is expected to take longer than a worker has left is not begun there. */
+/** Whether a job is expected to end before the worker's allocation does. */
 export function lastsFor(
   { expected }: { readonly expected: number | undefined },
   { timeToLive }: { readonly timeToLive: number },

@@ -1,7 +1,7 @@
 import type { PoolOwner } from '../wire/client-wire.ts';
 import type { CentralManager } from './central-manager.ts';
 
-/** Who uses the pool, and who waits for it; whoever would be served first comes first. */
+/** The owners who use the pool or have jobs waiting, in the order in which they would be served next. */
 export function ownersOf(centralManager: CentralManager): PoolOwner[] {
   const waiting = new Map<string, number>();
   for (const { owner, waiting: count } of centralManager.autoclusters.wanted())

@@ -5,7 +5,7 @@ import { type HeldClaim, takesMore, type Worker } from './collector.ts';
 import type { Wanted } from './negotiator.ts';
 import { fits, plus } from '../wire/slots.ts';
 
-/** A run that has to make room, and whom for. */
+/** A run to be preempted, and the kind of job that takes its place. */
 export interface Preemption {
   readonly worker: Worker;
   readonly claim: HeldClaim;
@@ -21,10 +21,10 @@ export interface PreemptingOptions {
 }
 
 /**
- * Which runs make room for jobs that found no free slot: a machine that ranks a waiting job higher than the one that it
- * runs gives its place to it (HTCondor's preemption by machine RANK), after the time that it promised to leave a job in
- * peace (MaxJobRetirementTime of the machine, or less where the job asks for less). One for each kind in a round; the
- * one that the machine ranks lowest.
+ * Chooses the runs to preempt for jobs that found no free slot. A machine that ranks a waiting job higher than the one
+ * it is running gives its slot to that job (HTCondor's preemption by machine RANK), after the time that it promised to
+ * leave a job undisturbed (the machine's MaxJobRetirementTime, or less if the job asks for less). Each round preempts
+ * at most one run for each kind: the one that the machine ranks lowest.
  */
 export function preemptions(
   unserved: readonly Wanted<Autocluster>[],
@@ -38,7 +38,7 @@ export function preemptions(
   for (const wanted of unserved) {
     let best: (Preemption & { readonly rank: number }) | undefined;
     for (const worker of choosy) {
-      // One at a time comes for a kind: the next round looks again.
+      // One preemption at a time for each kind: the next round looks again.
       if ([...worker.claims.values()].some(({ promised }) => promised === wanted.kind)) {
         best = undefined;
         break;
@@ -69,13 +69,13 @@ export function preemptions(
   return found;
 }
 
-/** A Rank that is a number, or none, likes all jobs alike. */
+/** False if the machine's Rank is missing or a constant, so that it ranks all jobs alike. */
 function ranks(worker: Worker): boolean {
   const text = worker.texts['Rank'];
   return text !== undefined && text !== null && !/^\s*[\d.]*\s*$/.test(text);
 }
 
-/** It has run for as long as its machine promised to every job, or for as long as it asked for itself. */
+/** Whether it has run for as long as its machine promises every job, or for the shorter time it asked for itself. */
 function isOver({ phase, startedAt, request }: Attempt, worker: Worker, now: number, matchmaker: Matchmaker): boolean {
   if (phase !== 'running' && phase !== 'suspended') return false;
   const job = adFrom(request.ad);

@@ -1,8 +1,8 @@
 import type { UserPriority } from '../wire/client-wire.ts';
 
-/** Usage of so long ago counts half, seconds (HTCondor's PRIORITY_HALFLIFE). */
+/** After this many seconds, past usage counts half (HTCondor's PRIORITY_HALFLIFE). */
 const HALF_LIFE = 86_400;
-/** The best that a priority can be, as HTCondor's. */
+/** The best possible priority, as in HTCondor. */
 const BEST = 0.5;
 
 interface Account {
@@ -12,8 +12,8 @@ interface Account {
 }
 
 /**
- * Who has used how much of late. A priority moves towards the cores in use, by half of the distance in each half-life;
- * owners' shares of a contended pool are as the inverse of their priorities (HTCondor's user priorities).
+ * Recent usage by owner. A priority moves towards the number of cores in use, by half the distance in each half-life;
+ * owners share a contended pool in inverse proportion to their priorities (HTCondor's user priorities).
  */
 export class Priorities {
   readonly #accounts = new Map<string, Account>();
@@ -34,7 +34,7 @@ export class Priorities {
     return Math.max(BEST, this.#settled(owner).priority);
   }
 
-  /** Who is the most below their share comes first: the one for whom one more core costs the least. */
+  /** The owners, those furthest below their share first: those for whom one more core costs least. */
   order(owners: Iterable<string>, more: ReadonlyMap<string, number> = new Map()): string[] {
     const cost = (owner: string) => this.priority(owner) * (this.#settled(owner).inUse + (more.get(owner) ?? 0) + 1);
     return [...owners]

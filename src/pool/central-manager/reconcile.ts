@@ -3,17 +3,17 @@ import type { Attempt } from './attempts.ts';
 import type { HeldAttempt } from '../wire/wire.ts';
 
 export type Finding =
-  /** Nothing is to be done. */
+  /** Nothing needs to be done. */
   | { readonly is: 'settled' }
-  /** It is there; `phase`: further on than we knew. */
+  /** The worker has it; `phase` is set if it is further along than we knew. */
   | { readonly is: 'there'; readonly phase?: 'running' | 'suspended' }
   | { readonly is: 'ended'; readonly ending: Ending }
-  /** Our word never arrived: nothing of it has run. */
+  /** The grant never arrived: nothing of it has run. */
   | { readonly is: 'not-arrived' };
 
 /**
- * What a worker that came back means for an attempt that was granted to it. Only the same boot of the same machine, on
- * which nothing was ever heard of the attempt, shows that it did not start.
+ * What a returning worker's report means for an attempt that was granted to it. Only if the same boot of the same
+ * machine has no trace of a granted attempt is it certain that it did not start.
  */
 export function findingOf(
   attempt: Pick<Attempt, 'phase' | 'boot'>,

@@ -4,10 +4,10 @@ import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
 import type { RunUsage } from '../wire/wire.ts';
 
-/** A worker that does not answer within this is passed over, milliseconds. */
+/** A worker that does not answer within this time is left out, in milliseconds. */
 const PATIENCE_MS = 5000;
 
-/** All that runs now; each worker is asked once what its runs take. */
+/** Everything that is running now, with its usage; each worker is asked once. */
 export async function runningNow(
   centralManager: CentralManager,
   workers: Pick<CentralManagerWorkers, 'askingOf'>,

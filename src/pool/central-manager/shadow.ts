@@ -15,10 +15,10 @@ import { blobsOf } from '../wire/run-blobs.ts';
 import type { Answer, Ask, OutputFile, RunSpec } from '../wire/wire.ts';
 
 const PIECE = 1 << 20;
-/** Files up to this size are not verified by a digest of their own: they come in one piece. */
+/** Files up to this size, in bytes, are not verified by a digest, since they arrive in one piece. */
 const SMALL = PIECE;
 
-/** Bytes of an input at home for the worker that runs the attempt. Rejects for everything that it was not given. */
+/** A piece of an input for the worker that runs the attempt. Rejects if the input does not belong to that job. */
 export async function inputPiece(spec: RunSpec, ask: Extract<Ask, { what: 'blob' }>): Promise<Buffer> {
   const blob = blobsOf(spec).find(({ sha256 }) => sha256 === ask.sha256);
   if (!blob) throw new Error('that input is not of this job');
@@ -37,20 +37,20 @@ export async function inputPiece(spec: RunSpec, ask: Extract<Ask, { what: 'blob'
   }
 }
 
-/** Where an attempt's results come from, and go. */
+/** The source and destination of an attempt's results. */
 interface ResultTransfer {
   readonly attempt: Attempt;
   readonly request: FetchRequest;
-  /** How its worker is asked; `undefined` while that is away. */
+  /** Asks its worker; `undefined` while the worker is away. */
   readonly worker: Asking | undefined;
-  /** Somebody wants them still. */
+  /** Whether someone still wants the results. */
   readonly wanted: () => boolean;
 }
 
 /**
- * Brings an ended attempt's results home: what was asked for, no longer than its worker said, and nothing else. Rejects with
- * 'disk-full' or 'output-unwritable' where they cannot be written here, with 'protocol-error' where its worker does not give
- * what it said.
+ * Brings an ended attempt's results home: only what was requested, and no more bytes than its worker announced. Rejects
+ * with 'disk-full' or 'output-unwritable' if they cannot be written here, and with 'protocol-error' if the worker
+ * delivers something other than it announced.
  */
 export async function bringHome(resultTransfer: ResultTransfer): Promise<FetchOutcome> {
   const { request } = resultTransfer;
@@ -86,13 +86,13 @@ function needed({ worker }: ResultTransfer): Asking {
 }
 
 interface Listed {
-  /** By the names that they have at home. */
+  /** Under the names that they have at home. */
   readonly files: readonly (OutputFile & { readonly offered: string })[];
   readonly missing: readonly string[];
   readonly odd: readonly OddOutput[];
 }
 
-/** Names of one attempt that nobody asked for, as many as are told. */
+/** The maximum number of unrequested names that are reported. */
 const MOST_TOLD = 10;
 
 async function listFiles(resultTransfer: ResultTransfer): Promise<Listed> {
@@ -116,7 +116,7 @@ async function listFiles(resultTransfer: ResultTransfer): Promise<Listed> {
   return { files: [...files.values()], missing, odd };
 }
 
-/** All that is new was told with the end, where it was little. */
+/** If the new files were few and small, they were listed in the report of the end. */
 async function offered(
   resultTransfer: ResultTransfer,
 ): Promise<Pick<Extract<Answer, { ok: true }>, 'files' | 'missing' | 'odd'>> {
@@ -133,7 +133,7 @@ async function bringStream(resultTransfer: ResultTransfer, stream: 'stdout' | 's
   if (inline) await writeFile(path, inline, { mode: 0o600 });
   else {
     const bytes = attempt.ending?.[`${stream}Bytes`] ?? 0;
-    // What it left is at its worker, also where that was not counted.
+    // What the program wrote is at its worker, even if it was not counted.
     needed(resultTransfer);
     await pull(resultTransfer, { source: stream, path, from: await sizeOf(path), bytes });
   }
@@ -166,9 +166,9 @@ async function bringFile(resultTransfer: ResultTransfer, file: Listed['files'][n
 interface Pulled {
   readonly source: string;
   readonly path: string;
-  /** Where an earlier try stopped. */
+  /** The offset where an earlier attempt to fetch it stopped. */
   readonly from: number;
-  /** As its worker said. */
+  /** The size that its worker announced. */
   readonly bytes: number;
 }
 
@@ -199,10 +199,10 @@ function lie({ host }: Attempt, what: string): GryphusError {
   return new GryphusError('protocol-error', `Its worker${host === undefined ? '' : ` ${host}`} ${what}.`);
 }
 
-/** What results leave free of the disk here, at most: bytes, and a part of it. */
+/** The free space that must remain on this disk: the smaller of this many bytes and this part of the disk. */
 const FLOOR = { bytes: 100e6, part: 0.02 };
 
-/** The queue is on this disk as well. */
+/** The queue is on this disk too. */
 async function keepSpace(path: string): Promise<void> {
   const { bavail, blocks, bsize } = await statfs(dirname(path));
   if (bavail * bsize < Math.min(FLOOR.bytes, FLOOR.part * blocks * bsize))

@@ -4,7 +4,7 @@ import { adFrom } from '../wire/ads.ts';
 
 const MATCHING = ['requirements', 'rank', 'start'];
 
-/** An ad's attribute texts by name in lower case. */
+/** An ad's attribute texts, by lower-case name. */
 export type Folded = ReadonlyMap<string, string>;
 
 export function folded(texts: AttrTexts): Folded {
@@ -14,18 +14,18 @@ export function folded(texts: AttrTexts): Folded {
 }
 
 /**
- * Which attributes of jobs and machines can matter in a match: what Requirements and Rank of either side look at, and what
- * that is made of. It only grows; ads that are equal in these are of one kind.
+ * Which attributes of jobs and machines can affect a match: those that Requirements and Rank of either side refer to,
+ * directly or indirectly. The set only grows; ads that are equal in these attributes are of one kind.
  */
 export class Significance {
-  /** Grows by one whenever there is a new name: kinds made before may have to be told apart. */
+  /** Incremented with every new name: kinds formed before may have to be split. */
   version = 0;
-  /** An expression was seen that may look at anything: no two ads are alike. */
+  /** An expression was seen that may refer to any attribute, so no two ads are considered alike. */
   dynamic = false;
   readonly #names = { job: new Set(MATCHING), machine: new Set(MATCHING) };
   readonly #seen = new Set<string>();
 
-  /** Learns from an ad of either side. */
+  /** Records the attributes that an ad of either side refers to. */
   learn(side: 'job' | 'machine', texts: AttrTexts, all: Folded): void {
     const expressions = MATCHING.map((name) => all.get(name) ?? '').join('\0');
     const known = `${side}\0${expressions}`;
@@ -43,7 +43,7 @@ export class Significance {
     }
   }
 
-  /** What tells this ad from ads of other kinds. */
+  /** Equal for ads of the same kind. */
   signature(side: 'job' | 'machine', all: Folded): string {
     let text = '';
     for (const name of this.#names[side]) text += `${all.get(name) ?? ''}\0`;

@@ -4,7 +4,9 @@ import { freeNow, slotName, type Worker } from './collector.ts';
 import type { CentralManager } from './central-manager.ts';
 import type { Size } from '../wire/wire.ts';
 
-/** The pool's slots as HTCondor shows them: each worker's partitionable slot, then what has been claimed of it. */
+/**
+ * The pool's slots as HTCondor shows them: each worker's partitionable slot, followed by its dynamic slots (claims).
+ */
 export function slotAds(centralManager: CentralManager): AttrTexts[] {
   return [...centralManager.collector.all()].flatMap((worker) => [
     partitionable(worker),
@@ -48,7 +50,7 @@ function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
   });
 }
 
-/** More may be claimed of a machine than it has, where it was given less meanwhile. */
+/** If a machine's size was reduced, more of it may be claimed than it has. */
 function sizeOf({ cpus, memoryMb, diskKb, gpus }: Size): AttrTexts {
   const said = (much: number) => String(Math.max(0, much));
   return { Cpus: said(cpus), Memory: said(memoryMb), Disk: said(diskKb), GPUs: said(gpus) };

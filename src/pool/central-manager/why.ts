@@ -9,7 +9,10 @@ import { lastsFor } from './negotiator.ts';
 import { shortOf, slotsIn } from '../wire/slots.ts';
 import type { Size } from '../wire/wire.ts';
 
-/** Why a job waits in the pool: what each group of workers says to it, the largest first, and how many slots are short. */
+/**
+ * Why a job is waiting in the pool: what prevents each group of workers from taking it, the largest group first, and
+ * how many slots are missing.
+ */
 export function whyWaits(centralManager: CentralManager, job: string): WaitInPool {
   const attempt = [...centralManager.attempts()].find(({ key, phase }) => jobOf(key) === job && phase === 'idle');
   const kind = attempt?.kind;
@@ -48,7 +51,10 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
 const NOT_ACCEPTED = "not accepted by the job's requirements";
 const NOT_TAKEN = 'its START policy does not take the job';
 
-/** Which clauses turn away which workers, by all that these have: what others use now is another reason. */
+/**
+ * Which Requirements clauses rule out which workers, considering their full size: resources in use are reported
+ * separately.
+ */
 function clauses(kind: Autocluster, workers: readonly Worker[]): string[] {
   const machines = workers.map((worker) => offerAd(worker.ad, worker.size));
   return explain(analyze(kind.ad, machines), 'worker').trimEnd().split('\n');
@@ -70,7 +76,7 @@ function workersAs(count: number): string {
   return count === 1 ? '1 worker' : `${count} workers`;
 }
 
-/** A job in a container, and a worker that cannot start one. */
+/** Why the worker cannot run the job's container, if it cannot. */
 function runtimeMissing({ texts }: Autocluster, worker: Worker): string | undefined {
   const wants = (name: string) => texts[name]?.toLowerCase() === 'true';
   const has = (name: string) => worker.texts[name] === 'true';
@@ -107,7 +113,7 @@ function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): stri
   const contained = runtimeMissing(kind, worker);
   if (contained !== undefined) return contained;
   const matchmaker = new Matchmaker();
-  // By all that it has: what others use now is another reason.
+  // Considering its full size: resources in use are reported separately.
   const machine = offerAd(worker.ad, worker.size);
   if (!matchmaker.accepts(kind.ad, machine)) return NOT_ACCEPTED;
   if (!matchmaker.accepts(machine, kind.ad)) return NOT_TAKEN;

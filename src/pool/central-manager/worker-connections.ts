@@ -23,16 +23,17 @@ import {
 } from '../wire/wire.ts';
 
 const HANDSHAKE_MS = 30_000;
-/** Seconds between a worker's pings, and the lease of one that runs nothing. */
+/** Seconds between a worker's pings. */
 const PING = 10;
-/** Of the worker of this machine, which is looked after. */
+/** The same for this machine's worker, which is monitored. */
 const LOCAL_PING = 4;
 /**
- * So many looks in turn at which not one byte had come since the one before: the worker hears from us what we would hear from
- * it, is given nothing more, is taken for dead. Looks are counted and not time: while this process did not run, nobody was heard.
+ * Numbers of checks in a row without a single byte received, after which the worker is sent a pong, gets no new
+ * attempts, or is considered dead. Checks are counted rather than time, since nothing could arrive while this process
+ * was stopped.
  */
 const QUIET = { ask: 3, silent: 4, dead: 12 } as const;
-/** Characters of a worker's name that are shown. */
+/** The maximum length of a worker's name, in characters. */
 const MOST_NAME = 255;
 const ANOTHER = 'it came back by another connection';
 
@@ -40,11 +41,11 @@ export interface CentralManagerWorkersOptions {
   readonly agent: string;
   readonly centralManager: CentralManager;
   readonly tokens: { find(id: string): IssuedToken | undefined; bind(token: IssuedToken, instance: string): boolean };
-  /** Of an attempt, whole. */
+  /** The complete spec of an attempt. */
   readonly specOf: (key: string) => RunSpec | undefined;
   readonly proxies: Pick<Proxies, 'sign'>;
   readonly lease: number;
-  /** Bytes of a followed stream, of an attempt that was granted to whoever sent them. */
+  /** Bytes of a followed stream, from the worker that the attempt was granted to. */
   readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
   readonly shells: Pick<CentralManagerShells, 'hear' | 'away'>;
   readonly log: (message: string, facts?: object) => void;
@@ -54,13 +55,16 @@ interface Connected {
   readonly channel: Channel<FromWorker, FromCentralManager>;
   readonly asking: Asking;
   readonly token: IssuedToken;
-  /** When the last byte had come at the last look, by the monotonic clock. */
+  /** When the last byte had arrived as of the last check, by the monotonic clock. */
   heardAt: number;
-  /** Looks without any since. */
+  /** The number of checks since then without any. */
   quiet: number;
 }
 
-/** The central manager's ends of the workers' connections: lets in whoever shows a token's secret, and carries what is said. */
+/**
+ * The central manager's side of the workers' connections: admits workers that prove they know a token's secret, and
+ * relays messages.
+ */
 export class CentralManagerWorkers {
   readonly #options: CentralManagerWorkersOptions;
   readonly #connected = new Map<string, Connected>();
@@ -71,7 +75,7 @@ export class CentralManagerWorkers {
     this.#options = options;
   }
 
-  /** A worker dialled; `stream` is its connection, by whatever way. */
+  /** A worker has connected; `stream` is its connection, by whatever transport. */
   accept(stream: Duplex): void {
     const channel = new Channel<FromWorker, FromCentralManager>(stream, readFromWorker);
     const mine = nonce();
@@ -93,7 +97,7 @@ export class CentralManagerWorkers {
           hello = message;
           if (message.version !== WIRE_VERSION) return deny(`this agent speaks version ${WIRE_VERSION}`);
           token = this.#options.tokens.find(message.token);
-          // Who has no token gets a challenge as well: which tokens there are is nobody's business.
+          // A worker without a valid token gets a challenge too, which does not reveal whether the token exists.
           const known = token ?? { id: message.token, secret: '00' };
           return channel.send({
             t: 'challenge',
@@ -117,12 +121,14 @@ export class CentralManagerWorkers {
     );
   }
 
-  /** How a worker is asked; `undefined` while it is away. */
+  /** Asks a worker; `undefined` while it is away. */
   askingOf(instance: string | undefined): Asking | undefined {
     return instance === undefined ? undefined : this.#connected.get(instance)?.asking;
   }
 
-  /** As `askingOf`, of one that may be on its way back: after a restart of the central manager all are. */
+  /**
+   * Like `askingOf`, but waits for a worker that may be reconnecting, as all do after a restart of the central manager.
+   */
   async whenBack(instance: string | undefined, patienceMs: number): Promise<Asking | undefined> {
     const here = this.askingOf(instance);
     if (here || instance === undefined) return here;
@@ -144,7 +150,7 @@ export class CentralManagerWorkers {
     this.#connected.get(instance)?.channel.send(message, bytes);
   }
 
-  /** A look at who says nothing, every five seconds. A node that lost its power does not say so either. */
+  /** Checks for silent workers, every five seconds: a node that loses power does not close its connections. */
   tick(): void {
     for (const [instance, connected] of this.#connected) {
       const { channel } = connected;
@@ -152,7 +158,7 @@ export class CentralManagerWorkers {
       connected.heardAt = channel.heardAt;
       this.#silence(instance, connected.quiet >= QUIET.silent);
       if (connected.quiet >= QUIET.dead) channel.close('it does not say anything any more');
-      // What it says may be long on its way to us: it should know that we are here.
+      // Its messages may take long to reach us; the pong tells it that we are here.
       else if (connected.quiet >= QUIET.ask) channel.send({ t: 'pong', n: 0 });
     }
   }
@@ -166,7 +172,7 @@ export class CentralManagerWorkers {
     if (!silent) centralManager.tick();
   }
 
-  /** When the worker of this machine was heard last, by the monotonic clock; `undefined`: it is not connected. */
+  /** When this machine's worker was last heard, by the monotonic clock; `undefined` if it is not connected. */
   get localHeardAt(): number | undefined {
     const heard = [...this.#connected.values()].flatMap(({ token, channel }) => (token.local ? [channel.heardAt] : []));
     return heard.length === 0 ? undefined : Math.max(...heard);
@@ -232,7 +238,7 @@ export class CentralManagerWorkers {
     } else centralManager.hear(instance, message, bytes);
   }
 
-  /** An input, only of what was granted to this worker. */
+  /** Sends an input, only for attempts granted to this worker. */
   async #input(
     instance: string,
     channel: Channel<FromWorker, FromCentralManager>,
@@ -248,7 +254,7 @@ export class CentralManagerWorkers {
     }
   }
 
-  /** A proxy below the job's, for a key that the worker made, only of what was granted to it. */
+  /** Signs a proxy derived from the job's, for a key that the worker generated; only for attempts granted to it. */
   #proxy(
     instance: string,
     channel: Channel<FromWorker, FromCentralManager>,
@@ -274,7 +280,9 @@ export class CentralManagerWorkers {
     this.#options.centralManager.leave(instance);
   }
 
-  /** Whether the worker of this machine is wanted: one that is not takes no more jobs, and ends when those that it has are over. */
+  /**
+   * Whether this machine's worker is wanted; if not, it takes no more jobs, and ends when those it has are finished.
+   */
   set localWanted(wanted: boolean) {
     this.#localWanted = wanted;
     if (!wanted) for (const [instance, { token }] of this.#connected) if (token.local) this.#drain(instance);
@@ -286,31 +294,34 @@ export class CentralManagerWorkers {
     this.send(instance, { t: 'drain', now: false, message: 'this machine is out of the pool' });
   }
 
-  /** Workers that are no more: who still speaks as one of them is not asked and not heard any more. */
+  /**
+   * Closes the connections of workers that are known to be dead: anyone who still speaks as one of them is no longer
+   * heard.
+   */
   part(token: string, message: string): void {
     for (const { instance } of this.byToken(new Set([token]))) this.#connected.get(instance)?.channel.close(message);
   }
 
-  /** The workers that one of these tokens let in. */
+  /** The workers admitted by one of these tokens. */
   byToken(tokens: ReadonlySet<string>): Worker[] {
     return [...this.#options.centralManager.collector.all()].filter((worker) => tokens.has(worker.token));
   }
 }
 
 /**
- * Who a worker is to the central manager: the name that it gave itself, below its token. So no token is good for what was granted to a
- * worker that another one let in, whatever name is given.
+ * The worker's identity to the central manager: the name that it gave itself, qualified by its token. A token therefore
+ * gives no access to what was granted to a worker admitted by another token, whatever name is given.
  */
 export function identityOf(token: Pick<IssuedToken, 'id'>, instance: string): string {
   return `${token.id}/${instance}`;
 }
 
-/** Where it is and whose it is is what we know of its token, whatever it says. */
+/** Its site and pilot follow from its token, whatever the worker says. */
 function known({ id, site, local }: IssuedToken): AttrTexts {
   return { GryphusSite: quoted(site), GryphusPilot: local ? null : quoted(id) };
 }
 
-/** It brings no more cores than its token was made for. */
+/** It contributes no more cores than its token allows. */
 function within(size: Size, { cpus = Number.POSITIVE_INFINITY }: IssuedToken): Size {
   return { ...size, cpus: Math.min(size.cpus, cpus) };
 }

@@ -7,7 +7,7 @@ import { LEASE_OVER, overdue } from './leases.ts';
 import { findingOf } from './reconcile.ts';
 import type { FromWorker, HeldAttempt } from '../wire/wire.ts';
 
-/** What workers say, and what their silence means for the attempts that were granted to them. */
+/** Handles workers' messages, and what their silence means for the attempts granted to them. */
 export class CentralManagerHearing {
   readonly #table: CentralManagerTable;
 
@@ -15,13 +15,13 @@ export class CentralManagerHearing {
     this.#table = table;
   }
 
-  /** A worker was let in: what it holds and what we granted it are brought together. */
+  /** A worker was admitted: reconciles what it holds with what was granted to it. */
   join(worker: Worker, held: readonly HeldAttempt[]): void {
     for (const { kind, size } of this.#table.collector.get(worker.instance)?.claims.values() ?? [])
       this.#table.priorities.use(kind.owner, -size.cpus);
     this.#table.collector.add(worker);
     worker.held = new Map(held.map((one) => [one.key, one]));
-    // A task of a map whose client has not come back yet is kept for it.
+    // Tasks of a map whose client has not reconnected yet are kept.
     const whose = (key: AttemptKey) => (this.#table.attempts.get(key) ?? this.#table.grants.get(key))?.worker;
     const unknown = held.map(({ key }) => key).filter((key) => whose(key) !== worker.instance);
     if (unknown.length > 0) this.#table.send(worker.instance, { t: 'forget', keys: unknown });
@@ -31,7 +31,7 @@ export class CentralManagerHearing {
     this.#table.settle();
   }
 
-  /** The connection of a worker ended; what runs there runs on. */
+  /** A worker's connection ended; its jobs continue. */
   leave(instance: string): void {
     const worker = this.#table.collector.get(instance);
     if (!worker) return;
@@ -42,7 +42,9 @@ export class CentralManagerHearing {
       this.#table.collector.remove(instance);
   }
 
-  /** The workers that this token let in are no more, as somebody knows who watches them: what ran there ended with them. */
+  /**
+   * The workers admitted by this token have died, as reported by whoever watches them: their attempts ended with them.
+   */
   declareDead(token: string, message: string): void {
     for (const attempt of this.#table.deadWorkers.declareDead(token, this.#table.attempts.values()))
       this.#table.end(attempt, { how: nodeFail(message) });
@@ -59,7 +61,7 @@ export class CentralManagerHearing {
     }
     if (!('key' in message)) return;
     const attempt = this.#table.attempts.get(message.key);
-    // A worker speaks of what was granted to it alone.
+    // A worker may report only attempts that were granted to it.
     if (attempt?.worker !== instance) return;
     switch (message.t) {
       case 'started':
@@ -94,7 +96,7 @@ export class CentralManagerHearing {
     this.#table.settle();
   }
 
-  /** Looks for leases that have run out. */
+  /** Ends the attempts whose leases have expired. */
   tick(): void {
     for (const attempt of overdue(this.#table.attempts.values(), this.#table.collector, this.#table.ports.clock()))
       this.#table.end(attempt, { how: nodeFail(LEASE_OVER) });
@@ -115,7 +117,7 @@ export class CentralManagerHearing {
     this.#table.again(attempt, message);
   }
 
-  /** What we granted to a worker, and what it says that it holds. */
+  /** Reconciles an attempt granted to a worker with what the worker reports. */
   reconcile(worker: Worker, attempt: Attempt, held: HeldAttempt | undefined): void {
     const finding = findingOf(attempt, worker, held);
     if (held?.startedAt !== undefined) attempt.startedAt = held.startedAt;

@@ -1,10 +1,10 @@
 import { asError } from '../../errors.ts';
 
-/** With less than this a worker begins nothing: what it writes down of its runs has to find room, too. KB. */
+/** With less free space than this, in KB, a worker starts nothing, since it also needs room for its own records. */
 export const LEAST_KB = 1024;
 export const FREE_DISK = 'FreeDiskKb';
 
-/** The disk, or what its owner may use of it, is full; also where that is the cause of something else. */
+/** Whether an error, or one of its causes, is a full disk or an exceeded quota. */
 export function isFull(thrown: unknown): boolean {
   for (let error: unknown = thrown; error instanceof Error; error = error.cause)
     if (/^(ENOSPC|EDQUOT)\b/.test(error.message)) return true;

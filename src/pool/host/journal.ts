@@ -12,8 +12,8 @@ import {
 import { dirname } from 'node:path';
 
 /**
- * Records, one JSON text a line, appended to a file and on disk before whoever waits for them goes on. All that come
- * while one write is on its way to the disk go with the next.
+ * A file of records, one JSON text per line. Callers are notified when their records are on disk. Records added during
+ * a write go to disk together in the next one.
  */
 export class Journal<Entry> {
   readonly #path: string;
@@ -24,7 +24,7 @@ export class Journal<Entry> {
   #size: number;
   readonly #onError: (error: Error) => void;
 
-  /** `onError`: the disk refused; nothing that waits will go on. */
+  /** `onError`: the disk failed; nothing that is waiting will be notified. */
   constructor(path: string, onError: (error: Error) => void) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     this.#path = path;
@@ -33,7 +33,7 @@ export class Journal<Entry> {
     this.#size = existsSync(path) ? readFileSync(path).length : 0;
   }
 
-  /** What an earlier process wrote; a last line that is not whole was never acknowledged, and is passed over. */
+  /** What an earlier process wrote; an incomplete last line was never acknowledged, and is ignored. */
   static read<Entry>(path: string): Entry[] {
     if (!existsSync(path)) return [];
     const lines = readFileSync(path, 'utf8').split('\n');
@@ -56,7 +56,7 @@ export class Journal<Entry> {
     this.#lines.push(JSON.stringify(entry));
   }
 
-  /** Calls back when all that was added so far is on disk: at once where nothing was. */
+  /** Calls back when everything added so far is on disk; immediately if nothing is pending. */
   whenSaved(call: () => void): void {
     if (this.#lines.length === 0 && !this.#busy) return call();
     this.#waiting.push(call);
@@ -88,7 +88,7 @@ export class Journal<Entry> {
     });
   }
 
-  /** Replaces all by these entries. Only while nothing waits. */
+  /** Replaces the whole file by these entries. Call only while the journal is idle. */
   rewrite(entries: Iterable<Entry>): void {
     const fresh = `${this.#path}.new`;
     const fd = openSync(fresh, 'w', 0o600);

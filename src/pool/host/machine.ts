@@ -5,17 +5,17 @@ import { quoted } from '../../job/values.ts';
 import { URL_SCHEMES } from '../../staging/url/schemes.ts';
 import type { Size } from '../wire/wire.ts';
 
-/** What a worker may use: all that is there, or what its configuration says. */
+/** The resources that a worker may use; default: all of the machine's. */
 export interface Bounds {
   readonly cpus?: number;
   readonly memoryMb?: number;
   readonly diskKb?: number;
   readonly gpus?: number;
-  /** Of its node the worker has a part, as a job of a batch system has: others are there, too. */
+  /** The worker has only a part of its node, as a batch job does, and shares the rest with others. */
   readonly part?: boolean;
 }
 
-/** `env`: that the worker was started in, where batch systems say what is its own. */
+/** `env`: the worker's environment, in which batch systems say what its allocation is. */
 export function measure(dir: string, bounds: Bounds, env: NodeJS.ProcessEnv): Size {
   const cores = availableParallelism();
   const cpus = bounds.cpus ?? cores;
@@ -28,16 +28,19 @@ export function measure(dir: string, bounds: Bounds, env: NodeJS.ProcessEnv): Si
   };
 }
 
-/** The machine that a worker is on; bytes. */
+/** The machine that a worker is on. Sizes in bytes. */
 export interface Node {
   readonly cores: number;
   readonly memory: number;
-  /** Of our control group; 0 or more than there is: none. */
+  /** Our cgroup's limit; 0, or more than there is, means none. */
   readonly limit: number | undefined;
   readonly gpus: number;
 }
 
-/** MB: what bounds us, else all; of a part of the node whose bound nobody says, as much as goes with its cores. */
+/**
+ * MB: the limit that applies to us, or else all; for a part of a node with no known limit, a share proportional to its
+ * cores.
+ */
 export function memoryOf(cpus: number, part: boolean, { cores, memory, limit }: Node, env: NodeJS.ProcessEnv): number {
   const all = Math.floor(memory / 2 ** 20);
   const bounds = [
@@ -48,7 +51,10 @@ export function memoryOf(cpus: number, part: boolean, { cores, memory, limit }: 
   return part && cpus < cores ? Math.floor((all * cpus) / cores) : all;
 }
 
-/** Of a part of a node those that the batch system gave: it says which, or, as Slurm, nothing where it gave none. */
+/**
+ * For a part of a node, the GPUs that the batch system allocated: it lists them, or, like Slurm, sets nothing if there
+ * are none.
+ */
 export function gpusOf(part: boolean, { gpus: all }: Node, env: NodeJS.ProcessEnv): number {
   if (!part) return all;
   const visible = env['CUDA_VISIBLE_DEVICES'];
@@ -69,23 +75,25 @@ function gpus(): number {
   }
 }
 
-/** HTCondor's words for architectures (manual, machine ClassAd attributes, `Arch`). */
+/** HTCondor's names for architectures (manual, machine ClassAd attributes, `Arch`). */
 const ARCH: Readonly<Record<string, string>> = { x64: 'X86_64', arm64: 'aarch64', ppc64: 'ppc64le', ia32: 'INTEL' };
 
-/** Files reach every worker; what is at URLs the agent fetches and puts, wherever a job runs. */
+/** Every worker can transfer files; URLs are fetched and stored by the agent, wherever a job runs. */
 export const TRANSFERS: AttrTexts = {
   HasFileTransfer: 'true',
-  // All of them are encrypted on their way.
+  // All transfers are encrypted.
   HasPerFileEncryption: 'true',
   HasFileTransferPluginMethods: quoted(URL_SCHEMES.join(',')),
 };
 
-/** This machine's architecture and system, in HTCondor's words. */
+/** This machine's architecture and operating system, by HTCondor's names. */
 export function platform(): { readonly Arch: string; readonly OpSys: string } {
   return { Arch: quoted(ARCH[arch()] ?? arch()), OpSys: quoted(type().toUpperCase()) };
 }
 
-/** The machine's ad: what does not change while the worker lives. `name`: of the worker, unique in the pool. */
+/**
+ * The part of the machine's ad that is constant while the worker runs. `name`: the worker's name, unique in the pool.
+ */
 export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts {
   const os = osRelease();
   return {
@@ -105,7 +113,7 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
     TotalMemory: String(size.memoryMb),
     TotalDisk: String(size.diskKb),
     TotalGPUs: String(size.gpus),
-    // Jobs' requirements read it: below 25.12 they look at the machine's disk.
+    // Jobs' Requirements refer to it: for versions below 25.12 they check the machine's disk.
     CondorVersion: quoted('$CondorVersion: 25.0.0 2025-01-01 Gryphus $'),
     ...TRANSFERS,
     HasSelfCheckpointTransfers: 'true',
@@ -119,13 +127,13 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
   };
 }
 
-/** What changes while it lives. `endsAt`: Unix seconds of the end of its allocation. */
+/** The part of the ad that changes. `endsAt`: Unix seconds of the end of its allocation. */
 export function changingAd(now: number, endsAt: number | undefined): AttrTexts {
   const [load = 0] = loadavg();
   return {
     LoadAvg: load.toFixed(2),
     FreeMemoryMb: String(Math.floor(freemem() / 2 ** 20)),
-    // HTCondor's for a machine without an end.
+    // HTCondor's value for a machine without an end.
     TimeToLive: String(endsAt === undefined ? 2_147_483_647 : Math.max(0, Math.floor(endsAt - now))),
     LastHeardFrom: String(Math.floor(now)),
   };
@@ -147,7 +155,7 @@ function osRelease(): AttrTexts | undefined {
   }
 }
 
-/** Changes with each boot of the machine; '' where it cannot be known. */
+/** Changes with each boot of the machine; '' if unknown. */
 export function bootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

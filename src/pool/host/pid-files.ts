@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
 import type { PoolPlaces } from './places.ts';
 
-/** Who wrote the file, whether it lives or not. */
+/** The process that wrote the file, whether or not it is still alive. */
 export function holderOf(file: string): ProcessIdentity | undefined {
   try {
     const found = JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity;
@@ -13,12 +13,12 @@ export function holderOf(file: string): ProcessIdentity | undefined {
   }
 }
 
-/** The central manager that runs on this state directory. */
+/** The live central manager of this state directory. */
 export function centralManagerOf({ pid }: Pick<PoolPlaces, 'pid'>): ProcessIdentity | undefined {
   return living(pid);
 }
 
-/** Who holds a worker's directory. */
+/** The live worker that holds the directory. */
 export function workerOf(dir: string): ProcessIdentity | undefined {
   return living(workerFile(dir));
 }

@@ -1,24 +1,25 @@
 import { join } from 'node:path';
 import type { Paths } from '../../config/paths.ts';
 
-/** Where the pool's things are; all in 0700 directories of the agent's state. */
+/** The paths of the pool's files, all in 0700 directories of the agent's state. */
 export interface PoolPlaces {
   readonly dir: string;
   readonly journal: string;
-  /** Who runs the central manager. */
+  /** Identifies the central manager's process. */
   readonly pid: string;
-  /** The socket for the agent's own processes: whoever can open it is the agent's owner. */
+  /** The socket for the agent's own processes; only the agent's owner can open it. */
   readonly clientSocket: string;
-  /** The socket for the workers of this machine; they, too, have to show a token. */
+  /** The socket for workers on this machine, which must also present a token. */
   readonly workerSocket: string;
   /**
-   * The socket for workers of elsewhere: a reverse connection is whoever opens it once for each worker that dials and relays the
-   * bytes to and fro. They are TLS with the worker's token as key (src/reverse-connection/secure.ts), and mean nothing to the way.
+   * The socket for workers elsewhere. A reverse connection opens it once for each worker that dials, and relays the
+   * bytes. These are TLS with the worker's token as the key (src/reverse-connection/secure.ts), so the relay cannot
+   * read them.
    */
   readonly homeSocket: string;
-  /** The worker of this machine. */
+  /** The directory of this machine's worker. */
   readonly workerDir: string;
-  /** Delegated to the pool, for its jobs. */
+  /** Proxies delegated to the pool for its jobs. */
   readonly proxies: string;
 }
 

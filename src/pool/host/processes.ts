@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What /proc says of one process. */
+/** Facts about one process, from /proc. */
 export interface ProcessFacts {
   readonly pid: number;
   readonly session: number;
   readonly rssKb: number;
-  /** User and system time, its own and of the children that it waited for. */
+  /** User and system time of the process and of the children that it waited for. */
   readonly cpuTicks: number;
 }
 
-/** Pages are of 4 KiB where this runs (x86_64, aarch64 with the usual kernels). */
+/** The page size is 4 KiB on supported machines (x86_64, aarch64 with the usual kernels). */
 const PAGE_KB = 4;
 
-/** All processes that can be seen; empty where there is no /proc. Zombies are left out. */
+/** All visible processes except zombies; empty on systems without /proc. */
 export function processes(): ProcessFacts[] {
   return pids().flatMap((pid) => {
     const fields = statFields(pid);
@@ -26,13 +26,13 @@ export function childrenOf(pid: number): number[] {
   return pids().filter((child) => parentOf(child) === pid);
 }
 
-/** `undefined`: there is no such process. */
+/** `undefined` if there is no such process. */
 export function parentOf(pid: number): number | undefined {
   const parent = statFields(pid)?.[1];
   return parent === undefined ? undefined : Number(parent);
 }
 
-/** Processes whose environment says that they belong to one of these attempts, by attempt. */
+/** Processes whose environment says that they belong to one of these attempts, with the attempt's key. */
 export function processesOf(keys: ReadonlySet<string>): { readonly pid: number; readonly key: string }[] {
   if (keys.size === 0) return [];
   return pids().flatMap((pid) => {
@@ -41,7 +41,7 @@ export function processesOf(keys: ReadonlySet<string>): { readonly pid: number; 
   });
 }
 
-/** The variable by which every descendant of a job is known, wherever it went. */
+/** The environment variable that identifies all descendants of a job. */
 export const KEY_VARIABLE = 'GRYPHUS_KEY';
 
 function keyOf(pid: number): string | undefined {
@@ -56,7 +56,7 @@ function keyOf(pid: number): string | undefined {
   }
 }
 
-/** Fields of /proc/PID/stat from the state (field 3) on. */
+/** The fields of /proc/PID/stat, starting with the state (field 3). */
 function statFields(pid: number): string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -74,7 +74,10 @@ function pids(): number[] {
   }
 }
 
-/** Sends a signal to a process, or to a group where `pid` is negative; false where there is none. Never to 0, 1 or -1. */
+/**
+ * Sends a signal to a process, or to a process group if `pid` is negative; false if there is none. Never signals 0, 1
+ * or -1.
+ */
 export function signal(pid: number, name: NodeJS.Signals): boolean {
   if (!Number.isSafeInteger(pid) || Math.abs(pid) <= 1) return false;
   try {

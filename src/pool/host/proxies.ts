@@ -10,13 +10,13 @@ import { ensurePrivateDir } from '../../util/private-file.ts';
 
 const WHAT = 'the delegated proxy';
 /**
- * A worker's proxies are made anew while jobs use them, since what was renewed at home reaches them so: after half of what
- * each has left, but at most and at least so often. Milliseconds.
+ * A worker's proxies are renewed while jobs use them, so that renewals at home reach the jobs: after half of each
+ * proxy's remaining lifetime, but at most RENEW_MS and at least SOONEST_MS. Milliseconds.
  */
 const RENEW_MS = 600_000;
 const SOONEST_MS = 5_000;
 
-/** Proxies that were delegated to us, each a file with a key of its own that was made here and stays here. */
+/** Proxies delegated to us, each in a file, with its own key that was generated here and never leaves. */
 export class Proxies {
   readonly #dir: string;
 
@@ -28,7 +28,7 @@ export class Proxies {
     return join(this.#dir, `${name}.pem`);
   }
 
-  /** Makes a key and a request, `sign` answers it (both PEM); in place whole, over the old one. */
+  /** Generates a key and a request, which `sign` answers (both PEM). Replaces the old proxy atomically. */
   async take(name: string, sign: (requestPem: string) => Promise<string | Buffer>): Promise<string> {
     ensurePrivateDir(this.#dir);
     const key = await makeKey('rsa');
@@ -38,7 +38,7 @@ export class Proxies {
     return this.path(name);
   }
 
-  /** Signs the request of a worker: its proxy lives as long as ours. */
+  /** Signs a worker's request; its proxy expires when ours does. */
   sign(name: string, requestPem: string): string {
     const issuer = loadProxy(this.path(name));
     const now = Math.floor(Date.now() / 1000);
@@ -46,12 +46,12 @@ export class Proxies {
   }
 }
 
-/** The proxies at a worker of elsewhere, delegated by the central manager when the first job wants one. */
+/** The proxies of a worker elsewhere, delegated by the central manager when the first job needs one. */
 export class WorkerProxies {
   readonly #proxies: Proxies;
   readonly #ask: (name: string, key: AttemptKey, requestPem: string) => Promise<Buffer>;
   readonly #there = new Map<string, Promise<string>>();
-  /** By the monotonic clock. */
+  /** When each proxy is due for renewal, by the monotonic clock. */
   readonly #due = new Map<string, number>();
 
   constructor(dir: string, ask: (name: string, key: AttemptKey, requestPem: string) => Promise<Buffer>) {
@@ -59,7 +59,7 @@ export class WorkerProxies {
     this.#ask = ask;
   }
 
-  /** Its file; `key`: the attempt that has a right to it. */
+  /** The path of a proxy; `key`: an attempt that is entitled to it. */
   of(name: string, key: AttemptKey): Promise<string> {
     const known = this.#there.get(name);
     if (known) return known;
@@ -69,12 +69,12 @@ export class WorkerProxies {
     return coming;
   }
 
-  /** Something is to be made anew. */
+  /** Whether any proxy is due for renewal. */
   isDue(now = performance.now()): boolean {
     return [...this.#due.values()].some((due) => due <= now);
   }
 
-  /** Of attempts that run; one whose central manager is away keeps what it has. */
+  /** Renews the proxies of running attempts. While the central manager is away, they keep those they have. */
   async renew(used: ReadonlyMap<string, AttemptKey>, now = performance.now()): Promise<void> {
     for (const name of this.#there.keys()) if (!used.has(name)) this.#drop(name);
     const due = [...used].filter(([name]) => (this.#due.get(name) ?? 0) <= now);

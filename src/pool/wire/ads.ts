@@ -2,11 +2,11 @@ import { ClassAd, type Expr, literal, parseExpr } from '../../classad/api.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import type { Size } from './wire.ts';
 
-/** Parsed expressions by text: ads of thousands of jobs share most of theirs. */
+/** Parsed expressions, by text: the ads of thousands of jobs share most of theirs. */
 const PARSED = new Map<string, Expr>();
 const MOST = 20_000;
 
-/** An ad of expression texts (old syntax); what cannot be parsed is ERROR. */
+/** An ad built from expression texts (old syntax); those that cannot be parsed become ERROR. */
 export function adFrom(texts: AttrTexts): ClassAd {
   const ad = new ClassAd();
   for (const [name, text] of Object.entries(texts)) if (text !== null) ad.setExpr(name, parsed(text));
@@ -27,7 +27,7 @@ function parsed(text: string): Expr {
   return expr;
 }
 
-/** A machine's ad as it is with only so much of it free. */
+/** The machine's ad with its resources reduced to what is free. */
 export function offerAd(machine: ClassAd, free: Size): ClassAd {
   return new ClassAd()
     .chainTo(machine)

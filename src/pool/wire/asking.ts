@@ -5,18 +5,18 @@ import type { Answer, Ask } from './wire.ts';
 type Question = Ask extends infer A ? (A extends Ask ? Omit<A, 't' | 'id'> : never) : never;
 type Answered = Extract<Answer, { ok: true }> & { readonly bytes: Buffer };
 
-/** The questions of one side of a connection that wait for their answers. */
+/** The questions of one side of a connection that are waiting for answers. */
 export class Asking {
   readonly #send: (ask: Ask) => boolean;
   readonly #waiting = new Map<number, Deferred<Answered>>();
   #last = 0;
 
-  /** `send` answers whether there is a connection: what is asked without one would wait for ever. */
+  /** `send` returns whether there is a connection; without one, a question would wait forever. */
   constructor(send: (ask: Ask) => boolean) {
     this.#send = send;
   }
 
-  /** Rejects with 'site-busy' where the other side refuses, with 'site-unreachable' when the connection ends first. */
+  /** Rejects with 'site-busy' if the other side refuses, and with 'site-unreachable' if the connection ends first. */
   ask(question: Question): Promise<Answered> {
     const id = ++this.#last;
     const wait = deferred<Answered>();

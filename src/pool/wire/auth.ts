@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** What a worker shows to be let in: a name that anybody may know, and a secret that never crosses the wire. */
+/** What a worker authenticates with: a public name, and a secret that is never sent. */
 export interface Token {
   readonly id: string;
   /** 32 bytes in hexadecimal. */
@@ -16,8 +16,8 @@ export function nonce(): string {
 }
 
 /**
- * That the speaker (`central-manager` or `worker`) has the token's secret, and answers these two nonces: each side proves it to the
- * other, and a proof is of no use a second time or in the other direction.
+ * Proves that the speaker (`central-manager` or `worker`) has the token's secret, in answer to these two nonces. Each
+ * side proves it to the other; a proof cannot be replayed or used in the other direction.
  */
 export function proof(
   token: Token,

@@ -1,6 +1,7 @@
 /*
- * What the agent's own processes (GridManagers, maps, commands) and the central manager say to each other, over the central manager's socket
- * in the agent's 0700 directory. Questions carry an id that their answer repeats; reports and chunks come unasked.
+ * The protocol between the agent's own processes (GridManagers, maps, commands) and the central manager, over the
+ * central manager's socket in the agent's 0700 directory. Questions carry an id, which the answer repeats; reports and
+ * chunks are sent unasked.
  */
 import * as z from 'zod';
 import {
@@ -41,20 +42,20 @@ import {
   terminal,
 } from './wire.ts';
 
-/** What a client asks to be run. */
+/** An attempt that a client requests. */
 const attemptRequest = z.strictObject({
   key,
   owner: text,
   ad,
   size,
   prio: z.number(),
-  /** Seconds that it may be without the central manager. */
+  /** How many seconds it may run without contact to the central manager. */
   lease: amount,
   spec: z.union([derivedSpec, runSpec]),
 });
 export type AttemptRequest = Read<typeof attemptRequest>;
 
-/** A running attempt; without `usage` where its worker does not answer now. */
+/** A running attempt; without `usage` if its worker does not answer. */
 const runningNow = z.strictObject({
   job: text,
   is: z.enum(['running', 'suspended']),
@@ -65,39 +66,42 @@ const runningNow = z.strictObject({
 });
 export type RunningNow = Read<typeof runningNow>;
 
-/** What is known of an owner's use of the pool. */
+/** An owner's use of the pool. */
 const userPriority = z.strictObject({
   owner: text,
-  /** Smaller is better: what the owner used of late, in cores. */
+  /** Smaller is better; follows the owner's recent usage, in cores. */
   priority: amount,
   /** Cores in use now. */
   inUse: amount,
 });
 export type UserPriority = Read<typeof userPriority>;
 
-/** An owner of jobs, as the negotiator sees them. */
+/** An owner of jobs, as seen by the Negotiator. */
 const poolOwner = userPriority.extend({
-  /** Jobs and tasks that wait for a slot. */
+  /** Jobs and tasks that are waiting for a slot. */
   waiting: count,
 });
 export type PoolOwner = Read<typeof poolOwner>;
 
-/** What keeps a job waiting, a line for each reason; `wants`: what it asks for, where no worker that is there would ever do. */
+/** Why a job is waiting, one line per reason; `wants` is what it requests, if no present worker could ever run it. */
 const waitInPool = z.strictObject({ lines: texts, wants: maybe(size.pick({ cpus: true, memoryMb: true })) });
 export type WaitInPool = Read<typeof waitInPool>;
 
-/** Why a job waits in a pool where nobody is. */
+/** Why a job is waiting in an empty pool. */
 export const NO_WORKERS = 'The pool has no workers now.';
 
 const fromClient = z.discriminatedUnion('t', [
-  /** `client`: a GridManager's identity, or a map's session. From now on its attempts' reports come here. */
+  /**
+   * `client`: a GridManager's identity, or a map's session. Reports of its attempts are sent to this connection from
+   * now on.
+   */
   message('open', { client: text, map: flag }),
-  /** `commit`: and commits them. */
+  /** `commit`: commits them too. */
   message('prepare', { id, requests: z.array(attemptRequest), commit: flag }),
   message('commit', { id, keys }),
-  /** Answered when none can run any more, or where that cannot be said yet with a refusal 'later'. */
+  /** Answered when none of them can run any more, or, if that is not certain yet, with a refusal 'later'. */
   message('cancel', { id, keys, how: z.enum(['remove', 'if-not-started']) }),
-  /** Reports of all of the client's attempts, in the answer. */
+  /** The answer contains reports of all of the client's attempts. */
   message('all', { id }),
   message('follow', { key, stdout: count, stderr: count }),
   message('fetch', { id, request: fetchRequest }),
@@ -105,26 +109,31 @@ const fromClient = z.discriminatedUnion('t', [
   message('capacity', { id }),
   /** What a map's tasks have in common. */
   message('base', { base: text, spec: runSpec, ad, size, owner: text, lease: amount }),
-  /** A map's tasks, each with the words that follow the base's own arguments, and what it finds beside the base's inputs. */
+  /**
+   * A map's tasks, each with the arguments that are added to those of the base, and the inputs in addition to the
+   * base's.
+   */
   message('tasks', { base: text, tasks: z.array(z.tuple([key, texts, maybe(z.array(inputFile))])) }),
-  /** The pool's slots, as ads. */
+  /** The ads of the pool's slots. */
   message('slots', { id }),
-  /** Who uses the pool, and who waits for it. */
+  /** The owners who use the pool or wait for it. */
   message('owners', { id }),
-  /** What keeps an attempt waiting. */
+  /** Why an attempt is waiting. */
   message('why', { id, job: text }),
-  /** A shell beside a job (as in `steer`) that runs; `shell`: a name that only whoever opens it knows. */
+  /**
+   * Opens a shell beside a running job (named as in `steer`); `shell`: a name known only to the client that opened it.
+   */
   message('shell', { shell: text, job: text, command: maybe(text), tty: maybe(terminal) }),
   shellIn,
   shellSize,
   shellClose,
-  /** What runs now, of all clients, and what it takes. */
+  /** What all clients are running now, and its usage. */
   message('top', { id }),
   /** `jobs`: keys without the attempt, `<agent>.<cluster>.<proc>`. */
   message('steer', { id, jobs: texts, how: z.enum(['vacate', 'suspend', 'continue']) }),
-  /** Whoever watches a worker knows that it is no more. `token`: that let it in. */
+  /** A process that monitors a worker knows that it has died. `token`: the token that admitted it. */
   message('worker-died', { id, token: text, message: text }),
-  /** Workers let in by these tokens take no more jobs, and end. */
+  /** Workers admitted by these tokens take no more jobs, and end. */
   message('drain', { id, tokens: texts, now: flag }),
 ]);
 export type FromClient = Read<typeof fromClient>;
@@ -139,7 +148,7 @@ const toClient = z.discriminatedUnion('t', [
   message('owners', { id, owners: z.array(poolOwner) }),
   message('why', { id, ...waitInPool.shape }),
   message('steered', { id, jobs: texts }),
-  /** A map's task has ended. The bytes are its streams; without `inline` they are to be fetched. */
+  /** A map's task has ended. The bytes are its streams; without `inline` they must be fetched. */
   message('result', { key, ending, inline: maybe(inline) }),
   shellOut,
   shellOver,

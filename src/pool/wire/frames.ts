@@ -1,22 +1,22 @@
 import type { Duplex } from 'node:stream';
 import { GryphusError } from '../../errors.ts';
 
-/** A message of the pool's wire: its kind, and whatever belongs to it. */
+/** A message of the pool's protocol; `t` is its type. */
 export interface Message {
   readonly t: string;
 }
 
-/** The JSON half of a frame; more is a broken or hostile peer. */
+/** The maximum size of a frame's JSON part, in bytes; a larger one means a broken or hostile peer. */
 const MAX_JSON = 64 << 20;
-/** The bytes that go with it. */
+/** The maximum size of its binary part, in bytes. */
 const MAX_BYTES = 16 << 20;
 const HEAD = 8;
-/** So long a message that is in no hurry waits for others, milliseconds. */
+/** How long an unhurried message may be delayed so that others are sent with it, in milliseconds. */
 const MOMENT_MS = 4;
 
 /**
- * One message as it travels: the lengths of its two parts (unsigned, 32 bits, big end first), the message as JSON, and
- * the bytes that belong to it.
+ * One message as it is sent: the lengths of its two parts (unsigned 32-bit, big-endian), the message as JSON, and the
+ * bytes that belong to it.
  */
 export function encodeFrame(message: Message, bytes: Uint8Array = EMPTY): Buffer[] {
   const json = Buffer.from(JSON.stringify(message), 'utf8');
@@ -28,11 +28,11 @@ export function encodeFrame(message: Message, bytes: Uint8Array = EMPTY): Buffer
 
 const EMPTY = Buffer.alloc(0);
 
-/** Cuts a stream of bytes into frames, however they arrive. Throws a GryphusError 'protocol-error' at what is none. */
+/** Splits a byte stream into frames. Throws a GryphusError 'protocol-error' for anything that is not a frame. */
 export class FrameReader {
   #held: Buffer[] = [];
   #size = 0;
-  /** Bytes that must be there before there is anything to do: a long frame is put together once. */
+  /** How many bytes are needed before there is anything to do, so that a long frame is concatenated only once. */
   #wanted = HEAD;
   readonly #take: (message: Message, bytes: Buffer) => void;
 
@@ -74,8 +74,8 @@ function parse(text: string): Message {
 }
 
 /**
- * Messages over any duplex stream. What is sent within one turn of the event loop leaves in one write. It never throws to
- * the sender: a broken stream closes the channel, once, and whoever listens hears why.
+ * Messages over any duplex stream. Messages sent within one turn of the event loop go out in one write. Sending never
+ * throws: a broken stream closes the channel once, and the listener is told why.
  */
 export class Channel<In extends Message, Out extends Message> {
   readonly #stream: Duplex;
@@ -87,13 +87,13 @@ export class Channel<In extends Message, Out extends Message> {
   #heardAt = performance.now();
   #onClose: (message: string) => void = () => undefined;
 
-  /** `read` throws at what is no message of the peer's. */
+  /** `read` throws for an invalid message. */
   constructor(stream: Duplex, read: (message: Message) => In) {
     this.#stream = stream;
     this.#read = read;
   }
 
-  /** Begins to read. `take` that throws closes the channel. */
+  /** Starts reading. If `take` throws, the channel is closed. */
   open(take: (message: In, bytes: Buffer) => void, onClose: (message: string) => void): void {
     this.#onClose = onClose;
     const reader = new FrameReader((message, bytes) => {
@@ -117,17 +117,17 @@ export class Channel<In extends Message, Out extends Message> {
     return this.#closed;
   }
 
-  /** When a byte came last, by the monotonic clock: a message may be long on its way. */
+  /** When the last byte arrived, by the monotonic clock: a single message may take long to arrive. */
   get heardAt(): number {
     return this.#heardAt;
   }
 
-  /** Bytes that wait to leave. */
+  /** Bytes waiting to be sent. */
   get backlog(): number {
     return this.#stream.writableLength;
   }
 
-  /** `unhurried`: it may wait a moment, so that others leave with it. */
+  /** `unhurried`: may be delayed briefly, so that others are sent with it. */
   send(message: Out, bytes?: Uint8Array, unhurried = false): void {
     if (this.#closed) return;
     this.#waiting.push(...encodeFrame(message, bytes));

@@ -2,10 +2,13 @@ import type * as z from 'zod';
 import { GryphusError } from '../../errors.ts';
 import type { Read } from '../../site/shapes.ts';
 
-/** So many characters of what is wrong are said. */
+/** The maximum length of an error message, in characters. */
 const MOST = 120;
 
-/** Reads what a connection brought; throws a GryphusError 'protocol-error' that says what is wrong at what is no message of ours. */
+/**
+ * Returns a parser for messages from a connection. It throws a GryphusError 'protocol-error' that says what is wrong
+ * with an invalid message.
+ */
 export function reader<S extends z.ZodType>(schema: S): (value: unknown) => Read<S> {
   return (value) => {
     const { data, error } = schema.safeParse(value);

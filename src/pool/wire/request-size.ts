@@ -1,7 +1,7 @@
 import type { Resources } from '../../site/contract.ts';
 import type { Size } from './wire.ts';
 
-/** What a job that does not say gets, MB and KB (HTCondor's defaults are of this order). */
+/** Memory (MB) and disk (KB) of a job that requests none; HTCondor's defaults are of the same order. */
 const MEMORY_MB = 128;
 const DISK_KB = 1024;
 

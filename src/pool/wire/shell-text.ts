@@ -2,8 +2,8 @@ import { shellWords } from '../../util/shell-quote.ts';
 import type { Terminal } from './wire.ts';
 
 /**
- * The shell text that becomes somebody's shell; without a command, one that reads what is typed. script(1) gives it a terminal of
- * its own; where that is not installed it goes on without, and says so.
+ * The shell text for an interactive session beside a job; without a command, a shell that reads its standard input.
+ * script(1) provides a terminal; where it is not installed, the session continues without one and says so.
  */
 export function shellText(command: string | undefined, tty: Terminal | undefined): string {
   const text = command ?? 'exec "${SHELL:-/bin/sh}"';

@@ -1,7 +1,7 @@
 import type { Size } from './wire.ts';
 import { counted } from '../../util/plain-text.ts';
 
-/** `wanted` can be cut out of what is `free`. */
+/** Whether `wanted` fits into what is `free`. */
 export function fits(wanted: Size, free: Size): boolean {
   return (
     wanted.cpus <= free.cpus &&
@@ -11,7 +11,7 @@ export function fits(wanted: Size, free: Size): boolean {
   );
 }
 
-/** How many of `wanted` can be cut out of what is `free`. */
+/** How many times `wanted` fits into what is `free`. */
 export function slotsIn(wanted: Size, free: Size): number {
   const times = (one: number, of: number): number => (one <= 0 ? Number.POSITIVE_INFINITY : Math.floor(of / one));
   const most = Math.min(
@@ -43,7 +43,7 @@ export function plus(a: Size, b: Size): Size {
 
 export const NOTHING: Size = { cpus: 0, memoryMb: 0, diskKb: 0, gpus: 0 };
 
-/** The first of what does not fit, for people: `8 cores of 4 free`. */
+/** The first resource that does not fit, as text for users: `8 cores of 4 free`. */
 export function shortOf(wanted: Size, free: Size): string | undefined {
   const of = (much: number) => `of ${Math.max(0, much)} free`;
   if (wanted.cpus > free.cpus) return `${counted(wanted.cpus, 'core')} ${of(free.cpus)}`;

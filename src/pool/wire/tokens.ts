@@ -4,15 +4,15 @@ import { z } from 'zod';
 import { writeWhole } from '../../util/private-file.ts';
 import { newToken, type Token } from './auth.ts';
 
-/** What the agent knows of a token that it gave out. */
+/** What the agent knows of a token that it issued. */
 export interface IssuedToken extends Token {
-  /** The site that its worker runs at: what the worker's ad says of it is not asked. */
+  /** The site that its worker runs at; what the worker's own ad says is ignored. */
   readonly site: string;
-  /** The worker is one of this machine: it reads the files of home itself. */
+  /** The token of this machine's worker, which reads the agent's files itself. */
   readonly local: boolean;
-  /** Unix seconds after which it lets nobody in any more. */
+  /** Unix seconds after which it admits nobody. */
   readonly expires?: number;
-  /** The most cores that its worker may bring into the pool. */
+  /** The maximum number of cores that its worker may contribute. */
   readonly cpus?: number;
 }
 
@@ -25,10 +25,13 @@ const ISSUED = z.object({
   cpus: z.exactOptional(z.number()),
 });
 const ID = /^[A-Za-z0-9_-]{8,64}$/;
-/** Ends the name of the file that says which worker a token let in. */
+/** The suffix of the file that names the worker a token is bound to. */
 const BOUND = '.worker';
 
-/** Tokens are files of their own, 0600 in a 0700 directory: no secret is in Redis, in an environment or on a command line. */
+/**
+ * Tokens are stored in separate files, 0600 in a 0700 directory: no secret is in Redis, an environment or on a command
+ * line.
+ */
 export class Tokens {
   readonly #dir: string;
 
@@ -36,7 +39,7 @@ export class Tokens {
     this.#dir = join(poolDir, 'tokens');
   }
 
-  /** A fresh token, on disk before it is answered. */
+  /** Creates a token, which is on disk before it is returned. */
   issue(about: Omit<IssuedToken, keyof Token>): IssuedToken {
     const token = { ...newToken(), ...about };
     mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
@@ -44,7 +47,7 @@ export class Tokens {
     return token;
   }
 
-  /** `undefined` where there is none of the name, or its time is over. `now`: Unix seconds. */
+  /** `undefined` if there is no such token or it has expired. `now`: Unix seconds. */
   find(id: string, now: number): IssuedToken | undefined {
     if (!ID.test(id)) return undefined;
     const path = join(this.#dir, id);
@@ -54,8 +57,8 @@ export class Tokens {
   }
 
   /**
-   * A token is for one worker: the first that shows it. False for any other `instance`, also after a restart. The worker of
-   * this machine, whose token stays here, may have a new directory.
+   * Binds a token to the first worker that presents it. False for any other `instance`, even after a restart. The token
+   * of this machine's worker, which never leaves the machine, is not bound, since that worker may get a new directory.
    */
   bind({ id, local }: IssuedToken, instance: string): boolean {
     if (local) return true;
@@ -64,20 +67,20 @@ export class Tokens {
     return readFileSync(path, 'utf8') === instance;
   }
 
-  /** That of the worker of this machine. */
+  /** The token of this machine's worker. */
   local(): IssuedToken | undefined {
     for (const id of this.all()) {
       try {
         const token = this.find(id, 0);
         if (token?.local === true) return token;
       } catch {
-        // A file that is none of ours.
+        // Not one of our files.
       }
     }
     return undefined;
   }
 
-  /** It lasts until then; false where there is no such token, or it has ended. `now`: Unix seconds. */
+  /** Sets a new expiry time. False if there is no such token or it has expired. Times are Unix seconds. */
   extend(id: string, expires: number, now: number): boolean {
     const known = this.find(id, now);
     if (!known) return false;
@@ -85,7 +88,7 @@ export class Tokens {
     return true;
   }
 
-  /** From now on it lets nobody in. */
+  /** From now on the token admits nobody. */
   revoke(id: string): void {
     if (ID.test(id)) for (const name of [id, `${id}${BOUND}`]) rmSync(join(this.#dir, name), { force: true });
   }

@@ -1,16 +1,17 @@
 /*
- * What a worker and the central manager say to each other. The worker dials; whoever has its connection (a unix socket, a TLS
- * port, an ssh forward, files in a mailbox) hands both sides a duplex stream, and knows nothing of what is said on it.
+ * The protocol between a worker and the central manager. The worker dials; whatever carries the connection (a Unix
+ * socket, a TLS port, an ssh forward, files in a mailbox) provides both sides with a duplex stream, and does not
+ * interpret what is sent.
  *
  *   worker                             central manager
  *   hello(token, instance, nonce)  →
  *                                  ←   challenge(nonce, the central manager's proof)
  *   proof(ad, what it holds)       →
- *                                  ←   welcome(leases) | denied(words)
+ *                                  ←   welcome(leases) | denied(message)
  *   ad, started, ended, gone, …    ↔   start, cancel, forget, follow, …
  *
- * Every message is safe to repeat: attempts are named by their keys, and after each new connection the worker says all
- * that it holds and the central manager sends again what it does not find there.
+ * Every message may be repeated safely: attempts are identified by their keys. After each reconnection the worker
+ * reports everything it holds, and the central manager sends again what is missing.
  */
 import * as z from 'zod';
 import {
@@ -35,22 +36,22 @@ import { reader } from './read-message.ts';
 
 export const WIRE_VERSION = 1;
 
-/** Cores, MB of memory, KB of disk and GPUs: what a slot is made of and a job asks for. */
+/** Cores, MB of memory, KB of disk and GPUs: the size of a slot, and what a job requests. */
 export const size = z.strictObject({ cpus: amount, memoryMb: amount, diskKb: amount, gpus: amount });
 export type Size = Read<typeof size>;
 
-/** One attempt, as much as a worker needs to run it. */
+/** What a worker needs to know to run an attempt. */
 export const runSpec = program.extend({
-  /** Seconds that it may run; the worker ends it after. */
+  /** The maximum run time in seconds, after which the worker ends it. */
   walltimeSeconds: maybe(amount),
   /** The signal that asks it to end; default SIGTERM. */
   killSignal: maybe(text),
-  /** Seconds from that signal until SIGKILL. */
+  /** Seconds between that signal and SIGKILL. */
   vacateSeconds: maybe(amount),
 });
 export type RunSpec = Read<typeof runSpec>;
 
-/** A run that differs from another in its arguments, and in what it finds in its directory beside the other's inputs. */
+/** A run that differs from another only in its arguments and its additional inputs. */
 export const derivedSpec = z.strictObject({ base: text, args: texts, inputs: maybe(z.array(inputFile)) });
 export type DerivedSpec = Read<typeof derivedSpec>;
 
@@ -58,7 +59,7 @@ export function derived(base: RunSpec, { args, inputs }: DerivedSpec): RunSpec {
   return { ...base, args, ...(inputs === undefined ? {} : { inputs: [...base.inputs, ...inputs] }) };
 }
 
-/** What a worker says of an attempt that it holds. */
+/** What a worker reports of an attempt that it holds. */
 const heldAttempt = z.strictObject({
   key,
   is: z.enum(['staging', 'running', 'suspended', 'ended']),
@@ -72,28 +73,28 @@ const outputFile = z.strictObject({
   name: text,
   bytes: count,
   executable: flag,
-  /** Permission bits that the job chose for it. */
+  /** Permission bits that the job set on it. */
   mode: maybe(count.max(0o777)),
-  /** Given when asked for. */
+  /** Included on request. */
   sha256: maybe(text),
 });
 export type OutputFile = Read<typeof outputFile>;
 
-/** The terminal of whoever opened a shell. */
+/** The terminal of the user who opened a shell. */
 export const terminal = z.strictObject({ rows: count, cols: count, term: text });
 export type Terminal = Read<typeof terminal>;
 
-/** What a running attempt's processes take now. */
+/** The current usage of a running attempt's processes. */
 export const runUsage = z.strictObject({
   key,
-  /** Of the processes that live now and of their children that ended, user and system together. */
+  /** User and system time of live processes and of their children that have ended. */
   cpuSeconds: amount,
   rssKb: amount,
   processes: count,
 });
 export type RunUsage = Read<typeof runUsage>;
 
-/** How many of the bytes that come along are of which stream: stdout's are first. */
+/** How the attached bytes are divided between the streams; stdout comes first. */
 export const inline = z.strictObject({ stdout: count, stderr: count });
 
 export const message = <T extends string, S extends z.core.$ZodLooseShape>(t: T, shape: S) =>
@@ -103,20 +104,20 @@ const question = <T extends string, S extends z.core.$ZodLooseShape>(what: T, sh
 
 /** A question with one answer. */
 const ask = z.discriminatedUnion('what', [
-  /** Bytes of an input, worker to central manager, only of what was granted to it. */
+  /** Bytes of an input, from worker to central manager; only for attempts granted to that worker. */
   question('blob', { key, sha256: text, offset: count, bytes: count }),
-  /** An ended attempt's results (`new`: what was not there at the start). */
+  /** An ended attempt's results (`new`: files that were not there at the start). */
   question('files', { key, outputs: z.union([z.literal('new'), texts]), digests: flag }),
   /** Bytes of `stdout`, `stderr` or `work/NAME`. */
   question('read', { key, path: text, offset: count, bytes: count }),
-  /** What running attempts take. */
+  /** The usage of running attempts. */
   question('usage', { keys }),
-  /** The answer (PEM) to a request for a proxy, worker to central manager. */
+  /** Asks for a proxy, from worker to central manager: the answer (PEM) to a certificate request. */
   question('proxy', { key, name: text, request: text }),
 ]);
 export type Ask = Read<typeof ask>;
 
-/** The answer's bytes are the content that was asked for; fewer than asked: it ends there. */
+/** The bytes of an answer are the requested content; fewer than requested at its end. */
 const answer = z.discriminatedUnion('ok', [
   message('answer', {
     id: count,
@@ -130,7 +131,7 @@ const answer = z.discriminatedUnion('ok', [
 ]);
 export type Answer = Read<typeof answer>;
 
-/** What a shell beside a job writes, and how it ended (ssh's words: 255 where it never was). */
+/** The output of a shell beside a job, and its exit status (as with ssh, 255 if it could not be opened). */
 export const shellOut = message('shell-out', { shell: text, stream });
 export const shellOver = message('shell-over', { shell: text, status: z.int(), message: maybe(text) });
 
@@ -138,7 +139,7 @@ const fromWorker = z.discriminatedUnion('t', [
   message('hello', {
     version: z.number(),
     token: text,
-    /** Made once for each directory that a worker works in: two workers with one token are told apart. */
+    /** Created once for each worker directory: distinguishes workers with the same token. */
     instance: z.string().min(1),
     nonce: text,
   }),
@@ -146,40 +147,40 @@ const fromWorker = z.discriminatedUnion('t', [
     proof: text,
     ad,
     size,
-    /** The machine's boot: what it had on disk before another boot may be gone. */
+    /** Identifies the machine's boot: what a worker had on disk before another boot may be gone. */
     boot: text,
     attempts: z.array(heldAttempt),
   }),
-  /** What changed in its ad: load, time to live; with its size, where that is another now. */
+  /** Changes in its ad, such as load and time to live, and its size if that has changed. */
   message('ad', { ad, size: maybe(size) }),
   message('started', { key, at: moment }),
   z.strictObject({ t: z.enum(['suspended', 'resumed']), key }),
   /**
-   * It ended; it stays at the worker until `forget`. Small streams come along. `files` is there when all results are known
-   * already.
+   * The attempt has ended; it stays at the worker until `forget`. Small streams are attached. `files` is present if all
+   * results are already known.
    */
   message('ended', { key, ending, inline: maybe(inline), files: maybe(z.array(outputFile)) }),
   /**
-   * It never started here and never will. `claim`: the match itself was refused; `input`: what it needs is not there;
-   * `behind`: what was to end before it takes long.
+   * The attempt never started here and never will. `claim`: the match was refused; `input`: an input is missing;
+   * `behind`: the run before it takes too long.
    */
   message('gone', { key, why: z.enum(['claim', 'input', 'cancelled', 'never-started', 'behind']), message: text }),
-  /** Bytes of a stream from `offset` on. */
+  /** Bytes of a stream, starting at `offset`. */
   message('chunk', { key, stream, offset: count }),
   shellOut,
   shellOver,
   ask,
   answer,
-  /** Answered by `pong` with the same number: only then the worker knows that the central manager heard it. */
+  /** Answered by `pong` with the same number; only then does the worker know that the central manager has heard it. */
   message('ping', { n: z.number() }),
-  /** It ends now: nothing runs here any more, nothing is to be sent. */
+  /** The worker is ending: nothing runs there any more, and nothing should be sent. */
   message('bye', { message: text }),
 ]);
 export type FromWorker = Read<typeof fromWorker>;
 
-/** Bytes for a shell; `end`: no more will come. */
+/** Input for a shell; `end`: no more will follow. */
 export const shellIn = message('shell-in', { shell: text, end: flag });
-/** Its terminal's window has another size now. */
+/** The new size of its terminal's window. */
 export const shellSize = message('shell-size', { shell: text, rows: count, cols: count });
 export const shellClose = message('shell-close', { shell: text });
 
@@ -189,41 +190,41 @@ const fromCentralManager = z.discriminatedUnion('t', [
   message('welcome', {
     agent: text,
     site: text,
-    /** Seconds without the central manager after which the worker ends what it runs. */
+    /** The worker ends its runs after this many seconds without contact to the central manager. */
     lease: amount,
     /** Seconds between pings. */
     ping: z.number().positive(),
   }),
-  /** A kind of jobs: the ad that stands for all of them in the worker's own check of a match. */
+  /** A kind of jobs, with the ad that represents them all when the worker checks a match. */
   message('kind', { id: text, ad }),
-  /** A run that others are derived from. */
+  /** A spec that others are derived from. */
   message('base', { id: text, spec: runSpec }),
   message('start', {
     key,
     /**
-     * The claim that it runs under. The first start of a claim makes it: the worker checks the match again. One that
-     * comes while another runs under it waits for that one's end.
+     * The claim that it runs under. The first start under a claim creates it, and the worker checks the match again. A
+     * start that arrives while another attempt runs under the claim waits for that one to end.
      */
     claim: text,
     kind: text,
     size,
     spec: z.union([derivedSpec, runSpec]),
-    /** Seconds that this job may be without the central manager. */
+    /** How many seconds this job may run without contact to the central manager. */
     lease: amount,
-    /** Of a job: its own ad, and the slot's name. */
+    /** For a job: its own ad, and the name of its slot. */
     ad: maybe(ad),
     slot: maybe(text),
   }),
-  /** The claim is given back; what runs under it runs on. */
+  /** Releases the claim; what is running under it continues. */
   message('release', { claim: text }),
-  /** Ends it: as if it had never been (`remove`), or so that it can go on elsewhere (`vacate`). */
+  /** Ends it: as if it had never existed (`remove`), or so that it can continue elsewhere (`vacate`). */
   message('cancel', { key, how: z.enum(['remove', 'vacate', 'if-not-started']), message: text }),
   z.strictObject({ t: z.enum(['suspend', 'resume']), key }),
-  /** The results are home: nothing is kept. What is still there under the key is ended first. */
+  /** Deletes the attempts, whose results are home. Those still running are ended first. */
   message('forget', { keys }),
-  /** From now on, send what is written to its streams, from these bytes on. */
+  /** From now on, send what is written to its streams, from these offsets on. */
   message('follow', { key, stdout: count, stderr: count }),
-  /** A shell beside a running job, with a command or to be typed into, until one of the two ends. */
+  /** Opens a shell beside a running job, with a command or interactive, until either ends. */
   message('shell', { shell: text, key, command: maybe(text), tty: maybe(terminal) }),
   shellIn,
   shellSize,
@@ -231,12 +232,12 @@ const fromCentralManager = z.discriminatedUnion('t', [
   ask,
   answer,
   message('pong', { n: z.number() }),
-  /** Takes no more jobs; `now`: those that run are vacated. It ends when none is left. */
+  /** Take no more jobs, and end when none is left; `now`: vacate the running ones. */
   message('drain', { now: flag, message: text }),
 ]);
 export type FromCentralManager = Read<typeof fromCentralManager>;
 
-/** What of it is for the connection itself, for shells beside jobs, and for what runs. */
+/** The messages for the connection itself, for shells beside jobs, and for attempts. */
 export type ForLink = Extract<
   FromCentralManager,
   { readonly t: 'challenge' | 'denied' | 'welcome' | 'pong' | 'answer' }

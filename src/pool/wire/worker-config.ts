@@ -5,58 +5,64 @@ import { GryphusError } from '../../errors.ts';
 import { amount, attrTexts, flag, maybe, type Read, text } from '../../site/shapes.ts';
 import { WAY } from '../../reverse-connection/home.ts';
 
-/** `auto`: groups of the second generation, where the worker may make such; `always`: of the first, too. */
+/** `auto`: cgroup v2, if the worker may create groups; `always`: cgroup v1 too. */
 const CGROUP_POLICIES = ['auto', 'always', 'never'] as const;
 export type CgroupPolicy = (typeof CGROUP_POLICIES)[number];
 
 const filled = text.min(1);
 
-/** What a worker is told, as JSON in a file of its own that others cannot read: its secret is in there. */
+/** A worker's configuration: a JSON file that others must not be able to read, since it contains the secret. */
 const workerConfig = z.strictObject({
   token: filled,
   secret: filled,
   /** Unique in the pool; shown as `slot1@NAME`. */
   name: filled,
   site: filled,
-  /** The central manager's own socket for workers of this machine: plain, in a directory of its owner. Else one of the reverse connections. */
+  /**
+   * The central manager's unencrypted socket for workers on this machine, in a private directory. Otherwise, one of the
+   * reverse connections is used.
+   */
   socket: maybe(text),
-  /** Tried in this order. */
+  /** Reverse connections, tried in this order. */
   ways: maybe(z.array(WAY)),
-  /** Where the ways stand now, in a file that the agent renews. */
+  /** A file with the current reverse connections, which the agent renews. */
   waysFile: maybe(text),
-  /** Where the jobs' proxies are, on a machine that shares them with the agent; else each is delegated to the worker. */
+  /**
+   * The directory of the jobs' proxies, on a machine that shares them with the agent; otherwise each is delegated to
+   * the worker.
+   */
   proxies: maybe(text),
-  /** The worker's own directory; default: the configuration's. */
+  /** The worker's own directory; default: the one that contains the configuration. */
   dir: text,
-  /** Of the machine, what it may use; default: all that is there. `diskKb`: the most of its disk. */
+  /** The resources of the machine that it may use; default: all. `diskKb`: the maximum disk space. */
   cpus: maybe(amount),
   memoryMb: maybe(amount),
   diskKb: maybe(amount),
   gpus: maybe(amount),
-  /** Of its node the worker has a part, as a job of a batch system has: others are there, too. */
+  /** The worker has only a part of its node, as a batch job does, and shares the rest with others. */
   part: maybe(flag),
-  /** Unix seconds at which its allocation ends. */
+  /** Unix seconds when its allocation ends. */
   endsAt: maybe(amount),
-  /** It ends when nothing was to do for so long. */
+  /** It ends after having nothing to do for this many seconds. */
   idleSeconds: maybe(amount),
-  /** It ends when it has nothing to run and was without the agent for so long. */
+  /** It ends after this many seconds without the agent, if it has nothing to run. */
   loneSeconds: maybe(amount),
-  /** ClassAd expressions: which jobs it takes, and which it prefers. */
+  /** ClassAd expressions: which jobs it accepts (START), and which it prefers (RANK). */
   start: maybe(text),
   rank: maybe(text),
   attributes: maybe(attrTexts),
-  /** It reads the agent's own files: the worker of this very machine. */
+  /** It can read the agent's own files: the worker on the agent's machine. */
   sharesHome: maybe(flag),
-  /** Of the machines that share a file system; without it, it shares none. */
+  /** The name of the machines that share a file system; without it, the worker shares none. */
   fileSystemDomain: maybe(text),
-  /** A job that holds more memory than its slot has is ended. */
+  /** Jobs that use more memory than their slot has are ended. */
   limitMemory: maybe(flag),
-  /** Whether jobs run in control groups; default `auto`. */
+  /** Whether jobs run in cgroups; default `auto`. */
   cgroups: maybe(z.enum(CGROUP_POLICIES)),
 });
 export type WorkerConfig = Read<typeof workerConfig>;
 
-/** Reads a worker's configuration; a GryphusError 'bad-config' says what is wrong with it. */
+/** Reads a worker's configuration. Throws a GryphusError 'bad-config' that says what is wrong with it. */
 export function readWorkerConfig(file: string): WorkerConfig {
   const bad = (message: string) => new GryphusError('bad-config', `${file}: ${message}`);
   if ((statSync(file).mode & 0o077) !== 0) throw bad(`others can read it. Close it: chmod 600 '${file}'`);

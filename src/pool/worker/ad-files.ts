@@ -5,20 +5,20 @@ import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
 
-/** The ads that a program finds in its sandbox, as HTCondor names the files. */
+/** The ads that a program finds in its sandbox, under HTCondor's file names. */
 export const AD_FILES = { job: '.job.ad', machine: '.machine.ad' } as const;
 
 export const AD_NAMES: ReadonlySet<string> = new Set(Object.values(AD_FILES));
 
 type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
 
-/** Puts the job's ad there, and its slot's. */
+/** Writes the job's ad and its slot's ad into the sandbox. */
 export function writeAds(work: string, { ad = {}, slot, size }: Start, machine: AttrTexts): void {
   overwrite(join(work, AD_FILES.job), textOf(jobAdLines(Object.entries(ad))));
   overwrite(join(work, AD_FILES.machine), slotText(machine, slot, size));
 }
 
-/** Of each machine's ad the texts for its slots: the same for one job after another. */
+/** The texts of each machine's slot ads, which many jobs share. */
 const SLOTS = new WeakMap<AttrTexts, Map<string, string>>();
 
 function slotText(machine: AttrTexts, slot: string | undefined, size: Start['size']): string {
@@ -53,7 +53,9 @@ function textOf(lines: readonly string[]): string {
   return sorted.map(([, line]) => `${line}\n`).join('');
 }
 
-/** A file that is emptied first is flushed by ext4 when it is closed, which takes ten times as long. */
+/**
+ * Overwrites in place: ext4 flushes a file that was truncated first when it is closed, which takes ten times as long.
+ */
 function overwrite(path: string, text: string): void {
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   try {

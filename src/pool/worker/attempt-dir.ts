@@ -14,7 +14,7 @@ import {
 import { Cgroup, type GroupDirs } from './cgroup.ts';
 import { waited } from './waiter/waiter.ts';
 
-/** One attempt's directory at a worker: its record, its sandbox `work/`, its streams, its exit. */
+/** One attempt's directory at a worker: its record, its sandbox `work/`, its streams and its exit record. */
 export class AttemptDir implements AttemptPlace {
   readonly path: string;
 
@@ -34,10 +34,10 @@ export class AttemptDir implements AttemptPlace {
     return join(this.path, name);
   }
 
-  /** Throws where the disk is full. */
+  /** Throws if the disk is full. */
   create(record: AttemptRecord): void {
     mkdirSync(this.work, { recursive: true, mode: 0o700 });
-    // A record that is not whole is none: nothing of it was started.
+    // An incomplete record counts as none: nothing of it was started.
     writeFileSync(join(this.path, 'record'), JSON.stringify(record), { mode: 0o600 });
   }
 
@@ -49,7 +49,7 @@ export class AttemptDir implements AttemptPlace {
     }
   }
 
-  /** Which shell may run it, and what is in its sandbox, on disk before the shell is told. */
+  /** Records which shell may run it and what is in its sandbox, before the shell is told to start it. */
   arm(starter: ProcessIdentity, go: string, names: readonly string[], env?: string): void {
     writeFileSync(join(this.path, 'starter'), JSON.stringify({ starter, names }), { mode: 0o600 });
     if (env !== undefined) writeFileSync(join(this.path, 'env'), env, { mode: 0o600 });
@@ -79,7 +79,7 @@ export class AttemptDir implements AttemptPlace {
     }
   }
 
-  /** The container that its script made and did not remove: by which program, and its name. */
+  /** The container that its script created and did not remove: the runtime's program, and the container's name. */
   container(): { readonly program: string; readonly name: string } | undefined {
     try {
       const [program = '', name = ''] = readFileSync(join(this.path, 'box'), 'utf8').split('\n');
@@ -89,7 +89,7 @@ export class AttemptDir implements AttemptPlace {
     }
   }
 
-  /** It has no container any more. */
+  /** The container has been removed. */
   released(): void {
     rmSync(join(this.path, 'box'), { force: true });
   }
@@ -102,7 +102,7 @@ export class AttemptDir implements AttemptPlace {
     const path = join(this.path, 'exit');
     try {
       const record = waited(readFileSync(path, 'latin1'));
-      // A shell that writes it does not know the time.
+      // A record written by a shell contains no end time.
       return record?.endedAt === 0 ? { ...record, endedAt: secondsOf(path) ?? 0 } : record;
     } catch {
       return undefined;
@@ -121,7 +121,7 @@ export class AttemptDir implements AttemptPlace {
     try {
       writeFileSync(join(this.path, 'memory'), String(kb), { mode: 0o600 });
     } catch {
-      // No room: after a crash of the worker it is not known.
+      // No room: after a crash of the worker the peak is unknown.
     }
   }
 
@@ -145,12 +145,12 @@ export class AttemptDir implements AttemptPlace {
     return statSync(join(this.path, stream), { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Its files are nobody else's. */
+  /** Its files are not shared with other attempts. */
   swept(): void {}
 
   remove(): void {
     try {
-      // The usual few files, and a sandbox without directories, ten times as fast as the general way.
+      // Ten times faster than the general way for the usual few files and a sandbox without directories.
       for (const dir of [this.work, this.path]) {
         for (const name of readdirSync(dir)) unlinkSync(join(dir, name));
         rmdirSync(dir);

@@ -4,7 +4,7 @@ import type { Ending } from '../../site/contract.ts';
 import type { Cgroup, GroupDirs } from './cgroup.ts';
 import type { RunSpec, Size } from '../wire/wire.ts';
 
-/** What a worker writes down of an attempt before it does anything for it. */
+/** What a worker records of an attempt before it does anything else for it. */
 export interface AttemptRecord {
   readonly key: AttemptKey;
   readonly claim: string;
@@ -14,47 +14,47 @@ export interface AttemptRecord {
   readonly lease: number;
 }
 
-/** How a program ended, as wait(2) said it. */
+/** How a program ended, as reported by wait(2). */
 export interface ExitRecord {
   readonly how: Extract<Ending['how'], { kind: 'exited' | 'signaled' }>;
-  /** What it took, with those of its children that it waited for; 0 where that is not known. */
+  /** CPU time of the program and the children that it waited for; 0 if unknown. */
   readonly userSeconds: number;
   readonly systemSeconds: number;
-  /** The most resident memory of one process, KB; 0 where it is not known. */
+  /** The maximum resident memory of a single process, in KB; 0 if unknown. */
   readonly maxRssKb: number;
   /** Unix seconds. */
   readonly endedAt: number;
 }
 
-/** What is on disk of one attempt at a worker: its streams, its end, and whatever another worker needs to go on. */
+/** The on-disk state of an attempt at a worker: its streams, its ending, and what the next worker needs to continue. */
 export interface AttemptPlace {
-  /** A directory for its files. */
+  /** The directory that the program's files are in. */
   readonly work: string;
-  /** Where its standard input is put. */
+  /** Where its standard input is placed. */
   readonly stdin: string;
   stream(name: 'stdout' | 'stderr'): string;
   /** Bytes. */
   size(stream: 'stdout' | 'stderr'): number;
-  /** Unix seconds; `undefined`: its program was not started. */
+  /** Unix seconds; `undefined` if its program was not started. */
   startedAt(): number | undefined;
   exit(): ExitRecord | undefined;
-  /** An ending that we made ourselves: it wins over what the program's exit looks like. */
+  /** Records an ending that we decided; it overrides what the program's exit suggests. */
   decide(ending: Ending): void;
   decided(): Ending | undefined;
-  /** The most memory that it was seen to hold, KB. */
+  /** The most memory that it was seen to use, in KB. */
   noteMemory(kb: number): void;
   memory(): number;
-  /** Where its group will be, before it is made. */
+  /** Records where its cgroup will be, before the cgroup is created. */
   noteGroup(places: GroupDirs): void;
   group(): Cgroup | undefined;
-  /** What its shell said: why the program could not be started. */
+  /** The error output of its shell: why the program could not be started. */
   said(): string;
   remove(): void;
-  /** None of its processes is left. */
+  /** Called when none of its processes is left. */
   swept(): void;
 }
 
-/** Whole, or not at all. */
+/** Written atomically. */
 export function writeEnding(path: string, ending: Ending): void {
   writeFileSync(`${path}.new`, JSON.stringify(ending), { mode: 0o600 });
   renameSync(`${path}.new`, path);
@@ -68,7 +68,7 @@ export function readEnding(path: string): Ending | undefined {
   }
 }
 
-/** When a file was last written, Unix seconds; `undefined` where there is none. */
+/** When a file was last written, in Unix seconds; `undefined` if it does not exist. */
 export function secondsOf(path: string): number | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   return found && Math.round(found.mtimeMs / 10) / 100;

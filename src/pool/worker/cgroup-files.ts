@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** `undefined` where it cannot be read. */
+/** `undefined` if the file cannot be read. */
 export function text(path: string): string | undefined {
   try {
     return readFileSync(path, 'latin1');
@@ -9,7 +9,7 @@ export function text(path: string): string | undefined {
   }
 }
 
-/** False where there is no such control, or it may not be used. */
+/** False if the control file does not exist or may not be written. */
 export function put(path: string, value: string): boolean {
   try {
     writeFileSync(path, value);

@@ -1,14 +1,14 @@
-/** The kinds of control that we use, by what the kernel's first generation calls them. */
+/** The controllers that we use, by their cgroup v1 names. */
 export const CONTROLLERS = ['memory', 'cpu', 'cpuacct', 'freezer'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
 
-/** A process's own control groups, as directories: of the second generation, and of the first where that has them. */
+/** A process's own cgroups, as directories: the v2 one, and those of v1 for the controllers that v1 has. */
 export interface OwnGroups {
   readonly unified: string | undefined;
   readonly first: Readonly<Partial<Record<Controller, string>>>;
 }
 
-/** `self`: /proc/PID/cgroup; `mounts`: /proc/self/mountinfo. */
+/** `self`: the text of /proc/PID/cgroup; `mounts`: that of /proc/self/mountinfo. */
 export function ownGroups(self: string, mounts: string): OwnGroups {
   const mounted = mounts.split('\n').flatMap((line) => parsedMount(line) ?? []);
   const first: Partial<Record<Controller, string>> = {};
@@ -27,7 +27,7 @@ export function ownGroups(self: string, mounts: string): OwnGroups {
 
 interface Mount {
   readonly kind: string;
-  /** What of its tree is mounted. */
+  /** The part of the hierarchy that is mounted. */
   readonly root: string;
   readonly at: string;
   readonly options: readonly string[];
@@ -41,7 +41,7 @@ function parsedMount(line: string): Mount | undefined {
   return { kind, root: unescaped(root), at: unescaped(at), options: options.split(',') };
 }
 
-/** mountinfo writes blanks, tabs, line ends and backslashes in octal. */
+/** mountinfo escapes spaces, tabs, newlines and backslashes in octal. */
 function unescaped(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }

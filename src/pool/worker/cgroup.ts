@@ -4,7 +4,7 @@ import { put, text } from './cgroup-files.ts';
 import type { Controller } from './cgroup-places.ts';
 import { signal } from '../host/processes.ts';
 
-/** The directories of one group, by what they control; in the second generation all are one. */
+/** The directories of one cgroup, by controller; in v2 all are the same. */
 export interface GroupDirs {
   readonly generation: 1 | 2;
   readonly dirs: Readonly<Partial<Record<Controller, string>>>;
@@ -13,21 +13,21 @@ export interface GroupDirs {
 export interface GroupUsage {
   readonly userSeconds: number;
   readonly systemSeconds: number;
-  /** What its processes hold now, without what the kernel keeps of files for them. */
+  /** The memory that its processes use now, without the page cache. */
   readonly heldKb?: number;
-  /** The most that was charged to it, with that. */
+  /** The peak of the memory charged to it, including the page cache. */
   readonly peakKb?: number;
-  /** Processes that the kernel ended since there was no memory left for the group. */
+  /** Processes killed by the OOM killer because the group had no memory left. */
   readonly oomKills: number;
 }
 
-/** Clock ticks a second in the files of the first generation. */
+/** Clock ticks per second in the files of cgroup v1. */
 const TICKS = 100;
 const TURN_MS = 20;
 const TURNS = 250;
 const ENDS = 100;
 
-/** A control group of one attempt: whatever its program starts is in there, wherever it goes. */
+/** The cgroup of one attempt, which contains everything its program starts. */
 export class Cgroup {
   readonly places: GroupDirs;
 
@@ -35,7 +35,7 @@ export class Cgroup {
     this.places = places;
   }
 
-  /** Makes it, with what it may have. Throws where that is not allowed. */
+  /** Creates it with these limits. Throws if that is not permitted. */
   static make(places: GroupDirs, limits: { readonly cpus: number; readonly memoryMb: number | undefined }): Cgroup {
     const made = new Cgroup(places);
     try {
@@ -48,7 +48,7 @@ export class Cgroup {
     return made;
   }
 
-  /** Files by which the process that writes `0` to them is in it. */
+  /** The files through which a process enters the cgroup: it writes `0` to each. */
   get doors(): string[] {
     return this.#each().map((dir) => join(dir, 'cgroup.procs'));
   }
@@ -61,7 +61,7 @@ export class Cgroup {
       : put(join(dirs.freezer, 'freezer.state'), halt ? 'FROZEN' : 'THAWED');
   }
 
-  /** Kills all that is in it, until there is nothing; false: something was left after seconds. */
+  /** Kills everything in it until it is empty; false if something was left after several seconds. */
   async kill(): Promise<boolean> {
     for (let turn = 0; turn < TURNS && this.populated; turn++) {
       this.#killOnce();
@@ -70,7 +70,7 @@ export class Cgroup {
     return !this.populated;
   }
 
-  /** Kills what is left in it and removes it; false: it is still there. */
+  /** Kills everything in it and removes it; false if it still exists. */
   async end(): Promise<boolean> {
     await this.kill();
     for (let turn = 0; turn < ENDS && !this.remove(); turn++)
@@ -81,18 +81,18 @@ export class Cgroup {
   #killOnce(): void {
     const { generation, dirs } = this.places;
     if (generation === 2 && put(join(dirs.freezer ?? '', 'cgroup.kill'), '1')) return;
-    // What is frozen makes no children meanwhile, and dies when it is let go.
+    // Frozen processes cannot fork in the meantime; they die when thawed.
     this.freeze(true);
     for (const dir of this.#each()) for (const pid of pidsIn(dir)) signal(pid, 'SIGKILL');
     this.freeze(false);
   }
 
-  /** Something runs in it, or in a group that its processes made below. */
+  /** Whether something runs in it, or in a group below it. */
   get populated(): boolean {
     return this.#each().some((dir) => pidsIn(dir).length > 0);
   }
 
-  /** What runs in it, or below. */
+  /** The processes in it, and in groups below it. */
   pids(): number[] {
     return [...new Set(this.#each().flatMap((dir) => pidsIn(dir)))];
   }
@@ -120,7 +120,7 @@ export class Cgroup {
     if (generation === 2) {
       if (dirs.cpu !== undefined) put(join(dirs.cpu, 'cpu.weight'), String(Math.min(10_000, 100 * cpus)));
       if (dirs.memory === undefined) return;
-      // All of it or nothing: a job of which a part was killed goes on in no way that it knows of.
+      // Kill all or none: a job that has lost a process usually cannot continue properly.
       put(join(dirs.memory, 'memory.oom.group'), '1');
       if (bytes === undefined) return;
       writeFileSync(join(dirs.memory, 'memory.max'), bytes);
@@ -162,7 +162,7 @@ export class Cgroup {
   }
 }
 
-/** Of groups below it, too. */
+/** Includes groups below it. */
 function pidsIn(dir: string): number[] {
   const own = (text(join(dir, 'cgroup.procs')) ?? '').split('\n').filter(Boolean).map(Number);
   return [...own, ...below(dir).flatMap((one) => pidsIn(one))];
@@ -191,7 +191,7 @@ function kb(bytes: number): number {
   return Math.ceil(bytes / 1024);
 }
 
-/** The number after a name, in a file of such lines. */
+/** The number after a name, in a file of `NAME NUMBER` lines. */
 function numberAt(path: string, name: string): number | undefined {
   const found = new RegExp(`^${name} (\\d+)$`, 'm').exec(text(path) ?? '')?.[1];
   return found === undefined ? undefined : Number(found);

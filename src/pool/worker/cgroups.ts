@@ -10,18 +10,18 @@ import type { CgroupPolicy } from '../wire/worker-config.ts';
 
 export interface CgroupsOptions {
   readonly policy: CgroupPolicy;
-  /** Ours among others' below the worker's own group. */
+  /** The name of our directory below the worker's own cgroup. */
   readonly name: string;
-  /** Jobs may hold no more memory than their slot has. */
+  /** Jobs may use no more memory than their slot has. */
   readonly limitMemory: boolean;
   readonly pid?: number;
   readonly own?: OwnGroups;
 }
 
-/** The control groups of a worker's jobs, each below the group in which the worker itself was started. */
+/** The cgroups of a worker's jobs, below the cgroup in which the worker was started. */
 export class Cgroups {
   readonly #base: GroupDirs;
-  /** Of groups that are made from now on. */
+  /** Applies to groups created from now on. */
   limitMemory: boolean;
 
   private constructor(base: GroupDirs, limitMemory: boolean) {
@@ -29,7 +29,7 @@ export class Cgroups {
     this.limitMemory = limitMemory;
   }
 
-  /** `undefined`: there are none, the worker may make none, or shall not. */
+  /** `undefined` if cgroups do not exist, or the worker may not create or should not use them. */
   static open({
     policy,
     name,
@@ -45,7 +45,7 @@ export class Cgroups {
     return new Cgroups(base, limitMemory);
   }
 
-  /** For the machine's ad: what jobs' limits are kept by. */
+  /** Attributes for the machine's ad: how limits of jobs are enforced. */
   ad(): AttrTexts {
     const { generation, dirs } = this.#base;
     const what = Object.keys(dirs).filter((one) => one !== 'cpuacct');
@@ -56,7 +56,7 @@ export class Cgroups {
     };
   }
 
-  /** A group of this name; `undefined` where it cannot be made now. */
+  /** Creates a cgroup with this name; `undefined` if that fails. */
   make(name: string, size: Pick<Size, 'cpus' | 'memoryMb'>): Cgroup | undefined {
     const memoryMb = this.limitMemory ? size.memoryMb : undefined;
     try {
@@ -66,13 +66,13 @@ export class Cgroups {
     }
   }
 
-  /** Where a group of this name is, or would be. */
+  /** The directories that a cgroup of this name has, or would have. */
   placesOf(name: string): GroupDirs {
     const { generation, dirs } = this.#base;
     return { generation, dirs: mapped(dirs, (dir) => join(dir, name)) };
   }
 
-  /** Removes those that nothing runs in. */
+  /** Removes all cgroups in which nothing runs. */
   close(): void {
     for (const dir of new Set(Object.values(this.#base.dirs))) {
       clear(dir);
@@ -81,7 +81,7 @@ export class Cgroups {
   }
 }
 
-/** Where the worker itself is, once there are groups beside it. */
+/** The cgroup of the worker itself, if it had to be moved out of its parent. */
 const WORKER = 'worker';
 
 function groupsOf(pid: number): OwnGroups | undefined {
@@ -103,7 +103,10 @@ function firstBase(own: OwnGroups, name: string): GroupDirs | undefined {
   return dirs.memory === undefined ? undefined : { generation: 1, dirs };
 }
 
-/** Where the kernel wants no processes beside groups with limits, the worker goes into one of its own, if it was alone there. */
+/**
+ * cgroup v2 allows no processes beside groups with controllers, so the worker moves into a group of its own, if it was
+ * alone in its cgroup.
+ */
 function secondBase(own: string, name: string, pid: number): GroupDirs | undefined {
   const base = join(own, name);
   if (!made(base)) return undefined;
@@ -130,8 +133,8 @@ function secondBase(own: string, name: string, pid: number): GroupDirs | undefin
 }
 
 /**
- * Those of the controllers that groups below this one have, if it may give them: all or none, for some can be given beside
- * processes and make the groups useless.
+ * Enables controllers for the groups below this one, if permitted, and returns those that are enabled. All are
+ * requested in one write: some could be enabled beside processes, and would make the groups useless.
  */
 function enabled(dir: string, wanted: readonly string[]): string[] {
   const file = join(dir, 'cgroup.subtree_control');
@@ -143,7 +146,7 @@ function words(path: string): string[] {
   return text(path)?.trim().split(/\s+/) ?? [];
 }
 
-/** Removes groups in which nothing runs: a worker that was killed leaves such. */
+/** Removes cgroups in which nothing runs, such as those left by a worker that was killed. */
 function clear(dir: string): void {
   if (!existsSync(dir)) return;
   for (const entry of readdirSync(dir, { withFileTypes: true }))
@@ -164,7 +167,7 @@ function remove(dir: string): void {
   try {
     rmdirSync(dir);
   } catch {
-    // Something is in there.
+    // Something is in it.
   }
 }
 

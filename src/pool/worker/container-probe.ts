@@ -1,11 +1,11 @@
 import { tinyElf } from './tiny-elf.ts';
 
 /*
- * The smallest program there is to try a container runtime with: it makes the file `ok` in its working directory, and
- * ends with 0 if it could. It needs nothing of the image, and so the image is this program alone.
+ * A minimal program for testing a container runtime: it creates the file `ok` in its working directory, and exits with
+ * 0 if that succeeded. It needs nothing from the image, so the image contains only this program.
  */
 
-/** Linux system calls by number; what follows each program is `ok` and a NUL. */
+/** Programs that use Linux system calls directly; the code is followed by `ok` and a NUL. */
 const PROGRAMS: Readonly<Record<string, { readonly machine: number; readonly code: readonly number[] }>> = {
   // open("ok", O_WRONLY | O_CREAT, 0600); exit(result < 0)
   x64: {
@@ -45,7 +45,7 @@ function words(instructions: readonly number[]): number[] {
   return instructions.flatMap((one) => [0, 8, 16, 24].map((shift) => (one >>> shift) & 0xff));
 }
 
-/** The program for an architecture as Node names it; `undefined`: there is none for it. */
+/** The program for an architecture as Node names it; `undefined` if there is none. */
 export function probeProgram(arch: string): Buffer | undefined {
   const found = PROGRAMS[arch];
   if (!found) return undefined;

@@ -2,42 +2,42 @@ import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import type { ContainerSpec } from '../../site/contract.ts';
 
-/** A program on this node that starts containers, as it was seen to do it. */
+/** A program on this node that starts containers, as it was when tested. */
 export interface Runtime {
   readonly kind: 'apptainer' | 'podman' | 'docker';
-  /** Absolute. */
+  /** An absolute path. */
   readonly program: string;
   readonly version: string;
-  /** Flags of `create` that it needs here, or that it could be given here. */
+  /** The flags for creating containers that it needs, or that work, here. */
   readonly flags: readonly string[];
-  /** What apptainer is given besides with images that are no directories, if it can use such. */
+  /** Additional flags for apptainer with images that are not directories; `undefined` if it cannot use those. */
   readonly fileFlags?: readonly string[];
   /** Why it cannot. */
   readonly whyNoFiles?: string | undefined;
 }
 
-/** What a look at the node found. */
+/** The result of examining the node. */
 export interface Found {
   readonly runtimes: readonly Runtime[];
-  /** Why others that are installed cannot be used, a sentence each. */
+  /** Why other installed runtimes cannot be used, one sentence each. */
   readonly why: readonly string[];
 }
 
 type Kind = Runtime['kind'];
 
-/** Which can run what, the best first. */
+/** Which runtimes can run what, best first. */
 const DOCKER: readonly Kind[] = ['docker', 'podman'];
 const ANY: readonly Kind[] = ['apptainer', 'podman', 'docker'];
 const FILES: readonly Kind[] = ['apptainer', 'podman'];
 
-/** What a worker says of its runtimes, in HTCondor's words for machines; and why it has none. */
+/** A worker's runtimes as machine attributes with HTCondor's names, and why others cannot be used. */
 export function runtimeAd({ runtimes, why }: Found): AttrTexts {
   const by = (kinds: readonly Kind[], isDirectory = false) => firstOf(kinds, runtimes, isDirectory);
   const docker = by(DOCKER);
   const apptainer = by(['apptainer'], true);
   const [first] = runtimes;
   return {
-    // Whoever says nothing has not looked yet.
+    // If it is not defined, the worker has not looked yet.
     HasContainer: String(first !== undefined),
     ...(first && {
       ...(by(ANY) && { HasDockerURL: 'true' }),
@@ -51,7 +51,7 @@ export function runtimeAd({ runtimes, why }: Found): AttrTexts {
   };
 }
 
-/** Who starts this container here. `isDirectory`: its image, as it is here. */
+/** The runtime that starts this container here. `isDirectory`: whether its image is a directory here. */
 export function runtimeFor(
   { image, docker }: ContainerSpec,
   { runtimes }: Found,
@@ -71,7 +71,7 @@ function kindsFor(image: ContainerSpec['image']): readonly Kind[] {
   return name.endsWith('.sif') ? ['apptainer'] : FILES;
 }
 
-/** Paths that every runtime takes in its lists of what is mounted. */
+/** Whether every runtime accepts the path in its mount options. */
 export function mountable(path: string): boolean {
   return /^\/[^:,"\\\n]*$/.test(path);
 }

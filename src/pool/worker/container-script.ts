@@ -7,52 +7,53 @@ import { KEY_VARIABLE } from '../host/processes.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
 export interface ContainerPlace {
-  /** Absolute: the attempt's directory, which holds `work`. */
+  /** The attempt's directory, which contains `work`, as an absolute path. */
   readonly dir: string;
-  /** The sandbox; absolute. */
+  /** The sandbox, as an absolute path. */
   readonly work: string;
-  /** Where it runs; `undefined`: in the sandbox. */
+  /** The working directory; `undefined` for the sandbox. */
   readonly cwd: string | undefined;
-  /** As it is in the container; '' for what the image starts by itself. */
+  /** Its path in the container; '' for the image's default command. */
   readonly program: string;
   readonly stdin: string | undefined;
-  /** The job's proxy; its directory is mounted, since it is renewed there. */
+  /** The path of the job's proxy; its directory is mounted, since the proxy is renewed there. */
   readonly proxy: string | undefined;
-  /** The files of ads are in the sandbox. */
+  /** Whether the ad files are in the sandbox. */
   readonly ads: boolean;
-  /** Where an image that was carried is. */
+  /** The path of an image that was transferred, or that is on the node. */
   readonly image: string | undefined;
-  /** Whose containers these are on this host. */
+  /** Identifies the owner of these containers on this host. */
   readonly owner: string;
-  /** As those of jobs without a container. */
+  /** As for jobs without a container: the files through which a process enters the cgroup. */
   readonly doors?: readonly string[];
-  /** What the runtime itself, and not the program, needs of the worker's environment. */
+  /** The part of the worker's environment that the runtime needs, as opposed to the program. */
   readonly surroundings: Readonly<Record<string, string>>;
 }
 
 export interface ContainerScript {
   readonly go: string;
-  /** The program's environment, a line each. */
+  /** The program's environment, one variable per line. */
   readonly env: string;
 }
 
 export type Contained = RunSpec & { readonly container: ContainerSpec };
 
-/** By these labels a container's attempt is known: its directory, and whose that is on which host. */
+/** The labels that identify a container's attempt: its directory, and the user and host that it belongs to. */
 export const LABELS = { dir: 'gryphus.dir', owner: 'gryphus.owner' } as const;
 
-/** What the script ends with before the program was started. */
+/** Exit statuses of the script if the program was not started. */
 export const NO_IMAGE = 217;
 const CANNOT = 216;
 
-/** Where the program finds its sandbox. */
+/** The path of the sandbox in the container. */
 export function sandboxInside({ targetDir }: ContainerSpec, work: string): string {
   return targetDir ?? work;
 }
 
 /**
- * The shell text that runs an attempt in a container, as jobScript's does without: in a subshell of the starter, with its
- * steps in the same order. What it makes is named in `box` before it is made. Throws 'output-missing' where it cannot be.
+ * The shell text that runs an attempt in a container. Like that of jobScript, it runs in a subshell of the starter,
+ * with the same order of steps. The container's name is written to `box` before it is created. Throws 'output-missing'
+ * if the container cannot be set up.
  */
 export function containerScript(
   key: string,
@@ -92,10 +93,10 @@ interface Parts {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What starter.sh passes over, too. */
+/** The same signals as starter.sh ignores. */
 const SIGNALS = ['TERM', 'HUP', 'INT', 'QUIT', 'USR1', 'USR2', 'XCPU'];
 
-/** Signals are the runtime's to pass on: the shell that started it waits for it. */
+/** The runtime must pass on signals, so the shell that started it survives them and waits for it. */
 function opening({ surroundings, doors }: ContainerPlace): string[] {
   return [
     ...entering(doors),
@@ -106,7 +107,7 @@ function opening({ surroundings, doors }: ContainerPlace): string[] {
   ];
 }
 
-/** Opens the program's streams; whoever asked it to end before has been heard. */
+/** Opens the program's streams, unless it was asked to end in the meantime. */
 function begin({ spec, place }: Parts): string[] {
   return [
     `[ -z "$stop" ] || quit ${CANNOT}`,
@@ -116,7 +117,7 @@ function begin({ spec, place }: Parts): string[] {
   ];
 }
 
-/** podman and docker: a container is created, started, looked at, and removed. */
+/** podman and docker: a container is created, started, inspected and removed. */
 function engine(parts: Parts): { readonly env: string; readonly text: string[] } {
   const { key, spec, runtime, place, mounts, cwd } = parts;
   const { container } = spec;
@@ -154,7 +155,8 @@ function engine(parts: Parts): { readonly env: string; readonly text: string[] }
     `printf '%s\\n' "$run" "$box" >"$d/box" || exit ${CANNOT}`,
     `(${exported.join(' ')} exec "$run" create ${shellWords(flags)} $rootfs "$image" ${rest}) </dev/null >/dev/null || quit ${CANNOT}`,
     ...begin(parts),
-    // The client is out of the way of signals, which it would die of before it passes them on: the shell does that.
+    // The client has its own session, since signals would kill it before it passed them on; the shell does that
+    // instead.
     'exec 5<&0',
     `setsid "$run" start ${attach} "$box" <&5 >&3 2>&4 &`,
     'client=$!',
@@ -170,14 +172,14 @@ function engine(parts: Parts): { readonly env: string; readonly text: string[] }
     'while wait "$client"; code=$?; kill -0 "$client" 2>/dev/null; do :; done',
     'look() { "$run" container inspect --format "{{.State.Status}} {{.State.ExitCode}} {{.State.StartedAt}}" "$box" </dev/null 2>/dev/null; }',
     'state=$(look)',
-    // Its client may know of the end before the others do.
+    // The client may notice the end before the engine does.
     'case $state in running*) [ -n "$stop" ] || "$run" wait "$box" </dev/null >/dev/null 2>&1; state=$(look) ;; esac',
     'case $state in',
-    // It was created, and its program could not be started.
+    // It was created, but its program could not be started.
     `  *" 0001-"*) rm -f "$d/started"; tail -n 3 "$errors" >"$d/said"; quit ${CANNOT} ;;`,
     '  exited*|stopped*|dead*) code=${state#* } code=${code%% *} ;;',
     'esac',
-    // With an init, it is this that says that there is no such program.
+    // If there is an init, it is the init that reports that the program cannot be executed.
     'case $code in 1 | 126 | 127)',
     '  last=$(tail -n 1 "$errors")',
     '  case $last in "ERROR (catatonit:"*"): failed to exec pid1"* | "[FATAL tini ("*")] exec "*" failed"*)',
@@ -189,14 +191,20 @@ function engine(parts: Parts): { readonly env: string; readonly text: string[] }
   return { env: file, text };
 }
 
-/** As HTCondor has it: above 128 it was a signal. In the waiter's words, over the room that the starter kept. */
+/**
+ * As in HTCondor, a status above 128 means a signal. The record has the waiter's format, and overwrites the space that
+ * the starter reserved.
+ */
 const RECORDED = [
   'if [ "$code" -gt 128 ] && [ "$code" -le 192 ]; then code=$((code - 128)); else code=$((code << 8)); fi',
   `printf '${'%016x '.repeat(7)}%016x\\n' "$code" 0 0 0 0 0 0 0 1<>"$d/exit"`,
   'quit 0',
 ];
 
-/** `$image` as the engine takes it, in its store; a directory is used as it is, and left as it was. */
+/**
+ * Sets `$image` to the engine's name for it, loading or pulling it if necessary; a directory is used in place, and not
+ * modified.
+ */
 function engineImage({ spec, place }: Parts): string[] {
   const { image, alwaysPull } = spec.container;
   if (image.kind === 'registry') {
@@ -204,7 +212,7 @@ function engineImage({ spec, place }: Parts): string[] {
     if (name === '' || name.startsWith('-')) throw cannot(`'${image.name}' is no image's name`);
     const pull = `"$run" pull --quiet "$image" </dev/null >/dev/null || exit ${NO_IMAGE}`;
     const there = '"$run" image inspect "$image" </dev/null >/dev/null 2>&1';
-    // A short name is docker's own registry's, unless there is such an image here.
+    // A short name refers to docker's registry, unless there is a local image with that name.
     const whole = qualified(name);
     return [
       `rootfs= image=${shellQuote(name)}`,
@@ -233,7 +241,7 @@ function networkOf({ network }: ContainerSpec): string {
   return network === 'nat' ? 'bridge' : network;
 }
 
-/** What a container of ours is made with, whatever runs in it. */
+/** The options of all our containers, whatever runs in them. */
 export function engineFlags({ kind, flags }: Pick<Runtime, 'kind' | 'flags'>): string[] {
   return [
     '--cap-drop=all',
@@ -249,12 +257,12 @@ export function engineFlags({ kind, flags }: Pick<Runtime, 'kind' | 'flags'>): s
   ];
 }
 
-/** Ends and removes a container with all that is in it. */
+/** The command that kills and removes a container with its volumes. */
 export function removal(kind: Runtime['kind']): string[] {
   return ['rm', '--force', '--volumes', ...(kind === 'podman' ? ['--ignore', '--time', '0'] : [])];
 }
 
-/** apptainer and singularity: one process that is the container, and ends with it. */
+/** apptainer and singularity: the container is one process, and ends with it. */
 function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: Parts): {
   readonly env: string;
   readonly text: string[];
@@ -269,7 +277,7 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
   }
   const program = place.program === '' ? [] : [place.program];
   const words = [
-    // Its warnings would be the job's.
+    // Its warnings would appear in the job's standard error.
     '--silent',
     program.length === 0 ? 'run' : 'exec',
     '--containall',
@@ -307,7 +315,7 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
     ...Object.entries(variables).map(([name, value]) => `export ${prefix}${name}=${shellQuote(value)}`),
     `"$run" ${shellWords(words)} $flags "$image" ${shellWords([...program, ...spec.args])} >&3 2>&4`,
     'code=$?',
-    // Its own words for what it could not start.
+    // apptainer's own error message if it could not start the program.
     'if [ "$code" -eq 255 ]; then',
     '  last=$(tail -n 1 "$errors")',
     `  case $last in FATAL:*) rm -f "$d/started"; printf '%s\\n' "$last" >"$d/said"; exit ${CANNOT} ;; esac`,
@@ -318,14 +326,14 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
 }
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Variables that the runtime reads itself: they cannot be handed on through its own environment. */
+/** Variables that the runtime itself interprets, so that they cannot be passed through its environment. */
 const RUNTIMES_OWN =
   /^(PATH|HOME|TMPDIR|SHELL|LANG|LC_|LD_|XDG_|DBUS_|GO|SSL_|CONTAINER|DOCKER_|PODMAN_|BUILDAH_|STORAGE_|REGISTRY_|NOTIFY_|LISTEN_|_|.*_proxy$|.*_PROXY$)/;
 const LONGEST = 60_000;
 
 /**
- * The variables as lines of a file; such files have no way to say a line end, so these few are handed on through the
- * runtime's own environment, by their names alone.
+ * The variables as lines of an env file. Its format cannot represent line breaks, so variables with line breaks, and
+ * very long ones, are passed by name through the runtime's own environment.
  */
 function envFile({ runtime, variables }: Parts): {
   readonly file: string;
@@ -344,7 +352,7 @@ function envFile({ runtime, variables }: Parts): {
   return { file, named };
 }
 
-/** Unique for ever, as the key is. */
+/** Never reused, like the key. */
 export function containerName(key: string): string {
   return `gryphus-${key}`;
 }

@@ -16,27 +16,27 @@ import { endPause, WORKER_VARIABLE } from './podman-pause.ts';
 import { endBriefRuns, runBriefly } from './run-briefly.ts';
 import type { BlobCache } from './sandbox.ts';
 
-/** What a container runtime itself looks at; jobs do not see it. */
+/** Variables for the container runtime itself, which jobs do not see. */
 const SURROUNDINGS =
   /^(XDG_(RUNTIME_DIR|CONFIG_HOME|DATA_HOME)|DBUS_SESSION_BUS_ADDRESS|DOCKER_(HOST|CONFIG|CONTEXT)|CONTAINER_HOST|CONTAINERS_\w+|STORAGE_(DRIVER|OPTS)|REGISTRY_AUTH_FILE|(APPTAINER|SINGULARITY)_(CACHEDIR|TMPDIR|CONFIGDIR)|(https?|no)_proxy|(HTTPS?|NO)_PROXY)$/;
 const REMOVE_MS = 60_000;
-/** One engine may serve all of a host's users. */
+/** One container engine may serve all users of a host. */
 const OWNER = `${process.getuid?.() ?? 0}@${hostname()}`;
 
 export interface ContainersOptions {
   /** The worker's own directory. */
   readonly dir: string;
-  /** What jobs see of the worker's environment, and all of it. */
+  /** `env` is the part of the worker's `environment` that jobs see. */
   readonly env: NodeJS.ProcessEnv;
   readonly environment: NodeJS.ProcessEnv;
   readonly log: (message: string) => void;
 }
 
-/** The containers of a worker's jobs: what starts them here, how, and that none is left behind. */
+/** The containers of a worker's jobs: which runtimes start them, how, and their removal. */
 export class Containers {
   readonly #options: ContainersOptions;
   readonly #surroundings: Readonly<Record<string, string>>;
-  /** What runtimes see of the worker's environment, when they are tried as when they run jobs. */
+  /** The environment of runtimes, both when they are tested and when they run jobs. */
   readonly #env: NodeJS.ProcessEnv;
   #found: Found = { runtimes: [], why: [] };
   #ad: AttrTexts = {};
@@ -54,7 +54,7 @@ export class Containers {
     this.#env = { ...options.env, ...this.#surroundings };
   }
 
-  /** Looks what there is, which may take a minute, and removes what workers that are no more left on this host. */
+  /** Tests the runtimes, which may take a minute, and removes containers that former workers left on this host. */
   async find(): Promise<void> {
     const { dir, log } = this.#options;
     this.#found = await findRuntimes({ dir, env: this.#env });
@@ -65,27 +65,27 @@ export class Containers {
     for (const { kind, program } of runtimes) if (kind !== 'apptainer') await this.#sweep(kind, program);
   }
 
-  /** What runtimes left beside the containers goes with the worker; containers that run are left to whoever comes next. */
+  /** Ends what runtimes left beside the containers; running containers are left for the next worker. */
   close(): void {
     endBriefRuns();
     endPause(this.#options.dir);
   }
 
-  /** For the machine's ad; another object when there is something new. */
+  /** Attributes for the machine's ad; a new object whenever they change. */
   ad(): AttrTexts {
     return this.#ad;
   }
 
-  /** Writes down what `starter` shall run for an attempt. Throws a GryphusError where it cannot be run here. */
+  /** Writes what `starter` is to run for an attempt. Throws a GryphusError if it cannot run here. */
   arm(
     run: Pick<Run, 'key' | 'record' | 'names'>,
     dir: AttemptDir,
     starter: ProcessIdentity,
     placed: Placed,
     cache: BlobCache,
-    /** Makes its group. */
+    /** Creates its cgroup. */
     enter: () => readonly string[],
-    /** The words that wait for a program. */
+    /** The command that runs and waits for a program. */
     waiter: readonly string[],
   ): void {
     const { spec } = run.record;
@@ -116,14 +116,14 @@ export class Containers {
       proxy: placed.proxy,
       ads: placed.ads === true,
       image,
-      // With others it is no process of ours: they have their own groups.
+      // With podman and docker, containers are not our child processes, and have cgroups of their own.
       doors: runtime.kind === 'apptainer' ? enter() : [],
       owner: OWNER,
       surroundings: this.#surroundings,
     });
   }
 
-  /** Removes what an attempt's script could not remove itself; `undefined`: there is nothing. */
+  /** Removes the container that an attempt's script could not remove itself; `undefined` if there is none. */
   release(dir: AttemptPlace): Promise<void> | undefined {
     const left = dir instanceof AttemptDir ? dir.container() : undefined;
     if (!left || !(dir instanceof AttemptDir)) return undefined;
@@ -136,7 +136,7 @@ export class Containers {
     if (end.code !== 0) this.#options.log(`the container ${name} is left behind: ${end.message}`);
   }
 
-  /** Our containers on this host whose attempts' directories are gone. */
+  /** Removes our containers on this host whose attempts' directories no longer exist. */
   async #sweep(kind: 'podman' | 'docker', program: string): Promise<void> {
     const format = `{{.ID}} {{index .Labels "${LABELS.owner}"}} {{index .Labels "${LABELS.dir}"}}`;
     const docker = `{{.ID}} {{.Label "${LABELS.owner}"}} {{.Label "${LABELS.dir}"}}`;

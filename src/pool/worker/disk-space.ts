@@ -5,7 +5,7 @@ import { freeDiskKb } from '../host/machine.ts';
 import { FREE_DISK, LEAST_KB } from '../host/full-disk.ts';
 import type { Run } from './run.ts';
 
-/** What of its disk a worker may still use, looked at again and again: others write there as well. */
+/** The disk space that a worker may still use, checked repeatedly because others also write there. */
 export class DiskSpace {
   readonly #dir: string;
   readonly #most: number;
@@ -13,7 +13,7 @@ export class DiskSpace {
   #told: number;
   #looking = false;
 
-  /** `most`: more is not ours, KB. */
+  /** `most`: the most that we may use, in KB. */
   constructor(dir: string, most = Number.POSITIVE_INFINITY) {
     this.#dir = dir;
     this.#most = most;
@@ -21,12 +21,12 @@ export class DiskSpace {
     this.#told = this.#kb;
   }
 
-  /** KB, as it was a moment ago. */
+  /** KB, as of the last check. */
   get kb(): number {
     return this.#kb;
   }
 
-  /** KB, as it is now. */
+  /** KB, measured now. */
   now(): number {
     this.#kb = Math.min(this.#most, freeDiskKb(this.#dir));
     return this.#kb;
@@ -37,7 +37,7 @@ export class DiskSpace {
     return { [FREE_DISK]: String(this.#kb) };
   }
 
-  /** Never waits for a file system that hangs. `changed` is called where it is so much more or less that others should hear of it. */
+  /** Does not block if the file system hangs. Calls `changed` if free space changed enough to be reported. */
   look(changed: () => void): void {
     if (this.#looking) return;
     this.#looking = true;
@@ -53,17 +53,17 @@ export class DiskSpace {
   }
 }
 
-/** It is full now or is not any more, or a tenth of it came or went. */
+/** Whether it became full, is no longer full, or changed by a tenth. */
 function isNews(told: number, now: number): boolean {
   return told < LEAST_KB !== now < LEAST_KB || Math.abs(now - told) > Math.max(LEAST_KB, told / 10);
 }
 
-/** As a shell says it. */
+/** Whether a shell's error message says that the disk is full. */
 function saysFull(message: string): boolean {
   return /no space left|quota exceeded/i.test(message);
 }
 
-/** A run was not begun, since its disk was full: another worker may have room for it. */
+/** Whether a run was not started because its disk was full: another worker may have room for it. */
 export function lackedSpace({ dir, starter }: Run, exit: ExitRecord | undefined, space: DiskSpace): boolean {
   return exit ? saysFull(dir.said()) || space.now() < LEAST_KB : starter?.alive === true;
 }

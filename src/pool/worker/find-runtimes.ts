@@ -17,7 +17,7 @@ import { type Found, mountable, type Runtime } from './container-runtimes.ts';
 import { engineFlags } from './container-script.ts';
 import { type BriefEnd, runBriefly } from './run-briefly.ts';
 
-/** For one try, and for all of one runtime, milliseconds. */
+/** Timeouts for one test, and for all tests of one runtime, in milliseconds. */
 const TRY_MS = 20_000;
 const ALL_MS = 60_000;
 
@@ -35,8 +35,8 @@ export interface Look {
 }
 
 /**
- * Which container runtimes this node has: each is tried with a container of its own, in which a program writes a file into a
- * directory of ours. What does that, and leaves the file to us, can run jobs.
+ * The container runtimes of this node. Each is tested with its own container, in which a program writes a file into one
+ * of our directories. A runtime that does so, leaving the file owned by us, can run jobs.
  */
 export async function findRuntimes(look: Look): Promise<Found> {
   for (const name of readdirSync(look.dir))
@@ -70,7 +70,10 @@ function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
   return undefined;
 }
 
-/** The runtime with what it needs; in words why it cannot be used; `undefined`: it is another one under this name. */
+/**
+ * The runtime with the flags that it needs, or a message that says why it cannot be used; `undefined` if it is a
+ * different runtime under this name.
+ */
 async function tried(kind: Runtime['kind'], program: string, look: Look): Promise<Runtime | string | undefined> {
   const said = await runBriefly([program, '--version'], briefly(look.env));
   if (said.code !== 0) return said.message;
@@ -83,7 +86,7 @@ async function tried(kind: Runtime['kind'], program: string, look: Look): Promis
   try {
     const places = { image: join(dir, 'image'), work: join(dir, 'work') };
     for (const place of Object.values(places)) mkdirSync(place, { mode: 0o755 });
-    // apptainer mounts there, and does not make them in every image.
+    // apptainer mounts over these, and does not create them in every image.
     for (const name of ['dev', 'etc', 'proc', 'sys', 'tmp', 'var/tmp'])
       mkdirSync(join(places.image, name), { recursive: true, mode: 0o755 });
     writeFileSync(join(places.image, 'probe'), text, { mode: 0o755 });
@@ -100,7 +103,7 @@ async function tried(kind: Runtime['kind'], program: string, look: Look): Promis
   }
 }
 
-/** With the first flags that do; else why the best ones do not. */
+/** Tests each set of flags: the first that works, or the reason why the preferred ones do not. */
 async function triedEach(
   runtime: Omit<Runtime, 'flags'>,
   image: string,
@@ -120,14 +123,17 @@ async function triedEach(
   return first ?? 'it could not be tried';
 }
 
-/** Whether it also makes an image file and uses it, which it does with every image that is no directory. */
+/**
+ * Tests whether apptainer can also create and use an image file, which it needs for every image that is not a
+ * directory.
+ */
 async function withSif(runtime: Runtime, image: string, work: string, env: NodeJS.ProcessEnv): Promise<Runtime> {
   const made = join(work, 'ok');
   const file = `${image}.sif`;
   const built = await runBriefly([runtime.program, '--silent', 'build', file, image], briefly(env));
   if (built.code !== 0) return { ...runtime, whyNoFiles: built.message };
   let first: string | undefined;
-  // Without what mounts it, it is unpacked for each run.
+  // If image files cannot be mounted, each run unpacks them.
   for (const fileFlags of [[], ['--unsquash']]) {
     rmSync(made, { force: true });
     const flags = [...runtime.flags, ...fileFlags];
@@ -145,23 +151,24 @@ function failureOf(end: BriefEnd, path: string): string | undefined {
   return made.uid === process.getuid?.() ? undefined : 'what a container writes is not ours';
 }
 
-/** What it may need here, or may not be able to, the best first. */
+/** Sets of flags that it may need, or may not support, here; best first. */
 function candidates(kind: Runtime['kind']): string[][] {
   const uid = process.getuid?.() ?? 0;
   const me = ['--user', `${uid}:${process.getgid?.() ?? 0}`];
   const root = ['--user', '0:0'];
-  // A container's first process passes over signals that it does not handle; with an init it is not the program.
+  // A container's first process ignores signals that it does not handle; with an init, the program is not the first
+  // process.
   const inits = [['--init'], []];
   switch (kind) {
     case 'apptainer':
-      // Without the first it has a shell evaluate what is in variables.
+      // Without --no-eval, a shell evaluates the values of variables.
       return [['--no-eval', '--no-privs'], ['--no-privs'], []];
     case 'docker':
       return [me, root].flatMap((user) => inits.map((init) => [...user, ...init]));
     case 'podman': {
       const users = uid === 0 ? [me] : [['--userns=keep-id', ...me], root];
       const groups = [[], ['--cgroups=disabled']];
-      // Its own defaults are more than the user may have.
+      // Podman's default limits may exceed the user's.
       const limits = ownLimits().flatMap((limit) => ['--ulimit', limit]);
       return users.flatMap((user) =>
         inits.flatMap((init) => groups.map((group) => [...user, ...limits, ...init, ...group])),
@@ -170,7 +177,7 @@ function candidates(kind: Runtime['kind']): string[][] {
   }
 }
 
-/** The worker's own, as podman takes them; it gives away a part of its own when it starts. */
+/** The worker's own limits, as podman options; no higher than those to which podman lowers its own when it starts. */
 function ownLimits(): string[] {
   const text = readFileSync('/proc/self/limits', 'latin1');
   const ceiling = readFileSync('/proc/sys/kernel/pid_max', 'latin1');
@@ -210,7 +217,7 @@ async function tryOnce(
   return runBriefly([program, ...run, '/probe'], briefly(env));
 }
 
-/** Puts the image into docker's store; in words why it does not take it. */
+/** Loads the image into docker's store; returns a message if that fails. */
 async function imports(
   program: string,
   from: string,

@@ -5,30 +5,34 @@ import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';
 
 export interface Placed {
-  /** As the shell finds it from the directory that the job runs in. */
+  /** The program's path, as seen by the shell in the job's working directory. */
   readonly program: string;
-  /** Absolute; `undefined`: the sandbox. */
+  /** Absolute; `undefined` for the sandbox. */
   readonly cwd: string | undefined;
-  /** Absolute; `undefined`: /dev/null. */
+  /** Absolute; `undefined` for /dev/null. */
   readonly stdin: string | undefined;
-  /** Absolute: the attempt's sandbox. */
+  /** The attempt's sandbox, as an absolute path. */
   readonly scratch: string;
-  /** The job's proxy. */
+  /** The path of the job's proxy. */
   readonly proxy?: string | undefined;
-  /** The job's ad and its slot's are there. */
+  /** Whether the ad files of the job and its slot exist. */
   readonly ads?: boolean;
-  /** Its group's files by which it comes into it. */
+  /** The files through which a process enters the job's cgroup. */
   readonly doors?: readonly string[];
 }
 
-/** Lines by which the shell goes into a group, of which what it starts is then. Without, it is watched as others are. */
+/**
+ * Shell lines that move the shell, and so everything it starts, into a cgroup. If that fails, the run is watched
+ * without one.
+ */
 export function entering(doors: readonly string[] = []): string[] {
   return doors.map((door) => `{ echo 0 >${shellQuote(door)}; } 2>/dev/null || :`);
 }
 
 /**
- * The shell text that becomes the job: it runs in a subshell of the starter, where `$d` is the attempt's directory. Its
- * last step before the program makes `started`. `waiter`: the words that wait for it.
+ * The shell text that becomes the job. It runs in a subshell of the starter, where `$d` is the attempt's directory.
+ * Everything that can fail for lack of disk space precedes the creation of `started`. `waiter`: the command that runs
+ * and waits for the program.
  */
 export function jobScript(
   key: string,
@@ -52,7 +56,7 @@ export function jobScript(
     ...entering(placed.doors),
     `exec <${placed.stdin === undefined ? '/dev/null' : shellQuote(placed.stdin)} >"$d/stdout" || exit 216`,
     spec.joinStderr ? 'errors=' : 'errors=1',
-    // All that can find no room is made before it counts as started.
+    // Create everything that may fail on a full disk before it counts as started.
     `if [ -n "$errors" ]; then : >"$d/stderr"; fi || exit 216`,
     `: >"$d/started" || exit 216`,
     `exec 9<>"$d/exit" || exit 216`,
@@ -67,7 +71,7 @@ export function jobScript(
   ].join('\n');
 }
 
-/** `scratch`: the sandbox, as the program sees it. */
+/** `scratch`: the sandbox, as seen by the program. */
 export function adVariables(scratch: string): Readonly<Record<string, string>> {
   return {
     _CONDOR_JOB_AD: join(scratch, AD_FILES.job),

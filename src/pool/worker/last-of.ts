@@ -9,15 +9,19 @@ import { WAITER } from './waiter/waiter.ts';
 
 type Traces = Pick<Run, 'key' | 'shell' | 'group'>;
 
-/** Between two looks at all processes, and at the one that will write the record, milliseconds. */
+/**
+ * Intervals between scans of all processes, and between checks of the process that will write the record, in
+ * milliseconds.
+ */
 const LOOK_MS = 50;
 const WAIT_MS = 200;
-/** A process that is just being made into another has no environment: one look is not enough. */
+/** A process that is in the middle of execve(2) shows no environment, so one clean scan is not enough. */
 const LOOKS = 2;
 
 /**
- * Waits until nothing lives of a run whose shell is no more, or its record is there. Whatever will write that is waited for;
- * without it nobody could tell how the program ended, and what is left is killed.
+ * For a run whose shell has ended: waits until none of its processes is alive or its record exists. A process that will
+ * still write the record is waited for; if there is none, nobody could tell how the program ended, and the remaining
+ * processes are killed.
  */
 export async function lastOf(run: Traces & Pick<Run, 'dir'>, closing: AbortSignal): Promise<void> {
   let keeper: ProcessIdentity | undefined;
@@ -33,7 +37,7 @@ export async function lastOf(run: Traces & Pick<Run, 'dir'>, closing: AbortSigna
   }
 }
 
-/** All that lives of a run: in its shell's session, in its group, and what has its key in the environment. */
+/** All live processes of a run: those in its shell's session, in its cgroup, or with its key in the environment. */
 export function livingOf({ key, shell, group }: Traces): ProcessIdentity[] {
   const pids = new Set(processesOf(new Set([key])).map(({ pid }) => pid));
   for (const pid of group?.pids() ?? []) pids.add(pid);
@@ -42,7 +46,7 @@ export function livingOf({ key, shell, group }: Traces): ProcessIdentity[] {
   return [...pids].map((pid) => processIdentity(pid)).filter(({ started }) => started !== '' && started !== 'zombie');
 }
 
-/** Its number is another process's by now, and so may be its session. */
+/** Whether its process id has been reused, in which case its session id may have been too. */
 function isTaken({ pid, started }: ProcessIdentity): boolean {
   const now = processIdentity(pid).started;
   return now !== '' && now !== 'zombie' && now !== started;
@@ -50,7 +54,7 @@ function isTaken({ pid, started }: ProcessIdentity): boolean {
 
 const KEEPERS: ReadonlySet<string> = new Set([WAITER, 'waiter.sh', STARTER]);
 
-/** The waiter; or a copy of the shell that becomes it, or looks after a container. */
+/** Whether it is the waiter, or a fork of the shell that will become the waiter or looks after a container. */
 function keepsRecord({ pid }: ProcessIdentity): boolean {
   try {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').slice(0, 4);

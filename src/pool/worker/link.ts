@@ -20,28 +20,31 @@ export interface LinkOptions {
   readonly boot: string;
   readonly size: () => Size;
   readonly dial: () => Promise<Duplex>;
-  /** The longest wait before it dials again, milliseconds; default 30,000. */
+  /** The longest wait before reconnecting, in milliseconds; default 30,000. */
   readonly longestRetryMs?: number;
   readonly ad: () => AttrTexts;
   readonly held: () => readonly HeldAttempt[];
   readonly take: (message: Exclude<FromCentralManager, ForLink>, bytes: Buffer) => void;
   readonly onUp: (site: string) => void;
   readonly onDown: (message: string) => void;
-  /** The central manager does not let it in: trying again is of no use. */
+  /** The central manager refuses to admit it: retrying is useless. */
   readonly onDenied: (message: string) => void;
 }
 
-/** First and longest wait before a connection is tried again, milliseconds. */
+/** The first and the longest wait before reconnecting, in milliseconds. */
 const RETRY_MS = 100;
 const LONGEST_RETRY_MS = 30_000;
 const HANDSHAKE_MS = 30_000;
 /**
- * Not one byte between so many pings and the next: the connection is dead, though nobody said so. Turns are counted and not
- * time: while this process did not run, nobody could be heard.
+ * If no byte arrives during this many ping intervals, the connection is considered dead. Intervals are counted rather
+ * than time, since nothing could arrive while this process was stopped.
  */
 const SILENT = 3;
 
-/** The worker's connection home: dials until it is let in, says what the worker holds, and dials again when it is cut. */
+/**
+ * The worker's connection home: dials until it is admitted, reports what the worker holds, and redials when the
+ * connection is cut.
+ */
 export class Link {
   readonly #options: LinkOptions;
   readonly asking: Asking;
@@ -52,10 +55,10 @@ export class Link {
   #retry: NodeJS.Timeout | undefined;
   #pinger: NodeJS.Timeout | undefined;
   #pings = 0;
-  /** What is said between our account of what we hold and the welcome. */
+  /** Messages from after the report of what we hold, until the welcome. */
   #untold: [FromWorker, Uint8Array | undefined][] | undefined;
   readonly #sentAt = new Map<number, number>();
-  /** When we last sent what the central manager then answered, by the monotonic clock in milliseconds. */
+  /** When we sent the last ping that the central manager answered, by the monotonic clock in milliseconds. */
   #heardAt = performance.now();
 
   constructor(options: LinkOptions) {
@@ -66,12 +69,12 @@ export class Link {
     });
   }
 
-  /** Seconds since the central manager surely knew of us. */
+  /** Seconds since the central manager last demonstrably heard from us. */
   get silence(): number {
     return (performance.now() - this.#heardAt) / 1000;
   }
 
-  /** Bytes that wait to leave. */
+  /** Bytes waiting to be sent. */
   get backlog(): number {
     return this.#channel?.backlog ?? 0;
   }
@@ -84,7 +87,10 @@ export class Link {
     void this.#connect();
   }
 
-  /** What is said while the connection is away is not kept: the next one begins with all that the worker holds. */
+  /**
+   * Messages sent while disconnected are dropped: the next connection starts with a report of everything the worker
+   * holds.
+   */
   say(message: FromWorker, bytes?: Uint8Array, unhurried = false): void {
     if (this.#up) this.#channel?.send(message, bytes, unhurried);
     else this.#untold?.push([message, bytes]);
@@ -123,11 +129,11 @@ export class Link {
     channel.send({ t: 'hello', version: WIRE_VERSION, token: token.id, instance, nonce: mine });
   }
 
-  /** True when it is over. */
+  /** True when the handshake is over. */
   #handshake(channel: Channel<FromCentralManager, FromWorker>, message: FromCentralManager, mine: string): boolean {
     const { token, boot, size } = this.#options;
     if (message.t === 'challenge') {
-      // The agent, too, must show that it knows the secret: a stranger on its port gets nothing from us.
+      // The agent, too, must prove that it knows the secret: a stranger on its port gets nothing from us.
       if (!isProof(message.proof, proof(token, 'central-manager', message.nonce, mine)))
         throw new Error('the answer did not come from the agent');
       const answer = proof(token, 'worker', message.nonce, mine);
@@ -154,7 +160,8 @@ export class Link {
 
   #take(message: FromCentralManager, bytes: Buffer): void {
     if (message.t === 'pong') {
-      // One that ends again and again as soon as it is there is not dialled again at once.
+      // Only a pong resets the back-off, so that a connection that keeps ending right after the welcome is not
+      // redialled at once.
       this.#failures = 0;
       this.#heardAt = Math.max(this.#heardAt, this.#sentAt.get(message.n) ?? 0);
       this.#sentAt.delete(message.n);

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { signal } from '../host/processes.ts';
 
-/** Tells, in its environment, which worker's podman a process comes from. */
+/** The environment variable that identifies the worker whose podman started a process. */
 export const WORKER_VARIABLE = 'GRYPHUS_CONTAINERS_OF';
 
 /**
- * Ends the process that podman leaves behind without root, to keep the user's name space (`catatonit -P`): the one that this
- * worker's podman has started, where nothing else lives in that name space. Podman makes another when it is next used.
+ * Ends the process that rootless podman leaves behind to keep the user namespace (`catatonit -P`), if this worker's
+ * podman started it and nothing else runs in that namespace. Podman starts another when it is next used.
  */
 export function endPause(worker: string): void {
   const all = processes();

@@ -10,7 +10,7 @@ import { chosenMode } from '../../util/file-mode.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import type { OutputFile } from '../wire/wire.ts';
 
-/** Files at the top of the sandbox that were not there at the start: HTCondor's default. */
+/** The files at the top of the sandbox that were not there at the start, which is HTCondor's default. */
 export function newFiles({ work }: AttemptPlace, names: readonly string[]): OutputFile[] {
   const before = new Set([...names, ...RESERVED]);
   return entriesOf(work).flatMap((name) => {
@@ -19,14 +19,14 @@ export function newFiles({ work }: AttemptPlace, names: readonly string[]): Outp
   });
 }
 
-/** What stands at names: files, nothing, or what has no content. */
+/** What was found under given names: files, nothing, or something without content. */
 export interface Named {
   readonly files: OutputFile[];
   readonly missing: string[];
   readonly odd: OddOutput[];
 }
 
-/** Files and directories by name; a directory is given by the files in it. */
+/** Files and directories by name; a directory stands for the files in it. */
 export function namedFiles({ work }: AttemptPlace, names: readonly string[]): Named {
   const found: Named = { files: [], missing: [], odd: [] };
   for (const name of names) {
@@ -40,7 +40,7 @@ export function namedFiles({ work }: AttemptPlace, names: readonly string[]): Na
   return found;
 }
 
-/** A socket that a program left in a directory is passed over, as HTCondor does, and so is a link to nowhere. */
+/** Ignores sockets left in a directory, as HTCondor does, and dangling symbolic links. */
 function walk(work: string, name: string, above: readonly string[], found: Named): void {
   const path = placeOf(work, name);
   const there = statSync(path, { throwIfNoEntry: false });
@@ -64,13 +64,13 @@ function asOutput(name: string, { size, mode }: Stats): OutputFile {
 
 type Path = string | Buffer;
 
-/** The names in a directory, those that are no UTF-8 as `nameText` writes them. */
+/** The names in a directory; those that are not valid UTF-8 are encoded by `nameText`. */
 function entriesOf(directory: Path): string[] {
   const names = readdirSync(directory);
   return names.some((name) => name.includes('\uFFFD')) ? readdirSync(directory, 'buffer').map(nameText) : names;
 }
 
-/** Where the file of such a name is. */
+/** The path of a name, which may be encoded. */
 function placeOf(work: string, name: string): Path {
   const path = join(work, name);
   const bytes = nameBytes(name);
@@ -89,7 +89,10 @@ export async function withDigests({ work }: AttemptPlace, files: readonly Output
   return all;
 }
 
-/** Bytes of `stdout`, `stderr` or `work/NAME`; fewer than asked: it ends there. Rejects where there is no such file. */
+/**
+ * Bytes of `stdout`, `stderr` or `work/NAME`; fewer than requested at the end of the file. Rejects if there is no such
+ * file.
+ */
 export async function readPiece(dir: AttemptPlace, path: string, offset: number, bytes: number): Promise<Buffer> {
   const name = path.startsWith('work/')
     ? inside(dir.work, path.slice(5))
@@ -112,7 +115,7 @@ export async function readPiece(dir: AttemptPlace, path: string, offset: number,
 
 const STREAMS: ReadonlySet<string> = new Set(['stdout', 'stderr']);
 
-/** The path of a name under a directory; `undefined` where it would lead out of it, by its words or by a link. */
+/** The path of a name below a directory; `undefined` if it would lead outside, by `..` or through a link. */
 function inside(directory: string, name: string): Path | undefined {
   const joined = join(directory, name);
   if (joined !== directory && !joined.startsWith(directory + sep)) return undefined;
@@ -120,7 +123,7 @@ function inside(directory: string, name: string): Path | undefined {
   try {
     const real = realpathSync(path, 'latin1');
     const root = realpathSync(directory, 'latin1');
-    // A link that the job made to a file of its owner is followed, as a copy of the directory would.
+    // A link that the job made to a file elsewhere is followed, as copying the directory would.
     return real === root || real.startsWith(root + sep) || statSync(path).isFile() ? path : undefined;
   } catch {
     return path;

@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process';
 
 export interface BriefEnd {
-  /** 128 and the signal's number where it was ended by one, as a shell has it; 127: it could not be started. */
+  /** As in a shell: 128 plus the signal's number if a signal ended it, 127 if it could not be started. */
   readonly code: number;
   readonly stdout: string;
-  /** What it said last, on one line. */
+  /** The last line of its standard error. */
   readonly message: string;
 }
 
 const MOST = 64 << 10;
-/** Each leads a process group. */
+/** The process ids of running programs, each the leader of a process group. */
 const running = new Set<number>();
 
-/** Runs a program of the node's for what it answers; what takes longer than its time is ended with all that it started. */
+/** Runs a program for its output. After the timeout, it is killed with everything that it started. */
 export function runBriefly(
   argv: readonly [string, ...string[]],
   options: { readonly env: NodeJS.ProcessEnv; readonly timeoutMs: number },
@@ -49,7 +49,7 @@ export function runBriefly(
   });
 }
 
-/** Ends all that runs now: whoever waits for it is about to end. */
+/** Kills all running programs: their callers are about to end. */
 export function endBriefRuns(): void {
   for (const pid of running) end(pid);
 }
@@ -58,11 +58,14 @@ function end(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // It is no more.
+    // It has already ended.
   }
 }
 
-/** The last line of what a program complained of, without the times that some put before it and the manual that others name after. */
+/**
+ * The last line of a program's error messages, without the time that some put in front and the references to the manual
+ * that others append.
+ */
 export function lastWords(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
   const last = lines.filter((line) => line !== '' && !/^(Run|See) 'docker /.test(line)).at(-1) ?? '';

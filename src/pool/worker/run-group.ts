@@ -8,7 +8,7 @@ import { lookAtMemory } from './run-news.ts';
 import { isTask } from './task-runner-slot.ts';
 import { killedForMemory, outOfMemory } from './stopping.ts';
 
-/** Makes a run's group, which is on disk before: the files by which it comes into it. */
+/** Creates a run's cgroup, after recording where it will be; returns the files through which a process enters it. */
 export function enterGroup(run: Run, dir: AttemptDir, groups: Cgroups | undefined): readonly string[] {
   if (!groups) return [];
   dir.noteGroup(groups.placesOf(run.key));
@@ -16,16 +16,16 @@ export function enterGroup(run: Run, dir: AttemptDir, groups: Cgroups | undefine
   return run.group?.doors ?? [];
 }
 
-/** Looks for processes that are not yet in the group: a program may start others while it is looked. */
+/** Scans for processes outside the cgroup: a program may start more during a scan. */
 const TURNS = 10;
 
-/** Gives a run that has begun without a group one: only what proves to take its time is worth one. */
+/** Gives a cgroup to a run that started without one: only runs that last long enough are worth one. */
 export function joinGroup(run: Run, groups: Cgroups | undefined): void {
   if (!groups || run.group || run.phase !== 'running' || isTask(run.dir)) return;
   try {
     run.dir.noteGroup(groups.placesOf(run.key));
   } catch {
-    // No room: it is watched as where there are no groups.
+    // No room on the disk: it is watched without a cgroup.
     return;
   }
   const group = groups.make(run.key, run.record.size);
@@ -40,18 +40,18 @@ export function joinGroup(run: Run, groups: Cgroups | undefined): void {
   }
 }
 
-/** Stops all of a run, or lets it go on. */
+/** Suspends all processes of a run (`still`), or resumes them. */
 export function halt({ key, group }: Run, still: boolean): void {
   if (group?.freeze(still)) return;
   for (const { pid } of processesOf(new Set([key]))) signal(pid, still ? 'SIGSTOP' : 'SIGCONT');
 }
 
-/** What it ends as when the kernel ended a part of it for its memory. */
+/** The run's ending if the kernel's OOM killer killed one of its processes. */
 export function starved({ group, record }: Run): Ending | undefined {
   return group !== undefined && group.usage().oomKills > 0 ? killedForMemory(record.size.memoryMb) : undefined;
 }
 
-/** Notes the memory that each run holds; those that hold more than their slots have, with what they end as. */
+/** Updates each run's peak memory; returns those that exceed their slot's memory, with the resulting endings. */
 export function overMemory(runs: Iterable<Run>): { readonly run: Run; readonly ending: Ending }[] {
   const all = [...runs];
   const over = lookAtMemory(all).map(({ run, usedMb }) => ({

@@ -3,10 +3,10 @@ import { newFiles } from './results.ts';
 import type { Run } from './run.ts';
 import type { FromWorker, OutputFile } from '../wire/wire.ts';
 
-/** More new files than this are told when they are asked for. */
+/** If there are more new files than this, they are listed only on request. */
 const MANY_FILES = 50;
 
-/** What is to be said of a run as it is now; nothing of one that is being staged. */
+/** The message that reports a run's current state; `undefined` while it is being staged. */
 export function newsOf(run: Run): { readonly message: FromWorker; readonly bytes?: Buffer } | undefined {
   if (run.phase === 'running' && run.startedAt !== undefined)
     return { message: { t: 'started', key: run.key, at: run.startedAt } };
@@ -35,7 +35,7 @@ function filesOf(run: Run): OutputFile[] | undefined {
   }
 }
 
-/** Sends what was written to the streams that are followed. */
+/** Sends what was written to the streams that are being followed. */
 export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: Buffer) => void): void {
   for (const run of runs) {
     if (!run.following || run.phase === 'ended') continue;
@@ -49,11 +49,11 @@ export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: 
   }
 }
 
-/** Notes the most memory that each run held; those whose slot has less, with how much they hold. */
+/** Records each run's peak memory; returns the runs that exceed their slot's memory, with what they use. */
 export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly usedMb: number }[] {
   const running = [...runs].filter((run) => run.phase === 'running' || run.phase === 'suspended');
   if (running.length === 0) return [];
-  // Of what has a group with an account of its memory nobody else needs to be asked.
+  // For runs whose cgroup has memory accounting, no processes need to be examined.
   const known = new Map(running.flatMap((run) => held(run)));
   const others = running.filter(({ key }) => !known.has(key));
   for (const [key, kb] of others.length === 0 ? [] : residentOf(others)) known.set(key, kb);
@@ -72,9 +72,9 @@ function held({ key, group, joinedLate }: Run): [string, number][] {
   return kb === undefined ? [] : [[key, kb]];
 }
 
-/** What the processes of runs hold, by the runs' keys. */
+/** The resident memory of the runs' processes, in KB, by key. */
 function residentOf(runs: readonly Run[]): [string, number][] {
-  // A container's processes are in sessions of their own, and known by the key in their environment.
+  // A container's processes are in other sessions, and are identified by the key in their environment.
   const contained = new Set<string>(runs.flatMap((run) => (run.record.spec.container ? [run.key] : [])));
   const keys = new Map(processesOf(contained).map(({ pid, key }) => [pid, key]));
   const sums = new Map<number | string, number>();

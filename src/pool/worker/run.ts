@@ -14,36 +14,36 @@ import { lastWords } from './run-briefly.ts';
 import type { Runner } from './shell.ts';
 import type { FromCentralManager, HeldAttempt } from '../wire/wire.ts';
 
-/** Streams up to this size come home with the news of the end, bytes. */
+/** Streams of up to this total size, in bytes, are sent with the report of the end. */
 const INLINE = 32 << 10;
 const PIECE = 256 << 10;
 const HOST = hostname();
 
-/** One attempt that a worker holds, from the central manager's word to start until its word to forget. */
+/** One attempt that a worker holds, from the central manager's order to start it until its order to forget it. */
 export class Run {
   readonly key: AttemptKey;
   readonly record: AttemptRecord;
   readonly dir: AttemptPlace;
   phase: HeldAttempt['is'] = 'staging';
-  /** Its shell, where this process started it; one of an earlier worker is known by its identity alone. */
+  /** Its runner, if this process started it; for an earlier worker's run only `shell` is known. */
   starter: Runner | undefined;
   shell: ProcessIdentity | undefined;
   names: readonly string[] = [];
-  /** The group of all that it starts. */
+  /** The cgroup of all its processes. */
   group: Cgroup | undefined;
-  /** It had begun before it came into its group, which knows only a part of what it took. */
+  /** It joined its cgroup after it had started, so the cgroup's accounting is incomplete. */
   joinedLate = false;
-  /** What the central manager said of it; unknown of an earlier worker's. */
+  /** The central manager's order to start it; unknown for an earlier worker's run. */
   told: Extract<FromCentralManager, { readonly t: 'start' }> | undefined;
-  /** The file of its proxy. */
+  /** The path of its proxy. */
   proxy: string | undefined;
   startedAt: number | undefined;
   ending: Ending | undefined;
-  /** What we make its ending to be, once it is over. */
+  /** The ending that we decided on, effective once it is over. */
   decided: Ending | undefined;
   /** It was asked to end. */
   stopping = false;
-  /** Not wanted any more before it was started. */
+  /** It was cancelled before it was started. */
   aborted = false;
   /** The agent does not know it: its end is not reported, and nothing of it is kept. */
   forgotten = false;
@@ -66,7 +66,7 @@ export class Run {
     };
   }
 
-  /** It has a sandbox, and results other than its streams. */
+  /** Whether it has a sandbox, and results other than its streams. */
   get sandboxed(): boolean {
     return this.record.spec.shared === undefined && this.record.spec.cwd === undefined;
   }
@@ -83,7 +83,7 @@ export class Run {
     this.starter = undefined;
   }
 
-  /** From now on what is written to its streams is sent, from these bytes on. */
+  /** From now on, sends what is written to its streams, from these offsets on. */
   follow({ stdout, stderr }: { readonly stdout: number; readonly stderr: number }): void {
     this.following = { stdout, stderr };
   }
@@ -93,12 +93,12 @@ export class Run {
     this.timers = [];
   }
 
-  /** What its exit record means. */
+  /** The ending that its exit record implies. */
   endingOf(exit: ExitRecord | undefined): Ending {
     const at = this.startedAt;
     const group = this.joinedLate ? undefined : this.group?.usage();
     const most = this.record.spec.container ? 0 : (exit?.maxRssKb ?? 0);
-    // What ended before anybody looked is known by what was charged to its group.
+    // If it ended before its memory was ever measured, the cgroup's peak is used.
     const held = group ? this.peakRssKb || group.peakKb || most : Math.max(this.peakRssKb, most);
     const facts = {
       host: HOST,
@@ -106,7 +106,7 @@ export class Run {
       endedAt: exit?.endedAt ?? Date.now() / 1000,
       usage: {
         ...(group && { userCpuSeconds: round(group.userSeconds), systemCpuSeconds: round(group.systemSeconds) }),
-        // What a container took is not known.
+        // The CPU time of a container is not known.
         ...(!group &&
           exit &&
           !this.record.spec.container && {
@@ -133,7 +133,7 @@ export class Run {
     return { ...facts, how: exit.how };
   }
 
-  /** Both streams, where they are small. */
+  /** Both streams, if they are small. */
   inline(): { readonly bytes: Buffer; readonly stdout: number; readonly stderr: number } | undefined {
     const { stdoutBytes: stdout = this.dir.size('stdout'), stderrBytes: stderr = this.dir.size('stderr') } =
       this.ending ?? {};
@@ -143,7 +143,7 @@ export class Run {
     return bytes.length === stdout + stderr ? { bytes, stdout, stderr } : undefined;
   }
 
-  /** Bytes of a stream from `offset` on, some of them. */
+  /** Some bytes of a stream, starting at `offset`. */
   piece(stream: 'stdout' | 'stderr', offset: number): Buffer {
     const there = Math.min(PIECE, this.dir.size(stream) - offset);
     if (there <= 0) return Buffer.alloc(0);
@@ -157,7 +157,9 @@ export class Run {
   }
 }
 
-/** What an earlier worker left in its directory; what it had only begun to write down never started, and is removed. */
+/**
+ * The runs that an earlier worker left in its directory. One whose record is incomplete never started, and is removed.
+ */
 export function runsIn(jobsDir: string, taskRunnersDir: string): Run[] {
   const tasks = taskRunnersIn(taskRunnersDir).map(({ record, slot, shell }) => {
     const run = left(new Run(record, slot), shell);
@@ -190,13 +192,16 @@ function left(run: Run, shell: ProcessIdentity | undefined): Run {
   return run;
 }
 
-/** What was killed, because it did not end in time or by somebody else, was stopped in the middle of whatever it did. */
+/**
+ * Marks a preempted run as yielded, unless it was killed (because it did not end in time, or by someone else) and so
+ * was interrupted in the middle of its work.
+ */
 function yielding(how: Ending['how'], exit: ExitRecord | undefined): Ending['how'] {
   if (how.kind !== 'by-site' || how.cause !== 'preempted' || !exit || wasKilled(exit)) return how;
   return { ...how, yielded: true };
 }
 
-/** A container runtime tells a killed program's end as this status. */
+/** The exit status by which a container runtime reports that the program was killed. */
 const KILLED_INSIDE = 137;
 
 function wasKilled({ how }: ExitRecord): boolean {

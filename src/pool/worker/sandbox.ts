@@ -28,13 +28,13 @@ import { isFull } from '../host/full-disk.ts';
 import type { Placed } from './job-script.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
-/** Bytes of a blob from the central manager; fewer than asked: it ends there. */
+/** Fetches bytes of a blob from the central manager; fewer than requested at its end. */
 export type Pull = (blob: Blob, offset: number, bytes: number) => Promise<Buffer>;
 
 const PIECE = 1 << 20;
 const KEEP_MS = 7 * 86_400_000;
 
-/** Inputs under their SHA-256, each fetched once for all the attempts that want it. */
+/** Input files by their SHA-256, each fetched once for all attempts that need it. */
 export class BlobCache {
   readonly #dir: string;
   readonly #coming = new Map<string, Promise<string>>();
@@ -49,7 +49,7 @@ export class BlobCache {
     }
   }
 
-  /** Its path, where it is here already. */
+  /** Its path, if it is already cached. */
   here(blob: Blob): string | undefined {
     const path = join(this.#dir, blob.sha256);
     const found = statSync(path, { throwIfNoEntry: false });
@@ -58,7 +58,10 @@ export class BlobCache {
     return path;
   }
 
-  /** From the file itself, where home's files can be read here. Rejects with 'input-missing' where it is another by now. */
+  /**
+   * Copies it from the original file, where the agent's files can be read. Throws 'input-missing' if the file has
+   * changed.
+   */
   copy(blob: Blob): string {
     const path = join(this.#dir, blob.sha256);
     const part = `${path}.${process.pid}.part`;
@@ -70,7 +73,7 @@ export class BlobCache {
     return this.#keep(blob, part, digestOf(part));
   }
 
-  /** As `copy`, of a large one: the worker goes on meanwhile. */
+  /** Like `copy`, but asynchronous, for large files. */
   copyLarge(blob: Blob): Promise<string> {
     return this.#once(blob, async () => {
       const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
@@ -116,7 +119,7 @@ export class BlobCache {
     return this.#keep(blob, part, hash.digest('hex'));
   }
 
-  /** Where the disk is full: what no run uses is worth less than room. `used`: by their SHA-256. */
+  /** When the disk is full: deletes the files that no run uses. `used`: SHA-256 sums. */
   clear(used: ReadonlySet<string>): void {
     for (const name of readdirSync(this.#dir)) {
       const sha256 = name.slice(0, 64);
@@ -156,10 +159,10 @@ function digestOf(path: string): string {
   return hash.digest('hex');
 }
 
-/** Copies of more than this many bytes are made while the worker goes on. */
+/** Files larger than this, in bytes, are copied asynchronously. */
 export const LARGE = 8 << 20;
 
-/** Puts a run's large inputs into its sandbox, before it is furnished with the rest. */
+/** Copies a run's large inputs into its sandbox; `furnish` adds the rest. */
 export async function placeLarge({ work }: AttemptPlace, { inputs }: RunSpec, cache: BlobCache): Promise<void> {
   for (const input of inputs) {
     if (input.kind !== 'file' || input.file.kind !== 'blob' || input.file.blob.bytes <= LARGE) continue;
@@ -192,7 +195,7 @@ export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache): Pla
   const place = { cwd: spec.cwd, stdin, scratch: work };
   const program = join(work, 'condor_exec.exe');
   if (spec.container) {
-    // What is in the image cannot be looked at from here.
+    // The contents of the image cannot be examined from here.
     if (spec.executable.kind === 'there') return { program: spec.executable.path, ...place };
     placeFile(spec.executable, program, true, cache);
     return { program: join(sandboxInside(spec.container, work), 'condor_exec.exe'), ...place };
@@ -228,7 +231,7 @@ function cached(blob: Blob, cache: BlobCache): string {
   return path;
 }
 
-/** What can be known before the program is started is said in words. Its path, if it can be run. */
+/** Returns the program's path, or throws an explanation of any problem that can be detected before it is started. */
 function runnable(program: string, cwd: string): string {
   if (!existsSync(cwd)) throw cannot(`The directory ${cwd} does not exist there.`);
   if (!program.includes('/')) return program;
@@ -247,10 +250,10 @@ function runnable(program: string, cwd: string): string {
   return program;
 }
 
-/** Programs outside of sandboxes that were well a moment ago. */
+/** Programs outside sandboxes, and when each was last found to be runnable. */
 const KNOWN = new Map<string, number>();
 
-/** Its beginning, at most 256 bytes of it, as latin1. */
+/** The beginning of a file, at most 256 bytes, as latin1. */
 function firstLine(file: string): string {
   const buffer = Buffer.alloc(256);
   const fd = openSync(file, 'r');

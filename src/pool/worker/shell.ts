@@ -3,20 +3,20 @@ import { type ProcessIdentity, processIdentity } from '../../util/process-identi
 import { signal } from '../host/processes.ts';
 
 export interface ShellOptions {
-  /** What follows `/bin/sh`. */
+  /** The arguments of `/bin/sh`. */
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** What it writes to its standard output. */
+  /** Receives what the shell writes to its standard output. */
   readonly onText: (text: string) => void;
-  /** It is no more. Called once or twice. */
+  /** The shell has ended. Called once or twice. */
   readonly onEnd: () => void;
 }
 
-/** A word of the command line of every such shell, and of its copies. */
+/** A word on the command line of each such shell and of its forks. */
 export const STARTER = 'gryphus-starter';
 
-/** A shell in a session of its own, which outlives the worker that started it by what it has to do. */
+/** A shell in its own session, which outlives the worker that started it until its work is done. */
 export class Shell {
   readonly identity: ProcessIdentity;
   readonly #child: ChildProcess;
@@ -39,12 +39,15 @@ export class Shell {
     this.#child.stdin?.write(text);
   }
 
-  /** To the program and all that it started in this session; the shell itself passes over what can be passed over. */
+  /**
+   * Signals the program and all that it started in this session; the shell itself ignores the signals that can be
+   * ignored.
+   */
   signal(name: NodeJS.Signals): void {
     if (this.alive) signal(-this.identity.pid, name);
   }
 
-  /** It ends when it has nothing to run. */
+  /** The shell ends when it has nothing left to run. */
   end(): void {
     this.#child.stdin?.end();
   }
@@ -52,6 +55,6 @@ export class Shell {
 
 /** Runs attempts one after another. */
 export interface Runner extends Pick<Shell, 'identity' | 'alive' | 'signal' | 'end'> {
-  /** `done` is called once: the attempt left its record, or the shell ended before it could. */
+  /** `done` is called once, when the attempt has left its record or the shell ended before it could. */
   run(key: string, done: () => void): void;
 }

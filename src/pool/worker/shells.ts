@@ -9,22 +9,22 @@ import type { ForShells, FromWorker } from '../wire/wire.ts';
 
 export interface ShellsOptions {
   readonly find: (key: AttemptKey) => Run | undefined;
-  /** What jobs see of the worker's environment. */
+  /** The part of the worker's environment that jobs see. */
   readonly env: NodeJS.ProcessEnv;
   readonly say: (message: FromWorker, bytes?: Uint8Array) => void;
-  /** Bytes that wait to leave. */
+  /** Bytes waiting to be sent. */
   readonly backlog: () => number;
 }
 
 const MOST_BACKLOG = 4 << 20;
 const LOOK_MS = 50;
 const GRACE_MS = 2000;
-/** As ssh's own failures. */
+/** The exit status that ssh also uses for its own failures. */
 const FAILED = 255;
 
 /**
- * People's shells beside running jobs: in the job's directory, with its environment, and gone when the job ends, because they
- * carry its key as everything that it started does.
+ * Users' shells beside running jobs: in the job's directory, with its environment. They end with the job, because they
+ * carry its key as all its processes do.
  */
 export class Shells {
   readonly #options: ShellsOptions;
@@ -34,7 +34,7 @@ export class Shells {
     this.#options = options;
   }
 
-  /** False for what is no message of shells. */
+  /** Handles a message for a shell. */
   take(message: ForShells, bytes: Buffer): void {
     if (message.t === 'shell') this.#start(message);
     else if (message.t === 'shell-size') this.#resize(message);
@@ -46,7 +46,7 @@ export class Shells {
     }
   }
 
-  /** Nobody is there any more to read what they write. */
+  /** Nobody is left to read what they write: ends all shells. */
   close(): void {
     for (const shell of this.#open.keys()) this.#end(shell);
   }
@@ -76,7 +76,7 @@ export class Shells {
     });
   }
 
-  /** The kernel tells the programs at the terminal. */
+  /** Sets the terminal's size; the kernel notifies the programs that use it. */
   #resize({ shell, rows, cols }: Extract<ForShells, { t: 'shell-size' }>): void {
     const terminal = terminalUnder(this.#open.get(shell)?.pid);
     if (terminal === undefined) return;
@@ -122,14 +122,14 @@ export class Shells {
   }
 }
 
-/** The terminal that script(1) made for what it runs. */
+/** The terminal that script(1) allocated for its command. */
 function terminalUnder(pid: number | undefined): string | undefined {
   for (const child of pid === undefined ? [] : childrenOf(pid)) {
     try {
       const terminal = readlinkSync(`/proc/${child}/fd/0`);
       if (terminal.startsWith('/dev/pts/')) return terminal;
     } catch {
-      // It ended meanwhile.
+      // It has ended in the meantime.
     }
   }
   return undefined;

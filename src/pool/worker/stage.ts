@@ -7,16 +7,19 @@ import type { Run } from './run.ts';
 import { type BlobCache, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
 import { blobsOf } from '../wire/run-blobs.ts';
 
-/** How what jobs need comes to a worker. */
+/** How a worker obtains what jobs need. */
 export interface Means {
-  /** It reads home's files itself. */
+  /** Whether the worker can read files of the agent's machine directly. */
   readonly sharesHome: boolean;
   readonly pull: (key: AttemptKey) => Pull;
-  /** The file of a job's proxy. */
+  /** The path of a job's proxy file. */
   readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
 }
 
-/** Brings what a run needs to its worker; nothing is to be waited for where all is here, or little of home's own files. */
+/**
+ * Brings what a run needs to its worker; `undefined` if nothing has to be waited for: everything is here, or only small
+ * local files were copied.
+ */
 export function stage(run: Run, cache: BlobCache, means: Means): Promise<unknown> | undefined {
   try {
     return bring(run, cache, means);
@@ -43,7 +46,7 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means)
   return Promise.all(coming).then(() => placeLarge(dir, spec, cache));
 }
 
-/** Puts what was brought into the run's sandbox, with its ads; notes what is there before it runs. */
+/** Puts the inputs and ads into the run's sandbox, and records which files are there before it starts. */
 export function equip(run: Run, cache: BlobCache, machine: AttrTexts): Placed {
   const { dir, record, told, proxy } = run;
   const placed = furnish(dir, record.spec, cache);
@@ -52,13 +55,13 @@ export function equip(run: Run, cache: BlobCache, machine: AttrTexts): Placed {
   return { ...placed, proxy, ads: told !== undefined };
 }
 
-/** The proxies that runs use now, each with one of these. */
+/** The proxies that runs are using, each with the key of an attempt that uses it. */
 export function proxiesOf(runs: Iterable<Run>): Map<string, AttemptKey> {
   const live = [...runs].filter(({ phase }) => phase !== 'ended');
   return new Map(live.flatMap(({ key, record: { spec } }) => (spec.proxy === undefined ? [] : [[spec.proxy, key]])));
 }
 
-/** Where the disk is full: inputs that no run uses any more are worth less than room. */
+/** When the disk is full: deletes cached inputs that no run uses. */
 export function dropUnused(runs: Iterable<Run>, cache: BlobCache): void {
   const live = [...runs].filter(({ phase }) => phase !== 'ended');
   cache.clear(new Set(live.flatMap(({ record }) => blobsOf(record.spec).map(({ sha256 }) => sha256))));

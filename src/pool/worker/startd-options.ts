@@ -4,22 +4,22 @@ import type { Means } from './stage.ts';
 import type { FromWorker } from '../wire/wire.ts';
 import type { MachineNow, Scripts } from './worker-claims.ts';
 
-/** What a worker's machine is given. */
+/** The options of a worker's Startd. */
 export interface StartdOptions extends Means {
-  /** The worker's own directory: `jobs/`, `cache/`. */
+  /** The worker's own directory, with `jobs/` and `cache/`. */
   readonly dir: string;
   readonly machine: MachineNow;
-  /** The most of its disk that is the worker's, KB; default: all. */
+  /** The most disk space the worker may use, in KB; default: all. */
   readonly diskKb?: number;
-  /** What jobs see of the worker's environment. */
+  /** The part of the worker's environment that jobs see. */
   readonly env: NodeJS.ProcessEnv;
   readonly scripts: Scripts;
-  /** What lasts for so long keeps nothing waiting behind it; default 100. */
+  /** A task that runs longer than this keeps no others waiting behind it, in milliseconds; default 100. */
   readonly slowMs?: number;
   readonly containers: Containers;
-  /** In which jobs run, if there may be such. */
+  /** The control groups in which jobs run, if the worker may create them. */
   readonly groups?: Cgroups | undefined;
-  /** `unhurried`: a moment later is soon enough. */
+  /** `unhurried`: the message may be delayed briefly. */
   readonly say: (message: FromWorker, bytes?: Uint8Array, unhurried?: boolean) => void;
   readonly log: (message: string) => void;
 }

@@ -33,19 +33,22 @@ import {
 
 type Cancel = Extract<FromCentralManager, { t: 'cancel' }>;
 
-/** Short runs are reported as started only if they last for so long, milliseconds; those of task runners if they are slow. */
+/**
+ * A run is reported as started only after this time, in milliseconds, since short ones end sooner; a map's task only
+ * when it is slow.
+ */
 const SETTLE_MS = 4;
 const SLOW_MS = 100;
 const FOLLOW_MS = 250;
-/** How often memory is looked at, milliseconds. */
+/** The interval between memory checks, in milliseconds. */
 const LOOK_MS = 1000;
-/** A run that lasted so long is swept before its end is told, seconds. */
+/** After a run longer than this, in seconds, leftover processes are killed before its end is reported. */
 const SWEEP_FIRST = 1;
 const BEHIND = 'what was to run before it takes longer than was thought';
 
 /**
- * The worker's machine: its slots, the claims on them, and what runs. It keeps every promise on disk first, so that
- * another worker on the same directory finds what this one left.
+ * A worker's execution side: its slots, the claims on them, and the runs. Every promise is on disk first, so that the
+ * next worker in the same directory finds what this one left.
  */
 export class Startd {
   readonly #options: StartdOptions;
@@ -66,7 +69,7 @@ export class Startd {
     this.#options = options;
     this.#jobsDir = join(options.dir, 'jobs');
     const taskRunnersDir = join(options.dir, 'task-runners');
-    // Below the worker's directory, which is not made again where somebody has removed it.
+    // The worker's directory itself is not recreated if someone has removed it.
     for (const dir of [this.#jobsDir, taskRunnersDir]) if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
     this.#cache = new BlobCache(join(options.dir, 'cache'));
     this.space = new DiskSpace(options.dir, options.diskKb);
@@ -86,29 +89,29 @@ export class Startd {
     ];
   }
 
-  /** All that it holds, for a central manager that it has just reached: claims that nothing runs under are no more. */
+  /** Everything that it holds, for a central manager that it has just connected to; idle claims are released. */
   held(): HeldAttempt[] {
     this.dropWaiting();
     this.#claims.releaseIdle();
     return [...this.#runs.values()].map((run) => run.view());
   }
 
-  /** Forgets what waits behind others: whoever hears what is held here knows that it did not arrive. */
+  /** Forgets the starts waiting behind others: the next report of what is held shows that they did not arrive. */
   dropWaiting(): void {
     this.#claims.dropWaiting();
   }
 
-  /** Attempts whose programs may run. */
+  /** The number of attempts whose programs may be running. */
   get busy(): number {
     return [...this.#runs.values()].filter((run) => run.phase !== 'ended').length;
   }
 
-  /** Results that nobody has fetched yet. */
+  /** The number of attempts that have not been forgotten. */
   get waiting(): number {
     return this.#runs.size;
   }
 
-  /** Seconds that what runs here may take to end. */
+  /** The longest time that the current runs may take to end, in seconds. */
   get grace(): number {
     return Math.max(0, ...[...this.#runs.values()].map((run) => (run.phase === 'ended' ? 0 : graceOf(run))));
   }
@@ -159,7 +162,10 @@ export class Startd {
     for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(message));
   }
 
-  /** Ends what has been without the central manager for longer than its lease. `seconds`: since the central manager was last heard. */
+  /**
+   * Ends the runs that have been without contact to the central manager for longer than their lease. `seconds`: since
+   * it was last heard.
+   */
   endLeases(seconds: number): void {
     endLeases(this.#runs.values(), seconds);
   }
@@ -241,7 +247,7 @@ export class Startd {
       run.timers.push(setTimeout(() => stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
   }
 
-  /** The shell has said that it ended, or is no more: then something of it may live. */
+  /** The shell reported the end, or has ended itself, in which case processes of the run may still be alive. */
   #over(run: Run): void {
     if (run.starter?.alive || run.dir.exit()) return this.#ended(run);
     void lastOf(run, this.#closing.signal).then(() => this.#closing.signal.aborted || this.#ended(run));
@@ -265,7 +271,7 @@ export class Startd {
     }
     const ending = run.endingOf(exit);
     const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
-    // What may be tried again leaves nothing behind; for the others it is looked soon.
+    // A job that may be retried must leave no processes behind; the others are swept soon afterwards.
     const failed = !isTask(run.dir) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
     if (lasted > SWEEP_FIRST || run.decided || failed || !exit) {
       void sweep(run).then(() => this.#finish(run, ending));
@@ -281,19 +287,19 @@ export class Startd {
     this.#claims.leave(run);
     const next = this.#claims.next(run.record.claim);
     if (run.forgotten) this.#forget(run.key);
-    // While there is more to do here, nobody waits for the news.
+    // If another attempt starts here, the report need not be sent immediately.
     else this.#tell(run, next !== undefined);
     crashPoint('worker.after-end');
     this.#goOn(run.record.claim, next);
   }
 
-  /** Says where it is now. */
+  /** Reports its current state. */
   #tell(run: Run, unhurried = false): void {
     const news = newsOf(run);
     if (news) this.#options.say(news.message, news.bytes, unhurried);
   }
 
-  /** What waits under a claim has its turn. */
+  /** Starts what is waiting under a claim. */
   #goOn(claim: string, first = this.#claims.next(claim)): void {
     for (let next = first; next; next = this.#claims.next(claim)) this.#start(next);
   }
@@ -310,7 +316,7 @@ export class Startd {
       try {
         run.dir.decide(ending);
       } catch {
-        // No room: it is told all the same, and after a crash it was never started.
+        // No room: it is reported anyway, and after a crash it counts as never started.
       }
       return this.#finish(run, { ...ending, startedAt: run.startedAt, endedAt: run.startedAt });
     }
@@ -319,7 +325,7 @@ export class Startd {
     if (isFull(error)) dropUnused(this.#runs.values(), this.#cache);
   }
 
-  /** Nothing of it has run or will. */
+  /** Removes a run that has not started and will not. */
   #unstart(run: Run, why: Extract<FromWorker, { t: 'gone' }>['why'], message: string): void {
     void run.group?.end();
     run.clearTimers();
@@ -377,18 +383,18 @@ export class Startd {
     if (this.#options.machine.limitMemory) for (const { run, ending } of over) stop(run, ending);
   }
 
-  /** What an earlier worker on this directory left: ended, running, or never started. */
+  /** Takes over what an earlier worker left in this directory: ended, running or never started. */
   #adopt(taskRunnersDir: string): void {
     for (const run of runsIn(this.#jobsDir, taskRunnersDir)) {
       this.#options.log(`found ${run.key}`);
       this.#runs.set(run.key, run);
       this.#claims.adopt(run);
-      // Whoever hears of it is made in this same turn.
+      // The listeners are only set up later in this same turn.
       queueMicrotask(() => (run.shell ? this.#await(run) : this.#over(run)));
     }
   }
 
-  /** A run whose shell is not our child: its exit record, or the shell's end, is waited for. */
+  /** Waits for the exit record, or the end of the shell, of a run whose shell is not our child. */
   #await(run: Run): void {
     const look = () => {
       run.startedAt ??= run.dir.startedAt();

@@ -2,15 +2,15 @@ import type { ProcessIdentity } from '../../util/process-identity.ts';
 import { type Runner, Shell, STARTER } from './shell.ts';
 
 /**
- * A shell that runs attempts that have directories, one after another. It costs one fork for each attempt, and it ends
- * the attempt that it runs in order when the worker is gone.
+ * A shell that runs attempts that have their own directories, one after another. It costs one fork per attempt, and
+ * completes the attempt it is running even if the worker is gone.
  */
 export class Starter implements Runner {
   readonly #shell: Shell;
   #onDone: (() => void) | undefined;
   #text = '';
 
-  /** `script`: starter.sh's text; `jobsDir`: where attempts' directories are. */
+  /** `script`: the text of starter.sh; `jobsDir`: the parent of the attempts' directories. */
   constructor(script: string, jobsDir: string, env: NodeJS.ProcessEnv) {
     this.#shell = new Shell({
       args: ['-c', script, STARTER],
@@ -34,7 +34,7 @@ export class Starter implements Runner {
     return this.#shell.alive;
   }
 
-  /** `key`: its directory's name. */
+  /** `key`: the name of the attempt's directory. */
   run(key: string, done: () => void): void {
     this.#onDone = done;
     if (!this.alive) queueMicrotask(() => this.#done());

@@ -5,12 +5,12 @@ import type { Run } from './run.ts';
 
 const GRACE_SECONDS = 10;
 
-/** Seconds from the word to end until it is killed. */
+/** Seconds between asking a run to end and killing it. */
 export function graceOf({ record }: Run): number {
   return record.spec.vacateSeconds ?? GRACE_SECONDS;
 }
 
-/** Asks a run to end, and makes it end where it does not; what it ends as is on disk before. */
+/** Asks a run to end, and kills it if it does not. Its ending is written to disk first. */
 export function stop(run: Run, ending: Ending): void {
   if (run.phase === 'staging') run.aborted = true;
   if (run.phase === 'staging' || run.phase === 'ended' || run.stopping) return;
@@ -33,7 +33,7 @@ export function stop(run: Run, ending: Ending): void {
   run.timers.push(setTimeout(kill, graceOf(run) * 1000));
 }
 
-/** Ends what has been without the central manager, for so many seconds, longer than its lease. */
+/** Ends the runs whose lease is shorter than `seconds`, the time since the central manager was last heard. */
 export function endLeases(runs: Iterable<Run>, seconds: number): void {
   for (const run of runs) {
     if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
@@ -44,8 +44,8 @@ export function endLeases(runs: Iterable<Run>, seconds: number): void {
 const NOBODY: ReadonlySet<number> = new Set();
 
 /**
- * Kills every process of these attempts, until there is none, twice: one that becomes another program just now has no
- * environment. The children of `but` are left alone.
+ * Kills all processes of these attempts until two scans in a row find none: a process in the middle of execve(2) shows
+ * no environment. Children of the processes in `but` are spared.
  */
 export async function killAll(keys: ReadonlySet<string>, but: ReadonlySet<number> = NOBODY): Promise<void> {
   for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
@@ -56,24 +56,24 @@ export async function killAll(keys: ReadonlySet<string>, but: ReadonlySet<number
   }
 }
 
-/** A look at all processes costs milliseconds: short runs share one, milliseconds. */
+/** Scanning all processes takes milliseconds, so short runs that end within this time share a scan. Milliseconds. */
 const SWEEP_MS = 1000;
 
 /**
- * The waiter of a program that has ended is the child of its shell, and about to end by itself. If it were killed, the shell
- * would say so in the program's standard error.
+ * The shells of runs, whose children are spared: the waiter of a program that has ended is about to exit by itself, and
+ * if it were killed, the shell would report that in the program's standard error.
  */
 function shellsOf(runs: Iterable<Run>): ReadonlySet<number> {
   return new Set([...runs].flatMap(({ shell }) => (shell ? [shell.pid] : [])));
 }
 
-/** Kills what forked away from a run that has ended. */
+/** Kills what is left of a run that has ended, such as processes that forked away. */
 export async function sweep(run: Run): Promise<void> {
   await Promise.all([killAll(new Set([run.key]), shellsOf([run])), run.group?.end()]);
   run.dir.swept();
 }
 
-/** Looks, soon after short runs ended, for what forked away from them, for many at once. */
+/** Kills what is left of short runs soon after they ended, many at a time. */
 export class Sweeper {
   #runs = new Map<string, Run>();
   #timer: NodeJS.Timeout | undefined;
@@ -110,7 +110,7 @@ export function timeout(seconds: number): Ending {
   return { how: { kind: 'by-site', cause: 'timeout', message: `it ran for ${seconds} s` } };
 }
 
-/** The kernel found no more memory for it. */
+/** The kernel's OOM killer killed it. */
 export function killedForMemory(most: number): Ending {
   return { how: { kind: 'by-site', cause: 'out-of-memory', message: `it used all of its ${most} MB` } };
 }

@@ -17,7 +17,7 @@ import type { ToldTaskRunner, ToldTask } from './task-runner.ts';
 import { waited } from './waiter/waiter.ts';
 
 const BEGUN = /^(\d+)$/;
-/** What the shell says of a task that left no record; `spaceless` is never in the log. */
+/** The shell's report of a task that left no record; `spaceless` never appears in the log. */
 export const NO_RECORD = /^(\d+) 0 (killed|failed|spaceless)$/m;
 const SUFFIX = { stdout: 'out', stderr: 'err' } as const;
 
@@ -25,14 +25,14 @@ export interface TaskRunnerSlotOptions {
   readonly dir: string;
   /** Its number in the task runner. */
   readonly n: number;
-  /** Which of the task runner's files are its streams. */
+  /** The number of the task runner's files that hold its streams. */
   readonly file: number;
-  /** When it was written down, Unix seconds. */
+  /** When it was recorded, in Unix seconds. */
   readonly at: number;
-  /** It is a job: it has a scratch directory of its own, and may take long. */
+  /** It is a job: it has its own scratch directory, and may take long. */
   readonly own?: true;
   readonly onRemoved: () => void;
-  /** Its files may be another's. */
+  /** Called when its files may be reused. */
   readonly onFree?: () => void;
 }
 
@@ -49,19 +49,19 @@ export class TaskRunnerSlot implements AttemptPlace {
   #marked = false;
   #removed = false;
   #swept = false;
-  /** What runs it; nothing here does where an earlier worker did. */
+  /** What runs it; unset for a task of an earlier worker. */
   taskRunner: Runner | undefined;
-  /** Its program and arguments as the shell reads them, until it is told. */
+  /** Its program and arguments as shell text, until it is sent to the shell. */
   message = '';
-  /** What its shell does before: empty, or ended by a semicolon. */
+  /** Shell commands to run before it: empty, or ending in a semicolon. */
   before = '';
-  /** When the shell was told, Unix seconds; unknown of an earlier worker's. */
+  /** When the shell was told to start it, in Unix seconds; unknown for a task of an earlier worker. */
   began: number | undefined;
-  /** As the shell said it; of an earlier worker's shell it is read from the log. */
+  /** As reported by the shell; for a task of an earlier worker, it is read from the log. */
   ended: ExitRecord | undefined;
-  /** The shell said that it could not start it. */
+  /** The shell reported that it could not start it. */
   failed = false;
-  /** There was no room to write down that it began. */
+  /** There was no room to record that it started. */
   spaceless = false;
 
   constructor(options: TaskRunnerSlotOptions) {
@@ -93,14 +93,14 @@ export class TaskRunnerSlot implements AttemptPlace {
     return size;
   }
 
-  /** Tasks are short. */
+  /** Recorded for jobs only: tasks are short. */
   noteMemory(kb: number): void {
     if (!this.own) return;
     this.#marked = true;
     try {
       writeFileSync(this.#memory, String(kb), { mode: 0o600 });
     } catch {
-      // No room: after a crash of the worker it is not known.
+      // No room: after a crash of the worker the peak is unknown.
     }
   }
 
@@ -115,7 +115,7 @@ export class TaskRunnerSlot implements AttemptPlace {
   }
 
   exit(): ExitRecord | undefined {
-    // The shell says it, as long as it lives.
+    // While the shell is alive, it will report the end.
     if (this.ended || (this.began !== undefined && this.taskRunner?.alive)) return this.ended;
     const logged = loggedIn(this.#dir).get(this.n);
     return typeof logged === 'object' ? logged : undefined;
@@ -155,13 +155,13 @@ export class TaskRunnerSlot implements AttemptPlace {
     if (this.#removed) this.#free();
   }
 
-  /** Nothing of it may write to its files any more. */
+  /** Its files may be reused: none of its processes can write to them any more. */
   #free(): void {
     if (this.own) this.#emptyScratch();
     this.#options.onFree?.();
   }
 
-  /** The ads are written anew for the next. */
+  /** Keeps the ad files, which are rewritten for the next job. */
   #emptyScratch(): void {
     try {
       for (const name of readdirSync(this.work))
@@ -198,7 +198,9 @@ export class TaskRunnerSlot implements AttemptPlace {
   }
 }
 
-/** What an earlier worker's task runners left: tasks that were told and not forgotten. Task runners without any are removed. */
+/**
+ * The tasks that an earlier worker's task runners recorded and did not forget. Task runners without any are removed.
+ */
 export function taskRunnersIn(
   taskRunnersDir: string,
 ): { record: AttemptRecord; slot: TaskRunnerSlot; shell: ProcessIdentity }[] {
@@ -229,17 +231,17 @@ export function taskRunnersIn(
   });
 }
 
-/** A task of a map: nobody asks how far it is. */
+/** Whether it is a task of a map, whose progress nobody follows. */
 export function isTask(place: AttemptPlace): boolean {
   return place instanceof TaskRunnerSlot && !place.own;
 }
 
-/** The scratch directory of the jobs that have one after another the same files. */
+/** The scratch directory of the jobs that successively use the files with this number. */
 export function scratchOf(dir: string, file: number): string {
   return join(dir, `${file}.work`);
 }
 
-/** What is known of each task that was begun in a task runner. */
+/** What the log says of each task that was started in a task runner. */
 function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'failed'> {
   const tasks = new Map<number, ExitRecord | 'begun' | 'failed'>();
   let last: number | undefined;
@@ -258,13 +260,13 @@ function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'fail
   return tasks;
 }
 
-/** The waiter was killed at this time, Unix seconds, and its program with it. */
+/** The record of a waiter that was killed at this time (Unix seconds), together with its program. */
 export function killed(at: number): ExitRecord {
   const how = { kind: 'signaled', signal: 9 } as const;
   return { how, userSeconds: 0, systemSeconds: 0, maxRssKb: 0, endedAt: Math.round(at * 100) / 100 };
 }
 
-/** A line that is not whole was followed by nothing. */
+/** An incomplete line is ignored: the shell was never told of its task. */
 function parsed(line: string): (ToldTaskRunner | ToldTask)[] {
   try {
     return [JSON.parse(line) as ToldTaskRunner | ToldTask];

@@ -10,15 +10,15 @@ import { type Runner, Shell, STARTER } from './shell.ts';
 import { RECORD_BYTES, waited } from './waiter/waiter.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
-/** A task runner's shell is replaced after so many tasks: its files grow. */
+/** A task runner's shell is replaced after this many tasks, since its files grow. */
 const TASKS = 5000;
-/** What is kept of the disk for the ends of tasks to be written down in, bytes. */
+/** The disk space reserved for the exit records of tasks, in bytes. */
 const RESERVED_BYTES = 60 * RECORD_BYTES;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export type LightSpec = RunSpec & { readonly shared: NonNullable<RunSpec['shared']> };
 
-/** A run that needs nothing but a directory of this machine: no sandbox, no files to carry, no input. */
+/** Whether a run needs only a directory of this machine: no sandbox, no file transfer, no input. */
 export function isLight(spec: RunSpec): spec is LightSpec {
   const { shared, env, joinStderr, proxy, core } = spec;
   return (
@@ -32,12 +32,12 @@ export function isLight(spec: RunSpec): spec is LightSpec {
   );
 }
 
-/** What jobs must have in common to be run by one shell, one after another: all but their arguments. */
+/** What jobs must have in common to share a task runner: everything but their arguments. */
 export function commonOf(spec: LightSpec): string {
   return JSON.stringify({ ...spec, args: [] });
 }
 
-/** What a task runner writes of a task before its shell hears of it; a line of the file `told`. */
+/** What a task runner records of a task before its shell is told of it; a line of the file `told`. */
 export interface ToldTask {
   readonly n: number;
   readonly key: AttemptRecord['key'];
@@ -45,13 +45,13 @@ export interface ToldTask {
   readonly size: AttemptRecord['size'];
   readonly lease: number;
   readonly args: readonly string[];
-  /** Which of the task runner's files are its streams. */
+  /** The number of the task runner's files that hold its streams. */
   readonly file: number;
-  /** When it was told, Unix seconds. */
+  /** When it was recorded, in Unix seconds. */
   readonly at: number;
-  /** Tasks that were forgotten since the line before. */
+  /** Tasks that were forgotten since the previous line. */
   readonly gone: readonly number[];
-  /** It is a job, with a scratch directory of its own. */
+  /** It is a job, with its own scratch directory. */
   readonly own?: true;
 }
 
@@ -62,37 +62,38 @@ export interface ToldTaskRunner {
 }
 
 export interface TaskRunnerOptions {
-  /** task-runner.sh's text. */
+  /** The text of task-runner.sh. */
   readonly script: string;
-  /** The words that wait for a program. */
+  /** The command that runs and waits for a program. */
   readonly waiter: readonly string[];
-  /** Where task runners' directories are. */
+  /** The parent of the task runners' directories. */
   readonly taskRunnersDir: string;
   readonly env: NodeJS.ProcessEnv;
-  /** What all of its tasks have in common. */
+  /** Identifies what all of its tasks have in common. */
   readonly base: string;
   readonly spec: LightSpec;
-  /** They are jobs. */
+  /** Its tasks are jobs. */
   readonly own?: boolean;
 }
 
 /**
- * A shell that runs a map's tasks, or jobs that differ in their arguments alone, one after another, with one directory for all of them: a task costs one line in a
- * file that is open already. The files of its streams are used again when it is forgotten, and nothing of it runs that could
- * write to them: to make files and remove them costs more. What is told to the shell is on disk before.
+ * A shell that runs a map's tasks, or jobs that differ only in their arguments, one after another, with one directory
+ * for all: a task costs one line in an open file. The files of a task's streams are reused when it has been forgotten
+ * and none of its processes can write to them any more, since creating and removing files costs more. The command is
+ * written to disk before it is sent to the shell.
  */
 export class TaskRunner implements Runner {
   readonly base: string;
   readonly dir: string;
   readonly #shell: Shell;
   readonly #told: number;
-  /** Bytes of whole lines in it. */
+  /** The length of its complete lines, in bytes. */
   #size = 0;
   readonly #program: string;
   readonly #cwd: string;
   readonly #own: boolean;
   readonly #slots = new Map<string, TaskRunnerSlot>();
-  /** Files that nobody has. */
+  /** Numbers of files that are not in use. */
   readonly #files: number[] = [];
   #gone: number[] = [];
   #most = 0;
@@ -101,7 +102,7 @@ export class TaskRunner implements Runner {
   #text = '';
   #closed = false;
 
-  /** Throws where the disk is full. */
+  /** Throws if the disk is full. */
   constructor({ script, waiter, taskRunnersDir, env, base, spec, own = false }: TaskRunnerOptions) {
     this.base = base;
     this.#own = own;
@@ -135,12 +136,12 @@ export class TaskRunner implements Runner {
     return this.#shell.alive;
   }
 
-  /** It should run no more. */
+  /** Whether it should run no more tasks. */
   get tired(): boolean {
     return this.#count >= TASKS;
   }
 
-  /** Writes a task down: it is this task runner's from now on. Throws where the disk is full. */
+  /** Records a task, which belongs to this task runner from now on. Throws if the disk is full. */
   give({ key, claim, size, lease, spec }: AttemptRecord): TaskRunnerSlot {
     const n = this.#count++;
     const file = this.#files.pop() ?? this.#most++;
@@ -182,7 +183,7 @@ export class TaskRunner implements Runner {
     slot.message = '';
   }
 
-  /** A piece of the shell's input, as it is. */
+  /** Sends text to the shell's standard input unchanged. */
   tell(text: string): void {
     this.#shell.write(text);
   }
@@ -195,7 +196,7 @@ export class TaskRunner implements Runner {
     this.#shell.end();
   }
 
-  /** Its directory may be another by now, under the same name. */
+  /** Changes into the directory for each job: the path may name a different directory by now. */
   #before(scratch: string): string {
     const variables = Object.entries({ _CONDOR_SCRATCH_DIR: scratch, ...adVariables(scratch) });
     const own = variables.map(([name, value]) => `${name}=${shellQuote(value)}; `);
@@ -207,14 +208,14 @@ export class TaskRunner implements Runner {
     try {
       for (let done = 0; done < bytes.length; ) done += writeSync(this.#told, bytes, done);
     } catch (thrown) {
-      // Half a line would make the next one unreadable.
+      // An incomplete line would make the next one unreadable.
       ftruncateSync(this.#told, this.#size);
       throw thrown;
     }
     this.#size += bytes.length;
   }
 
-  /** Of each task, in order, its record; or `N 0 HOW`, where there is none. */
+  /** Handles the shell's reports: for each task, in order, its record, or `N 0 HOW` if there is none. */
   #hear(text: string): void {
     this.#text += text;
     if (!this.#text.endsWith('\n')) return;
@@ -228,7 +229,7 @@ export class TaskRunner implements Runner {
     if (record === undefined && Number(n) !== slot.n) return;
     slot.ended = record ?? killed(Date.now() / 1000);
     slot.failed = how !== undefined && how !== 'killed';
-    // Half a line may stand in its log now.
+    // Its log may now end in an incomplete line.
     slot.spaceless = how === 'spaceless';
     if (slot.spaceless) this.#count = TASKS;
     this.#running = undefined;
@@ -257,7 +258,7 @@ export class TaskRunner implements Runner {
   }
 }
 
-/** What is said to the shell before task-runner.sh. */
+/** The shell commands that precede task-runner.sh. */
 export function prologue(dir: string, { env, shared }: LightSpec, waiter: readonly string[], own = false): string {
   const variables = { ...env, _CONDOR_SCRATCH_DIR: join(dir, 'work'), BATCH_SYSTEM: 'Gryphus' };
   return [
@@ -266,9 +267,9 @@ export function prologue(dir: string, { env, shared }: LightSpec, waiter: readon
     `cd ${shellQuote(shared.cwd)} || exit 216`,
     'umask 022',
     ...Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}`),
-    // Each job sets its own.
+    // Each job sets its own values.
     ...(own ? [`export ${Object.keys(adVariables('')).join(' ')}`] : []),
-    // A function of one command, for which no copy of the shell is made.
+    // A function with a single command, for which the shell does not fork a copy of itself.
     `gryphus_wait() { ${shellWords(waiter)} "$@" </dev/null >"$gryphus_f.out" 2>"$gryphus_f.err"; }`,
     '',
   ].join('\n');

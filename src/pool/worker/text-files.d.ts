@@ -1,4 +1,4 @@
-/** Shell programs that are built into a bundle as text. */
+/** Shell scripts that the bundler embeds as text. */
 declare module '*.sh' {
   const text: string;
   export default text;

@@ -1,7 +1,10 @@
 const HEADERS = 64 + 2 * 56;
 const BASE = 0x400000n;
 
-/** A program of nothing but these instructions, which run from the first one on. `machine`: ELF's number of the architecture. */
+/**
+ * An ELF executable that contains only these instructions and starts at the first. `machine`: the ELF number of the
+ * architecture.
+ */
 export function tinyElf(machine: number, code: Uint8Array): Buffer {
   const head = Buffer.alloc(HEADERS);
   const size = BigInt(HEADERS + code.length);
@@ -21,7 +24,7 @@ export function tinyElf(machine: number, code: Uint8Array): Buffer {
   head.writeBigUInt64LE(size, 96);
   head.writeBigUInt64LE(size, 104);
   head.writeBigUInt64LE(0x1000n, 112);
-  head.writeUInt32LE(0x6474e551, 120); // the stack: it runs nothing
+  head.writeUInt32LE(0x6474e551, 120); // the stack, not executable
   head.writeUInt32LE(6, 124); // read, write
   head.writeBigUInt64LE(16n, 168);
   return Buffer.concat([head, code]);

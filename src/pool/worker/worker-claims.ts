@@ -13,7 +13,7 @@ import { Starter } from './starter.ts';
 import type { WaiterScripts } from './waiter/waiter.ts';
 import type { FromCentralManager, Size } from '../wire/wire.ts';
 
-/** A task runner that nobody uses ends after so long, milliseconds. */
+/** An unused task runner ends after this time, in milliseconds. */
 const SPARE_MS = 10_000;
 
 interface Claim {
@@ -21,7 +21,7 @@ interface Claim {
   run: Run | undefined;
   /** What is to run after it; nothing of it is on disk. */
   waiting: Start[];
-  /** What runs now takes long: nothing waits behind it. */
+  /** The current run takes long: nothing may wait behind it. */
   slow: boolean;
   starter: Starter | undefined;
   taskRunner: TaskRunner | undefined;
@@ -31,18 +31,18 @@ interface Claim {
 
 export type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
 
-/** The texts of starter.sh, task-runner.sh and the waiter's. */
+/** The texts of starter.sh and task-runner.sh, and those of the waiter. */
 export interface Scripts extends WaiterScripts {
   readonly starter: string;
   readonly taskRunner: string;
 }
 
-/** What of the machine may be used now. */
+/** What may currently be used of the machine. */
 export interface MachineNow {
   readonly size: Size;
-  /** `Requirements` is its START policy. */
+  /** Its `Requirements` include the START policy. */
   readonly ad: AttrTexts;
-  /** A job whose processes hold more memory than its slot has is ended. */
+  /** Jobs whose processes use more memory than their slot has are ended. */
   readonly limitMemory: boolean;
 }
 
@@ -51,25 +51,25 @@ export interface WorkerClaimsOptions {
   readonly containers: Pick<Containers, 'ad'>;
   readonly env: NodeJS.ProcessEnv;
   readonly scripts: Scripts;
-  /** The words that wait for a program. */
+  /** The command that runs and waits for a program. */
   readonly waiter: readonly string[];
   readonly jobsDir: string;
   readonly taskRunnersDir: string;
   readonly space: Pick<DiskSpace, 'kb'>;
-  /** Each job has a control group. */
+  /** Set if each job has a cgroup. */
   readonly groups?: object | undefined;
 }
 
-/** The worker's one partitionable slot, what the central manager has claimed of it, and the shells that run what is claimed. */
+/** The worker's partitionable slot, the claims on it, and the shells that run what is granted under them. */
 export class WorkerClaims {
   readonly #options: WorkerClaimsOptions;
   #machine = new ClassAd();
-  /** What that was made of. */
+  /** The ad texts that the machine's ad was built from. */
   #texts: readonly AttrTexts[] = [];
   readonly #claims = new Map<string, Claim>();
   readonly #spare: Starter[] = [];
   readonly #spareTaskRunners = new Map<TaskRunner, number>();
-  /** Of its disk what was there when nothing was claimed, KB. */
+  /** The disk space that was free when nothing was claimed, in KB. */
   #diskKb: number;
 
   constructor(options: WorkerClaimsOptions) {
@@ -77,15 +77,15 @@ export class WorkerClaims {
     this.#diskKb = options.machine.size.diskKb;
   }
 
-  /** What nothing is claimed of; less than nothing where it was given less while it was claimed. */
+  /** What is not claimed; negative if the worker's size was reduced below what is claimed. */
   get #free(): Size {
     const all = { ...this.#options.machine.size, diskKb: this.#diskKb };
     return [...this.#claims.values()].reduce((left, { size }) => minus(left, size), all);
   }
 
   /**
-   * Why a job will not be taken: a match is a hint, and this side checks it again. Where it is taken and there is no such
-   * claim yet, it is made.
+   * Returns why a job is not accepted, if so: the central manager's match is only a hint, and the worker checks it
+   * again. If the job is accepted and its claim does not exist yet, the claim is created.
    */
   admit(start: { readonly claim: string; readonly size: Size }, job: ClassAd | undefined): string | undefined {
     const held = this.#claims.get(start.claim);
@@ -108,7 +108,7 @@ export class WorkerClaims {
     return undefined;
   }
 
-  /** With what has been found since it began. */
+  /** The machine's ad, including what has been found since the worker started. */
   #machineNow(): ClassAd {
     const texts = [this.#options.machine.ad, this.#options.containers.ad()];
     if (texts.some((one, i) => one !== this.#texts[i])) this.#machine = adFrom(Object.assign({}, ...texts));
@@ -123,7 +123,10 @@ export class WorkerClaims {
     claim.slow = false;
   }
 
-  /** Where something runs under its claim: it waits for that one's end, or `slow`, comes too late for that. */
+  /**
+   * If something is already running under the claim: the start waits for it to end ('waits'), or must not wait because
+   * it takes long ('slow').
+   */
   behind(start: Start): 'waits' | 'slow' | undefined {
     const claim = this.#claims.get(start.claim);
     if (!claim || !isBusy(claim)) return undefined;
@@ -132,13 +135,13 @@ export class WorkerClaims {
     return 'waits';
   }
 
-  /** What has its turn under a claim under which nothing runs. */
+  /** The next waiting start, if nothing is running under the claim. */
   next(id: string): Start | undefined {
     const claim = this.#claims.get(id);
     return claim && !isBusy(claim) ? claim.waiting.shift() : undefined;
   }
 
-  /** What runs under a claim takes long; whatever waited for it waits here no more. */
+  /** Marks a claim's run as slow; returns and removes what was waiting behind it. */
   slow(id: string): readonly Start[] {
     const claim = this.#claims.get(id);
     if (!claim) return [];
@@ -146,7 +149,7 @@ export class WorkerClaims {
     return claim.waiting.splice(0);
   }
 
-  /** The same of all claims. */
+  /** Returns and removes what is waiting under all claims. */
   dropWaiting(): readonly Start[] {
     return [...this.#claims.values()].flatMap((claim) => claim.waiting.splice(0));
   }
@@ -155,11 +158,11 @@ export class WorkerClaims {
     for (const claim of this.#claims.values()) claim.waiting = claim.waiting.filter((start) => start.key !== key);
   }
 
-  /** What an earlier worker left under a claim. */
+  /** Restores the claim of a run that an earlier worker left. */
   adopt(run: Run): void {
     const known = this.#claims.get(run.record.claim);
     if (known) {
-      // What ran under it before has ended and was not forgotten.
+      // The run already known under this claim has ended, but was not yet forgotten.
       if (known.run?.dir.exit()) known.run = run;
       return;
     }
@@ -175,7 +178,9 @@ export class WorkerClaims {
     return starter;
   }
 
-  /** Writes an attempt down, so that no other worker on this directory starts it again. Throws where the disk is full. */
+  /**
+   * Records an attempt on disk, so that no other worker in this directory starts it again. Throws if the disk is full.
+   */
   place(record: AttemptRecord, base: string | undefined): AttemptPlace {
     if (isLight(record.spec)) {
       const common = base ?? this.#seenBefore(record.claim, commonOf(record.spec));
@@ -192,17 +197,17 @@ export class WorkerClaims {
     }
   }
 
-  /** A shell for jobs of one kind pays from the second one on. */
+  /** A task runner for jobs of one kind pays off from the second job on. */
   #seenBefore(id: string, common: string): string | undefined {
     const claim = this.#claims.get(id);
     if (!claim) return undefined;
     const before = claim.common;
     claim.common = common;
-    // With control groups a job that takes its time is in one from its beginning.
+    // With cgroups, a long job should be in its cgroup from the start.
     return before === common && !(claim.slow && this.#options.groups) ? common : undefined;
   }
 
-  /** The shell for tasks of a map, or jobs of one kind, under a claim. */
+  /** The task runner for a map's tasks, or for jobs of one kind, under a claim. */
   #taskRunner(id: string, base: string, spec: LightSpec, own: boolean): TaskRunner {
     const claim = this.#claims.get(id);
     const kept = claim?.taskRunner;
@@ -219,7 +224,7 @@ export class WorkerClaims {
     return taskRunner;
   }
 
-  /** Task runners that nobody wanted for a while end. */
+  /** Ends task runners that have been unused for a while. */
   endSpareTaskRunners(): void {
     for (const [taskRunner, since] of this.#spareTaskRunners) {
       if (performance.now() - since < SPARE_MS) continue;
@@ -228,13 +233,16 @@ export class WorkerClaims {
     }
   }
 
-  /** What ran under its claim runs no more: the claim is free for the next. */
+  /** What ran under its claim has ended: the claim is free for the next attempt. */
   leave(run: Run): void {
     const claim = this.#claims.get(run.record.claim);
     if (claim?.run === run) claim.run = undefined;
   }
 
-  /** The central manager gives it back; one under which something runs stays until the central manager says so again. */
+  /**
+   * Releases a claim as the central manager asked. If something is running or waiting under it, it stays until it is
+   * released again.
+   */
   release(id: string): void {
     const claim = this.#claims.get(id);
     if (!claim || claim.run || claim.waiting.length > 0) return;

@@ -9,17 +9,18 @@ import { readWorkerConfig, type WorkerConfig } from '../wire/worker-config.ts';
 
 export interface WorkerMachineOptions {
   readonly config: WorkerConfig;
-  /** That the configuration was read from: it is followed. */
+  /** The configuration file; changes to it are followed. */
   readonly file: string;
   readonly instance: string;
-  /** The worker's own. */
+  /** The worker's own environment. */
   readonly environment: NodeJS.ProcessEnv;
   readonly log: (message: string) => void;
 }
 
 /**
- * What of its machine a worker may use, and for which jobs: sizes, START, RANK and limits are those of the configuration's
- * file as it is now. Its other entries are those of the worker's start. What runs already is not touched by a change.
+ * What a worker may use of its machine, and for which jobs. Sizes, START, RANK and limits follow the current
+ * configuration file; its other entries are read only when the worker starts. A change does not affect jobs that are
+ * already running.
  */
 export class WorkerMachine {
   readonly #options: WorkerMachineOptions;
@@ -40,7 +41,7 @@ export class WorkerMachine {
     this.ad = this.#adOf(config);
   }
 
-  /** True where something has changed. */
+  /** Rereads the configuration file if it has changed; true if the changes were applied. */
   look(): boolean {
     const { file, environment, log } = this.#options;
     const signature = signatureOf(file);
@@ -78,7 +79,7 @@ export class WorkerMachine {
   }
 }
 
-/** Another one after each write. */
+/** Differs after each write. */
 function signatureOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false });
   return found ? `${found.ino}:${found.size}:${found.mtimeMs}` : '';

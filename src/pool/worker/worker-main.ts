@@ -8,11 +8,11 @@ import { runWorker, WORKER_EXIT } from './worker.ts';
 import { readWorkerConfig } from '../wire/worker-config.ts';
 
 /*
- * A worker's process, `node worker.mjs CONFIG`: built into one file that needs nothing but Node. It logs to standard
- * error, a line for each change.
+ * A worker's process, `node worker.mjs CONFIG`: bundled into one file that needs only Node. It logs one line per change
+ * to standard error.
  */
 
-/** What jobs see of the surroundings that the worker was started in; the rest is the worker's alone. */
+/** The part of the worker's environment that jobs see. */
 const FOR_JOBS = [...FOR_PROGRAMS, 'SLURM_*', 'CUDA_VISIBLE_DEVICES'];
 
 async function main(file: string): Promise<number> {

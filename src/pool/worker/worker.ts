@@ -25,28 +25,34 @@ import type { Scripts } from './worker-claims.ts';
 import type { WorkerConfig } from '../wire/worker-config.ts';
 import { WorkerMachine } from './worker-machine.ts';
 
-/** What a worker's process ends with. */
+/** The exit statuses of a worker's process. */
 export const WORKER_EXIT = { done: 0, denied: 77, another: 75, broken: 70 } as const;
 
 const AD_MS = 30_000;
 const LOOK_MS = 500;
-/** To look for a central manager on this machine costs nothing: its first job does not wait for it. */
+/**
+ * The longest wait before reconnecting to a central manager on this machine, in milliseconds: trying is cheap, and the
+ * first job should not have to wait.
+ */
 const LOCAL_RETRY_MS = 500;
-/** So many looks in turn at which its directory was not there, or another worker's. */
+/** It ends after this many checks in a row that find its directory missing or held by another worker. */
 const ABSENT_LOOKS = 4;
-/** How long its jobs may take to end then. */
+/** How many seconds its jobs then have to end. */
 const VANISH_SECONDS = 4;
-/** Before its allocation ends it takes no more jobs, and vacates those that run: so that their results are home by then, seconds. */
+/**
+ * This many seconds before its allocation ends, plus the time that its runs may take to end, it takes no more jobs and
+ * vacates those that run, so that their results can come home in time.
+ */
 const LAST_SECONDS = 50;
 
-/** One worker, from its start to its end: resolves with why it ended. */
+/** Runs one worker, from its start to its end; resolves with the reason why it ended. */
 export async function runWorker(
   config: WorkerConfig,
   options: {
-    /** That the configuration was read from. */
+    /** The configuration file. */
     readonly file: string;
     readonly scripts: Scripts;
-    /** What jobs see of `environment`, which is the worker's own. */
+    /** `env` is the part of the worker's `environment` that jobs see. */
     readonly env: NodeJS.ProcessEnv;
     readonly environment: NodeJS.ProcessEnv;
     readonly log: (message: string) => void;
@@ -126,7 +132,7 @@ export async function runWorker(
       (thrown: unknown) => options.log(`cannot look for container runtimes: ${asError(thrown).message}`),
     );
 
-    /** Nobody will ever ask for what it has: its jobs are given a moment to end. */
+    /** Nobody can fetch its results any more: gives its jobs a moment to end, then kills them. */
     async function vanish(): Promise<void> {
       clearInterval(timers.pop());
       startd.drain(true, 'its directory is gone');
@@ -169,7 +175,7 @@ export async function runWorker(
   });
 }
 
-/** A connection home, by whatever way there is. */
+/** Connects to the central manager through its socket or a reverse connection. */
 function dial({ socket, token, secret, ways = [], waysFile }: WorkerConfig): Promise<Duplex> {
   if (socket === undefined)
     return dialHome({ worker: token, key: secret, ways: [...ways], ...(waysFile === undefined ? {} : { waysFile }) });
@@ -200,7 +206,7 @@ async function answer(startd: Startd, ask: Ask, say: (message: FromWorker, bytes
   }
 }
 
-/** One worker in a directory: the file names the process, and a process that is no more holds nothing. */
+/** Ensures one worker per directory: the file identifies the process; that of a dead process does not count. */
 function lock(dir: string): boolean {
   const file = workerFile(dir);
   const mine = JSON.stringify(processIdentity());
@@ -218,7 +224,10 @@ function lock(dir: string): boolean {
   return false;
 }
 
-/** Its directory is there, and not another's. What a cleaner takes out of it at a site, by age, is no matter. */
+/**
+ * Whether the directory still exists and belongs to this worker. At a site, age-based cleaning of files in it does not
+ * matter.
+ */
 function isHeld(dir: string, instance: string | undefined): boolean {
   const other = holderOf(workerFile(dir));
   if (other && other.pid !== process.pid && isAlive(other)) return false;

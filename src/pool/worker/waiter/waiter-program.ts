@@ -1,8 +1,8 @@
 import { tinyElf } from '../tiny-elf.ts';
 
 /*
- * What the assembler makes of waiter.x64.s and waiter.arm64.s (`objcopy -O binary -j .text`): nobody who builds or runs this
- * needs one. A test holds the two together where there is one.
+ * The assembled code of waiter.x64.s and waiter.arm64.s (`objcopy -O binary -j .text`), so that neither building nor
+ * running needs an assembler. A test checks that they agree, if an assembler is installed.
  */
 const PROGRAMS: Readonly<Record<string, { readonly machine: number; readonly code: string }>> = {
   x64: {
@@ -34,13 +34,13 @@ const PROGRAMS: Readonly<Record<string, { readonly machine: number; readonly cod
   },
 };
 
-/** The waiter for an architecture as Node names it; `undefined`: there is none for it. */
+/** The waiter for an architecture as Node names it; `undefined` if there is none. */
 export function waiterProgram(arch: string): Buffer | undefined {
   const found = PROGRAMS[arch];
   return found && tinyElf(found.machine, waiterCode(arch));
 }
 
-/** Its instructions alone. */
+/** Its machine code, without the ELF headers. */
 export function waiterCode(arch: string): Buffer {
   return Buffer.from((PROGRAMS[arch]?.code ?? '').replace(/\s+/g, ''), 'hex');
 }

@@ -1,5 +1,5 @@
-// Gryphus: the waiter for aarch64; what it does stands in waiter.x64.s.
-// x19: the stack as it was found; x20: this process; x21: the environment; x22: the program; x24: what it ends with.
+// Gryphus: the waiter for aarch64; waiter.x64.s describes what it does.
+// x19: the initial stack pointer; x20: our process id; x21: the environment; x22: the program; x24: our exit status.
 .globl _start
 .text
 _start:
@@ -34,7 +34,7 @@ _start:
   mov w22, w0
   cbnz w0, parent
 
-  // In the child. prctl(PR_SET_PDEATHSIG, SIGKILL); getppid(): the waiter may be dead by now
+  // In the child. prctl(PR_SET_PDEATHSIG, SIGKILL); getppid(): the waiter may already be dead
   mov x0, #1
   mov x1, #9
   mov x8, #167
@@ -59,7 +59,7 @@ closing:
   mov x3, #8
   mov x8, #135
   svc #0
-  // execve of the sixth word, or of the second
+  // execve from the sixth argument word; if that fails, from the second
   ldr x0, [x19, #48]
   add x1, x19, #48
   mov x2, x21
@@ -85,12 +85,12 @@ parent:
   add x3, sp, #24
   mov x8, #260
   svc #0
-  // clock_gettime(CLOCK_REALTIME, after the usage's first five numbers)
+  // clock_gettime(CLOCK_REALTIME, after the first five numbers of the usage)
   mov x0, #0
   add x1, sp, #64
   mov x8, #113
   svc #0
-  // The line
+  // Format the record line
   add x1, sp, #16
   add x2, sp, #256
   mov w4, #8
@@ -131,7 +131,7 @@ over:
   svc #0
 
 put:
-  // write(w0, line, 136); equal: all of it
+  // write(w0, line, 136); sets "equal" if all of it was written
   add x1, sp, #256
   mov x2, #136
   mov x8, #64

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Gryphus: the waiter (waiter.x64.s) where there is none for the processor, or none may run: the same words, the same record.
-# Killed, it leaves its program alive.
+# Gryphus: the waiter where there is no binary for the processor (waiter.x64.s) or it cannot run: same arguments, same
+# record. If it is killed, its program survives.
 #   sh waiter.sh /bin/sh -c 'exec "$@"' sh PROGRAM ARGUMENT...
-# Beside it lies ends.sh.
+# ends.sh must be in the same directory.
 set -u
 umask 077
 HERE=${0%/*}
@@ -13,10 +13,10 @@ mkdir "$NOTES" || exit 219
 trap 'rm -rf "$NOTES"' EXIT
 got=
 for signal in TERM HUP INT QUIT USR1 USR2 XCPU; do
-  # shellcheck disable=SC2064 # the name is meant now
+  # shellcheck disable=SC2064 # expand $signal now
   trap "got=\$got,$signal" "$signal"
 done
-# A background command ignores INT and QUIT; only a newer env gives them back.
+# A background command ignores INT and QUIT; only newer versions of env can restore them.
 if env --default-signal=INT,QUIT true 2>/dev/null; then set -- env --default-signal=INT,QUIT "$@"; fi
 exec 3>&2 2>"$NOTES/said" 4<&0
 (
@@ -29,7 +29,7 @@ case $HOW in
   *:core) HOW=${HOW%:core} wait_status=$((${HOW#signaled:} | 128)) ;;
   *) wait_status=${HOW#signaled:} ;;
 esac
-halves() { # $1 as `times` prints it, MINUTESmSECONDSs: sets WHOLE seconds and MICRO, millionths
+halves() { # $1 is a time as printed by `times`, MINUTESmSECONDSs: sets WHOLE (seconds) and MICRO (microseconds)
   whole=${1#*m} && whole=${whole%s} MICRO=0
   case $whole in *[.,]*) MICRO=$((1$(printf '%.6s' "${whole#*[.,]}000000") - 1000000)) whole=${whole%[.,]*} ;; esac
   WHOLE=$((${1%%m*} * 60 + whole))

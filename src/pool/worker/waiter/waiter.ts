@@ -12,15 +12,15 @@ export interface WaiterScripts {
   readonly ends: string;
 }
 
-/** How the waiter's process is called. */
+/** The file name of the waiter's program. */
 export const WAITER = 'gryphus-waiter';
-/** Where the kernel cannot start a program by itself, a shell does. */
+/** A shell starts the programs that the kernel cannot execute itself. */
 const BY_SHELL = ['/bin/sh', '-c', 'exec "$@"', 'sh'];
 const TRY_MS = 10_000;
 
 /**
- * Puts what waits for programs into `dir`. Answers with the words that a program and its arguments are put after: it runs,
- * and the record of its end goes to descriptor 9.
+ * Installs the waiter in `dir`. Returns the command prefix for a program and its arguments, which runs the program and
+ * writes its exit record to descriptor 9.
  */
 export function placeWaiter(dir: string, { waiter, ends }: WaiterScripts): readonly string[] {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -36,7 +36,7 @@ export function placeWaiter(dir: string, { waiter, ends }: WaiterScripts): reado
   return ['/bin/sh', join(dir, 'waiter.sh'), ...BY_SHELL];
 }
 
-/** A disk that is full now has it from before. */
+/** An existing copy is kept, since the disk may be full now. */
 function isThere(path: string, content: Buffer): boolean {
   try {
     return readFileSync(path).equals(content);
@@ -45,7 +45,7 @@ function isThere(path: string, content: Buffer): boolean {
   }
 }
 
-/** Whether it can be started here, and is right about a signal. */
+/** Whether it can run here and reports a signal correctly. */
 function tells([command = '', ...words]: readonly string[]): boolean {
   const none = Array.from({ length: 9 }, () => 'ignore' as const);
   const { output } = spawnSync(command, [...words, '/bin/sh', '-c', 'kill -INT $$'], {
@@ -57,10 +57,10 @@ function tells([command = '', ...words]: readonly string[]): boolean {
 }
 
 const RECORD = /^((?:[0-9a-f]{16} ){7}[0-9a-f]{16})$/m;
-/** The length of a record with its line end, bytes. */
+/** The length of a record including its newline, in bytes. */
 export const RECORD_BYTES = 8 * 17;
 
-/** What the first record in a text says; `undefined`: there is none. */
+/** Parses the first record in a text; `undefined` if there is none. */
 export function waited(text: string): ExitRecord | undefined {
   const line = RECORD.exec(text)?.[1];
   if (line === undefined) return undefined;
@@ -76,7 +76,7 @@ export function waited(text: string): ExitRecord | undefined {
   };
 }
 
-/** A wait status as wait(2) has it on Linux. */
+/** Decodes a wait status as defined for wait(2) on Linux. */
 function howOf(status: number): ExitRecord['how'] {
   const signal = status & 0x7f;
   if (signal === 0) return { kind: 'exited', code: (status >> 8) & 0xff };

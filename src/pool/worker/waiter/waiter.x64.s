@@ -1,10 +1,13 @@
-# Gryphus: runs a program, waits for it, and says how it ended as wait4(2) told: `waiter /bin/sh -c 'exec "$@"' sh PROGRAM ARGUMENT...`.
-# Where the kernel cannot start PROGRAM by itself (a script without an interpreter, a name to be looked up), the words before it do.
+# Gryphus: runs a program, waits for it, and records how it ended as reported by wait4(2):
+#   waiter /bin/sh -c 'exec "$@"' sh PROGRAM ARGUMENT...
+# If the kernel cannot execute PROGRAM itself (a script without an interpreter line, a name to be looked up in PATH),
+# the shell given before it does.
 # The record is one line of eight numbers, each of 16 hexadecimal digits: wait status; user and system time, each in
-# seconds and microseconds; most resident memory, KB; when it ended, in seconds and nanoseconds since 1970. It goes to
-# descriptor 9, or where that has no room to 7; then to 8. The program has none of these three. Ends with 0, or 218 where neither 9 nor 7
-# took the record, or 219 where there could be no process. No signal but KILL ends the waiter before its program, and the program is killed with it.
-# r12: the stack as it was found; r13: the environment; r14: this process; rbx: the program.
+# seconds and microseconds; maximum resident memory in KB; time of the end, in seconds and nanoseconds since 1970. It is
+# written to descriptor 9, or to 7 if 9 has no room; then to 8. These three are closed in the program. Exit status: 0,
+# or 218 if neither 9 nor 7 took the record, or 219 if no process could be created. The waiter blocks all signals, so
+# only KILL ends it before its program, and the program is then killed too.
+# r12: the initial stack pointer; r13: the environment; r14: our process id; rbx: the program.
 .intel_syntax noprefix
 .globl _start
 .text
@@ -33,7 +36,7 @@ _start:
   js none
   jnz parent
 
-  # In the child. prctl(PR_SET_PDEATHSIG, SIGKILL); getppid(): the waiter may be dead by now
+  # In the child. prctl(PR_SET_PDEATHSIG, SIGKILL); getppid(): the waiter may already be dead
   mov edi, 1
   mov esi, 9
   mov eax, 157
@@ -58,7 +61,7 @@ closing:
   mov r10d, 8
   mov eax, 14
   syscall
-  # execve of the sixth word, or of the second
+  # execve from the sixth argument word; if that fails, from the second
   mov rdi, [r12 + 48]
   lea rsi, [r12 + 48]
   mov rdx, r13
@@ -84,12 +87,12 @@ parent:
   lea r10, [rsp + 24]
   mov eax, 61
   syscall
-  # clock_gettime(CLOCK_REALTIME, after the usage's first five numbers)
+  # clock_gettime(CLOCK_REALTIME, after the first five numbers of the usage)
   xor edi, edi
   lea rsi, [rsp + 64]
   mov eax, 228
   syscall
-  # The line
+  # Format the record line
   lea rsi, [rsp + 16]
   lea rdi, [rsp + 256]
   mov ecx, 8
@@ -136,7 +139,7 @@ none:
   jmp over
 
 put:
-  # write(edi, line, 136); equal: all of it
+  # write(edi, line, 136); sets "equal" if all of it was written
   lea rsi, [rsp + 264]
   mov edx, 136
   mov eax, 1
