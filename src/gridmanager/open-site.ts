@@ -25,7 +25,7 @@ export interface OpenSiteOptions {
   readonly cares?: SiteCares;
   /** Where credentials are configured: a site's own key replaces those of the ssh configuration. */
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
-  /** The GridManager's identity; absent for a command, which accesses the site besides it. */
+  /** The GridManager's identity; absent for a command, which accesses the site alongside the GridManager. */
   readonly manager?: string;
   /** The current mark of the agent's queue; only for a GridManager. */
   readonly mark?: () => Promise<QueueMark>;

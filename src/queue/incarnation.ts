@@ -14,7 +14,7 @@ export async function divergence(db: Connection, seen: QueueMark): Promise<numbe
   const { now, past, began } = await look(db, seen.life);
   if (seen.life === now.life && seen.run === now.run)
     return seen.events > now.events ? Math.min(now.cluster, seen.cluster) : undefined;
-  // This queue knows nothing of that life or of a later one: it was restored as it was when its current life began.
+  // This queue never had that life, so the two diverged when its current life began.
   if (seen.life >= now.life) return began;
   if (past === undefined) return undefined;
   if (past.run !== seen.run) return began;

@@ -152,7 +152,7 @@ export class Connection {
     return this.#closed;
   }
 
-  /** Nothing is started after it. */
+  /** Closes all connections; no server is started afterwards. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#main.disconnect();

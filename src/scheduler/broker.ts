@@ -241,7 +241,10 @@ export class Broker implements Listener {
   }
 }
 
-/** Whether the job is at a site that is out of use and is not itself the site's probe. `now`: Unix milliseconds. */
+/**
+ * Whether the job is at a site that is out of use, and is neither its probe nor about to become one. `now`: Unix
+ * milliseconds.
+ */
 function isAbandoned({ state }: JobRecord, backoff: KnownBackoff | undefined, now: number): boolean {
   const outOfUse = backoff?.outOfUse;
   if (outOfUse === undefined) return false;

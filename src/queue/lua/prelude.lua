@@ -7,16 +7,18 @@
 -- lives               hash     number of an earlier life = 'run|events|cluster' at its end
 -- names, ids          hashes   names of managers and sites to small numbers, and back; '' is 0
 -- clusters, late      zsets    cluster ids; those that still have procs to create
--- c:<cluster>         hash     owner, batch, at, next, total, digest, token, manager, site, hist ('file|offset|length' of
---                              its ad in the history), dag (its DAG manager's cluster), universe, dagman (JobUniverse
---                              and DAGManJobId, or ''), and '#<manager>:<site>:<priority>:<state>' = jobs in that group
+-- c:<cluster>         hash     owner, batch, at, next, total, digest, token, manager, site, hist ('file|offset|length'
+--                              of its ad in the history), dag (its DAG manager's cluster), universe, dagman
+--                              (JobUniverse and DAGManJobId, or ''), and
+--                              '#<manager>:<site>:<priority>:<state>' = jobs in that group
 -- ad:<cluster>        string   JSON: the attributes that the procs share
 -- j:<cluster>         hash     proc = 'state|manager|site|priority|attempt|since' LF JSON of the job's own attributes
 -- g:<cluster>:<manager>:<site>:<priority>:<state>   zset   procs (a group)
 -- q:<manager>:<site>:<state>   zset   groups, by -priority and cluster
 -- places              hash     '<manager>:<site>:<state>' = jobs
 -- b:<cluster>         hash     proc = JSON of its candidates: last (the last attempt given to one), open (attempt = {
---                              s state, m manager, w site, t since (s), n the site's message}), refused (site = message)
+--                              s state, m manager, w site, t since (s), n the site's message}), refused (site =
+--                              message)
 -- o:<manager>:<site>:<state>   zset   '<cluster>.<proc>.<attempt>' of candidates, by time
 -- candidates          hash     '<manager>:<site>:<state>' = candidates
 -- staging             hash     cluster = 'token|touched': not visible yet; sg:<cluster> set: its groups

@@ -45,7 +45,7 @@ interface HungPlace {
 const GRACE_MS = 2000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
-/** Maximum number of logs retried in one round; with very many failing logs, the wait grows by EACH_MS for each. */
+/** Maximum number of logs retried in one round; with very many failing logs, the longest wait is EACH_MS for each. */
 const IN_A_ROUND = 200;
 const EACH_MS = 5;
 const BEHIND = 'its file system does not answer';
