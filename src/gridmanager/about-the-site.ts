@@ -1,6 +1,9 @@
 import { GryphusError } from '../errors.ts';
 
-/** A failure that says something of the site and nothing of us; a job is never failed for one (docs/ARCHITECTURE.md, invariant 5). */
+/**
+ * Whether a failure concerns the site or our access to it; a job never fails because of one (docs/ARCHITECTURE.md,
+ * invariant 5).
+ */
 export function isAboutTheSite(thrown: unknown): thrown is GryphusError {
   return thrown instanceof GryphusError && ABOUT_THE_SITE.has(thrown.code);
 }

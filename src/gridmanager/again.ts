@@ -5,12 +5,13 @@ import type { Report } from '../site/contract.ts';
 import type { SiteContext } from './context.ts';
 import { wordsOf } from './report.ts';
 
-/** States in which the job was said to run. */
+/** States in which the job has been recorded as started. */
 const RAN: ReadonlySet<JobRecord['state']> = new Set(['running', 'suspended', 'unknown-running']);
 
 /**
- * What is recorded first where the site put the job back into its queue after it had started: it is evicted, and idle. Also where
- * the site was not asked while it waited there: then its present run is another one than was recorded.
+ * If the site put a job that had started back into its queue, this change is recorded first: the job is evicted and
+ * idle. This includes the case that no poll saw it waiting in the queue: then the site reports another run than the one
+ * recorded.
  */
 export function againOf(ctx: SiteContext, job: JobRecord, report: Report): Change | undefined {
   if (!RAN.has(job.state)) return undefined;
@@ -38,7 +39,7 @@ export function againOf(ctx: SiteContext, job: JobRecord, report: Report): Chang
   };
 }
 
-/** Which of the site's runs of the attempt is recorded as started. */
+/** Records which of the site's runs of the attempt has been counted as started. */
 export function runAttributes(job: JobRecord, report: Report): AttrTexts {
   return isAnotherRun(job, report) ? { GryphusRun: quoted(runOf(job, report)) } : {};
 }

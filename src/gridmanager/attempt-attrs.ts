@@ -4,7 +4,7 @@ import { quoted } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import { keyOf, type SiteContext } from './context.ts';
 
-/** What an earlier attempt left in the ad and a new one must not show: it has not started, whatever that one did. */
+/** Clears the attributes that an earlier attempt left in the ad: the new attempt has not started yet. */
 export function fresh({ attrs }: JobRecord): AttrTexts {
   const started = attrs.get('JobCurrentStartDate');
   return { ...FRESH, ...(started === undefined ? {} : { JobLastStartDate: started }) };
@@ -25,7 +25,7 @@ const FRESH = {
   GryphusSaved: null,
 } as const;
 
-/** HTCondor's form: the resource's words, then the batch system's id. */
+/** `GridJobId` in HTCondor's form: the words of the resource, then the batch system's id. */
 export function gridJobId(ctx: SiteContext, job: JobRecord, batchId: string | undefined): Record<string, string> {
   const { batch, name, target } = ctx.record;
   if (target.kind === 'gram' && batchId !== undefined) {

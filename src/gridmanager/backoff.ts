@@ -3,7 +3,9 @@ import { Breaker, type OutOfUse } from './breaker.ts';
 import { type Learned, LearnedLimit } from './learned-limit.ts';
 import { SITE_CAUSES } from './site-causes.ts';
 
-/** How we keep away from a site that is full or broken: in the queue under SITE_BACKOFF by `<manager>/<site>`. */
+/**
+ * How we back off from a site that is full or broken. Stored in the queue under SITE_BACKOFF, key `<manager>/<site>`.
+ */
 export interface BackoffView {
   readonly learned?: Learned;
   readonly outOfUse?: OutOfUse;
@@ -11,17 +13,17 @@ export interface BackoffView {
 
 export const SITE_BACKOFF = 'site-backoff';
 
-/** Ends that speak against the site, not against the job. */
+/** Causes that count against the site, not the job. */
 const ITS_FAULT: ReadonlySet<string> = new Set(['node-fail', 'boot-fail', 'vanished', 'requeued']);
 
-/** How many jobs one site is given: what its refusals taught, and whether it is in use at all. */
+/** How many jobs a site may be given: combines the limit learned from its refusals with its circuit breaker. */
 export class SiteBackoff {
   readonly #limit: LearnedLimit;
   readonly #breaker: Breaker;
   readonly #save: (view: BackoffView) => Promise<void>;
   #saved: string;
 
-  /** `known`: what an earlier process had learned; `save` is called when there is news. */
+  /** `known`: what an earlier process learned; `save` is called whenever the view changes. */
   constructor(known: BackoffView | undefined, now: number, save: (view: BackoffView) => Promise<void>) {
     this.#limit = new LearnedLimit(known?.learned, now);
     this.#breaker = new Breaker(known?.outOfUse);
@@ -35,7 +37,7 @@ export class SiteBackoff {
     return { ...(learned === undefined ? {} : { learned }), ...(outOfUse === undefined ? {} : { outOfUse }) };
   }
 
-  /** How many more jobs the site may be given now; `there`: those that it has. */
+  /** How many more jobs the site may be given now; `there`: how many it already has. */
   room(there: number, now: number): number {
     return Math.min(this.#limit.room(there, now), this.#breaker.room(now));
   }
@@ -45,20 +47,20 @@ export class SiteBackoff {
     return Math.max(this.#limit.waitMs(there, now), this.#breaker.waitMs(now));
   }
 
-  /** It took jobs; `there` counts them. */
+  /** The site accepted jobs; `there` includes them. */
   async taken(there: number, now: number): Promise<void> {
     this.#limit.taken(there, now);
     this.#breaker.sent(now);
     await this.#tell();
   }
 
-  /** It refused one more than `there`. */
+  /** The site refused another job while it had `there`. */
   async full(there: number, message: string, now: number): Promise<void> {
     this.#limit.refused(there, message, now);
     await this.#tell();
   }
 
-  /** What a look at the site brought. */
+  /** Learns from the reports of one poll of the site. */
   async heard(reports: readonly Report[], now: number): Promise<void> {
     const failures = reports.flatMap((report) => failureOf(report) ?? []);
     if (reports.some((report) => report.is === 'ended' && report.how.kind !== 'by-site')) this.#breaker.succeeded();

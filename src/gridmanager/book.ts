@@ -7,7 +7,7 @@ import { commitCandidateSteps, commitChanges, type Sent, type SiteContext } from
 import { transferTimes } from './transfer-times.ts';
 import { holdByError, holdByRefusal } from './hold.ts';
 
-/** What became of what was sent to a site, gathered and written down at once: a job's steps, and those of candidates. */
+/** Collects the outcomes for what was sent to a site and records them all at once: steps of jobs, and of candidates. */
 export class Book {
   readonly #ctx: SiteContext;
   readonly #changes: Change[] = [];
@@ -17,7 +17,7 @@ export class Book {
     this.#ctx = ctx;
   }
 
-  /** Steps, without what only waits. */
+  /** Number of state changes, without updates of jobs that only wait. */
   get done(): number {
     return [...this.#changes, ...this.#steps].filter(({ event }) => event !== undefined).length;
   }
@@ -27,14 +27,14 @@ export class Book {
     else this.#changes.push({ ...ofJob(sent), event, ...(set === undefined ? {} : { set }) });
   }
 
-  /** It can never be sent: a file at home is missing, say. A candidate's job is held for it as any other. */
+  /** It can never be sent, for example because an input file is missing. The job is held, also that of a candidate. */
   unfit(sent: Sent, error: GryphusError): void {
     const set = holdByError(error);
     if (sent.candidate) this.#changes.push({ id: sent.job.id, from: 'idle', event: 'refused', set });
     else this.#changes.push({ ...ofJob(sent), event: 'refused', set });
   }
 
-  /** The site will never have it; a candidate's job may still run elsewhere. */
+  /** The site will never accept it; a candidate's job may still run elsewhere. */
   refused(sent: Sent, refusal: Refusal): void {
     const site = this.#ctx.record.name;
     if (sent.candidate)
@@ -46,7 +46,7 @@ export class Book {
     else this.#changes.push({ ...ofJob(sent), event: 'refused', set: holdByRefusal(site, refusal) });
   }
 
-  /** Its content is on its way. */
+  /** Its input files are still being transferred. */
   arriving(sent: Sent, message: string, now: number): void {
     const said = quoted(`WAITING (${message})`);
     if (sent.candidate) return this.later(sent, message);
@@ -56,7 +56,7 @@ export class Book {
     this.#changes.push({ ...ofJob(sent), set });
   }
 
-  /** The site cannot have it now. */
+  /** The site cannot accept it now. */
   later(sent: Sent, message: string): void {
     const said = `WAITING (${message})`;
     if (sent.candidate) {
@@ -66,7 +66,7 @@ export class Book {
     }
   }
 
-  /** Wakes those who have work with it. */
+  /** Records everything, and wakes the work loops that continue from there. */
   async save(): Promise<void> {
     await commitChanges(this.#ctx, this.#changes);
     await commitCandidateSteps(this.#ctx, this.#steps);

@@ -11,15 +11,15 @@ import { asWished, withoutWish } from './moving.ts';
 import { startAttributes, type WatchState } from './watch-loop.ts';
 
 const ENDING = ['removing', 'holding', 'restarting'] as const;
-/** A site that could not confirm yet is asked again after so long, milliseconds. */
+/** How long to wait before asking again a site that could not confirm a cancellation yet, milliseconds. */
 const LATER_MS = 5_000;
-/** What is being prepared there now is withdrawn after so long, milliseconds. */
+/** Retry time for attempts that are still being prepared at the site, milliseconds. */
 const UNDERWAY_MS = 500;
 
 /**
- * Withdraws attempts: when the site says that none can run any more, it forgets them, and the job goes on. A job that is
- * wanted elsewhere is withdrawn only where it has not started; one that has runs on where it is. Candidates that their job needs
- * no more are withdrawn with them: without leave, none has started.
+ * Withdraws attempts: once the site confirms that they are cancelled and will not run, it deletes them, and the job's
+ * state advances. A job that is wanted elsewhere is withdrawn only if it has not started; otherwise it continues where
+ * it is. Candidates that their job no longer needs are withdrawn as well: none has started without permission.
  */
 export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afresh'>): Promise<Again> {
   const ending = await byKeys(ctx, ENDING);
@@ -31,7 +31,7 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
   if (wished === 0) return undefined;
   for (const map of [ending, wantedElsewhere, candidates]) for (const key of ctx.underway) map.delete(key);
   crashPoint('gm.before-cancel');
-  // The queue knows it, whichever process asked first.
+  // The time of the request comes from the queue, so that it does not depend on which process asked first.
   const since = new Map([...ending, ...candidates].map(([key, wish]) => [key, wish.since * 1000]));
   const outcomes = new Map([
     ...(since.size > 0 ? await ctx.site.cancel([...since.keys()], { since }) : NONE),
@@ -62,7 +62,7 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
     const job = jobs.get(key);
     if (!job || outcome.ok || outcome.refusal.code !== 'already-started') continue;
     changes.push({ ...of(job), event: 'started', set: startedAfterAll(ctx, job, key) });
-    // What the site said of it meanwhile was not heard.
+    // Reports that the site made in the meantime were ignored.
     watch.afresh = true;
   }
   const committed = await commitChanges(ctx, changes);
@@ -71,7 +71,7 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
   ctx.wake('submit');
   if (watch.afresh) ctx.wake('watch');
   if (outcomes.size < wished) return UNDERWAY_MS;
-  // Its owner has another wish since it was read.
+  // The owner changed the wish for a job after it was read.
   if (committed.some((result) => !result.ok)) return 0;
   if (changes.length + steps.length < wished) return LATER_MS;
   return wished >= BATCH ? 0 : undefined;
@@ -88,12 +88,12 @@ function of(job: JobRecord): Pick<Change, 'id' | 'from' | 'attempt'> {
   return { id: job.id, from: job.state, attempt: job.attempt };
 }
 
-/** It was faster than who wanted it elsewhere. */
+/** The job started before it could be withdrawn. */
 function startedAfterAll(ctx: SiteContext, job: JobRecord, key: AttemptKey): AttrTexts {
   return { ...startAttributes(ctx, job, { key, is: 'running' }), ...withoutWish(job.attrs) };
 }
 
-/** Without a site it waits for the broker's next choice; in the pool, where it was edited, it is described anew. */
+/** A job of the broker returns to it without a site; a pool job, which was edited, is described again. */
 function backFrom(ctx: SiteContext, job: JobRecord): Pick<Change, 'route' | 'set'> {
   if (ctx.record.batch === POOL_SITE.batch) return { set: { GridJobId: null, GridJobStatus: null } };
   return {
@@ -102,7 +102,7 @@ function backFrom(ctx: SiteContext, job: JobRecord): Pick<Change, 'route' | 'set
   };
 }
 
-/** A run that was stopped counts, as one that ended does: from its start until somebody wanted it stopped. */
+/** An interrupted run counts like one that ended by itself: from its start until the request to stop it. */
 function brokenOff(job: JobRecord): AttrTexts {
   const started = readNumber(job.attrs, 'JobCurrentStartDate');
   if (started === undefined || readString(job.attrs, 'GridJobStatus') === 'DONE') return {};

@@ -9,10 +9,10 @@ import { fresh, gridJobId } from './attempt-attrs.ts';
 import { BATCH, commitCandidateSteps, commitChanges, keyOf, type Sent, type SiteContext } from './context.ts';
 import { wordsOf } from './report.ts';
 
-/** How long a candidate waits at its site for leave to start, in seconds, before it goes back into the site's queue. */
+/** How long a candidate waits at its site for permission to start before it returns to the site's queue, seconds. */
 export const LEAVE_WITHIN_S = 900;
 
-/** The candidates of this site in `state`, each with its job; the job of one that has left the queue is left out. */
+/** The candidates of this site in `state`, each with its job. Candidates whose job has left the queue are omitted. */
 export async function candidatesIn(ctx: SiteContext, state: CandidateState, limit = BATCH): Promise<readonly Sent[]> {
   if (limit <= 0) return [];
   const candidates = await ctx.queue.candidates.next({ manager: ctx.manager, site: ctx.record.name, state, limit });
@@ -25,14 +25,14 @@ export async function candidatesIn(ctx: SiteContext, state: CandidateState, limi
 }
 
 export interface Heard {
-  /** Of candidates whose promise is not recorded here yet. */
+  /** Reports of candidates whose commit is not recorded in the queue yet. */
   readonly early: readonly Report[];
   readonly changed: boolean;
 }
 
 /**
- * What a site says of candidates. The first of a job's candidates that asks for leave becomes the job's attempt, which is one step
- * in the queue; only then the site is told. `all`: the reports name every attempt that the site holds.
+ * Processes a site's reports of candidates. The first candidate of a job that asks to start becomes the job's attempt,
+ * in one step in the queue; only then is the site told. `all`: the reports list every attempt that the site has.
  */
 export async function hearCandidates(ctx: SiteContext, reports: readonly Report[], all: boolean): Promise<Heard> {
   const candidates = await candidatesNamed(ctx, reports, all);
@@ -51,7 +51,7 @@ export async function hearCandidates(ctx: SiteContext, reports: readonly Report[
   }
   if (all) {
     for (const [key, candidate] of candidates) {
-      // Without leave it cannot have started.
+      // Without permission it cannot have started.
       if (candidate.state === 'waiting' && !said.has(key))
         steps.push({ ...of(candidate), event: 'lost', message: 'The site has no record of it.' });
     }
@@ -64,8 +64,8 @@ export async function hearCandidates(ctx: SiteContext, reports: readonly Report[
 }
 
 /**
- * The promise that the report belongs to is being written down. A question is said once, so that of an attempt that was taken
- * for lost and is on its way again is kept too.
+ * Whether the report came before its commit was recorded in the queue. A site asks for permission only once, so the
+ * question of an attempt that was considered lost and is being prepared again is kept too.
  */
 export function isEarly(state: State | CandidateState, report: Report): boolean {
   if (state === 'preparing') return report.is === 'asking';
@@ -79,7 +79,7 @@ function stepOf(candidate: Candidate, report: Report): CandidateStep | undefined
     case 'prepared':
       return { ...of(candidate), event: 'lost', message };
     case 'ended': {
-      // It had no leave, so nothing of it ran: the site ended it in its queue.
+      // It had no permission to start, so none of it ran: the site ended it in its queue.
       const why = report.how.kind === 'by-site' ? report.how.message : message;
       return { ...of(candidate), event: 'refused', message: `Site ${candidate.site}: ${why}` };
     }
@@ -97,7 +97,7 @@ function of(candidate: Candidate): { readonly id: JobId; readonly attempt: numbe
   return { id: candidate.id, attempt: candidate.attempt };
 }
 
-/** Of several candidates that ask at once, at whatever sites, the queue takes one; the others find their job gone. */
+/** If several candidates ask at once, at any sites, the queue accepts one; for the others the transition fails. */
 async function grant(
   ctx: SiteContext,
   asking: readonly { readonly candidate: Candidate; readonly report: Report }[],
@@ -147,7 +147,10 @@ async function grant(
   ctx.wake('cancel');
 }
 
-/** Of attempts whose grant is recorded. What the site no longer has, its next report says. */
+/**
+ * Gives permission to start to attempts whose grant is recorded. If the site no longer has one, its next report says
+ * so.
+ */
 export async function giveLeave(ctx: SiteContext, keys: readonly AttemptKey[]): Promise<void> {
   if (keys.length > 0) await ctx.site.leave?.(keys);
 }

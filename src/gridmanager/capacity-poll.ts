@@ -2,33 +2,40 @@ import { JOB_STATUS, LIFE } from '../job/life.ts';
 import type { Capacity, SiteFacts } from '../site/contract.ts';
 import type { Again, SiteContext } from './context.ts';
 
-/** What a site said of itself, in the queue under CAPACITY_POLLS by `<manager>/<site>`: the broker makes the site's ad of it. */
+/**
+ * What a site reported about itself; the broker builds the site's ad from it. Stored in the queue under CAPACITY_POLLS,
+ * key `<manager>/<site>`.
+ */
 export interface SiteCapacity
   extends Capacity,
     Pick<SiteFacts, 'host' | 'os' | 'arch' | 'freeDiskKb' | 'batchVersion'> {
   /** Unix milliseconds. */
   readonly at: number;
   readonly validUntil: number;
-  /** Jobs of ours, of all managers, that ran there then. */
+  /** Number of our jobs, of all managers, that were running there at that time. */
   readonly running: number;
 }
 
 export const CAPACITY_POLLS = 'site-capacity';
-/** Under BROKER in the queue: until when (Unix milliseconds) somebody wants capacity polls though no job is without a site. */
+/**
+ * In the queue under BROKER: until when (Unix milliseconds) capacity polls are wanted even if no job waits for a site.
+ */
 export const BROKER = 'broker';
 export const WANTED_UNTIL = 'capacity-polls-until';
 
-/** A site is asked so often while the broker has jobs, and its answer is believed three times as long; milliseconds. */
+/**
+ * While the broker has jobs, a site is asked at this interval; its answer is valid three times as long. Milliseconds.
+ */
 const EVERY_MS = 60_000;
 const VALID_MS = 3 * EVERY_MS;
 
 export interface CapacityPollState {
-  /** Unix milliseconds of the last one. */
+  /** Time of the last poll, Unix milliseconds. */
   at: number;
   readonly wanted: () => Promise<boolean>;
 }
 
-/** Asks the site what it is and has, for the broker. */
+/** Asks the site about its platform and capacity, for the broker. */
 export async function capacityPollRound(ctx: SiteContext, state: CapacityPollState): Promise<Again> {
   if (!(await state.wanted())) return undefined;
   const wait = Math.min(EVERY_MS, state.at + EVERY_MS - ctx.now());

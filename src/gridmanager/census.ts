@@ -1,13 +1,13 @@
 import type { CandidatePlace, Place, Queue } from '../queue/api.ts';
 import { HAS_PLACE, hasPlace, IS_THERE, isThere, type WorkLoop, workLoopsWanted } from './work-loops.ts';
 
-/** How many jobs and candidates of one manager are where, as it was counted last. */
+/** The latest count of one manager's jobs and candidates, by site and state. */
 export class Census {
   readonly #queue: Pick<Queue, 'totals' | 'candidates'>;
   readonly #manager: string;
   #places: readonly Place[] = [];
   #candidates: readonly CandidatePlace[] = [];
-  /** How many counts were begun, and which of them is known. */
+  /** Number of counts begun, and the number of the one whose result is stored. */
   #begun = 0;
   #counted = 0;
 
@@ -28,7 +28,7 @@ export class Census {
     this.#counted = count;
   }
 
-  /** Jobs wait for the broker to choose their site. */
+  /** Whether jobs wait for the broker to choose their site. */
   get unrouted(): boolean {
     return this.#places.some(({ site, state, jobs }) => site === '' && state === 'idle' && jobs > 0);
   }
@@ -37,7 +37,7 @@ export class Census {
     return workLoopsWanted(this.#places, this.#candidates);
   }
 
-  /** Jobs and candidates that have, or may have, a record at the site, counted now. */
+  /** Number of jobs and candidates that have, or may have, an attempt at the site. Counts again. */
   async placed(site: string): Promise<number> {
     await this.count();
     const jobs = this.#places.filter((p) => p.site === site && HAS_PLACE.includes(p.state));
@@ -47,7 +47,7 @@ export class Census {
     );
   }
 
-  /** Those that may be in the site's queue, counted now. */
+  /** Number of jobs and candidates that may be in the site's queue. Counts again. */
   async there(site: string): Promise<number> {
     await this.count();
     const jobs = this.#places.filter((p) => p.site === site && IS_THERE.includes(p.state));
@@ -57,7 +57,10 @@ export class Census {
     );
   }
 
-  /** By a count that began after `began`: what was committed before the work loop's round is in no earlier one. */
+  /**
+   * Whether the work loop has work, by a count begun after count number `began`: an older one may miss what was
+   * committed during the loop's round.
+   */
   async hasWork(site: string, workLoop: WorkLoop, began: number): Promise<boolean> {
     if (this.#counted <= began) await this.count();
     return this.workLoopsWanted().get(site)?.has(workLoop) === true;

@@ -2,12 +2,12 @@ import type { Attrs } from '../job/attrs.ts';
 import { readBoolean, readString } from '../job/values.ts';
 import type { ContainerSpec, InputFile, SiteFile } from '../site/contract.ts';
 
-/** The job runs in a container (HTCondor's container and docker universes). */
+/** Whether the job runs in a container (HTCondor's container and docker universes). */
 export function wantsContainer(ad: Attrs): boolean {
   return readBoolean(ad, 'WantContainer') === true || readBoolean(ad, 'WantDocker') === true;
 }
 
-/** What a job's container is made of, and its inputs without the image. `undefined`: it has none. */
+/** The job's container, and its inputs without the image; `undefined` if it runs in no container. */
 export function containerSpec(
   ad: Attrs,
   files: { readonly sandbox: boolean; readonly iwd: string; readonly executable: string },
@@ -30,7 +30,7 @@ export function containerSpec(
   return { container, inputs: others };
 }
 
-/** The program as the image has it: by its path there, or as a name on its PATH; '' is what the image starts by itself. */
+/** The program inside the image: its path there, a name on its PATH, or '' for the image's own entry point. */
 export function programInImage(ad: Attrs): SiteFile | undefined {
   return wantsContainer(ad) && isOfImage(ad) ? { kind: 'there', path: readString(ad, 'Cmd') ?? '' } : undefined;
 }
@@ -60,7 +60,10 @@ function find(inputs: readonly InputFile[], name: string): InputFile | undefined
   return inputs.find((input) => input.name === name);
 }
 
-/** The transfer list of a job, in which an image that is a directory travels whole, under its name. */
+/**
+ * A job's transfer list. If its image is a directory, the trailing slash is removed, so that the directory is
+ * transferred as a whole, under its name.
+ */
 export function withoutSlash(ad: Attrs, names: readonly string[]): readonly string[] {
   const image = readString(ad, 'ContainerImageFullPath');
   if (image === undefined || !image.endsWith('/') || !wantsContainer(ad)) return names;

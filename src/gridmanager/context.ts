@@ -15,7 +15,7 @@ import type { UrlAccess } from './url-access.ts';
 import type { UrlInputs } from './url-inputs.ts';
 import type { UrlOutputs } from './url-outputs.ts';
 
-/** What a work loop's round works with: one site of one manager. */
+/** Everything a round of a work loop needs: one site of one manager. */
 export interface SiteContext {
   readonly agent: string;
   readonly manager: string;
@@ -41,26 +41,26 @@ export interface SiteContext {
   readonly proxies: SiteProxies;
   readonly backoff: SiteBackoff;
   readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };
-  /** Attempts that are being prepared there now: a withdrawal would be overtaken by their record, and waits. */
+  /** Attempts being prepared at the site now. Their cancellation waits, because a `prepare` could arrive after it. */
   readonly underway: Set<AttemptKey>;
-  /** Attempts whose large results are on their way home, and what was asked for. */
+  /** Attempts whose large results are being transferred, and the request made for each. */
   readonly coming: Map<AttemptKey, FetchRequest>;
-  /** Jobs whose own work met faults. */
+  /** Jobs whose own processing failed. */
   readonly troubles: Troubles;
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly wake: (workLoop: WorkLoop) => void;
-  /** Somebody follows the output of a job now. */
+  /** Whether a user is following a job's output now. */
   readonly isFollowed: () => Promise<boolean>;
 }
 
-/** When a work loop wants its next round: at once, after so many milliseconds, or when it is woken. */
+/** When a work loop wants its next round: after this many milliseconds (0: at once), or only when it is woken. */
 export type Again = number | undefined;
 
-/** Jobs that one round of a work loop is about at most. */
+/** Maximum number of jobs in one round of a work loop. */
 export const BATCH = 1000;
 
-/** What is sent to a site: a job in its attempt, or one of its candidates (its `job` says the candidate's attempt). */
+/** What is sent to a site: a job in its attempt, or one of its candidates (`job` then has the candidate's attempt). */
 export interface Sent {
   readonly key: AttemptKey;
   readonly job: JobRecord;
@@ -80,9 +80,10 @@ export function keyOf(
 }
 
 /**
- * Records changes under this manager's lease, of jobs that are still at this site: one that was given to another since
- * it was read must not begin here too. A refusal because the user was faster is no fault: the job is then found in its
- * new state. A stale epoch ends this process (docs/ARCHITECTURE.md, invariant 4).
+ * Records changes under this manager's lease, only for jobs that are still at this site: a job that was moved since it
+ * was read must not start here as well. A refusal because the user acted first is not an error; the job is found in its
+ * new state later. Throws 'stale-epoch' if a newer GridManager serves this manager; this process then ends
+ * (docs/ARCHITECTURE.md, invariant 4).
  */
 export async function commitChanges(ctx: SiteContext, changes: readonly Change[]): Promise<readonly ChangeResult[]> {
   if (changes.length === 0) return [];
@@ -93,7 +94,7 @@ export async function commitChanges(ctx: SiteContext, changes: readonly Change[]
   return results;
 }
 
-/** The same of candidates' steps. */
+/** Like `commitChanges`, for steps of candidates. */
 export async function commitCandidateSteps(ctx: SiteContext, steps: readonly CandidateStep[]): Promise<void> {
   if (steps.length > 0) endIfStale(ctx, await ctx.queue.candidates.step(steps, ctx.lease));
 }

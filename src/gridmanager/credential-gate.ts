@@ -13,10 +13,10 @@ export interface GateOptions {
   readonly now: () => number;
 }
 
-/** What was read is believed for so long, milliseconds: a batch of jobs reads a file once. */
+/** What was read is used for this long, milliseconds, so that a batch of jobs reads a file only once. */
 const BELIEVED_MS = 500;
 
-/** Stands before every use of a site: nothing is begun there with a credential that is not good now. */
+/** Checked before every use of a site: nothing is started there with a credential that is not valid now. */
 export class CredentialGate {
   readonly #options: GateOptions;
   readonly #seen = new Map<string, { readonly at: number; readonly found: Watched }>();
@@ -26,7 +26,7 @@ export class CredentialGate {
     this.#options = options;
   }
 
-  /** What the job needs, and whether all of it can be used now. */
+  /** What credentials the job needs, and whether all of them can be used now. */
   async look(job: JobRecord, site: SiteRecord): Promise<{ readonly usability: Usability; readonly needs: Needs }> {
     const bare = site.credential === undefined && site.allocationEnd === undefined && !job.attrs.has('x509userproxy');
     if (bare) return NOTHING;
@@ -38,7 +38,7 @@ export class CredentialGate {
     return { usability: mayUse(needs.names, watched, now, this.#options.limits), needs };
   }
 
-  /** The credential as it is now. */
+  /** The state of the credential, at most BELIEVED_MS old. */
   inspect(source: Source): Watched {
     const now = this.#options.now();
     const known = this.#seen.get(source.name);

@@ -16,15 +16,15 @@ export interface Decision {
   readonly info?: Readonly<Record<string, string>>;
 }
 
-/** Hold codes of a user's own policy (HTCondor's manual). */
+/** Hold codes of the user's own policy (HTCondor's manual). */
 const BY_USER_POLICY = 3;
 const POLICY_UNDEFINED = 5;
 
 /**
- * What becomes of a job whose program ended and whose results are home: its own policy, in HTCondor's order (manual,
- * "Automatic holding and removing"): a missing output holds; OnExitHold holds; OnExitRemove completes or, when false,
- * runs it again. What the site ended is never a completion: within JobMaxRetries it runs again, else it is held.
- * `now`: Unix seconds.
+ * Decides what happens to a job whose program has ended and whose results have been transferred, by the job's own
+ * policy and in HTCondor's order (manual, "Automatic holding and removing"): a missing output holds the job; OnExitHold
+ * holds it; OnExitRemove completes it or, when false, runs it again. A job ended by its site never counts as completed:
+ * it runs again within JobMaxRetries, or else is held. `now`: Unix seconds.
  */
 export function decide(job: JobRecord, now: number): Decision {
   const cause = readString(job.attrs, 'GryphusSiteCause') as SiteCause | undefined;
@@ -57,14 +57,14 @@ export function decide(job: JobRecord, now: number): Decision {
   return { event: 'stop', set: { ...done, ...holdAttributes(reason, POLICY_UNDEFINED) } };
 }
 
-/** What it has done until now is not lost any more. */
+/** Counts a checkpoint: the work done so far is saved. */
 function checkpointed({ attrs }: JobRecord, now: number): Record<string, string> {
   return { NumCkpts: String((readNumber(attrs, 'NumCkpts') ?? 0) + 1), LastCkptTime: String(now) };
 }
 
 /**
- * Who hears of the completion later, when the job may have left the queue, must still know how it ended; a DAG's manager,
- * which writes a log of its nodes' jobs, also what it took.
+ * How the job ended, for listeners that see the event when the job may have left the queue. A DAG's manager, which
+ * writes a log of its nodes' jobs, also needs the resource usage.
  */
 function exitOf({ attrs }: JobRecord): Record<string, string> {
   const names = ['ExitCode', 'ExitSignal', ...(attrs.has('DAGManJobId') ? USAGE_ATTRIBUTES : [])];
@@ -72,7 +72,7 @@ function exitOf({ attrs }: JobRecord): Record<string, string> {
   return Object.fromEntries(known.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])));
 }
 
-/** HTCondor's words and attributes for a hold by one of the job's policy expressions. */
+/** HTCondor's wording and attributes for a hold by one of the job's policy expressions. */
 export function policyHold(job: JobRecord, attribute: 'OnExitHold' | 'PeriodicHold'): Record<string, string | null> {
   const reason =
     readString(job.attrs, `${attribute}Reason`) ??
@@ -88,7 +88,7 @@ function bySite(job: JobRecord, cause: SiteCause, now: number): Decision {
   const starts = readNumber(job.attrs, 'NumJobStarts') ?? 0;
   const message = readString(job.attrs, 'GryphusSiteWords') ?? '';
   const { says, remedy, hold, inVain } = SITE_CAUSES[cause];
-  // Whoever chose the pool chose that its jobs move: an eviction runs it again, as HTCondor's vanilla universe does.
+  // Users of the pool accept that jobs move: an evicted job runs again, as in HTCondor's vanilla universe.
   const vacated: Vacated = cause === 'out-of-memory' ? OUT_OF_MEMORY : {};
   const changes = changesOnEvict(job.attrs, vacated);
   if (cause === 'out-of-memory' && asksForOther(changes)) {

@@ -3,9 +3,9 @@ import type { Ending } from '../site/contract.ts';
 import { sentence } from '../util/plain-text.ts';
 import { SITE_CAUSES } from './site-causes.ts';
 
-/** What the queue already says of the job's earlier attempts. */
+/** What the queue already records about the job's earlier attempts. */
 export interface Before {
-  /** Unix seconds at which the present attempt began to run, as far as we heard. */
+  /** Unix seconds at which the current attempt started, as far as we know. */
   readonly startedAt: number | undefined;
   readonly wallClock: number;
   readonly userCpu: number;
@@ -13,12 +13,12 @@ export interface Before {
   readonly completions: number;
 }
 
-/** As much as HTCondor's readers of a user log take. */
+/** The largest number that HTCondor's user log readers accept. */
 const MOST_SECONDS = 1e12;
 
 /**
- * A job's attributes once its program ended, as HTCondor names them. The ending is whole in them, so that what follows
- * (the policy's decision) needs the ad alone, also after a crash.
+ * A job's attributes after its program ended, under HTCondor's names. They describe the ending completely, so the
+ * policy decision that follows needs only the ad, even after a crash.
  */
 export function endingAttributes(ending: Ending, before: Before, now: number): Record<string, string | null> {
   const wall = wallClock(ending, before, now);
@@ -47,7 +47,7 @@ export function endingAttributes(ending: Ending, before: Before, now: number): R
   };
 }
 
-/** How it ended. */
+/** The attributes that say how the job ended. */
 export function statusAttributes({ how, message }: Ending): Record<string, string | null> {
   switch (how.kind) {
     case 'exited':
@@ -82,14 +82,14 @@ export function statusAttributes({ how, message }: Ending): Record<string, strin
   }
 }
 
-/** Seconds; by the site's own clock where it gave both ends, and never negative when a clock jumped. */
+/** Seconds, by the site's own clock if it reported both times. Never negative, even if a clock jumped. */
 function wallClock(ending: Ending, before: Before, now: number): number {
   const started = ending.startedAt ?? before.startedAt;
   const ended = ending.endedAt ?? now;
   return started === undefined ? 0 : credible(ended - started);
 }
 
-/** Seconds that a run may have taken: what is no number, or beyond all that can be, is somebody's mistake. */
+/** Limits a duration in seconds to a plausible range; negative values and NaN become 0. */
 function credible(seconds = 0): number {
   return seconds >= 0 ? Math.min(seconds, MOST_SECONDS) : 0;
 }

@@ -6,21 +6,21 @@ import { isAboutTheSite } from './about-the-site.ts';
 
 const ENDS: ReadonlySet<string> = new Set(['stale-epoch', 'already-running']);
 
-/** This process must not go on: another one does its work, or a test took it down. */
+/** Whether this process must end: another process has taken over its work, or a test simulated a crash. */
 export function endsProcess(thrown: unknown): boolean {
   return thrown instanceof SimulatedCrash || (thrown instanceof GryphusError && ENDS.has(thrown.code));
 }
 
 /**
- * What nobody foresaw where it was caught: neither the queue nor a site is away, and no other process has the work. It comes
- * from one job's data, one site's answer or a mistake of ours, and must not take others' work with it.
+ * Whether this is an unexpected error: not an outage of the queue or a site, and not a takeover by another process. It
+ * comes from one job's data, one site's answer or a bug of ours, and must not stop other jobs' work.
  */
 export function isFault(thrown: unknown): boolean {
   if (endsProcess(thrown) || isAboutTheSite(thrown)) return false;
   return !(thrown instanceof GryphusError) || thrown.retry !== 'later';
 }
 
-/** The fault in words, for a user; what was said in words already stays. */
+/** The error in words for a user; a GryphusError already has them and is returned unchanged. */
 export function asFault(thrown: unknown, doing: string): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   const { name, message } = asError(thrown);
@@ -33,16 +33,16 @@ export function asFault(thrown: unknown, doing: string): GryphusError {
   );
 }
 
-/** Told of each fault that was contained: where, in a few words, and when it is tried again. */
+/** Called for each error that was contained, with where it happened (a few words) and when the work is tried again. */
 export type ReportFault = (where: string, error: Error, waitMs: number) => void;
 
-/** A job is left alone after its first faults for so long, milliseconds; after the last of them it is held, where it can be. */
+/** Pauses after a job's first errors, milliseconds; after one more error the job is held, if its state allows it. */
 const REST_MS = [1000, 10_000, 60_000] as const;
 const REST_ON_MS = 600_000;
 
 type Stage = { readonly id: JobId; readonly attempt: number; readonly state: string };
 
-/** Jobs whose own work met faults: they are left alone for a while, and the others of their batch go on. */
+/** Jobs whose own processing failed: each is skipped for a while, and the rest of its batch continues. */
 export class Troubles {
   readonly #pauses = new Pauses((times) => REST_MS[times - 1] ?? REST_ON_MS);
   readonly #report: ReportFault;
@@ -58,8 +58,8 @@ export class Troubles {
   }
 
   /**
-   * A job's work met a fault. The error to hold it with where it is one that says what is wrong, or that has come again and
-   * again; `undefined`: it is tried again later. What is not the job's own is thrown.
+   * Handles an error in a job's processing. Returns the error to hold the job with, if it explains itself or has
+   * recurred too often; `undefined` if the work is to be tried again later. Rethrows what is not the job's own error.
    */
   met(job: Stage, doing: string, thrown: unknown): GryphusError | undefined {
     if (!isFault(thrown)) throw thrown;
@@ -67,7 +67,7 @@ export class Troubles {
     const said = thrown instanceof GryphusError && thrown.code !== 'internal';
     if (!said) this.#report(`${doing} of job ${formatJobId(job.id)}`, asError(thrown), this.#pauses.of(times));
     if (!said && times <= REST_MS.length) return undefined;
-    // Who releases it has it tried at once.
+    // Once released, the job is tried again at once.
     this.#pauses.passed(nameOf(job));
     return asFault(thrown, doing);
   }
@@ -78,8 +78,8 @@ function nameOf({ id, attempt, state }: Stage): string {
 }
 
 /**
- * One call for many. Where it fails through what may be one's own fault, each half is tried by itself until that one is
- * alone: the others have their outcome.
+ * Calls `call` with all items. If it fails with an error that a single item may have caused, splits the batch in half
+ * and retries, until the failing items are isolated and all others have their results.
  */
 export async function narrowing<T, R>(
   all: readonly T[],

@@ -4,27 +4,30 @@ import { parseRemaps, transferList } from '../job/transfer-lists.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { wantsContainer } from './container-spec.ts';
 
-/** Where a job's files are at home, all absolute. */
+/** Where a job's files are on this machine; all paths are absolute. */
 export interface JobFiles {
   readonly iwd: string;
   readonly executable: string;
-  /** The executable goes to the site; else it is there under its path. */
+  /** Whether the executable is transferred; otherwise the site has it under the same path. */
   readonly sendExecutable: boolean;
   readonly stdin: string | undefined;
-  /** Where the streams go; `undefined`: nobody wants them. */
+  /** Where the streams go; `undefined`: they are discarded. */
   readonly stdout: string | undefined;
   readonly stderr: string | undefined;
-  /** The job runs in its own directory at the site, and files travel; else it runs in `iwd`, which the site shares. */
+  /**
+   * Whether the job runs in its own directory at the site, with file transfer; otherwise it runs in `iwd`, which the
+   * site shares.
+   */
   readonly sandbox: boolean;
-  /** URLs as they were written. */
+  /** Absolute paths, and URLs as written. */
   readonly inputs: readonly string[];
-  /** Names in the job's directory; `new`: what was not there at the start. */
+  /** Names in the job's directory; `new`: all files that were not there at the start. */
   readonly outputs: readonly string[] | 'new';
-  /** A result's name there → where it goes: absolute, relative to iwd, or a URL. */
+  /** Maps the name of an output file at the site to its destination: absolute, relative to iwd, or a URL. */
   readonly remaps: ReadonlyMap<string, string>;
-  /** A URL under which results go that no remap names. */
+  /** URL prefix for results without a remap. */
   readonly outputDestination: string | undefined;
-  /** Where results go that no remap names, if not there: absolute; `output_directory`, or iwd. */
+  /** Absolute directory for results without a remap if `outputDestination` is not set: `output_directory`, or iwd. */
   readonly outputDirectory: string;
 }
 
@@ -32,14 +35,14 @@ export interface JobFiles {
 export const UNIVERSE = { vanilla: 5, scheduler: 7, grid: 9, local: 12 } as const;
 
 /**
- * Reads what a job says of its files. A job of the local or scheduler universe, one that says
- * `should_transfer_files = NO`, and one on this machine's own site that neither asks for a transfer nor names files to
- * transfer (IF_NEEDED: they share the file system) runs in its `initialdir`; every other has a directory of its own.
+ * Reads from a job's ad which files it has. A job runs in its `initialdir` if it is in the local or scheduler universe,
+ * if it has `should_transfer_files = NO`, or if it is at this machine's own site and neither requests a transfer nor
+ * names files to transfer (IF_NEEDED: the file system is shared). Every other job has a directory of its own.
  */
 export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const iwd = readString(ad, 'Iwd') ?? '/';
   const at = (name: string) => under(iwd, name);
-  // What many jobs share crosses once to a site, whether it is named so or not.
+  // Files common to many jobs are sent to a site only once anyway, whether they are listed as common or not.
   const listed = ['TransferInput', 'CommonInputFiles', 'PublicInputFiles'].map((name) => readString(ad, name));
   const inputs = [...new Set(listed.flatMap(transferList))];
   const outputs = readString(ad, 'TransferOutput');
@@ -69,23 +72,23 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   };
 }
 
-/** Its program saves its work now and then, and ends with a code that says so (`checkpoint_exit_code`). */
+/** Whether the program checkpoints itself and then exits with `checkpoint_exit_code`. */
 function savesItself(ad: Attrs): boolean {
   return readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla && ad.has('SuccessCheckpointExitCode');
 }
 
-/** Its program has just ended so: it goes on from what it saved. */
+/** Whether the program has just exited after a checkpoint, to be continued from it. */
 export function isCheckpoint(ad: Attrs): boolean {
   if (!savesItself(ad) || ad.has('GryphusSiteCause')) return false;
   return readNumber(ad, 'ExitCode') === readNumber(ad, 'SuccessCheckpointExitCode');
 }
 
-/** What it leaves when it is evicted goes on with it (`when_to_transfer_output = ON_EXIT_OR_EVICT`). */
+/** Whether the files it leaves at eviction are kept for its next run (`when_to_transfer_output = ON_EXIT_OR_EVICT`). */
 export function keepsAtEviction(ad: TextSource): boolean {
   return readString(ad, 'WhenToTransferOutput')?.toUpperCase() === 'ON_EXIT_OR_EVICT';
 }
 
-/** It was evicted from a machine of the pool, and ended there in order. */
+/** Whether it was evicted from a pool machine and shut down cleanly there, so that its files can be kept. */
 export function leavesWork(ad: Attrs): boolean {
   return (
     keepsAtEviction(ad) &&
@@ -94,7 +97,7 @@ export function leavesWork(ad: Attrs): boolean {
   );
 }
 
-/** Names in the job's directory that make a checkpoint; without any named, its results. */
+/** Names in the job's directory that make up a checkpoint; by default, its outputs. */
 export function checkpointFiles(ad: Attrs, files: Pick<JobFiles, 'outputs'>): readonly string[] | 'new' {
   const named = readString(ad, 'TransferCheckpoint');
   return named === undefined ? files.outputs : transferList(named);
@@ -105,17 +108,20 @@ function needsSandbox(ad: Attrs, siteIsHere: boolean, namesFiles: boolean): bool
   if (universe === UNIVERSE.local || universe === UNIVERSE.scheduler) return false;
   const should = (readString(ad, 'ShouldTransferFiles') ?? 'IF_NEEDED').toUpperCase();
   if (should === 'NO') return false;
-  // In a container there is nothing of this machine's but what is brought there.
+  // A container sees none of this machine's files except those transferred into it.
   if (should === 'YES' || namesFiles || wantsContainer(ad) || universe === UNIVERSE.grid) return true;
   return !siteIsHere;
 }
 
-/** An absolute path (the trailing slash that means "the contents" stays), or the URL that it is. */
+/** An absolute path (a trailing slash, which means "the contents", is kept), or the URL unchanged. */
 function under(iwd: string, name: string): string {
   return name.startsWith('/') || isUrl(name) ? name : `${iwd.replace(/\/+$/, '')}/${name}`;
 }
 
-/** Where a result goes: its remap, or its own name under the URL of all outputs, the directory of all outputs or iwd (directories keep their shape). */
+/**
+ * Where an output goes: its remap, or its own name under `output_destination`, `output_directory` or iwd.
+ * Subdirectories are preserved.
+ */
 export function destination(files: JobFiles, name: string): string {
   const whole = files.remaps.get(name);
   if (whole !== undefined) return under(files.iwd, whole);

@@ -5,14 +5,14 @@ import type { Chunk, Follow } from '../site/contract.ts';
 import type { SiteContext } from './context.ts';
 import { jobFiles } from './files.ts';
 
-/** Streams that one poll asks for at most; the others come with the next. */
+/** Maximum number of streams that one poll asks for; the rest follow in later polls. */
 const AT_ONCE = 500;
 
-/** Running attempts whose output comes home while they run, and how much of it is here. */
+/** Running attempts whose output is transferred while they run, and how much of it has arrived. */
 export class Followed {
   readonly #lengths = new Map<AttemptKey, { stdout: number; stderr: number }>();
 
-  /** After a start: what runs, and what of its streams is on disk already. */
+  /** After a restart: which attempts run, and how much of their streams is already on disk. */
   async recover(ctx: SiteContext, jobs: ReadonlyMap<AttemptKey, JobRecord>): Promise<void> {
     this.#lengths.clear();
     for (const [key, job] of jobs) {
@@ -25,7 +25,7 @@ export class Followed {
     }
   }
 
-  /** A job whose streams nobody wants is not followed. */
+  /** Follows a job's streams, unless it discards both. */
   add(key: AttemptKey, job: JobRecord): void {
     if (this.#lengths.has(key)) return;
     const files = jobFiles(job.attrs, true);
@@ -37,7 +37,7 @@ export class Followed {
     this.#lengths.delete(key);
   }
 
-  /** The next to ask for; who was asked goes to the end of the row. */
+  /** The next attempts to ask for, in round-robin order. */
   next(): Follow[] {
     const asked: Follow[] = [];
     for (const [key, lengths] of this.#lengths) {
@@ -56,14 +56,14 @@ export class Followed {
     return this.#lengths.size;
   }
 
-  /** Writes what came of attempts that are followed at this site: it has nothing to say of others. */
+  /** Writes the received chunks to the spool, and ignores those of attempts not followed at this site. */
   async store(ctx: SiteContext, chunks: readonly Chunk[]): Promise<{ readonly bytes: number }> {
     let bytes = 0;
     for (const { key, stream, offset, data } of chunks) {
       if (!this.#lengths.has(key)) continue;
       const length = await ctx.spool.write(key, stream, offset, data).catch((thrown: unknown) => {
         if (!(thrown instanceof GryphusError)) throw thrown;
-        // No room here: the stream comes home at the end, or the job is held then.
+        // No space here: the stream is transferred at the end, or the job is held then.
         this.drop(key);
       });
       if (length === undefined) continue;

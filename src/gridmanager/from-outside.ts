@@ -7,7 +7,10 @@ export const MAY_CONCERN = new RegExp(
   `"event":"(?:${[...OTHERS, 'opened', 'withdraw'].join('|')})"|"type":"(?:submitted|materialized|routed|notice)"`,
 );
 
-/** What somebody else did: users' actions, submits, routes. Our own transitions wake their work loops themselves. */
+/**
+ * Whether the event is somebody else's action: a user's command, a submit, a route. Our own transitions wake their work
+ * loops directly.
+ */
 export function isFromOutside(event: QueueEvent): boolean {
   if (event.type === 'transition') return OTHERS.has(event.event);
   if (event.type === 'candidate') return event.event === 'opened' || event.event === 'withdraw';

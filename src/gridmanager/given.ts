@@ -4,8 +4,8 @@ import { fileNameOf, isUrl } from '../staging/url/file-url.ts';
 import type { JobFiles } from './files.ts';
 
 /**
- * Names at the top of a job's directory that it was given: none of them is a new file. What it had saved itself is its own
- * work, whatever its name. `saved`: the directory of that.
+ * Names at the top level of a job's directory that came with its inputs and so are not new files. A file that the job
+ * saved itself counts as its own, whatever its name. `saved`: the directory of those.
  */
 export async function givenNames({ inputs }: Pick<JobFiles, 'inputs'>, saved: string | undefined): Promise<string[]> {
   const names = new Set<string>();
@@ -18,7 +18,7 @@ export async function givenNames({ inputs }: Pick<JobFiles, 'inputs'>, saved: st
   return [...names];
 }
 
-/** What has no name was never given. */
+/** Without a valid name it was never transferred. */
 function nameOfUrl(text: string): string[] {
   try {
     return [fileNameOf(new URL(text))];
@@ -27,7 +27,7 @@ function nameOfUrl(text: string): string[] {
   }
 }
 
-/** A directory that is gone since then names nothing. */
+/** A directory that no longer exists has no entries. */
 async function listed(directory: string): Promise<string[]> {
   try {
     return await readdir(directory);

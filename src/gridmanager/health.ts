@@ -8,14 +8,14 @@ export interface HealthView {
   readonly message: string;
   /** Unix milliseconds. */
   readonly since: number;
-  /** A fault of ours that holds up work there, whatever the connection is. */
+  /** An unexpected error of ours that delays work at this site, whatever the state of the connection. */
   readonly trouble?: string;
 }
 
-/** Sites that want a person are asked again no more often, unless somebody logs in. */
+/** Minimum delay before retrying a site that needs a person to act, unless somebody logs in first; milliseconds. */
 const PERSON_MS = 60_000;
 
-/** How it goes with one site: what the last exchange gave, and from when on the next may be tried. */
+/** A site's health: the result of the last exchange, and when the next may be tried. */
 export class SiteHealth {
   #connection: Connection = 'unused';
   #words = '';
@@ -38,20 +38,20 @@ export class SiteHealth {
     return this.#failures;
   }
 
-  /** Milliseconds to leave the site alone. A clock that jumped back must not prolong it. */
+  /** How long to leave the site alone, milliseconds. Bounded, so that a clock that jumps back cannot prolong it. */
   waitMs(now: number): number {
     const longest = Math.max(PERSON_MS, this.#limits().max * 1.125);
     return Math.min(longest, Math.max(0, this.#notBefore - now));
   }
 
-  /** True when this is news. */
+  /** Records a success. Returns true if the connection's state changed. */
   good(now: number): boolean {
     this.#failures = 0;
     this.#notBefore = 0;
     return this.#become('up', '', now);
   }
 
-  /** True when this is news. */
+  /** Records a failure. Returns true if the connection's state changed. */
   bad(error: GryphusError, now: number, random: number): boolean {
     this.#failures += 1;
     const wait = backOff(this.#failures, random, this.#limits());
@@ -59,7 +59,7 @@ export class SiteHealth {
     return this.#become(connectionAfter(error), error.message, now);
   }
 
-  /** Somebody fixed something: try at once. */
+  /** Something was fixed (for example, a user logged in): try again at once. */
   encourage(): void {
     this.#notBefore = 0;
   }

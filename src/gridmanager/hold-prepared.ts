@@ -7,9 +7,10 @@ import { commitChanges, type SiteContext } from './context.ts';
 import { holdAttributes } from './hold.ts';
 
 /**
- * Holds jobs that are prepared at the site and may not be committed, because their credential ends: as the watch holds
- * those that wait at home, and it releases them. A commit whose answer was lost may have started one, which a hold would
- * kill: so the site is asked first, and only what it says is prepared, or what it does not know, is held.
+ * Holds jobs that are prepared at the site but must not be committed because their credential expires, as the
+ * credential watch does with waiting jobs; the watch also releases them. If the answer to a commit was lost, the job
+ * may have started, and a hold would kill it. So the site is asked first, and only jobs that it reports as prepared, or
+ * does not have, are held.
  */
 export async function holdPrepared(
   ctx: SiteContext,

@@ -5,7 +5,10 @@ import { quoted } from '../job/values.ts';
 import type { Refusal } from '../site/contract.ts';
 import { sentence } from '../util/plain-text.ts';
 
-/** HTCondor's HoldReasonCode where nothing else fits a site's refusal: "the job's grid resource failed" (manual, GlobusGramError and its heirs). */
+/**
+ * HoldReasonCode for a site's refusal that has no more specific code: "the job's grid resource failed" (HTCondor's
+ * manual, GlobusGramError and its successors).
+ */
 const GRID_FAILED = 37;
 const CODES: Readonly<Record<Refusal['code'], number>> = {
   'site-refused': GRID_FAILED,
@@ -19,12 +22,12 @@ const CODES: Readonly<Record<Refusal['code'], number>> = {
   'already-started': GRID_FAILED,
 };
 
-/** Why a job is held, as HTCondor's attributes. */
+/** HTCondor's attributes for the reason of a hold. */
 export function holdAttributes(reason: string, code: number, subCode = 0): AttrTexts {
   return { HoldReason: quoted(sentence(reason)), HoldReasonCode: String(code), HoldReasonSubCode: String(subCode) };
 }
 
-/** What a release makes of the hold's attributes. */
+/** Moves the hold's attributes to their LastHold counterparts when the job is released. */
 export function released({ attrs }: { readonly attrs: Attrs }): AttrTexts {
   return {
     LastHoldReason: attrs.get('HoldReason') ?? null,

@@ -1,27 +1,30 @@
-/** What a refusal taught of how many of our jobs a site takes. */
+/** What a refusal taught about how many of our jobs a site accepts. */
 export interface Learned {
   readonly cap: number;
-  /** The site's own words. */
+  /** The site's own message. */
   readonly message: string;
   /** Unix milliseconds of the refusal. */
   readonly at: number;
 }
 
-/** After so long nobody believes what an earlier process had learned, milliseconds. */
+/** A limit that an earlier process learned expires after this time, milliseconds. */
 const FORGOTTEN_MS = 3_600_000;
-/** A batch system counts a job for a while after we heard of its end; so long a freed place is left alone. */
+/**
+ * A batch system may still count a job after its end was reported; a freed place is not used for this time,
+ * milliseconds.
+ */
 const SETTLE_MS = 2_000;
 const SETTLE_MOST_MS = 30_000;
-/** Between two tries to go beyond the limit. */
+/** Time between two attempts to exceed the limit, milliseconds. */
 const PROBE_MS = 30_000;
 const PROBE_MOST_MS = 600_000;
-/** After one that was taken. */
+/** Time until the next attempt after a successful one, milliseconds. */
 const PROBE_AGAIN_MS = 5_000;
 
 /**
- * How many jobs a site takes of us, learned from its refusals. Such a refusal is no failure: the jobs wait at home. The
- * limit is probed gently upward: one job beyond it now and then, more once that was taken, rarer each time that it was
- * refused. Pure; `there` is how many jobs of ours the site has, `now` Unix milliseconds.
+ * How many of our jobs a site accepts, learned from its refusals. Such a refusal is not an error: the jobs wait in our
+ * queue. The limit is probed gently upward: occasionally one job beyond it, more after a success, less often after each
+ * refusal. Pure; `there` is how many of our jobs the site has, `now` Unix milliseconds.
  */
 export class LearnedLimit {
   #learned: Learned | undefined;
@@ -43,7 +46,7 @@ export class LearnedLimit {
     return this.#learned;
   }
 
-  /** How many more may be submitted now. */
+  /** How many more jobs may be submitted now. */
   room(there: number, now: number): number {
     if (this.#learned === undefined) return Number.POSITIVE_INFINITY;
     this.#look(there, now);
@@ -57,15 +60,15 @@ export class LearnedLimit {
     if (this.#learned === undefined) return 0;
     this.#look(there, now);
     const until = there < this.#learned.cap ? this.#notBefore : Math.max(this.#notBefore, this.#probeAt);
-    // A clock that was set back must not make it long.
+    // Bounded, in case the clock was set back.
     return Math.min(PROBE_MOST_MS, Math.max(0, until - now));
   }
 
-  /** It refused one more than `there`, in these words. */
+  /** The site refused another job while it had `there`, with this message. */
   refused(there: number, message: string, now: number): void {
     const lags = this.#learned !== undefined && there < this.#learned.cap && now - this.#freedAt < 2 * SETTLE_MOST_MS;
     if (lags) {
-      // A place that was freed just now is not free there yet.
+      // A place that was freed recently is not free at the site yet.
       this.#settle = Math.min(SETTLE_MOST_MS, this.#settle * 2);
       this.#notBefore = now + this.#settle;
     } else {
@@ -80,7 +83,7 @@ export class LearnedLimit {
     this.#there = there;
   }
 
-  /** It took jobs; `there` counts them. */
+  /** The site accepted jobs; `there` includes them. */
   taken(there: number, now: number): void {
     this.#settle = Math.max(SETTLE_MS, this.#settle / 2);
     this.#there = there;

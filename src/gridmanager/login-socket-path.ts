@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 
-/** The socket at which a manager's login socket is; its name is short whatever the identity is. */
+/** The path of a manager's login socket; hashed, because the path of a Unix socket must be short. */
 export function loginSocketPath(paths: Pick<Paths, 'socketDir'>, identity: string): string {
   return join(paths.socketDir, `login-${createHash('sha256').update(identity).digest('hex').slice(0, 12)}`);
 }

@@ -5,16 +5,16 @@ import * as z from 'zod';
 import { asError, GryphusError } from '../errors.ts';
 import type { Prompt, PromptRequest } from '../transport/prompt.ts';
 
-/** What the one who logs in says, a JSON line each: first the site, then answers; `null` gives up. */
+/** Lines of JSON from the client: first the site, then the answers; `null` gives up. */
 const SAID = z.union([z.object({ login: z.string() }), z.object({ answer: z.string().nullable() })]);
 
-/** What the login socket says. */
+/** Lines of JSON from the login socket. */
 export type LoginLine =
   | { readonly ask: string; readonly echo: boolean }
   | { readonly done: true }
   | { readonly error: string; readonly code: string; readonly suggestions: readonly string[] };
 
-/** Who holds the connections that a log-in opens. */
+/** Opens the connections that a login needs. */
 export interface LoginTarget {
   site(name: string): Promise<{ describe(): Promise<unknown> }>;
   encourage(site: string): Promise<void>;
@@ -26,9 +26,9 @@ interface Visit {
 }
 
 /**
- * Where a person logs in to a site whose connection this process keeps: a unix socket in the 0700 directory. Questions
- * of the site go to whoever is at the login socket for it; with nobody there they stay unanswered, and the site *needs login*.
- * Answers pass through memory only.
+ * Where a user logs in to a site whose connection this process keeps: a Unix socket in the 0700 directory. Questions
+ * from the site are forwarded to the client at the socket; without one they remain unanswered, and the site *needs
+ * login*. Answers are kept in memory only.
  */
 export class LoginSocket {
   readonly #path: string;

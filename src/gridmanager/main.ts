@@ -21,10 +21,10 @@ import { openSite, siteCares } from './open-site.ts';
 import { keepWays } from './site-workers.ts';
 import { urlAccess } from './url-access.ts';
 
-/** A manager without work stays for so long, in case more comes. */
+/** How long a manager without work stays, in case more comes; milliseconds. */
 const LINGER_MS = 20_000;
 
-/** The GridManager's process: its one argument is the identity that it serves. */
+/** The GridManager process. Its one argument is the identity that it serves. */
 async function main(identity: string): Promise<void> {
   const paths = loadPaths();
   const { settings, follow, close: closeSettings } = await followSettings(paths);
@@ -113,7 +113,7 @@ async function main(identity: string): Promise<void> {
   }
 }
 
-/** As the settings have them now. */
+/** The current settings, read at each access. */
 function gateLimits(settings: Settings): GateOptions['limits'] {
   return {
     get holdBefore() {

@@ -31,20 +31,20 @@ export interface ManagerOptions {
   readonly identity: string;
   readonly queue: Queue;
   readonly spoolDir: string;
-  /** The sites as configured now; asked again when a job names one that is not known. */
+  /** The sites as configured now; called again if a job names an unknown site. */
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
-  /** Why the file of a site that is not among them could not be read. */
+  /** Why the file of a site that `loadSites` does not return could not be read. */
   readonly problem: (name: string) => GryphusError | undefined;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
-  /** How long a site is left alone that did not answer, as it is set now. */
+  /** How long to leave alone a site that did not answer, by the current settings. */
   readonly retry: () => RetryLimits;
   readonly gate: CredentialGate;
-  /** How inputs and outputs that are URLs are reached. */
+  /** How URLs of inputs and outputs are accessed. */
   readonly urls: UrlAccess;
-  /** This manager has no work left for so long: it ends. Milliseconds. */
+  /** This manager ends after so long without work. Milliseconds. */
   readonly lingerMs: number;
   readonly log: (message: string, facts?: object) => void;
-  /** A fault of ours, which was contained: loudly. */
+  /** Reports an unexpected error of ours that was contained. */
   readonly onFault: (message: string, error: Error) => void;
   readonly now?: () => number;
   readonly random?: () => number;
@@ -56,17 +56,16 @@ const RENEW_MS = 5_000;
 const UNOPENED_MS = 15_000;
 /** Events within this time are handled together, milliseconds. */
 const GATHER_MS = 15;
-/** Lost wake-ups cost at most this much, milliseconds. */
+/** A lost wake-up delays work by at most this time, milliseconds. */
 const LOOK_AROUND_MS = 30_000;
 
 /**
- * One user's jobs on all their sites. It keeps nothing that the queue does not have: at its start, and whenever an
- * event says that somebody did something, it looks which sites' work loops have work and wakes them.
+ * One user's jobs on all their sites. All state is in the queue: at its start, and whenever an event reports an action
+ * from outside, it checks which work loops of which sites have work, and wakes them.
  */
 export class GridManager {
   readonly #options: ManagerOptions;
   readonly #sites: OpenSites;
-  /** Sites that could not be opened, and why: each is told of once. */
   readonly #rounds = new SharedRuns<number | undefined>();
   readonly #unopenable = new Map<string, string>();
   readonly #blobs = new BlobIndex();
@@ -108,7 +107,7 @@ export class GridManager {
     this.#busyAt = this.#now();
   }
 
-  /** Resolves when there is no work left; rejects when it must end for another reason ('stale-epoch', say). */
+  /** Resolves when there is no work left; rejects if it must end for another reason, such as 'stale-epoch'. */
   async run(): Promise<void> {
     const { queue, identity } = this.#options;
     this.#lease = await queue.acquireLease(`gm:${identity}`, LEASE_MS, { holder: String(process.pid), force: true });
@@ -133,18 +132,18 @@ export class GridManager {
     if (reason) throw reason;
   }
 
-  /** Ends it in order: what runs now is let end, nothing new begins. */
+  /** Shuts down in order: finishes what is running, starts nothing new. */
   end(error?: Error): void {
     this.#end(error);
   }
 
-  /** Somebody logged in to the site. */
+  /** The user logged in to the site. */
   async encourage(site: string): Promise<void> {
     await this.#sites.use(site, async ({ agent }) => agent.encourage());
     for (const workLoop of WORK_LOOPS) await this.#wake(site, workLoop);
   }
 
-  /** The open site, for a log-in; one that comes before the work has begun waits for it. */
+  /** The open site, for a login. Waits until this manager has started. */
   async site(name: string): Promise<Site> {
     await this.#begun.promise;
     return this.#sites.use(name, async ({ site }) => site);
@@ -186,7 +185,7 @@ export class GridManager {
     return (await this.#census.hasWork(name, 'watch', began)) ? again : undefined;
   }
 
-  /** A site that cannot be opened (it is not configured any more, say) is told of, and the other sites go on. */
+  /** A site that cannot be opened (for example, no longer configured) is reported once; the other sites continue. */
   async #unopened(name: string, thrown: unknown): Promise<number> {
     if (!isAboutTheSite(thrown) && !isFault(thrown)) throw thrown;
     const { message } = asFault(thrown, `opening site ${name}`);
@@ -232,13 +231,13 @@ export class GridManager {
     );
   }
 
-  /** The state of a site for all who ask. */
+  /** Publishes the state of a site. */
   async #note(site: string, view: HealthView): Promise<void> {
     const { queue, identity } = this.#options;
     await queue.kv.set('site-status', `${identity}/${site}`, JSON.stringify(view));
   }
 
-  /** A site that came or went: its state, and a notice for those who listen. */
+  /** A site's connection changed: publishes its state, and sends a notice. */
   async #tell(site: string, view: HealthView): Promise<void> {
     const { queue, identity } = this.#options;
     await this.#note(site, view);
@@ -270,7 +269,7 @@ export class GridManager {
     return Number(until?.value ?? 0) > this.#now();
   }
 
-  /** What an earlier GridManager learned of the site, and where this one writes it down. */
+  /** What an earlier GridManager learned about the site; also saves what this one learns. */
   async #backoff(site: string): Promise<SiteBackoff> {
     const { kv } = this.#options.queue;
     const key = `${this.#options.identity}/${site}`;
@@ -290,7 +289,7 @@ export class GridManager {
     return this.#work.wake(workLoop, site, null);
   }
 
-  /** Reacts to what others did: submits, routes and users' actions; our own transitions wake their work loops themselves. */
+  /** Reacts to others' actions: submits, routes and users' commands. Our own transitions wake their work loops. */
   async #follow(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       let wait = 0;
@@ -300,7 +299,7 @@ export class GridManager {
       await followed;
       if (this.#stop.signal.aborted) return;
       await new Promise((done) => setTimeout(done, wait));
-      // What came meanwhile was heard by nobody.
+      // Events in the meantime were missed.
       await this.#guard('looking for work', this.#lookAround());
     }
   }
@@ -319,14 +318,14 @@ export class GridManager {
     }
   }
 
-  /** A credential is fresh: who was refused tries at once, and the copies at the sites are made anew. */
+  /** A credential was renewed: sites that were refused are tried at once, and the copies at the sites are replaced. */
   async #renewed(site: string | undefined): Promise<void> {
     for (const name of this.#sites.names)
       if (site === undefined || name === site)
         await this.encourage(name).catch((thrown: unknown) => this.#fail(`encouraging site ${name}`, thrown));
   }
 
-  /** What the sites said before of an attempt that is ours only now was passed over. */
+  /** The sites' earlier reports of an attempt that was just adopted were ignored, so they list everything again. */
   async #listAgain(): Promise<void> {
     for (const name of this.#sites.names)
       await this.#sites
@@ -360,7 +359,7 @@ export class GridManager {
     }
   }
 
-  /** A queue that is away is waited for, a fault contained; what ends this process is heard. When to try again, milliseconds. */
+  /** Waits for the queue, reports an unexpected error, or ends the process. Returns when to try again, milliseconds. */
   #fail(where: string, thrown: unknown): number | undefined {
     if (this.#stop.signal.aborted) return undefined;
     if (endsProcess(thrown)) {
@@ -376,7 +375,6 @@ export class GridManager {
     return wait;
   }
 
-  /** Loud, and harmless to others: the work goes on. */
   #tellFault(where: string, error: Error, waitMs: number): void {
     const again = `it tries again in ${Math.ceil(waitMs / 1000)} s`;
     this.#options.onFault(

@@ -3,7 +3,7 @@ import { quoted, readString, type TextSource } from '../job/values.ts';
 import type { Change } from '../queue/api.ts';
 import { UNIVERSE } from './files.ts';
 
-/** Where a person wants a job. */
+/** Where a user wants a job to run. */
 export interface Destination {
   readonly site: string;
   readonly manager: string;
@@ -11,7 +11,9 @@ export interface Destination {
   readonly resource: string | undefined;
 }
 
-/** A job that its present site has to let go first carries where it is wanted in its own ad, so that no crash forgets it. */
+/**
+ * Records in the job's own ad where it is wanted, until its current site has released it. A crash cannot lose the wish.
+ */
 export function wish({ site, manager, resource }: Destination): AttrTexts {
   return {
     GryphusMoveTo: quoted(site),
@@ -20,15 +22,15 @@ export function wish({ site, manager, resource }: Destination): AttrTexts {
   };
 }
 
-/** The wish, where it has been granted or can no longer be. */
+/** Clears the wish once it has been fulfilled or can no longer be. */
 export const NO_WISH = { GryphusMoveTo: null, GryphusMoveManager: null, GryphusMoveResource: null } as const;
 
-/** The same for the ad of a job, which mostly has none. */
+/** Clears the wish in a job's ad; nothing if there is none, as for most jobs. */
 export function withoutWish(attrs: TextSource): AttrTexts {
   return readString(attrs, 'GryphusMoveTo') === undefined ? {} : NO_WISH;
 }
 
-/** What the arrow says besides that takes a job out of its site's hands: where it was wanted elsewhere, it goes there. */
+/** What to add to the transition that releases a job from its site: if the job is wanted elsewhere, it goes there. */
 export function asWished(attrs: TextSource): Pick<Change, 'route' | 'set'> {
   const site = readString(attrs, 'GryphusMoveTo');
   const manager = readString(attrs, 'GryphusMoveManager');
@@ -36,7 +38,7 @@ export function asWished(attrs: TextSource): Pick<Change, 'route' | 'set'> {
   return goTo({ site, manager, resource: readString(attrs, 'GryphusMoveResource') });
 }
 
-/** What the job's ad says of its site from then on; nothing is left of what it was at the last, or of the broker's choice. */
+/** Routes a job to a new site. Clears everything in its ad about its earlier site and the broker's choice. */
 export function goTo({ site, manager, resource }: Destination): Required<Pick<Change, 'route' | 'set'>> {
   return {
     route: { manager, site },

@@ -8,8 +8,8 @@ import { decided, hasTravelled } from './results-loop.ts';
 import { transferTimes } from './transfer-times.ts';
 
 /**
- * What follows the end of a job of which nothing is to be brought home: the same steps as the results loop would take, each
- * checked and logged as one of its own, in the exchange that records the end. Empty where there may be something to bring.
+ * The remaining steps after the end of a job that has nothing to fetch: the same steps as the results loop takes, each
+ * checked and logged separately, but recorded together with the end. Empty if there may be something to fetch.
  */
 export function stepsAfter(ctx: SiteContext, job: JobRecord, report: Report, ended: Change): Change[] {
   if (report.is !== 'ended' || !leavesNothing(ctx, job, report)) return [];

@@ -5,15 +5,16 @@ import type { Change, JobRecord, Queue } from '../queue/api.ts';
 import { commitChanges, keyOf, type SiteContext } from './context.ts';
 import { holdAttributes } from './hold.ts';
 
-/** The code of a hold whose reason is a site's record of the job (hold.ts). */
+/** The hold code for a problem with a site's record of a job (hold.ts). */
 const GRID_FAILED = 37;
-/** A job whose number was given before begins with attempts that the earlier one cannot have come to. */
+/** A job whose id was used before starts with attempt numbers that the earlier job cannot have reached. */
 const FIRST_ATTEMPTS = 1_000_000;
 
 /**
- * Before anything is done at a site: has it heard from a later state of this queue than the present one? Then an older copy was put
- * back (a backup, a snapshot, a disk that lost its last writes). A job that has nothing at the site may have run since and
- * have been forgotten there: it is held, for a person to decide. Jobs whose attempts the site knows go on with them.
+ * Runs before anything is done at a site: checks whether the site has seen a later state of this queue. If so, an older
+ * copy of the queue was restored (a backup, a snapshot, a disk that lost its last writes). A job without an attempt at
+ * the site may have run there in the meantime and been deleted, so it is held for the user to decide. Jobs whose
+ * attempts the site knows continue.
  */
 export async function checkCopy(ctx: SiteContext): Promise<void> {
   const seen = await ctx.site.lastMark?.();
@@ -31,7 +32,7 @@ export async function checkCopy(ctx: SiteContext): Promise<void> {
   }
   for (let from = 0; from < changes.length; from += 1000) await commitChanges(ctx, changes.slice(from, from + 1000));
   if (changes.some(({ from }) => from !== 'idle')) ctx.wake('cancel');
-  // Only now: cut off before, all of this is done again.
+  // Last, so that everything is repeated if this is interrupted.
   await ctx.site.keepMark?.(await ctx.queue.mark());
 }
 
@@ -44,13 +45,16 @@ function doubted(ctx: SiteContext, job: JobRecord, known: ReadonlySet<AttemptKey
   return { id: job.id, from: job.state, attempt: job.attempt, event: 'hold', set: holdAttributes(reason, GRID_FAILED) };
 }
 
-/** It was submitted after the copy was put back, under a number that another job had. */
+/** The job was submitted after the copy was restored, with an id that another job had before. */
 function renumbered({ id, state, attempt }: JobRecord): Change | undefined {
   if (state !== 'idle' || attempt >= FIRST_ATTEMPTS) return undefined;
   return { id, from: 'idle', attemptsFrom: FIRST_ATTEMPTS };
 }
 
-/** Marks for the sites; 'stale-epoch' where the queue was replaced by an older copy of itself while this process ran. */
+/**
+ * Returns a function that gives marks for the sites. It throws 'stale-epoch' if the queue was replaced by an older copy
+ * of itself while this process was running.
+ */
 export function guardedMarks(queue: Pick<Queue, 'mark' | 'divergence'>): () => Promise<QueueMark> {
   let last: QueueMark | undefined;
   return async () => {

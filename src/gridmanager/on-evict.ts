@@ -2,22 +2,22 @@ import type { Attrs, AttrTexts } from '../job/attrs.ts';
 import { readString, truthOf, valueText } from '../job/values.ts';
 import { withAttrs } from '../job/attrs.ts';
 
-/** Between the statements of a transform. */
+/** Separates the statements of a transform. */
 const LINE = '\x1e';
 
-/** Why a job was taken from where it ran, in HTCondor's numbers. */
+/** Why a job was evicted, in HTCondor's codes. */
 export interface Vacated {
   readonly code?: number;
   readonly subCode?: number;
 }
 
-/** The pool's or a site's limit of memory, as a hold's code and subcode (HTCondor's manual, "HoldReasonCode" 34). */
+/** Exceeded the memory limit of the pool or the site: hold code and subcode (HTCondor manual, "HoldReasonCode" 34). */
 export const OUT_OF_MEMORY = { code: 34, subCode: 102 } as const;
 
 /**
- * What `retry_request_memory`, `request_memory` with several amounts, and the user's own `on_evict_checks` make of a job that
- * was taken from where it ran: only what is different afterwards. Each transform that TransformOnEvict names looks at the ad
- * as the ones before left it; one whose REQUIREMENTS are not true does nothing (HTCondor 25, "on_evict_checks").
+ * The attributes that `retry_request_memory`, `request_memory` with several amounts, and the user's own
+ * `on_evict_checks` change after an eviction. Each transform named in TransformOnEvict sees the changes of those before
+ * it; one whose REQUIREMENTS are not true does nothing (HTCondor 25, "on_evict_checks").
  */
 export function changesOnEvict(attrs: Attrs, { code, subCode }: Vacated): AttrTexts {
   const names = (readString(attrs, 'TransformOnEvict') ?? '').split(/[\s,]+/).filter((name) => name !== '');
@@ -34,7 +34,7 @@ export function changesOnEvict(attrs: Attrs, { code, subCode }: Vacated): AttrTe
   return Object.fromEntries(Object.entries(changes).filter(([name, text]) => (attrs.get(name) ?? null) !== text));
 }
 
-/** Whether the job asks for other resources than before: then it is not in vain to run it again. */
+/** Whether the job now requests different resources, so that running it again may succeed. */
 export function asksForOther(changes: AttrTexts): boolean {
   return Object.keys(changes).some((name) => /^request/i.test(name));
 }
@@ -53,7 +53,7 @@ function transformed(attrs: Attrs, body: string): AttrTexts {
   return changes;
 }
 
-/** The statements of a transform that change one attribute (manual, "ClassAd Transforms"); others mean nothing here. */
+/** Statements of a transform that change one attribute (manual, "ClassAd Transforms"); all others are ignored. */
 function statement(word: string, rest: string, attrs: Attrs): AttrTexts {
   const [, name = '', value = ''] = /^(\w+)\s*(.*)$/s.exec(rest) ?? [];
   if (name === '') return {};

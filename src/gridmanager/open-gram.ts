@@ -12,13 +12,13 @@ import { type GramSite, openGramSite } from '../gram/site.ts';
 export interface OpenGramOptions {
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
   readonly manager?: string;
-  /** Of a command: whose GridManager's jobs it looks at; without it, those of any. */
+  /** For a command: the manager whose jobs it looks at; by default, any manager's. */
   readonly identity?: string;
 }
 
 /**
- * A GRAM service. A GridManager keeps in the state directory what the site does not keep for it, under its identity; a
- * command works in the same place, with the user's present proxy.
+ * Opens a GRAM service. A GridManager keeps state that the service does not keep in a directory named for its identity;
+ * a command uses the same directory, with the user's current proxy.
  */
 export async function openGram(record: SiteRecord, target: GramTarget, options: OpenGramOptions): Promise<GramSite> {
   const { paths, manager, identity } = options;
@@ -38,7 +38,7 @@ export async function openGram(record: SiteRecord, target: GramTarget, options: 
   return site;
 }
 
-/** The proxy that the site's file names, or the one at the place where the grid's tools look. */
+/** The proxy configured for the site, or the one at the default location of the grid's tools. */
 async function proxyFileOf(record: SiteRecord, paths: Pick<Paths, 'configDir'>): Promise<string> {
   const { good } = await loadCredentials(paths);
   const found = record.credential === undefined ? undefined : good.get(record.credential);

@@ -13,28 +13,31 @@ import { openTransport } from '../transport/open-transport.ts';
 import type { Prompt } from '../transport/prompt.ts';
 
 export interface OpenSiteOptions {
-  /** Whose GridManager it is: each credential has a directory of its own; without it, that of no credential. */
+  /**
+   * The GridManager's identity: each credential has a directory of its own; without it, the directory for no
+   * credential.
+   */
   readonly identity?: string;
-  /** The agent's id: whose directory it is at the site. */
+  /** The agent's id, which its directory at the site belongs to. */
   readonly agent: string;
   readonly prompt: Prompt;
-  /** How long the site keeps what nobody needs; the JobManager's own limits without it. */
+  /** How long the site keeps unused files; by default, the JobManager's own limits. */
   readonly cares?: SiteCares;
-  /** Where credentials are described: a site's own key stands in place of those of the ssh configuration. */
+  /** Where credentials are configured: a site's own key replaces those of the ssh configuration. */
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
-  /** Whose GridManager this is; absent: a command, which looks at the site beside it. */
+  /** The GridManager's identity; absent for a command, which accesses the site alongside the GridManager. */
   readonly manager?: string;
-  /** How far the agent's queue is now; of a GridManager alone. */
+  /** The current mark of the agent's queue; only for a GridManager. */
   readonly mark?: () => Promise<QueueMark>;
-  /** PREPARE answers although large content is on its way still; told of that, and how far it is. */
+  /** If set, PREPARE answers while large inputs are still being transferred; called with the progress. */
   readonly onSending?: (all: readonly Sending[]) => void;
-  /** The same of large results; with it a fetch does not wait for them. */
+  /** The same for large results: if set, a fetch does not wait for them. */
   readonly onComing?: (all: readonly Sending[]) => void;
-  /** Told of the site and its connection; what it answers is called before that is closed. */
+  /** Called with the site and its connection; returns a function that is called before these are closed. */
   readonly onOpen?: (site: JobManagerSite, transport: Transport) => () => void;
 }
 
-/** The way to a configured site that has a machine of its own. */
+/** Opens a connection to a configured site that has a machine of its own. */
 export async function transportTo(
   record: SiteRecord,
   { prompt, paths }: Pick<OpenSiteOptions, 'prompt'> & { readonly paths: Pick<Paths, 'configDir'> },
@@ -49,7 +52,7 @@ export async function transportTo(
 
 export type SiteCares = Required<Pick<JobManagerOptions, 'commitWithin' | 'cacheFor' | 'cacheSize'>>;
 
-/** What a site sweeps, as the settings have it now. */
+/** The limits of a site's cleanup, by the current settings. */
 export function siteCares(
   settings: Pick<Settings, 'gridmanager.commit_timeout' | 'cache.site_keep_for' | 'cache.site_size'>,
 ): SiteCares {
@@ -60,12 +63,12 @@ export function siteCares(
   };
 }
 
-/** So long the others of a batch wait for large content and large results, milliseconds. */
+/** How long a batch waits for large inputs or results, milliseconds. */
 const CONTENT_MS = 1000;
 
 /**
- * Where the agent's directory is there. Two sites of one home (a front machine and its cluster) must not take each other's
- * events, nor may the GridManagers of two credentials at one site.
+ * The agent's directory at the site. Two sites with one home directory (a front machine and its cluster) must not take
+ * each other's events, nor may the GridManagers of two credentials at one site.
  */
 function scratchOf(
   record: SiteRecord,
@@ -76,7 +79,7 @@ function scratchOf(
   return { scratch: `${site}/+${createHash('sha256').update(identity).digest('hex').slice(0, 12)}`, ours: 2 };
 }
 
-/** The configured site as the life of a job knows it; closing it closes its connection. */
+/** Opens a configured site; closing it closes its connection. */
 export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<JobManagerSite> {
   if (record.target.kind === 'gram') return await openGram(record, record.target, options);
   const { agent, identity, prompt, paths, cares, onOpen, mark, onSending, onComing } = options;
@@ -90,9 +93,9 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
       ...(record.queue === undefined ? {} : { queue: record.queue }),
       ...(record.prelude === undefined ? {} : { prelude: record.prelude }),
       ...scratchOf(record, identity),
-      // As HTCondor, which asks a job of the scheduler universe to end and leaves it its time: a DAG has a final node.
+      // Like HTCondor, which asks a job of the scheduler universe to end and gives it time: a DAG has a final node.
       ...(record === SCHEDULER_SITE ? { killAfter: Number.POSITIVE_INFINITY, giveUp: 1000 } : {}),
-      // Plain processes are no batch system that could be asked too often.
+      // Plain processes: no batch system that frequent queries could overload.
       ...(record.batch === 'fork'
         ? {}
         : { lookMin: record.limits.pollMin * 1000, lookMax: record.limits.pollMax * 1000 }),

@@ -6,16 +6,16 @@ import { SiteProxies } from './proxies.ts';
 import type { SiteAgent } from './site-agent.ts';
 import type { SiteContext } from './context.ts';
 
-/** What a site's agents share, also when a change of its file makes another one of them. */
+/** What successive agents of a site share when a change of its file replaces the agent. */
 export type SiteShare = Pick<SiteContext, 'proxies' | 'underway' | 'coming' | 'backoff'>;
 
 export interface OpenSitesOptions {
   /** The sites as configured now. */
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
-  /** Why the file of a site that is not among them could not be read. */
+  /** Why the file of a site that `loadSites` does not return could not be read. */
   readonly problem: (name: string) => GryphusError | undefined;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
-  /** What is known of how many jobs the site takes. */
+  /** What is known about how many jobs the site accepts. */
   readonly backoffOf: (name: string) => Promise<SiteBackoff>;
   readonly agentFor: (record: SiteRecord, site: Site, share: SiteShare) => SiteAgent;
   readonly now: () => number;
@@ -26,15 +26,15 @@ interface OpenSite {
   readonly agent: SiteAgent;
   readonly site: Site;
   readonly share: SiteShare;
-  /** Who uses it now; closed after the last where another has taken its place. */
+  /** Number of current users; once replaced, the site is closed when the last one is done. */
   users: number;
   replaced: boolean;
 }
 
-/** The configuration is looked at so often, milliseconds. */
+/** How often the configuration is checked, milliseconds. */
 const LOOK_MS = 1000;
 
-/** The sites that a GridManager has open, each as its file has it now. */
+/** The sites that a GridManager has open, following changes of their files. */
 export class OpenSites {
   readonly #options: OpenSitesOptions;
   readonly #sites = new Map<string, Promise<OpenSite>>();
@@ -48,7 +48,7 @@ export class OpenSites {
     return [...this.#sites.keys()];
   }
 
-  /** Opens the site where need be; 'site-unknown' or 'bad-config' where it is not configured. */
+  /** Opens the site if necessary. Rejects with 'site-unknown' or 'bad-config' if it is not configured properly. */
   async use<T>(
     name: string,
     work: (open: { readonly agent: SiteAgent; readonly site: Site }) => Promise<T>,
@@ -74,7 +74,7 @@ export class OpenSites {
     if (known) return known;
     const opening = this.#open(name);
     this.#sites.set(name, opening);
-    // A site that is not configured now may be when it is asked for again.
+    // A site that is not configured now may be later.
     opening.catch(() => this.#sites.delete(name));
     return opening;
   }
@@ -93,7 +93,7 @@ export class OpenSites {
     return { record, site, share, agent: this.#options.agentFor(record, site, share), users: 0, replaced: false };
   }
 
-  /** Rounds that are under way end as they began; the next begins with what the file says now. */
+  /** Rounds in progress finish with the old configuration; the next ones use the new. */
   async #followFiles(): Promise<void> {
     if (Math.abs(this.#options.now() - this.#lookedAt) < LOOK_MS || this.#sites.size === 0) return;
     this.#lookedAt = this.#options.now();
@@ -101,7 +101,7 @@ export class OpenSites {
     for (const [name, opening] of this.#sites) {
       const open = await opening.catch(() => undefined);
       const fresh = records.get(name);
-      // What is not configured any more is kept for the jobs that are there.
+      // A site that is no longer configured is kept for the jobs that are there.
       if (!open || !fresh || this.#sites.get(name) !== opening) continue;
       if (JSON.stringify(fresh) === JSON.stringify(open.record)) continue;
       if (connectionOf(fresh) === connectionOf(open.record)) {
@@ -115,7 +115,7 @@ export class OpenSites {
   }
 }
 
-/** What a connection is made from: the rest may change while it stays, with whoever logged in to it. */
+/** The fields that a connection depends on; others may change without reconnecting, which would require a new login. */
 function connectionOf(record: SiteRecord): string {
   return JSON.stringify([Object.entries(record).filter(([key]) => !PASSING.has(key)), record.limits.running]);
 }

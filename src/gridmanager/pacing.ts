@@ -1,6 +1,6 @@
-/** A site's backoff, as configured or learned. Times in milliseconds. */
+/** A site's limits and polling times, as configured or learned. Times in milliseconds. */
 export interface Backoff {
-  /** Jobs of ours in the site's queue at once, running ones included. */
+  /** Maximum number of our jobs in the site's queue, including running ones. */
   readonly maxJobs: number;
   readonly submitsPerMinute: number;
   readonly pollMinMs: number;
@@ -8,8 +8,8 @@ export interface Backoff {
 }
 
 /**
- * When to ask a site again: soon after something happened, then rarer by half as much again each time that nothing
- * did, within the site's bounds.
+ * Time until the next poll, milliseconds: the minimum after a change, otherwise 1.5 times the previous time, within the
+ * site's limits.
  */
 export function nextPoll(
   previousMs: number,
@@ -26,13 +26,16 @@ export interface RetryLimits {
   readonly max: number;
 }
 
-/** How long to leave a failing site alone: `min`, doubled each time up to `max`, with a quarter of jitter. */
+/**
+ * How long to leave a failing site alone, milliseconds: `min`, doubled after each failure up to `max`, varied by
+ * ±12.5%.
+ */
 export function backOff(failures: number, random: number, { min, max }: RetryLimits): number {
   const base = Math.min(max, min * 2 ** Math.min(failures - 1, 30));
   return Math.round(base * (0.875 + random / 4));
 }
 
-/** Submits allowed now: a bucket that refills evenly and holds at most a minute's worth. */
+/** Submits allowed now: a token bucket that refills evenly and holds at most one minute's worth. */
 export class SubmitBudget {
   #tokens: number;
   #at: number;

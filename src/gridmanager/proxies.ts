@@ -12,7 +12,9 @@ import type { CredentialGate } from './credential-gate.ts';
 
 export type ProxySource = Source & { readonly kind: 'x509-proxy' };
 
-/** Which version of a proxy is at a site, in the queue under `credential-copies`, by manager, site and credential. */
+/**
+ * Which version of a proxy a site has. In the queue under `credential-copies`, keyed by manager, site and credential.
+ */
 const COPY = z.object({ version: z.string(), file: z.string() });
 export const COPIES = 'credential-copies';
 
@@ -20,10 +22,10 @@ export function copyKey(manager: string, site: string, credential: string): stri
   return [manager, site, credential].join('\t');
 }
 
-/** A copy that was sent so long ago is sent again: the site sweeps what no job there uses. Milliseconds. */
+/** A copy older than this is sent again, because the site deletes copies that no job uses. Milliseconds. */
 const TRUSTED_MS = 30 * 60_000;
 
-/** Of a site's surroundings (context.ts), what its proxies need. */
+/** The part of SiteContext that proxies need. */
 interface Surroundings {
   readonly manager: string;
   readonly queue: Pick<Queue, 'kv'>;
@@ -34,11 +36,11 @@ interface Surroundings {
   readonly now: () => number;
 }
 
-/** The proxies of one site's jobs: delegated before the first job that needs one, and again when ours is fresh. */
+/** The proxies of one site's jobs: delegated before the first job that needs one, and again when ours is renewed. */
 export class SiteProxies {
   readonly #there = new Map<string, { readonly version: string; readonly at: number }>();
 
-  /** The name that the proxy has at the site, once it is there. */
+  /** Delegates the proxy if necessary. Returns its name at the site. */
   async ensure(ctx: Surroundings, source: ProxySource): Promise<string> {
     const { version } = ctx.gate.inspect(source);
     const there = this.#there.get(source.name);
@@ -46,7 +48,7 @@ export class SiteProxies {
     return nameThere(source);
   }
 
-  /** Sends anew what is there in another version than ours. */
+  /** Delegates again each proxy of which the site has another version than ours. */
   async refresh(ctx: Surroundings): Promise<void> {
     const mine = copyKey(ctx.manager, ctx.record.name, '');
     for (const { key, value } of await ctx.queue.kv.list(COPIES)) {
@@ -69,7 +71,7 @@ export class SiteProxies {
     await site.delegate(nameThere(source), async (request) => {
       const issuer = loadProxy(source.file);
       const now = Math.floor(ctx.now() / 1000);
-      // As long as ours: the site's copy never outlives its issuer.
+      // Same end as ours: the site's copy never outlives its issuer.
       return signDelegation(request, issuer, { now, lifetime: Math.max(1, issuer.chain[0].notAfter - now) });
     });
     crashPoint('gm.after-delegate');
@@ -85,7 +87,9 @@ function nameThere({ name }: Source): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 16);
 }
 
-/** Jobs that may go on now, each with the proxy that it needs; the others wait until their credential is good, or are held. */
+/**
+ * Jobs that may proceed now, each with the proxy it needs; the others wait until their credential is good, or are held.
+ */
 export async function admitted(
   ctx: Surroundings,
   jobs: readonly JobRecord[],

@@ -2,8 +2,8 @@ import { LIFE, type LifeEvent, next, type State } from '../job/life.ts';
 import type { Report } from '../site/contract.ts';
 
 /**
- * What a site's report means for a job in `state`: the event to record, or `undefined` where it says nothing new or
- * cannot be understood (an unclear word is never an end).
+ * What a site's report means for a job in `state`: the event to record, or `undefined` if it brings nothing new or
+ * cannot be interpreted (an unclear report never counts as the job's end).
  */
 export function eventOf(report: Report, state: State): LifeEvent | undefined {
   const event = meaning(report);
@@ -14,7 +14,7 @@ export function eventOf(report: Report, state: State): LifeEvent | undefined {
 
 function meaning(report: Report): LifeEvent | undefined {
   switch (report.is) {
-    // The site kept the record but not the promise: what was never committed never started.
+    // The site has the attempt but lost the commit: what is not committed never started.
     case 'prepared':
     case 'lost':
       return 'lost';
@@ -33,7 +33,7 @@ function meaning(report: Report): LifeEvent | undefined {
   }
 }
 
-/** The site's word for where the job is, for `GridJobStatus` and `gryphus why`. */
+/** The site's status of the job, for `GridJobStatus` and `gryphus why`. */
 export function wordsOf(report: Report): string {
   switch (report.is) {
     case 'prepared':
@@ -57,5 +57,5 @@ export function wordsOf(report: Report): string {
   }
 }
 
-/** Attempts in these states have a record at the site. */
+/** States in which the job has an attempt at the site that must be watched. */
 export const AT_SITE: readonly State[] = (Object.keys(LIFE) as State[]).filter((s) => LIFE[s].does === 'watch');

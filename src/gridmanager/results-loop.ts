@@ -21,12 +21,15 @@ import { asWished } from './moving.ts';
 import { transferTimes } from './transfer-times.ts';
 import { notPutThere } from './url-direct.ts';
 
-/** A site that could not give some results yet is asked again after so long, milliseconds. */
+/** How long to wait before asking again a site that could not give some results yet, milliseconds. */
 const LATER_MS = 15_000;
-/** What is on its way is looked for so often; the site is not asked for it. */
+/** How often to check on results that are being transferred, without asking the site; milliseconds. */
 const COMING_MS = 1000;
 
-/** Brings home what ended, decides what becomes of it, and lets the site forget: one batch of each. */
+/**
+ * Fetches the results of finished jobs, decides what happens to each job, and lets the site delete its attempt: one
+ * batch of each.
+ */
 export async function resultsRound(ctx: SiteContext): Promise<Again> {
   const finished = await jobsIn(ctx, 'finished');
   const home = await bringHome(ctx, finished);
@@ -38,7 +41,7 @@ export async function resultsRound(ctx: SiteContext): Promise<Again> {
   ).flat();
   const forgotten = await letForget(ctx, over);
   if (over.length > 0) ctx.wake('submit');
-  // The owner of one has another wish since it was read.
+  // The owner changed the wish for a job after it was read.
   if (forgotten.some((result) => !result.ok)) return 0;
   if (home.settled + home.arriving < finished.length) return LATER_MS;
   if (home.arriving > 0) return COMING_MS;
@@ -47,7 +50,7 @@ export async function resultsRound(ctx: SiteContext): Promise<Again> {
 
 interface Home {
   readonly settled: number;
-  /** On their way; others go ahead of them. */
+  /** Still being transferred in the background; other jobs need not wait for them. */
   readonly arriving: number;
 }
 
@@ -71,7 +74,7 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   );
   for (const [key, thrown] of failed) {
     const job = work.get(key)?.job;
-    // What came of it makes room for others; the site has it all.
+    // Deleting the partial files makes room for others; the site still has all of them.
     await ctx.spool.remove(key);
     const change = job && kept(ctx, job, thrown);
     if (change) changes.push(change);
@@ -81,7 +84,7 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   return { settled: changes.length, arriving: [...outcomes.values()].filter(isArriving).length };
 }
 
-/** Its results stay at the site, and it is held; `undefined`: what keeps them from coming is tried again. */
+/** Leaves the results at the site and holds the job; `undefined` if the transfer is to be retried. */
 function kept(ctx: SiteContext, job: JobRecord, thrown: unknown): Change | undefined {
   const error = isOurDisk(thrown) ? thrown : ctx.troubles.met(job, 'bringing home the results', thrown);
   return error && { id: job.id, from: job.state, attempt: job.attempt, event: 'keep', set: holdByError(error) };
@@ -94,7 +97,10 @@ interface Fetched {
   readonly failed: ReadonlyMap<AttemptKey, unknown>;
 }
 
-/** Where our own disk has no room for all of a batch, or one of it is at fault, that one is found: the others come home. */
+/**
+ * Fetches a batch. If our disk is too full for all of it, or one job causes an error, that job is isolated and the
+ * others are fetched.
+ */
 async function fetchFitting(ctx: SiteContext, work: Coming): Promise<Fetched> {
   const failed = new Map<AttemptKey, unknown>();
   const requests = await Promise.all(
@@ -103,7 +109,7 @@ async function fetchFitting(ctx: SiteContext, work: Coming): Promise<Fetched> {
       if (asked) return asked;
       try {
         const wanted = await request(ctx, key, job, files);
-        // What a job saves for itself is no result yet.
+        // A checkpoint is not a result yet.
         if (isCheckpoint(job.attrs) || leavesWork(job.attrs)) return wanted;
         return { ...wanted, outputs: await notPutThere(ctx, key, files, wanted.outputs) };
       } catch (thrown) {
@@ -146,14 +152,17 @@ async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files:
   };
 }
 
-/** `when_to_transfer_output`: a job's files may stay behind where it failed or was ended; its streams come home all the same. */
+/**
+ * `when_to_transfer_output`: a job that failed or was ended by its site may leave its output files there; stdout and
+ * stderr are always transferred.
+ */
 function wantsOutputs({ attrs }: JobRecord): boolean {
   if (attrs.has('GryphusSiteCause')) return leavesWork(attrs);
   if (readString(attrs, 'WhenToTransferOutput')?.toUpperCase() !== 'ON_SUCCESS') return true;
   return readNumber(attrs, 'ExitCode') === (readNumber(attrs, 'JobSuccessExitCode') ?? 0);
 }
 
-/** `undefined`: the site could not give it now, ask again. */
+/** `undefined`: the site could not give the results now; ask again. */
 async function settle(
   ctx: SiteContext,
   job: JobRecord,
@@ -170,7 +179,7 @@ async function settle(
   const { checkpoints } = ctx.spool;
   const { files: came = [] } = outcome;
   const leaves = leavesWork(job.attrs);
-  // An evicted job had not got as far as to make all that it names.
+  // An evicted job may not have created all the files it names yet.
   const saved = leaves ? came.some(({ kind }) => kind === 'output') : outcome.ok && isCheckpoint(job.attrs);
   const umask = readNumber(job.attrs, 'GryphusUmask');
   try {
@@ -202,12 +211,15 @@ async function settle(
   }
 }
 
-/** The pool's jobs that need no files carried run where they are, as far as their worker shares the file system of home. */
+/**
+ * Whether the job's files were transferred. A pool job without files to transfer runs in place if its worker shares our
+ * file system.
+ */
 export function hasTravelled({ record }: SiteContext, { attrs }: JobRecord, { sandbox }: JobFiles): boolean {
   return sandbox && (record.batch !== POOL_SITE.batch || jobFiles(attrs, true).sandbox);
 }
 
-/** What was saved by jobs that were removed while they waited. */
+/** Removes the checkpoints of jobs that were removed while they were idle. */
 async function dropOldCheckpoints({ queue, spool }: SiteContext): Promise<void> {
   const saved = await spool.checkpoints.jobs();
   const there = new Set((await queue.get(saved)).map(({ id }) => formatJobId(id)));
@@ -221,7 +233,10 @@ const ODD: Readonly<Record<Exclude<OddOutput['is'], 'unasked'>, string>> = {
   loop: 'a link to a directory that it is in itself',
 };
 
-/** A named output that the job did not make, or what is none: the decision holds the job for it (HTCondor: hold code 12). */
+/**
+ * For a named output that the job did not create, or that is not a regular file: the decision holds the job (HTCondor's
+ * hold code 12).
+ */
 function missing(ctx: SiteContext, job: JobRecord, outcome: FetchOutcome): AttrTexts {
   if (outcome.ok) return { GryphusMissingOutput: null };
   const odd = outcome.odd ?? [];
@@ -253,7 +268,7 @@ async function decideAll(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   crashPoint('gm.saved-decide');
 }
 
-/** By the job's policy; `undefined`: it is decided again, after a fault of ours. */
+/** Applies the job's policy; `undefined` if that is to be retried after an unexpected error. */
 export function decided(ctx: SiteContext, job: JobRecord): Pick<Change, 'event' | 'set' | 'info'> | undefined {
   try {
     return decide(job, Math.floor(ctx.now() / 1000));
@@ -263,7 +278,7 @@ export function decided(ctx: SiteContext, job: JobRecord): Pick<Change, 'event' 
   }
 }
 
-/** Has the site delete what it has of these, whose results are home. */
+/** Lets the site delete the attempts of these jobs, whose results have been transferred. */
 export async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<readonly ChangeResult[]> {
   if (jobs.length === 0) return [];
   const byKey = new Map<AttemptKey, JobRecord>(jobs.map((job) => [keyOf(ctx, job), job]));

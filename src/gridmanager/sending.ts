@@ -1,10 +1,10 @@
 import type { Queue } from '../queue/api.ts';
 import type { Sending } from '../site/contract.ts';
 
-/** What is on its way to a site and from it, in the queue by `<manager>/<site>`; nothing there: nothing is. */
+/** Transfers to and from a site, in the queue by `<manager>/<site>`; no entry: nothing is being transferred. */
 const SENDING = { to: 'sending', from: 'coming' } as const;
 export type Way = keyof typeof SENDING;
-/** What nobody has spoken of for so long is not on its way any more: its GridManager died. Milliseconds. */
+/** An entry not updated for this long is stale, because its GridManager died. Milliseconds. */
 const STALE_MS = 60_000;
 
 interface Told {
@@ -21,7 +21,7 @@ export async function tellSending(
 ): Promise<void> {
   const told: Told = { at: Date.now(), all };
   const kind = SENDING[way];
-  // Only for show: a queue that is away hears of it the next time.
+  // Only for display: if the queue is unavailable, the next update replaces this one.
   await (all.length === 0 ? queue.kv.delete(kind, place) : queue.kv.set(kind, place, JSON.stringify(told))).catch(
     () => undefined,
   );

@@ -5,7 +5,10 @@ import { AT_SITE } from './report.ts';
 
 const ANSWERING = AT_SITE.filter((state) => !state.startsWith('unknown'));
 
-/** The site does not answer: its jobs are *unknown*, said so to the user, and never taken for failed (docs/ARCHITECTURE.md, invariant 5). */
+/**
+ * The site does not answer: its jobs become *unknown*, which is shown to the user, but they never count as failed
+ * (docs/ARCHITECTURE.md, invariant 5).
+ */
 export async function markSilent(ctx: SiteContext): Promise<void> {
   let changes: Change[] = [];
   for await (const job of ctx.queue.query({ manager: ctx.manager, site: ctx.record.name, states: ANSWERING })) {

@@ -14,7 +14,7 @@ import { type CapacityPollState, capacityPollRound } from './capacity-poll.ts';
 import { freshWatch, type WatchState, watchRound } from './watch-loop.ts';
 import { markSilent } from './silence.ts';
 
-/** After so long without an answer the site's jobs are *unknown*, milliseconds. */
+/** After this time without an answer the site's jobs become *unknown*, milliseconds. */
 const SILENT_AFTER_MS = 30_000;
 
 const DOING: Readonly<Record<WorkLoop, string>> = {
@@ -26,23 +26,23 @@ const DOING: Readonly<Record<WorkLoop, string>> = {
 };
 
 export interface SiteAgentOptions {
-  /** Our jobs that have a place at the site, and those of them that may be in its queue. */
+  /** Number of our jobs that have an attempt at the site, and of those that may be in its queue. */
   readonly placed: () => Promise<number>;
   readonly there: () => Promise<number>;
-  /** A broker looks for sites now. */
+  /** Whether the broker is looking for sites now. */
   readonly capacityWanted: () => Promise<boolean>;
   readonly random: () => number;
-  /** How long the site is left alone after it did not answer, as it is set now. */
+  /** How long to leave alone a site that did not answer, by the current settings. */
   readonly retry: () => RetryLimits;
-  /** The site's health changed; told once for each change. */
+  /** Called once for each change of the connection's state. */
   readonly onHealth: (view: HealthView, site: string) => Promise<void>;
-  /** It is as before, and says something else of why. */
+  /** Called when the state is the same but the message has changed. */
   readonly onWords: (view: HealthView, site: string) => Promise<void>;
-  /** A round met what nobody foresaw. */
+  /** Called for an unexpected error in a round. */
   readonly onFault: ReportFault;
 }
 
-/** Cares for one site of one manager: runs the work loops' rounds, and keeps account of how the site answers. */
+/** Handles one site of one manager: runs the rounds of its work loops, and tracks the site's health. */
 export class SiteAgent {
   readonly #ctx: SiteContext;
   readonly #options: SiteAgentOptions;
@@ -69,17 +69,20 @@ export class SiteAgent {
     return this.#ctx.record.name;
   }
 
-  /** Somebody logged in, or fixed the site: try at once. */
+  /** A user logged in or fixed the site: try at once. */
   encourage(): void {
     this.#health.encourage();
   }
 
-  /** The next poll asks for everything. */
+  /** Makes the next poll complete. */
   listAgain(): void {
     this.#watch.afresh = true;
   }
 
-  /** One round of a work loop; when it wants the next. Only what ends this process, or waits for the queue, is thrown. */
+  /**
+   * Runs one round of a work loop. Returns when it wants the next. Throws only errors that end this process, or that
+   * mean the queue is unavailable.
+   */
   async round(workLoop: WorkLoop): Promise<Again> {
     const now = this.#ctx.now();
     const wait = Math.max(this.#health.waitMs(now), this.#pauses.waitMs(workLoop, now));
@@ -97,7 +100,7 @@ export class SiteAgent {
     }
   }
 
-  /** The work loop is left alone for a while; the site's others, and other sites, go on. */
+  /** Pauses this work loop; the site's other loops, and other sites, continue. */
   async #fault(workLoop: WorkLoop, thrown: unknown): Promise<Again> {
     const wait = this.#pauses.of(this.#pauses.failed(workLoop, this.#ctx.now()));
     const doing = `${DOING[workLoop]} site ${this.name}`;
@@ -114,7 +117,7 @@ export class SiteAgent {
     return troubled ? { ...view, trouble: this.#trouble } : view;
   }
 
-  /** Once, before anything else is done there. */
+  /** Done once, before anything else at the site. */
   #met(): Promise<void> {
     this.#meeting ??= checkCopy(this.#ctx).catch((thrown: unknown) => {
       this.#meeting = undefined;

@@ -1,19 +1,18 @@
 import type { SiteCause } from '../site/contract.ts';
 
 interface Rule {
-  /** HTCondor's HoldReasonCode for a job that its policy does not start again. */
+  /** HTCondor's HoldReasonCode for a job that its policy does not run again. */
   readonly hold: number;
-  /** What happened, as the beginning of a sentence that ends with the site's words. */
+  /** What happened: the start of a sentence that ends with the site's message. */
   readonly says: string;
   readonly remedy: string;
-  /** Another attempt would end in the same way: `max_retries` does not count. */
+  /** Another attempt would end in the same way, so `max_retries` is ignored. */
   readonly inVain?: true;
 }
 
 /**
- * What a site did to a job that did not end by itself. None is ever taken for success, and none starts the program
- * again unless the job's own policy (`max_retries`, `on_exit_remove`, a release) says so. Codes: HTCondor's manual,
- * "Machine-readable hold codes".
+ * Reasons why a site ended a job. None ever counts as success, and none runs the program again unless the job's own
+ * policy says so (`max_retries`, `on_exit_remove`, a release). Codes: HTCondor's manual, "Machine-readable hold codes".
  */
 export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
   timeout: { hold: 46, says: 'The site ended it at its time limit', remedy: 'Ask for more time (batch_runtime).' },

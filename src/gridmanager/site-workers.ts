@@ -11,18 +11,21 @@ import { SiteWays } from '../reverse-connection/site-ways.ts';
 export interface SiteWorkersOptions {
   readonly paths: Pick<Paths, 'stateDir' | 'socketDir'>;
   readonly queue: Pick<Queue, 'kv'>;
-  /** The agent's own port, as sites reach it. */
+  /** The agent's own port, as sites can reach it. */
   readonly port: { readonly host: string; readonly port: number } | undefined;
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** How `gryphus site show` knows of a site's reverse connections. */
+/** Where `gryphus site show` finds the state of a site's reverse connections. */
 export const SITE_WAYS = 'site-ways';
 const LOOK_MS = 1000;
-/** What went wrong is told once in so long, milliseconds. */
+/** Errors are logged at most once per this time, milliseconds. */
 const TELL_MS = 60_000;
 
-/** Keeps the reverse connections from a site open as long as there are tokens of workers there; the answer ends that. */
+/**
+ * Keeps the reverse connections of a site open while there are tokens of workers there. Returns the function that stops
+ * it.
+ */
 export function keepWays(
   { paths, queue, port, log }: SiteWorkersOptions,
   record: SiteRecord,
@@ -80,7 +83,7 @@ export function keepWays(
   };
 }
 
-/** The site of a worker that is elsewhere; '' for those of this machine. */
+/** The site of a remote worker; '' for a worker on this machine. */
 function remote(tokens: Tokens, id: string): string {
   const token = tokens.find(id, 0);
   return token === undefined || token.local ? '' : token.site;

@@ -17,7 +17,7 @@ import { containerSpec, programInImage, wantsContainer, withoutSlash } from './c
 import type { SiteContext } from './context.ts';
 import { checkpointFiles, type JobFiles, jobFiles } from './files.ts';
 
-/** What a site needs to know of a job for one attempt. Rejects with 'input-missing' where a file at home is not there. */
+/** Describes one attempt of a job for a site. Rejects with 'input-missing' if an input file does not exist. */
 export async function attemptSpec(
   ctx: Pick<SiteContext, 'record' | 'blobs' | 'spool'>,
   key: AttemptKey,
@@ -53,12 +53,12 @@ export async function attemptSpec(
     joinStderr: files.stdout !== undefined && files.stdout === files.stderr,
     resources: resources(ad, ctx.record.walltime),
     batch: batchOptions(ad, ctx.record),
-    // The pool has the ad itself.
+    // The pool already has the ad in `ad`.
     ...(ctx.record.batch === 'pool' ? {} : { ads: adFiles(ad, ctx.record) }),
   };
 }
 
-/** An edit, or an attribute given as `+TransferOutput`, is met by no check of the submit. */
+/** Checks output names again: edits, and attributes set as `+TransferOutput`, bypass the checks made at submit. */
 function refuseOutside(ad: Attrs, files: JobFiles): void {
   const checkpoint = checkpointFiles(ad, files);
   const names = [files.outputs, checkpoint].flatMap((some) => (some === 'new' ? [] : some));
@@ -69,14 +69,14 @@ function refuseOutside(ad: Attrs, files: JobFiles): void {
   });
 }
 
-/** `core_size`, in bytes; below zero: no limit. */
+/** `core_size`, from bytes to blocks of 512 bytes; negative means unlimited. */
 function coreLimit(ad: Attrs): Pick<AttemptSpec, 'core'> {
   const bytes = readNumber(ad, 'CoreSize');
   if (bytes === undefined || !Number.isFinite(bytes)) return {};
   return { core: bytes < 0 ? 'unlimited' : String(Math.ceil(bytes / 512)) };
 }
 
-/** The pool matches by the job's ad, and runs a job in place where a worker shares the file system of home. */
+/** The pool matches on the job's ad, and runs a job in place if its worker shares our file system. */
 function forThePool(ad: Attrs): Pick<AttemptSpec, 'ad' | 'shared'> {
   const { sandbox, iwd, executable, stdin } = jobFiles(ad, true);
   const others = ad.toRecord();
@@ -85,7 +85,10 @@ function forThePool(ad: Attrs): Pick<AttemptSpec, 'ad' | 'shared'> {
   return { ad: others, shared: { cwd: iwd, executable, ...(stdin === undefined ? {} : { stdin }) } };
 }
 
-/** What lies at home, what was fetched for the URLs among the names, and what the job saved: the later of one name counts. */
+/**
+ * Merges local files, files fetched for URLs, and files the job saved in a checkpoint. If two have the same name, the
+ * later one wins.
+ */
 async function inputs(
   names: readonly string[],
   saved: string | undefined,
@@ -103,7 +106,9 @@ async function inputs(
   return [...found.values()];
 }
 
-/** The job's ad as it will be while the job runs, and what is known of the place where it does. */
+/**
+ * The job's ad and the machine ad that the job finds while it runs; the machine ad contains what is known of the site.
+ */
 function adFiles(ad: Attrs, record: SiteContext['record']): NonNullable<AttemptSpec['ads']> {
   const machine = ['MyType = "Machine"', `GryphusSite = ${quoted(record.name)}`];
   for (const name of ['Cpus', 'Memory', 'Disk', 'GPUs']) {
@@ -113,7 +118,7 @@ function adFiles(ad: Attrs, record: SiteContext['record']): NonNullable<AttemptS
   return { job: jobAdLines(ad), machine };
 }
 
-/** What the site's queue shows: the batch name or the program's, in plain ASCII. */
+/** The job's name in the site's queue: the batch name or the program's name, in plain ASCII. */
 function title(ad: Attrs): string {
   const name = readString(ad, 'JobBatchName') ?? basename(readString(ad, 'Cmd') ?? 'job');
   const plain = name.replaceAll(/[^A-Za-z0-9._-]+/g, '_').slice(0, 60);

@@ -17,25 +17,31 @@ import { attemptSpec } from './spec.ts';
 import { transferTimes } from './transfer-times.ts';
 import { urlInputs } from './url-files.ts';
 
-/** A site that says "later" is asked again after so long, milliseconds. */
+/** How long to wait before asking a site again that refused with kind 'later', milliseconds. */
 const LATER_MS = 15_000;
-/** Inputs that are being fetched wake this work loop when they are here; at most so long later, milliseconds, it looks itself. */
+/**
+ * While inputs are being fetched: the fetch wakes this work loop when it is done, but the loop checks itself after this
+ * time, milliseconds.
+ */
 const COMING_MS = 2000;
 
-/** Jobs that one round takes: while they are committed, the next round prepares as many. */
+/** Jobs that one round takes; while they are being committed, the next round prepares as many. */
 const PIECE = 500;
 
 export interface SubmitState {
   readonly budget: SubmitBudget;
-  /** What the last round left to the next to hear the end of. */
+  /** The previous round's commit, whose result the next round awaits. */
   committing: Promise<Committed> | undefined;
-  /** Jobs that have a place at the site now, in the states that its limit counts. */
+  /** Number of jobs at the site in the states that our `queued` limit counts. */
   readonly placed: () => Promise<number>;
-  /** Those of them that may be in its queue, which the site's own limits count. */
+  /** Number of those that may be in the site's queue, which the site's own limits count. */
   readonly there: () => Promise<number>;
 }
 
-/** Takes idle jobs as the site has room, prepares what is taken, commits what is prepared: one batch of each, candidates included. */
+/**
+ * Takes idle jobs while the site has room, prepares what was taken, and commits what was prepared: one batch of each,
+ * including candidates.
+ */
 export async function submitRound(ctx: SiteContext, state: SubmitState): Promise<Again> {
   await ctx.proxies.refresh(ctx);
   const begun = (await jobsIn(ctx, 'preparing')).map((job) => sent(ctx, job));
@@ -52,7 +58,7 @@ export async function submitRound(ctx: SiteContext, state: SubmitState): Promise
   const committing = before.laterMs === undefined ? commitPrepared(ctx, state) : Promise.resolve(before);
   if (taken.length === PIECE && !prepared.later) {
     state.committing = committing;
-    // The next round hears of it.
+    // The next round handles the error.
     committing.catch(() => undefined);
     return 0;
   }
@@ -81,7 +87,9 @@ function sent(ctx: SiteContext, job: JobRecord): Sent {
   return { key: keyOf(ctx, job), job };
 }
 
-/** Idle jobs that had to stay: until the budget allows one; room comes with results, which wake this work loop. */
+/**
+ * How long idle jobs have to wait for the submit budget or the backoff. Room comes with results, which wake this loop.
+ */
 async function waitFor(ctx: SiteContext, { budget, there }: SubmitState): Promise<Again> {
   const waiting = await jobsIn(ctx, 'idle', 1);
   const wait = Math.max(budget.waitMs(ctx.now()), ctx.backoff.waitMs(await there(), ctx.now()));
@@ -90,7 +98,7 @@ async function waitFor(ctx: SiteContext, { budget, there }: SubmitState): Promis
 
 async function take(ctx: SiteContext, { budget, placed, there }: SubmitState, most: number): Promise<JobRecord[]> {
   const [begun, atSite] = await Promise.all([placed(), there()]);
-  // What is begun and not there yet goes first.
+  // Jobs already taken but not yet at the site have priority.
   const welcome = ctx.backoff.room(atSite, ctx.now()) - Math.max(0, begun - atSite);
   const room = Math.min(most, ctx.record.limits.queued - begun, budget.available(ctx.now()), welcome);
   if (room <= 0) return [];
@@ -112,7 +120,7 @@ async function take(ctx: SiteContext, { budget, placed, there }: SubmitState, mo
 interface Step {
   readonly done: number;
   readonly later: boolean;
-  /** Inputs of some are being fetched. */
+  /** Some inputs are still being fetched. */
   readonly coming?: boolean;
 }
 
@@ -133,7 +141,7 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
         book.later(one, spec);
       } else if (spec instanceof GryphusError) book.unfit(one, spec);
       else if (one.candidate && !ctx.site.leave) book.refused(one, TAKES_NO_CANDIDATES);
-      // The order of the queue is the order of the site's.
+      // Specs keep the queue's order, so the site receives them in that order.
       else specs[i] = spec;
     }),
   );
@@ -167,7 +175,7 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
 
 const TROUBLED = 'a fault of Gryphus itself; it is tried again';
 
-/** An error of its own holds it; a fault of ours leaves it for later, until that came again and again. */
+/** A job's own error holds it; after an unexpected error it is tried again later, until that has failed too often. */
 function faultOf(ctx: SiteContext, one: Sent): (thrown: unknown) => GryphusError | undefined {
   return (thrown) =>
     thrown instanceof GryphusError && thrown.code !== 'internal'
@@ -181,7 +189,10 @@ const TAKES_NO_CANDIDATES: Refusal = {
   message: 'it cannot let a job wait for leave to start, so it takes no flooded jobs.',
 };
 
-/** Of jobs that were withdrawn since they were read, nothing is sent: nobody would look for it at the site any more. */
+/**
+ * Sends the specs of jobs that are still wanted. A job removed since it was read is not sent: nothing would ever clean
+ * up its attempt at the site.
+ */
 async function send(
   ctx: SiteContext,
   byKey: ReadonlyMap<AttemptKey, Sent>,
@@ -214,7 +225,7 @@ async function stillWanted(ctx: SiteContext, all: readonly Sent[]): Promise<Read
   return new Set([...jobs, ...candidates].map((one) => keyOf(ctx, one)));
 }
 
-/** What the site needs to know; in words, what of the job's inputs is still on its way to us. */
+/** The attempt's spec, or a message saying which of its inputs is still being fetched. */
 async function specOf(
   ctx: SiteContext,
   { key, job, candidate }: Sent,
@@ -239,7 +250,7 @@ async function admittedOf(
   });
 }
 
-/** Each proxy's name at the site, or why the site will never have it; a site that is away is thrown. */
+/** Each proxy's name at the site, or why the site will never accept it. Throws if the site is unreachable. */
 async function sendProxies(
   ctx: SiteContext,
   wanted: ReadonlySet<ProxySource>,
@@ -256,7 +267,7 @@ async function sendProxies(
 
 interface Committed {
   readonly done: number;
-  /** What could not be committed is tried again after so many milliseconds. */
+  /** Milliseconds after which to retry what could not be committed. */
   readonly laterMs: number | undefined;
 }
 
@@ -287,12 +298,12 @@ async function commit(ctx: SiteContext, { there }: SubmitState, waiting: readonl
   return { done: book.done, laterMs: later ? LATER_MS : undefined };
 }
 
-/** What a job's ad says once its site has promised to run it. */
+/** The attributes of a job that the site has accepted. */
 function promised(ctx: SiteContext, { job }: Sent, batchId?: string): AttrTexts {
   return { GridJobStatus: quoted('SUBMITTED'), ...gridJobId(ctx, job, batchId) };
 }
 
-/** What the site took and refused teaches how many it takes. */
+/** Learns from accepted and refused jobs how many the site takes. */
 async function learn(
   ctx: SiteContext,
   atSite: number,
@@ -306,7 +317,10 @@ async function learn(
   return { taken, full: message !== undefined };
 }
 
-/** Enters outcomes into the book; whether the site said "later" to one, and whether content of one is on its way. */
+/**
+ * Enters the outcomes in the book. Returns whether the site said "later" for any, and whether any inputs are still
+ * being transferred.
+ */
 function apply(
   ctx: SiteContext,
   outcomes: Outcomes,

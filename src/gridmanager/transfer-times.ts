@@ -1,6 +1,9 @@
 import type { AttrTexts } from '../job/attrs.ts';
 
-/** HTCondor's attributes of a sandbox that went to the site (`In`) or came home (`Out`); Unix milliseconds. */
+/**
+ * HTCondor's attributes for the transfer of a sandbox to the site (`In`) or back (`Out`). Arguments in Unix
+ * milliseconds.
+ */
 export function transferTimes(way: 'In' | 'Out', began: number, ended: number): AttrTexts {
   return {
     [`Transfer${way}Started`]: String(Math.floor(began / 1000)),

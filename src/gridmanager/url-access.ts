@@ -8,11 +8,11 @@ import { asError, GryphusError } from '../errors.ts';
 import type { UrlFetcher, UrlOptions } from '../staging/url/contract.ts';
 import { FETCHERS } from '../staging/url/fetchers.ts';
 
-/** How this user's URLs are reached: by which ways, with which log-ins. */
+/** How this user's URLs are accessed: with which fetchers and logins. */
 export interface UrlAccess {
   readonly fetchers: readonly UrlFetcher[];
   readonly schemes: readonly string[];
-  /** Read anew each time: log-ins change. */
+  /** Read again on every call, because logins change. */
   optionsFor(url: URL, proxyFile: string | undefined): Promise<UrlOptions>;
   hasLogin(url: URL): boolean;
 }

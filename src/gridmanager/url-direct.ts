@@ -5,13 +5,12 @@ import { isUrl, parseFileUrl, schemeOf } from '../staging/url/file-url.ts';
 import type { SiteContext } from './context.ts';
 import { destination, type JobFiles } from './files.ts';
 
-/** By FTP a result is to have its name only when it is whole, which takes more than one command. */
+/** Not FTP: a result must appear under its name only when complete, which takes more than one FTP command. */
 const SCHEMES: readonly string[] = ['http', 'https'];
 
 /**
- * The outputs that are still to be fetched, after the site itself has put those it could where their URLs say: where the
- * user says that it can (`urls = "direct"`), and for named outputs alone. What it could not put takes the way through us,
- * which says what is wrong with it.
+ * Lets the site upload the named outputs that have URLs, if the user allows it (`urls = "direct"`), and returns the
+ * outputs still to be fetched. What the site could not upload goes through us, and our attempt reports the error.
  */
 export async function notPutThere(
   ctx: Pick<SiteContext, 'record' | 'site' | 'urls'>,

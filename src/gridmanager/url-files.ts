@@ -7,8 +7,8 @@ import type { SiteContext } from './context.ts';
 import { jobFiles } from './files.ts';
 
 /**
- * The inputs of a job that are URLs, by URL, each as the file that it will be; or, in words, which of them is still on
- * its way to us: the submit work loop is woken when it is here. Rejects with the error of one that will never come.
+ * Maps each URL among the job's inputs to the file it will be. If one is still being fetched, returns a message saying
+ * which; the submit loop is woken when it has arrived. Rejects with the error of a URL that cannot be fetched.
  */
 export async function urlInputs(ctx: SiteContext, job: JobRecord): Promise<ReadonlyMap<string, InputFile> | string> {
   const files = new Map<string, InputFile>();
@@ -23,7 +23,7 @@ export async function urlInputs(ctx: SiteContext, job: JobRecord): Promise<Reado
   return coming ?? files;
 }
 
-/** The site fetches what anybody may fetch, where the user says that its nodes can. */
+/** The site fetches public URLs itself, if the user says that its nodes can. */
 function isForTheSite({ record, urls }: SiteContext, url: URL): boolean {
   return record.urls === 'direct' && PLAIN_SCHEMES.includes(schemeOf(url)) && !urls.access.hasLogin(url);
 }

@@ -6,14 +6,17 @@ import { fetcherOf } from '../staging/url/fetchers.ts';
 import { parseFileUrl } from '../staging/url/file-url.ts';
 import type { UrlAccess } from './url-access.ts';
 
-/** What came is believed to be what the server has for so long, milliseconds; then it is asked, and sends only what changed. */
+/**
+ * Fetched content is trusted for this time, milliseconds. After that the server is asked again, and sends it only if it
+ * has changed.
+ */
 const BELIEVED_MS = 60_000;
-/** A server that does not answer is asked again after so long, doubled each time; milliseconds. */
+/** Wait before a server that does not answer is asked again, doubled each time; milliseconds. */
 const FIRST_WAIT_MS = 2000;
 const LONGEST_WAIT_MS = 60_000;
-/** After so long without an answer the jobs are held: milliseconds. */
+/** After this time without an answer the jobs are held; milliseconds. */
 const PATIENCE_MS = 10 * 60_000;
-/** Content that no job asked for since is deleted, milliseconds. */
+/** Content that no job has asked for in this time is deleted; milliseconds. */
 const KEPT_MS = 24 * 3600_000;
 const AT_ONCE = 4;
 
@@ -28,16 +31,16 @@ interface Known {
   running: boolean;
   path: string | undefined;
   version: string | undefined;
-  /** Of the last good answer. */
+  /** Time of the last success, Unix milliseconds. */
   at: number;
-  /** Since when nothing but failures came. */
+  /** Set while there have been only failures since the last success. */
   failing: { readonly since: number; tries: number; next: number; error: GryphusError } | undefined;
   readonly wakers: Set<() => void>;
 }
 
 /**
- * Inputs that are URLs, brought home once for all jobs of this manager: a job whose inputs are still coming waits, and no
- * other job with it. What was half done before a crash is gone on with.
+ * Inputs that are URLs, fetched once for all jobs of this manager. A job waits only for its own inputs. Downloads
+ * interrupted by a crash are resumed.
  */
 export class UrlInputs {
   readonly #dir: string;
@@ -48,14 +51,16 @@ export class UrlInputs {
   #running = 0;
   #swept: Promise<void> | undefined;
 
-  /** `dir`: this manager's own. */
+  /** `dir`: used by this manager only. */
   constructor(dir: string, access: UrlAccess, now: () => number) {
     this.#dir = dir;
     this.#access = access;
     this.#now = now;
   }
 
-  /** Where the content of a URL is; where it is not here yet, it is fetched, and `wake` is called when that has ended. */
+  /**
+   * Looks up the content of a URL. If it is not here yet, it is fetched, and `wake` is called when the fetch has ended.
+   */
   look(url: string, proxyFile: string | undefined, wake: () => void): UrlInput {
     const name = createHash('sha256')
       .update(JSON.stringify([url, proxyFile]))
@@ -107,7 +112,7 @@ export class UrlInputs {
         signal: this.#stop.signal,
       });
       if (!same) {
-        // Each content under a name of its own: what another job is being sent from does not change under it.
+        // Every version gets a name of its own, so that it does not change while it is being sent for another job.
         known.path = `${whole}.${randomUUID()}`;
         await rename(whole, known.path);
       } else if (known.path !== undefined) await utimes(known.path, new Date(), new Date());
@@ -147,7 +152,7 @@ export class UrlInputs {
     for (const name of await readdir(this.#dir)) {
       const path = join(this.#dir, name);
       const seen = await stat(path).catch(() => undefined);
-      // Whole content from before has lost its version; parts are gone on with.
+      // Complete files of an earlier process are deleted, because their version is not known; partial ones are resumed.
       const old = seen === undefined || this.#now() - seen.mtimeMs > KEPT_MS;
       if (old || !/\.part(-of)?$/.test(name)) await rm(path, { force: true });
     }

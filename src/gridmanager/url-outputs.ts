@@ -5,10 +5,10 @@ import { parseFileUrl } from '../staging/url/file-url.ts';
 import type { UrlAccess } from './url-access.ts';
 
 const AT_ONCE = 4;
-/** After so long without an answer the job is held, its results are kept; milliseconds. */
+/** After this time without an answer the job is held and its results are kept; milliseconds. */
 const PATIENCE_MS = 10 * 60_000;
 
-/** Puts results where the user's URLs say; what was put is not put again while this process lives. */
+/** Uploads results to the user's URLs. Nothing is uploaded twice in the lifetime of this process. */
 export class UrlOutputs {
   readonly #access: UrlAccess;
   readonly #now: () => number;
@@ -23,7 +23,9 @@ export class UrlOutputs {
     this.#now = now;
   }
 
-  /** Rejects with 'output-unwritable' (and 'bad-input') or 'url-unreachable', each with one sentence. */
+  /**
+   * Uploads one file. Rejects with 'output-unwritable', 'bad-input' or 'url-unreachable'; the message is one sentence.
+   */
   async store(key: AttemptKey, from: string, text: string, proxyFile: string | undefined): Promise<void> {
     if (this.has(key, text)) return;
     const url = parseFileUrl(text, this.#access.schemes);
@@ -45,12 +47,12 @@ export class UrlOutputs {
     return this.#stored.get(key)?.has(text) === true;
   }
 
-  /** It is there: we put it, or the site did. */
+  /** Records an upload, by us or by the site. */
   note(key: AttemptKey, text: string): void {
     this.#stored.set(key, (this.#stored.get(key) ?? new Set()).add(text));
   }
 
-  /** A server that may be back soon is tried again for a while before the job is held for it. */
+  /** Whether to retry later: an unreachable server is retried for PATIENCE_MS before the job is held. */
   mayComeLater(key: AttemptKey, error: GryphusError): boolean {
     if (error.code !== 'url-unreachable') return false;
     const since = this.#failingSince.get(key) ?? this.#now();
@@ -60,7 +62,7 @@ export class UrlOutputs {
     return false;
   }
 
-  /** Nothing is asked of this attempt any more. */
+  /** The attempt is done; forgets its uploads. */
   drop(key: AttemptKey): void {
     this.#stored.delete(key);
     this.#failingSince.delete(key);

@@ -20,12 +20,15 @@ import { AT_SITE, eventOf, wordsOf } from './report.ts';
 /** What the work loop remembers between polls; losing it costs one complete poll. */
 export interface WatchState {
   cursor: string | undefined;
-  /** Reports were passed over: the next poll asks for everything. */
+  /** Reports were ignored, so the next poll must be complete. */
   afresh: boolean;
   pollMs: number;
-  /** What the site said of attempts whose promise is not recorded here yet: heard again in the next round. */
+  /** Reports that came before their commit was recorded here: processed again in the next round. */
   early: readonly Report[];
-  /** What could not be recorded yet, through a fault of ours or since the job is on its way again: the site says it once. */
+  /**
+   * Reports that could not be recorded yet, because of an unexpected error or because the job is being submitted again.
+   * Kept, because the site sends each only once.
+   */
   unrecorded: readonly Report[];
   readonly followed: Followed;
 }
@@ -42,8 +45,8 @@ export function freshWatch(ctx: SiteContext): WatchState {
 }
 
 /**
- * One poll for all of the site's jobs. Without a cursor the site says all that it holds, and every job of ours is
- * reconciled with that: recovery after any crash is this one exchange.
+ * One poll for all of the site's jobs. Without a cursor the site lists every attempt it has, and each of our jobs is
+ * reconciled with the list: after any crash, this one exchange recovers everything.
  */
 export async function watchRound(ctx: SiteContext, state: WatchState): Promise<Again> {
   if (state.afresh) state.cursor = undefined;
@@ -60,20 +63,20 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
   const changed = await record(ctx, state, answer, expected);
   crashPoint('gm.saved-poll');
   state.cursor = answer.cursor;
-  // It lost something: with the next poll every job of ours is looked for in what it holds.
+  // The site lost its state: the next poll reconciles each of our jobs with what it has.
   if (answer.complete && !expected) state.afresh = true;
   state.pollMs = nextPoll(state.pollMs, changed || streamed.bytes > 0, {
     pollMinMs: ctx.record.limits.pollMin * 1000,
     pollMaxMs: ctx.record.limits.pollMax * 1000,
   });
-  // The waiting is done inside the poll, where news from the site ends it.
+  // The waiting is done inside the poll, so that the site's reports end it.
   return 0;
 }
 
-/** While somebody follows a job's output, and a little while jobs write some, the site is asked more often. */
+/** Polling times while a user follows a job's output, and while jobs write output; milliseconds. */
 const FOLLOWED_MS = 500;
 const STREAMING_MS = 5000;
-/** The promise that an early report belongs to is being written down now. */
+/** Polling time while the commit for an early report is being recorded, milliseconds. */
 const EARLY_MS = 50;
 
 async function patience(ctx: SiteContext, state: WatchState): Promise<number> {
@@ -99,14 +102,14 @@ async function record(
   const others = reports.filter(({ key }) => !expected?.has(key));
   const jobs = new Map([...(expected ?? []), ...(await named(ctx, others))]);
   const changes: Change[] = [];
-  /** Which report a change comes from, by its place in `changes`. */
+  /** The report that each change comes from, by index in `changes`. */
   const sources: Report[] = [];
   const said = new Set<AttemptKey>();
   const early: Report[] = [];
   const unrecorded: Report[] = [];
   const heard: Report[] = [];
   const asking: AttemptKey[] = [];
-  /** The jobs whose whole end is among the changes, by the place of the last. */
+  /** Jobs whose whole end is in `changes`, by the index of the last change. */
   const decidedAt = new Map<number, JobRecord>();
   for (const report of reports) {
     said.add(report.key);
@@ -122,7 +125,7 @@ async function record(
     try {
       const back = againOf(ctx, found, report);
       if (back) {
-        // The next run writes them anew.
+        // The next run writes its streams from the start.
         state.followed.drop(report.key);
         await ctx.spool.remove(report.key);
         sources[changes.push(back) - 1] = report;
@@ -135,11 +138,11 @@ async function record(
       const further = change?.event === 'ended' ? stepsAfter(ctx, job, report, change) : [];
       if (further.length > 0) decidedAt.set(changes.push(...further) - 1, job);
     } catch (thrown) {
-      // It runs, or ran: it is not held for that.
+      // The job runs or has run, so it is not held because of the error.
       ctx.troubles.met(found, 'recording what the site said', thrown);
       unrecorded.push(report);
     }
-    // Its grant is recorded, and the leave did not reach it.
+    // Its grant is recorded, but the permission did not reach the site.
     if (report.is === 'asking') asking.push(report.key);
     if (report.is === 'running') state.followed.add(report.key, found);
     else if (report.is === 'ended' || report.is === 'lost') state.followed.drop(report.key);
@@ -148,7 +151,8 @@ async function record(
     for (const [key, job] of expected) if (!said.has(key)) changes.push(forgotten(ctx, job));
   }
   const results = await commitChanges(ctx, changes);
-  // Another work loop or a user was faster: the site does not repeat itself, so the report is read again against the new state.
+  // Another work loop or a user acted first. The site does not repeat its report, so it is evaluated again in the new
+  // state.
   for (const [at, report] of sources.entries()) if (results[at]?.ok === false) early.push(report);
   await ctx.backoff.heard(heard, ctx.now());
   await giveLeave(ctx, asking);
@@ -160,7 +164,7 @@ async function record(
     const result = results[i];
     return result?.ok ? [{ ...job, state: result.state }] : [];
   });
-  // What the site does not let go of now is the results loop's.
+  // What the site cannot delete now is left to the results loop.
   const left: readonly ChangeResult[] = await letForget(ctx, over).catch(() => []);
   const home = left.filter(({ ok }) => ok).length;
   const wanted = changes.filter(({ event }) => event === 'ended' || event === 'refused').length;
@@ -171,17 +175,17 @@ async function record(
 }
 
 /**
- * Of an attempt that was taken for lost and is on its way again: it was there all the same. The site says each change once, so
- * this is kept until the job is committed again.
+ * Reports that show that an attempt considered lost, whose job is being submitted again, still existed. The site sends
+ * each change once, so they are kept until the job is committed again.
  */
 const RAN: ReadonlySet<Report['is']> = new Set(['running', 'suspended', 'ended']);
 
-/** The last word on each attempt. */
+/** The last report of each attempt. */
 function latest(reports: readonly Report[]): readonly Report[] {
   return [...new Map(reports.map((report) => [report.key, report])).values()];
 }
 
-/** The jobs that a partial answer speaks of, in their present attempt; reports of older attempts are nobody's. */
+/** The jobs named in a partial answer, by their current attempt; reports of older attempts are dropped. */
 async function named(ctx: SiteContext, reports: readonly Report[]): Promise<ReadonlyMap<AttemptKey, JobRecord>> {
   const ids = reports.flatMap((report) => {
     const attempt = parseAttemptKey(report.key);
@@ -195,7 +199,7 @@ async function named(ctx: SiteContext, reports: readonly Report[]): Promise<Read
   );
 }
 
-/** What a report changes of the job; nothing where it says what is known. */
+/** What a report changes in the job; `undefined` if it brings nothing new. */
 export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Change | undefined {
   const event = eventOf(report, job.state);
   const message = quoted(wordsOf(report));
@@ -208,7 +212,7 @@ export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Chan
   if (event !== undefined && job.state.startsWith('unknown')) set['GridResourceUnavailableTime'] = null;
   const started = readNumber(job.attrs, 'JobCurrentStartDate') !== undefined;
   Object.assign(set, runAttributes(job, report));
-  // It may have been suspended, or its site silent: it was counted then.
+  // If the job was suspended or its site silent, its start has been counted already.
   if (event === 'started' && !started) Object.assign(set, startAttributes(ctx, job, report));
   if (event === 'ended' && report.is === 'ended') {
     if (!started) Object.assign(set, startAttributes(ctx, job, report));
@@ -228,7 +232,7 @@ export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Chan
 export function startAttributes(ctx: SiteContext, job: JobRecord, report: Report): AttrTexts {
   const since = report.is === 'running' ? report.since : report.is === 'ended' ? report.startedAt : undefined;
   if (report.is === 'ended' && since === undefined && report.how.kind === 'by-site') return {};
-  // As HTCondor: a moment that is over, also of a job that ends within the same second.
+  // As in HTCondor, rounded down, so that it is never in the future, even for a job that ends within the same second.
   const at = String(Math.floor(since ?? seconds(ctx)));
   const host = (report.is === 'running' || report.is === 'ended' ? report.host : undefined) ?? ctx.record.name;
   return {
@@ -240,7 +244,9 @@ export function startAttributes(ctx: SiteContext, job: JobRecord, report: Report
   };
 }
 
-/** The site no longer knows what it promised to run: whether it ran, nobody can say, so a person decides. */
+/**
+ * The site has lost a job that it accepted. Whether it ran cannot be known, so the job is held for the user to decide.
+ */
 function forgotten(ctx: SiteContext, job: JobRecord): Change {
   const reason = `Site ${ctx.record.name} has no record of the job any more; whether it ran there cannot be known.`;
   return { id: job.id, from: job.state, attempt: job.attempt, event: 'refused', set: holdAttributes(reason, 37) };

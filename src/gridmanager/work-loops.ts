@@ -2,9 +2,9 @@ import { CANDIDATE_LIFE, type CandidateState } from '../job/candidate-life.ts';
 import { LIFE, type State, STATES, type Work } from '../job/life.ts';
 
 /**
- * A site's work goes in four work loops side by side, so that a slow submit holds up no result. A work loop's round reads which
- * jobs are in its states and does their work; it keeps nothing that a crash could lose. A fifth asks the site what it has,
- * while there are jobs that a broker places.
+ * The work of one site is split into work loops that run concurrently, so that a slow submit delays no results. Each
+ * round of a loop reads which jobs are in its states and does their work; it holds no state that a crash could lose.
+ * The fifth loop polls the site's capacity while there are jobs for the broker to place.
  */
 export type WorkLoop = 'submit' | 'watch' | 'results' | 'cancel' | 'capacityPoll';
 export const WORK_LOOPS: readonly WorkLoop[] = ['submit', 'watch', 'results', 'cancel', 'capacityPoll'];
@@ -20,15 +20,15 @@ const WORK_LOOP_OF: Readonly<Record<Work, WorkLoop | undefined>> = {
   cancel: 'cancel',
 };
 
-/** The work loop that has work to do for a job in `state`. */
+/** The work loop that has work for a job in `state`. */
 export function workLoopOf(state: State): WorkLoop | undefined {
   return state === 'idle' ? 'submit' : WORK_LOOP_OF[LIFE[state].does];
 }
 
-/** Jobs in these states have, or may have, a record at the site: what its limit counts. */
+/** States in which a job has, or may have, an attempt at the site: counted by our limit. */
 export const HAS_PLACE: readonly State[] = STATES.filter((s) => ['prepare', 'commit', 'watch'].includes(LIFE[s].does));
 
-/** Jobs in these states are, or may be, in the site's queue: what its own limits count. */
+/** States in which a job is, or may be, in the site's queue: counted by the site's own limits. */
 export const IS_THERE: readonly State[] = STATES.filter((s) => ['watch', 'cancel'].includes(LIFE[s].does));
 
 export interface Count {
@@ -43,7 +43,7 @@ export interface CandidateCount {
   readonly candidates: number;
 }
 
-/** Which work loops of which sites have something to do. */
+/** Which work loops of which sites have work. */
 export function workLoopsWanted(
   counts: readonly Count[],
   candidates: readonly CandidateCount[] = [],
@@ -58,12 +58,12 @@ export function workLoopsWanted(
   return wanted;
 }
 
-/** Candidates that have, or may have, a record at the site. */
+/** Whether the candidate has, or may have, an attempt at the site. */
 export function hasPlace({ state }: Pick<CandidateCount, 'state'>): boolean {
   return state !== 'withdrawing';
 }
 
-/** Candidates that may be in its queue. */
+/** Whether the candidate may be in the site's queue. */
 export function isThere({ state }: Pick<CandidateCount, 'state'>): boolean {
   return state === 'waiting' || state === 'withdrawing';
 }

@@ -32,39 +32,44 @@ export type { RestoredJob } from './restore.ts';
 export type * from './types.ts';
 export type * from './work-types.ts';
 
-/** One reader's place in the stream, kept in the queue under its name; the stream is trimmed behind the slowest. */
+/**
+ * A reader's position in the stream, stored in the queue under its name. The stream is trimmed behind the slowest
+ * reader.
+ */
 export interface Cursor {
   readonly name: string;
-  /** What comes after the saved place; waits up to `blockMs` for something (default 0: does not wait). */
+  /** The events after the saved position; waits up to `blockMs` for some (default 0: does not wait). */
   read(options?: { readonly limit?: number; readonly blockMs?: number }): Promise<readonly EventEntry[]>;
-  /** All up to and with this entry is dealt with. */
+  /** All events up to and including this one have been handled. */
   save(id: string): Promise<void>;
-  /** The reader is no more; nothing is kept for it. */
+  /** Deletes the cursor. */
   drop(): Promise<void>;
 }
 
 export interface SubscribeOptions {
   readonly from?: string;
   readonly signal?: AbortSignal;
-  /** Only events whose JSON text matches: most readers want few of them, and parsing all costs more than reading them. */
+  /**
+   * Only events whose JSON text matches: most readers want few of them, and parsing all costs more than reading them.
+   */
   readonly only?: RegExp;
 }
 
-/** What the queue keeps for the manager of one DAG, so that its cost is that of this DAG alone. */
+/** What the queue keeps for the manager of one DAG, so that its cost depends on this DAG alone. */
 export interface DagStream {
-  /** Every submit of this DAG that the queue has or had, also of jobs that have left it. */
+  /** Every submit of this DAG, including those whose jobs have left the queue. */
   submits(): Promise<readonly { readonly name: string; readonly cluster: number; readonly procs: number }[]>;
-  /** Transitions of the DAG's jobs, and what it was told, after `from` ('0': all that is kept). */
+  /** Transitions of the DAG's jobs, and messages from `tell`, after `from` ('0': from the oldest kept). */
   read(
     from: string,
     options?: { readonly limit?: number; readonly blockMs?: number },
     signal?: AbortSignal,
   ): Promise<readonly DagEntry[]>;
-  /** For the manager, in order with the jobs' events. */
+  /** Sends a message to the manager, in order with the jobs' events. */
   tell(what: Json): Promise<void>;
-  /** Forgets the events before this one. */
+  /** Deletes the events before this one. */
   trim(id: string): Promise<void>;
-  /** The DAG has ended: nothing is kept for it any more. */
+  /** Deletes everything kept for this DAG, which has ended. */
   drop(): Promise<void>;
 }
 
@@ -76,15 +81,18 @@ export interface DagEntry {
 export interface KvEntry {
   readonly key: string;
   readonly value: string;
-  /** Grows with every write of the key; 0: it is not there. */
+  /** Increases with every write of the key; 0: the key does not exist. */
   readonly version: number;
 }
 
-/** Small durable facts, by namespace: sites' learned limits, logs' cursors. */
+/** Small durable values, by namespace, such as the sites' learned limits. */
 export interface Kv {
   get(namespace: string, key: string): Promise<KvEntry | undefined>;
   list(namespace: string): Promise<readonly KvEntry[]>;
-  /** With `ifVersion`, `undefined` where the key is at another version (0: absent); else the new version. */
+  /**
+   * With `ifVersion`, returns `undefined` if the key has another version (0: absent). Otherwise returns the new
+   * version.
+   */
   set(namespace: string, key: string, value: string, ifVersion?: number): Promise<number | undefined>;
   delete(namespace: string, key: string): Promise<void>;
 }
@@ -94,18 +102,21 @@ export type Materialized =
   | { readonly ok: false; readonly why: 'no-such-cluster' | 'conflict' | 'stale-epoch'; readonly nextProc?: number };
 
 /**
- * The durable queue. Every method rejects with a GryphusError: 'queue-unavailable' (try later) when Redis is away longer
- * than the patience, 'disk-full' when it cannot write. Refusals that daemons expect are values.
+ * The durable queue. Every method rejects with a GryphusError: 'queue-unavailable' (retry later) if Redis is away
+ * longer than `patienceMs`, 'disk-full' if it cannot write. Refusals that daemons expect are return values.
  */
 export interface Queue {
-  /** The agent's id, made once for a state directory: 10 of [A-Za-z0-9]. */
+  /** The agent's id, created once for a state directory: 10 characters of [A-Za-z0-9]. */
   readonly agent: string;
-  /** What its Redis listens at, for messages. */
+  /** Where its Redis listens, for messages. */
   readonly where: string;
 
   /** Resolves when the jobs are on disk. Readers see all of them or none. */
   submit(input: SubmitInput): Promise<Submitted>;
-  /** Adds procs from `nextProc` on; refused with 'conflict' where another was faster. `done`: there will be no more. */
+  /**
+   * Adds procs starting at `nextProc`. Refused with 'conflict' if another call was first. `done`: there will be no
+   * more.
+   */
   materialize(
     cluster: number,
     input: {
@@ -115,38 +126,39 @@ export interface Queue {
       readonly lease?: Lease;
     },
   ): Promise<Materialized>;
-  /** Clusters that have procs to make. */
+  /** Clusters that still have procs to create. */
   unmaterialized(): Promise<readonly ClusterRecord[]>;
 
   transition(change: Change, lease?: Lease): Promise<ChangeResult>;
-  /** Each change by itself, in order, in one exchange for each thousand. */
+  /** Makes each change independently, in order, a thousand in one exchange. */
   transitionMany(changes: readonly Change[], lease?: Lease): Promise<readonly ChangeResult[]>;
-  /** For the scheduler: idle and held jobs get (another) manager and site. */
+  /** For the Scheduler: assigns a (different) manager and site to idle and held jobs. */
   route(
     ids: readonly JobId[],
     to: { readonly manager: string; readonly site: string },
     lease?: Lease,
   ): Promise<readonly ChangeResult[]>;
   /**
-   * Puts a job that left the queue back into it under its old id, held; false where it is there already. The attributes are the
-   * whole ad, as the history has it.
+   * Puts a job that left the queue back under its old id, held. Returns false if it is already in the queue. The
+   * attributes are the whole ad, as the history has it.
    */
   restore(job: RestoredJob): Promise<boolean>;
-  /** Changes what a cluster's jobs share; false where there is no such cluster. */
+  /** Changes the attributes that a cluster's jobs share. Returns false if there is no such cluster. */
   editCluster(cluster: number, set: AttrTexts): Promise<boolean>;
 
-  /** In the order asked for; those that are not there are left out. */
+  /** In the order of `ids`; jobs that do not exist are omitted. */
   get(ids: readonly JobId[]): Promise<readonly JobRecord[]>;
   /** Streams in the order of ids, a thousand at a time. */
   query(query?: Query): AsyncIterable<JobRecord>;
-  /** The same, many at a time: waiting for each of many jobs costs more than reading it. */
+  /** The same in chunks: awaiting each job separately costs more than reading it. */
   queryChunks(query?: Query): AsyncIterable<readonly JobRecord[]>;
   /**
-   * Each job that a wish names once, wherever it is: in the queue, or, once it has left that, in the history. Nothing that moves
-   * meanwhile is lost or given twice: every answer about jobs that may have ended comes from here.
+   * Finds each job that a wish selects exactly once, in the queue or, once it has left that, in the history. A job that
+   * moves in the meantime is neither lost nor returned twice, so every answer about jobs that may have ended comes from
+   * here.
    */
   look(wishes: readonly LookWish[], limit?: number): AsyncIterable<Sighting>;
-  /** The next jobs in one place: JobPrio descending, then cluster and proc. Default: idle ones. */
+  /** The next jobs of one manager and site in a state (default idle): JobPrio descending, then by cluster and proc. */
   nextJobs(place: {
     readonly manager: string;
     readonly site: string;
@@ -156,71 +168,81 @@ export interface Queue {
   readonly candidates: Candidates;
   totals(): Promise<Totals>;
   clusters(): Promise<readonly ClusterRecord[]>;
-  /** All clusters, or these, in their order; the cost grows with clusters, not with jobs. */
+  /**
+   * Summaries of all clusters, or these, in order of their ids. The cost depends on the number of clusters, not of
+   * jobs.
+   */
   summaries(clusters?: readonly number[]): Promise<readonly ClusterSummary[]>;
   cluster(cluster: number): Promise<(ClusterRecord & { readonly attrs: Attrs }) | undefined>;
 
-  /** Of the newest event ('0' where there is none): what comes after it is what comes from now on. */
+  /** The id of the newest event ('0' if there is none), to read the events that follow. */
   position(): Promise<string>;
-  /** After `from` ('0': all that is kept, '$': only what comes). */
+  /** Events after `from` ('0': from the oldest kept, '$': only new ones). */
   readEvents(
     from: string,
     options?: { readonly limit?: number; readonly blockMs?: number },
   ): Promise<readonly EventEntry[]>;
-  /** Ends when the signal says so. Default from: what comes from now on. */
+  /** Ends when the signal is aborted. By default, starts with new events. */
   subscribe(options?: SubscribeOptions): AsyncIterable<EventEntry>;
-  /** A new name starts at `startAt`, default '0'. */
+  /** Opens a cursor; a new one starts at `startAt`, default '0'. */
   cursor(name: string, startAt?: '0' | '$'): Promise<Cursor>;
   notice(notice: NoticeInput): Promise<void>;
-  /** Forgets the events that every cursor has passed, but keeps the newest `keep` (default 10,000) for those who have no cursor. */
+  /**
+   * Deletes the events that every cursor has passed, except the newest `keep` (default 10,000), for readers without a
+   * cursor.
+   */
   trimEvents(keep?: number): Promise<void>;
 
-  /** `undefined` while another holds it. `force`: take it from whoever has it. */
+  /** `undefined` while another process holds it. `force`: takes it from any holder. */
   acquireLease(
     name: string,
     ttlMs: number,
     options?: { readonly holder?: string; readonly force?: boolean },
   ): Promise<Lease | undefined>;
-  /** False: it is another's now, stop. */
+  /** False if another process has taken it; the caller must stop. */
   renewLease(lease: Lease, ttlMs: number): Promise<boolean>;
   releaseLease(lease: Lease): Promise<void>;
-  /** Differs after every renewal; `undefined` where nobody has the lease. */
+  /** Changes with every renewal; `undefined` if nobody holds the lease. */
   leaseMark(name: string): Promise<string | undefined>;
 
-  /** How far it is. */
+  /** How far the queue has progressed. */
   mark(): Promise<QueueMark>;
   /**
-   * Where this queue and the one that made the mark went apart: the last cluster id that both know. `undefined`: this queue has
-   * been at the mark itself. Otherwise it is an older copy of that one.
+   * Where this queue diverged from the one that made the mark: the last cluster id that both know; this queue is then
+   * an older copy of that one. `undefined` if this queue was itself at the mark.
    */
   divergence(seen: QueueMark): Promise<number | undefined>;
-  /** Clusters submitted from now on have higher ids than this. */
+  /** Clusters submitted from now on get ids higher than this. */
   skipClusters(upTo: number): Promise<void>;
 
   /**
-   * Moves ended jobs into the history file, on disk before they leave the queue. Jobs that have not ended, or that say
-   * `LeaveJobInQueue = true`, stay: it is the caller's to evaluate what is not a literal. Only for the Scheduler, one call at a time.
+   * Moves ended jobs into the history file; they are on disk there before they leave the queue. Jobs that have not
+   * ended, or that have `LeaveJobInQueue = true`, stay; if that is not a literal, the caller must evaluate it. Only for
+   * the Scheduler, one call at a time.
    */
   retire(ids: readonly JobId[]): Promise<number>;
   readonly history: History;
-  /** Of the DAG whose manager is this cluster. */
+  /** The stream of the DAG whose manager is this cluster. */
   dag(manager: number): DagStream;
   readonly kv: Kv;
   work(name: string): Work;
-  /** Loses all work items, as a lost BullMQ would. */
+  /** Deletes all work items, as if BullMQ had lost them. */
   forgetAllWork(): Promise<void>;
 
   /** Closes this process's connections. */
   close(): Promise<void>;
 }
 
-/** Connects, starting the private Redis where need be. */
+/** Connects to the queue, and starts the private Redis if necessary. */
 export async function openQueue(options: QueueOptions): Promise<Queue> {
   const { open } = await import('./open.ts');
   return open(options);
 }
 
-/** Ends the private Redis of a state directory and waits until it is gone; false where none ran, or (`unused`) somebody is connected. */
+/**
+ * Stops the private Redis of a state directory and waits until it is gone. Returns false if none was running or, with
+ * `unused`, if somebody is connected.
+ */
 export async function stopRedis(
   options: Pick<QueueOptions, 'stateDir' | 'socketDir'> & { readonly unused?: boolean },
 ): Promise<boolean> {
@@ -228,7 +250,7 @@ export async function stopRedis(
   return options.unused ? stopUnusedServer(options) : stopServer(options);
 }
 
-/** Whether the private Redis of a state directory answers; `absent`: nobody is at its socket. */
+/** Whether the private Redis of a state directory answers; `absent`: nothing listens at its socket. */
 export async function serverState(
   options: Pick<QueueOptions, 'stateDir' | 'socketDir'>,
 ): Promise<'ready' | 'loading' | 'silent' | 'absent'> {
@@ -236,7 +258,10 @@ export async function serverState(
   return serverState(options);
 }
 
-/** Installs the system's Redis package where none is on PATH, as root (Debian, Ubuntu); 'not-permitted' to others. */
+/**
+ * Installs the system's Redis package if there is none on PATH. Requires root and apt (Debian, Ubuntu); rejects with
+ * 'not-permitted' for other users.
+ */
 export async function installRedis(options: Pick<QueueOptions, 'stateDir' | 'server' | 'onFetch'>): Promise<void> {
   const { installRedis } = await import('./redis-provide.ts');
   return installRedis(options);

@@ -9,16 +9,16 @@ export interface Candidate {
   readonly manager: string;
   readonly site: string;
   readonly state: CandidateState;
-  /** Unix seconds since when it is in this state. */
+  /** Time of its last state change, Unix seconds. */
   readonly since: number;
-  /** The site's words, '' where there are none. */
+  /** The site's message, or ''. */
   readonly message: string;
 }
 
 export interface JobCandidates {
   readonly id: JobId;
   readonly open: readonly Candidate[];
-  /** Sites that will not have the job, with their words; a release forgets them. */
+  /** Sites that refused the job, with their messages; cleared by a release. */
   readonly refused: readonly { readonly site: string; readonly message: string }[];
 }
 
@@ -27,7 +27,7 @@ export type CandidateStep =
   | {
       readonly id: JobId;
       readonly attempt: number;
-      /** Absent: only the words change. A grant is the job's change ('granted'). */
+      /** Absent: only the message changes. A grant is a change of the job ('granted'). */
       readonly event?: Exclude<CandidateEvent, 'opened' | 'granted'>;
       readonly message?: string;
     };
@@ -45,7 +45,10 @@ export interface CandidatePlace {
 
 /** The candidates of flooded jobs. They outlive their job, until their sites have confirmed that they will not run. */
 export interface Candidates {
-  /** Each step by itself, in order. A candidate is opened only for an idle job without a site, and one at a site. */
+  /**
+   * Makes each step independently, in order. A candidate can be opened only for an idle job without a site, one for
+   * each site.
+   */
   step(steps: readonly CandidateStep[], lease?: Lease): Promise<readonly CandidateStepResult[]>;
   /** The oldest first. */
   next(place: {
@@ -54,7 +57,7 @@ export interface Candidates {
     readonly state: CandidateState;
     readonly limit?: number;
   }): Promise<readonly Candidate[]>;
-  /** In the order asked for. */
+  /** In the order of `ids`. */
   of(ids: readonly JobId[]): Promise<readonly JobCandidates[]>;
   places(): Promise<readonly CandidatePlace[]>;
 }

@@ -13,10 +13,10 @@ import { answersOf } from './read.ts';
 import { encodeJson } from './record.ts';
 import type { QueueContext } from './context.ts';
 
-/** Steps in one exchange: a script holds up everybody else while it runs. */
+/** Steps in one exchange: a running script blocks all other clients. */
 const AT_ONCE = 1000;
 
-/** As the scripts keep the candidates of one job (lua/prelude.lua). */
+/** The stored form of one job's candidates (lua/prelude.lua). */
 interface Kept {
   readonly open: Readonly<
     Record<string, { readonly s: string; readonly m: string; readonly w: string; readonly t: string; n?: string }>

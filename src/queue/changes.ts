@@ -6,10 +6,10 @@ import type { Change, ChangeResult, Lease } from './api.ts';
 import { encodeJson, isMade, priorityOf, stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
 
-/** Changes in one exchange: a script holds up everybody else while it runs. */
+/** Changes in one exchange: a running script blocks all other clients. */
 const AT_ONCE = 1000;
 
-/** Each change by itself, in order; what one exchange carries is one script, so one write to disk. */
+/** Makes each change independently, in order. One exchange is one script, and so one write to disk. */
 export async function transitionMany(
   context: QueueContext,
   changes: readonly Change[],
@@ -67,7 +67,7 @@ function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): str
   return `{${fields.filter((field) => field !== '').join(',')}}`;
 }
 
-/** What the queue makes itself cannot be set; a priority is a whole number of 32 bits. */
+/** Attributes that the queue derives cannot be set; a priority becomes a 32-bit integer. */
 function settable(set: AttrTexts): AttrTexts {
   for (const name in set) {
     if (isMade(name)) {

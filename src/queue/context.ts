@@ -1,14 +1,14 @@
 import type { Connection } from './redis.ts';
 
-/** What the parts of an open queue share. */
+/** State shared by the parts of an open queue. */
 export interface QueueContext {
   readonly db: Connection;
   readonly names: NameTable;
-  /** Unix milliseconds, whole. */
+  /** Unix milliseconds, a whole number. */
   readonly now: () => number;
 }
 
-/** Managers and sites are kept as small numbers; a number never changes its name. '' is 0. */
+/** Managers and sites are stored as small numbers. A number never changes its name; '' is 0. */
 export class NameTable {
   readonly #db: Connection;
   readonly #numbers = new Map<string, string>([['', '0']]);
@@ -18,7 +18,7 @@ export class NameTable {
     this.#db = db;
   }
 
-  /** The numbers of these names, given where they have none yet. */
+  /** The numbers of these names, assigned now to new names. */
   async numbers(names: Iterable<string>): Promise<ReadonlyMap<string, string>> {
     const unknown = [...new Set(names)].filter((name) => !this.#numbers.has(name));
     if (unknown.length > 0) {
@@ -28,7 +28,7 @@ export class NameTable {
     return this.#numbers;
   }
 
-  /** The number of a name; `undefined` where it has none. */
+  /** The number of a name; `undefined` if it has none. */
   async known(name: string): Promise<string | undefined> {
     const known = this.#numbers.get(name);
     if (known !== undefined) return known;
@@ -37,7 +37,7 @@ export class NameTable {
     return number ?? undefined;
   }
 
-  /** Number to name, with at least these numbers in it. */
+  /** Maps numbers to names; contains at least these numbers. */
   async names(numbers: Iterable<string>): Promise<ReadonlyMap<string, string>> {
     for (const number of numbers) {
       if (this.#names.has(number)) continue;

@@ -4,17 +4,17 @@ import { readPid } from '../util/pid-file.ts';
 import { isAlive, type ProcessIdentity, processIdentity } from '../util/process-identity.ts';
 import { serverPlace } from './redis-place.ts';
 
-/** How often it is looked, milliseconds; two looks in turn must say the same. */
+/** Interval of the checks, milliseconds; two consecutive ones must agree. */
 const LOOK_MS = 1500;
-/** What has not ended in order by then is killed, milliseconds. */
+/** Time to shut down before the process is killed, milliseconds. */
 const LAST_MS = 4000;
 
 /**
- * For a daemon's process: where its state directory is removed, or another agent's is in its place, it is asked to end, and
- * made to. The private Redis goes with the first daemon that ends so; what it holds is nobody's any more.
+ * For daemons: if the state directory is removed or replaced by another agent's, calls `end`, and later kills the
+ * process. The first daemon to end also kills the private Redis, whose data nobody can use any more.
  */
 export function endWithState(stateDir: string, end: () => void): void {
-  // Whoever starts a daemon has marked the directory.
+  // The process that starts a daemon marks the directory first.
   const gone = isMarked(stateDir) ? goneCheck(stateDir) : () => true;
   let server = serverOf(stateDir);
   let misses = 0;
@@ -26,7 +26,7 @@ export function endWithState(stateDir: string, end: () => void): void {
     process.once('exit', () => kill(server));
     setTimeout(() => {
       kill(server);
-      // An orderly exit would wait for calls that hang.
+      // A regular exit would wait for calls that hang.
       process.kill(process.pid, 'SIGKILL');
     }, LAST_MS);
     end();
@@ -40,7 +40,7 @@ function serverOf(stateDir: string): ProcessIdentity | undefined {
     const found = pid === undefined ? undefined : processIdentity(pid);
     return found && isAlive(found) ? found : undefined;
   } catch {
-    // It is gone this very moment.
+    // It has just exited.
     return undefined;
   }
 }
@@ -50,6 +50,6 @@ function kill(server: ProcessIdentity | undefined): void {
   try {
     process.kill(server.pid, 'SIGKILL');
   } catch {
-    // It was faster.
+    // It exited before the signal.
   }
 }

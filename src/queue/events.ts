@@ -7,9 +7,9 @@ import type { QueueContext } from './context.ts';
 
 /** Entries in one exchange. */
 const LIMIT = 1000;
-/** How long a subscriber's call waits at the server at a time. */
+/** How long one call of a subscriber blocks at the server, milliseconds. */
 const BLOCK_MS = 5000;
-/** Kept for those who have no cursor. */
+/** Events kept for readers without a cursor. */
 const KEPT = 10_000;
 
 interface Entry {
@@ -19,7 +19,7 @@ interface Entry {
 
 type Reply = [id: string, fields: string[]][];
 
-/** What comes after `from`, oldest first. */
+/** The events after `from`, oldest first. */
 export async function readEvents(
   context: QueueContext,
   from: string,
@@ -29,7 +29,7 @@ export async function readEvents(
   return (await readStream(context, `${context.db.prefix}events`, from, options, signal)) as EventEntry[];
 }
 
-/** The same of any stream whose entries have one field. */
+/** The same for any stream whose entries have one field. */
 export async function readStream(
   context: QueueContext,
   key: string,
@@ -58,14 +58,14 @@ async function readTexts(
   } else if (blockMs <= 0) {
     return [];
   }
-  // Who has left meanwhile waits for nothing.
+  // A caller that has gone in the meantime must not wait.
   if (signal?.aborted) return [];
   return entries(
     await context.db.blocking((redis) => redis.xread('COUNT', limit, 'BLOCK', blockMs, 'STREAMS', key, from), signal),
   );
 }
 
-/** Goes on through a Redis that is away for a while; ends with the signal alone. */
+/** Continues while Redis is temporarily away; ends only with the signal. */
 export async function* subscribe(
   context: QueueContext,
   { from, signal, only }: SubscribeOptions = {},
@@ -90,7 +90,7 @@ export async function* subscribe(
   }
 }
 
-/** A durable place in the stream; made at `startAt` where the name is new. */
+/** A durable position in the stream; a new one starts at `startAt`. */
 export async function cursor(context: QueueContext, name: string, startAt: '0' | '$' = '0'): Promise<Cursor> {
   const key = `${context.db.prefix}cursors`;
   const start = startAt === '0' ? '0' : await lastId(context);

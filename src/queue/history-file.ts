@@ -27,8 +27,8 @@ export interface ClusterLine {
 }
 
 /**
- * An append-only file of JSON lines (clusters' ads, and jobs that point to them) and beside it an index of its jobs, for
- * the one who writes it; all others read snapshots.
+ * An append-only file of JSON lines (clusters' ads, and jobs that refer to them), with an index of its jobs in a second
+ * file. For the writer; readers use snapshots.
  */
 export class HistoryFile {
   readonly path: string;
@@ -37,23 +37,23 @@ export class HistoryFile {
     this.path = path;
   }
 
-  /** Bytes; 0 where there is none. */
+  /** Size in bytes; 0 if there is no file. */
   size(): number {
     return statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Jobs in it, as far as they are indexed. */
+  /** Number of indexed jobs. */
   count(): number {
     return Math.floor((statSync(indexOf(this.path), { throwIfNoEntry: false })?.size ?? 0) / RECORD);
   }
 
-  /** With its index. */
+  /** Deletes the file and its index. */
   delete(): void {
     rmSync(this.path, { force: true });
     rmSync(indexOf(this.path), { force: true });
   }
 
-  /** What it holds now; `fallback` where there is none. */
+  /** Reads the current contents; `fallback` if there is no file. */
   look<T>(use: (snapshot: HistorySnapshot) => T, fallback: T): T {
     const snapshot = HistorySnapshot.open(this.path);
     if (!snapshot) return fallback;
@@ -64,7 +64,10 @@ export class HistoryFile {
     }
   }
 
-  /** Appends whole lines, on disk when it returns; leaves the file as it was when there is no room. The new size. */
+  /**
+   * Appends complete lines, which are on disk when it returns. If the disk is full, restores the file. Returns the new
+   * size.
+   */
   append(lines: readonly Buffer[]): number {
     const fd = openSync(this.path, 'a', 0o600);
     const before = fstatSync(fd).size;
@@ -81,7 +84,7 @@ export class HistoryFile {
     }
   }
 
-  /** Cuts off the last line where it is not whole, and brings the index up to the file. For the one writer. */
+  /** Cuts off an incomplete last line, and completes the index. Only for the writer. */
   repair(): void {
     if (!existsSync(this.path)) return;
     const fd = openSync(this.path, 'r+');

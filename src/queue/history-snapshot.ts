@@ -6,24 +6,24 @@ export interface HistoryEntry {
   readonly proc: number;
   /** Bytes. */
   readonly offset: number;
-  /** Bytes, the newline included. */
+  /** Bytes, including the newline. */
   readonly length: number;
 }
 
-/** In the index, of each job: cluster, proc, offset, length; four doubles. */
+/** Size of one job's record in the index: cluster, proc, offset, length; four doubles. */
 export const RECORD = 32;
 const RECORDS_AT_ONCE = 2048;
-/** Lines of jobs that ended together lie together: they are read in pieces of so many bytes. */
+/** Lines of jobs that ended together are adjacent, so they are read in pieces of this many bytes. */
 const PIECE = 1 << 18;
 
 /**
- * What a history file holds at one moment, through open descriptors: what is written, or the whole file removed,
- * meanwhile changes nothing of it. The index may lag behind; what it lacks is read from the file.
+ * The contents of a history file at one moment, read through open descriptors: neither later writes nor the removal of
+ * the file change it. The index may lag behind; lines that it lacks are read from the file.
  */
 export class HistorySnapshot {
-  /** Bytes of the file. */
+  /** Size of the file, bytes. */
   readonly size: number;
-  /** Bytes of the index that are whole and within the file. */
+  /** Size of the part of the index that is complete and refers to the file as it is, bytes. */
   readonly indexed: number;
   /** Where the last indexed line ends. */
   readonly end: number;
@@ -32,7 +32,7 @@ export class HistorySnapshot {
   #piece: Buffer = Buffer.alloc(0);
   #pieceAt = 0;
 
-  /** `undefined` where there is no such file. */
+  /** `undefined` if there is no such file. */
   static open(path: string): HistorySnapshot | undefined {
     const file = openIfThere(path);
     return file === undefined ? undefined : new HistorySnapshot(file, openIfThere(indexOf(path)));
@@ -41,7 +41,7 @@ export class HistorySnapshot {
   private constructor(file: number, index: number | undefined) {
     this.#file = file;
     this.#index = index;
-    // The file first: an entry that comes meanwhile points behind it, and is not seen.
+    // The file first: index entries added in the meantime point beyond its size, and are ignored.
     this.size = fstatSync(file).size;
     [this.indexed, this.end] = this.#whole();
   }
@@ -51,7 +51,7 @@ export class HistorySnapshot {
     if (this.#index !== undefined) closeSync(this.#index);
   }
 
-  /** Newest first; those that are wanted. */
+  /** The wanted entries, newest first. */
   *entries(wanted: (cluster: number, proc: number) => boolean = () => true): Generator<HistoryEntry> {
     for (const entry of [...this.unindexed()].reverse()) if (wanted(entry.cluster, entry.proc)) yield entry;
     for (let end = this.indexed; end > 0; ) {
@@ -72,11 +72,11 @@ export class HistorySnapshot {
     }
   }
 
-  /** '' where it was taken back: the disk was full, and its job is in the queue. */
+  /** '' if the line was rolled back, because the disk was full; its job is still in the queue. */
   line(offset: number, length: number): string {
     const end = offset + length;
     if (offset < this.#pieceAt || end > this.#pieceAt + this.#piece.length) {
-      // Read backwards, as the entries come.
+      // Read backwards, the order of the entries.
       this.#pieceAt = Math.max(0, Math.min(offset, end - PIECE));
       this.#piece = read(this.#file, this.#pieceAt, end - this.#pieceAt);
     }
@@ -84,7 +84,7 @@ export class HistorySnapshot {
     return at + length > this.#piece.length ? '' : this.#piece.toString('utf8', at, at + length);
   }
 
-  /** Whole lines from `offset` to the end. */
+  /** Complete lines from `offset` to the end. */
   *lines(offset: number): Generator<{ readonly text: string; readonly offset: number; readonly length: number }> {
     let rest: Buffer = Buffer.alloc(0);
     for (let at = offset; at < this.size; ) {
@@ -107,7 +107,7 @@ export class HistorySnapshot {
     const there = fstatSync(this.#index).size;
     for (let bytes = there - (there % RECORD); bytes > 0; bytes -= RECORD) {
       const last = entryAt(read(this.#index, bytes - RECORD, RECORD), 0);
-      // A crash of the machine can leave zeros.
+      // A power failure can leave zeros.
       if (last.length > 0 && last.offset + last.length <= this.size) return [bytes, last.offset + last.length];
     }
     return [0, 0];

@@ -3,7 +3,7 @@ import type { JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
 import type { JobRecord } from './types.ts';
 
-/** A job as the history keeps it. */
+/** A job in the history. */
 export interface HistoryRecord {
   readonly id: JobId;
   readonly state: State;
@@ -12,10 +12,10 @@ export interface HistoryRecord {
   readonly attrs: Attrs;
 }
 
-/** What every sight of a job has. */
+/** The fields common to jobs of the queue and of the history. */
 export type SeenJob = Pick<JobRecord, 'id' | 'state' | 'attrs'>;
 
-/** Which jobs a look is for: ids and clusters are alternatives, all else narrows. */
+/** Which jobs to look for: ids and clusters are alternatives, all other conditions narrow the result. */
 export interface LookWish {
   readonly ids?: readonly JobId[];
   readonly clusters?: readonly number[];
@@ -24,23 +24,29 @@ export interface LookWish {
 }
 
 export interface HistoryQuery extends LookWish {
-  /** Other wishes: what any of them names. */
+  /** Further wishes: a job matches if any of them selects it. */
   readonly or?: readonly LookWish[];
-  /** Jobs that are not asked for. */
+  /** Jobs to skip. */
   readonly but?: { has(id: JobId): boolean };
-  /** Of a job only the newest record, and only if that is wished for. */
+  /** Consider only the newest record of each job, even if it does not match. */
   readonly once?: boolean;
   readonly limit?: number;
 }
 
 export interface History {
-  /** Newest first. A job that was taken out of the history again (an adopted attempt) is there once for each time that it left the queue. */
+  /**
+   * Newest first. A job that was restored from the history (an adopted attempt) has one record for each time it left
+   * the queue.
+   */
   read(query?: HistoryQuery): AsyncIterable<HistoryRecord>;
-  /** Forgets the oldest jobs beyond the newest `jobs` (a file at a time, so a few more stay), and those that left the queue more than `seconds` ago. */
+  /**
+   * Deletes the oldest jobs beyond the newest `jobs` (by whole files, so a few more are kept), and those that left the
+   * queue more than `seconds` ago.
+   */
   prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void>;
 }
 
-/** Some jobs of a look, and where they were. */
+/** Some of the jobs found by `look`, and where they were found. */
 export type Sighting =
   | { readonly in: 'queue'; readonly jobs: readonly JobRecord[] }
   | { readonly in: 'history'; readonly jobs: readonly HistoryRecord[] };

@@ -13,14 +13,20 @@ import { getJobs } from './read.ts';
 import { plainString, stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
 
-/** Jobs that go in one write. */
+/** Jobs in one write. */
 const CHUNK = 500;
-/** `2026-11.jsonl`, then `2026-11-0002.jsonl` and so on: a name never comes again, since clusters remember where their ad is. */
+/**
+ * `2026-11.jsonl`, then `2026-11-0002.jsonl` and so on. A name is never reused, because clusters remember which file
+ * has their ad.
+ */
 const NAME = /^(\d{4}-\d{2})(?:-(\d{4,}))?\.jsonl$/;
-/** Jobs in one file, at most so many and those of its last write. */
+/** Maximum number of jobs in one file; the last write may exceed it. */
 const IN_A_FILE = 10_000;
 
-/** One file or more a month. A job is on disk there before it leaves the queue, and is written there once, whatever crashes between. */
+/**
+ * The history: one or more files for each month. A job is on disk there before it leaves the queue, and is written
+ * exactly once, even after a crash.
+ */
 export class History implements Reading {
   readonly #context: QueueContext;
   readonly #dir: string;
@@ -32,7 +38,7 @@ export class History implements Reading {
     this.#dir = join(stateDir, 'history');
   }
 
-  /** One call after the other: the file has one writer. */
+  /** Calls are serialized: the file has one writer. */
   retire(ids: readonly JobId[]): Promise<number> {
     const mine = this.#turn.then(() => this.#retire(ids));
     this.#turn = mine.catch(() => undefined);
@@ -64,7 +70,7 @@ export class History implements Reading {
     }
   }
 
-  /** Deletes the oldest files, as far as what is left is enough; only for the Scheduler. */
+  /** Deletes the oldest files that `keep` does not require. Only for the Scheduler. */
   prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void> {
     const mine = this.#turn.then(() => this.#prune(keep));
     this.#turn = mine.catch(() => undefined);
@@ -74,7 +80,7 @@ export class History implements Reading {
   #prune({ jobs, seconds }: { readonly jobs: number; readonly seconds: number }): void {
     this.#inAFile = Math.max(1, Math.min(IN_A_FILE, Math.floor(jobs / 8)));
     let newer = 0;
-    // The last one is written to.
+    // The newest file is still written to.
     for (const [i, name] of this.#names().reverse().entries()) {
       const file = new HistoryFile(join(this.#dir, name));
       if (i > 0 && (newer >= jobs || lastRetired(file) < this.#context.now() / 1000 - seconds)) file.delete();
@@ -94,7 +100,7 @@ export class History implements Reading {
       .map(({ name }) => name);
   }
 
-  /** The file that is written to now. */
+  /** The file that is currently written to. */
   #current(): string {
     const month = new Date(this.#context.now()).toISOString().slice(0, 7);
     const last = this.#names()
@@ -130,7 +136,7 @@ export class History implements Reading {
     return gone;
   }
 
-  /** What a retirement that was cut off between the file and the queue has left in the file. */
+  /** Jobs that a retirement interrupted between the file and the queue left in the file. */
   async #writtenAlready(name: string, file: HistoryFile): Promise<ReadonlyMap<string, JobLine>> {
     const key = `${this.#context.db.prefix}history`;
     const [known, size] = await this.#context.db.run((redis) => redis.hmget(key, 'file', 'size'));
@@ -158,7 +164,7 @@ export class History implements Reading {
     return written;
   }
 
-  /** The file's size after it. */
+  /** Writes the jobs. Returns the file's size afterwards. */
   async #write(name: string, file: HistoryFile, jobs: readonly JobRecord[]): Promise<number> {
     let at = file.size();
     if (jobs.length === 0) return at;
@@ -201,7 +207,7 @@ export class History implements Reading {
     return at;
   }
 
-  /** Where the file has the ads of these jobs' clusters already. */
+  /** Where the file already has the ads of these jobs' clusters. */
   async #clusterPlaces(name: string, jobs: readonly JobRecord[]): Promise<Map<number, readonly [number, number]>> {
     const places = new Map<number, readonly [number, number]>();
     for (const cluster of new Set(jobs.map(({ id }) => id.cluster))) {
@@ -213,14 +219,17 @@ export class History implements Reading {
   }
 }
 
-/** The line says this of the job; in a file that is ahead of a queue that was put back, another job may have its number. */
+/**
+ * Whether the line describes this job. If the queue was restored from an older copy, the file may have another job with
+ * the same id.
+ */
 function isLine({ state, attrs }: JobRecord, line: JobLine | undefined): boolean {
   if (line?.s !== state) return false;
   const names = Object.keys(line.own);
   return names.length === Object.keys(attrs.own).length && names.every((name) => line.own[name] === attrs.own[name]);
 }
 
-/** Unix seconds; 0 where nobody is in it. */
+/** Unix seconds; 0 if the file has no jobs. */
 function lastRetired(file: HistoryFile): number {
   return file.look((snapshot) => {
     for (const { offset, length } of snapshot.entries())
@@ -229,7 +238,7 @@ function lastRetired(file: HistoryFile): number {
   }, 0);
 }
 
-/** Where the wished jobs can be, by their ids alone: it is asked of every job of the history. */
+/** Selects jobs by id alone; fast, because it is called for every job in the history. */
 function placedBy(wishes: readonly LookWish[]): (id: JobId) => boolean {
   if (wishes.some(({ ids, clusters }) => ids === undefined && clusters === undefined)) return () => true;
   const whole = new Set(wishes.flatMap(({ clusters }) => clusters ?? []));
@@ -245,7 +254,7 @@ function wishedBy(wish: LookWish): (job: SeenJob) => boolean {
     placed(job.id) && (owner === undefined || plainString(job.attrs.get('Owner')) === owner) && (!where || where(job));
 }
 
-/** `undefined` for a line that was taken back. */
+/** `undefined` for a line that was rolled back. */
 function readEntry(snapshot: HistorySnapshot, entry: HistoryEntry, ads: Map<number, Attrs>): HistoryRecord | undefined {
   const text = snapshot.line(entry.offset, entry.length);
   if (text === '') return undefined;

@@ -1,36 +1,36 @@
 import type { QueueMark } from '../job/mark.ts';
 import type { Connection } from './redis.ts';
 
-/** How far the queue is. */
+/** The current mark of the queue. */
 export async function queueMark(db: Connection): Promise<QueueMark> {
   return (await look(db, '')).now;
 }
 
 /**
- * Where this queue and the one that made the mark went apart, as the last cluster id that both know; `undefined` where this one has
- * been at the mark itself, or has lived so long since that nobody can say.
+ * Where this queue diverged from the one that made the mark: the last cluster id that both know. `undefined` if this
+ * queue was itself at the mark, or has had so many lives since that it cannot tell.
  */
 export async function divergence(db: Connection, seen: QueueMark): Promise<number | undefined> {
   const { now, past, began } = await look(db, seen.life);
   if (seen.life === now.life && seen.run === now.run)
     return seen.events > now.events ? Math.min(now.cluster, seen.cluster) : undefined;
-  // Of a life of that number, or of a later one, this queue knows nothing: it is as it was when its present life began.
+  // This queue never had that life, so the two diverged when its current life began.
   if (seen.life >= now.life) return began;
   if (past === undefined) return undefined;
   if (past.run !== seen.run) return began;
   return seen.events > past.events ? past.cluster : undefined;
 }
 
-/** The ids up to this one were given before: the next cluster has a higher one. */
+/** Ids up to this one are already taken: the next cluster gets a higher one. */
 export async function skipClusters(db: Connection, upTo: number): Promise<void> {
   await db.script('skip', [upTo]);
 }
 
 interface Looked {
   readonly now: QueueMark;
-  /** At its end. */
+  /** At the end of that life. */
   readonly past: Omit<QueueMark, 'life'> | undefined;
-  /** The last cluster id when the present life began. */
+  /** The last cluster id when the current life began. */
   readonly began: number;
 }
 

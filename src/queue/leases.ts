@@ -1,7 +1,10 @@
 import type { Lease } from './api.ts';
 import type { QueueContext } from './context.ts';
 
-/** A new epoch, or `undefined` while another holds it. An epoch never comes again, whoever held it and however it ended. */
+/**
+ * Returns a new epoch, or `undefined` while another process holds the lease. Epochs are never reused, whoever held the
+ * lease and however it ended.
+ */
 export async function acquireLease(
   context: QueueContext,
   name: string,

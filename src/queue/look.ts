@@ -3,14 +3,14 @@ import type { History, HistoryRecord, LookWish, Sighting } from './api.ts';
 import { queryChunks } from './query.ts';
 import type { QueueContext } from './context.ts';
 
-/** Jobs of the history in one piece. */
+/** Jobs of the history in one chunk. */
 const PIECE = 500;
 
 /**
- * Each job once, wherever it is: in the queue, or, where it has left that, in the history. The queue is read first: a job is
- * on disk in the history before it leaves the queue, so what moves meanwhile is in one of the two when its turn comes; and what
- * was seen in the queue is passed over in the history, where it may be by then. A job that comes back out of the history
- * (`restore`) leaves its record there. What a wish says of a job is judged by the one sight of it.
+ * Finds each job exactly once, in the queue or, if it has left that, in the history. The queue is read first. A job is
+ * on disk in the history before it leaves the queue, so a job that moves in the meantime is still found in one of the
+ * two; jobs found in the queue are skipped in the history. A job that returns from the history (`restore`) leaves its
+ * record there. Each job is matched against the wishes as it was when it was found.
  */
 export async function* look(
   context: QueueContext,

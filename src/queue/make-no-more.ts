@@ -1,6 +1,6 @@
 import type { ClusterRecord, Queue } from './api.ts';
 
-/** The cluster makes no more jobs, also where the Scheduler has made some since it was looked at. */
+/** Stops a cluster's late materialization, even if the Scheduler has created more procs since the record was read. */
 export async function makeNoMore(
   queue: Queue,
   { cluster, nextProc }: Pick<ClusterRecord, 'cluster' | 'nextProc'>,

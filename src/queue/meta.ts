@@ -3,11 +3,13 @@ import { GryphusError } from '../errors.ts';
 import { queueMark } from './incarnation.ts';
 import type { Connection } from './redis.ts';
 
-/** What this program writes. A change that an older program would misread adds one. */
+/**
+ * The version of the stored state that this program writes. A change that an older program would misread increments it.
+ */
 const VERSION = 1;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** The agent's id, made once; 'state-version' where a newer program wrote the state. */
+/** The agent's id, created once. Rejects with 'state-version' if a newer program wrote the state. */
 export async function openMeta(db: Connection): Promise<string> {
   const key = `${db.prefix}meta`;
   const [version, known] = await db.run((redis) => redis.hmget(key, 'version', 'agent'));
@@ -19,7 +21,7 @@ export async function openMeta(db: Connection): Promise<string> {
     );
   }
   const agent = version && known ? known : await makeAgent(db, key);
-  // A server that was started again begins another life of the queue, before anything is changed in it.
+  // If the server was restarted, this begins another life of the queue, before anything in it is changed.
   await queueMark(db);
   return agent;
 }
@@ -34,7 +36,7 @@ async function makeAgent(db: Connection, key: string): Promise<string> {
 }
 
 function newAgent(): string {
-  // 248 is the largest multiple of 62 in a byte: each letter is as likely as any other.
+  // 248 is the largest multiple of 62 that fits into a byte, so every letter is equally likely.
   const bytes = [...randomBytes(64)].filter((byte) => byte < 248);
   return bytes
     .slice(0, 10)

@@ -20,7 +20,7 @@ import { materialize, submit } from './submit.ts';
 import { summaries } from './summaries.ts';
 import { forgetAllWork, WorkQueue } from './work.ts';
 
-/** Jobs that `get` asks for in one exchange. */
+/** Jobs that `get` reads in one exchange. */
 const CHUNK = 5000;
 
 export async function open(options: QueueOptions): Promise<Queue> {

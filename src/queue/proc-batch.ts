@@ -16,9 +16,9 @@ interface Waiting extends Placed {
   readonly own: string;
 }
 
-/** New procs of one cluster on their way to one write, as the scripts' put() reads them. */
+/** New procs of one cluster, collected for one write in the format that the scripts' put() reads. */
 export class ProcBatch {
-  /** `[from, to)` of all procs that ever went in. */
+  /** `[from, to)` ranges of all procs added so far. */
   readonly ranges: [number, number][] = [];
   total = 0;
   readonly #context: QueueContext;
@@ -66,7 +66,7 @@ export class ProcBatch {
     else this.ranges.push([proc, proc + 1]);
   }
 
-  /** What put() reads, of the procs since the last time. */
+  /** The input of put(), for the procs added since the last call. */
   async take(): Promise<(string | number)[]> {
     const procs = this.#waiting;
     this.#waiting = [];

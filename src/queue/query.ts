@@ -5,12 +5,12 @@ import type { QueueContext } from './context.ts';
 
 /** Jobs in one exchange. */
 const CHUNK = 1000;
-/** A cluster of up to so many jobs is read in one piece: a few megabytes. */
+/** A cluster of up to this many jobs is read at once: a few megabytes. */
 const WHOLE = 20_000;
-/** Up to so many jobs in the wished places are found by the places' indexes; more, by walking the clusters. */
+/** Up to this many jobs are found through the indexes of their places; beyond that, by walking the clusters. */
 const BY_PLACE = 50_000;
 
-/** Jobs in the order of their ids, each once, read a chunk at a time: what changes meanwhile may be seen or not. */
+/** Jobs in the order of their ids, each once, read in chunks. Changes made in the meantime may or may not be seen. */
 export async function* query(context: QueueContext, wish: Query): AsyncIterable<JobRecord> {
   for await (const jobs of queryChunks(context, wish)) yield* jobs;
 }
@@ -67,7 +67,10 @@ function dedupe(sorted: readonly JobId[]): JobId[] {
   return sorted.filter((id, i) => i === 0 || byId(id, sorted[i - 1] ?? id) !== 0);
 }
 
-/** At one moment: a job that goes from one place to another is there once. `undefined` where the indexes of places would not help. */
+/**
+ * The ids at one moment, so that a job that moves between places is found exactly once. `undefined` if the indexes of
+ * places would not help.
+ */
 async function idsByPlace(context: QueueContext, wish: Query): Promise<JobId[] | undefined> {
   const { manager, site, states } = wish;
   if ((!states && manager === undefined && site === undefined) || wish.clusters) return undefined;
@@ -80,12 +83,12 @@ async function idsByPlace(context: QueueContext, wish: Query): Promise<JobId[] |
   return ids.sort(byId);
 }
 
-/** '' where any will do; `undefined` where no job was ever there. */
+/** '' if `name` is undefined, which matches any; `undefined` if no job was ever there. */
 async function numberOf(context: QueueContext, name: string | undefined): Promise<string | undefined> {
   return name === undefined ? '' : context.names.known(name);
 }
 
-/** Small clusters many at a time, large ones in slices of procs. */
+/** Reads small clusters many at a time, large ones in slices of procs. */
 async function* walk(context: QueueContext, clusters: readonly number[], wish: Query): AsyncIterable<JobRecord[]> {
   for (let from = 0; from < clusters.length; from += CHUNK) {
     const some = clusters.slice(from, from + CHUNK);
@@ -112,7 +115,7 @@ async function* walk(context: QueueContext, clusters: readonly number[], wish: Q
 }
 
 async function* slices(context: QueueContext, cluster: number, nextProc: number, jobs: number): AsyncIterable<JobId[]> {
-  // Where most procs are gone, asking for each number would cost more than asking which are there.
+  // If most procs are gone, listing the existing ones is cheaper than asking for every number.
   const procs =
     jobs * 4 < nextProc
       ? (await context.db.run((redis) => redis.hkeys(`${context.db.prefix}j:${cluster}`)))
@@ -129,7 +132,8 @@ async function* slices(context: QueueContext, cluster: number, nextProc: number,
 async function* whole(context: QueueContext, clusters: readonly number[]): AsyncIterable<JobRecord[]> {
   const answers = await context.db.run(async (redis) => {
     const pipeline = redis.pipeline();
-    // By its bare name the answer is a flat list; an object of 10,000 numbers would be made only to be taken apart.
+    // Called by its bare name, so that the answer stays a flat list; an object of 10,000 fields would only be taken
+    // apart again.
     for (const cluster of clusters) pipeline.call('HGETALL', `${context.db.prefix}j:${cluster}`);
     return answersOf<string[]>(await pipeline.exec());
   });

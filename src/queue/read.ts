@@ -5,13 +5,13 @@ import type { ClusterRecord, JobRecord, Place, Totals } from './api.ts';
 import { decodeJob, parseJob, stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
 
-/** One job as it came from Redis, not yet read. */
+/** One job as read from Redis, not yet decoded. */
 export interface Raw {
   readonly id: JobId;
   readonly value: string;
 }
 
-/** Reads jobs with their clusters' ads, one fetch for each cluster among them. */
+/** Decodes jobs with their clusters' ads, reading each ad once. */
 export async function decodeJobs(context: QueueContext, raws: readonly Raw[]): Promise<JobRecord[]> {
   if (raws.length === 0) return [];
   const clusters = [...new Set(raws.map(({ id }) => id.cluster))];
@@ -34,7 +34,7 @@ export async function decodeJobs(context: QueueContext, raws: readonly Raw[]): P
   return jobs;
 }
 
-/** In the order asked for; what is not there, or not yet visible, is left out. */
+/** In the order of `ids`; jobs that do not exist, or are not visible yet, are omitted. */
 export async function getJobs(context: QueueContext, ids: readonly JobId[]): Promise<JobRecord[]> {
   const wanted = new Map<number, number[]>();
   for (const { cluster, proc } of ids) {
@@ -80,7 +80,7 @@ export async function nextJobs(
   return decodeJobs(context, raws);
 }
 
-/** From counters that every transition moves: its cost does not grow with the queue. */
+/** From counters that every transition updates, so the cost does not grow with the queue. */
 export async function totals(context: QueueContext): Promise<Totals> {
   const counts = Object.entries(await context.db.run((redis) => redis.hgetall(`${context.db.prefix}places`)));
   const names = await context.names.names(counts.flatMap(([place]) => place.split(':', 2)));
@@ -103,7 +103,7 @@ export async function clusterIds(context: QueueContext, key: 'clusters' | 'late'
   return (await context.db.run((redis) => redis.zrange(context.db.prefix + key, 0, '-1'))).map(Number);
 }
 
-/** Summaries; a cluster that is no more is left out. */
+/** Records of clusters; those that no longer exist are omitted. */
 export async function clusterRecords(context: QueueContext, clusters: readonly number[]): Promise<ClusterRecord[]> {
   const records: ClusterRecord[] = [];
   for (let from = 0; from < clusters.length; from += 1000) {
@@ -139,7 +139,7 @@ function clusterRecord(cluster: number, fields: Readonly<Record<string, string>>
   };
 }
 
-/** The answers of a pipeline; the first error is thrown. */
+/** The results of a pipeline; throws the first error. */
 export function answersOf<T>(results: [error: Error | null, result: unknown][] | null): T[] {
   return (results ?? []).map(([error, result]) => {
     if (error) throw error;

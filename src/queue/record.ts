@@ -3,7 +3,10 @@ import type { JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, STATES, type State } from '../job/life.ts';
 import type { JobRecord } from './types.ts';
 
-/** How a job is kept: `state|manager|site|priority|attempt|since` LF JSON of its own attributes; manager and site by number. */
+/**
+ * The stored form of a job: `state|manager|site|priority|attempt|since`, LF, JSON of its own attributes; manager and
+ * site by number.
+ */
 export interface StoredJob {
   readonly state: State;
   readonly manager: string;
@@ -15,7 +18,7 @@ export interface StoredJob {
   readonly own: string;
 }
 
-/** Made from the job's fields: never stored. Lower case. */
+/** Attributes derived from the job's fields, never stored. In lower case. */
 const MADE = new Set([
   'clusterid',
   'procid',
@@ -40,7 +43,7 @@ const STATUS = Object.fromEntries(STATES.map((state) => [state, String(JOB_STATU
   Record<State, string>
 >;
 
-/** The state of that name; `undefined` where this program knows none. */
+/** The state of that name; `undefined` if this program does not know it. */
 export function stateNamed(name: string | undefined): State | undefined {
   return BY_NAME.get(name);
 }
@@ -81,7 +84,10 @@ export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: N
   return { id, state, manager, site, attempt, priority, since, attrs: new Attrs(own, cluster) };
 }
 
-/** What of a proc's attributes must be kept: not what the cluster says too, not what is made from the job's fields. */
+/**
+ * The attributes of a proc that must be stored: not those equal to the cluster's, nor those derived from the job's
+ * fields.
+ */
 export function ownAttrs(attrs: AttrTexts, cluster: Attrs): AttrTexts {
   const own: [string, string | null][] = [];
   for (const name in attrs) {
@@ -93,26 +99,26 @@ export function ownAttrs(attrs: AttrTexts, cluster: Attrs): AttrTexts {
   return Object.fromEntries(own);
 }
 
-/** JSON that Redis' Lua reads too: a lone surrogate, which UTF-8 does not have, becomes U+FFFD. */
+/** JSON that Redis's Lua can read: a lone surrogate, which UTF-8 cannot represent, becomes U+FFFD. */
 export function encodeJson(value: unknown): string {
   const json = JSON.stringify(value);
   // JSON.stringify writes lone surrogates, and only them, as \ud800 to \udfff.
   return json.includes('\\ud') ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\uFFFD') : json;
 }
 
-/** A text attribute's value; '' where it is not a plain string literal. */
+/** The value of a string attribute; '' if it is not a plain string literal. */
 export function plainString(text: string | null | undefined): string {
   const inner = /^"((?:[^"\\]|\\.)*)"$/s.exec(text ?? '')?.[1];
   return inner?.replaceAll(/\\(["\\])/g, '$1') ?? '';
 }
 
-/** JobPrio as a whole number of 32 bits; 0 where it is not a literal. */
+/** JobPrio as a 32-bit integer; 0 if it is not a literal. */
 export function priorityOf(text: string | undefined): number {
   const value = /^[+-]?\d{1,10}$/.test(text ?? '0') ? Number(text ?? 0) : 0;
   return Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, value)) || 0;
 }
 
-/** A whole number as it is written, '' for anything else. */
+/** A non-negative integer as written; '' for anything else. */
 export function literal(text: string | undefined): string {
   return /^\d{1,15}$/.test(text ?? '') ? (text ?? '') : '';
 }

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { GryphusError } from '../errors.ts';
 
-/** How each system installs a Redis, by its ID in os-release(5), or `process.platform` where there is no such file. */
+/**
+ * How to install Redis on each system, by its ID in os-release(5), or by `process.platform` if there is no such file.
+ */
 const COMMANDS: Readonly<Record<string, string>> = {
   debian: 'apt-get install redis-server',
   ubuntu: 'apt-get install redis-server',
@@ -18,10 +20,10 @@ const COMMANDS: Readonly<Record<string, string>> = {
   darwin: 'brew install redis',
   freebsd: 'pkg install redis',
 };
-/** Whoever types these is not root. */
+/** On these systems the command is not run as root. */
 const AS_USER: ReadonlySet<string> = new Set(['nixos', 'darwin']);
 
-/** How Redis is installed on this system, in one sentence. `osRelease`: the text of /etc/os-release, '' without. */
+/** How to install Redis on this system, in one sentence. `osRelease`: the text of /etc/os-release, or ''. */
 export function howToInstall(
   osRelease: string = ownRelease(),
   platform: string = process.platform,
@@ -34,7 +36,7 @@ export function howToInstall(
   return `Install it: \`${text}${text.includes('`') ? '' : '`'}.`;
 }
 
-/** 'missing-program', with the ways out of it. */
+/** The error 'missing-program', with suggestions. */
 export function noRedis(message: string, cause?: unknown): GryphusError {
   return new GryphusError('missing-program', message, {
     ...(cause === undefined ? {} : { cause }),
@@ -45,7 +47,7 @@ export function noRedis(message: string, cause?: unknown): GryphusError {
   });
 }
 
-/** ID, then the words of ID_LIKE, nearest relative first. */
+/** ID, then the words of ID_LIKE, closest relative first. */
 function idsOf(osRelease: string): string[] {
   const value = (name: string) => new RegExp(`^${name}=["']?([^"'\\n]*)`, 'm').exec(osRelease)?.[1] ?? '';
   const ids = `${value('ID')} ${value('ID_LIKE')}`.toLowerCase().split(/\s+/);

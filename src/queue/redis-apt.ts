@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-/** What serves as redis-server, in the order of preference. */
+/** Packages with a Redis server, in order of preference. */
 const PACKAGES = ['redis-server', 'valkey-server'];
-/** Where apt and dpkg keep their books (apt.conf(5): Dir::State::lists, Dir::State::status). */
+/** Where apt and dpkg keep their state (apt.conf(5): Dir::State::lists, Dir::State::status). */
 const SYSTEM_LISTS = '/var/lib/apt/lists';
 const SYSTEM_STATUS = '/var/lib/dpkg/status';
 
@@ -14,7 +14,7 @@ export type OnPercent = (percent: number) => void;
 
 interface Ended {
   readonly status: number | null;
-  /** The complaint that says most, '' without one. */
+  /** The most informative error message, or ''. */
   readonly message: string;
 }
 
@@ -24,9 +24,9 @@ export function hasApt(): boolean {
 }
 
 /**
- * The packages of a Redis server and of what it needs that this system lacks, as .deb files: by the system's apt, from the
- * system's sources, checked by its keys; with lists, a cache and dpkg books of their own, so that nobody has to be root and
- * nothing of the system's changes. `use` has the files until it returns. Rejects with apt's own words.
+ * Downloads the packages of a Redis server, with those dependencies that this system lacks, as .deb files. Uses the
+ * system's apt with the system's sources and keys, but with separate lists, cache and dpkg status, so that no root is
+ * needed and the system does not change. The files exist until `use` resolves. Rejects with apt's own message.
  */
 export async function withDebs<T>(onPercent: OnPercent, use: (files: readonly string[]) => Promise<T>): Promise<T> {
   const dir = mkdtempSync(join(plainTmp(), 'gryphus-apt-'));
@@ -41,7 +41,7 @@ export async function withDebs<T>(onPercent: OnPercent, use: (files: readonly st
   }
 }
 
-/** Installs the system's Redis, as root. Rejects with apt's own words. */
+/** Installs the system's Redis package, as root. Rejects with apt's own message. */
 export async function aptInstall(onPercent: OnPercent): Promise<void> {
   const options = ['-o', 'DPkg::Lock::Timeout=300'];
   const words = ['install', '--no-install-recommends', '-y'];
@@ -52,12 +52,12 @@ export async function aptInstall(onPercent: OnPercent): Promise<void> {
   if (second !== '') throw new Error(updated.message || second);
 }
 
-/** apt talks to its helpers in lines: a line end in the name of a directory would stop it for ever. */
+/** apt talks to its helpers line by line: a newline in a directory's name would make it hang. */
 function plainTmp(): string {
   return /^[\w./+-]+$/.test(tmpdir()) ? tmpdir() : '/tmp';
 }
 
-/** The directory with the packages. */
+/** Returns the directory with the downloaded packages. */
 async function download(dir: string, onPercent: OnPercent): Promise<string> {
   for (const name of ['lists/partial', 'archives/partial', 'dpkg']) mkdirSync(join(dir, name), { recursive: true });
   writeFileSync(join(dir, 'dpkg/status'), withoutRedis());
@@ -73,7 +73,7 @@ async function download(dir: string, onPercent: OnPercent): Promise<string> {
         : ended;
     });
   if (hasLists() && (await install(SYSTEM_LISTS, 0)) === '') return archives;
-  // There are none, as in most container images, or they are of long ago.
+  // There are no lists, as in most container images, or they are outdated.
   const lists = join(dir, 'lists');
   const updated = await apt([...ours, '-o', `Dir::State::lists=${lists}`, 'update'], (percent) =>
     onPercent(percent * 0.6),
@@ -85,7 +85,7 @@ async function download(dir: string, onPercent: OnPercent): Promise<string> {
 
 const debsIn = (dir: string) => readdirSync(dir).filter((name) => name.endsWith('.deb'));
 
-/** Tries the packages until one is known; '' when that went well, else what was complained of. */
+/** Tries the packages in turn until one is available. Returns '' on success, otherwise the error message. */
 async function firstOf(get: (name: string) => Promise<Ended>): Promise<string> {
   let message = '';
   for (const name of PACKAGES) {
@@ -97,7 +97,7 @@ async function firstOf(get: (name: string) => Promise<Ended>): Promise<string> {
   return message;
 }
 
-/** apt.conf(5); what the system does after an update of its own is not for ours. The names hold no quote. */
+/** apt.conf(5). Disables the hooks that the system runs after its own updates. The names contain no quotes. */
 function configuration(dir: string): string {
   const hooks = ['APT::Update::Pre-Invoke', 'APT::Update::Post-Invoke', 'APT::Update::Post-Invoke-Success'];
   const values = {
@@ -127,7 +127,7 @@ function hasLists(): boolean {
   }
 }
 
-/** The system's packages but for a Redis: if one is installed, it is not where it was looked for. */
+/** The system's dpkg status without Redis packages: if one is installed, its program is not on PATH. */
 function withoutRedis(): string {
   const text = existsSync(SYSTEM_STATUS) ? readFileSync(SYSTEM_STATUS, 'utf8') : '';
   return text
@@ -136,7 +136,7 @@ function withoutRedis(): string {
     .join('\n\n');
 }
 
-/** Runs apt-get, which says on a descriptor of its own how far it is (APT::Status-Fd). */
+/** Runs apt-get, which reports its progress on a separate file descriptor (APT::Status-Fd). */
 function apt(words: readonly string[], onPercent: OnPercent): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const child = spawn('apt-get', ['-q', '-o', 'APT::Status-Fd=3', ...words], {
@@ -157,7 +157,7 @@ function apt(words: readonly string[], onPercent: OnPercent): Promise<Ended> {
   });
 }
 
-/** The first reason among apt's complaints, else the first complaint. */
+/** The first of apt's error messages that states a reason, otherwise the first message. */
 function complaint(said: string): string {
   const lines = said.split('\n').flatMap((line) => /^(?:E|Err|W): (.*)/.exec(line)?.[1] ?? []);
   const reason = lines.find((line) =>

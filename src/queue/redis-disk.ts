@@ -2,24 +2,24 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { GryphusError } from '../errors.ts';
 import { serverPlace } from './redis-place.ts';
 
-/** Less than this, and Redis would not live through its first rewrite. */
+/** With less free space than this, Redis would not survive its first rewrite. */
 const LEAST_FREE_BYTES = 2_000_000;
 
-/** Whether the disk under the server is full, by what the file system and the server's last words say. */
+/** Whether the server's disk is full, by the file system and the end of the server's log. */
 export function diskIsFull(stateDir: string): boolean {
   try {
     const { bavail, bsize } = statfsSync(stateDir);
     if (bavail * bsize < LEAST_FREE_BYTES) return true;
   } catch {
-    // No state directory: not for lack of room.
+    // No state directory: not a lack of space.
   }
-  // With `appendfsync always` Redis ends itself at the first write that fails.
+  // With `appendfsync always`, Redis exits at the first write that fails.
   return /Short write while writing to the AOF|No space left|quota exceeded/i.test(
     lastWords(serverPlace({ stateDir }).log),
   );
 }
 
-/** A GryphusError 'disk-full' where a server would not live long. */
+/** Throws 'disk-full' if a server would soon fail for lack of space. */
 export function refuseFullDisk(stateDir: string): void {
   let free: number;
   try {
@@ -35,7 +35,7 @@ export function refuseFullDisk(stateDir: string): void {
   }
 }
 
-/** What the latest server logged. */
+/** The log of the latest server. */
 export function lastWords(log: string): string {
   try {
     const all = readFileSync(log, 'utf8').slice(-4000);

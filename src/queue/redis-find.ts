@@ -5,12 +5,15 @@ import type { ServerOptions } from './redis-place.ts';
 
 type Options = Pick<ServerOptions, 'server' | 'stateDir'>;
 
-/** The redis-server program: the named one, else of PATH, else the one that was fetched; 'missing-program' where the named one is none. */
+/**
+ * The redis-server program: the configured one, or else one on PATH, or else the fetched one. Throws 'missing-program'
+ * if the configured one is not executable.
+ */
 export function findServer(options: Options): string | undefined {
   return installedServer(options) ?? fetchedServer(options.stateDir);
 }
 
-/** As `findServer`, without what was fetched. */
+/** As `findServer`, but without a fetched server. */
 export function installedServer({ server }: Pick<Options, 'server'>): string | undefined {
   const named = process.env['GRYPHUS_REDIS_SERVER'] ?? server;
   if (named !== undefined) {

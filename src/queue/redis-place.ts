@@ -11,22 +11,22 @@ export interface ServerOptions {
   readonly onFetch?: ((progress: FetchProgress) => void) | undefined;
 }
 
-/** Where a private Redis keeps things; all absolute. */
+/** The files of a private Redis; all paths are absolute. */
 export interface ServerPlace {
   readonly dir: string;
   readonly socket: string;
   readonly pidFile: string;
-  /** Locked as long as the server lives. */
+  /** Locked while the server lives. */
   readonly lock: string;
   readonly log: string;
   readonly conf: string;
 }
 
-/** sun_path holds 108 bytes with the NUL (unix(7)). */
+/** sun_path holds 108 bytes, including the NUL (unix(7)). */
 const SUN_PATH = 107;
 const RECORD = 'socket';
 
-/** The place as the one who started a server has recorded it, else where one would be started now. */
+/** The place recorded by the process that started a server, or else where one would be started now. */
 export function serverPlace(options: ServerOptions): ServerPlace {
   const dir = join(options.stateDir, 'redis');
   const record = join(dir, RECORD);
@@ -34,12 +34,14 @@ export function serverPlace(options: ServerOptions): ServerPlace {
   return place(dir, socket);
 }
 
-/** Whether a server was ever started on this state directory as it is now: one that answers without is a removed one's. */
+/**
+ * Whether a server was ever started on this state directory. If not, a server that answers belongs to a removed one.
+ */
 export function isRecorded({ stateDir }: Pick<ServerOptions, 'stateDir'>): boolean {
   return existsSync(join(stateDir, 'redis', RECORD));
 }
 
-/** Makes the directories and records where the socket will be. */
+/** Creates the directories, and records where the socket will be. */
 export function prepareServerPlace(options: ServerOptions): ServerPlace {
   const dir = join(options.stateDir, 'redis');
   ensurePrivateDir(dir);

@@ -12,16 +12,17 @@ import type { QueueOptions } from './types.ts';
 const run = promisify(execFile);
 
 /**
- * Starts the server beside the libraries that were fetched with it. They are named by `.`, since a colon, a semicolon or a
- * `$ORIGIN` in the directory's own name would mean something to the dynamic linker (ld.so(8)).
+ * Starts the server with the libraries that were fetched along with it. They are found by the path `.`, because a
+ * colon, a semicolon or `$ORIGIN` in the directory's own name would have a meaning for the dynamic linker (ld.so(8)).
  */
 const START = '#!/bin/sh\ncd "${0%/*}/lib" && LD_LIBRARY_PATH=. exec ./redis-server "$@"\n';
 
 type Options = Pick<QueueOptions, 'stateDir' | 'server' | 'onFetch'>;
 
 /**
- * Fetches a Redis server from the system's package sources into the state directory: whole, or not at all, and once, however
- * many ask for it; its program. 'missing-program' where there is no apt, or it cannot be had.
+ * Fetches a Redis server from the system's package sources into the state directory: completely or not at all, and only
+ * once, even if several processes ask for it. Returns the program's path. Rejects with 'missing-program' if there is no
+ * apt or the fetch fails.
  */
 export async function provideRedis({ stateDir, onFetch }: Options): Promise<string> {
   if (!hasApt()) throw noRedis('There is no redis-server on this machine, and the queue needs one.');
@@ -41,7 +42,10 @@ export async function provideRedis({ stateDir, onFetch }: Options): Promise<stri
   }
 }
 
-/** Installs the system's package, unless there is a Redis on PATH. 'not-permitted' but for root, 'missing-program' without apt. */
+/**
+ * Installs the system's package, unless there is a Redis on PATH. Rejects with 'not-permitted' if not root, with
+ * 'missing-program' without apt.
+ */
 export async function installRedis({ server, onFetch }: Options): Promise<void> {
   if (installedServer({ server }) !== undefined) return;
   if (!hasApt()) throw noRedis('There is no apt on this machine to install a redis-server with.');
@@ -78,7 +82,7 @@ async function told(
 async function fetchInto(stateDir: string, onPercent: (percent: number) => void): Promise<void> {
   const fresh = `${fetchedDir(stateDir)}.new`;
   const clean = () => rmSync(fresh, { recursive: true, force: true });
-  // What an interrupted fetch left.
+  // Remains of an interrupted fetch.
   clean();
   mkdirSync(fresh, { mode: 0o700 });
   process.once('exit', clean);
@@ -101,7 +105,7 @@ async function fetchInto(stateDir: string, onPercent: (percent: number) => void)
   }
 }
 
-/** The server and all libraries in one directory, and the program that starts it. */
+/** Puts the server and all libraries into one directory, with a script that starts the server. */
 function arrange(fresh: string): void {
   const unpacked = join(fresh, 'unpacked');
   const lib = join(fresh, 'lib');
@@ -115,7 +119,7 @@ function arrange(fresh: string): void {
   const programs = ['redis-server', 'valkey-server'].map((name) => join(unpacked, 'usr/bin', name));
   const program = programs.find((one) => existsSync(one));
   if (program === undefined) throw new Error('no redis-server is in the packages');
-  // A link to another program of its package, in some.
+  // In some packages, a link to another program.
   copyFileSync(program, join(lib, 'redis-server'));
   rmSync(unpacked, { recursive: true });
   writeFileSync(join(fresh, 'redis-server'), START, { mode: 0o700 });
@@ -133,8 +137,8 @@ async function tryOut(program: string, stateDir: string): Promise<void> {
 }
 
 /**
- * Holds a lock file until it is released, or this process is gone; `onWait` where another holds it. Where
- * there is no flock(1), nothing is held.
+ * Holds a lock file until released or until this process is gone; calls `onWait` while another process holds it.
+ * Without flock(1), no lock is taken.
  */
 async function takeLock(file: string, onWait: () => void): Promise<{ release(): void }> {
   const script =

@@ -12,26 +12,26 @@ import { findServer } from './redis-find.ts';
 import { provideRedis } from './redis-provide.ts';
 import { isRecorded, prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
 
-/** A large append-only file takes its time to load; a server that loads is waited for without this limit. */
+/** Limit for starting, milliseconds; loading a large append-only file takes longer, and is waited for without limit. */
 const START_MS = 15_000;
-/** Who holds the lock and is well answers sooner. */
+/** How long to wait for the holder of the lock, milliseconds; a healthy one answers sooner. */
 const LOCKED_MS = 5_000;
 const LOG_LIMIT = 1_000_000;
-/** What the shell that takes the lock says when another has it. */
+/** Exit status of the shell that takes the lock if another process has it. */
 const LOCKED = 75;
 
 /**
- * Takes the lock, which the kernel gives back however the server dies, then becomes the server. `$0` is the lock file,
+ * Takes the lock, which the kernel releases however the server dies, then becomes the server. `$0` is the lock file,
  * `$@` the server.
  */
 const LOCK_AND_RUN = `umask 077; exec 9>>"$0" || exit 73
 if command -v flock >/dev/null 2>&1; then flock -n 9 || exit ${LOCKED}; fi
 exec "$@"`;
 
-/** Finds the private server of a state directory running, or starts it; its socket. */
+/** Starts the private server of a state directory, unless it is running. Returns its socket. */
 export async function ensureServer(options: ServerOptions): Promise<string> {
   const known = serverPlace(options);
-  // What it would be told nobody would keep.
+  // A server of a removed state directory would not keep the data.
   if (!isRecorded(options)) await say(known.socket, 'SHUTDOWN NOSAVE');
   const greeting = await greet(known.socket);
   if (greeting === 'ready') return known.socket;
@@ -44,13 +44,13 @@ export async function ensureServer(options: ServerOptions): Promise<string> {
   for (;;) {
     const ended = await launch(program, place, deadline);
     if (ended === 'ready') return place.socket;
-    // Another start is under way, or the last server's end is: its lock goes with it.
+    // Another start is in progress, or the previous server is exiting and releases its lock soon.
     if (ended === LOCKED && (Date.now() < patience || (await greet(place.socket)) === 'loading')) await sleep(50);
     else throw failedStart(place, ended);
   }
 }
 
-/** Ends the server after it has written all, and waits until it is gone. */
+/** Stops the server after it has written everything, and waits until it is gone. */
 export async function stopServer(options: ServerOptions): Promise<boolean> {
   const place = serverPlace(options);
   const pid = runningPid(place);
@@ -58,7 +58,7 @@ export async function stopServer(options: ServerOptions): Promise<boolean> {
   const heard = silent ? undefined : await say(place.socket, 'SHUTDOWN NOSAVE');
   if (heard === undefined) {
     if (pid === undefined) return false;
-    // Its socket is gone from under it; or it hangs: all that it acknowledged is on disk.
+    // Its socket was removed, or it hangs; all that it acknowledged is on disk.
     process.kill(pid, silent ? 'SIGKILL' : 'SIGTERM');
   }
   const deadline = Date.now() + START_MS;
@@ -71,23 +71,26 @@ export async function stopServer(options: ServerOptions): Promise<boolean> {
   return true;
 }
 
-/** How long connections that were closed just now may still be counted, milliseconds. */
+/** How long recently closed connections may still be counted, milliseconds. */
 const LEAVING_MS = 1000;
 
-/** As `stopServer`, unless somebody is connected to it; false where it runs on for that, or did not run. */
+/**
+ * Like `stopServer`, unless somebody is connected. Returns false if it keeps running for that reason, or was not
+ * running.
+ */
 export async function stopUnusedServer(options: ServerOptions): Promise<boolean> {
   const { socket } = serverPlace(options);
   for (const deadline = Date.now() + LEAVING_MS; ; ) {
     const clients = await say(socket, 'INFO clients');
     if (clients === undefined) return false;
-    // One is who asks.
+    // One is our own connection.
     if (/^connected_clients:1\r?$/m.test(clients)) return stopServer(options);
     if (Date.now() > deadline) return false;
     await sleep(50);
   }
 }
 
-/** Runs until it answers ('ready') or ends (its exit status). */
+/** Starts the server, and waits until it answers ('ready') or exits (its exit status). */
 async function launch(program: string, place: ServerPlace, deadline: number): Promise<'ready' | number> {
   if (existsSync(place.log) && statSync(place.log).size > LOG_LIMIT) truncateSync(place.log);
   writeWhole(place.conf, configuration(place));
@@ -132,7 +135,10 @@ export function serverState(options: ServerOptions): ReturnType<typeof greet> {
   return isRecorded(options) ? greet(serverPlace(options).socket) : Promise.resolve('absent');
 }
 
-/** One inline command's first answer ('' where the server closed instead); `undefined` where nobody listens. */
+/**
+ * The first answer to an inline command; '' if the server closed the connection instead, `undefined` if nothing
+ * listens.
+ */
 function say(socket: string, command: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     let open = false;
@@ -169,7 +175,7 @@ function configuration(place: ServerPlace): string {
   return lines.map(([name, ...values]) => `${name} ${values.map(confQuote).join(' ')}\n`).join('');
 }
 
-/** A quoted word of redis.conf, for any bytes. */
+/** A quoted word in redis.conf, for any bytes. */
 function confQuote(text: string): string {
   const bytes = [...Buffer.from(text)];
   return `"${bytes.map((b) => (b < 0x20 || b > 0x7e || b === 0x22 || b === 0x5c ? `\\x${b.toString(16).padStart(2, '0')}` : String.fromCharCode(b))).join('')}"`;

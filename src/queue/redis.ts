@@ -8,10 +8,10 @@ import { serverPlace } from './redis-place.ts';
 import { ensureServer, serverState } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
-/** Keys of one agent in a Redis that others use too begin with this. */
+/** Prefix of one agent's keys, in a Redis that others may use too. */
 const PREFIX = 'gryphus:';
 const PATIENCE_MS = 2000;
-/** Done twice, they have done what once does. */
+/** Idempotent scripts, which can safely be sent again. */
 const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'drop',
   'find',
@@ -74,7 +74,7 @@ export class Connection {
     return connection;
   }
 
-  /** Commands that may be sent twice: where the connection is lost under them, they are sent again when it is back. */
+  /** For idempotent commands: if the connection is lost in the meantime, they are sent again once it is back. */
   async run<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
     const end = Date.now() + this.#patience;
     for (;;) {
@@ -89,7 +89,7 @@ export class Connection {
     }
   }
 
-  /** A script, sent by its digest, and by its text where the server does not know it. */
+  /** Runs a script by its digest, or sends its text if the server does not have it. */
   async script(name: ScriptName, args: readonly (string | number)[]): Promise<unknown> {
     const { sha1, text } = script(name, this.prefix);
     const use = async (redis: Redis): Promise<unknown> => {
@@ -103,7 +103,7 @@ export class Connection {
     return REPEATABLE.has(name) ? this.run(use) : this.#once(use);
   }
 
-  /** A call that may wait at the server: it has a connection to itself, which `signal` cuts. */
+  /** For a call that may block at the server: it gets a connection of its own, which `signal` closes. */
   async blocking<T>(use: (redis: Redis) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const redis = this.#idle.pop() ?? this.#extra();
     const cut = () => redis.disconnect();
@@ -132,7 +132,7 @@ export class Connection {
     return this.#options.patienceMs ?? PATIENCE_MS;
   }
 
-  /** With nobody at the socket there is nothing to wait for. */
+  /** Fails at once if nothing listens at the socket, or the process does not answer. */
   async #refuseAway(): Promise<void> {
     const state = await serverState(this.#options);
     if (state === 'absent') throw this.#unavailable('it is not running');
@@ -152,7 +152,7 @@ export class Connection {
     return this.#closed;
   }
 
-  /** Nothing is started after it. */
+  /** Closes all connections; no server is started afterwards. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#main.disconnect();
@@ -165,9 +165,9 @@ export class Connection {
     return {
       lazyConnect: true,
       enableOfflineQueue: false,
-      // A script that was sent once may have run: only its caller can know whether to send it again.
+      // A script that was sent may have run: only its caller knows whether it can be sent again.
       autoResendUnfulfilledCommands: false,
-      // Those that were under way fail with the connection, at once.
+      // Pending commands fail at once when the connection is lost.
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => (this.#closed ? null : backOff(times)),
     };
@@ -175,7 +175,7 @@ export class Connection {
 
   #client(options: Options): Redis {
     const redis = this.#url === undefined ? new Redis(this.where, options) : new Redis(this.#url, options);
-    // Reported by the calls that meet it.
+    // Reported by the calls that fail.
     redis.on('error', () => undefined);
     return redis;
   }
@@ -209,10 +209,10 @@ export class Connection {
 
   #revive(): void {
     if (this.#closed || this.#reviving || this.#url !== undefined || this.#options.start !== 'keep') return;
-    // Where all is gone, there is nothing to serve.
+    // If the state directory is gone, there is nothing to serve.
     if (this.#gone()) return;
     this.#reviving = ensureServer(this.#options)
-      // The next 'close' tries again: the reconnecting client goes on with its back-off.
+      // The next 'close' event tries again, because the client keeps reconnecting.
       .catch(() => undefined)
       .finally(() => {
         this.#reviving = undefined;

@@ -3,7 +3,7 @@ import type { JobId } from '../job/ids.ts';
 import { encodeJson, literal, ownAttrs, plainString, priorityOf } from './record.ts';
 import type { QueueContext } from './context.ts';
 
-/** A job that comes back into the queue. */
+/** A job that returns to the queue. */
 export interface RestoredJob {
   readonly id: JobId;
   readonly attrs: AttrTexts;
@@ -12,7 +12,10 @@ export interface RestoredJob {
   readonly site: string;
 }
 
-/** Puts a job that left the queue back, held, in one step; its cluster too where that is gone. False where it is in the queue. */
+/**
+ * Puts a job that left the queue back, held, in one step, and its cluster too if that is gone. Returns false if the job
+ * is already in the queue.
+ */
 export async function restore(
   context: QueueContext,
   { id, attrs, attempt, manager, site }: RestoredJob,
@@ -43,7 +46,7 @@ export async function restore(
   }
 }
 
-/** What the cluster has and this job has not. */
+/** Attributes that the cluster has and this job does not. */
 function hiding(shared: Attrs, whole: Attrs): AttrTexts {
   return Object.fromEntries(
     Object.keys(shared.own)

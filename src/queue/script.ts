@@ -25,7 +25,7 @@ export type ScriptName =
   | 'summaries'
   | 'trim';
 
-/** A script as Redis takes it. */
+/** A script in the form that Redis takes. */
 export interface Script {
   readonly text: string;
   readonly sha1: string;
@@ -33,7 +33,7 @@ export interface Script {
 
 const scripts = new Map<string, Script>();
 
-/** The script of that name for the keys that begin with `prefix`, with the life of a job made from the table in life.ts. */
+/** The script of that name, for keys with this `prefix`. The table of a job's states is generated from life.ts. */
 export function script(name: ScriptName, prefix: string): Script {
   const key = `${prefix} ${name}`;
   const known = scripts.get(key);
@@ -66,7 +66,7 @@ function lifeInLua(): string {
     `local SHOWS = {${shows.join(',')}}`,
     `local STATUS = {${status.join(',')}}`,
     `local ENDS = {${ends.join(',')}}`,
-    // Of those where nothing is done, `kept` has its results at a site.
+    // `kept` is not routable, although no work is done there: the job's results are at a site.
     `local ROUTABLE = {idle=true,held=true}`,
   ].join('\n');
 }

@@ -8,10 +8,13 @@ import type { QueueContext } from './context.ts';
 
 /** Procs in one write. */
 const CHUNK = 4000;
-/** Staging that nobody touched for so long is of a submit that died. */
+/** Staging not updated for this long belongs to a submit that died, milliseconds. */
 const STAGING_MS = 15 * 60_000;
 
-/** Stages the procs write by write, then makes all of them visible in one step. Every step's answer means: on disk. */
+/**
+ * Stages the procs in several writes, then makes all of them visible in one step. Each step is on disk when it is
+ * answered.
+ */
 export async function submit(context: QueueContext, input: SubmitInput): Promise<Submitted> {
   const shared = new Attrs(shareable(input.clusterAd));
   const token = randomBytes(12).toString('hex');
@@ -54,7 +57,7 @@ export async function submit(context: QueueContext, input: SubmitInput): Promise
   }
 }
 
-/** Late materialization: one step, so that of two who try one is refused. */
+/** Late materialization, in one step: of two concurrent calls, one is refused. */
 export async function materialize(
   context: QueueContext,
   cluster: number,
@@ -107,7 +110,7 @@ function swept(): GryphusError {
   );
 }
 
-/** In the cluster nothing lies below, so there is nothing that `null` could hide. */
+/** A cluster's ad has no parent whose attributes `null` could hide. */
 function shareable(ad: AttrTexts): AttrTexts {
   return Object.fromEntries(Object.entries(ad).filter(([, text]) => text !== null));
 }

@@ -4,10 +4,10 @@ import { clusterIds } from './read.ts';
 import { stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
 
-/** Clusters in one exchange: a script holds up everybody else while it runs. */
+/** Clusters in one exchange: a running script blocks all other clients. */
 const AT_ONCE = 500;
 
-/** Clusters at a glance, in the order of their ids; one that is no more is left out. */
+/** Summaries of clusters in the order of their ids; clusters that no longer exist are omitted. */
 export async function summaries(context: QueueContext, wanted?: readonly number[]): Promise<ClusterSummary[]> {
   const clusters = wanted ? [...new Set(wanted)].sort((a, b) => a - b) : await clusterIds(context, 'clusters');
   const found: ClusterSummary[] = [];

@@ -3,52 +3,58 @@ import type { Json, JobName, NoticeKind, QueueEvent } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { LifeEvent, State } from '../job/life.ts';
 
-/** How the queue's Redis is reached. */
+/** How to reach the queue's Redis. */
 export interface QueueOptions {
-  /** Absolute; Redis' files go to `<stateDir>/redis`, the history to `<stateDir>/history`. */
+  /** Absolute. Redis's files are in `<stateDir>/redis`, the history in `<stateDir>/history`. */
   readonly stateDir: string;
-  /** A 0700 directory for the socket; without it, or where the path would be too long, the queue finds one. */
+  /** A 0700 directory for the socket. If absent, or if the path would be too long, the queue chooses one. */
   readonly socketDir?: string;
-  /** A Redis that somebody else runs (`redis://`, `rediss://`, `unix://`); `$REDIS_URL` goes before it. Then nothing is started. */
+  /**
+   * An external Redis (`redis://`, `rediss://`, `unix://`); `$REDIS_URL` takes precedence. No server is then started.
+   */
   readonly url?: string | undefined;
-  /** The redis-server program; `$GRYPHUS_REDIS_SERVER` goes before it; default: PATH, then what was fetched. */
+  /** The redis-server program; `$GRYPHUS_REDIS_SERVER` takes precedence. Default: PATH, then a fetched one. */
   readonly server?: string | undefined;
-  /** Told how far it is where there is no redis-server and one is fetched, by the system's apt, into `stateDir`. */
+  /** Called with the progress if there is no redis-server and one is fetched into `stateDir`, by the system's apt. */
   readonly onFetch?: ((progress: FetchProgress) => void) | undefined;
   /**
-   * `never`: fail with 'queue-unavailable' at once when no private Redis runs. `await`: only after the patience, since
-   * somebody else starts it. `if-needed` (default): start it. `keep`: start it also when it dies later (the Scheduler).
+   * `never`: reject with 'queue-unavailable' at once if no private Redis runs. `await`: the same, but only after
+   * `patienceMs`, because another process starts it. `if-needed` (default): start it. `keep`: also restart it if it
+   * dies later (the Scheduler).
    */
   readonly start?: 'never' | 'await' | 'if-needed' | 'keep';
   /** Unix milliseconds; default Date.now. */
   readonly clock?: () => number;
-  /** How long a call waits for a Redis that is away before 'queue-unavailable', in milliseconds; default 2000. */
+  /**
+   * How long a call waits for a Redis that is away before it rejects with 'queue-unavailable', milliseconds; default
+   * 2000.
+   */
   readonly patienceMs?: number;
 }
 
-/** How far the fetching of a Redis server is. */
+/** Progress of fetching a Redis server. */
 export interface FetchProgress {
-  /** `waiting`: another process fetches it. */
+  /** `waiting`: another process is fetching it. */
   readonly step: 'waiting' | 'fetching' | 'installing' | 'done' | 'failed';
   readonly percent: number;
 }
 
-/** A job as the queue keeps it. */
+/** A job in the queue. */
 export interface JobRecord {
   readonly id: JobId;
   readonly state: State;
-  /** Owner and credential identity, as the submit or a route gave it; '' where none is given yet. */
+  /** Owner and credential identity, from the submit or a route; '' if none is assigned yet. */
   readonly manager: string;
   /** '' until it is routed. */
   readonly site: string;
-  /** Counts from 1 with each `take`; 0 before the first. */
+  /** Incremented by each `take`; 0 before the first. */
   readonly attempt: number;
   readonly priority: number;
-  /** Unix seconds since when it has its JobStatus. */
+  /** When its JobStatus last changed, Unix seconds. */
   readonly since: number;
   /**
-   * Cluster's and job's attributes merged. ClusterId, ProcId, JobStatus, EnteredCurrentStatus, GryphusState,
-   * GryphusSite and GryphusAttempt are made from the fields above: they cannot be set.
+   * The attributes of cluster and job, merged. ClusterId, ProcId, JobStatus, EnteredCurrentStatus, GryphusState,
+   * GryphusSite and GryphusAttempt are derived from the fields above and cannot be set.
    */
   readonly attrs: Attrs;
 }
@@ -56,63 +62,69 @@ export interface JobRecord {
 export interface ClusterRecord {
   readonly cluster: number;
   readonly owner: string;
-  /** JobBatchName, '' without. */
+  /** JobBatchName, or ''. */
   readonly batchName: string;
   /** Unix seconds. */
   readonly submitted: number;
   readonly counts: Readonly<Partial<Record<State, number>>>;
-  /** The proc that materialization makes next; procs below it exist or existed. */
+  /** The next proc that materialization creates; all lower ones exist or existed. */
   readonly nextProc: number;
-  /** Of late materialization: what makes the rest of the procs; absent when all are there. */
+  /** For late materialization: the description of the remaining procs; absent if all have been created. */
   readonly digest?: string;
-  /** How many procs there will be in all, as far as the submit said it. */
+  /** Total number of procs in the end, as far as known from the submit. */
   readonly total: number;
 }
 
-/** A cluster at a glance, from the counters that every transition moves. */
+/** Summary of a cluster, from the counters that every transition updates. */
 export interface ClusterSummary {
   readonly cluster: number;
   readonly owner: string;
-  /** JobBatchName, '' without. */
+  /** JobBatchName, or ''. */
   readonly batchName: string;
   /** Unix seconds. */
   readonly submitted: number;
   readonly counts: Readonly<Partial<Record<State, number>>>;
   readonly nextProc: number;
-  /** How many procs there will be in all, as far as the submit said it. */
+  /** Total number of procs in the end, as far as known from the submit. */
   readonly total: number;
-  /** JobUniverse; `undefined` where the submit said none. */
+  /** JobUniverse; `undefined` if the submit did not set it. */
   readonly universe?: number;
-  /** DAGManJobId: the cluster of the DAG manager that it belongs to. */
+  /** DAGManJobId: the cluster of its DAG manager. */
   readonly dag?: number;
-  /** The least and the greatest proc in the queue; absent where none is there. */
+  /** The lowest and the highest proc in the queue; absent if there is none. */
   readonly procs?: { readonly first: number; readonly last: number };
 }
 
 export interface ProcInput {
-  /** Only what differs from the cluster; what is equal is dropped. */
+  /** Only attributes that differ from the cluster's; equal ones are dropped. */
   readonly attrs: AttrTexts;
-  /** Default: counting on from 0. Must grow. */
+  /** Must increase. Default: the next number, starting at 0. */
   readonly proc?: number;
-  /** `held` needs HoldReason in the attributes to be of use. Default: `held` where JobStatus says 5 in job or cluster, else `idle`. */
+  /**
+   * `held` should come with HoldReason in the attributes. Default: `held` if JobStatus is 5 in the job or cluster,
+   * otherwise `idle`.
+   */
   readonly state?: 'idle' | 'held';
   readonly manager?: string;
   readonly site?: string;
 }
 
 export interface SubmitInput {
-  /** What the procs share. Owner and JobBatchName are read from it. */
+  /** Attributes that the procs share, including Owner and JobBatchName. */
   readonly clusterAd: AttrTexts;
   readonly procs: Iterable<ProcInput> | AsyncIterable<ProcInput>;
-  /** Of procs that say nothing else, also of those that materialization makes later. */
+  /** Default for procs without their own, including those materialized later. */
   readonly manager?: string;
   readonly site?: string;
-  /** Late materialization: the text that makes the rest; `total` then says how many procs there will be. */
+  /** Late materialization: the description of the remaining procs; `total` is then the total number. */
   readonly digest?: string;
   readonly total?: number;
-  /** Of a node of a DAG: its manager's cluster, and a name, of which the queue takes one submit in this DAG ('conflict'). */
+  /**
+   * For a node of a DAG: the cluster of the DAG's manager, and a name, which can be submitted only once in this DAG
+   * ('conflict').
+   */
   readonly dag?: { readonly manager: number; readonly name: string };
-  /** Called once, before the first proc is read, with the id that the cluster gets: for `$(Cluster)`. */
+  /** Called once, before the first proc is read, with the new cluster's id: for `$(Cluster)`. */
   readonly onCluster?: (cluster: number) => void;
 }
 
@@ -121,34 +133,43 @@ export interface Submitted {
   readonly procs: number;
 }
 
-/** A lease that somebody holds; hand it to each transition. */
+/** A lease that the caller holds; passed to each transition. */
 export interface Lease {
   readonly name: string;
-  /** Grows with every holder, for ever. */
+  /** Higher for every new holder, forever. */
   readonly epoch: number;
 }
 
 export interface Change {
   readonly id: JobId;
-  /** Absent: the state stays, the attributes change ('edited'). */
+  /** Absent: the state stays the same, and attributes change ('edited'). */
   readonly event?: LifeEvent;
   /** Refused with 'wrong-state' unless the job is in (one of) these. */
   readonly from?: State | readonly State[];
-  /** Attribute to expression text; `null` takes it away. */
+  /** Maps attributes to expression texts; `null` removes one. */
   readonly set?: AttrTexts;
-  /** Give the job elsewhere with it; it must then be where nothing is done (idle, held), but for 'adopted'. */
+  /**
+   * Also moves the job to this manager and site. It must then be in a state without work (idle, held), except for
+   * 'adopted'.
+   */
   readonly route?: { readonly manager: string; readonly site: string };
-  /** Only if the job is still cared for there: else refused with 'wrong-state'. */
+  /** Refused with 'wrong-state' unless the job is still at this manager and site. */
   readonly at?: { readonly manager: string; readonly site: string };
-  /** Goes into the event, not into the job. */
+  /** Included in the event, not in the job. */
   readonly info?: Readonly<Record<string, Json>>;
-  /** Only if the job is still in this attempt. */
+  /** Refused unless the job is still in this attempt. */
   readonly attempt?: number;
-  /** Of 'granted', and of it alone: this attempt of the job's candidates becomes its attempt, at that candidate's site; the others are withdrawn. */
+  /**
+   * Only and always for 'granted': this candidate's attempt becomes the job's attempt, at the candidate's site; the
+   * other candidates are withdrawn.
+   */
   readonly candidate?: number;
-  /** Of 'adopted', and of it alone: the attempt that becomes the job's, at the site of `route`; refused where the job is in a later one. */
+  /**
+   * Only and always for 'adopted': the attempt that becomes the job's, at the site of `route`. Refused if the job is in
+   * a later attempt.
+   */
   readonly adopt?: number;
-  /** The job's next attempts have higher numbers than this. */
+  /** The job's next attempts get numbers higher than this. */
   readonly attemptsFrom?: number;
 }
 
@@ -157,21 +178,21 @@ export type ChangeResult =
   | {
       readonly ok: false;
       readonly why: 'no-such-job' | 'wrong-state' | 'wrong-attempt' | 'stale-epoch';
-      /** Where it is, if it is. */
+      /** The job's state, if it exists. */
       readonly state?: State;
       /** One sentence. */
       readonly message: string;
     };
 
 export interface Query {
-  /** Ids and clusters are alternatives; all else narrows. */
+  /** Ids and clusters are alternatives; all other conditions narrow the result. */
   readonly ids?: readonly JobId[];
   readonly clusters?: readonly number[];
   readonly owner?: string;
   readonly states?: readonly State[];
   readonly manager?: string;
   readonly site?: string;
-  /** Over the merged attributes, as `constraint()` makes it from a ClassAd expression. */
+  /** Applied to the merged attributes; `constraint()` makes it from a ClassAd expression. */
   readonly where?: (job: JobRecord) => boolean;
   readonly limit?: number;
 }
@@ -179,7 +200,7 @@ export interface Query {
 export interface Totals {
   readonly jobs: number;
   readonly states: Readonly<Record<State, number>>;
-  /** Where there are jobs, each with its count. */
+  /** Places with jobs, each with its count. */
   readonly places: readonly Place[];
 }
 
@@ -191,7 +212,7 @@ export interface Place {
 }
 
 export interface EventEntry {
-  /** Position in the stream; grows. */
+  /** Position in the stream; increases. */
   readonly id: string;
   readonly event: QueueEvent;
 }

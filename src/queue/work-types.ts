@@ -2,9 +2,9 @@ import type { Json } from '../job/events.ts';
 
 export interface WorkOptions {
   readonly delayMs?: number;
-  /** How often it is tried in all; default 1. */
+  /** Maximum number of attempts; default 1. */
   readonly attempts?: number;
-  /** Between tries, doubled each time, in milliseconds; default 1000. */
+  /** Delay before the next attempt, doubled each time, milliseconds; default 1000. */
   readonly backoffMs?: number;
 }
 
@@ -12,39 +12,39 @@ export interface WorkItem {
   readonly kind: string;
   readonly id: string;
   readonly data: Json;
-  /** 1 at the first try. */
+  /** 1 at the first attempt. */
   readonly attempt: number;
 }
 
-/** What a handler wants next: nothing, or the same item again later. */
+/** What the handler wants next: nothing, or the same item again later. */
 export type WorkDone = { readonly againInMs: number } | undefined;
-/** Must be safe to run twice: work is delivered at least once. */
+/** Must be idempotent: work is delivered at least once. */
 export type WorkHandler = (item: WorkItem) => Promise<WorkDone>;
 
 export interface WorkerOptions {
   readonly concurrency?: number;
   readonly rate?: { readonly max: number; readonly perMs: number };
   /**
-   * This is the queue's only worker and its items are rebuilt after: what an earlier one left is dropped. Without it, an
-   * item that a killed worker had begun is given out again after about ten seconds.
+   * This is the queue's only worker, and its items are rebuilt afterwards: items left by an earlier worker are dropped.
+   * Without this, an item that a killed worker had begun is delivered again after about ten seconds.
    */
   readonly fresh?: boolean;
-  /** An item failed for the last time. */
+  /** Called when an item has failed for the last time. */
   readonly onFailed?: (item: WorkItem, error: Error) => void;
 }
 
 export interface Work {
-  /** Nothing happens where the same kind and id waits already; where it runs now, it runs once more after. */
+  /** Does nothing if the same kind and id is already waiting; if it is running, it runs once more afterwards. */
   add(kind: string, id: string, data: Json, options?: WorkOptions): Promise<void>;
-  /** As `add` without delay, and an item that waits for its time runs now. */
+  /** Like `add` without a delay; a delayed item runs now. */
   wake(kind: string, id: string, data: Json, options?: WorkOptions): Promise<void>;
   remove(kind: string, id: string): Promise<void>;
-  /** One worker of this queue in this process. */
+  /** Starts a worker of this queue in this process. */
   run(handlers: Readonly<Record<string, WorkHandler>>, options?: WorkerOptions): Promise<Worker>;
   close(): Promise<void>;
 }
 
 export interface Worker {
-  /** Lets what runs now end. */
+  /** Waits for the items that are running. */
   close(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { Json } from '../job/events.ts';
 import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, Worker } from './work-types.ts';
 import type { Connection } from './redis.ts';
 
-/** A worker that is killed holds its items for so long. */
+/** Items of a killed worker are delivered again after this time, milliseconds. */
 const LOCK_MS = 10_000;
 
 interface Item {
@@ -12,12 +12,15 @@ interface Item {
   readonly options: WorkOptions;
 }
 
-/** BullMQ as at-least-once delivery of items that are named by kind and id. */
+/** At-least-once delivery of items named by kind and id, implemented with BullMQ. */
 export class WorkQueue implements Work {
   readonly #db: Connection;
   readonly #name: string;
   readonly #onClose: () => void;
-  /** Items that were wished: a run clears its own when it begins, so what is here when it ends came meanwhile. */
+  /**
+   * Key of the requested items. A run clears its item's request when it begins, so a request found at its end was made
+   * in the meantime.
+   */
   readonly #wished: string;
   readonly #workers = new Set<BullWorker>();
   #queue: Promise<BullQueue> | undefined;
@@ -39,7 +42,7 @@ export class WorkQueue implements Work {
     await this.#wish(jobId(kind, id), { data, options: now });
     await this.#add(kind, id, { data, options: now });
     const queue = await this.#open();
-    // Waiting, running or gone, it cannot be promoted and need not be.
+    // An item that is waiting, running or gone cannot be promoted, and need not be.
     await this.#db.run(async () => (await queue.getJob(jobId(kind, id)))?.promote().catch(() => undefined));
   }
 
@@ -59,7 +62,7 @@ export class WorkQueue implements Work {
         const later = await this.#work(handlers, job, bull.UnrecoverableError);
         if (!later) return;
         await job.moveToDelayed(Date.now() + later.againInMs, token);
-        // A wish that came before the move found nothing to promote.
+        // A request made before the move found no delayed item to promote.
         if (await this.#wishOf(String(job.id))) await job.promote().catch(() => undefined);
         throw new bull.DelayedError();
       },
@@ -72,7 +75,7 @@ export class WorkQueue implements Work {
         ...(options.rate && { limiter: { max: options.rate.max, duration: options.rate.perMs } }),
       },
     );
-    // Connections come back by themselves; what a lost one cost is done again.
+    // Connections recover by themselves; interrupted work is done again.
     worker.on('error', () => undefined);
     worker.on('completed', (job) => void this.#again(job).catch(() => undefined));
     worker.on('failed', (job, error) => {
@@ -115,7 +118,7 @@ export class WorkQueue implements Work {
     }
   }
 
-  /** Wished while it ran, an item goes in again now that its name is free. */
+  /** If the item was requested while it ran, adds it again, now that its name is free. */
   async #again(job: Job): Promise<void> {
     const wished = await this.#wishOf(String(job.id));
     if (wished) await this.#add(job.name, itemOf(job).id, wished);
@@ -162,7 +165,7 @@ export class WorkQueue implements Work {
   }
 }
 
-/** What the loss of all of BullMQ's keys would be. */
+/** Deletes all work items, as if all of BullMQ's keys had been lost. */
 export async function forgetAllWork(db: Connection): Promise<void> {
   for (const pattern of [`${bullPrefix(db)}:*`, `${db.prefix}wished:*`]) {
     let at = '0';
@@ -178,7 +181,7 @@ function bullPrefix(db: Connection): string {
   return `${db.prefix}bull`;
 }
 
-/** BullMQ's ids have no colon and are no number. */
+/** BullMQ's ids must not contain a colon or be a number. */
 function jobId(kind: string, id: string): string {
   return `${encodeURIComponent(kind)}/${encodeURIComponent(id)}`;
 }

@@ -9,7 +9,7 @@ export interface AlarmOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** The ways in which what needs a person reaches one: mail, a command of theirs, the desktop. */
+/** How a user is told that something needs attention: mail, a command of theirs, a desktop notification. */
 export class Alarms {
   readonly #options: AlarmOptions;
 
@@ -17,7 +17,9 @@ export class Alarms {
     this.#options = options;
   }
 
-  /** Resolves when the mail is in the outbox; a hook or a desktop that fails is logged. `since`: Unix seconds. */
+  /**
+   * Resolves when the mail is in the outbox; a failing hook or desktop notification is logged. `since`: Unix seconds.
+   */
   async raise(message: Message, since: number): Promise<void> {
     const { settings, outbox, log } = this.#options;
     const to = settings['notify.email'];
@@ -31,7 +33,7 @@ export class Alarms {
   }
 }
 
-/** The ways beside mail that are set, each begun. */
+/** Starts each configured alarm other than mail. */
 export function beside(settings: Settings, message: Message): readonly (readonly [string, Promise<HookEnd>])[] {
   const hook = settings['alarms.hook'];
   return [

@@ -24,36 +24,38 @@ export interface BrokerOptions {
     'kv' | 'totals' | 'get' | 'query' | 'nextJobs' | 'transitionMany' | 'clusters' | 'cluster' | 'candidates'
   >;
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
-  /** So long a job may wait at one site, seconds; a job's GryphusMaxWait goes before it. */
+  /** How long a job may wait at one site, seconds; a job's GryphusMaxWait takes precedence. */
   readonly patience: () => number;
-  /** At so many sites a flooded job (`want_flood`) is queued at once, at most. */
+  /** Maximum number of sites at which a flooded job (`want_flood`) is queued at the same time. */
   readonly floodSites: () => number;
   readonly log: (message: string, facts?: object) => void;
   readonly onFault: ReportFault;
   readonly now?: () => number;
 }
 
-/** Jobs that one round looks at, at most: those behind them wait for the next. */
+/** Maximum number of jobs that one round reads; the rest wait for the next round. */
 const MOST = 10_000;
-/** Jobs at sites are looked at so often, milliseconds. */
+/** How often jobs waiting at sites are checked, milliseconds. */
 const LOOK_BACK_MS = 5_000;
 
-/** A first choice waits so long for sites that have not answered yet, milliseconds. */
+/** How long a first choice waits for sites that have not answered yet, milliseconds. */
 const LISTEN_MS = 10_000;
 const GONE: ReadonlySet<string> = new Set(['down', 'needs-login', 'refused']);
 
 const COMES: ReadonlySet<string> = new Set(['submitted', 'materialized', 'edited', 'cluster-edited']);
 
-/** The personal resource broker (Condor-G, section 4.4): gives jobs without a site to the site that suits them best. */
+/**
+ * The personal resource broker (Condor-G, section 4.4): routes jobs without a site to the site that suits them best.
+ */
 export class Broker implements Listener {
   readonly #options: BrokerOptions;
   readonly #taker = new SampleTaker();
-  /** Clusters, and whether their jobs are the broker's to place. */
+  /** Whether a cluster's jobs are routed by the broker, by cluster. */
   readonly #ours = new Map<number, boolean>();
   #lookedBackAt = 0;
   /** Unix milliseconds. */
   #listenUntil: number | undefined;
-  /** There are flooded jobs without a start, or there may be. */
+  /** Whether there may be flooded jobs that have not started. */
   #mayFlood = true;
 
   readonly #troubles: Troubles;
@@ -63,7 +65,7 @@ export class Broker implements Listener {
     this.#troubles = new Troubles(options.onFault, () => this.#now());
   }
 
-  /** Measures what jobs meet at their sites. */
+  /** Updates the sites' measurements from the events of their jobs. */
   async hear(entries: readonly EventEntry[]): Promise<void> {
     const { queue } = this.#options;
     const taken: { readonly job: string; readonly site?: string; readonly sample: Sample }[] = [];
@@ -92,7 +94,7 @@ export class Broker implements Listener {
     }
   }
 
-  /** Chooses sites for the jobs that have none, and takes back those that wait too long. */
+  /** Chooses sites for jobs without one, and takes back jobs that have waited too long. */
   async round(lease: Lease): Promise<void> {
     const { queue, loadSites } = this.#options;
     const { places } = await queue.totals();
@@ -107,11 +109,11 @@ export class Broker implements Listener {
     if (managers.length > 0 && this.#shouldListen(known)) return;
     const room = sites.reduce((sum, { load }) => sum + roomFor(load, 1), 0);
     const candidates = (await queue.candidates.places()).reduce((sum, place) => sum + place.candidates, 0);
-    // Sites that are full may have flooded jobs in their queues all the same.
+    // Even if all sites are full, flooded jobs may still be queued there.
     const wanted = room > 0 || this.#mayFlood;
     if (wanted) this.#mayFlood = false;
     for (const { manager, jobs } of wanted ? managers : []) {
-      // Most rounds fill a few places; only where the first jobs suit nowhere, those behind them are read.
+      // Most rounds fill only a few places; more jobs are read only if the first ones match no site.
       const first = Math.min(MOST, Math.max(500, 2 * room) + candidates);
       const placed = await this.#choose(manager, first, sites, records, lease);
       if (placed === 0 && jobs > first) await this.#choose(manager, MOST, sites, records, lease);
@@ -119,7 +121,7 @@ export class Broker implements Listener {
     if (waiting.length > 0) await this.#takeBack(waiting, sites, lease);
   }
 
-  /** Sites that were not heard of yet are given a moment to say what they have. */
+  /** Whether to wait a moment for sites that have not reported yet. */
   #shouldListen(sites: readonly KnownSite[]): boolean {
     const now = this.#now();
     const silent = sites.some(
@@ -169,7 +171,7 @@ export class Broker implements Listener {
     return changes.length + bidding.done;
   }
 
-  /** One job's ad that cannot be matched must not keep the others from their sites. */
+  /** A job whose ad cannot be matched must not prevent the others from being routed. */
   async #chosen(jobs: readonly JobRecord[], sites: readonly Candidate[], now: number) {
     const ofThese = (some: readonly JobRecord[]) => choose(some, ({ attrs }) => adOf(attrs), sites, now).choices;
     const sound = jobs.filter((job) => !this.#troubles.isResting(job));
@@ -183,7 +185,7 @@ export class Broker implements Listener {
     }
   }
 
-  /** Jobs that the broker placed and that have not started. */
+  /** Jobs that the broker routed and that have waited too long, or whose site is out of use. */
   async #waiting(): Promise<Waiting<JobRecord>[]> {
     const { queue, patience } = this.#options;
     this.#lookedBackAt = this.#now();
@@ -226,7 +228,7 @@ export class Broker implements Listener {
     return ours;
   }
 
-  /** A job that is still at home goes at once; one that waits at its site must be withdrawn there first. */
+  /** A job that is still idle here is rerouted at once; one that waits at its site must be withdrawn there first. */
   async #takeBack(waiting: readonly Waiting<JobRecord>[], sites: readonly Candidate[], lease: Lease): Promise<void> {
     const back = takeBack(waiting, sites, Math.floor(this.#now() / 1000));
     if (back.length === 0) return;
@@ -239,7 +241,10 @@ export class Broker implements Listener {
   }
 }
 
-/** At a site that is out of use; what is under way to see how it is there now stays. `now`: Unix milliseconds. */
+/**
+ * Whether the job is at a site that is out of use, and is neither its probe nor about to become one. `now`: Unix
+ * milliseconds.
+ */
 function isAbandoned({ state }: JobRecord, backoff: KnownBackoff | undefined, now: number): boolean {
   const outOfUse = backoff?.outOfUse;
   if (outOfUse === undefined) return false;

@@ -4,9 +4,9 @@ import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { type Child, plan, type Trouble, troubleAfter } from './plan.ts';
 
 export interface ChildrenOptions {
-  /** What the GridManager's process is told of its surroundings; never a secret. */
+  /** The environment of the GridManager processes; never contains secrets. */
   readonly env: NodeJS.ProcessEnv;
-  /** The longest wait before one that keeps dying is started again, milliseconds. */
+  /** Longest wait before one that keeps dying is restarted, milliseconds. */
   readonly longestWaitMs: () => number;
   readonly onStart: (child: Child) => void;
   readonly onEnd: (child: Child, clean: boolean, message: string) => void;
@@ -14,19 +14,19 @@ export interface ChildrenOptions {
 }
 
 interface Running extends Child {
-  /** Asks it to end in order, and kills it where it does not; resolves when it is gone. */
+  /** Asks it to shut down, and kills it after `patienceMs`; resolves when it is gone. */
   readonly end: (patienceMs: number) => Promise<void>;
   readonly kill: () => void;
   /** Why it was killed, if it was. */
   killed?: string;
 }
 
-/** How often it is looked whether an adopted process still runs, milliseconds. */
+/** How often to check whether an adopted process still runs, milliseconds. */
 const LOOK_MS = 500;
 
 /**
- * The GridManagers of this Scheduler. They are processes of their own and outlive one that is killed: the next Scheduler
- * adopts them, with the connections that they keep.
+ * The GridManagers of this Scheduler. They are separate processes and survive a Scheduler that is killed: the next
+ * Scheduler adopts them, with their open connections.
  */
 export class Children {
   readonly #options: ChildrenOptions;
@@ -41,7 +41,7 @@ export class Children {
     return [...this.#running.values()].map(({ identity, pid, startedAt }) => ({ identity, pid, startedAt }));
   }
 
-  /** Starts who is missing; when to look again, milliseconds from now, where somebody has to wait. */
+  /** Starts missing GridManagers. Returns after how many milliseconds to call it again, if one has to wait. */
   ensure(wanted: ReadonlySet<string>): number | undefined {
     let again: number | undefined;
     for (const step of plan(this.#now(), wanted, this.#running, this.#troubles, this.#options.longestWaitMs())) {
@@ -51,12 +51,12 @@ export class Children {
     return again;
   }
 
-  /** Asks all to end in order, and waits for it; after `patienceMs` they are killed. */
+  /** Asks all to shut down, and waits for them; kills them after `patienceMs`. */
   async end(patienceMs: number): Promise<void> {
     await Promise.all([...this.#running.values()].map((child) => child.end(patienceMs)));
   }
 
-  /** Kills one that hangs, if it is still the process that was looked at; another is started in its place. */
+  /** Kills one that hangs, if it is still the same process; another is started in its place. */
   replace({ identity, pid }: Pick<Child, 'identity' | 'pid'>, why: string): void {
     const child = this.#running.get(identity);
     if (child?.pid !== pid) return;
@@ -64,7 +64,7 @@ export class Children {
     child.kill();
   }
 
-  /** Takes over one that an earlier Scheduler started. */
+  /** Adopts a GridManager that an earlier Scheduler started. */
   adopt(identity: string, daemon: ProcessIdentity & { readonly since: number }): void {
     const child: Running = {
       identity,

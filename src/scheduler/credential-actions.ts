@@ -23,7 +23,7 @@ const ABOUT: Readonly<Record<'ending' | 'ended' | 'broken' | 'fresh' | 'renewal-
   fresh: 'credential-renewed',
 };
 
-/** Does what a look answered, but for renewals. Each action may be done twice. */
+/** Performs the actions that a look decided on, except renewals. Each action may be repeated safely. */
 export async function perform(options: ActionOptions, action: Exclude<Action, { do: 'renew' }>): Promise<void> {
   switch (action.do) {
     case 'alarm': {
@@ -45,7 +45,7 @@ export async function perform(options: ActionOptions, action: Exclude<Action, { 
   }
 }
 
-/** Says that a credential is fresh to the GridManagers: of one site, or of all. */
+/** Tells the GridManagers of one site, or of all, that a credential was renewed. */
 export async function tellFresh(
   queue: Pick<Queue, 'notice'>,
   site: string | undefined,
@@ -54,7 +54,7 @@ export async function tellFresh(
   await queue.notice({ about: 'credential-renewed', ...(site === undefined ? {} : { site }), message, info: BY_WATCH });
 }
 
-/** The watch's own words need no look. */
+/** The watch ignores its own notices. */
 export const BY_WATCH = { by: 'watch' } as const;
 
 async function changeAll(

@@ -10,10 +10,12 @@ import { LIFE, type State, STATES } from '../job/life.ts';
 import { readNumber, type TextSource } from '../job/values.ts';
 import type { JobRecord, Place, Queue } from '../queue/api.ts';
 
-/** Who uses which credential, as the queue and the configuration have it; how the credentials are is looked at later. */
+/**
+ * Which jobs use which credential, by the queue and the configuration. The credentials themselves are inspected later.
+ */
 export interface CredentialInventory {
   readonly sources: ReadonlyMap<string, Source>;
-  /** Described in a way that cannot be read: name and problem. */
+  /** Credentials whose configuration cannot be read: name and problem. */
   readonly bad: ReadonlyMap<string, string>;
   readonly jobs: readonly WatchedJob[];
 }
@@ -43,12 +45,12 @@ export async function inventory(
   return { sources, bad: credentials.bad, jobs };
 }
 
-/** Every credential of a inventory as it is now. */
+/** The current state of every credential in an inventory. */
 export function inspectAll({ sources, bad }: Pick<CredentialInventory, 'sources' | 'bad'>): Watched[] {
   return [...[...sources.values()].map(inspect), ...[...bad].map(([name, problem]) => undescribed(name, problem))];
 }
 
-/** What the GridManagers sent to sites. */
+/** The copies of credentials that the GridManagers sent to sites. */
 export async function remoteCopies(queue: InventoryQueue): Promise<RemoteCopy[]> {
   const entries = await queue.kv.list(COPIES);
   return entries.flatMap(({ key, value }) => {
@@ -58,26 +60,27 @@ export async function remoteCopies(queue: InventoryQueue): Promise<RemoteCopy[]>
   });
 }
 
-/** A job that we hold: held with our own sub codes. Another's hold, a user's above all, is never undone. */
+/** Whether a job is held by us, with one of our own subcodes. Any other hold, above all a user's, is never undone. */
 export function isHeldByUs(attrs: TextSource): boolean {
   const { code, ended, unusable, early } = CREDENTIAL_HOLD;
   const subCode = readNumber(attrs, 'HoldReasonSubCode');
   return readNumber(attrs, 'HoldReasonCode') === code && [ended, unusable, early].some((one) => one === subCode);
 }
 
-/** States in which a job has not been promised to its site: held without harm. */
+/** States in which a job has not been committed at its site, so that a hold does no harm. */
 export const HOLDABLE: readonly State[] = ['idle', 'preparing'];
 export const RELEASABLE: readonly State[] = ['held', 'holding'];
 /**
- * The site has it or may have it: a commit whose answer was lost leaves a job `prepared` that runs, so such a job is not
- * held, for a hold would cancel it; the GridManager commits nothing with a dead credential.
+ * States in which the site has, or may have, the job. If the answer to a commit was lost, a `prepared` job may be
+ * running, and a hold would cancel it; so prepared jobs are not held, and the GridManager commits nothing with an
+ * expired credential.
  */
 const THERE: readonly State[] = STATES.filter((s) => s === 'prepared' || ['watch', 'fetch'].includes(LIFE[s].does));
 const CONCERNED: readonly State[] = [...HOLDABLE, ...RELEASABLE, ...THERE];
 
 /**
  * Places whose jobs may need a credential: their manager is named for a proxy (`owner+subject`, job/identity.ts), or
- * their site wants one. A queue of jobs that need none costs no look at them.
+ * their site requires one. Jobs that need none are not even read.
  */
 function concerned(
   places: readonly Place[],

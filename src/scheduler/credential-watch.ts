@@ -24,18 +24,24 @@ export interface CredentialWatchOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** Files change without a word: they are looked at so often while jobs use them, while some are held, and else. Milliseconds. */
+/**
+ * Files change without notification, so they are checked at these intervals: while jobs use them, while jobs are held,
+ * and otherwise. Milliseconds.
+ */
 const IN_USE_MS = 5_000;
 const HELD_MS = 1_000;
 const UNUSED_MS = 30_000;
-/** What the queue says of jobs is believed so long without an event. */
+/** How long the list of jobs is reused if there is no event, milliseconds. */
 const BELIEVED_MS = 60_000;
-/** Changes that come together are looked at together; a long look leaves the queue alone for five times its length. */
+/**
+ * Changes within this time are handled together; after a long look, the queue is left alone for five times as long.
+ * Milliseconds.
+ */
 const GATHER_MS = 200;
-/** A copy that was not made anew is asked for again. */
+/** Time before a copy that was not renewed is requested again, milliseconds. */
 const REFRESH_AGAIN_MS = 15_000;
 
-/** The watch over credentials: looks (watch.ts) after every change and when the clock alone changes something. */
+/** The watch over credentials: looks at them (watch.ts) after every change, and when the time requires it. */
 export class CredentialWatch implements Listener {
   readonly #options: CredentialWatchOptions;
   readonly #renewing = new Set<string>();
@@ -43,7 +49,7 @@ export class CredentialWatch implements Listener {
   readonly #versions = new Map<string, string>();
   #memories: Memories | undefined;
   #inventory: (CredentialInventory & { readonly at: number; readonly changes: number }) | undefined;
-  /** Grows with each change of the jobs: a inventory is of those that it began with. */
+  /** Incremented with each change of the jobs; an inventory records the value it started with. */
   #changes = 0;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
@@ -55,7 +61,7 @@ export class CredentialWatch implements Listener {
     this.#options = options;
   }
 
-  /** Looks at once, and then for as long as it is not closed. */
+  /** Looks at once, and then repeatedly until closed. */
   open(): void {
     this.#lookIn(0);
   }
@@ -66,14 +72,14 @@ export class CredentialWatch implements Listener {
     this.#lookIn(GATHER_MS);
   }
 
-  /** Lets the look that is under way end; a renewal is ended with the process, and due again. */
+  /** Waits for a look in progress. A renewal in progress ends with the process and remains due. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#looking;
   }
 
-  /** As the settings have it now. */
+  /** By the current settings. */
   get #config(): WatchConfig {
     return watchConfig(this.#options.settings);
   }
@@ -105,14 +111,14 @@ export class CredentialWatch implements Listener {
     this.#lookIn(again);
   }
 
-  /** One look and what follows from it; milliseconds to the next. */
+  /** One look and the resulting actions. Returns the milliseconds until the next look. */
   async #look(): Promise<number> {
     const { queue } = this.#options;
     const found = await this.#inventoried();
     const credentials = inspectAll(found);
     const copies = found.jobs.length === 0 ? [] : await remoteCopies(queue);
     this.#memories ??= await this.#load();
-    // Nothing is awaited between reading the memories and replacing them: a renewal may end at any time.
+    // Nothing is awaited between reading the memories and replacing them, because a renewal may finish at any time.
     const now = Math.floor(Date.now() / 1000);
     const memories = this.#memories;
     const seen = look({ now, credentials, jobs: found.jobs, copies, memories, config: this.#config });
@@ -138,7 +144,7 @@ export class CredentialWatch implements Listener {
     return found;
   }
 
-  /** A credential that is another one now: whoever was refused with the old one tries at once. */
+  /** If a credential has been replaced, jobs that were refused with the old one are tried again at once. */
   async #tellVersions(credentials: readonly Watched[], { jobs }: CredentialInventory): Promise<void> {
     const used = new Set(jobs.flatMap((job) => job.needs));
     let fresh: string | undefined;
@@ -199,7 +205,7 @@ export class CredentialWatch implements Listener {
   }
 }
 
-/** Events after which jobs use other credentials, or are elsewhere. */
+/** Events after which jobs may use other credentials, or be at another site. */
 function matters(event: QueueEvent): boolean {
   switch (event.type) {
     case 'submitted':

@@ -8,15 +8,15 @@ import type { Listener } from './listener.ts';
 export interface DagListenerOptions {
   readonly queue: Queue;
   readonly stateDir: string;
-  /** Records of ended DAGs that are kept: so many, and for so long (milliseconds). */
+  /** How many records of ended DAGs to keep, and for how long (milliseconds). */
   readonly keepRecords: () => number;
   readonly keepForMs: () => number;
   readonly now?: () => number;
 }
 
 /**
- * A DAG manager that leaves the queue takes its nodes' jobs with it, also where it had no time to remove them; what is
- * kept of ended DAGs stays within its bounds.
+ * When a DAG manager leaves the queue, removes its nodes' jobs, in case it had no time to do so itself, and keeps the
+ * records of ended DAGs within their limits.
  */
 export class DagListener implements Listener {
   readonly #options: DagListenerOptions;

@@ -2,22 +2,22 @@ import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import type { EventEntry, JobRecord, Queue } from '../queue/api.ts';
 import { deadlineOf, overTime } from './periodic.ts';
 
-/** The longest that a timer of Node's may be set to, with room to spare, milliseconds. */
+/** The longest delay that Node's timers support, with a margin; milliseconds. */
 const LONGEST_MS = 2 ** 30;
 
 /**
- * Holds jobs that run for longer than they may (`allowed_job_duration`, `allowed_execute_duration`), at the second: each
- * start of such a job sets its time, and whoever looks at all jobs with a policy sets those of before.
+ * Holds jobs that exceed their time (`allowed_job_duration`, `allowed_execute_duration`), to the second. Each start of
+ * such a job sets its deadline; the periodic look at all jobs with a policy sets those of earlier starts.
  */
 export class Deadlines {
   readonly #queue: Pick<Queue, 'get' | 'transitionMany'>;
   readonly #limited: (cluster: number) => Promise<boolean>;
   readonly #onDue: () => void;
-  /** Unix seconds. */
+  /** Deadlines, Unix seconds. */
   readonly #due = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `limited`: whether jobs of a cluster may have such a limit; `onDue`: `round` has something to do. */
+  /** `limited`: whether jobs of a cluster may have such a limit; `onDue` is called when `round` has work to do. */
   constructor(
     queue: Pick<Queue, 'get' | 'transitionMany'>,
     limited: (cluster: number) => Promise<boolean>,
@@ -28,7 +28,7 @@ export class Deadlines {
     this.#onDue = onDue;
   }
 
-  /** Notes when this job must have ended. */
+  /** Records the job's deadline. */
   note(job: JobRecord): void {
     const at = deadlineOf(job);
     const name = formatJobId(job.id);
@@ -48,7 +48,7 @@ export class Deadlines {
     if (started.length > 0) for (const job of await this.#queue.get(started)) this.note(job);
   }
 
-  /** Holds what is over its time. */
+  /** Holds the jobs that exceeded their time. */
   async round(now = Date.now() / 1000): Promise<void> {
     const due = [...this.#due].filter(([, at]) => at <= now).map(([name]) => name);
     const ids = due.flatMap((name) => parseJobId(name) ?? []);
@@ -56,7 +56,7 @@ export class Deadlines {
     const changes = jobs.map((job) => overTime(job, now)).filter((change) => change !== undefined);
     if (changes.length > 0) await this.#queue.transitionMany(changes);
     for (const name of due) this.#due.delete(name);
-    // One that started anew, or that was given more time meanwhile.
+    // Jobs that started again, or whose limit was raised in the meantime.
     for (const job of jobs) if (!changes.some(({ id }) => id === job.id)) this.note(job);
     this.#arm();
   }

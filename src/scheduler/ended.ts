@@ -6,20 +6,20 @@ import type { EventEntry, Queue } from '../queue/api.ts';
 const ENDS: readonly State[] = STATES.filter(isEnd);
 
 /**
- * Ended jobs on their way into the history, which they take once every listener has heard of their end; those that
- * `leave_in_queue` keeps are looked at again from time to time.
+ * Moves ended jobs into the history, once every listener has handled their end. Those that `leave_in_queue` keeps are
+ * checked again regularly.
  */
 export class Ended {
   readonly #queue: Queue;
   readonly #kept = new Map<string, JobId>();
-  /** They had ended when we began: of some the listeners heard before, of the others they are about to. */
+  /** Jobs that had already ended at the start: their events may not have reached all listeners yet. */
   #found: readonly JobId[] = [];
 
   constructor(queue: Queue) {
     this.#queue = queue;
   }
 
-  /** After a start: what ended and was not retired. */
+  /** After a start: finds jobs that ended and were not retired. */
   async recover(): Promise<void> {
     const { states } = await this.#queue.totals();
     if (ENDS.every((state) => states[state] === 0)) return;
@@ -28,7 +28,7 @@ export class Ended {
     this.#found = found;
   }
 
-  /** The listeners have heard all that had happened by now, and more than when we began. */
+  /** The listeners have handled every event so far, including all from before the start. */
   caughtUp(): void {
     for (const id of this.#found) this.#kept.set(formatJobId(id), id);
     this.#found = [];

@@ -14,31 +14,31 @@ export interface FloodOptions {
   readonly queue: Pick<Queue, 'candidates' | 'transitionMany'>;
   readonly sites: readonly Candidate[];
   readonly records: ReadonlyMap<string, SiteRecord>;
-  /** At so many sites a job is queued at once, at most. */
+  /** Maximum number of sites at which one job is queued at the same time. */
   readonly most: number;
   /** Unix seconds. */
   readonly now: number;
   readonly lease: Lease;
 }
 
-/** `want_flood = true`: the job is to be queued at several sites, and to run where it starts first. */
+/** `want_flood = true`: queue the job at several sites, and run it where it can start first. */
 export function isFlooded({ attrs }: Pick<JobRecord, 'attrs'>): boolean {
   return readBoolean(attrs, 'WantFlood') === true;
 }
 
-/** The grid's GRAM and the pool cannot let a job wait for leave to start. */
+/** GRAM and the pool cannot let a job wait for permission to start. */
 function takesCandidates(record: SiteRecord | undefined): boolean {
   return record !== undefined && record.target.kind !== 'gram' && record.batch !== 'pool';
 }
 
 export interface Flooded {
-  /** Jobs for which something was done. */
+  /** Number of jobs for which something was done. */
   readonly done: number;
-  /** Jobs that suit no site that takes candidates: the broker may choose another for them. */
+  /** Jobs that match no site that takes candidates; the broker may choose another site for them. */
   readonly left: readonly JobRecord[];
 }
 
-/** Opens candidates for idle jobs without a site, and holds those that no site will have. */
+/** Opens candidates for idle jobs without a site, and holds jobs that every matching site has refused. */
 export async function floodJobs(jobs: readonly JobRecord[], options: FloodOptions): Promise<Flooded> {
   const { queue, records, most, now, lease } = options;
   if (jobs.length === 0) return { done: 0, left: [] };

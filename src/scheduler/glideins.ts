@@ -27,10 +27,10 @@ export interface GlideinKeeperOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** Waiting jobs that one round looks at; those behind them are like them. */
+/** Maximum number of waiting jobs that one round reads of each place; the rest are assumed to be similar. */
 const MOST_JOBS = 1000;
 
-/** Looks after the pilots, and starts and takes back those that the factory wants: one round after the other. */
+/** Tracks pilots, and starts and withdraws those that the factory decides on. Rounds never overlap. */
 export class GlideinKeeper implements Listener {
   readonly #options: GlideinKeeperOptions;
   readonly #world: OrderWorld;
@@ -46,12 +46,15 @@ export class GlideinKeeper implements Listener {
     this.#port = new PortKeeper(options.log);
   }
 
-  /** Learns what jobs of the pool take. */
+  /** Learns the run times of pool jobs. */
   async hear(entries: readonly EventEntry[]): Promise<void> {
     await this.#times.hear(entries);
   }
 
-  /** Only a queue that is away is the Scheduler's affair: what goes wrong with pilots is told, and tried again. */
+  /**
+   * Passes only an unavailable queue on to the Scheduler; other errors with pilots are logged, and retried in the next
+   * round.
+   */
   async round(): Promise<void> {
     try {
       await this.#look();
@@ -87,7 +90,7 @@ export class GlideinKeeper implements Listener {
     const demands = await this.#demands(
       sites.map((site) => ({
         name: site.name,
-        // Those that were started by hand may be of another size.
+        // Only the factory's own pilots; those started by hand may have another size.
         home: ours.flatMap((pilot) => (pilot.site === site.name && pilot.ad ? [pilotAd(pilot.ad)] : [])).slice(0, 3),
         expected: expectedAd(site, archOfSite(known.get(site.name)), asAttributes(seen.get(site.name))),
       })),
@@ -130,7 +133,7 @@ export class GlideinKeeper implements Listener {
     if (plan.start.size + plan.withdraw.size > 0) log('the factory', { because: plan.because });
   }
 
-  /** What waits in the pool, by what it asks for, and whose pilots would not run it. */
+  /** Demand in the pool by kind of job, and which sites' pilots would not run each kind. */
   async #demands(sites: readonly SitePilots[]): Promise<Demand[]> {
     const { queue } = this.#options;
     const kinds = new Map<string, Demand>();
@@ -156,10 +159,10 @@ export class GlideinKeeper implements Listener {
   }
 }
 
-/** A site's pilots, as jobs meet them. */
+/** A site's pilots, as job matching sees them. */
 interface SitePilots {
   readonly name: string;
-  /** Some of those that the factory has there now. */
+  /** Some of the factory's pilots that are connected now. */
   readonly home: readonly ClassAd[];
   readonly expected: ClassAd;
 }
@@ -170,7 +173,7 @@ function refusing(job: ClassAd, sites: readonly SitePilots[]): ReadonlySet<strin
   return new Set(sites.filter((site) => !will(site)).map(({ name }) => name));
 }
 
-/** One that has just come looks for container runtimes yet. */
+/** Whether the job matches now, or may match soon: a new pilot is still detecting its container runtimes. */
 function suitsNowOrSoon(job: ClassAd, pilot: ClassAd): boolean {
   return suits(job, pilot) || (pilot.find('HasContainer') === undefined && maySuit(job, pilot));
 }
@@ -183,7 +186,7 @@ const WAITS: ReadonlySet<string> = new Set(['idle', 'preparing', 'prepared', 'co
 
 function supplyOf(pilots: readonly Pilot[]): Pick<Supply, 'waiting' | 'running' | 'free'> {
   const running = pilots.filter((pilot) => pilot.is === 'running' || pilot.is === 'home' || pilot.is === 'draining');
-  // One that runs and is not home yet will be in a moment: its cores count as free.
+  // A pilot that runs but has not connected yet will do so soon: its cores count as free.
   const free = running.filter((pilot) => pilot.is !== 'draining');
   return {
     waiting: pilots.filter((pilot) => pilot.is === 'waiting').map((pilot) => pilot.age),

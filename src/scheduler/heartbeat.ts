@@ -1,4 +1,4 @@
-/** A GridManager's sign of life, as it was seen now: it differs from the one before while the process is well. */
+/** A GridManager's heartbeat as seen now; while the process is well, `beat` changes between looks. */
 export interface Beat {
   readonly identity: string;
   readonly pid: number;
@@ -11,12 +11,14 @@ interface Seen extends Beat {
   readonly looks: number;
 }
 
-/** A Scheduler that was stopped itself, or a machine that slept, has not looked: so many looks it must have been. */
+/**
+ * A minimum number of looks: after the Scheduler was stopped or the machine slept, elapsed time alone proves nothing.
+ */
 const LEAST_LOOKS = 8;
 
 /**
- * Notices which GridManagers hang: their process is there and has given no sign of life for the whole patience. Nothing of it is
- * read off a clock that can be set. Pure but for the clock that it is given.
+ * Detects GridManagers that hang: the process exists, but its heartbeat has not changed for the whole timeout. Depends
+ * on no clock that can be set. Pure except for the clock it is given.
  */
 export class Heartbeats {
   readonly #now: () => number;
@@ -27,7 +29,7 @@ export class Heartbeats {
     this.#now = now;
   }
 
-  /** Takes in what was seen of all that run; those that hang. */
+  /** Records the heartbeats of all running GridManagers. Returns those that hang. */
   look(beats: readonly Beat[], patienceMs: number): readonly Beat[] {
     const now = this.#now();
     const seen = new Map<string, Seen>();

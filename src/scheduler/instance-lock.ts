@@ -3,11 +3,14 @@ import { GryphusError } from '../errors.ts';
 import type { KvEntry, Queue } from '../queue/api.ts';
 import { isAlive } from '../util/process-identity.ts';
 
-/** This process is the Scheduler of the queue, until it says otherwise. */
+/** This process is the queue's only Scheduler until it releases the lock. */
 export interface InstanceLock {
-  /** 'already-running' where another one is alive. Of several at once one wins: the entry is replaced only as it was read. */
+  /**
+   * Rejects with 'already-running' if another Scheduler is alive. Of several at once one wins: the entry is replaced
+   * only if it has not changed since it was read.
+   */
   claim(): Promise<void>;
-  /** Nothing, once another has it. */
+  /** Does nothing if another Scheduler has the lock. */
   giveBack(): Promise<void>;
 }
 
@@ -28,7 +31,10 @@ export function instanceLock(queue: Queue, me: Daemon): InstanceLock {
   };
 }
 
-/** A Scheduler that was killed holds its lease on; only for the one, since whoever is alive has the entry. */
+/**
+ * Frees the lease that a killed Scheduler left behind. Only for the holder of the lock, which any live Scheduler would
+ * have.
+ */
 export async function freeLease(queue: Queue): Promise<void> {
   const lease = await queue.acquireLease(SCHEDULER, 1, { force: true });
   if (lease) await queue.releaseLease(lease);
@@ -40,7 +46,7 @@ function runsAlready(pid: number): GryphusError {
   });
 }
 
-/** `undefined` where the entry is not one of this program's. */
+/** `undefined` if the entry is not in this program's format. */
 export function readDaemon({ value }: Pick<KvEntry, 'value'>) {
   try {
     return DAEMON.parse(JSON.parse(value));

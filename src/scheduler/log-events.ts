@@ -11,7 +11,7 @@ const EVICTED = { removed: 1023, vacated: 1022, held: 1 } as const;
 const VANILLA = 5;
 const GRID = 9;
 
-/** The first line of a job's log. */
+/** The first event in a job's log. */
 export function submitEvent(id: JobId, at: number, attrs: Attrs, host: string): UserLogEvent {
   const notes = readString(attrs, 'SubmitEventNotes');
   const userNotes = readString(attrs, 'SubmitEventUserNotes');
@@ -25,7 +25,7 @@ export function submitEvent(id: JobId, at: number, attrs: Attrs, host: string): 
   };
 }
 
-/** What a step of a job's life says in its user log: HTCondor's events, in its order (recorded event logs). */
+/** The user log events for a step in a job's life: HTCondor's events, in its order (from recorded event logs). */
 export function logEvents(id: JobId, step: Transitioned, attrs: Attrs): UserLogEvent[] {
   return bodies(step, attrs).map((body) => ({ ...id, at: step.at, ...body }));
 }
@@ -50,7 +50,7 @@ function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number 
     case 'queued':
       return step.info?.['by'] === 'eviction' ? [...known, moved(step, attrs)] : known;
     case 'ended':
-      // A short job can be over before the site was asked for the first time: its start is told all the same.
+      // A short job may end before the first poll of the site; its start is logged anyway.
       return [...known, ...('NumJobStarts' in step.set ? [execute(step, attrs)] : []), ...imageSize(step, attrs)];
     case 'prepared':
       return transferred(step, attrs, 'In');
@@ -127,7 +127,7 @@ function terminated(attrs: Attrs): UserLogBody {
   };
 }
 
-/** How much memory a run took, where that was seen. HTCondor says it of vanilla jobs alone (recorded). */
+/** How much memory a run used, if known. HTCondor logs this only for vanilla jobs (recorded). */
 function imageSize(step: Transitioned, attrs: Attrs): UserLogBody[] {
   const resident = Number(step.set['ResidentSetSize'] ?? 0);
   if (!(resident > 0) || !isVanilla(attrs)) return [];
@@ -141,7 +141,7 @@ function imageSize(step: Transitioned, attrs: Attrs): UserLogBody[] {
   ];
 }
 
-/** A job with a directory of its own at the site: its files have gone there, or come back. */
+/** For a job with its own directory at the site: its files were transferred there, or back. */
 function transferred(step: Transitioned, attrs: Attrs, way: 'In' | 'Out'): (UserLogBody & { at?: number })[] {
   const [began, ended] = ['Started', 'Finished'].map((name) => step.set[`Transfer${way}${name}`]);
   if (typeof began !== 'string' || typeof ended !== 'string' || !isVanilla(attrs)) return [];
@@ -160,13 +160,13 @@ function ending(attrs: Attrs): { exitCode: number } | { signal: number } {
 
 function evicted(step: Transitioned, attrs: Attrs, code: number): UserLogBody[] {
   if (step.from !== 'running' && step.from !== 'suspended' && step.from !== 'unknown-running') return [];
-  // HTCondor says nothing of the eviction when a job's own periodic policy ends its run (recorded).
+  // HTCondor logs no eviction if the job's own periodic policy ends its run (recorded).
   if (step.info?.['by'] === 'policy') return [];
   const why = code === EVICTED.held ? number(attrs, 'HoldReasonCode') || EVICTED.held : code;
   return [{ type: 'evicted', ...spentOf(attrs), code: why, subcode: 0 }];
 }
 
-/** It was evicted, and goes on elsewhere. */
+/** The job was evicted and will run again. */
 function moved(step: Transitioned, attrs: Attrs): UserLogBody {
   const code = { code: EVICTED.vacated, subcode: 0 };
   const saved = step.info?.['checkpointed'] === 'true' ? { checkpointed: 1 as const } : {};
@@ -183,7 +183,7 @@ function held(step: Transitioned, attrs: Attrs): UserLogBody {
   };
 }
 
-/** The value as of this step: a later one may have changed the ad since. */
+/** The value as of this step; the ad may have changed since. */
 function text(step: Transitioned, attrs: Attrs, name: string): string {
   const then = step.set[name];
   if (then === undefined) return readString(attrs, name) ?? '';

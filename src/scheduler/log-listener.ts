@@ -65,7 +65,7 @@ export class LogListener implements Listener {
   }
 }
 
-/** Ids of events: milliseconds, and a number among those of one. */
+/** Compares ids of events: milliseconds, and a sequence number. */
 function isLater(id: string, than: string): boolean {
   const [a = 0, i = 0] = id.split('-').map(Number);
   const [b = 0, j = 0] = than.split('-').map(Number);

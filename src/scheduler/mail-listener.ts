@@ -20,7 +20,9 @@ export interface MailOptions {
   readonly alarms: Pick<Alarms, 'raise'>;
 }
 
-/** Turns events into mail: what the job's `notification` asks for; sites that need a person into alarms. */
+/**
+ * Turns events into mail, as the job's `notification` requests, and into alarms for sites that need a person to act.
+ */
 export class MailListener implements Listener {
   readonly #options: MailOptions;
 
@@ -54,7 +56,7 @@ export class MailListener implements Listener {
     return new Map(jobs.map((job) => [formatJobId(job.id), job]));
   }
 
-  /** A job that says nothing of `notification` is told of when it needs a person, once an address is configured. */
+  /** Whether to mail about problems of jobs without `notification`: if enabled, and once an address is configured. */
   #tellsProblems(): boolean {
     return this.#options.settings['notify.problems'] && this.#options.settings['notify.email'] !== undefined;
   }
@@ -81,7 +83,7 @@ function jobMessage(event: Transitioned, job: JobRecord, tellsProblems: boolean)
     .trim();
   const at = Math.floor(event.at / 1000);
   if (event.to !== 'completed') {
-    // Who held it knows; what its own policy held, nobody saw.
+    // A user who held the job knows about it; a hold by the job's own policy would go unnoticed.
     if (event.event === 'hold' && event.info?.['by'] !== 'policy') return undefined;
     if (wants === NOTIFY.complete || (wants === NOTIFY.never && !tellsProblems)) return undefined;
     const reason = readString(job.attrs, 'HoldReason') ?? '';
@@ -118,7 +120,9 @@ function wanted({ attrs }: JobRecord): (readonly [name: string, text: string])[]
   return names.map((name) => [name, attrs.get(name) ?? 'undefined'] as const);
 }
 
-/** Sites that need a person; one that is merely away is probed and said in `gryphus status`, not mailed. */
+/**
+ * Sites that need a person to act. One that is merely unreachable is retried and shown in `gryphus status`, not mailed.
+ */
 function noticeMessage(event: Notice): Message | undefined {
   if (event.about !== 'site-needs-login' || event.site === undefined) return undefined;
   const { site } = event;

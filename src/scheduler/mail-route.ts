@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import type { MailRoute } from '../notify/mail.ts';
 
-/** How mail leaves this machine, as it is set. A GryphusError 'bad-config' says what is missing. */
+/** How mail leaves this machine, by the settings. Throws 'bad-config' if something is missing. */
 export function mailRoute(settings: Settings): MailRoute {
   if (settings['notify.method'] === 'sendmail') return { method: 'sendmail', path: settings['notify.sendmail'] };
   const host = settings['notify.smtp.host'];

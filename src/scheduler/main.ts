@@ -29,7 +29,7 @@ import { openUserLogs } from './user-logs/open.ts';
 
 const MANAGER = 'gm:';
 
-/** The Scheduler's process. It says `ready` on standard output when it is at work. */
+/** The Scheduler process. It prints `ready` on standard output when it is running. */
 async function main(): Promise<void> {
   const paths = loadPaths();
   ensureStateDirs(paths);
@@ -50,7 +50,7 @@ async function main(): Promise<void> {
     server: settings['redis.server'],
     start: 'keep',
   });
-  // Whatever lies in its place now is another agent's.
+  // Set when the state directory was removed: whatever is in its place now belongs to another agent.
   let gone = false;
   const me: Daemon = { ...processIdentity(), since: Date.now(), build: ownBuild() };
   const one = instanceLock(queue, me);
@@ -166,8 +166,8 @@ async function main(): Promise<void> {
   });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => scheduler.end());
   spreadNet({ onFault, end: (error) => scheduler.end(error) });
-  // A GridManager outlives a Scheduler that was killed, and with it the connections that somebody logged in to.
-  // Only now: one that ends at once is told to the Scheduler.
+  // GridManagers survive a Scheduler that was killed, and with them the connections that users logged in to. They are
+  // adopted only now, because one that exits at once is reported to the Scheduler.
   for (const entry of await queue.kv.list('daemon')) {
     const daemon = entry.key.startsWith(MANAGER) ? readDaemon(entry) : undefined;
     if (daemon && isAlive(daemon)) children.adopt(entry.key.slice(MANAGER.length), daemon);
@@ -198,7 +198,7 @@ async function main(): Promise<void> {
   }
 }
 
-// The one who started us goes away after `ready`: its closed pipes must not end us.
+// The process that started us exits after `ready`: writing to its closed pipes must not end us.
 process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 

@@ -9,13 +9,14 @@ import type { Patience } from './patience.ts';
 import type { ClusterRecord, Lease, ProcInput, Queue } from '../queue/api.ts';
 import { materialize, type ProcAd } from '../submit/api.ts';
 
-/** Procs made in one write at most. */
+/** Maximum number of procs created in one write. */
 const AT_ONCE = 5000;
 
 /**
- * Late materialization: makes as many procs of each waiting cluster as its limits leave room for (HTCondor's manual,
- * `max_materialize`, `max_idle`). A proc with a site or a proxy of its own goes where it would have gone at the submit. At one
- * that cannot be made (a macro that is wrong for it) its cluster pauses, as HTCondor's factory does, with the reason.
+ * Late materialization: creates as many procs of each waiting cluster as its limits allow (HTCondor's manual,
+ * `max_materialize`, `max_idle`). A proc with a site or proxy of its own is routed as it would have been at submit. If
+ * a proc cannot be created (for example, because of an invalid macro), its cluster is paused with the reason, as
+ * HTCondor's factory does.
  */
 export async function materializeAll(
   queue: Queue,
@@ -40,7 +41,7 @@ export async function materializeAll(
       const made = materialize(full.digest, { cluster: full.cluster, fromProc: full.nextProc, count });
       chooser ??= await choose();
       const { procs, wrong } = placed(made.procs, full, chooser, check);
-      // Where its site is not configured now, its other jobs go on.
+      // If a site is not configured now, the cluster's procs are created later; other clusters continue.
       if (procs.length > 0) {
         const done = made.done && wrong === undefined;
         await queue.materialize(full.cluster, { nextProc: full.nextProc, procs, done, lease });
@@ -55,7 +56,7 @@ export async function materializeAll(
   }
 }
 
-/** The procs up to the first that cannot be made, and what is wrong with that one. */
+/** The procs up to the first that cannot be created, and the error of that one. */
 function placed(
   made: Iterable<ProcAd>,
   cluster: ClusterRecord & { readonly attrs: Attrs },
@@ -78,7 +79,7 @@ function placed(
   }
 }
 
-/** How many more procs a cluster may have now. */
+/** How many more procs may be created for a cluster now. */
 export function room(cluster: ClusterRecord, limit: number | undefined, maxIdle: number | undefined): number {
   const counts = Object.entries(cluster.counts) as [State, number][];
   const live = counts.filter(([state]) => !isEnd(state)).reduce((sum, [, jobs]) => sum + jobs, 0);

@@ -21,7 +21,7 @@ const MAIL = z.object({ to: z.string(), message: MESSAGE });
 const WAITING = MAIL.extend({ since: z.number() });
 const SENT = z.array(z.object({ to: z.string(), at: z.number(), keys: z.array(z.string()) }));
 
-/** Mail on its way out: kept in the queue until it was sent, an equal one never twice, many as one (`post`). */
+/** Outgoing mail: kept in the queue until sent, never sent twice, and combined if there is much of it (`post`). */
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #work: Work;
@@ -31,7 +31,7 @@ export class Outbox {
     this.#work = options.queue.work('mail');
   }
 
-  /** Begins to send what waits. */
+  /** Starts sending pending mail. */
   static async open(options: OutboxOptions): Promise<Outbox> {
     const outbox = new Outbox(options);
     await outbox.#work.run(
@@ -52,7 +52,7 @@ export class Outbox {
     await this.#work.wake('post', 'all', null);
   }
 
-  /** Decides which mails go now, writes that down, and hands them to be sent. */
+  /** Decides which mails are sent now, records that, and queues them. */
   async #post(): Promise<{ againInMs: number } | undefined> {
     const { kv } = this.#options.queue;
     const waiting = await kv.list('mail-waiting');

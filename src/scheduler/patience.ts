@@ -5,21 +5,21 @@ import { Pauses } from '../util/pauses.ts';
 import type { Listener } from './listener.ts';
 
 export interface PatienceOptions {
-  /** Aborted when the Scheduler ends, also by this. */
+  /** Aborted when the Scheduler ends; Patience also aborts it to end the Scheduler. */
   readonly stop: AbortController;
   readonly log: (message: string, facts?: object) => void;
-  /** A fault that was contained: loudly. */
+  /** Reports an unexpected error that was contained. */
   readonly onFault: (message: string, error: Error) => void;
 }
 
-/** A queue that is away is asked again so often, milliseconds. */
+/** How often an unavailable queue is retried, milliseconds. */
 const AGAIN_MS = 1000;
-/** An event that a listener fails at is told to it so often. */
+/** How often a batch of events is delivered to a listener that fails. */
 const TELLINGS = 3;
 
 /**
- * What a Scheduler does when its work fails: a queue that is away is waited for; where another process has the work, it
- * ends; any other error is contained, said loudly, and that one work is left alone for a while.
+ * How the Scheduler handles errors: it waits for an unavailable queue; it ends if another process has taken over; any
+ * other error is contained and reported, and the failing task is paused for a while.
  */
 export class Patience {
   readonly #options: PatienceOptions;
@@ -29,12 +29,15 @@ export class Patience {
     this.#options = options;
   }
 
-  /** Milliseconds to leave that work alone. */
+  /** Milliseconds until the task may be tried again. */
   waitMs(what: string): number {
     return this.#pauses.waitMs(what, performance.now());
   }
 
-  /** `undefined`: it failed, or the Scheduler ends. Rejects with what ends the Scheduler. `what`: as in `failed at …`. */
+  /**
+   * Runs the task; `undefined` if it failed or the Scheduler is ending. Rejects with errors that end the Scheduler.
+   * `what`: completes the phrase `failed at …`.
+   */
   async with<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const done = await this.#waiting(work);
@@ -51,7 +54,7 @@ export class Patience {
     }
   }
 
-  /** As `with`, of work that is done at once and looks for its own pause: that of one job among many. */
+  /** Like `with`, for synchronous work that checks its own pause: that of one job among many. */
   attempt<T>(what: string, work: () => T): T | undefined {
     if (this.waitMs(what) > 0) return undefined;
     try {
@@ -66,8 +69,8 @@ export class Patience {
   }
 
   /**
-   * An event that a listener cannot bear is passed over after a few tries, and that one alone: the others are heard. False
-   * where the Scheduler ends before.
+   * Delivers events to a listener. An event that the listener cannot handle is skipped after a few attempts, without
+   * affecting the others. Returns false if the Scheduler ends first.
    */
   async tell(listener: Listener, entries: readonly EventEntry[]): Promise<boolean> {
     const { stop } = this.#options;
@@ -102,7 +105,7 @@ export class Patience {
     );
   }
 
-  /** A queue that is away is waited for. */
+  /** Waits while the queue is unavailable. */
   async #waiting<T>(work: () => Promise<T>): Promise<T> {
     const { stop, log } = this.#options;
     for (;;) {

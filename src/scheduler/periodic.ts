@@ -21,13 +21,13 @@ const LIMITS: readonly Limit[] = [
   { attribute: 'AllowedExecuteDuration', says: 'execute', code: 47 },
 ];
 
-/** Whether an edit of this attribute gives or takes a policy that is looked at from time to time. */
+/** Whether an edit of this attribute adds or removes a periodic policy. */
 export function isPolicy(attribute: string): boolean {
   const low = attribute.toLowerCase();
   return low.startsWith('periodic') || LIMITS.some((limit) => limit.attribute.toLowerCase() === low);
 }
 
-/** A job with one of these is looked at from time to time. */
+/** Whether the job has a periodic policy, so that it must be checked regularly. */
 export function hasPeriodicPolicy(attrs: { get(name: string): string | undefined }): boolean {
   return [...EXPRESSIONS, ...LIMITS.map(({ attribute }) => attribute)].some(
     (name) => !/^(false|undefined)?$/i.test(attrs.get(name) ?? ''),
@@ -36,7 +36,7 @@ export function hasPeriodicPolicy(attrs: { get(name: string): string | undefined
 
 /**
  * What a job's periodic expressions ask for now, in HTCondor's order: a held job may be released, any other held; every
- * job removed (manual, "Periodic expressions"). Hold code 3: the user's own policy; 5: it is undefined.
+ * job may be removed (manual, "Periodic expressions"). Hold code 3: the user's own policy; 5: it is undefined.
  */
 export function periodicChange(job: JobRecord): Change | undefined {
   const held = next(job.state, 'release') !== undefined;
@@ -77,13 +77,13 @@ export function periodicChange(job: JobRecord): Change | undefined {
 
 const RUNS: ReadonlySet<State> = new Set(['running', 'suspended', 'unknown-running']);
 
-/** Unix seconds at which the job has run for longer than it may. */
+/** Unix seconds at which the job exceeds its allowed time. */
 export function deadlineOf(job: JobRecord): number | undefined {
   const times = LIMITS.map((limit) => endOf(job, limit)).filter((time) => time !== undefined);
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** The hold of a job that ran for longer than it may; `now`: Unix seconds. */
+/** The hold of a job that exceeded its allowed time; `now`: Unix seconds. */
 export function overTime(job: JobRecord, now: number): Change | undefined {
   const limit = LIMITS.find((one) => (endOf(job, one) ?? Number.POSITIVE_INFINITY) <= now);
   if (limit === undefined) return undefined;
@@ -107,7 +107,7 @@ function endOf({ state, attrs }: JobRecord, { attribute }: Limit): number | unde
   return allowed === undefined || started === undefined ? undefined : started + Math.floor(allowed) + 1;
 }
 
-/** As HTCondor's tools say a length of time: `05:00`, `1:15:00`, `3+00:00:00`. */
+/** A duration in the format of HTCondor's tools: `05:00`, `1:15:00`, `3+00:00:00`. */
 function lengthText(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const [days, hours, minutes] = [
@@ -120,7 +120,7 @@ function lengthText(seconds: number): string {
   return full.replace(/^[0+]+/, '').replace(/^:/, '');
 }
 
-/** Whether the job, which runs in the pool, is to make room and run again. */
+/** Whether the job, which runs in the pool, is to be vacated and run again. */
 export function vacates(job: JobRecord): boolean {
   return job.state === 'running' && job.site === POOL_SITE.name && truthOf(job.attrs, 'PeriodicVacate') === true;
 }

@@ -1,11 +1,11 @@
-/** A GridManager process as the Scheduler sees it. Times are Unix milliseconds. */
+/** A GridManager process, as the Scheduler sees it. Times are Unix milliseconds. */
 export interface Child {
   readonly identity: string;
   readonly pid: number;
   readonly startedAt: number;
 }
 
-/** How often an identity's GridManager ended badly in a row, and when last. */
+/** How many times in a row an identity's GridManager failed, and when last. */
 export interface Trouble {
   readonly failures: number;
   readonly lastAt: number;
@@ -15,13 +15,13 @@ export type PlanStep =
   | { readonly do: 'start'; readonly identity: string }
   | { readonly do: 'wait'; readonly identity: string; readonly untilMs: number };
 
-/** A GridManager that lived so long was well: its earlier troubles are forgotten. */
+/** A GridManager that lived this long was healthy: its earlier failures are forgotten. */
 export const HEALTHY_MS = 60_000;
 export const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Who needs a GridManager that has none: one process for each identity with live jobs. A GridManager ends itself with
- * its last job, so none is ever stopped here. One that keeps dying is started again after 1, 2, 4 … 60 seconds.
+ * Which identities need a GridManager started: one process for each identity with live jobs. A GridManager ends itself
+ * after its last job, so none is stopped here. One that keeps dying is restarted after 1, 2, 4 … 60 seconds.
  */
 export function plan(
   now: number,
@@ -35,7 +35,7 @@ export function plan(
     if (running.has(identity)) continue;
     const trouble = troubles.get(identity);
     const untilMs = trouble ? trouble.lastAt + restartDelay(trouble.failures, longestWaitMs) : now;
-    // A clock that was set back must not make a manager wait for longer than the longest wait.
+    // Bounded by the longest wait, in case the clock was set back.
     if (untilMs <= now || untilMs - now > longestWaitMs) steps.push({ do: 'start', identity });
     else steps.push({ do: 'wait', identity, untilMs });
   }
@@ -46,7 +46,7 @@ export function restartDelay(failures: number, longestWaitMs = LONGEST_WAIT_MS):
   return failures <= 0 ? 0 : Math.min(longestWaitMs, 1000 * 2 ** Math.min(failures - 1, 16));
 }
 
-/** The trouble after a child ended: none after a clean end or a healthy life. */
+/** The failures after a child ended: none after a clean exit; after a healthy life, this is the first. */
 export function troubleAfter(
   previous: Trouble | undefined,
   clean: boolean,

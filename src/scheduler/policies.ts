@@ -1,10 +1,12 @@
 import type { EventEntry, Queue } from '../queue/api.ts';
 import { hasPeriodicPolicy, isPolicy } from './periodic.ts';
 
-/** In the queue, so that a later Scheduler knows it: clusters of which a single job was given a policy by an edit. */
+/**
+ * Clusters in which a single job was given a policy by an edit; in the queue, so that the next Scheduler knows them.
+ */
 const EDITED = 'periodic';
 
-/** Which clusters have periodic policy: thousands that have none cost nothing at each look. */
+/** Which clusters have a periodic policy, so that those without one cost nothing. */
 export class Policies {
   readonly #queue: Pick<Queue, 'clusters' | 'query' | 'kv'>;
   readonly #known = new Map<number, boolean>();
@@ -24,7 +26,7 @@ export class Policies {
     }
   }
 
-  /** The clusters that have some, of those that are there. */
+  /** The clusters in the queue with a periodic policy. */
   async clusters(): Promise<readonly number[]> {
     const there = (await this.#queue.clusters()).map(({ cluster }) => cluster);
     const edited = await this.#editedOnes();
@@ -48,7 +50,7 @@ export class Policies {
   async #ofAll(cluster: number): Promise<boolean> {
     const known = this.#known.get(cluster);
     if (known !== undefined) return known;
-    // One job has what all share, and its own where a macro makes each one's expression.
+    // One job shows what all share, and that each has an expression of its own if a macro sets it.
     for await (const job of this.#queue.query({ clusters: [cluster], limit: 1 })) {
       const has = hasPeriodicPolicy(job.attrs);
       this.#known.set(cluster, has);

@@ -11,14 +11,17 @@ export interface PoolKeeperOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The central manager's socket for clients. */
   readonly socket: string;
-  /** A central manager that answers nothing for so long hangs. */
+  /** A central manager that has not answered for this long is considered hung, milliseconds. */
   readonly hungAfterMs: () => number;
-  /** The longest wait before a central manager that keeps dying is started again, milliseconds. */
+  /** Longest wait before a central manager that keeps dying is restarted, milliseconds. */
   readonly longestWaitMs: number;
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** Keeps the pool's central manager running from the first time that it is wanted. The central manager takes over from one of an earlier Scheduler. */
+/**
+ * Keeps the pool's central manager running once it has been needed. A new central manager takes over from the one of an
+ * earlier Scheduler.
+ */
 export class PoolKeeper {
   readonly #options: PoolKeeperOptions;
   #centralManager: ChildProcess | undefined;
@@ -33,13 +36,16 @@ export class PoolKeeper {
     this.#options = options;
   }
 
-  /** There is something for the pool to do. */
+  /** The pool is needed: starts the central manager if it is not running. */
   want(): void {
     this.#wanted = true;
     if (!this.#centralManager && !this.#again) this.#start();
   }
 
-  /** Asks the central manager to end in order, and waits for it; after `patienceMs` it is killed. Its workers' jobs run on. */
+  /**
+   * Asks the central manager to shut down, and waits for it; kills it after `patienceMs`. Its workers' jobs keep
+   * running.
+   */
   async end(patienceMs: number): Promise<void> {
     this.#wanted = false;
     clearTimeout(this.#again);
@@ -52,7 +58,7 @@ export class PoolKeeper {
     clearTimeout(timer);
   }
 
-  /** A central manager that hangs would hold up all its jobs for ever: it is replaced. */
+  /** Replaces a central manager that hangs, which would otherwise delay all its jobs forever. */
   look(): void {
     const pid = this.#centralManager?.pid;
     if (pid === undefined) return;
@@ -63,7 +69,7 @@ export class PoolKeeper {
     this.#centralManager?.kill('SIGKILL');
   }
 
-  /** Has these jobs make room where they run; those that do not run there any more are passed over. */
+  /** Vacates these jobs; those that no longer run in the pool are ignored. */
   async vacate(ids: readonly JobId[]): Promise<void> {
     const { agent, socket } = this.#options;
     const client = askCentralManager(socket, 'keeper');
@@ -74,7 +80,7 @@ export class PoolKeeper {
     }
   }
 
-  /** One question at a time: one that hangs answers none. */
+  /** One request at a time: a central manager that hangs answers none. */
   #ask(): void {
     if (this.#client) return;
     const { socket } = this.#options;

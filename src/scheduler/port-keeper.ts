@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 import type { PortNews } from '../pool/port-main.ts';
 
 const AGAIN_MS = 3000;
-/** How often it is told that the port cannot be had, milliseconds. */
+/** How often the log says that the port is not available, milliseconds. */
 const TOLD_MS = 60_000;
 
-/** Keeps the process that has the agent's port for workers. */
+/** Manages the process that listens on the agent's port for workers. */
 export class PortKeeper {
   readonly #log: (message: string, facts?: object) => void;
   #child: ChildProcess | undefined;
@@ -18,7 +18,7 @@ export class PortKeeper {
     this.#log = log;
   }
 
-  /** Called again and again: where it is to listen now; `undefined`: nowhere. */
+  /** Sets the address to listen on; `undefined`: none. Called repeatedly, and restarts the process if it has ended. */
   want(listen: string | undefined): void {
     if (listen !== this.#listen) this.close();
     this.#listen = listen;

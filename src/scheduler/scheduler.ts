@@ -25,25 +25,25 @@ export interface SchedulerOptions {
   readonly queue: Queue;
   readonly children: Children;
   readonly pool: Pick<PoolKeeper, 'want' | 'look' | 'vacate'>;
-  /** This machine's worker is there before the first job is. */
+  /** Whether this machine's worker is started before there is a job. */
   readonly poolFirst: () => boolean;
   readonly broker: Pick<Broker, 'round'>;
-  /** Where a job goes, by the sites as they are configured now. */
+  /** Chooses the site of a job, by the sites as configured now. */
   readonly chooser: () => Promise<SiteChooser>;
   readonly glideins: Pick<GlideinKeeper, 'round'>;
-  /** Who is told of every event, in this order, before it is passed over for good. */
+  /** Receive every event, in this order, before the cursor advances. */
   readonly listeners: readonly Listener[];
-  /** Milliseconds, as it is set now. */
+  /** Milliseconds, by the current settings. */
   readonly periodicMs: () => number;
-  /** A GridManager without a sign of life for so long hangs. */
+  /** A GridManager without a heartbeat for this long is considered hung, milliseconds. */
   readonly hungAfterMs: () => number;
-  /** It ends when there has been no job for so long; infinite: never. */
+  /** The Scheduler ends when there has been no job for this long, milliseconds; infinite: never. */
   readonly idleExitMs: () => number;
   /** What the history keeps. */
   readonly keep: () => { readonly jobs: number; readonly seconds: number };
   readonly one: InstanceLock;
   readonly log: (message: string, facts?: object) => void;
-  /** A fault that was contained: loudly. */
+  /** Reports an unexpected error that was contained. */
   readonly onFault: (message: string, error: Error) => void;
 }
 
@@ -52,16 +52,16 @@ const PLACING = 'giving jobs to sites';
 
 const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
-/** Between two looks whether the GridManagers live, milliseconds; they renew their leases every 5 s. */
+/** How often the GridManagers' heartbeats are checked, milliseconds; they renew their leases every 5 s. */
 const HEARTBEAT_MS = 2000;
-/** How often the history is looked at for what it need not keep, milliseconds. */
+/** How often the history is pruned, milliseconds. */
 const PRUNE_MS = 600_000;
 const GLIDEINS_MS = 3000;
 
 /**
- * The daemon that watches the queue: starts GridManagers for whoever has work, makes procs of late-materialized
- * clusters, applies periodic policy, tells every event to its listeners (logs, mail), and moves ended jobs into the
- * history once all listeners have heard of them.
+ * The daemon that watches the queue: starts GridManagers for managers with work, creates the procs of late-materialized
+ * clusters, applies periodic policies, delivers every event to its listeners (logs, mail), and moves ended jobs into
+ * the history once all listeners have handled their events.
  */
 export class Scheduler {
   readonly #options: SchedulerOptions;
@@ -94,7 +94,7 @@ export class Scheduler {
     );
   }
 
-  /** Runs until `end()`; rejects with 'already-running' when another has the state directory. */
+  /** Runs until `end()`. Rejects with 'already-running' if another Scheduler has the state directory. */
   async run(ready: () => void): Promise<void> {
     const { queue } = this.#options;
     this.#lease = await queue.acquireLease('scheduler', LEASE_MS, { holder: String(process.pid) });
@@ -154,18 +154,20 @@ export class Scheduler {
     }
   }
 
-  /** `error`: why it cannot go on. */
+  /** `error`: why it cannot continue. */
   end(error?: Error): void {
     this.#failure ??= error;
     this.#stop.abort();
   }
 
-  /** It ended for want of jobs. */
+  /** Whether it ended because there were no jobs. */
   get endedIdle(): boolean {
     return this.#endedIdle;
   }
 
-  /** A GridManager ended: who has work gets another. Before `run` there is nothing to do, since it begins so. */
+  /**
+   * After a GridManager has ended, starts another if there is work. Does nothing before `run`, which starts with this.
+   */
   staffSoon(ms = 0): void {
     if (!this.#lease || this.#stop.signal.aborted || this.#staffing) return;
     this.#staffing = setTimeout(() => {
@@ -174,7 +176,7 @@ export class Scheduler {
     }, ms);
   }
 
-  /** Starts the GridManagers that are wanted, and makes the procs that there is room for. */
+  /** Starts the GridManagers that are needed, and creates the procs that there is room for. */
   async #staff(): Promise<void> {
     const { queue, children, pool, poolFirst, chooser } = this.#options;
     const { jobs, places } = await queue.totals();
@@ -191,7 +193,7 @@ export class Scheduler {
     else if (performance.now() - this.#busyAt >= this.#options.idleExitMs()) await this.#endIdle();
   }
 
-  /** A GridManager that hangs would hold up its jobs for ever: it is replaced. */
+  /** Replaces GridManagers that hang, which would otherwise delay their jobs forever. */
   async #heartbeat(): Promise<void> {
     const { queue, children, pool, hungAfterMs, log } = this.#options;
     pool.look();
@@ -204,7 +206,10 @@ export class Scheduler {
     }
   }
 
-  /** Whoever submits looks for a Scheduler afterwards: either we see the job now, or that command starts another one. */
+  /**
+   * A submit command checks for a Scheduler after it has written the job: either we see the job now, or that command
+   * starts another Scheduler.
+   */
   async #endIdle(): Promise<void> {
     const { one, queue, log } = this.#options;
     await one.giveBack();
@@ -214,12 +219,12 @@ export class Scheduler {
     this.end();
   }
 
-  /** Somebody uses the pool without a job in the queue: a map, a glidein. */
+  /** Whether the pool is used without a job in the queue: by `gryphus map`, or a glidein. */
   async #poolAsked(): Promise<boolean> {
     return (await this.#options.queue.kv.get('pool', 'wanted')) !== undefined;
   }
 
-  /** Gives jobs without a site to one; one round at a time. */
+  /** Routes jobs without a site; one round at a time. */
   async #place(): Promise<void> {
     if (!this.#lease) return;
     this.#placing ??= this.#options.broker.round(this.#lease).finally(() => {
@@ -240,10 +245,10 @@ export class Scheduler {
       }
       const last = entries.at(-1);
       if (last) {
-        // It ends: the next one tells it again.
+        // The Scheduler is ending; the next one delivers the batch again.
         for (const listener of listeners) if (!(await this.#patience.tell(listener, entries))) return;
         await this.#patience.with('passing over events', () => cursor.save(last.id));
-        // Only now: a batch that is told again after a crash must still find its jobs in the queue.
+        // Only now: a batch delivered again after a crash must still find its jobs in the queue.
         await this.#afterwards(entries);
       }
       if (entries.length < EVENTS_AT_ONCE) this.#ended.caughtUp();
@@ -302,12 +307,12 @@ const LIVE: readonly State[] = STATES.filter((state) => !isEnd(state));
 
 function changesStaff(event: QueueEvent): boolean {
   if (event.type === 'transition') return isNews(event.to);
-  // A candidate that goes makes room; a new one, or one that is not wanted any more, is its manager's work.
+  // A candidate that leaves makes room; a new one, or one no longer needed, is work for its manager.
   if (event.type === 'candidate') return event.event === 'opened' || event.to === 'withdrawing' || event.to === 'gone';
   return CHANGES_STAFF.has(event.type);
 }
 
-/** The job came to a state in which somebody must care for it, or it made room for another. */
+/** Whether a job in this state needs a GridManager's work, or has made room for another. */
 function isNews(state: State): boolean {
   return state === 'idle' || isEnd(state) || workLoopOf(state) === 'cancel' || workLoopOf(state) === 'results';
 }

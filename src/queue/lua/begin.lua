@@ -1,4 +1,5 @@
--- ARGV: token, now (ms), clusters' staging older than (ms). Answers a new cluster's id; sweeps what submits that died left.
+-- ARGV: token, now (ms), time before which untouched staging is deleted (ms). Returns a new cluster's id; deletes the
+-- staging of submits that died.
 for _, cluster in ipairs(call('HKEYS', K .. 'staging')) do
   local touched = string.match(call('HGET', K .. 'staging', cluster), '|(%d+)$')
   if tonumber(touched) < tonumber(ARGV[3]) then

@@ -1,6 +1,7 @@
--- ARGV: now (ms), lease, epoch, JSON list of { i cluster, p proc, e event?, a attempt?, m manager, w site (of 'opened'), n words? }.
--- Without an event the site's words change, and nobody is told. Answers for each: 'ok|state|attempt', or a refusal: 'no-such-candidate',
--- 'wrong-state|state', 'stale-epoch'; of 'opened' also 'no-such-job', and 'wrong-state' where the job is no longer without a site.
+-- ARGV: now (ms), lease, epoch, JSON list of { i cluster, p proc, e event?, a attempt?, m manager, w site (for
+-- 'opened'), n message? }. Without an event only the site's message changes, and no event is written. Returns for each:
+-- 'ok|state|attempt', or a refusal: 'no-such-candidate', 'wrong-state|state', 'stale-epoch'; for 'opened' also
+-- 'no-such-job', and 'wrong-state' if the job is no longer idle and without a site.
 local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
 
 local function open(wish)
@@ -31,7 +32,7 @@ local function step(wish)
   if not candidate then return 'no-such-candidate' end
   local to = candidate.s
   if wish.e then
-    -- The grant is the job's step: change.lua.
+    -- A grant is a step of the job: see change.lua.
     to = wish.e ~= 'granted' and stepCandidate(wish.i, wish.p, candidates, wish.a, wish.e, wish.n, now)
     if not to then return 'wrong-state|' .. candidate.s end
     if wish.e == 'refused' then candidates.refused[candidate.w] = wish.n or '' end

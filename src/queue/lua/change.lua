@@ -1,11 +1,13 @@
 -- ARGV: now (ms), lease ('' for a user's action), epoch, JSON list of { i cluster, p proc, e event?, f {state = true}?,
--- w {manager, site}? where it must be, s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager, site}?, b the attempt of the candidate that is granted?,
--- d the attempt that is adopted?, u the attempt that its next ones come after? }.
--- Answers for each: 'ok|state|attempt', or a refusal: 'no-such-job', 'wrong-state|state', 'wrong-attempt|state', 'stale-epoch'.
+-- w {manager, site}? where the job must be, s {attr: text or null}?, n info as JSON text?, a attempt?, r {manager,
+-- site}?, b the attempt of the granted candidate?, d the adopted attempt?, u a number that the next attempts must
+-- exceed? }.
+-- Returns for each: 'ok|state|attempt', or a refusal: 'no-such-job', 'wrong-state|state', 'wrong-attempt|state',
+-- 'stale-epoch'.
 local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
 
--- A batch is worked out first and written after: each job is read and written once, and each group that many jobs leave or enter is
--- touched once.
+-- A batch is computed first and written afterwards: each job is read and written only once, and so is each group that
+-- many jobs leave or enter.
 local jobs, touched, news = {}, {}, {}
 
 local function groupOf(job)
@@ -88,7 +90,7 @@ local function text(value)
   return value ~= nil and value ~= cjson.null and value or nil
 end
 
--- Sets an attribute under the name by which the job has it already, if it has.
+-- Sets an attribute, keeping the spelling of its name if the job already has it.
 local function assign(job, name, value)
   local own = attributes(job)
   if own[name] == nil then
@@ -113,19 +115,20 @@ local function change(wish)
     return 'wrong-state|' .. job.state
   end
   if wish.w and (wish.w[1] ~= job.manager or wish.w[2] ~= job.site) then return 'wrong-state|' .. job.state end
-  -- Somebody wants it elsewhere since its site was asked to let it go: whoever reads it again knows where it goes.
+  -- If the job was requested elsewhere after its site was asked to release it, the caller must read it again to learn
+  -- where it goes.
   if (wish.e == 'withdrawn' or wish.e == 'forgotten') and ROUTABLE[to] and not wish.r and moves(job) then
     return 'wrong-state|' .. job.state
   end
   if wish.a and wish.a ~= job.attempt then return 'wrong-attempt|' .. job.state end
 
   local from, manager, site, prio, attempt = job.state, job.manager, job.site, job.prio, job.attempt
-  -- Only a job of the broker's has candidates, and only until it goes anywhere.
+  -- Only a job of the broker has candidates, and only while it is not routed.
   local candidates = (from == 'idle' or wish.e == 'release') and candidatesOf(job.cluster, job.proc) or nil
   if (wish.e == 'granted') ~= (wish.b ~= nil) then return 'wrong-state|' .. job.state end
   if (wish.e == 'adopted') ~= (wish.d ~= nil) then return 'wrong-state|' .. job.state end
   if wish.d then
-    -- A later attempt's key must not be given twice.
+    -- The key of a later attempt must not be used twice.
     if tonumber(wish.d) < tonumber(attempt) then return 'wrong-attempt|' .. job.state end
     attempt = wish.d
   end

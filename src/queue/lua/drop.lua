@@ -1,4 +1,4 @@
--- ARGV: cluster, token. Takes back what was staged.
+-- ARGV: cluster, token. Deletes what was staged.
 local cluster, token = ARGV[1], ARGV[2]
 local held = call('HGET', K .. 'staging', cluster)
 if not held or string.sub(held, 1, #token + 1) ~= token .. '|' then return 0 end

@@ -1,4 +1,4 @@
--- ARGV: cluster, now (ms), JSON {attr: text or null}. Answers 0 where there is no such cluster.
+-- ARGV: cluster, now (ms), JSON {attr: text or null}. Returns 0 if there is no such cluster.
 local cluster = ARGV[1]
 local ad = call('GET', K .. 'ad:' .. cluster)
 if not ad then return 0 end

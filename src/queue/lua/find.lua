@@ -1,5 +1,5 @@
--- ARGV: the most jobs, manager and site ('' any), then states (none: any). Answers cluster, proc, … of the jobs in these places, at one
--- moment, in no order; false where there are more.
+-- ARGV: maximum number of jobs, manager and site ('' for any), then states (none for any). Returns cluster, proc, … of
+-- the jobs in these places at one moment, in no particular order; false if there are more.
 local most, manager, site = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local states = #ARGV > 3 and {} or nil
 for i = 4, #ARGV do states[ARGV[i]] = true end

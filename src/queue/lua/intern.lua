@@ -1,4 +1,4 @@
--- ARGV: names. Answers their numbers.
+-- ARGV: names. Returns their numbers.
 local numbers = {}
 for i, name in ipairs(ARGV) do
   local n = name == '' and '0' or call('HGET', K .. 'names', name)

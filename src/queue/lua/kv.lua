@@ -1,5 +1,5 @@
--- ARGV: namespace, key, value, expected version ('' for any). A value is kept as 'version|value'. Answers the new version,
--- or false where it is at another one. One counter for all keys: a version never comes again.
+-- ARGV: namespace, key, value, expected version ('' for any). A value is stored as 'version|value'. Returns the new
+-- version, or false if the key has another version. All keys share one counter, so versions are never reused.
 local key = K .. 'kv:' .. ARGV[1]
 local known = call('HGET', key, ARGV[2])
 local version = known and string.match(known, '^(%d+)|') or '0'

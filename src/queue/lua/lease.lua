@@ -1,6 +1,9 @@
--- ARGV: 'acquire', name, now (ms), ttl (ms), holder, force ('1'): the new epoch, or false while another holds it.
--- ARGV: 'renew', name, now, ttl, epoch: 1, or 0 when it is another's. ARGV: 'release', name, now, 0, epoch.
--- A lease that was given in the future is one whose clock jumped back: it has ended; the epoch protects what it guarded.
+-- ARGV: 'acquire', name, now (ms), ttl (ms), holder, force ('1'). Returns the new epoch, or false while another holds
+-- it.
+-- ARGV: 'renew', name, now, ttl, epoch. Returns 1, or 0 if another process has the lease. ARGV: 'release', name, now,
+-- 0, epoch.
+-- A lease whose start is in the future shows that the clock was set back: it counts as expired, and the epoch protects
+-- what it guarded.
 local what, name, now, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local held = call('HGET', K .. 'leases', name)
 if what == 'acquire' then

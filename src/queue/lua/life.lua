@@ -1,6 +1,6 @@
--- ARGV: the server's run id; an earlier life's number, or ''. Begins a new life where the server is another run than before. Answers
--- life, run, events, last cluster id; of that earlier life the run and, at its end, events and last cluster id ('' where it is not
--- known); the last cluster id when the present life began.
+-- ARGV: the server's run id; the number of an earlier life, or ''. Begins a new life if the server's run id has
+-- changed. Returns life, run, events, last cluster id; the run of that earlier life and, at its end, its events and
+-- last cluster id ('' if not known); the last cluster id when the current life began.
 local meta = call('HMGET', K .. 'meta', 'run', 'life', 'cluster')
 local life, cluster, events = tonumber(meta[2] or '0'), meta[3] or '0', 0
 if call('EXISTS', K .. 'events') == 1 then

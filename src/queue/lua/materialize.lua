@@ -1,5 +1,5 @@
--- ARGV: cluster, now (ms), lease, epoch, expected next proc, new next proc, done ('1'), procs as JSON ranges, then as put() reads
--- it. Answers 'ok', 'no-such-cluster', 'stale-epoch' or 'conflict|next proc'.
+-- ARGV: cluster, now (ms), lease, epoch, expected next proc, new next proc, done ('1'), procs as JSON ranges, then the
+-- input of put(). Returns 'ok', 'no-such-cluster', 'stale-epoch' or 'conflict|next proc'.
 local cluster = ARGV[1]
 local summary = K .. 'c:' .. cluster
 local at = call('HGET', summary, 'next')

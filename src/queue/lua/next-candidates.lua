@@ -1,4 +1,5 @@
--- ARGV: manager, site, state, how many ('-1' for all). Answers cluster, proc, attempt, since (s), words of each, the oldest first.
+-- ARGV: manager, site, state, limit ('-1' for all). Returns cluster, proc, attempt, since (s), message of each, oldest
+-- first.
 local names = call('ZRANGE', K .. 'o:' .. ARGV[1] .. ':' .. ARGV[2] .. ':' .. ARGV[3], 0, ARGV[4] == '-1' and -1 or ARGV[4] - 1)
 local found = {}
 for _, name in ipairs(names) do

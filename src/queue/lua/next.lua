@@ -1,4 +1,4 @@
--- ARGV: manager, site, state, how many. Answers cluster, proc, value of each, in the order of the queue.
+-- ARGV: manager, site, state, limit. Returns cluster, proc, value of each, in the order of the queue.
 local place, want = ARGV[1] .. ':' .. ARGV[2] .. ':' .. ARGV[3], tonumber(ARGV[4])
 local found, from = {}, 0
 while want > 0 do

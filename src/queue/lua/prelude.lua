@@ -1,32 +1,36 @@
--- Shared by every script. The host puts before it: K (the key prefix), LIFE[state][event] = state, SHOWS[state] = the
--- JobStatus word, ENDS[state] and ROUTABLE[state] = true, CANDIDATES[state][event] = state of a candidate, or 'gone'.
+-- Shared by all scripts. The host defines before it: K (the key prefix), LIFE[state][event] = state, SHOWS[state] = the
+-- name of the JobStatus, STATUS[state] = its number, ENDS[state] and ROUTABLE[state] = true, CANDIDATES[state][event] =
+-- state of a candidate, or 'gone'.
 --
--- meta                hash     version, agent, cluster (the last id given), kv, run (the server's run id) and life (its number)
+-- meta                hash     version, agent, cluster (the last id assigned), kv, run (the server's run id), life
+--                              (its number)
 -- lives               hash     number of an earlier life = 'run|events|cluster' at its end
--- names, ids          hashes   manager and site names to small numbers and back; '' is 0
--- clusters, late      zsets    cluster ids; those with procs to make
--- c:<cluster>         hash     owner, batch, at, next, total, digest, token, manager, site, hist ('file|offset|length' of its ad in the
---                              history), dag (its DAG manager's cluster), universe, dagman (JobUniverse and DAGManJobId, '' without), and
+-- names, ids          hashes   names of managers and sites to small numbers, and back; '' is 0
+-- clusters, late      zsets    cluster ids; those that still have procs to create
+-- c:<cluster>         hash     owner, batch, at, next, total, digest, token, manager, site, hist ('file|offset|length'
+--                              of its ad in the history), dag (its DAG manager's cluster), universe, dagman
+--                              (JobUniverse and DAGManJobId, or ''), and
 --                              '#<manager>:<site>:<priority>:<state>' = jobs in that group
--- ad:<cluster>        string   JSON: what the procs share
+-- ad:<cluster>        string   JSON: the attributes that the procs share
 -- j:<cluster>         hash     proc = 'state|manager|site|priority|attempt|since' LF JSON of the job's own attributes
 -- g:<cluster>:<manager>:<site>:<priority>:<state>   zset   procs (a group)
 -- q:<manager>:<site>:<state>   zset   groups, by -priority and cluster
 -- places              hash     '<manager>:<site>:<state>' = jobs
--- b:<cluster>         hash     proc = JSON of its candidates: last (the last attempt that was given to one), open (attempt = {s state, m manager,
---                              w site, t since (s), n the site's words}), refused (site = words)
+-- b:<cluster>         hash     proc = JSON of its candidates: last (the last attempt given to one), open (attempt = {
+--                              s state, m manager, w site, t since (s), n the site's message}), refused (site =
+--                              message)
 -- o:<manager>:<site>:<state>   zset   '<cluster>.<proc>.<attempt>' of candidates, by time
--- candidates                hash     '<manager>:<site>:<state>' = candidates
+-- candidates          hash     '<manager>:<site>:<state>' = candidates
 -- staging             hash     cluster = 'token|touched': not visible yet; sg:<cluster> set: its groups
--- history             hash     file, size: the history file up to where it holds what left the queue
+-- history             hash     file, size: the history file, and the size up to which its jobs have left the queue
 -- events, cursors     stream, hash
--- dag:<id>, dn:<id>   stream, hash   of one DAG: what its jobs did and what it is told; submit's name = 'cluster|procs'
+-- dag:<id>, dn:<id>   stream, hash   of one DAG: its jobs' events and messages; the submit's name = 'cluster|procs'
 -- kv:<namespace>      hash     key = 'version|value'
--- leases, epochs      hashes   name = 'from|until|holder'; name = the last epoch given
+-- leases, epochs      hashes   name = 'from|until|holder'; name = the last epoch assigned
 
 local call = redis.call
 
--- Groups of one priority sort as bytes: the number's length goes first.
+-- Groups of one priority are sorted as bytes, so the number is preceded by its length.
 local function member(cluster, prio)
   return string.char(96 + #cluster) .. cluster .. ':' .. prio
 end
@@ -35,7 +39,7 @@ local function less(key, field, n)
   if call('HINCRBY', key, field, -(n or 1)) == 0 then call('HDEL', key, field) end
 end
 
--- n procs came into a group that holds them already.
+-- Counts n procs that entered a group, which already contains them.
 local function admit(cluster, manager, site, prio, state, n)
   call('ZADD', K .. 'q:' .. manager .. ':' .. site .. ':' .. state, -tonumber(prio), member(cluster, prio))
   call('HINCRBY', K .. 'places', manager .. ':' .. site .. ':' .. state, n)
@@ -58,14 +62,14 @@ local function leave(job)
   less(K .. 'c:' .. job.cluster, '#' .. name)
 end
 
--- Staged procs are there, but not yet visible.
+-- Staged procs exist, but are not visible yet.
 local visible = {}
 local function published(cluster)
   if visible[cluster] == nil then visible[cluster] = call('EXISTS', K .. 'ad:' .. cluster) == 1 end
   return visible[cluster]
 end
 
--- false where there is no such job.
+-- Returns false if there is no such job.
 local function load(cluster, proc)
   local value = published(cluster) and call('HGET', K .. 'j:' .. cluster, proc)
   if not value then return false end
@@ -85,7 +89,7 @@ local function event(now, type, rest)
   call('XADD', K .. 'events', '*', 'e', '{"v":1,"at":' .. now .. ',"type":"' .. type .. '",' .. rest .. '}')
 end
 
--- The same for the manager of the DAG that the cluster belongs to, as long as it has not ended.
+-- The same for the manager of the cluster's DAG, until the DAG has ended.
 local dags = {}
 local function dagEvent(cluster, now, type, rest)
   if dags[cluster] == nil then dags[cluster] = call('HGET', K .. 'c:' .. cluster, 'dag') end
@@ -98,8 +102,8 @@ local function stale(lease, epoch)
   return lease ~= '' and call('HGET', K .. 'epochs', lease) ~= epoch
 end
 
--- ARGV[i] = n, then n times proc and value; then m, then m times manager, site, prio, state, count and as many procs.
--- Writes them, and gives each group to `seen`.
+-- ARGV[i] = n, then n times proc and value; then m, then m times manager, site, prio, state, count and that many procs.
+-- Writes them, and calls `seen` for each group.
 local function put(cluster, i, seen)
   local jobs = K .. 'j:' .. cluster
   local last = i + 2 * tonumber(ARGV[i])
@@ -126,7 +130,7 @@ local function put(cluster, i, seen)
   end
 end
 
--- nil where the job never had one.
+-- Returns nil if the job never had one.
 local function candidatesOf(cluster, proc)
   local text = call('HGET', K .. 'b:' .. cluster, proc)
   return text and cjson.decode(text)
@@ -152,7 +156,8 @@ local function leaveCandidate(cluster, proc, attempt, candidate)
   less(K .. 'candidates', place)
 end
 
--- Moves one candidate and says so; candidates is the job's, to be saved by the caller. Answers where it is, or false where the step has no meaning.
+-- Moves one candidate and writes the event. The caller saves `candidates`, which are the job's. Returns the new state,
+-- or false if the step is not possible.
 local function stepCandidate(cluster, proc, candidates, attempt, what, words, now)
   local candidate = candidates.open[attempt]
   local to = CANDIDATES[candidate.s] and CANDIDATES[candidate.s][what]
@@ -171,12 +176,12 @@ local function stepCandidate(cluster, proc, candidates, attempt, what, words, no
   return to
 end
 
--- The job needs its candidates no more.
+-- Withdraws all candidates of a job that no longer needs them.
 local function withdrawCandidates(cluster, proc, candidates, now)
   for attempt in pairs(candidates.open) do stepCandidate(cluster, proc, candidates, attempt, 'withdraw', nil, now) end
 end
 
--- A cluster without jobs that will get none is no more.
+-- Deletes a cluster that has no jobs and will get none.
 local function sweep(cluster)
   if call('EXISTS', K .. 'j:' .. cluster) == 1 or call('ZSCORE', K .. 'late', cluster) then return end
   call('DEL', K .. 'c:' .. cluster, K .. 'ad:' .. cluster)

@@ -1,7 +1,7 @@
--- ARGV: cluster, token, now (ms), ad as JSON, owner, batch, next proc, total, digest ('' where there is none), procs as JSON
--- ranges, DAG ('' where it is none's), name in it, manager and site of procs that say nothing else, JobUniverse, DAGManJobId. All of a staged cluster
--- becomes visible at once. Answers 1, or 0 where the staging was swept, or 2 where the DAG has a submit of this name. Safe
--- to repeat.
+-- ARGV: cluster, token, now (ms), ad as JSON, owner, batch, next proc, total, digest ('' if there is none), procs as
+-- JSON ranges, DAG ('' if it belongs to none), name in it, default manager and site of the procs, JobUniverse,
+-- DAGManJobId. Makes all of a staged cluster visible at once. Returns 1, or 0 if the staging was deleted, or 2 if the
+-- DAG already has a submit of this name. Idempotent.
 local cluster, token, now = ARGV[1], ARGV[2], ARGV[3]
 local summary = K .. 'c:' .. cluster
 if call('HGET', summary, 'token') == token then return 1 end

@@ -1,6 +1,7 @@
--- ARGV: now (ms), cluster, proc, '1' where its cluster is in the queue, manager, site, priority, attempt, own attributes as JSON; of a
--- cluster that is not: ad as JSON, owner, batch, JobUniverse, DAGManJobId. Puts a job that left the queue back into it, held. Answers
--- 'ok', 'there' where it is in the queue, 'again' where its cluster came or went meanwhile.
+-- ARGV: now (ms), cluster, proc, '1' if its cluster is in the queue, manager, site, priority, attempt, own attributes
+-- as JSON; if the cluster is not in the queue: ad as JSON, owner, batch, JobUniverse, DAGManJobId. Puts a job that left
+-- the queue back, held. Returns 'ok', 'there' if it is already in the queue, 'again' if its cluster appeared or
+-- disappeared in the meantime.
 local now, cluster, proc = ARGV[1], ARGV[2], ARGV[3]
 if call('HEXISTS', K .. 'j:' .. cluster, proc) == 1 then return 'there' end
 if published(cluster) ~= (ARGV[4] == '1') then return 'again' end
@@ -14,7 +15,7 @@ else
   if at <= tonumber(proc) then call('HSET', K .. 'c:' .. cluster, 'next', proc + 1, 'total', proc + 1) end
 end
 if ARGV[4] ~= '1' then
-  -- An older copy of the queue may not have given this id yet.
+  -- An older copy of the queue may not have reached this id yet.
   if tonumber(call('HGET', K .. 'meta', 'cluster') or '0') < tonumber(cluster) then call('HSET', K .. 'meta', 'cluster', cluster) end
 end
 local job = { cluster = cluster, proc = proc, state = 'held', manager = ARGV[5], site = ARGV[6], prio = ARGV[7],

@@ -1,4 +1,5 @@
--- ARGV: now (ms), history file, how far it holds what is retired, then cluster, proc of each, all of them in that file. Answers how many left.
+-- ARGV: now (ms), history file, its size including these jobs, then cluster, proc of each, all of them in that file.
+-- Returns how many left the queue.
 local gone = {}
 for i = 4, #ARGV, 2 do
   local job = load(ARGV[i], ARGV[i + 1])

@@ -1,4 +1,4 @@
--- ARGV: cluster, token, now (ms), then as put() reads it. Answers 1, or 0 where the staging was swept. Safe to repeat.
+-- ARGV: cluster, token, now (ms), then the input of put(). Returns 1, or 0 if the staging was deleted. Idempotent.
 local cluster, token = ARGV[1], ARGV[2]
 local held = call('HGET', K .. 'staging', cluster)
 if not held or string.sub(held, 1, #token + 1) ~= token .. '|' then return 0 end

@@ -1,5 +1,6 @@
--- ARGV: clusters. Answers of each that is there: cluster, owner, batch, at, next, total, universe, dagman, first proc, last proc,
--- then state and jobs of each group; one list for each cluster. Its cost grows with clusters and groups, not with jobs.
+-- ARGV: clusters. Returns a list for each that exists: cluster, owner, batch, at, next, total, universe, dagman, first
+-- proc, last proc, then state and jobs of each group. The cost depends on the number of clusters and groups, not of
+-- jobs.
 local found = {}
 for _, cluster in ipairs(ARGV) do
   local fields = call('HGETALL', K .. 'c:' .. cluster)

@@ -1,4 +1,4 @@
--- Forgets the events that every cursor has passed, but never one of the newest ARGV[1]: others read too.
+-- Deletes the events that every cursor has passed, except the newest ARGV[1], for readers without a cursor.
 local spare = call('XLEN', K .. 'events') - tonumber(ARGV[1])
 if spare <= 0 then return 0 end
 local least, ms, seq

@@ -2,18 +2,21 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
-/** What others may have written to the log beside us between a crash and the look after it, bytes; what is further on is not looked at. */
+/**
+ * How far behind the recorded size to search for our text after a crash, bytes: others may have appended to the log in
+ * the meantime.
+ */
 const OTHERS = 16 << 20;
 
 /** One piece of text for one user log. */
 export interface Piece {
   readonly path: string;
   readonly text: string;
-  /** Bytes that the log had before the piece was written for the first time, by `sizeOf`. */
+  /** Size of the log before the piece was first written, bytes; from `sizeOf`. */
   readonly size: number;
 }
 
-/** Bytes; 0 where there is no log yet. Rejects where something else than a file has that name. */
+/** Size in bytes; 0 if there is no log yet. Rejects if the path is not a regular file. */
 export async function sizeOf(path: string): Promise<number> {
   try {
     return plain(await stat(path), path).size;
@@ -24,11 +27,11 @@ export async function sizeOf(path: string): Promise<number> {
 }
 
 /**
- * Has the piece in the log once, however often it is asked, and on disk when it resolves: what an earlier call that was cut
- * off has written is found behind `size`. What somebody else wrote there stays.
+ * Appends the piece exactly once, however often it is called; it is on disk when this resolves. Text from an earlier,
+ * interrupted call is found after `size`. Other writers' text is kept.
  */
 export async function appendOnce({ path, text, size }: Piece): Promise<void> {
-  // A FIFO without a reader, or a terminal, must not hold us.
+  // Opening a FIFO without a reader, or a terminal, must not block.
   const log = await open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, 0o666);
   try {
     const before = plain(await log.stat(), path).size;
@@ -41,13 +44,13 @@ export async function appendOnce({ path, text, size }: Piece): Promise<void> {
   }
 }
 
-/** What of the text is not behind the place where it was to be written. */
+/** The part of `text` that is not in the log yet; `behind`: what the log contains after the recorded size. */
 export function missing(text: Buffer, behind: Buffer): Buffer {
   if (behind.includes(text)) return Buffer.alloc(0);
   return text.subarray(0, behind.length).equals(behind) ? text.subarray(behind.length) : text;
 }
 
-/** All of it or nothing. */
+/** Writes all of it, or nothing. */
 async function write(log: FileHandle, bytes: Buffer, before: number): Promise<void> {
   let done = 0;
   try {

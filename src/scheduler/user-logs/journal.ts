@@ -4,21 +4,21 @@ import { dirname } from 'node:path';
 import { asError, GryphusError } from '../../errors.ts';
 import type { Piece } from './append-once.ts';
 
-/** What one batch of events adds to one log. */
+/** What one batch of events appends to one log. */
 export interface Addition {
   readonly path: string;
   readonly text: string;
-  /** As `Piece.size`, where the piece is about to be written; without it, it waits behind others. */
+  /** As `Piece.size`, if the piece is about to be written; absent if it has to wait behind others. */
   readonly size?: number;
 }
 
-/** The batch that was accepted last: the id of the first event that was read, and of the last one in it. */
+/** The batch accepted last: the id of the first event that was read, and of the last one in it. */
 export interface Accepted {
   readonly from: string;
   readonly last: string;
 }
 
-/** Where a piece stands in the journal, bytes. */
+/** Where a piece is in the journal, bytes. */
 interface Place {
   readonly offset: number;
   readonly length: number;
@@ -28,7 +28,7 @@ interface Pending {
   readonly pieces: Place[];
   /** Unix milliseconds, of the oldest piece. */
   readonly since: number;
-  /** The first `count` pieces may have been written behind `size`. */
+  /** The first `count` pieces may already have been written after `size`. */
   attempt?: { readonly size: number; readonly count: number };
 }
 
@@ -39,14 +39,14 @@ type Line =
   | { readonly all: true }
   | Accepted;
 
-/** Pieces that go together into one write, characters of the journal. */
+/** Maximum amount that is combined into one write, in characters of the journal. */
 const TOGETHER = 1_000_000;
-/** The journal is made anew beyond this many bytes, where most of it is done. */
+/** The journal is compacted beyond this size if more than half of it is done, bytes. */
 const LARGE = 8_000_000;
 
 /**
- * What users' logs are owed, on disk before any of it is written: lines of JSON, of which a batch's count once the line with
- * its events' ids stands behind them. Only where pieces stand is kept in memory.
+ * The pending text of users' logs, on disk before any of it is written to a log. It consists of lines of JSON; a batch
+ * counts only once the line with its events' ids follows it. Only the positions of the pieces are kept in memory.
  */
 export class LogJournal {
   readonly #path: string;
@@ -72,12 +72,12 @@ export class LogJournal {
     return this.#accepted;
   }
 
-  /** The logs that something is owed, the longest waiting first. */
+  /** The logs with pending text, longest waiting first. */
   owed(): Iterable<string> {
     return this.#pending.keys();
   }
 
-  /** Since when, Unix milliseconds. */
+  /** Since when the log has pending text, Unix milliseconds. */
   since(path: string): number | undefined {
     return this.#pending.get(path)?.since;
   }
@@ -90,7 +90,7 @@ export class LogJournal {
     return this.#pending.size === 0;
   }
 
-  /** Resolves when the batch is on disk. Rejects with 'disk-full', and has nothing of it. */
+  /** Resolves when the batch is on disk. Rejects with 'disk-full' and then keeps none of it. */
   accept(batch: Accepted, additions: readonly Addition[], now: number): Promise<void> {
     return this.#inTurn(async () => {
       if (this.isEmpty) await this.#truncate(0);
@@ -109,7 +109,7 @@ export class LogJournal {
     });
   }
 
-  /** The next pieces of a log in one, and where they were to be written if that was begun. */
+  /** The next pieces of a log, joined, and the log's size before the first attempt to write them, if there was one. */
   next(path: string): Promise<{ readonly text: string; readonly count: number; readonly size?: number }> {
     return this.#inTurn(async () => {
       const { pieces = [], attempt } = this.#pending.get(path) ?? {};
@@ -122,7 +122,7 @@ export class LogJournal {
     });
   }
 
-  /** On disk when it resolves: the next `count` pieces are about to be written behind `size`. */
+  /** Records that the next `count` pieces are about to be written after `size`; on disk when it resolves. */
   attempt(path: string, count: number, size: Piece['size']): Promise<void> {
     return this.#inTurn(async () => {
       await this.#write([lineOf({ a: path, s: size, n: count })], true);
@@ -131,7 +131,7 @@ export class LogJournal {
     });
   }
 
-  /** They were written. Where the note of it is lost they are found written. */
+  /** Records that pieces were written. If this record is lost, `appendOnce` finds them in the log. */
   done(written: ReadonlyMap<string, number>): Promise<void> {
     return this.#inTurn(async () => {
       for (const [path, count] of written) this.#drop(path, count);
@@ -169,7 +169,7 @@ export class LogJournal {
     let batch: (() => void)[] = [];
     for await (const { text, offset, length } of this.#lines()) {
       const line = read(text);
-      // A crash of the machine can leave zeros behind what was synchronized.
+      // After a power failure, zeros may follow the synchronized part.
       if (!line) break;
       if ('p' in line) {
         batch.push(() => this.#add(line.p, { offset, length }, line.at, line.s));
@@ -192,7 +192,7 @@ export class LogJournal {
     await this.#truncate(this.#end);
   }
 
-  /** Whole lines. */
+  /** Complete lines only. */
   async *#lines(): AsyncGenerator<Place & { readonly text: string }> {
     const { size } = await this.#file.stat();
     let rest = Buffer.alloc(0);
@@ -241,7 +241,7 @@ export class LogJournal {
     this.#end = size;
   }
 
-  /** The journal with what is still owed, in the place of this one. */
+  /** Replaces the journal with a new one that has only the pending pieces. */
   async #compact(): Promise<void> {
     const path = `${this.#path}.new`;
     const file = await open(path, 'w+', 0o600);

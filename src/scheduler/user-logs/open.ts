@@ -14,10 +14,10 @@ import { UserLogs } from './user-logs.ts';
 import { WriterProcess } from './writer.ts';
 
 const WRITER = 'log-writer';
-/** How long one call on a user's log may take, milliseconds. */
+/** Time limit of one call on a user's log, milliseconds. */
 const LIMIT_MS = 4000;
 const REPORT_MS = 500;
-/** A person is told of a log that cannot be written for so long, milliseconds. */
+/** The user is alerted if a log cannot be written for this long, milliseconds. */
 const ALARM_MS = 600_000;
 
 interface Surroundings {
@@ -28,7 +28,10 @@ interface Surroundings {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** The users' logs of this state directory, for its one Scheduler; what an earlier one owed them is written soon. */
+/**
+ * Opens the user logs of this state directory, for its one Scheduler. Text left over from an earlier Scheduler is
+ * written soon.
+ */
 export async function openUserLogs({ paths, kv, alarms, keepForMs, log }: Surroundings): Promise<UserLogs> {
   await endLeftWriter(paths);
   let reporting: NodeJS.Timeout | undefined;
@@ -55,7 +58,7 @@ export async function openUserLogs({ paths, kv, alarms, keepForMs, log }: Surrou
     keepForMs,
     onTrouble: (path, error) => log('a user log cannot be written', { path, error }),
     onOwed: () => {
-      // A queue that is away is told after the next round.
+      // If the queue is unavailable, the next round reports again.
       reporting ??= setTimeout(() => void report().catch(() => undefined), REPORT_MS).unref();
     },
   });
@@ -63,7 +66,10 @@ export async function openUserLogs({ paths, kv, alarms, keepForMs, log }: Surrou
   return logs;
 }
 
-/** One that lost its Scheduler ends by itself, unless it hangs; two of them would write the same. */
+/**
+ * Kills the writer process of an earlier Scheduler: it exits by itself unless it hangs, but two writers would write the
+ * same text.
+ */
 async function endLeftWriter(paths: Paths): Promise<void> {
   const left = daemonsOnDisk(paths).find(({ name }) => name === WRITER);
   if (!left) return;
@@ -71,7 +77,7 @@ async function endLeftWriter(paths: Paths): Promise<void> {
     try {
       process.kill(left.pid, 'SIGKILL');
     } catch {
-      // It was faster.
+      // It exited before the signal.
     }
     await sleep(20);
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** File systems of this machine's own disks and memory: one of their directories that hangs says nothing of the others. */
+/** Local file systems: if one of their directories hangs, the others are not affected. */
 const LOCAL = new Set(
   'bcachefs btrfs devtmpfs exfat ext2 ext3 ext4 f2fs jfs overlay ramfs reiserfs squashfs tmpfs vfat xfs zfs'.split(' '),
 );
@@ -11,7 +11,7 @@ interface Mount {
   readonly type: string;
 }
 
-/** What hangs together with this file: all of its file system, where that is another machine's, else its directory. */
+/** What hangs together with this file: the whole file system if it is remote, otherwise the file's directory. */
 export function placeOf(path: string, mounts: readonly Mount[] = readMounts()): string {
   let found: Mount | undefined;
   for (const mount of mounts)
@@ -23,7 +23,7 @@ export function isIn(path: string, place: string): boolean {
   return path.startsWith(place.endsWith('/') ? place : `${place}/`);
 }
 
-/** proc_pid_mountinfo(5); none where there is no /proc. */
+/** proc_pid_mountinfo(5); empty if there is no /proc. */
 function readMounts(): readonly Mount[] {
   try {
     return parseMounts(readFileSync('/proc/self/mountinfo', 'utf8'));
@@ -41,7 +41,7 @@ export function parseMounts(text: string): Mount[] {
   });
 }
 
-/** Blanks, tabs, line ends and backslashes are octal there. */
+/** Spaces, tabs, newlines and backslashes are octal escapes there. */
 function unescaped(word: string): string {
   return word.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -9,13 +9,13 @@ const OWED = z.object({
 /** User logs that cannot be written now: how many, and the first of them. */
 export type OwedLogs = z.infer<typeof OWED>;
 
-/** What the Scheduler said last of the logs that it cannot write. */
+/** The Scheduler's last report of logs that it cannot write. */
 export async function owedLogs(kv: Pick<Kv, 'get'>): Promise<OwedLogs> {
   const entry = await kv.get('user-log', 'owed');
   return entry ? OWED.parse(JSON.parse(entry.value)) : { count: 0, logs: [] };
 }
 
-/** Says it where `status` and `why` look. */
+/** Publishes the report for `status` and `why`. */
 export async function reportOwed(kv: Kv, owed: ReturnType<UserLogs['owed']>): Promise<void> {
   if (owed.count === 0) await kv.delete('user-log', 'owed');
   else await kv.set('user-log', 'owed', JSON.stringify(owed));

@@ -9,7 +9,7 @@ export interface LogBatch extends Accepted {
   readonly texts: ReadonlyMap<string, string>;
 }
 
-/** A log that cannot be written now. */
+/** A log that currently cannot be written. */
 export interface OwedLog {
   readonly path: string;
   /** Unix milliseconds. */
@@ -20,10 +20,10 @@ export interface OwedLog {
 export interface UserLogsOptions {
   readonly journal: LogJournal;
   readonly writer: LogWriter;
-  /** After so long, milliseconds, nobody is owed anything any more. */
+  /** Pending text is dropped after this time, milliseconds. */
   readonly keepForMs: () => number;
   readonly onTrouble: (path: string, error: string) => void;
-  /** What is owed has changed. */
+  /** Called when the list of pending logs has changed. */
   readonly onOwed: () => void;
 }
 
@@ -34,34 +34,34 @@ interface Trouble {
   readonly nextAt: number;
 }
 
-/** A place that does not answer. */
+/** A file system or directory that does not answer. */
 interface HungPlace {
   readonly waitMs: number;
   /** Nothing is tried there until then, Unix milliseconds. */
   readonly until: number;
 }
 
-/** A batch waits no longer for its slowest log, milliseconds. */
+/** How long a batch waits for its slowest log, milliseconds. */
 const GRACE_MS = 2000;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
-/** Logs that are tried again in one round, and so how long one waits at least where there are very many, milliseconds each. */
+/** Maximum number of logs retried in one round; with very many failing logs, the longest wait is EACH_MS for each. */
 const IN_A_ROUND = 200;
 const EACH_MS = 5;
 const BEHIND = 'its file system does not answer';
-/** Beyond so many nobody is told one by one. */
+/** Maximum number of failing logs that are reported individually. */
 const TOLD = 100;
 
 /**
- * Appends to users' logs, each event exactly once: a batch is in the journal, with the sizes of its logs, before any of it
- * is written. What cannot be written now, for whatever reason, is owed: it stays in the journal and is tried again, with
- * longer and longer waits, also by the next Scheduler. No log waits for another.
+ * Appends to users' logs, each event exactly once: a batch is written to the journal, with the sizes of its logs,
+ * before it is written to any log. Text that cannot be written now, for whatever reason, stays in the journal and is
+ * retried with increasing waits, also by the next Scheduler. No log delays another.
  */
 export class UserLogs {
   readonly #options: UserLogsOptions;
   readonly #troubles = new Map<string, Trouble>();
   readonly #hung = new Map<string, HungPlace>();
-  /** Being written now. */
+  /** Logs being written now. */
   readonly #busy = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -71,13 +71,13 @@ export class UserLogs {
     this.#arm(0);
   }
 
-  /** The last event of the batch that began with `from`, if that was accepted: it is not to be told again. */
+  /** The last event of the batch that began with `from`, if that batch was accepted: it must not be written again. */
   told(from: string): string | undefined {
     const { accepted } = this.#options.journal;
     return accepted?.from === from ? accepted.last : undefined;
   }
 
-  /** What is owed now, the longest waiting first. */
+  /** The logs that cannot be written now, longest waiting first. */
   owed(): { readonly count: number; readonly logs: readonly OwedLog[] } {
     const { journal } = this.#options;
     const logs: OwedLog[] = [];
@@ -89,7 +89,10 @@ export class UserLogs {
     return { count: this.#troubles.size, logs };
   }
 
-  /** Resolves when the batch is in the journal, and written, but for logs that are slow or cannot be written now. */
+  /**
+   * Resolves when the batch is in the journal and has been written, except to logs that are slow or currently cannot be
+   * written.
+   */
   async append({ from, last, texts }: LogBatch): Promise<void> {
     const { journal } = this.#options;
     const sizes = await this.#sizes([...texts.keys()].filter((path) => !journal.owes(path) && !this.#hangs(path)));
@@ -106,7 +109,7 @@ export class UserLogs {
     }
   }
 
-  /** Of those logs that say it soon; the others wait for their next turn. */
+  /** The sizes of the logs that answer in time; the others are written later. */
   async #sizes(paths: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const sizes = new Map<string, number>();
     const until = performance.now() + GRACE_MS;
@@ -121,7 +124,7 @@ export class UserLogs {
     return new Map(sizes);
   }
 
-  /** Those that take longer go on behind its back: what comes for them meanwhile waits in the journal. */
+  /** Writes that take longer continue in the background; new text for those logs waits in the journal. */
   async #write(additions: readonly Addition[]): Promise<void> {
     const { writer } = this.#options;
     let inTime: string[] | undefined = [];
@@ -147,7 +150,7 @@ export class UserLogs {
     for (const path of paths) this.#busy.delete(path);
   }
 
-  /** Waits for nobody's file system; what is under way is found written, or not, by the next Scheduler. */
+  /** Does not wait for any file system; the next Scheduler finds out whether a pending write was done. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -155,7 +158,7 @@ export class UserLogs {
     await this.#options.journal.close();
   }
 
-  /** Notes whether its place answers; the words for what went wrong. */
+  /** Records whether the file system answers. Returns the error message. */
   #failed(path: string, thrown: unknown): string {
     if (thrown instanceof HungLog) {
       const place = placeOf(path);
@@ -171,7 +174,7 @@ export class UserLogs {
     for (const place of this.#hung.keys()) if (isIn(path, place)) this.#hung.delete(place);
   }
 
-  /** One of its logs is about to be tried again: until then, none is. */
+  /** A log of this place will be retried soon; until then, no other is tried. */
   #hangs(path: string): boolean {
     const since = Date.now() - LONGEST_WAIT_MS;
     return [...this.#hung].some(([place, { until }]) => until > since && isIn(path, place));
@@ -180,7 +183,7 @@ export class UserLogs {
   #trouble(path: string, thrown: unknown): void {
     const error = this.#failed(path, thrown);
     const known = this.#troubles.get(path);
-    // There was no time for it: that says nothing of the log.
+    // It was not tried for lack of time, which says nothing about the log.
     if (this.#closed || thrown instanceof NotTried) return;
     const tries = (known?.tries ?? 0) + 1;
     if (known?.error !== error && this.#troubles.size < TOLD) this.#options.onTrouble(path, error);
@@ -196,7 +199,7 @@ export class UserLogs {
     this.#timer = setTimeout(() => {
       void this.#round()
         .catch((error: unknown) => {
-          // The journal's disk is full: what is owed stays owed.
+          // The journal's disk is full: the text stays pending.
           if (!this.#closed) this.#options.onTrouble('', asError(error).message);
         })
         .finally(() => {
@@ -206,7 +209,7 @@ export class UserLogs {
     }, ms).unref();
   }
 
-  /** Tries again whose time has come; of a place that did not answer, one log. */
+  /** Retries the logs that are due; in a place that did not answer, only one of them. */
   async #round(): Promise<void> {
     const { journal } = this.#options;
     const now = Date.now();

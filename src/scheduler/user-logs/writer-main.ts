@@ -3,8 +3,8 @@ import { appendOnce, sizeOf } from './append-once.ts';
 import type { Answer, Ask } from './writer.ts';
 
 /**
- * The process that touches users' logs. A file system that does not answer holds up this process alone, which is then
- * killed; in the Scheduler it would hold up everything that reads or writes a file.
+ * The process that accesses users' logs. A file system that does not answer blocks only this process, which is then
+ * killed; in the Scheduler it would block all file access.
  */
 process.on('message', (message) => {
   const ask = message as Ask;
@@ -16,5 +16,5 @@ process.on('message', (message) => {
   );
 });
 
-// Whoever asked is gone. An orderly end would wait for the calls under way.
+// The parent is gone. A regular exit would wait for pending calls.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Piece } from './append-once.ts';
 
-/** What the process that writes is asked. */
+/** A request to the writer process. */
 export type Ask = { readonly id: number } & Task;
 export interface Answer {
   readonly id: number;
@@ -10,31 +10,31 @@ export interface Answer {
 }
 type Task = ({ readonly does: 'append' } & Piece) | { readonly does: 'size'; readonly path: string };
 
-/** Touches users' logs; both calls may be made again. */
+/** Accesses users' logs. Both calls may be repeated. */
 export interface LogWriter {
   size(path: string, deadline?: number): Promise<number>;
   append(piece: Piece, deadline?: number): Promise<void>;
   close(): void;
 }
 
-/** The file system of a log does not answer. */
+/** The log's file system does not answer. */
 export class HungLog extends Error {
   override readonly name = 'HungLog';
 }
 
-/** There was no time for it: nothing was tried. */
+/** The deadline passed before it was tried. */
 export class NotTried extends Error {
   override readonly name = 'NotTried';
 }
 
 interface Work {
   readonly task: Task;
-  /** On the clock of `performance.now()`. */
+  /** By the clock of `performance.now()`. */
   readonly deadline: number;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
   deaths: number;
-  /** On the clock of `performance.now()`. */
+  /** By the clock of `performance.now()`. */
   begun: number;
   timer?: NodeJS.Timeout;
 }
@@ -42,19 +42,22 @@ interface Work {
 export interface WriterOptions {
   /** The compiled `writer-main`. */
   readonly program: string;
-  /** How long one call may take, milliseconds. */
+  /** Time limit of one call, milliseconds. */
   readonly limitMs: number;
   readonly onStart?: (pid: number) => void;
 }
 
-/** Calls under way at a time: each takes a thread of that process. */
+/** Concurrent calls; each takes one thread of the process. */
 const AT_ONCE = 16;
-/** So often a piece of work is given to a new process after its last one died. */
+/** How often a task may lose its process before it fails. */
 const DEATHS = 3;
-/** A process that was killed is gone sooner, unless the kernel itself holds it; then none of its code runs again. */
+/**
+ * A killed process exits sooner than this, unless it is stuck in the kernel, and then none of its code runs again.
+ * Milliseconds.
+ */
 const GONE_MS = 2000;
 
-/** A process that touches users' logs, started when it is wanted, and replaced when it dies or hangs. */
+/** Accesses users' logs from a separate process, which is started on demand and replaced when it dies or hangs. */
 export class WriterProcess implements LogWriter {
   readonly #options: WriterOptions;
   readonly #waiting: Work[] = [];
@@ -117,7 +120,7 @@ export class WriterProcess implements LogWriter {
     child.on('message', (message) => this.#answered(message as Answer));
     child.once('error', () => this.#gone(child));
     child.once('exit', () => this.#gone(child));
-    // It is no reason to stay.
+    // Do not keep the Scheduler alive for it.
     child.unref();
     child.channel?.unref();
     return child;
@@ -133,7 +136,10 @@ export class WriterProcess implements LogWriter {
     this.#pump();
   }
 
-  /** The process goes, and with it what hangs: what such a call does later nobody could tell from what is tried again. */
+  /**
+   * Kills the process, and with it the calls that hang: if one were to finish later, its effect could not be told from
+   * that of a retry.
+   */
   #hang(): void {
     const { limitMs } = this.#options;
     const long = performance.now() - limitMs / 2;
