@@ -5,8 +5,8 @@ import { asError, GryphusError } from '../../errors.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
-import { isAlive } from '../../util/process-identity.ts';
 import { adFrom } from '../wire/ads.ts';
+import { awaitEnd } from './adopted.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
 import { fullWords, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
@@ -390,18 +390,7 @@ export class Startd {
       this.#runs.set(run.key, run);
       this.#claims.adopt(run);
       // The listeners are only set up later in this same turn.
-      queueMicrotask(() => (run.shell ? this.#await(run) : this.#over(run)));
+      queueMicrotask(() => awaitEnd(run, () => this.#over(run)));
     }
-  }
-
-  /** Waits for the exit record, or the end of the shell, of a run whose shell is not our child. */
-  #await(run: Run): void {
-    const look = () => {
-      run.startedAt ??= run.dir.startedAt();
-      if (!run.dir.exit() && run.shell && isAlive(run.shell)) run.timers.push(setTimeout(look, 200));
-      else this.#over(run);
-    };
-    look();
-    if (run.decided) stop(run, run.decided);
   }
 }

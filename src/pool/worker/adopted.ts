@@ -1,0 +1,21 @@
+import { isAlive } from '../../util/process-identity.ts';
+import type { Run } from './run.ts';
+import { stop } from './stopping.ts';
+
+/** The interval between looks at the exit record, in milliseconds. */
+const LOOK_MS = 200;
+
+/**
+ * Waits for the exit record, or the end of the shell, of a run that an earlier worker started: its shell is not our child.
+ * What that worker had decided to stop is stopped.
+ */
+export function awaitEnd(run: Run, over: () => void): void {
+  if (!run.shell) return over();
+  const look = () => {
+    run.startedAt ??= run.dir.startedAt();
+    if (!run.dir.exit() && run.shell && isAlive(run.shell)) run.timers.push(setTimeout(look, LOOK_MS));
+    else over();
+  };
+  look();
+  if (run.decided) stop(run, run.decided);
+}
