@@ -47,6 +47,8 @@ export class Run {
   aborted = false;
   /** The agent does not know it: its end is not reported, and nothing of it is kept. */
   forgotten = false;
+  /** An earlier worker left it: the central manager may have released its claim long ago. */
+  found = false;
   peakRssKb = 0;
   timers: NodeJS.Timeout[] = [];
   following: { stdout: number; stderr: number } | undefined;

@@ -332,6 +332,7 @@ export class Startd {
     this.#claims.leave(run);
     this.#runs.delete(run.key);
     run.dir.remove();
+    if (run.found) this.#claims.release(run.record.claim);
     this.#gone(run.key, why, message);
     this.#goOn(run.record.claim);
   }
@@ -369,7 +370,7 @@ export class Startd {
     if (run.phase === 'ended') {
       this.#runs.delete(key);
       run.dir.remove();
-      if (run.forgotten) this.#claims.release(run.record.claim);
+      if (run.forgotten || run.found) this.#claims.release(run.record.claim);
     } else {
       run.forgotten = true;
       stop(run, cancelled('the agent does not know it'));
@@ -388,6 +389,7 @@ export class Startd {
     for (const run of runsIn(this.#jobsDir, taskRunnersDir)) {
       this.#options.log(`found ${run.key}`);
       this.#runs.set(run.key, run);
+      run.found = true;
       this.#claims.adopt(run);
       // The listeners are only set up later in this same turn.
       queueMicrotask(() => awaitEnd(run, () => this.#over(run)));
