@@ -10,7 +10,7 @@ import { until } from '../agent/agent.ts';
 import { ENDS, SOME_ENDS } from './ends.ts';
 import { SCRIPTS } from './scripts.ts';
 
-const SOURCES = join(import.meta.dirname, '../../src/pool/waiter');
+const SOURCES = join(import.meta.dirname, '../../src/pool/worker/waiter');
 const scratch = mkdtempSync(join(tmpdir(), 'gryphus waiter '));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const BY_SHELL = ['/bin/sh', '-c', 'exec "$@"', 'sh'];
