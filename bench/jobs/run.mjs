@@ -1,5 +1,5 @@
 // How many ordinary jobs a second go from `gryphus submit --wait` to their ends, and what each costs: processor time of each of
-// our processes, Redis' commands, scripts and fsyncs. `node bench/jobs/run.mjs [JOBS] [--kind true|files|fork] [--rounds N] [--json]`,
+// our processes, Redis' commands, scripts and fsyncs. `node bench/jobs/run.mjs [JOBS] [--kind true|output|files|fork] [--rounds N] [--json]`,
 // after `npm run build`; `GRYPHUS_DIST` names another build to compare with. Eight slots; the median of the rounds counts.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,6 +25,7 @@ writeFileSync(join(home, 'in.txt'), 'one small input\n');
 
 const KINDS = {
   true: ['executable = /bin/true'],
+  output: ['executable = /bin/echo', 'arguments = $(Process)', 'output = out.$(Process)', 'error = err.$(Process)'],
   files: [
     'executable = /bin/cat',
     'arguments = in.txt',
