@@ -120,7 +120,8 @@ export class TestAgent {
     await this.run(['down']);
     // One whose jobs still run outlives the agent.
     killMatching('worker.mjs', this);
-    rmSync(this.dir, { recursive: true, force: true });
+    // What runs at a site ends by itself, and may still write there.
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 

@@ -113,7 +113,9 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
       for (let times = 1; times <= 3; times++) {
         await started(job.ledger, times);
         await new Promise((resume) => setTimeout(resume, 200));
-        await agent.ok('vacate', String(job.cluster));
+        // Its worker may still be on its way back from the time before.
+        const vacated = async () => (await agent.run(['vacate', String(job.cluster)])).code === 0 || undefined;
+        await until('it to be vacated', vacated);
         // Sooner or later after the word was given.
         await new Promise((resume) => setTimeout(resume, (times - 1) * 60));
         killMatching(what, agent);
