@@ -1,4 +1,3 @@
-import { promisify } from 'node:util';
 import type { SFTPWrapper, Stats } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
 import { Flight } from './flight.ts';
@@ -19,12 +18,16 @@ export class SftpFiles implements FileSide {
   readonly #sftp: SFTPWrapper;
   readonly #shell: RemoteShell;
   readonly #byShell: ShellFiles;
+  /** Requests without an answer. */
+  readonly #waiting = new Set<(reason: Error) => void>();
+  #ended = false;
 
   constructor(sftp: SFTPWrapper, shell: RemoteShell, byShell: ShellFiles) {
     this.label = byShell.label;
     this.#sftp = sftp;
     this.#shell = shell;
     this.#byShell = byShell;
+    for (const event of ['end', 'close']) sftp.once(event, () => this.#end());
   }
 
   async stat(path: string): Promise<FileStat | undefined> {
@@ -147,9 +150,26 @@ export class SftpFiles implements FileSide {
     }
   }
 
-  /** One request. ssh2 fails those that a lost session leaves open, and throws for later ones. */
-  async #call<T>(request: (done: (error: Error | null | undefined, value?: T) => void) => void): Promise<T> {
-    return (await promisify(request)()) as T;
+  /**
+   * One request. ssh2 fails those that are open when the session ends, but drops one that comes between the end and the
+   * closing of the channel, and never calls back.
+   */
+  #call<T>(request: (done: (error: Error | null | undefined, value?: T) => void) => void): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#ended) return reject(new Error('The SFTP session has ended.'));
+      this.#waiting.add(reject);
+      request((error, value) => {
+        this.#waiting.delete(reject);
+        if (error) reject(error);
+        else resolve(value as T);
+      });
+    });
+  }
+
+  #end(): void {
+    this.#ended = true;
+    for (const reject of this.#waiting) reject(new Error('The SFTP session ended.'));
+    this.#waiting.clear();
   }
 
   /** SFTP reports a full disk only as "Failure"; the shell names the cause. */
