@@ -83,16 +83,13 @@ async function connect(site: JobManagerSite): Promise<{ readonly ok: boolean; re
     const error = asError(thrown);
     const at = (error instanceof GryphusError && STEP_OF[error.code]) || 'connection';
     const passed = BEFORE.slice(0, BEFORE.indexOf(at)).map((step) => ({ step, ok: true, message: 'good' }));
-    const step = failed(at, error);
-    const login = { remedy: `Run this at a terminal, where it can ask. ${loginFor(site.name)}` };
     const wants = error instanceof GryphusError && error.code === 'needs-login';
-    return { ok: false, steps: [...passed, { ...step, ...(wants && login) }] };
+    // The test opens a connection of its own: the one that jobs use says nothing about it.
+    const login = {
+      remedy: `Run this at a terminal, where it can ask. For jobs, log in once: gryphus site login ${site.name}.`,
+    };
+    return { ok: false, steps: [...passed, { ...failed(at, error), ...(wants && login) }] };
   }
-}
-
-/** A test opens a connection of its own: one that jobs use now says nothing about the next. */
-function loginFor(site: string): string {
-  return `Jobs use the connection that \`gryphus site login ${site}\` opens, whatever this test finds.`;
 }
 
 function failed(step: string, thrown: unknown): CheckStep {

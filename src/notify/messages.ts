@@ -13,7 +13,7 @@ export const MESSAGE = z
     /** One line. */
     subject: z.string(),
     body: z.string(),
-    /** What it says of one thing among others: in a digest, things of which the same is said share a line. */
+    /** In a digest, messages that say the same (`says`) of several jobs (`what`) share a line. */
     alike: z.object({ what: z.string(), says: z.string() }).readonly().exactOptional(),
   })
   .readonly();

@@ -123,7 +123,7 @@ function asOne(messages: readonly Message[]): Message {
   };
 }
 
-/** Messages that say the same of several things, each group where its first message stands. */
+/** Groups messages that say the same of several jobs, in the order of each group's first message. */
 function grouped(messages: readonly Message[]): readonly (readonly Message[])[] {
   const groups = new Map<string, Message[]>();
   for (const one of messages) {
@@ -135,7 +135,7 @@ function grouped(messages: readonly Message[]): readonly (readonly Message[])[] 
   return [...groups.values()];
 }
 
-/** How many things of a group are named. */
+/** How many jobs of a group are named. */
 const NAMED = 20;
 
 function titleOf(group: readonly Message[]): string {

@@ -2,7 +2,7 @@ import type { Ending } from '../../site/contract.ts';
 import type { AttemptDir } from './attempt-dir.ts';
 import { put } from './cgroup-files.ts';
 import type { Cgroups } from './cgroups.ts';
-import { processesOf, signal } from '../host/processes.ts';
+import { parentOf, processesOf, signal } from '../host/processes.ts';
 import type { Run } from './run.ts';
 import { lookAtMemory } from './run-news.ts';
 import { isTask } from './task-runner-slot.ts';
@@ -34,7 +34,10 @@ export function joinGroup(run: Run, groups: Cgroups | undefined): void {
   run.joinedLate = true;
   for (let turn = 0; turn < TURNS; turn++) {
     const inside = new Set(group.pids());
-    const outside = processesOf(new Set([run.key])).filter(({ pid }) => !inside.has(pid));
+    const outside = processesOf(new Set([run.key])).filter(
+      // The waiter, a child of the shell, stays outside: it has to outlive the program that it reports.
+      ({ pid }) => !inside.has(pid) && parentOf(pid) !== run.shell?.pid,
+    );
     if (outside.length === 0) return;
     for (const { pid } of outside) for (const door of group.doors) put(door, String(pid));
   }

@@ -41,15 +41,13 @@ export function endLeases(runs: Iterable<Run>, seconds: number): void {
   }
 }
 
-const NOBODY: ReadonlySet<number> = new Set();
-
 /**
  * Kills all processes of these attempts until two scans in a row find none: a process in the middle of execve(2) shows
  * no environment. Children of the processes in `but` are spared.
  */
-export async function killAll(keys: ReadonlySet<string>, but: ReadonlySet<number> = NOBODY): Promise<void> {
+export async function killAll(keys: ReadonlySet<string>, but: ReadonlySet<number> = new Set()): Promise<void> {
   for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
-    const found = processesOf(keys).filter(({ pid }) => but.size === 0 || !but.has(parentOf(pid) ?? 0));
+    const found = processesOf(keys).filter(({ pid }) => !but.has(parentOf(pid) ?? 0));
     clean = found.length === 0 ? clean + 1 : 0;
     for (const { pid } of found) signal(pid, 'SIGKILL');
     await new Promise((resume) => setTimeout(resume, 20));
