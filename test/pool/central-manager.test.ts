@@ -340,6 +340,29 @@ describe('the central manager', () => {
     expect([one, two].map(({ disk }) => disk.size)).toEqual([0, 1]);
   });
 
+  it('asks a worker that comes back for the rest of the streams that are followed', async () => {
+    const world = new World();
+    const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];
+    const key = 'a.1.0.1';
+    const asked = () => world.toWorker.filter(([, { t }]) => t === 'follow').map(([, message]) => message);
+    world.centralManager.prepare('me', [request(0)]);
+    world.centralManager.commit([key], () => undefined);
+    // Nothing runs yet: the worker is asked when it does.
+    world.centralManager.follow(key, 0, 7);
+    expect(asked()).toEqual([]);
+    world.join(one);
+    await turn();
+    while (world.starts.size === 0) world.deliver();
+    await turn();
+    expect(asked()).toEqual([{ t: 'follow', key, stdout: 0, stderr: 7 }]);
+    expect(world.centralManager.streamed(one.name, key, 'stdout', 100)?.key).toBe(key);
+    expect(world.centralManager.streamed(two.name, key, 'stdout', 200)).toBeUndefined();
+    world.cut(one);
+    world.join(one);
+    await turn();
+    expect(asked()).toEqual([{ t: 'follow', key, stdout: 100, stderr: 7 }]);
+  });
+
   it('has run elsewhere what ended and was lost with its worker, also where only the next central manager hears of that', async () => {
     const world = new World();
     const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];

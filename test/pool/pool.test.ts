@@ -224,7 +224,7 @@ echo $((n + 1)) > state
 `,
       0o755,
     );
-    const ledger = join(agent.work, 'ledger save');
+    const ledger = join(agent.work, `ledger save ${Math.random().toString(36).slice(2)}`);
     const cluster = await agent.submit(
       `executable = save.sh
 arguments = "'${ledger}'"
@@ -243,13 +243,19 @@ queue
     const follower = agent.start(['tail', '-f', `${cluster}.0`]);
     let followed = '';
     follower.stdout?.setEncoding('utf8').on('data', (more: string) => (followed += more));
-    await until('all that it wrote', () => followed === 'run 0\nrun 1\nrun 2\n' || undefined);
+    const follows = (text: string) =>
+      until(text, () => followed === text || undefined).catch(async (thrown: unknown) => {
+        const ads = JSON.stringify(await agent.ads(cluster));
+        const ran = lines(ledger).join();
+        throw new Error(`${JSON.stringify(followed)}; ran ${ran}; ${ads}\n${await story(cluster)}`, { cause: thrown });
+      });
+    await follows('run 0\nrun 1\nrun 2\n');
     expect(await agent.ok('tail', `${cluster}.0`)).toBe(followed);
     expect(await agent.ok('tail', '--bytes', '8', `${cluster}.0`)).toBe('1\nrun 2\n');
     await agent.ok('vacate', `${cluster}.0`);
     await until('it to go on', () => lines(ledger).length === 4 || undefined);
     // What runs again after the vacate is written again.
-    await until('what it writes again', () => followed === 'run 0\nrun 1\nrun 2\nrun 2\n' || undefined);
+    await follows('run 0\nrun 1\nrun 2\nrun 2\n');
     writeFileSync(`${ledger}.go`, '');
     await agent.ok('wait', '--timeout', '60', String(cluster));
     expect(lines(ledger)).toEqual(['0', '1', '2', '2']);

@@ -41,6 +41,8 @@ export interface Attempt {
   startedAt?: number;
   ending?: Ending;
   files?: readonly OutputFile[];
+  /** Bytes of its streams that its client, who follows it, has received. */
+  followed?: { stdout: number; stderr: number };
   inline?: { readonly stdout: Buffer; readonly stderr: Buffer };
   /** It ended, and its worker died: results that are not home are lost. */
   orphan?: boolean;

@@ -189,9 +189,12 @@ export class CentralManager {
     });
   }
 
+  /** Its client has this much of its streams, and wants what comes then. */
   follow(key: AttemptKey, stdout: number, stderr: number): void {
-    const worker = this.#table.attempts.get(key)?.worker;
-    if (worker !== undefined) this.#table.send(worker, { t: 'follow', key, stdout, stderr });
+    const attempt = this.#table.attempts.get(key);
+    if (!attempt) return;
+    attempt.followed = { stdout, stderr };
+    this.#hearing.askToFollow(attempt);
     this.#table.settle();
   }
 
@@ -214,6 +217,11 @@ export class CentralManager {
 
   hear(instance: string, message: FromWorker, bytes: Buffer): void {
     this.#hearing.hear(instance, message, bytes);
+  }
+
+  /** Bytes of a followed stream, up to `end`, came from a worker; returns the attempt if it was granted to that worker. */
+  streamed(instance: string, key: AttemptKey, stream: 'stdout' | 'stderr', end: number): Attempt | undefined {
+    return this.#hearing.streamed(instance, key, stream, end);
   }
 
   /** Ends the attempts whose leases have expired. */

@@ -226,8 +226,9 @@ export class CentralManagerWorkers {
       if (message.what === 'blob') void this.#input(instance, channel, message);
       else if (message.what === 'proxy') this.#proxy(instance, channel, message);
     } else if (message.t === 'chunk') {
-      const attempt = centralManager.get(message.key);
-      if (attempt?.worker === instance) this.#options.onChunk(attempt, message.stream, message.offset, bytes);
+      const { key, stream, offset } = message;
+      const attempt = centralManager.streamed(instance, key, stream, offset + bytes.length);
+      if (attempt) this.#options.onChunk(attempt, stream, offset, bytes);
     } else if (message.t === 'shell-out' || message.t === 'shell-over')
       this.#options.shells.hear(instance, message, bytes);
     else if (message.t === 'ad') {

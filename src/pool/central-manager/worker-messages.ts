@@ -69,6 +69,7 @@ export class CentralManagerHearing {
         attempt.host = slotName(worker, attempt.claim) ?? worker.host;
         worker.refused.delete(attempt.kind);
         if (attempt.phase === 'granted') this.#table.move(attempt, 'running');
+        this.askToFollow(attempt);
         if (attempt.cancelling === 'if-not-started') this.#table.report(attempt);
         break;
       case 'suspended':
@@ -94,6 +95,18 @@ export class CentralManagerHearing {
         return;
     }
     this.#table.settle();
+  }
+
+  askToFollow({ key, worker, followed }: Attempt): void {
+    if (worker !== undefined && followed) this.#table.send(worker, { t: 'follow', key, ...followed });
+  }
+
+  /** Records how much of a followed stream came; returns the attempt if it was granted to this worker. */
+  streamed(instance: string, key: AttemptKey, stream: 'stdout' | 'stderr', end: number): Attempt | undefined {
+    const attempt = this.#table.attempts.get(key);
+    if (attempt?.worker !== instance) return undefined;
+    if (attempt.followed) attempt.followed[stream] = end;
+    return attempt;
   }
 
   /** Ends the attempts whose leases have expired. */
@@ -135,6 +148,8 @@ export class CentralManagerHearing {
           this.#table.priorities.use(attempt.kind.owner, attempt.kind.size.cpus);
         attempt.host = slotName(worker, attempt.claim) ?? worker.host;
         if (finding.phase !== undefined) this.#table.move(attempt, finding.phase);
+        // A worker does not remember who followed, and what was on its way when the connection broke is lost.
+        this.askToFollow(attempt);
         if (attempt.cancelling)
           this.#table.send(worker.instance, {
             t: 'cancel',
