@@ -120,7 +120,8 @@ async function locate(queue: Queue, spool: AttemptSpool, { id, stream = 'stdout'
   const home = resolve(readString(attrs, 'Iwd') ?? '/', final);
   const attempt = sighting.in === 'queue' ? sighting.jobs[0]?.attempt : undefined;
   const { does, shows } = LIFE[state];
-  const atHome = isEnd(state) || state === 'fetched' || (does === 'forget' && state !== 'requeueing');
+  // A 'fetched' job may go on in another attempt; until that is decided, its streams are in the spool too.
+  const atHome = isEnd(state) || (does === 'forget' && state !== 'requeueing');
   const atRest = shows === 'held' && state !== 'kept';
   const earlier = attempt === undefined ? undefined : await spool.checkpoints.earlier(id, attempt, stream);
   if (attempt === undefined || atHome || atRest) {
