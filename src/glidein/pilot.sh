@@ -56,12 +56,37 @@ fi
 # With a clock far behind, expired tokens would look valid and deadlines far away.
 [ "$STARTED" -ge $((made - 86400)) ] || no "its clock is $(((made - STARTED) / 3600)) hours behind."
 
+# A pilot that was killed could not remove its worker's directory; the next one on that machine does. `lives` there names
+# the processes that may still use it, in lines `HOST BOOT PID START`.
+BOOT=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)
+identity() { # of process $1: the line above
+  start=$(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20)
+  [ -z "$start" ] || printf '%s %s %s %s\n' "$(uname -n)" "$BOOT" "$1" "$start"
+}
+is_dead() { # whether nothing here uses the worker's directory $1
+  [ -n "$BOOT" ] && [ -O "$1" ] && [ -s "$1/lives" ] || return 1
+  while read -r host boot pid start; do
+    [ "$host" = "$(uname -n)" ] || return 1
+    [ "$boot" != "$BOOT" ] || [ "$host $boot $pid $start" != "$(identity "$pid")" ] || return 1
+  done <"$1/lives"
+  # Its jobs may have outlived it.
+  real=$(cd -P -- "$1" && pwd) || return 1
+  # shellcheck disable=SC2010 # the names are numbers
+  ! ls -l /proc/[0-9]*/cwd 2>/dev/null | grep -qF -- " -> $real/"
+}
+clear_dead() { # the directories of dead workers in $1
+  for old in "$1"/gryphus-worker.*; do
+    if [ -d "$old" ] && is_dead "$old"; then rm -rf "$old"; fi
+  done
+}
+
 # The worker's directory: the batch system's scratch directory for this job if there is one, else next to this script.
 free_kb() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
 DIR=
 case $scratch in '$'*) eval "scratch=\${${scratch#?}-}" ;; esac
 for place in "$scratch" "$HERE"; do
   if [ -z "$place" ] || [ ! -d "$place" ] || [ ! -w "$place" ]; then continue; fi
+  clear_dead "$place"
   free=$(free_kb "$place")
   [ "${free:-0}" -ge "$disk_kb" ] || { short="$place has ${free:-0} KB free"; continue; }
   DIR=$place/gryphus-worker.$$
@@ -94,6 +119,7 @@ version=$(./node --version 2>&1) || no "Node does not run: $(printf '%s' "$versi
 
 [ "$walltime" -gt 0 ] && ends=$((STARTED + walltime)) || ends=0
 trap 'rm -rf "$DIR"' EXIT
+identity $$ >"$DIR/lives"
 sed "s|\"@ENDS@\"|$ends|" "$CONFIG" >"$DIR/worker.json" || no 'the disk is full.'
 rm -f "$CONFIG"
 printf 'pilot: on %s, node %s, in %s\n' "$(uname -n)" "$version" "$DIR" >&2
@@ -106,8 +132,10 @@ tell() {
 }
 trap tell TERM INT HUP USR1 USR2 XCPU
 while :; do
+  began=$(date +%s)
   ./node worker.mjs "$DIR/worker.json" &
   WORKER=$!
+  identity "$WORKER" >>"$DIR/lives"
   [ -z "$TOLD" ] || tell
   status=0
   while :; do # a signal ends the wait, not the worker
@@ -115,7 +143,9 @@ while :; do
     status=$?
     kill -0 "$WORKER" 2>/dev/null || break
   done
-  # A worker that was killed left its jobs running; the next one in its directory finds them.
+  # A worker that was killed left its jobs running; the next one in its directory finds them. One that dies again and again
+  # within a minute is given up.
+  [ $(($(date +%s) - began)) -lt 60 ] || TRIES=0
   if [ "$status" -le 128 ] || [ -n "$TOLD" ] || [ "$TRIES" -ge 3 ]; then break; fi
   TRIES=$((TRIES + 1))
   printf 'pilot: the worker died (status %d) and is started again\n' "$status" >&2

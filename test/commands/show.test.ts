@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { errorText } from '../../src/commands/show/error.ts';
 import { LogProgress } from '../../src/commands/show/log-progress.ts';
 import { batchLines } from '../../src/commands/show/q-batch.ts';
-import { dagTable } from '../../src/commands/show/dag.ts';
+import { dagTable, problemLine } from '../../src/commands/show/dag.ts';
 import { credentialStatusText } from '../../src/commands/show/credential-status.ts';
 import { pilotLines } from '../../src/commands/show/glideins.ts';
 import { backoffRows, settingRows, siteLines, siteNotes, stepText } from '../../src/commands/show/sites.ts';
@@ -25,6 +25,14 @@ const site: SiteStatus = {
   running: 3,
   unknown: 0,
 };
+
+describe('problems of a DAG', () => {
+  it('have the place that they are at, without a line where they are about a whole file', () => {
+    const problem = { file: 'a.dag', line: 2, severity: 'error', message: 'is wrong', remedy: 'Mend it.' };
+    expect(problemLine({ ...problem, command: 'JOB' })).toBe('a.dag:2: error: JOB: is wrong\n  → Mend it.');
+    expect(problemLine({ ...problem, line: 0 })).toBe('a.dag: error: is wrong\n  → Mend it.');
+  });
+});
 
 describe('sites', () => {
   it('are a table', () => {

@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -12,9 +13,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { archOf, glibcOf, nodeFor } from '../../src/glidein/node-package.ts';
+import { shellQuote } from '../../src/util/shell-quote.ts';
 import { SLOW } from '../slow.ts';
 
 const PILOT = join(import.meta.dirname, '../../src/glidein/pilot.sh');
@@ -148,6 +151,56 @@ describe('a pilot', () => {
     writeFileSync(join(dir, 'work/pilot-0.json'), '{}', { mode: 0o600 });
     program(join(dir, 'work/node'), 'case $1 in --version) echo v20 ;; *) exit 77 ;; esac');
     expect(fly()).toMatchObject({ status: 77, stderr: expect.not.stringContaining('again') });
+  });
+
+  it('gives up a worker that dies at once again and again, and none that is killed now and then', () => {
+    const dies = (times: number) => {
+      writeFileSync(join(dir, 'work/times'), '');
+      writeFileSync(join(dir, 'work/pilot-0.json'), '{}', { mode: 0o600 });
+      const until = `[ "$(wc -l <times)" -gt ${times} ] || kill -KILL $$`;
+      program(join(dir, 'work/node'), `case $1 in --version) echo v20 ;; *) echo x >>times; ${until} ;; esac`);
+      const { status } = fly();
+      return { status, times: readFileSync(join(dir, 'work/times'), 'utf8').length / 2 };
+    };
+    expect(dies(9)).toEqual({ status: 137, times: 4 });
+    // A clock that goes on by a minute at each look.
+    program(
+      join(bin, 'date'),
+      `echo x >>${shellQuote(join(dir, 'looks'))}; echo $((2000000000 + 60 * $(wc -l <${shellQuote(join(dir, 'looks'))})))`,
+    );
+    expect(dies(9)).toEqual({ status: 0, times: 10 });
+  });
+
+  it('removes what a killed pilot left on this machine, and nothing that may be in use', async () => {
+    const work = join(dir, 'work');
+    const left = () =>
+      readdirSync(work)
+        .filter((name) => name.startsWith('gryphus-worker'))
+        .sort();
+    const scene = (name: string, lives: string) => {
+      mkdirSync(join(work, `gryphus-worker.${name}`, 'jobs/1'), { recursive: true });
+      writeFileSync(join(work, `gryphus-worker.${name}/lives`), lives);
+    };
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const started = (pid: number) => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/.*\) /s, '').split(' ')[19];
+    const alive = `${hostname()} ${boot} ${process.pid} ${started(process.pid)}\n`;
+    const dead = `${hostname()} ${boot} ${process.pid} 1\n`;
+    scene('alive', dead + alive);
+    scene('dead', dead + dead);
+    scene('elsewhere', `another ${boot} 1 1\n`);
+    scene('of an earlier boot', alive.replace(boot, 'b'));
+    scene('with a job', dead);
+    scene('unknown', '');
+    const job = spawn('sleep', ['60'], { cwd: join(work, 'gryphus-worker.with a job/jobs/1') });
+    await once(job, 'spawn');
+    fly();
+    expect(left()).toEqual(['alive', 'elsewhere', 'unknown', 'with a job'].map((name) => `gryphus-worker.${name}`));
+    const ended = once(job, 'exit');
+    job.kill();
+    await ended;
+    writeFileSync(join(work, 'pilot-0.json'), '{}', { mode: 0o600 });
+    fly();
+    expect(left()).toEqual(['alive', 'elsewhere', 'unknown'].map((name) => `gryphus-worker.${name}`));
   });
 });
 

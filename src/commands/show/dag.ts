@@ -15,7 +15,8 @@ export function problemLine(problem: {
 }): string {
   const { file, line, severity, command, message, remedy } = problem;
   const about = command === undefined ? '' : `${command}: `;
-  return `${printable(file)}:${line}: ${severity}: ${about}${printable(message)}${remedy === undefined ? '' : `\n  → ${remedy}`}`;
+  const place = line === 0 ? printable(file) : `${printable(file)}:${line}`;
+  return `${place}: ${severity}: ${about}${printable(message)}${remedy === undefined ? '' : `\n  → ${remedy}`}`;
 }
 
 /** All DAGs in the queue, a line each. */
