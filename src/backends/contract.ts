@@ -21,7 +21,7 @@ import type { AttemptSpec, Capacity, Refusal, SiteCause } from '../site/contract
  *   batch system should forget where it can;
  * - backend_capacity, if the site can say how many cores it has and how many are free: one line;
  * - backend_accounting, if some sites have no accounting, and backend_has QUEUE: each describes in words what there is,
- *   or prints nothing.
+ *   or prints nothing; backend_queues: the names of all queues, a line each.
  */
 export interface Backend {
   readonly name: string;

@@ -109,4 +109,5 @@ backend_capacity() {
     }
     END { if (NR) printf "%d %d\n", free, all }'
 }
+backend_queues() { bounded 20 bqueues | LC_ALL=C awk 'NR > 1 { print $1 }'; }
 backend_has() { bounded 20 bqueues "$1" >/dev/null && say "$1 is there"; }

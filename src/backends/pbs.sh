@@ -69,4 +69,5 @@ backend_capacity() {
     END { host(); if (NR) printf "%d %d\n", free, all }'
 }
 backend_accounting() { bounded 20 qstat -B -f | grep 'job_history_enable = True' >/dev/null && say 'the server keeps a history'; }
+backend_queues() { bounded 20 qstat -Q -f | sed -n 's/^Queue: *//p'; }
 backend_has() { bounded 20 qstat -Q "$1" >/dev/null && say "$1 is there"; }

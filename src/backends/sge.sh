@@ -146,4 +146,5 @@ backend_capacity() {
 backend_accounting() {
   [ -r "${SGE_ROOT:-/var/lib/gridengine}/${SGE_CELL:-default}/common/accounting" ] && say 'qacct answers'
 }
+backend_queues() { bounded 20 qconf -sql; }
 backend_has() { bounded 20 qconf -sql | grep -Fx "${1%%@*}"; }

@@ -56,6 +56,7 @@ backend_cancel() { # $1 how, $2 tags
 }
 
 backend_accounting() { bounded 20 sacct -n -X -S now >/dev/null && say 'sacct answers'; }
+backend_queues() { bounded 20 sinfo -h -o %R; }
 # Prints the partition's line, or nothing if no such partition takes jobs.
 backend_has() {
   line=$(bounded 20 sinfo -h -p "$1" -o '%P is %a, time limit %l' | head -n 1)

@@ -102,5 +102,6 @@ backend_capacity() {
     }
     END { host(); if (all) printf "%d %d\n", free, all }'
 }
+backend_queues() { bounded 20 qstat -Q -f | sed -n 's/^Queue: *//p'; }
 # The status of qstat -q is meaningless, so its output is searched.
 backend_has() { bounded 20 qstat -q | LC_ALL=C awk -v "queue=$1" '$1 == queue { print queue " is there"; exit }'; }

@@ -72,6 +72,8 @@ submit_group() {
     return 0
   fi
   # shellcheck disable=SC2031
+  add_queues "$T/said.$WORKER"
+  # shellcheck disable=SC2031
   said=$(cat "$T/said.$WORKER")
   # shellcheck disable=SC2031
   word=$(encoded <"$T/said.$WORKER")

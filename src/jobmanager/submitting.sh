@@ -82,6 +82,17 @@ with_words() {
   "$@"
 }
 
+# If the words in file $1 are about a queue, adds which ones the site has: nobody knows them all by heart.
+add_queues() {
+  grep -qiE 'invalid partition|unknown queue|no such queue' "$1" || return 0
+  queues_there >>"$1"
+}
+queues_there() {
+  command -v backend_queues >/dev/null || return 0
+  names=$(backend_queues 2>/dev/null </dev/null | LC_ALL=C sort -u | head -n 20 | tr '\n' ' ')
+  [ -z "$names" ] || say "Queues there: ${names% }"
+}
+
 # One submit command for the word KEY:N. The backend's function gets the spec's submit words and sets ID.
 submit_one() {
   key=${1%:*} n=${1##*:}
@@ -99,6 +110,8 @@ submit_one() {
     crash_point jm.submit-saved
     say "sent $key $n $ID"
   else
+    # shellcheck disable=SC2031
+    add_queues "$T/said.$WORKER"
     {
       say "$status"
       # shellcheck disable=SC2031

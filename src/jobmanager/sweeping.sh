@@ -144,6 +144,7 @@ do_probe() { # body: the queue of jobs that name none, or nothing
   ! command -v backend_accounting >/dev/null || check accounting "$(backend_accounting 2>/dev/null </dev/null)"
   [ -n "$queue" ] && command -v backend_has >/dev/null || return 0
   there=$(backend_has "$queue" 2>|"$T/why" </dev/null)
+  [ -n "$there" ] || queues_there >>"$T/why"
   why=$(tail -n 3 "$T/why")
   check named-queue "$there" "${why:-no queue $queue was found}"
 }

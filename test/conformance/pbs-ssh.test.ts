@@ -14,7 +14,7 @@ const faults = batchFaults({
     queryStatus: 255,
   },
   held: ['-h'],
-  noQueue: /Unknown queue/,
+  noQueue: /Unknown queue.*Queues there: workq/,
   clock: true,
   stuck: unreachable,
 });

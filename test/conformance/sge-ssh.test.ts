@@ -18,7 +18,7 @@ const faults = batchFaults({
     status: 1,
   },
   held: ['-h'],
-  noQueue: /unknown queue/,
+  noQueue: /unknown queue.*Queues there: /,
   clock: true,
   stuck: ({ dir = '' }) => {
     const execd = readPid(join(dir, 'default/spool/execd/localhost/execd.pid')) ?? 0;

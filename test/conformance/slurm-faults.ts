@@ -142,7 +142,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
     ]);
     const outcomes = await site.commit([queue, time]);
     expect(outcomes.get(queue)).toMatchObject({ ok: false, refusal: { kind: 'never', code: 'site-refused' } });
-    expect(JSON.stringify(outcomes.get(queue))).toContain('partition');
+    expect(JSON.stringify(outcomes.get(queue))).toMatch(/partition.*Queues there: main short/);
     expect(outcomes.get(time)).toMatchObject({ ok: false, refusal: { kind: 'never' } });
     await site.forget([queue, time]);
   });

@@ -16,7 +16,7 @@ const faults = batchFaults({
     status: 111,
   },
   held: ['-h'],
-  noQueue: /Unknown queue/,
+  noQueue: /Unknown queue.*Queues there: batch/,
   clock: true,
 });
 const arrays = arrayTests<BatchGround<FakeBatch>>({

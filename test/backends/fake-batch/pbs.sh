@@ -161,13 +161,14 @@ live() {
 }
 
 qstat() {
-  history='' full='' server='' subjobs='' status=0
+  history='' full='' server='' queues='' subjobs='' status=0
   while [ $# -gt 0 ]; do
     case $1 in
       -x) history=1 ;;
       -t) subjobs=1 ;;
       -f) full=1 ;;
       -B) server=1 ;;
+      -Q) queues=1 ;;
       *) break ;;
     esac
     shift
@@ -176,6 +177,10 @@ qstat() {
     echo 'Server: pbshead'
     echo '    server_state = Active'
     echo '    max_array_size = 10000'
+    exit
+  fi
+  if [ -n "$queues" ]; then
+    printf 'Queue: workq\n    queue_type = Execution\n'
     exit
   fi
   [ -n "$full" ] || fail 2 'qstat: conflicting options.'

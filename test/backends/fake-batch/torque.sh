@@ -99,6 +99,10 @@ describe() { # $1 id
 # Elements have their own entries with -t alone; an array is not shown with them.
 qstat() {
   case " $* " in
+    *' -Q -f '*)
+      printf 'Queue: batch\n    queue_type = Execution\n'
+      exit
+      ;;
     *' -Q '*)
       echo 'Queue              Max    Tot   Ena   Str   Que   Run   Hld   Wat   Trn   Ext T   Cpt'
       exit
