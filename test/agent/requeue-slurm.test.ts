@@ -24,7 +24,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
   });
 
   /** Appends to an input, says each start to a ledger, and waits for the file `go`. */
-  async function submit(name: string, extra = '') {
+  async function submit(name: string, extra = '', jobs = 1) {
     const at = (file: string) => join(agent.dir, `${name}.${file}`);
     agent.file(
       `../${name}.sh`,
@@ -42,7 +42,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
         `transfer_output_remaps = "out = ${at('out')}"`,
         `output = ${at('stdout')}`,
         `log = ${at('log')}`,
-        'queue',
+        `queue ${jobs}`,
       ].join('\n'),
     );
     return { cluster, at, go: () => agent.file(`../${name}.go`, '') };
@@ -107,6 +107,27 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
     expect(lines(job.at('out'))).toEqual(['staged', 'more']);
     const log = events(job.at('log')).filter((code) => /^00[0-9]|012/.test(code));
     expect(log).toEqual(['000', '001', '004', '001', '005']);
+  });
+
+  it('runs again there as the element of an array that it is, and its siblings do not', async () => {
+    const job = await submit('array', '', 3);
+    await started(job.at('ledger'), 3);
+    const running = await until('three running', async () => {
+      const seen = (await agent.ok('q', `${job.cluster}`, '-af', 'ProcId', 'GryphusState', 'GridJobId')).trim();
+      return (seen.match(/running/g) ?? []).length === 3 ? seen.split('\n') : undefined;
+    });
+    const id = /(\d+_\d+)$/.exec(running[1] ?? '')?.[1] ?? '';
+    expect(id).toMatch(/_2$/);
+    slurm.scontrol('requeue', id);
+    await shown(`${job.cluster}.1`, /committed/);
+    await begin(id);
+    await started(job.at('ledger'), 4);
+    await shown(`${job.cluster}.1`, /running/);
+    job.go();
+    await agent.ok('wait', `${job.cluster}`, '--timeout', '90');
+    expect(lines(job.at('ledger'))).toHaveLength(4);
+    const log = events(job.at('log')).filter((code) => /^00[1-9]|012/.test(code));
+    expect(log.sort()).toEqual(['001', '001', '001', '001', '004', '005', '005', '005']);
   });
 
   it('runs once where it only waited', async () => {
