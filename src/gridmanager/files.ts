@@ -73,7 +73,7 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
 }
 
 /** Whether the program checkpoints itself and then exits with `checkpoint_exit_code`. */
-function savesItself(ad: Attrs): boolean {
+export function savesItself(ad: Attrs): boolean {
   return readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla && ad.has('SuccessCheckpointExitCode');
 }
 

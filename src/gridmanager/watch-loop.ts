@@ -11,7 +11,7 @@ import { type Again, commitChanges, keyOf, type SiteContext } from './context.ts
 import { endingAttributes } from './endings.ts';
 import { Followed } from './followed.ts';
 import { holdAttributes } from './hold.ts';
-import { stepsAfter } from './nothing-to-fetch.ts';
+import { placeStreams, stepsAfter, streamsToPlace } from './nothing-to-fetch.ts';
 import { nextPoll } from './pacing.ts';
 import { letForget } from './results-loop.ts';
 import { againOf, runAttributes } from './again.ts';
@@ -109,8 +109,7 @@ async function record(
   const unrecorded: Report[] = [];
   const heard: Report[] = [];
   const asking: AttemptKey[] = [];
-  /** Jobs whose whole end is in `changes`, by the index of the last change. */
-  const decidedAt = new Map<number, JobRecord>();
+  const ends: End[] = [];
   for (const report of reports) {
     said.add(report.key);
     const found = jobs.get(report.key);
@@ -135,8 +134,7 @@ async function record(
         : found;
       const change = changeOf(ctx, job, report);
       if (change) sources[changes.push(change) - 1] = report;
-      const further = change?.event === 'ended' ? stepsAfter(ctx, job, report, change) : [];
-      if (further.length > 0) decidedAt.set(changes.push(...further) - 1, job);
+      if (change?.event === 'ended') ends.push({ job, report, change });
     } catch (thrown) {
       // The job runs or has run, so it is not held because of the error.
       ctx.troubles.met(found, 'recording what the site said', thrown);
@@ -149,6 +147,13 @@ async function record(
   }
   if (expected && answer.complete) {
     for (const [key, job] of expected) if (!said.has(key)) changes.push(forgotten(ctx, job));
+  }
+  /** Jobs whose whole end is in `changes`, by the index of the last change. */
+  const decidedAt = new Map<number, JobRecord>();
+  const further = await Promise.all(ends.map((end) => stepsOf(ctx, end)));
+  for (const [i, steps] of further.entries()) {
+    const job = ends[i]?.job;
+    if (job && steps.length > 0) decidedAt.set(changes.push(...steps) - 1, job);
   }
   const results = await commitChanges(ctx, changes);
   // Another work loop or a user acted first. The site does not repeat its report, so it is evaluated again in the new
@@ -172,6 +177,25 @@ async function record(
   if (over.length > 0) ctx.wake('submit');
   if (changes.some((change) => change.event === 'lost')) ctx.wake('submit');
   return candidates.changed || changes.some((change) => change.event !== undefined);
+}
+
+interface End {
+  readonly job: JobRecord;
+  readonly report: Report;
+  readonly change: Change;
+}
+
+/** What follows the end at once; nothing if there is something to fetch first. */
+async function stepsOf(ctx: SiteContext, { job, report, change }: End): Promise<readonly Change[]> {
+  try {
+    const streams = streamsToPlace(ctx, job, report);
+    const placed = streams && (await placeStreams(ctx, report.key, job, streams));
+    return stepsAfter(ctx, job, report, change, placed);
+  } catch (thrown) {
+    // The results loop goes on from the recorded end.
+    ctx.troubles.met(job, 'recording what the site said', thrown);
+    return [];
+  }
 }
 
 /**

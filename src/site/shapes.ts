@@ -196,13 +196,14 @@ export const report = z.discriminatedUnion('is', [
   z.strictObject({ key: attemptKey, is: z.literal('suspended'), batchId: maybe(text), why: maybe(text) }),
   /** The batch system does not have it and its lock was never taken: it can be prepared and committed again. */
   z.strictObject({ key: attemptKey, is: z.literal('lost'), why: text }),
-  /** `noFiles`: apart from its streams, it left nothing to fetch. */
+  /** `noFiles`: apart from its streams, it left nothing to fetch. `streams`: both, whole, in base64; '' if it is empty. */
   z.strictObject({
     key: attemptKey,
     is: z.literal('ended'),
     ...ending.shape,
     run: maybe(count),
     noFiles: maybe(z.literal(true)),
+    streams: maybe(z.strictObject({ stdout: text, stderr: text })),
   }),
   z.strictObject({ key: attemptKey, is: z.literal('unclear'), batchId: maybe(text), message: text }),
 ]);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chmod, copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, type FileHandle, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { GryphusError, asError } from '../errors.ts';
 
@@ -45,6 +45,44 @@ export async function place({ from, to, executable, mode, umask = UMASK }: Place
   } catch (thrown) {
     await rm(waiting, { force: true }).catch(() => undefined);
     throw unplaceable(to, thrown);
+  }
+}
+
+/**
+ * The same for a small file that is in memory. `source` names the job's stream, so that jobs that write the same name at
+ * once do not interfere.
+ */
+export async function placeBytes(bytes: Uint8Array, source: string, to: string, umask = UMASK): Promise<void> {
+  const waiting = partOf(to, source);
+  try {
+    if (await isSpecial(to)) {
+      if (to !== '/dev/null') await writeFile(to, bytes);
+      return;
+    }
+    const mode = 0o666 & ~umask;
+    const file = await openNew(waiting, mode);
+    try {
+      if (bytes.length > 0) await file.writeFile(bytes);
+      if ((mode & UMASK) !== 0) await file.chmod(mode);
+      if (bytes.length > 0) await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(waiting, to);
+  } catch (thrown) {
+    await rm(waiting, { force: true }).catch(() => undefined);
+    throw unplaceable(to, thrown);
+  }
+}
+
+/** What an earlier try left under this name is replaced. */
+async function openNew(path: string, mode: number): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', mode);
+  } catch (thrown) {
+    if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'EEXIST')) throw thrown;
+    await rm(path);
+    return open(path, 'wx', mode);
   }
 }
 

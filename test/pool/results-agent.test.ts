@@ -1,7 +1,7 @@
-import { statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestAgent } from '../agent/agent.ts';
+import { TestAgent, until } from '../agent/agent.ts';
 
 describe('results of a job in the pool', () => {
   let agent: TestAgent;
@@ -55,4 +55,40 @@ describe('results of a job in the pool', () => {
     },
     90_000,
   );
+
+  it('are its streams alone: small, empty or large, byte for byte', async () => {
+    agent.file(
+      'streams.sh',
+      `#!/bin/sh\nprintf 'a\\377\\000b' >&2\ncase $1 in small) printf 'x\\001' ;; large) head -c 300000 /dev/zero ;; esac\n`,
+      0o755,
+    );
+    const cluster = await agent.submit(
+      'executable = streams.sh\narguments = $(size)\noutput = $(size).out\nerror = $(size).err\nqueue size from (\nempty\nsmall\nlarge\n)\n',
+    );
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    const bytes = (name: string) => readFileSync(join(agent.work, name));
+    expect(['empty', 'small', 'large'].map((size) => bytes(`${size}.err`).toString('hex'))).toEqual(
+      Array.from({ length: 3 }, () => '61ff0062'),
+    );
+    expect(['empty', 'small'].map((size) => bytes(`${size}.out`).toString('hex'))).toEqual(['', '7801']);
+    expect(bytes('large.out')).toEqual(Buffer.alloc(300_000));
+    const told = await agent.ok('history', String(cluster), '-af', 'ProcId', 'BytesRecvd');
+    expect(told.trim().split('\n').sort()).toEqual(['0 4.0', '1 6.0', '2 300004.0']);
+    expect(readdirSync(join(agent.home, 'state/spool')).filter((name) => !name.startsWith('.'))).toEqual([]);
+  }, 90_000);
+
+  it('wait where their place cannot be written, and come home without another run', async () => {
+    agent.file('once.sh', '#!/bin/sh\necho ran >>ran\necho text\nmv there away\n', 0o755);
+    mkdirSync(join(agent.work, 'there'));
+    const cluster = await agent.submit('executable = once.sh\noutput = there/out\nqueue\n');
+    const held = await until('a hold', async () => {
+      const said = await agent.ok('q', String(cluster), '--hold');
+      return said.includes('there/out') ? said : undefined;
+    });
+    expect(held).toContain('its directory does not exist');
+    mkdirSync(join(agent.work, 'there'));
+    await agent.ok('release', String(cluster));
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    expect([agent.read('there/out'), agent.read('ran')]).toEqual(['text\n', 'ran\n']);
+  }, 90_000);
 });

@@ -77,11 +77,20 @@ export function reportOf(attempt: Attempt): Report {
         ...(attempt.ending ?? { how }),
         ...(attempt.host === undefined ? {} : { host: attempt.host }),
         ...(attempt.files?.length === 0 ? { noFiles: true } : {}),
+        ...streamsOf(attempt),
       };
     }
     case 'withdrawn':
       return { key, is: 'lost', why: 'it was withdrawn' };
   }
+}
+
+/** Bytes of both streams up to which a report contains them, so that nobody has to fetch them. */
+const IN_REPORT = 8 << 10;
+
+function streamsOf({ inline, files }: Attempt): Pick<Extract<Report, { is: 'ended' }>, 'streams'> {
+  if (!inline || files?.length !== 0 || inline.stdout.length + inline.stderr.length > IN_REPORT) return {};
+  return { streams: { stdout: inline.stdout.toString('base64'), stderr: inline.stderr.toString('base64') } };
 }
 
 /** The part of the key that a job's attempts share, without the attempt number; also the name of its checkpoint. */
