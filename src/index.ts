@@ -11,13 +11,13 @@ export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/g
 export type { EventsRequest, EventWithCursor } from './client/news.ts';
 export type { ShellRequest } from './client/shell.ts';
 export type { TopRow } from './client/top.ts';
-export type { SiteWaysView } from './client/site-ways.ts';
+export type { SiteWaysView } from './queue/tables.ts';
 export type { MapRequest, MapResult, MapTask } from './client/map.ts';
 export type * from './client/types.ts';
 export type { CredentialStatus } from './credentials/status.ts';
 export type { Renewed } from './credentials/renew.ts';
 export type { Pilot } from './glidein/pilot-tracker.ts';
-export type { Failure } from './glidein/failures.ts';
+export type { Failure } from './queue/tables.ts';
 export type { PoolOwner } from './pool/wire/client-wire.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
 export type { UserLogEvent } from './job/user-log.ts';

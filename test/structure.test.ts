@@ -70,6 +70,12 @@ describe('the rooms', () => {
     expect(upwards).toEqual([]);
   });
 
+  it('share values in the queue through its tables only', () => {
+    const others = files.filter((file) => file !== 'queue/table.ts');
+    const direct = others.filter((file) => /\bkv\.(get|set|list|delete)\(/.test(readFileSync(join(SRC, file), 'utf8')));
+    expect(direct).toEqual([]);
+  });
+
   it('of the pool import from their neighbours only', () => {
     const poolRoom = (path: string) => (path.match(/^pool\/(?:([^/]+)\/)?/) ?? [])[1] ?? '';
     const strangers = files

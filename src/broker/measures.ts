@@ -1,15 +1,6 @@
-/** What our own jobs have shown about a site. Durations in seconds, times in Unix seconds. */
-export interface Measures {
-  /**
-   * From the site's acceptance to the start, and from start to end: means in which about the last five samples weigh
-   * half.
-   */
-  readonly wait?: number;
-  readonly run?: number;
-  /** When jobs failed because of the site, newest last. */
-  readonly failures: readonly number[];
-}
+import type { Measures } from '../queue/tables.ts';
 
+/** What a job of ours has shown about a site. Durations in seconds, times in Unix seconds. */
 export type Sample =
   | { readonly is: 'wait' | 'run'; readonly seconds: number }
   /** `words`: a refusal, perhaps of something that the job itself requested. */

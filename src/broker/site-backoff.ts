@@ -1,29 +1,20 @@
-import * as z from 'zod';
-import { SITE_BACKOFF } from '../gridmanager/backoff.ts';
 import type { Kv } from '../queue/api.ts';
-
-const VIEW = z.object({
-  learned: z.object({ cap: z.number(), message: z.string(), at: z.number() }).optional(),
-  outOfUse: z.object({ message: z.string(), probeAt: z.number(), probing: z.boolean() }).optional().catch(undefined),
-});
+import { type BackoffView, type Learned, SITE_BACKOFF } from '../queue/tables.ts';
 
 /** By site: the tightest limits that any GridManager has observed, and why the site is out of use. */
-export type KnownBackoff = z.infer<typeof VIEW>;
-
-export async function siteBackoffs(kv: Kv): Promise<ReadonlyMap<string, KnownBackoff>> {
-  const found = new Map<string, KnownBackoff>();
-  for (const { key, value } of await kv.list(SITE_BACKOFF)) {
+export async function siteBackoffs(kv: Kv): Promise<ReadonlyMap<string, BackoffView>> {
+  const found = new Map<string, BackoffView>();
+  for (const { key, value: one } of await SITE_BACKOFF.list(kv)) {
     const site = key.slice(key.lastIndexOf('/') + 1);
-    const one = VIEW.parse(JSON.parse(value));
     const other = found.get(site);
     const learned = tighter(one.learned, other?.learned);
     const outOfUse = one.outOfUse ?? other?.outOfUse;
-    found.set(site, { ...(learned && { learned }), ...(outOfUse === undefined ? {} : { outOfUse }) });
+    found.set(site, { ...(learned && { learned }), ...(outOfUse && { outOfUse }) });
   }
   return found;
 }
 
-function tighter(a: KnownBackoff['learned'], b: KnownBackoff['learned']): KnownBackoff['learned'] {
+function tighter(a: Learned | undefined, b: Learned | undefined): Learned | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a.cap <= b.cap ? a : b;
 }

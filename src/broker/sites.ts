@@ -1,10 +1,7 @@
 import type { ClassAd } from '../classad/api.ts';
 import type { SiteRecord } from '../config/sites.ts';
-import type { HealthView } from '../gridmanager/health.ts';
-import type { SiteCapacity } from '../gridmanager/capacity-poll.ts';
+import type { BackoffView, ConnectionView, Measures, SiteCapacity } from '../queue/tables.ts';
 import type { Load } from './load.ts';
-import type { Measures } from './measures.ts';
-import type { KnownBackoff } from './site-backoff.ts';
 
 /** Our jobs at a site: given to it but still at home, in its queue, running. */
 export interface JobsThere {
@@ -17,9 +14,9 @@ export interface JobsThere {
 export interface KnownSite {
   readonly record: SiteRecord;
   readonly capacityPoll: SiteCapacity | undefined;
-  readonly connection: Pick<HealthView, 'connection' | 'message'> | undefined;
+  readonly connection: Pick<ConnectionView, 'connection' | 'message'> | undefined;
   readonly jobs: JobsThere;
-  readonly backoff: KnownBackoff;
+  readonly backoff: BackoffView;
   readonly measures: Measures;
 }
 

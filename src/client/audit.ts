@@ -9,6 +9,7 @@ import { isEnd, LIFE } from '../job/life.ts';
 import type { JobManagerSite } from '../jobmanager/client.ts';
 import type { SiteAudit } from '../jobmanager/site-report.ts';
 import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
+import { SITE_STATUS } from '../queue/tables.ts';
 import { adopt, type Orphan, unadoptable } from './adopt.ts';
 import type { AuditedAttempt, AuditEntry, OtherAgents } from './types.ts';
 
@@ -82,7 +83,7 @@ async function eachPlace(
   look: (site: JobManagerSite, identity: string) => Promise<void>,
 ): Promise<void> {
   const identities = new Set([managerIdentity(owner, undefined), managerIdentity(owner, record.credential)]);
-  for (const { key } of await queue.kv.list('site-status')) {
+  for (const { key } of await SITE_STATUS.list(queue.kv)) {
     const cut = key.lastIndexOf('/');
     if (key.slice(cut + 1) === record.name) identities.add(key.slice(0, cut));
   }

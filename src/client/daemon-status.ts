@@ -1,17 +1,18 @@
 import { ownBuild } from '../config/build.ts';
-import { DAEMON, type Daemon, daemonsOnDisk, SCHEDULER } from '../config/daemon-files.ts';
+import { daemonsOnDisk } from '../config/daemon-files.ts';
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import { centralManagerOf } from '../pool/host/pid-files.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
+import { DAEMONS } from '../queue/tables.ts';
 import { owedLogs } from '../scheduler/user-logs/report.ts';
+import { type Daemon, MANAGER, SCHEDULER } from '../util/daemon.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { runningScheduler } from './daemon.ts';
 import type { DaemonStatus, Totals } from './types.ts';
 
-const PREFIX = 'gm:';
 /** How long a daemon may take for an orderly end, in milliseconds. Without its queue it has nothing to finish. */
 const PATIENCE_MS = 20_000;
 const PATIENCE_WITHOUT_QUEUE_MS = 2_000;
@@ -93,7 +94,7 @@ function onDisk(paths: Paths): { readonly scheduler: Daemon | undefined; readonl
   return {
     scheduler: all.find(({ name }) => name === SCHEDULER),
     managers: all.flatMap(({ name, ...daemon }) =>
-      name.startsWith(PREFIX) ? [{ ...daemon, identity: name.slice(PREFIX.length) }] : [],
+      name.startsWith(MANAGER) ? [{ ...daemon, identity: name.slice(MANAGER.length) }] : [],
     ),
   };
 }
@@ -103,10 +104,9 @@ function shown({ identity, pid, since }: Manager): DaemonStatus['managers'][numb
 }
 
 async function managersOf(queue: Queue): Promise<Manager[]> {
-  const entries = await queue.kv.list('daemon');
-  return entries
-    .filter(({ key }) => key.startsWith(PREFIX))
-    .map(({ key, value }) => ({ identity: key.slice(PREFIX.length), ...DAEMON.parse(JSON.parse(value)) }))
+  return (await DAEMONS.list(queue.kv))
+    .filter(({ key }) => key.startsWith(MANAGER))
+    .map(({ key, value }) => ({ identity: key.slice(MANAGER.length), ...value }))
     .filter(isAlive);
 }
 

@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { DAEMON, type Daemon, SCHEDULER } from '../config/daemon-files.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { GryphusError } from '../errors.ts';
 import type { Queue } from '../queue/api.ts';
+import { DAEMONS } from '../queue/tables.ts';
+import { type Daemon, SCHEDULER } from '../util/daemon.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { isAlive } from '../util/process-identity.ts';
 
@@ -24,9 +25,8 @@ export function queuePlace({ stateDir, socketDir }: Paths, settings: Settings) {
 
 /** The running Scheduler, if any. */
 export async function runningScheduler(queue: Queue): Promise<Daemon | undefined> {
-  const entry = await queue.kv.get('daemon', SCHEDULER);
-  const found = entry ? DAEMON.safeParse(JSON.parse(entry.value)) : undefined;
-  return found?.success && isAlive(found.data) ? found.data : undefined;
+  const found = await DAEMONS.get(queue.kv, SCHEDULER);
+  return found && isAlive(found) ? found : undefined;
 }
 
 /** How many times a Scheduler is started that is killed before it is ready. */

@@ -4,9 +4,10 @@ import type { Settings } from '../config/settings.ts';
 import { loadSite } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import { PilotTracker, type Pilot } from '../glidein/pilot-tracker.ts';
-import { allFailures, type Failure } from '../glidein/failures.ts';
+import { allFailures } from '../glidein/failures.ts';
 import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
 import type { Queue } from '../queue/api.ts';
+import type { Failure } from '../queue/tables.ts';
 
 export interface GlideinRequest {
   readonly site: string;

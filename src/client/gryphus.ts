@@ -13,6 +13,7 @@ import type { GlideinClient } from './glideins.ts';
 import { callBack, type EventsRequest, eventsOf, type EventWithCursor } from './news.ts';
 import type { UserLogEvent } from '../job/user-log.ts';
 import { installRedis, openQueue, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
+import type { SiteWaysView } from '../queue/tables.ts';
 import { act, notFound } from './act.ts';
 import { environment, queuePlace, runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
@@ -21,7 +22,6 @@ import type { MapRequest, MapResult, MapTask } from './map.ts';
 import { whyNotMade } from './factory-pause.ts';
 import { historyOf, lookForJobs, selectChunks, selectJobs, viewsOf } from './select.ts';
 import type { ShellRequest } from './shell.ts';
-import type { SiteWaysView } from './site-ways.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
 import type { TopRow } from './top.ts';
@@ -247,8 +247,8 @@ export class Gryphus {
 
   /** How workers of a site reach the agent; `undefined` if it never had any. */
   async siteWays(site: string): Promise<SiteWaysView | undefined> {
-    const { siteWays } = await import('./site-ways.ts');
-    return siteWays(this.#queue, site);
+    const { SITE_WAYS } = await import('../queue/tables.ts');
+    return SITE_WAYS.get(this.#queue.kv, site);
   }
 
   async sites(): Promise<readonly SiteStatus[]> {

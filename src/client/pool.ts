@@ -8,6 +8,7 @@ import type { PoolOwner, WaitInPool } from '../pool/wire/client-wire.ts';
 import { type CentralManagerClient, askCentralManager } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import type { Queue } from '../queue/api.ts';
+import { POOL_WANTED, WHOLE } from '../queue/tables.ts';
 import type { ActionResult, AdText } from './types.ts';
 
 const CENTRAL_MANAGER_MS = 60_000;
@@ -16,7 +17,7 @@ const CENTRAL_MANAGER_MS = 60_000;
 export async function openCentralManager(queue: Queue, paths: Paths): Promise<string> {
   const { clientSocket } = poolPlaces(paths);
   if (await answers(clientSocket)) return clientSocket;
-  await queue.kv.set('pool', 'wanted', String(Date.now()));
+  await POOL_WANTED.set(queue.kv, WHOLE, Date.now());
   await queue.notice({ about: 'site-up', site: 'pool', message: 'The pool is wanted.' });
   for (const end = Date.now() + CENTRAL_MANAGER_MS; Date.now() < end; ) {
     if (await answers(clientSocket)) return clientSocket;

@@ -1,5 +1,6 @@
-import * as z from 'zod';
-import { type KnownBackoff, siteBackoffs } from '../broker/site-backoff.ts';
+import { newestBySite } from '../broker/known-sites.ts';
+import { siteBackoffs } from '../broker/site-backoff.ts';
+import { type BackoffView, type ConnectionView, SITE_STATUS } from '../queue/tables.ts';
 import { gramSite, type SiteRecord } from '../config/sites.ts';
 import type { GryphusError } from '../errors.ts';
 import { HAS_PLACE, hasPlace } from '../gridmanager/work-loops.ts';
@@ -7,19 +8,8 @@ import { JOB_STATUS, LIFE } from '../job/life.ts';
 import type { CandidatePlace, Place, Queue } from '../queue/api.ts';
 import type { SiteStatus } from './types.ts';
 
-/** A GridManager's report on a site's connection, stored in the queue under `site-status`. */
-const VIEW = z.object({
-  connection: z.enum(['unused', 'up', 'down', 'needs-login', 'refused']),
-  message: z.string(),
-  since: z.number(),
-  /** A problem on our side that holds up work there. */
-  trouble: z.optional(z.string()),
-});
-export type ConnectionView = z.infer<typeof VIEW>;
-
 export async function connectionOf(queue: Queue, manager: string, site: string): Promise<ConnectionView | undefined> {
-  const entry = await queue.kv.get('site-status', `${manager}/${site}`);
-  return entry ? VIEW.parse(JSON.parse(entry.value)) : undefined;
+  return SITE_STATUS.get(queue.kv, `${manager}/${site}`);
 }
 
 /** Every configured site, its connection, and our jobs there. */
@@ -30,13 +20,7 @@ export async function siteStatuses(
 ): Promise<SiteStatus[]> {
   const { places } = await queue.totals();
   const candidates = await queue.candidates.places();
-  const views = new Map<string, ConnectionView>();
-  for (const { key, value } of await queue.kv.list('site-status')) {
-    const site = key.slice(key.lastIndexOf('/') + 1);
-    const view = VIEW.parse(JSON.parse(value));
-    const known = views.get(site);
-    if (!known || view.since > known.since) views.set(site, view);
-  }
+  const views = newestBySite(await SITE_STATUS.list(queue.kv), (one) => one.since);
   const backoff = await siteBackoffs(queue.kv);
   // A GRAM service without a file is shown only while it has jobs.
   const others = new Set(places.map(({ site }) => site).filter((site) => !records.has(site)));
@@ -60,7 +44,7 @@ function wordsOf({ message, trouble }: ConnectionView): string {
 function statusOf(
   record: Pick<SiteRecord, 'name' | 'url'> & { readonly batch: string },
   view: ConnectionView | undefined,
-  backoff: KnownBackoff | undefined,
+  backoff: BackoffView | undefined,
   places: readonly Place[],
   candidates: readonly CandidatePlace[],
 ): SiteStatus {

@@ -6,6 +6,7 @@ import { formatAttemptKey, formatJobId } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import { readString } from '../job/values.ts';
 import type { Queue } from '../queue/api.ts';
+import { FOLLOWED } from '../queue/tables.ts';
 import { AttemptSpool } from '../staging/streams.ts';
 import { patiently } from './patiently.ts';
 import type { TailRequest } from './types.ts';
@@ -92,11 +93,11 @@ class Interest {
   async show(): Promise<void> {
     if (Date.now() - this.#shownAt < INTEREST_MS / 2) return;
     this.#shownAt = Date.now();
-    await this.#queue.kv.set('followed', this.#job, String(this.#shownAt + INTEREST_MS));
+    await FOLLOWED.set(this.#queue.kv, this.#job, this.#shownAt + INTEREST_MS);
   }
 
   async end(): Promise<void> {
-    if (this.#shownAt > 0) await this.#queue.kv.delete('followed', this.#job).catch(() => undefined);
+    if (this.#shownAt > 0) await FOLLOWED.delete(this.#queue.kv, this.#job).catch(() => undefined);
   }
 }
 

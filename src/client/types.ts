@@ -2,12 +2,12 @@ import type { JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
 import type { Totals } from '../job/totals.ts';
 import type { AdText } from '../enqueue/types.ts';
-import type { Build } from '../config/build.ts';
+import type { Build } from '../util/daemon.ts';
 import type { FetchProgress } from '../queue/api.ts';
-import type { OwedLogs } from '../scheduler/user-logs/report.ts';
+import type { OwedLogs } from '../queue/tables.ts';
 
 export type { Totals } from '../job/totals.ts';
-export type { Build } from '../config/build.ts';
+export type { Build } from '../util/daemon.ts';
 export type { FetchProgress } from '../queue/api.ts';
 export type { AdText, DryRun, Submitted, SubmitRequest, Warning } from '../enqueue/types.ts';
 

@@ -10,9 +10,10 @@ import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
 import { NO_WORKERS, type WaitInPool } from '../pool/wire/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
 import { owedLogs } from '../scheduler/user-logs/report.ts';
-import { type KnownBackoff, siteBackoffs } from '../broker/site-backoff.ts';
+import { siteBackoffs } from '../broker/site-backoff.ts';
+import type { BackoffView, ConnectionView } from '../queue/tables.ts';
 import { clockText } from '../util/plain-text.ts';
-import { type ConnectionView, connectionOf } from './site-status.ts';
+import { connectionOf } from './site-status.ts';
 import type { Why } from './types.ts';
 
 /** What the answer is drawn from. */
@@ -222,7 +223,7 @@ async function choiceOf(
   return { summary, details: [...earlier, ...rests, ...details] };
 }
 
-function restsText(site: string, { message, probeAt }: NonNullable<KnownBackoff['outOfUse']>, now: number): string {
+function restsText(site: string, { message, probeAt }: NonNullable<BackoffView['outOfUse']>, now: number): string {
   return `Site ${site} is out of use, and tried with one job now and then, next at ${clockText(probeAt / 1000, now)}: ${message}`;
 }
 

@@ -1,16 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import * as z from 'zod';
-
-/** Which build of Gryphus a process runs. */
-export const BUILD = z.object({
-  version: z.string(),
-  /** Where it is installed: the directory above `dist`. */
-  path: z.string(),
-  /** When it was built (ISO 8601); '' if it runs from source. */
-  built: z.string(),
-});
-export type Build = z.infer<typeof BUILD>;
+import type { Build } from '../util/daemon.ts';
 
 /** Read once when the process starts: another build may replace it on disk. */
 export function ownBuild(): Build {

@@ -2,24 +2,13 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { DAEMON, type Daemon } from '../util/daemon.ts';
 import { isMarked } from '../util/marked-dir.ts';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 import { isAlive } from '../util/process-identity.ts';
-import { BUILD } from './build.ts';
 import type { Paths } from './paths.ts';
 
-/** A daemon's own record. `since`: Unix milliseconds; `build`: the Scheduler's, as the others are its children. */
-export const DAEMON = z.object({
-  pid: z.number().int().gt(1),
-  started: z.string(),
-  since: z.number(),
-  build: z.exactOptional(BUILD),
-});
-export type Daemon = z.infer<typeof DAEMON>;
-
 const FILE = DAEMON.extend({ name: z.string() });
-/** The Scheduler's name; a GridManager's is `gm:` and its identity. */
-export const SCHEDULER = 'scheduler';
 
 /**
  * Records on disk which daemons run, besides the record in the queue: if Redis does not answer, `down` must still find

@@ -3,6 +3,7 @@ import { parseJobId } from '../job/ids.ts';
 import { readNumber, readString } from '../job/values.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
+import { GLIDEIN_TIMES } from '../queue/tables.ts';
 import { counted } from '../util/plain-text.ts';
 
 /** Jobs with the same requests and the same program are of one kind, and take about the same time. */
@@ -26,7 +27,6 @@ export function kindOf(attrs: Attrs): JobKind {
   };
 }
 
-const TIMES = 'glidein-times';
 /** The weight of one more job. */
 const WEIGHT = 0.2;
 /** The most jobs looked up per batch of events: more would not change the result noticeably. */
@@ -60,12 +60,11 @@ export class KindTimes {
       const before = means.get(name) ?? (await this.of(name));
       means.set(name, before === undefined ? took : before + (took - before) * WEIGHT);
     }
-    for (const [name, mean] of means) await this.#queue.kv.set(TIMES, name, String(Math.round(mean * 100) / 100));
+    for (const [name, mean] of means) await GLIDEIN_TIMES.set(this.#queue.kv, name, Math.round(mean * 100) / 100);
   }
 
   /** Seconds; `undefined` if no job of the kind has ended yet. */
   async of(kind: string): Promise<number | undefined> {
-    const entry = await this.#queue.kv.get(TIMES, kind);
-    return entry === undefined ? undefined : Number(entry.value);
+    return GLIDEIN_TIMES.get(this.#queue.kv, kind);
   }
 }

@@ -13,6 +13,7 @@ import { poolPlaces } from '../pool/host/places.ts';
 import { Tokens } from '../pool/wire/tokens.ts';
 import type { WorkerConfig } from '../pool/wire/worker-config.ts';
 import type { Queue } from '../queue/api.ts';
+import { GLIDEIN_NODE, POOL_WANTED, WHOLE } from '../queue/tables.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { type Batch, Batches } from './batch.ts';
 import { archOf, type NodeBinary, nodeFor } from './node-package.ts';
@@ -74,9 +75,9 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
     from: settings['glidein.node'],
     log: world.log,
   });
-  await queue.kv.set('glidein-node', site.name, node.sha256);
+  await GLIDEIN_NODE.set(queue.kv, site.name, node.sha256);
   // The central manager must be running when the first pilot comes home.
-  await queue.kv.set('pool', 'wanted', String(now()));
+  await POOL_WANTED.set(queue.kv, WHOLE, Date.now());
 
   const batches = new Batches(paths.stateDir);
   const tokens = new Tokens(poolPlaces(paths).dir);

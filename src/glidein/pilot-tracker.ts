@@ -9,7 +9,7 @@ import { poolPlaces } from '../pool/host/places.ts';
 import { Tokens } from '../pool/wire/tokens.ts';
 import type { JobRecord } from '../queue/api.ts';
 import { type Batch, Batches } from './batch.ts';
-import type { Failure } from './failures.ts';
+import type { Failure } from '../queue/tables.ts';
 import { batchName, type OrderWorld, TOKEN_LIFE } from './order.ts';
 
 /** One pilot as shown to users. */

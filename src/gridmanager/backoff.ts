@@ -1,17 +1,8 @@
+import type { BackoffView } from '../queue/tables.ts';
 import type { Report } from '../site/contract.ts';
-import { Breaker, type OutOfUse } from './breaker.ts';
-import { type Learned, LearnedLimit } from './learned-limit.ts';
+import { Breaker } from './breaker.ts';
+import { LearnedLimit } from './learned-limit.ts';
 import { SITE_CAUSES } from './site-causes.ts';
-
-/**
- * How we back off from a site that is full or broken. Stored in the queue under SITE_BACKOFF, key `<manager>/<site>`.
- */
-export interface BackoffView {
-  readonly learned?: Learned;
-  readonly outOfUse?: OutOfUse;
-}
-
-export const SITE_BACKOFF = 'site-backoff';
 
 /** Causes that count against the site, not the job. */
 const ITS_FAULT: ReadonlySet<string> = new Set(['node-fail', 'boot-fail', 'vanished', 'requeued']);

@@ -1,17 +1,11 @@
+import type { OutOfUse } from '../queue/tables.ts';
+
 /** Number of consecutive failures that takes a site out of use; one poll adds at most MOST_AT_ONCE. */
 const MOST = 6;
 const MOST_AT_ONCE = 3;
 /** How long the site is then left alone, milliseconds; doubled each time a probe fails. */
 const REST_MS = 60_000;
 const REST_MOST_MS = 1_800_000;
-
-export interface OutOfUse {
-  readonly message: string;
-  /** When the next job may be sent as a probe; Unix milliseconds. */
-  readonly probeAt: number;
-  /** A probe was sent, and its result is not known yet. */
-  readonly probing: boolean;
-}
 
 /**
  * A circuit breaker. A site that keeps failing jobs (its nodes die, jobs vanish or are lost) is taken out of use. After

@@ -1,27 +1,6 @@
 import { JOB_STATUS, LIFE } from '../job/life.ts';
-import type { Capacity, SiteFacts } from '../site/contract.ts';
+import { SITE_CAPACITY, type SiteCapacity } from '../queue/tables.ts';
 import type { Again, SiteContext } from './context.ts';
-
-/**
- * What a site reported about itself; the broker builds the site's ad from it. Stored in the queue under CAPACITY_POLLS,
- * key `<manager>/<site>`.
- */
-export interface SiteCapacity
-  extends Capacity,
-    Pick<SiteFacts, 'host' | 'os' | 'arch' | 'freeDiskKb' | 'batchVersion'> {
-  /** Unix milliseconds. */
-  readonly at: number;
-  readonly validUntil: number;
-  /** Number of our jobs, of all managers, that were running there at that time. */
-  readonly running: number;
-}
-
-export const CAPACITY_POLLS = 'site-capacity';
-/**
- * In the queue under BROKER: until when (Unix milliseconds) capacity polls are wanted even if no job waits for a site.
- */
-export const BROKER = 'broker';
-export const WANTED_UNTIL = 'capacity-polls-until';
 
 /**
  * While the broker has jobs, a site is asked at this interval; its answer is valid three times as long. Milliseconds.
@@ -54,7 +33,7 @@ export async function capacityPollRound(ctx: SiteContext, state: CapacityPollSta
     batchVersion,
     ...capacity,
   };
-  await ctx.queue.kv.set(CAPACITY_POLLS, `${ctx.manager}/${ctx.record.name}`, JSON.stringify(capacityPoll));
+  await SITE_CAPACITY.set(ctx.queue.kv, `${ctx.manager}/${ctx.record.name}`, capacityPoll);
   state.at = at;
   return EVERY_MS;
 }

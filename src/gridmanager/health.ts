@@ -1,23 +1,13 @@
 import { GryphusError, type Retry } from '../errors.ts';
+import type { ConnectionState, ConnectionView } from '../queue/tables.ts';
 import { backOff, type RetryLimits } from './pacing.ts';
-
-export type Connection = 'unused' | 'up' | 'down' | 'needs-login' | 'refused';
-
-export interface HealthView {
-  readonly connection: Connection;
-  readonly message: string;
-  /** Unix milliseconds. */
-  readonly since: number;
-  /** An unexpected error of ours that delays work at this site, whatever the state of the connection. */
-  readonly trouble?: string;
-}
 
 /** Minimum delay before retrying a site that needs a person to act, unless somebody logs in first; milliseconds. */
 const PERSON_MS = 60_000;
 
 /** A site's health: the result of the last exchange, and when the next may be tried. */
 export class SiteHealth {
-  #connection: Connection = 'unused';
+  #connection: ConnectionState = 'unused';
   #words = '';
   #since: number;
   #failures = 0;
@@ -30,7 +20,7 @@ export class SiteHealth {
     this.#limits = limits;
   }
 
-  get view(): HealthView {
+  get view(): ConnectionView {
     return { connection: this.#connection, message: this.#words, since: this.#since };
   }
 
@@ -64,7 +54,7 @@ export class SiteHealth {
     this.#notBefore = 0;
   }
 
-  #become(connection: Connection, message: string, now: number): boolean {
+  #become(connection: ConnectionState, message: string, now: number): boolean {
     const news = connection !== this.#connection;
     if (news) this.#since = now;
     this.#connection = connection;
@@ -77,7 +67,7 @@ function needsPerson(retry: Retry): boolean {
   return retry !== 'later';
 }
 
-function connectionAfter(error: GryphusError): Connection {
+function connectionAfter(error: GryphusError): ConnectionState {
   if (error.code === 'needs-login') return 'needs-login';
   return error.retry === 'later' ? 'down' : 'refused';
 }

@@ -1,11 +1,4 @@
-/** What a refusal taught about how many of our jobs a site accepts. */
-export interface Learned {
-  readonly cap: number;
-  /** The site's own message. */
-  readonly message: string;
-  /** Unix milliseconds of the refusal. */
-  readonly at: number;
-}
+import type { Learned } from '../queue/tables.ts';
 
 /** A limit that an earlier process learned expires after this time, milliseconds. */
 const FORGOTTEN_MS = 3_600_000;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import type { Lease, Queue, Work, Worker } from '../queue/api.ts';
+import { BROKER, CAPACITY_WANTED, type ConnectionView, FOLLOWED, SITE_BACKOFF, SITE_STATUS } from '../queue/tables.ts';
 import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
@@ -15,14 +16,12 @@ import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import { asFault, endsProcess, isFault, Troubles } from './faults.ts';
 import { isFromOutside, MAY_CONCERN } from './from-outside.ts';
-import type { HealthView } from './health.ts';
 import { type WorkLoop, WORK_LOOPS } from './work-loops.ts';
-import { SITE_BACKOFF, type BackoffView, SiteBackoff } from './backoff.ts';
+import { SiteBackoff } from './backoff.ts';
 import { OpenSites, type SiteShare } from './open-sites.ts';
 import type { RetryLimits } from './pacing.ts';
 import { SiteAgent } from './site-agent.ts';
 import { staying } from './stay.ts';
-import { BROKER, WANTED_UNTIL } from './capacity-poll.ts';
 import type { UrlAccess } from './url-access.ts';
 import { UrlInputs } from './url-inputs.ts';
 import { UrlOutputs } from './url-outputs.ts';
@@ -232,13 +231,13 @@ export class GridManager {
   }
 
   /** Publishes the state of a site. */
-  async #note(site: string, view: HealthView): Promise<void> {
+  async #note(site: string, view: ConnectionView): Promise<void> {
     const { queue, identity } = this.#options;
-    await queue.kv.set('site-status', `${identity}/${site}`, JSON.stringify(view));
+    await SITE_STATUS.set(queue.kv, `${identity}/${site}`, view);
   }
 
   /** A site's connection changed: publishes its state, and sends a notice. */
-  async #tell(site: string, view: HealthView): Promise<void> {
+  async #tell(site: string, view: ConnectionView): Promise<void> {
     const { queue, identity } = this.#options;
     await this.#note(site, view);
     const about =
@@ -265,24 +264,22 @@ export class GridManager {
 
   async #capacityWanted(): Promise<boolean> {
     if (this.#census.unrouted) return true;
-    const until = await this.#options.queue.kv.get(BROKER, WANTED_UNTIL);
-    return Number(until?.value ?? 0) > this.#now();
+    const until = await BROKER.get(this.#options.queue.kv, CAPACITY_WANTED);
+    return (until ?? 0) > this.#now();
   }
 
   /** What an earlier GridManager learned about the site; also saves what this one learns. */
   async #backoff(site: string): Promise<SiteBackoff> {
     const { kv } = this.#options.queue;
     const key = `${this.#options.identity}/${site}`;
-    const known = await kv.get(SITE_BACKOFF, key);
-    const view = known === undefined ? undefined : (JSON.parse(known.value) as BackoffView);
-    return new SiteBackoff(view, this.#now(), async (news) => {
-      await kv.set(SITE_BACKOFF, key, JSON.stringify(news));
+    return new SiteBackoff(await SITE_BACKOFF.get(kv, key), this.#now(), async (news) => {
+      await SITE_BACKOFF.set(kv, key, news);
     });
   }
 
   async #isFollowed(): Promise<boolean> {
-    const signs = await this.#options.queue.kv.list('followed');
-    return signs.some(({ value }) => Number(value) > this.#now());
+    const signs = await FOLLOWED.list(this.#options.queue.kv);
+    return signs.some(({ value }) => value > this.#now());
   }
 
   #wake(site: string, workLoop: WorkLoop): Promise<void> {

@@ -1,23 +1,18 @@
 import { createHash } from 'node:crypto';
-import * as z from 'zod';
 import { signDelegation } from '../credentials/delegation.ts';
 import type { Source } from '../credentials/sources.ts';
 import { loadProxy } from '../credentials/store.ts';
 import { GryphusError } from '../errors.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
+import { CREDENTIAL_COPIES } from '../queue/tables.ts';
 import type { Site } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { CredentialGate } from './credential-gate.ts';
 
 export type ProxySource = Source & { readonly kind: 'x509-proxy' };
 
-/**
- * Which version of a proxy a site has. In the queue under `credential-copies`, keyed by manager, site and credential.
- */
-const COPY = z.object({ version: z.string(), file: z.string() });
-export const COPIES = 'credential-copies';
-
+/** A key of CREDENTIAL_COPIES. */
 export function copyKey(manager: string, site: string, credential: string): string {
   return [manager, site, credential].join('\t');
 }
@@ -51,9 +46,9 @@ export class SiteProxies {
   /** Delegates again each proxy of which the site has another version than ours. */
   async refresh(ctx: Surroundings): Promise<void> {
     const mine = copyKey(ctx.manager, ctx.record.name, '');
-    for (const { key, value } of await ctx.queue.kv.list(COPIES)) {
+    for (const { key, value } of await CREDENTIAL_COPIES.list(ctx.queue.kv)) {
       if (!key.startsWith(mine)) continue;
-      const { version, file } = COPY.parse(JSON.parse(value));
+      const { version, file } = value;
       const source: ProxySource = { name: key.slice(mine.length), kind: 'x509-proxy', file };
       const ours = ctx.gate.inspect(source);
       const good = ours.problem === undefined && ours.end !== undefined && ours.end * 1000 > ctx.now();
@@ -76,8 +71,8 @@ export class SiteProxies {
     });
     crashPoint('gm.after-delegate');
     this.#there.set(source.name, { version, at: ctx.now() });
-    const copy: z.infer<typeof COPY> = { version, file: source.file };
-    await queue.kv.set(COPIES, copyKey(manager, record.name, source.name), JSON.stringify(copy));
+    const key = copyKey(manager, record.name, source.name);
+    await CREDENTIAL_COPIES.set(queue.kv, key, { version, file: source.file });
     crashPoint('gm.saved-delegate');
   }
 }

@@ -5,7 +5,8 @@ import type { Again, SiteContext } from './context.ts';
 import { checkCopy } from './older-copy.ts';
 import { cancelRound } from './cancel-loop.ts';
 import { asFault, isFault, type ReportFault } from './faults.ts';
-import { SiteHealth, type HealthView } from './health.ts';
+import type { ConnectionView } from '../queue/tables.ts';
+import { SiteHealth } from './health.ts';
 import { type WorkLoop, WORK_LOOPS } from './work-loops.ts';
 import { type RetryLimits, SubmitBudget } from './pacing.ts';
 import { resultsRound } from './results-loop.ts';
@@ -35,9 +36,9 @@ export interface SiteAgentOptions {
   /** How long to leave alone a site that did not answer, by the current settings. */
   readonly retry: () => RetryLimits;
   /** Called once for each change of the connection's state. */
-  readonly onHealth: (view: HealthView, site: string) => Promise<void>;
+  readonly onHealth: (view: ConnectionView, site: string) => Promise<void>;
   /** Called when the state is the same but the message has changed. */
-  readonly onWords: (view: HealthView, site: string) => Promise<void>;
+  readonly onWords: (view: ConnectionView, site: string) => Promise<void>;
   /** Called for an unexpected error in a round. */
   readonly onFault: ReportFault;
 }
@@ -111,7 +112,7 @@ export class SiteAgent {
     return wait;
   }
 
-  get #view(): HealthView {
+  get #view(): ConnectionView {
     const { view } = this.#health;
     const troubled = WORK_LOOPS.some((workLoop) => this.#pauses.has(workLoop));
     return troubled ? { ...view, trouble: this.#trouble } : view;

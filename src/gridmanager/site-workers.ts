@@ -4,6 +4,7 @@ import { asError } from '../errors.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { Tokens } from '../pool/wire/tokens.ts';
 import type { Queue } from '../queue/api.ts';
+import { GLIDEIN_NODE, SITE_WAYS } from '../queue/tables.ts';
 import type { Site } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import { SiteWays } from '../reverse-connection/site-ways.ts';
@@ -17,7 +18,6 @@ export interface SiteWorkersOptions {
 }
 
 /** Where `gryphus site show` finds the state of a site's reverse connections. */
-export const SITE_WAYS = 'site-ways';
 const LOOK_MS = 1000;
 /** Errors are logged at most once per this time, milliseconds. */
 const TELL_MS = 60_000;
@@ -50,7 +50,7 @@ export function keepWays(
   const look = async (): Promise<void> => {
     const workers = workersHere();
     if (workers.size === 0 && ways === undefined) return;
-    node ??= (await queue.kv.get('glidein-node', record.name))?.value;
+    node ??= await GLIDEIN_NODE.get(queue.kv, record.name);
     ways ??= new SiteWays({
       transport,
       home: async () => (await site.describe()).home,
@@ -58,7 +58,9 @@ export function keepWays(
       port,
       centralManager: places.homeSocket,
       onView: (view) => {
-        void queue.kv.set(SITE_WAYS, record.name, JSON.stringify({ ...view, at: Date.now() })).catch(() => undefined);
+        const { because, came } = view;
+        const row = { because, ...(came && { came }), at: Date.now() };
+        void SITE_WAYS.set(queue.kv, record.name, row).catch(() => undefined);
       },
     });
     await ways.keep(workers);

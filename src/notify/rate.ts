@@ -1,20 +1,27 @@
-import type { Message } from './messages.ts';
+import * as z from 'zod';
+import { MESSAGE, type Message } from './messages.ts';
 
 /** A message on its way to one person. */
-export interface Pending {
-  readonly to: string;
-  readonly message: Message;
-  /** Unix seconds when it was queued. */
-  readonly since: number;
-}
+export const PENDING = z
+  .object({
+    to: z.string(),
+    message: MESSAGE,
+    /** Unix seconds when it was queued. */
+    since: z.number(),
+  })
+  .readonly();
+export type Pending = z.infer<typeof PENDING>;
 
 /** What was sent; the caller stores it with the state, so that a restart neither repeats mails nor floods. */
-export interface Sent {
-  readonly to: string;
-  readonly at: number;
-  /** Keys of all messages in that mail. */
-  readonly keys: readonly string[];
-}
+export const SENT = z
+  .object({
+    to: z.string(),
+    at: z.number(),
+    /** Keys of all messages in that mail. */
+    keys: z.array(z.string()).readonly(),
+  })
+  .readonly();
+export type Sent = z.infer<typeof SENT>;
 
 export interface Limits {
   /** How many seconds non-urgent messages wait, so that several go as one mail. */

@@ -1,15 +1,15 @@
 import { candidateOf } from '../broker/site-ad.ts';
 import { choose } from '../broker/choose.ts';
 import { roomFor } from '../broker/load.ts';
-import { knownSites, measuresOf, saveMeasures } from '../broker/known-sites.ts';
+import { knownSites, measuresOf } from '../broker/known-sites.ts';
 import { observe, type Sample } from '../broker/measures.ts';
 import { isOwnRequest, SampleTaker } from '../broker/samples.ts';
-import { type KnownBackoff, siteBackoffs } from '../broker/site-backoff.ts';
+import { siteBackoffs } from '../broker/site-backoff.ts';
+import { type BackoffView, BROKER, CAPACITY_WANTED, SITE_MEASURES } from '../queue/tables.ts';
 import type { Candidate, KnownSite } from '../broker/sites.ts';
 import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { narrowing, type ReportFault, Troubles } from '../gridmanager/faults.ts';
-import { BROKER, WANTED_UNTIL } from '../gridmanager/capacity-poll.ts';
 import { formatJobId, parseJobId } from '../job/ids.ts';
 import { adOf, quoted, readNumber } from '../job/values.ts';
 import type { Change, EventEntry, JobRecord, Lease, Queue } from '../queue/api.ts';
@@ -90,7 +90,7 @@ export class Broker implements Listener {
       bySite.set(site, [...(bySite.get(site) ?? []), sample]);
     }
     for (const [site, all] of bySite) {
-      await saveMeasures(queue.kv, site, all.reduce(observe, await measuresOf(queue.kv, site)));
+      await SITE_MEASURES.set(queue.kv, site, all.reduce(observe, await measuresOf(queue.kv, site)));
     }
   }
 
@@ -212,7 +212,7 @@ export class Broker implements Listener {
       }
     }
     const impatient = waiting.filter((one) => one.waited >= one.patience || one.abandoned);
-    if (impatient.length > 0) await queue.kv.set(BROKER, WANTED_UNTIL, String(this.#now() + 90_000));
+    if (impatient.length > 0) await BROKER.set(queue.kv, CAPACITY_WANTED, this.#now() + 90_000);
     return impatient;
   }
 
@@ -245,7 +245,7 @@ export class Broker implements Listener {
  * Whether the job is at a site that is out of use, and is neither its probe nor about to become one. `now`: Unix
  * milliseconds.
  */
-function isAbandoned({ state }: JobRecord, backoff: KnownBackoff | undefined, now: number): boolean {
+function isAbandoned({ state }: JobRecord, backoff: BackoffView | undefined, now: number): boolean {
   const outOfUse = backoff?.outOfUse;
   if (outOfUse === undefined) return false;
   return state === 'idle' ? outOfUse.probing || now < outOfUse.probeAt : !outOfUse.probing;

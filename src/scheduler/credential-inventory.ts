@@ -5,10 +5,10 @@ import { SiteBook } from '../config/follow.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { inspect, type Source, undescribed } from '../credentials/sources.ts';
 import { CREDENTIAL_HOLD, type RemoteCopy, type Watched, type WatchedJob } from '../credentials/watch/model.ts';
-import { COPIES } from '../gridmanager/proxies.ts';
 import { LIFE, type State, STATES } from '../job/life.ts';
 import { readNumber, type TextSource } from '../job/values.ts';
 import type { JobRecord, Place, Queue } from '../queue/api.ts';
+import { CREDENTIAL_COPIES } from '../queue/tables.ts';
 
 /**
  * Which jobs use which credential, by the queue and the configuration. The credentials themselves are inspected later.
@@ -52,11 +52,9 @@ export function inspectAll({ sources, bad }: Pick<CredentialInventory, 'sources'
 
 /** The copies of credentials that the GridManagers sent to sites. */
 export async function remoteCopies(queue: InventoryQueue): Promise<RemoteCopy[]> {
-  const entries = await queue.kv.list(COPIES);
-  return entries.flatMap(({ key, value }) => {
+  return (await CREDENTIAL_COPIES.list(queue.kv)).map(({ key, value }) => {
     const [, site = '', ...name] = key.split('\t');
-    const { version } = JSON.parse(value) as { version?: unknown };
-    return typeof version === 'string' ? [{ credential: name.join('\t'), site, version }] : [];
+    return { credential: name.join('\t'), site, version: value.version };
   });
 }
 

@@ -10,6 +10,7 @@ import { look } from '../credentials/watch/watch.ts';
 import { asError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
+import { CREDENTIAL_MEMORIES, WHOLE } from '../queue/tables.ts';
 import type { Alarms } from './alarms.ts';
 import { perform, tellFresh } from './credential-actions.ts';
 import { inspectAll, remoteCopies, type CredentialInventory, inventory } from './credential-inventory.ts';
@@ -193,15 +194,14 @@ export class CredentialWatch implements Listener {
   }
 
   async #load(): Promise<Memories> {
-    const kept = await this.#options.queue.kv.get('credentials', 'memories');
-    return kept ? (JSON.parse(kept.value) as Memories) : {};
+    return (await CREDENTIAL_MEMORIES.get(this.#options.queue.kv, WHOLE)) ?? {};
   }
 
   async #save(memories: Memories): Promise<void> {
     const text = JSON.stringify(memories);
     const same = this.#memories !== undefined && JSON.stringify(this.#memories) === text;
     this.#memories = memories;
-    if (!same) await this.#options.queue.kv.set('credentials', 'memories', text);
+    if (!same) await CREDENTIAL_MEMORIES.set(this.#options.queue.kv, WHOLE, memories);
   }
 }
 

@@ -1,6 +1,7 @@
-import { DAEMON, type Daemon, SCHEDULER } from '../config/daemon-files.ts';
 import { GryphusError } from '../errors.ts';
-import type { KvEntry, Queue } from '../queue/api.ts';
+import type { Queue } from '../queue/api.ts';
+import { DAEMONS } from '../queue/tables.ts';
+import { type Daemon, SCHEDULER } from '../util/daemon.ts';
 import { isAlive } from '../util/process-identity.ts';
 
 /** This process is the queue's only Scheduler until it releases the lock. */
@@ -15,18 +16,17 @@ export interface InstanceLock {
 }
 
 export function instanceLock(queue: Queue, me: Daemon): InstanceLock {
-  const mine = JSON.stringify(me);
   return {
     claim: async () => {
       for (;;) {
-        const entry = await queue.kv.get('daemon', SCHEDULER);
-        const other = entry && readDaemon(entry);
+        const { value: other, version } = await DAEMONS.versioned(queue.kv, SCHEDULER);
         if (other && isAlive(other)) throw runsAlready(other.pid);
-        if ((await queue.kv.set('daemon', SCHEDULER, mine, entry?.version ?? 0)) !== undefined) return;
+        if (await DAEMONS.set(queue.kv, SCHEDULER, me, version)) return;
       }
     },
     giveBack: async () => {
-      if ((await queue.kv.get('daemon', SCHEDULER))?.value === mine) await queue.kv.delete('daemon', SCHEDULER);
+      const holder = await DAEMONS.get(queue.kv, SCHEDULER);
+      if (holder?.pid === me.pid && holder.started === me.started) await DAEMONS.delete(queue.kv, SCHEDULER);
     },
   };
 }
@@ -44,13 +44,4 @@ function runsAlready(pid: number): GryphusError {
   return new GryphusError('already-running', `A Scheduler runs already on this state directory (process ${pid}).`, {
     suggestions: ['See `gryphus status`; end it with `gryphus down`.'],
   });
-}
-
-/** `undefined` if the entry is not in this program's format. */
-export function readDaemon({ value }: Pick<KvEntry, 'value'>) {
-  try {
-    return DAEMON.parse(JSON.parse(value));
-  } catch {
-    return undefined;
-  }
 }

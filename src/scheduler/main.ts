@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { ownBuild } from '../config/build.ts';
-import { type Daemon, forgetDaemon, noteDaemon, noteRedisUrl, SCHEDULER } from '../config/daemon-files.ts';
+import { forgetDaemon, noteDaemon, noteRedisUrl } from '../config/daemon-files.ts';
 import { followSettings, SiteBook } from '../config/follow.ts';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
 import { POOL_SITE } from '../config/sites.ts';
@@ -10,6 +10,8 @@ import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue, stopRedis } from '../queue/api.ts';
+import { DAEMONS } from '../queue/tables.ts';
+import { type Daemon, MANAGER, SCHEDULER } from '../util/daemon.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { spreadNet } from '../util/process-net.ts';
@@ -24,10 +26,8 @@ import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
 import { PoolKeeper } from './pool-keeper.ts';
 import { Scheduler } from './scheduler.ts';
-import { freeLease, readDaemon, instanceLock } from './instance-lock.ts';
+import { freeLease, instanceLock } from './instance-lock.ts';
 import { openUserLogs } from './user-logs/open.ts';
-
-const MANAGER = 'gm:';
 
 /** The Scheduler process. It prints `ready` on standard output when it is running. */
 async function main(): Promise<void> {
@@ -66,12 +66,12 @@ async function main(): Promise<void> {
       log.info({ identity, manager: pid }, 'GridManager started');
       const daemon = { ...processIdentity(pid), since: startedAt };
       noteDaemon(paths, `${MANAGER}${identity}`, daemon);
-      void queue.kv.set('daemon', `${MANAGER}${identity}`, JSON.stringify(daemon)).catch(() => undefined);
+      void DAEMONS.set(queue.kv, `${MANAGER}${identity}`, daemon).catch(() => undefined);
     },
     onEnd: (child, clean, message) => {
       log[clean ? 'info' : 'error']({ identity: child.identity, manager: child.pid, message }, 'GridManager ended');
       if (!gone) forgetDaemon(paths, `${MANAGER}${child.identity}`);
-      void queue.kv.delete('daemon', `${MANAGER}${child.identity}`).catch(() => undefined);
+      void DAEMONS.delete(queue.kv, `${MANAGER}${child.identity}`).catch(() => undefined);
       scheduler.staffSoon();
       const about = clean ? 'manager-ended' : 'manager-failed';
       void queue
@@ -168,10 +168,9 @@ async function main(): Promise<void> {
   spreadNet({ onFault, end: (error) => scheduler.end(error) });
   // GridManagers survive a Scheduler that was killed, and with them the connections that users logged in to. They are
   // adopted only now, because one that exits at once is reported to the Scheduler.
-  for (const entry of await queue.kv.list('daemon')) {
-    const daemon = entry.key.startsWith(MANAGER) ? readDaemon(entry) : undefined;
-    if (daemon && isAlive(daemon)) children.adopt(entry.key.slice(MANAGER.length), daemon);
-    else if (entry.key !== SCHEDULER) await queue.kv.delete('daemon', entry.key);
+  for (const { key, value } of await DAEMONS.list(queue.kv)) {
+    if (key.startsWith(MANAGER) && isAlive(value)) children.adopt(key.slice(MANAGER.length), value);
+    else if (key !== SCHEDULER) await DAEMONS.delete(queue.kv, key);
   }
   try {
     await scheduler.run(() => {

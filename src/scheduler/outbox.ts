@@ -3,8 +3,9 @@ import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { sendMail } from '../notify/mail.ts';
 import { MESSAGE } from '../notify/messages.ts';
-import { type Limits, type Pending, post, type Sent } from '../notify/rate.ts';
+import { type Limits, type Pending, post } from '../notify/rate.ts';
 import type { Queue, Work } from '../queue/api.ts';
+import { SENT_MAIL, WAITING_MAIL, WHOLE } from '../queue/tables.ts';
 import { mailRoute, mailSender } from './mail-route.ts';
 
 const TRIES = 12;
@@ -18,8 +19,6 @@ export interface OutboxOptions {
 }
 
 const MAIL = z.object({ to: z.string(), message: MESSAGE });
-const WAITING = MAIL.extend({ since: z.number() });
-const SENT = z.array(z.object({ to: z.string(), at: z.number(), keys: z.array(z.string()) }));
 
 /** Outgoing mail: kept in the queue until sent, never sent twice, and combined if there is much of it (`post`). */
 export class Outbox {
@@ -48,24 +47,24 @@ export class Outbox {
   async put(pending: readonly Pending[]): Promise<void> {
     if (pending.length === 0) return;
     const { kv } = this.#options.queue;
-    for (const one of pending) await kv.set('mail-waiting', `${one.to} ${one.message.key}`, JSON.stringify(one));
+    for (const one of pending) await WAITING_MAIL.set(kv, `${one.to} ${one.message.key}`, one);
     await this.#work.wake('post', 'all', null);
   }
 
   /** Decides which mails are sent now, records that, and queues them. */
   async #post(): Promise<{ againInMs: number } | undefined> {
     const { kv } = this.#options.queue;
-    const waiting = await kv.list('mail-waiting');
-    const history: Sent[] = SENT.parse(JSON.parse((await kv.get('mail', 'sent'))?.value ?? '[]'));
+    const waiting = await WAITING_MAIL.list(kv);
+    const history = (await SENT_MAIL.get(kv, WHOLE)) ?? [];
     const now = Math.floor(Date.now() / 1000);
     const limits: Limits = { digestSeconds: this.#options.settings['notify.digest'], perHour: PER_HOUR };
     const due = post(
-      waiting.map(({ value }): Pending => WAITING.parse(JSON.parse(value))),
+      waiting.map(({ value }) => value),
       history,
       now,
       limits,
     );
-    await kv.set('mail', 'sent', JSON.stringify(due.sent));
+    await SENT_MAIL.set(kv, WHOLE, due.sent);
     for (const mail of due.mails) {
       await this.#work.add(
         'send',
@@ -75,7 +74,7 @@ export class Outbox {
       );
     }
     const left = new Set(due.waiting.map((one) => `${one.to} ${one.message.key}`));
-    for (const { key } of waiting) if (!left.has(key)) await kv.delete('mail-waiting', key);
+    for (const { key } of waiting) if (!left.has(key)) await WAITING_MAIL.delete(kv, key);
     return due.wakeAt === undefined ? undefined : { againInMs: Math.max(1, due.wakeAt - now) * 1000 };
   }
 

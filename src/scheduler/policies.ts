@@ -1,10 +1,6 @@
 import type { EventEntry, Queue } from '../queue/api.ts';
+import { EDITED_POLICIES } from '../queue/tables.ts';
 import { hasPeriodicPolicy, isPolicy } from './periodic.ts';
-
-/**
- * Clusters in which a single job was given a policy by an edit; in the queue, so that the next Scheduler knows them.
- */
-const EDITED = 'periodic';
 
 /** Which clusters have a periodic policy, so that those without one cost nothing. */
 export class Policies {
@@ -21,7 +17,7 @@ export class Policies {
       if (event.type === 'cluster-edited') this.#known.delete(event.cluster);
       if (event.type !== 'edited' || !Object.keys(event.set).some(isPolicy)) continue;
       const cluster = Number(event.job.split('.')[0]);
-      await this.#queue.kv.set(EDITED, String(cluster), '1');
+      await EDITED_POLICIES.set(this.#queue.kv, String(cluster), 1);
       (await this.#editedOnes()).add(cluster);
     }
   }
@@ -35,7 +31,7 @@ export class Policies {
     for (const cluster of edited) {
       if (present.has(cluster)) continue;
       edited.delete(cluster);
-      await this.#queue.kv.delete(EDITED, String(cluster));
+      await EDITED_POLICIES.delete(this.#queue.kv, String(cluster));
     }
     const found: number[] = [];
     for (const cluster of there) if (await this.has(cluster)) found.push(cluster);
@@ -60,7 +56,7 @@ export class Policies {
   }
 
   async #editedOnes(): Promise<Set<number>> {
-    this.#edited ??= new Set((await this.#queue.kv.list(EDITED)).map(({ key }) => Number(key)));
+    this.#edited ??= new Set((await EDITED_POLICIES.list(this.#queue.kv)).map(({ key }) => Number(key)));
     return this.#edited;
   }
 }

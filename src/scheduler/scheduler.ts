@@ -6,6 +6,7 @@ import { workLoopOf } from '../gridmanager/work-loops.ts';
 import { staying } from '../gridmanager/stay.ts';
 import { GryphusError } from '../errors.ts';
 import type { Cursor, EventEntry, Lease, Queue } from '../queue/api.ts';
+import { POOL_WANTED, WHOLE } from '../queue/tables.ts';
 import type { Broker } from './broker.ts';
 import type { Children } from './children.ts';
 import { Ended } from './ended.ts';
@@ -221,7 +222,7 @@ export class Scheduler {
 
   /** Whether the pool is used without a job in the queue: by `gryphus map`, or a glidein. */
   async #poolAsked(): Promise<boolean> {
-    return (await this.#options.queue.kv.get('pool', 'wanted')) !== undefined;
+    return (await POOL_WANTED.get(this.#options.queue.kv, WHOLE)) !== undefined;
   }
 
   /** Routes jobs without a site; one round at a time. */

@@ -94,17 +94,7 @@ export type Outcomes = ReadonlyMap<AttemptKey, Outcome>;
 
 export type Refusal = Read<typeof shapes.refusal>;
 
-/** Content on its way to a site, or a result on its way home. */
-export interface Sending {
-  /** The path at home; for a result, its name and its job. */
-  readonly path: string;
-  readonly bytes: number;
-  readonly done: number;
-  /** Bytes that were already there at the start. */
-  readonly resumed: number;
-  /** When it began, in Unix milliseconds. */
-  readonly since: number;
-}
+export type Sending = Read<typeof shapes.sending>;
 
 /** One attempt: as much of a job as a site needs to know. */
 export interface AttemptSpec extends Read<typeof shapes.program> {

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { JobId } from '../../job/ids.ts';
 
 /** The current state of a credential. All times are Unix seconds, all durations seconds. */
@@ -78,28 +79,36 @@ export const DEFAULT_WATCH: WatchConfig = {
 export const CREDENTIAL_HOLD = { code: 4, ended: 1, unusable: 2, early: 3 } as const;
 
 /** What the watch remembers about a credential between two looks; plain data, saved with the state. */
-export interface Memory {
-  /** Keys of the warnings given so far, the latest last. */
-  readonly given: readonly string[];
-  /** The last version seen usable. */
-  readonly good?: string;
-  readonly brokenSince?: number;
-  /** Its users were told that it cannot be used, so they must be told when it can be again. */
-  readonly fell: boolean;
-  readonly renewal: Renewal;
-}
+const RENEWAL = z
+  .object({
+    failures: z.number(),
+    /** The earliest time of the next attempt. */
+    next: z.number().exactOptional(),
+    /** When the current attempt started. */
+    since: z.number().exactOptional(),
+    /** Why the last attempt failed. */
+    problem: z.string().exactOptional(),
+  })
+  .readonly();
+export type Renewal = z.infer<typeof RENEWAL>;
 
-export interface Renewal {
-  readonly failures: number;
-  /** The earliest time of the next attempt. */
-  readonly next?: number;
-  /** When the current attempt started. */
-  readonly since?: number;
-  /** Why the last attempt failed. */
-  readonly problem?: string;
-}
+const MEMORY = z
+  .object({
+    /** Keys of the warnings given so far, the latest last. */
+    given: z.array(z.string()).readonly(),
+    /** The last version seen usable. */
+    good: z.string().exactOptional(),
+    brokenSince: z.number().exactOptional(),
+    /** Its users were told that it cannot be used, so they must be told when it can be again. */
+    fell: z.boolean(),
+    renewal: RENEWAL,
+  })
+  .readonly();
+export type Memory = z.infer<typeof MEMORY>;
 
-export type Memories = Readonly<Record<string, Memory>>;
+/** By credential. */
+export const MEMORIES = z.record(z.string(), MEMORY).readonly();
+export type Memories = z.infer<typeof MEMORIES>;
 
 /** In the form that `notify` takes: one message for all jobs of a credential. */
 export interface News {

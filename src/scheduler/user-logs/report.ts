@@ -1,22 +1,13 @@
-import * as z from 'zod';
 import type { Kv } from '../../queue/api.ts';
-import type { UserLogs } from './user-logs.ts';
-
-const OWED = z.object({
-  count: z.number(),
-  logs: z.array(z.object({ path: z.string(), since: z.number(), error: z.string() })),
-});
-/** User logs that cannot be written now: how many, and the first of them. */
-export type OwedLogs = z.infer<typeof OWED>;
+import { OWED_LOGS, type OwedLogs, WHOLE } from '../../queue/tables.ts';
 
 /** The Scheduler's last report of logs that it cannot write. */
 export async function owedLogs(kv: Pick<Kv, 'get'>): Promise<OwedLogs> {
-  const entry = await kv.get('user-log', 'owed');
-  return entry ? OWED.parse(JSON.parse(entry.value)) : { count: 0, logs: [] };
+  return (await OWED_LOGS.get(kv, WHOLE)) ?? { count: 0, logs: [] };
 }
 
 /** Publishes the report for `status` and `why`. */
-export async function reportOwed(kv: Kv, owed: ReturnType<UserLogs['owed']>): Promise<void> {
-  if (owed.count === 0) await kv.delete('user-log', 'owed');
-  else await kv.set('user-log', 'owed', JSON.stringify(owed));
+export async function reportOwed(kv: Kv, owed: OwedLogs): Promise<void> {
+  if (owed.count === 0) await OWED_LOGS.delete(kv, WHOLE);
+  else await OWED_LOGS.set(kv, WHOLE, owed);
 }

@@ -1,0 +1,24 @@
+import * as z from 'zod';
+
+/** Which build of Gryphus a process runs. */
+const BUILD = z.object({
+  version: z.string(),
+  /** Where it is installed: the directory above `dist`. */
+  path: z.string(),
+  /** When it was built (ISO 8601); '' if it runs from source. */
+  built: z.string(),
+});
+export type Build = z.infer<typeof BUILD>;
+
+/** A daemon's own record. `since`: Unix milliseconds; `build`: the Scheduler's, as the others are its children. */
+export const DAEMON = z.object({
+  pid: z.number().int().gt(1),
+  started: z.string(),
+  since: z.number(),
+  build: z.exactOptional(BUILD),
+});
+export type Daemon = z.infer<typeof DAEMON>;
+
+/** The Scheduler's name; a GridManager's is MANAGER and its identity. */
+export const SCHEDULER = 'scheduler';
+export const MANAGER = 'gm:';
