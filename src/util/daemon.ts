@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { PROCESS_IDENTITY } from './process-identity.ts';
 
 /** Which build of Gryphus a process runs. */
 const BUILD = z.object({
@@ -11,9 +12,7 @@ const BUILD = z.object({
 export type Build = z.infer<typeof BUILD>;
 
 /** A daemon's own record. `since`: Unix milliseconds; `build`: the Scheduler's, as the others are its children. */
-export const DAEMON = z.object({
-  pid: z.number().int().gt(1),
-  started: z.string(),
+export const DAEMON = PROCESS_IDENTITY.extend({
   since: z.number(),
   build: z.exactOptional(BUILD),
 });

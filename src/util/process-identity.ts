@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
+import * as z from 'zod';
 
 /** A unique identity of a process: its pid, and its start time in the kernel's own ticks, since pids are reused. */
-export interface ProcessIdentity {
-  readonly pid: number;
+export const PROCESS_IDENTITY = z.object({
+  /** 0 and 1, as kill(2) understands them, would be others' processes. */
+  pid: z.number().int().gt(1),
   /** Clock ticks after boot (proc(5), stat field 22); '' if there is no /proc. */
-  readonly started: string;
-}
+  started: z.string(),
+});
+export type ProcessIdentity = Readonly<z.infer<typeof PROCESS_IDENTITY>>;
 
 export function processIdentity(pid: number = process.pid): ProcessIdentity {
   return { pid, started: startTicks(pid) ?? '' };

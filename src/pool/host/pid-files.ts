@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
+import { isAlive, PROCESS_IDENTITY, type ProcessIdentity } from '../../util/process-identity.ts';
 import type { PoolPlaces } from './places.ts';
 
 /** The process that wrote the file, whether or not it is still alive. */
 export function holderOf(file: string): ProcessIdentity | undefined {
   try {
-    const found = JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity;
-    return Number.isSafeInteger(found.pid) && found.pid > 1 ? found : undefined;
+    return PROCESS_IDENTITY.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
   } catch {
     return undefined;
   }
