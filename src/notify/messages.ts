@@ -15,6 +15,8 @@ export const MESSAGE = z
     body: z.string(),
     /** In a digest, messages that say the same (`says`) of several jobs (`what`) share a line. */
     alike: z.object({ what: z.string(), says: z.string() }).readonly().exactOptional(),
+    /** It reports that this job is held, so it is not sent once the job is not. */
+    held: z.string().exactOptional(),
   })
   .readonly();
 
@@ -80,7 +82,7 @@ export function jobHeld(job: HeldJob): Message {
     ...job.suggestions.map((one) => `Help:    ${oneLine(one)}`),
     ...typeThis([`gryphus why ${id}`, `gryphus release ${id}`]),
   ]);
-  return { ...held, alike: { what: id, says: `jobs are held: ${oneLine(job.reason)}` } };
+  return { ...held, held: id, alike: { what: id, says: `jobs are held: ${oneLine(job.reason)}` } };
 }
 
 export interface SiteProblem {

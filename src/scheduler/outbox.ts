@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
+import { formatJobId, parseJobId } from '../job/ids.ts';
+import { LIFE } from '../job/life.ts';
 import { sendMail } from '../notify/mail.ts';
 import { MESSAGE } from '../notify/messages.ts';
 import { type Limits, type Pending, post } from '../notify/rate.ts';
@@ -54,16 +56,12 @@ export class Outbox {
   /** Decides which mails are sent now, records that, and queues them. */
   async #post(): Promise<{ againInMs: number } | undefined> {
     const { kv } = this.#options.queue;
-    const waiting = await WAITING_MAIL.list(kv);
+    const all = await WAITING_MAIL.list(kv);
+    const waiting = await this.#stillTrue(all.map(({ value }) => value));
     const history = (await SENT_MAIL.get(kv, WHOLE)) ?? [];
     const now = Math.floor(Date.now() / 1000);
     const limits: Limits = { digestSeconds: this.#options.settings['notify.digest'], perHour: PER_HOUR };
-    const due = post(
-      waiting.map(({ value }) => value),
-      history,
-      now,
-      limits,
-    );
+    const due = post(waiting, history, now, limits);
     await SENT_MAIL.set(kv, WHOLE, due.sent);
     for (const mail of due.mails) {
       await this.#work.add(
@@ -74,8 +72,25 @@ export class Outbox {
       );
     }
     const left = new Set(due.waiting.map((one) => `${one.to} ${one.message.key}`));
-    for (const { key } of waiting) if (!left.has(key)) await WAITING_MAIL.delete(kv, key);
+    for (const { key } of all) if (!left.has(key)) await WAITING_MAIL.delete(kv, key);
     return due.wakeAt === undefined ? undefined : { againInMs: Math.max(1, due.wakeAt - now) * 1000 };
+  }
+
+  /** Without holds that are over: the job was released or removed, or is held for another reason by now. */
+  async #stillTrue(all: readonly Pending[]): Promise<readonly Pending[]> {
+    const latest = new Map<string, Pending>();
+    for (const one of all) {
+      const { held } = one.message;
+      const other = held === undefined ? undefined : latest.get(held);
+      if (held !== undefined && (!other || one.since >= other.since)) latest.set(held, one);
+    }
+    const ids = [...latest.keys()].flatMap((name) => parseJobId(name) ?? []);
+    const jobs = ids.length === 0 ? [] : await this.#options.queue.get(ids);
+    const held = new Set(jobs.flatMap(({ id, state }) => (LIFE[state].shows === 'held' ? [formatJobId(id)] : [])));
+    return all.filter((one) => {
+      const job = one.message.held;
+      return job === undefined || (held.has(job) && latest.get(job) === one);
+    });
   }
 
   async #send({ to, message }: z.infer<typeof MAIL>): Promise<undefined> {
