@@ -20,7 +20,7 @@ export type { Pilot } from './glidein/pilot-tracker.ts';
 export type { Failure } from './queue/tables.ts';
 export type { PoolOwner } from './pool/wire/client-wire.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
-export type { UserLogEvent } from './job/user-log.ts';
+export type { UserLogEvent } from './user-log/event.ts';
 export type { QueueEvent } from './job/events.ts';
 export { formatJobId, type JobId, parseJobId } from './job/ids.ts';
 export { JOB_STATUS, LIFE, type LifeEvent, type State } from './job/life.ts';

@@ -11,7 +11,7 @@ import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
 import type { GlideinClient } from './glideins.ts';
 import { callBack, type EventsRequest, eventsOf, type EventWithCursor } from './news.ts';
-import type { UserLogEvent } from '../job/user-log.ts';
+import type { UserLogEvent } from '../user-log/event.ts';
 import { installRedis, openQueue, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
 import type { SiteWaysView } from '../queue/tables.ts';
 import { act, notFound } from './act.ts';

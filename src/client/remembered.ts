@@ -3,7 +3,7 @@ import type { Attrs } from '../job/attrs.ts';
 import type { Transitioned } from '../job/events.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd, LIFE, type LifeEvent, type State } from '../job/life.ts';
-import type { UserLogEvent } from '../job/user-log.ts';
+import type { UserLogEvent } from '../user-log/event.ts';
 import { readNumber } from '../job/values.ts';
 import { logEvents, submitEvent } from '../scheduler/log-events.ts';
 

@@ -2,8 +2,8 @@ import { closeSync, fstatSync, openSync, readSync, statSync, watch } from 'node:
 import { dirname } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { GryphusError } from '../errors.ts';
-import type { UserLogEvent } from '../job/user-log.ts';
-import { parseUserLog } from '../job/user-log-text.ts';
+import type { UserLogEvent } from '../user-log/event.ts';
+import { parseUserLog } from '../user-log/text.ts';
 import { reasonOf } from '../util/plain-text.ts';
 
 /** How long a change may go unnoticed if the file system does not report it (NFS), in milliseconds. */

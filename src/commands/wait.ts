@@ -4,7 +4,7 @@ import { parseJobId } from '../job/ids.ts';
 import { firstOf } from '../util/first-of.ts';
 import type { Gryphus, Selections } from '../index.ts';
 import { LIFE } from '../job/life.ts';
-import type { UserLogEvent } from '../job/user-log.ts';
+import type { UserLogEvent } from '../user-log/event.ts';
 import { GryphusCommand, interruptible, prose, word } from './command.ts';
 import { constraintFlag, oneOf, selections, targets } from './select.ts';
 
@@ -88,7 +88,7 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
   ): Promise<boolean | undefined> {
     const { followLog } = await import('./follow-log.ts');
     const { LogProgress, statusLine } = await import('./show/log-progress.ts');
-    const { printUserLog } = await import('../job/user-log-text.ts');
+    const { printUserLog } = await import('../user-log/text.ts');
     const id = job === undefined ? undefined : (parseJobId(job) ?? { cluster: Number(job) });
     const progress = new LogProgress(id);
     const late = new AbortController();

@@ -3,7 +3,7 @@ export { cycleProblems, findCycle, levels } from './cycles.ts';
 export { Engine } from './engine/engine.ts';
 export type { DagCommand, DagEvent, Ending, JobChange, Limits, NodeLogEvent } from './engine/messages.ts';
 export { DAG_STATUS, DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
-export { type DagGraph, descriptionOf, nameOf, placeOf } from './graph.ts';
+export { type DagGraph, descriptionOf, nameOf, placeOf } from './language/graph.ts';
 export { type LoadedDag, type LoadOptions, loadDag } from './language/load.ts';
 export type { DagSource } from './language/source.ts';
 export { type DagEnd, runDag } from './manager/run.ts';
@@ -21,9 +21,9 @@ export type {
   SubmitOutcome,
   Told,
 } from './manager/world.ts';
-export { formatProblem, inOrder, type Problem, refusal } from './problem.ts';
+export { formatProblem, inOrder, type Problem, refusal } from './language/problem.ts';
 export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './rescue.ts';
-export { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
+export { DEFAULT_SETTINGS, readSettings, type Settings } from './language/settings.ts';
 export { claimSubmission, type SubmissionOptions, submissionFiles } from './submission.ts';
 export { dagDescription } from './description.ts';
 export { forgetOldRecords, JournalPlace } from './journal-place.ts';

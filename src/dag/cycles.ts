@@ -1,5 +1,5 @@
-import { type DagGraph, nameOf, placeOf } from './graph.ts';
-import type { Problem } from './problem.ts';
+import { type DagGraph, nameOf, placeOf } from './language/graph.ts';
+import type { Problem } from './language/problem.ts';
 
 /**
  * Returns the nodes of one cycle, with the first repeated at the end, or `undefined` if there is no cycle. Depth first

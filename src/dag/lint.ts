@@ -1,9 +1,18 @@
 import { cycleProblems } from './cycles.ts';
-import { type DagGraph, descriptionOf, directoryOf, FLAG, isNoop, nameOf, parentsOf, placeOf } from './graph.ts';
+import {
+  type DagGraph,
+  descriptionOf,
+  directoryOf,
+  FLAG,
+  isNoop,
+  nameOf,
+  parentsOf,
+  placeOf,
+} from './language/graph.ts';
 import type { NodeVar, ScriptType } from './language/commands.ts';
 import type { LoadedDag } from './language/load.ts';
-import { inDirectory } from './names.ts';
-import type { Problem } from './problem.ts';
+import { inDirectory } from './language/names.ts';
+import type { Problem } from './language/problem.ts';
 
 /** What lint reads besides the DAG; paths are as in the DAG. */
 export interface LintFiles {

@@ -14,7 +14,7 @@ import { JournalPlace } from './journal-place.ts';
 import { FileJournal } from './local.ts';
 import type { DagRun } from './manager/prepare.ts';
 import { runDag } from './manager/run.ts';
-import { fileNameOf } from './names.ts';
+import { fileNameOf } from './language/names.ts';
 import { patiently } from './queue-reader.ts';
 import { QueueWorld } from './queue-world.ts';
 import { subdagDescription } from './subdag.ts';

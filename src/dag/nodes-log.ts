@@ -1,7 +1,7 @@
 import { resourcesOf, spentInAllOf, spentOf } from '../job/log-usage.ts';
 import { quoted } from '../job/values.ts';
-import { NO_CPU, type UserLogBody, type UserLogEvent } from '../job/user-log.ts';
-import { printUserLog } from '../job/user-log-text.ts';
+import { NO_CPU, type UserLogBody, type UserLogEvent } from '../user-log/event.ts';
+import { printUserLog } from '../user-log/text.ts';
 import { NOOP_ID } from './engine/status.ts';
 import type { Ending } from './engine/messages.ts';
 import type { JobLogEvent } from './manager/world.ts';

@@ -1,7 +1,7 @@
 import { levels } from './cycles.ts';
 import { type Core, nodeCount, readyCount, statusOf, unreadyCount } from './engine/core.ts';
 import { DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
-import { type DagGraph, nameOf, parentsOf } from './graph.ts';
+import { type DagGraph, nameOf, parentsOf } from './language/graph.ts';
 
 /** What `dag status` shows. */
 export interface DagProgress {

@@ -1,6 +1,6 @@
 import { statusOf } from './engine/core.ts';
 import { Engine } from './engine/engine.ts';
-import type { DagGraph } from './graph.ts';
+import type { DagGraph } from './language/graph.ts';
 import { diskFiles } from './local.ts';
 import { type DagRun, limitsOf, prepare } from './manager/prepare.ts';
 import type { JournalEntry } from './manager/world.ts';

@@ -1,10 +1,10 @@
 import type { Core } from './engine/core.ts';
 import { STATUS } from './engine/status.ts';
-import { type DagGraph, FLAG, KIND, nameOf } from './graph.ts';
+import { type DagGraph, FLAG, KIND, nameOf } from './language/graph.ts';
 import { eachCommand } from './language/parse.ts';
 import { DEFINITIONS, FOR_THE_MANAGER, MODIFIERS } from './language/syntax.ts';
-import { directoryOf, fileNameOf, inDirectory } from './names.ts';
-import type { Problem } from './problem.ts';
+import { directoryOf, fileNameOf, inDirectory } from './language/names.ts';
+import type { Problem } from './language/problem.ts';
 
 const VERSION = '2.1.0';
 

@@ -1,8 +1,8 @@
-import { type DagGraph, descriptionOf, directoryOf, isNoop, isSubdag, nameOf, placeOf } from './graph.ts';
+import { type DagGraph, descriptionOf, directoryOf, isNoop, isSubdag, nameOf, placeOf } from './language/graph.ts';
 import { loadDag } from './language/load.ts';
 import type { DagSource } from './language/source.ts';
-import { inDirectory } from './names.ts';
-import type { Problem } from './problem.ts';
+import { inDirectory } from './language/names.ts';
+import type { Problem } from './language/problem.ts';
 
 /** A file without these words has no sub-DAG. Most have none, so this saves parsing them as DAGs. */
 const MAY_HAVE_SUBDAGS = /^[ \t]*(SUBDAG|SPLICE|INCLUDE|FINAL)\b/im;

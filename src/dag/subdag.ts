@@ -6,7 +6,7 @@ import { loadDag, type ManagerEnvironment } from './language/load.ts';
 import { diskFiles } from './local.ts';
 import type { DagRun } from './manager/prepare.ts';
 import type { NodeSubmit } from './manager/world.ts';
-import { inDirectory } from './names.ts';
+import { inDirectory } from './language/names.ts';
 import { haltName, renameRescuesAfter } from './rescue.ts';
 import { submissionFiles } from './submission.ts';
 import { type DagOrder, limitsOfDescription } from './words.ts';

@@ -2,7 +2,7 @@ import { GryphusError } from '../errors.ts';
 import { type DagRun, primaryOf } from './manager/prepare.ts';
 import type { DagFiles } from './manager/world.ts';
 import { haltName, lastRescue, renameRescuesAfter, rescueName, savePointPath } from './rescue.ts';
-import { DEFAULT_SETTINGS } from './settings.ts';
+import { DEFAULT_SETTINGS } from './language/settings.ts';
 
 export interface SubmissionOptions {
   /** Start afresh: replace the files of an earlier run and rename its rescue files (`-force`). */

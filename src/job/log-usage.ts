@@ -1,4 +1,4 @@
-import { NO_CPU, type ResourceRow, type Spent, type SpentInAll } from './user-log.ts';
+import { NO_CPU, type ResourceRow, type Spent, type SpentInAll } from '../user-log/event.ts';
 import { readNumber, type TextSource } from './values.ts';
 
 /** The attributes from which the figures at a job's end are computed. */

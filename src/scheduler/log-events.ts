@@ -2,7 +2,7 @@ import type { Attrs } from '../job/attrs.ts';
 import type { Transitioned } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import { resourcesOf, spentInAllOf, spentOf } from '../job/log-usage.ts';
-import type { UserLogBody, UserLogEvent } from '../job/user-log.ts';
+import type { UserLogBody, UserLogEvent } from '../user-log/event.ts';
 import { readNumber, readString } from '../job/values.ts';
 
 /** HTCondor's eviction codes (recorded): removed, vacated; a hold gives its own code. */

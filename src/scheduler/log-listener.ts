@@ -1,9 +1,9 @@
 import type { QueueEvent } from '../job/events.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
-import { userLogJson, userLogXml } from '../job/user-log-ad.ts';
-import type { UserLogEvent } from '../job/user-log.ts';
+import { userLogJson, userLogXml } from '../user-log/as-ad.ts';
+import type { UserLogEvent } from '../user-log/event.ts';
 import { userLogPath } from '../job/user-log-path.ts';
-import { printUserLog } from '../job/user-log-text.ts';
+import { printUserLog } from '../user-log/text.ts';
 import type { EventEntry, JobRecord, Queue } from '../queue/api.ts';
 import type { Listener } from './listener.ts';
 import { logEvents, submitEvent } from './log-events.ts';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { htcondorPlace } from '../../scripts/htcondor.mjs';
-import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { parseUserLog } from '../../src/user-log/text.ts';
 import { canHang, type HungMount, hungMount, removeHung } from '../sites/hung-mount.ts';
 import { TestAgent, until } from './agent.ts';
 

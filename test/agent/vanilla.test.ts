@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { parseUserLog } from '../../src/user-log/text.ts';
 import { TestAgent, until } from './agent.ts';
 import { processesOf } from './kill.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { UserLogEvent } from '../../src/job/user-log.ts';
+import type { UserLogEvent } from '../../src/user-log/event.ts';
 import { type Evidence, judge, type Seen } from './judge.ts';
 import { jobOf } from './killer.ts';
 import { type Run, readLedger, runName } from './ledger.ts';

@@ -1,4 +1,4 @@
-import type { UserLogEvent } from '../../src/job/user-log.ts';
+import type { UserLogEvent } from '../../src/user-log/event.ts';
 import { type Run, runName } from './ledger.ts';
 
 /** What a chaos run left of one job. */

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { printUserLog } from '../../src/job/user-log-text.ts';
+import { printUserLog } from '../../src/user-log/text.ts';
 import { BIN, ended, gryphus, start } from './cli.ts';
 
 let home: string;

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { htcondorPlace } from '../../scripts/htcondor.mjs';
-import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { parseUserLog } from '../../src/user-log/text.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { processes } from '../agent/kill.ts';
 

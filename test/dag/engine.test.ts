@@ -5,11 +5,11 @@ import { Engine } from '../../src/dag/engine/engine.ts';
 import type { DagCommand, DagEvent } from '../../src/dag/engine/messages.ts';
 import { ReadyQueue } from '../../src/dag/engine/ready-queue.ts';
 import { STATUS } from '../../src/dag/engine/status.ts';
-import { nameOf } from '../../src/dag/graph.ts';
+import { nameOf } from '../../src/dag/language/graph.ts';
 import { loadDag } from '../../src/dag/language/load.ts';
 import { criticalPath, progressOf } from '../../src/dag/progress.ts';
 import { applyRescue, rescueText } from '../../src/dag/rescue.ts';
-import type { Settings } from '../../src/dag/settings.ts';
+import type { Settings } from '../../src/dag/language/settings.ts';
 
 const LIMITS = { maxJobs: 0, maxIdle: 0, maxPre: 20, maxPost: 20, maxHold: 20 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { FLAG, nameOf, directoryOf, descriptionOf } from '../../src/dag/graph.ts';
+import { FLAG, nameOf, directoryOf, descriptionOf } from '../../src/dag/language/graph.ts';
 import { type LoadedDag, loadDag, type LoadOptions } from '../../src/dag/language/load.ts';
-import { formatProblem } from '../../src/dag/problem.ts';
+import { formatProblem } from '../../src/dag/language/problem.ts';
 import { subdagCycles } from '../../src/dag/subdag-cycles.ts';
 
 /** What DAGMan's source says and no recorded DAG shows. */

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { childrenOf, type DagGraph, FLAG, nameOf, parentsOf } from '../../src/dag/graph.ts';
+import { childrenOf, type DagGraph, FLAG, nameOf, parentsOf } from '../../src/dag/language/graph.ts';
 import type { NodeVar } from '../../src/dag/language/commands.ts';
 import { EdgeList } from '../../src/dag/language/edges.ts';
 import { type LoadedDag, loadDag, type LoadOptions } from '../../src/dag/language/load.ts';
-import { formatProblem } from '../../src/dag/problem.ts';
+import { formatProblem } from '../../src/dag/language/problem.ts';
 
 function load(files: Readonly<Record<string, string>>, options: LoadOptions = {}, dags = ['x.dag']): LoadedDag {
   const source = {

@@ -5,10 +5,10 @@ import { layOut } from '../../src/dag/draw/layout.ts';
 import { drawMermaid } from '../../src/dag/draw/mermaid.ts';
 import { pictureOf } from '../../src/dag/draw/picture.ts';
 import { drawSvg } from '../../src/dag/draw/svg.ts';
-import type { DagGraph } from '../../src/dag/graph.ts';
+import type { DagGraph } from '../../src/dag/language/graph.ts';
 import { type LoadedDag, loadDag } from '../../src/dag/language/load.ts';
 import { lintDag } from '../../src/dag/lint.ts';
-import { formatProblem, refusal } from '../../src/dag/problem.ts';
+import { formatProblem, refusal } from '../../src/dag/language/problem.ts';
 
 function load(text: string): LoadedDag {
   return loadDag(['x.dag'], { read: (path) => (path === 'x.dag' ? text : undefined), absolute: (path) => path });

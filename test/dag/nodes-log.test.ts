@@ -4,7 +4,7 @@ import { nodesLogText } from '../../src/dag/nodes-log.ts';
 import { decide } from '../../src/gridmanager/decide.ts';
 import { Attrs, type AttrTexts } from '../../src/job/attrs.ts';
 import type { Transitioned } from '../../src/job/events.ts';
-import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { parseUserLog } from '../../src/user-log/text.ts';
 import type { JobRecord } from '../../src/queue/api.ts';
 
 const AD: AttrTexts = {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { forgetOldRecords, JournalPlace } from '../../src/dag/journal-place.ts';
 import { loadDag } from '../../src/dag/language/load.ts';
 import { Engine } from '../../src/dag/engine/engine.ts';
-import { DEFAULT_SETTINGS } from '../../src/dag/settings.ts';
+import { DEFAULT_SETTINGS } from '../../src/dag/language/settings.ts';
 import { progressOf } from '../../src/dag/progress.ts';
 
 let stateDir: string;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { parseUserLog } from '../../src/user-log/text.ts';
 import { CLI, until } from '../agent/agent.ts';
 import { freePort } from '../sites/ports.ts';
 import { each, GlideinAgent } from './ground.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { parseUserLog } from '../../src/user-log/text.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
 import { some } from '../slow.ts';

@@ -4,7 +4,7 @@ import { Attrs, type AttrTexts } from '../../src/job/attrs.ts';
 import type { Transitioned } from '../../src/job/events.ts';
 import type { LifeEvent, State } from '../../src/job/life.ts';
 import { next } from '../../src/job/life.ts';
-import { parseUserLog } from '../../src/job/user-log-text.ts';
+import { parseUserLog } from '../../src/user-log/text.ts';
 import { logEvents } from '../../src/scheduler/log-events.ts';
 
 const ID = { cluster: 51, proc: 0 };

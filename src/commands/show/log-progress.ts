@@ -1,5 +1,5 @@
 import type { JobId } from '../../job/ids.ts';
-import type { UserLogEvent } from '../../job/user-log.ts';
+import type { UserLogEvent } from '../../user-log/event.ts';
 
 /** The jobs to wait for: all in the log, a cluster, or one job. */
 export interface Wanted {

@@ -1,4 +1,4 @@
-import type { DagGraph } from '../graph.ts';
+import type { DagGraph } from '../language/graph.ts';
 import { lookOf, STATUSES, statusClass } from './palette.ts';
 import { type Box, pictureOf } from './picture.ts';
 

@@ -1,5 +1,5 @@
 import { levels } from '../cycles.ts';
-import { type DagGraph, FLAG, nameOf } from '../graph.ts';
+import { type DagGraph, FLAG, nameOf } from '../language/graph.ts';
 
 /** A drawn box: one node, or all nodes of one level and category. */
 export interface Box {

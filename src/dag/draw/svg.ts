@@ -1,4 +1,4 @@
-import type { DagGraph } from '../graph.ts';
+import type { DagGraph } from '../language/graph.ts';
 import { type Layout, layOut, MOST_LABEL, type Placed } from './layout.ts';
 import { lookOf, STATUSES, statusClass } from './palette.ts';
 import { type Picture, pictureOf } from './picture.ts';

@@ -1,6 +1,6 @@
-import { type DagGraph, FLAG, KIND, nameOf } from '../graph.ts';
+import { type DagGraph, FLAG, KIND, nameOf } from '../language/graph.ts';
 import type { ScriptType } from '../language/commands.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../language/settings.ts';
 import type { DagCommand, Limits } from './messages.ts';
 import { ReadyQueue } from './ready-queue.ts';
 import { DAG_STATUS, type DagStatus, NO_RETURN, STATUS, type Status } from './status.ts';

@@ -1,4 +1,4 @@
-import { descriptionOf } from '../graph.ts';
+import { descriptionOf } from '../language/graph.ts';
 import { findCycle } from '../cycles.ts';
 import {
   type Core,

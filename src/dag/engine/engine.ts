@@ -1,4 +1,4 @@
-import type { DagGraph } from '../graph.ts';
+import type { DagGraph } from '../language/graph.ts';
 import type { ScriptType } from '../language/commands.ts';
 import { type Core, type CoreOptions, canSubmit, forceStatus, jobstate, newCore, nodeName, say } from './core.ts';
 import { checkEnd, finalEnded, sayStatus, shutdown } from './ending.ts';

@@ -1,4 +1,4 @@
-import { KIND } from '../graph.ts';
+import { KIND } from '../language/graph.ts';
 import {
   type Core,
   isService,

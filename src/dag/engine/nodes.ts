@@ -1,4 +1,4 @@
-import { isSubdag, parentsOf } from '../graph.ts';
+import { isSubdag, parentsOf } from '../language/graph.ts';
 import {
   type Core,
   canSubmit,

@@ -1,4 +1,4 @@
-import { isNoop, KIND } from '../graph.ts';
+import { isNoop, KIND } from '../language/graph.ts';
 import type { ScriptSpec, ScriptType } from '../language/commands.ts';
 import { type Core, doneCount, type JobSet, MARK, marked, nodeCount, nodeName, type ScriptQueue } from './core.ts';
 import { NO_RETURN, NOOP_ID } from './status.ts';

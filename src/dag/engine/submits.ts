@@ -1,4 +1,4 @@
-import { isNoop } from '../graph.ts';
+import { isNoop } from '../language/graph.ts';
 import { type Core, canSubmit, isService, jobstate, MARK, nodeName, say, setMark, setStatus } from './core.ts';
 import { abortedBy } from './ending.ts';
 import { newJobSet, nodeLeftQueue, runPost } from './jobs.ts';

@@ -1,6 +1,6 @@
 import type { Core } from '../engine/core.ts';
 import { STATUS } from '../engine/status.ts';
-import { nameOf } from '../graph.ts';
+import { nameOf } from '../language/graph.ts';
 import { ctime } from '../times.ts';
 
 /** How a DOT file shows a node in each status: shape, label, and other attributes. */

@@ -1,5 +1,5 @@
 import type { Core } from '../engine/core.ts';
-import { FLAG } from '../graph.ts';
+import { FLAG } from '../language/graph.ts';
 
 export interface MetricsFacts {
   /** Unix milliseconds. */

@@ -1,7 +1,7 @@
 import { type Core, canSubmit, doneCount, nodeCount, readyCount, statusOf, unreadyCount } from '../engine/core.ts';
 import { failed, finishedRunning, stuck, succeeded } from '../engine/ending.ts';
 import { DAG_STATUS, STATUS, STATUS_NAMES, type Status } from '../engine/status.ts';
-import { isNoop, nameOf } from '../graph.ts';
+import { isNoop, nameOf } from '../language/graph.ts';
 import { ctime, unixSeconds } from '../times.ts';
 import { classadString } from './classad-string.ts';
 

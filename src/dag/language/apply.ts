@@ -1,5 +1,5 @@
-import { FLAG, KIND } from '../graph.ts';
-import { Complaint } from '../problem.ts';
+import { FLAG, KIND } from './graph.ts';
+import { Complaint } from './problem.ts';
 import type { Command, NodeVar } from './commands.ts';
 import type { NodeTable } from './node-table.ts';
 import { type Scope, throttleOf } from './scope.ts';

@@ -1,7 +1,7 @@
-import { type DagGraph, FLAG, KIND } from '../graph.ts';
-import { directoryOf, inDirectory } from '../names.ts';
-import { Complaint, type Place, type Problem } from '../problem.ts';
-import type { Settings } from '../settings.ts';
+import { type DagGraph, FLAG, KIND } from './graph.ts';
+import { directoryOf, inDirectory } from './names.ts';
+import { Complaint, type Place, type Problem } from './problem.ts';
+import type { Settings } from './settings.ts';
 import { type ApplyContext, applyModifier } from './apply.ts';
 import { type Command, type DotSpec, type NodeCommand, type NodeStatusSpec, wordOf } from './commands.ts';
 import { applyConnect, applyDepend, type JoinNodes } from './depend.ts';

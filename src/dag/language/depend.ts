@@ -1,5 +1,5 @@
-import { FLAG, KIND } from '../graph.ts';
-import { Complaint } from '../problem.ts';
+import { FLAG, KIND } from './graph.ts';
+import { Complaint } from './problem.ts';
 import type { ApplyContext } from './apply.ts';
 import type { Command } from './commands.ts';
 import type { Scope } from './scope.ts';

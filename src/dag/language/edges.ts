@@ -1,4 +1,4 @@
-import type { Edges } from '../graph.ts';
+import type { Edges } from './graph.ts';
 
 /** Dependencies as declared, before they are packed into rows. */
 export class EdgeList {

@@ -1,4 +1,4 @@
-import { Complaint } from '../problem.ts';
+import { Complaint } from './problem.ts';
 
 const SPACE = 32;
 const TAB = 9;

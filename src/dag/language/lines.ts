@@ -1,4 +1,4 @@
-import { Complaint } from '../problem.ts';
+import { Complaint } from './problem.ts';
 
 /**
  * The lines of a DAG file. Comments begin with `#` or `//` and, like empty lines, are skipped even between the parts of

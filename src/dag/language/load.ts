@@ -1,7 +1,7 @@
-import type { DagGraph } from '../graph.ts';
-import { directoryOf, inDirectory } from '../names.ts';
-import type { Place, Problem } from '../problem.ts';
-import { DEFAULT_SETTINGS, readSettings, type Settings } from '../settings.ts';
+import type { DagGraph } from './graph.ts';
+import { directoryOf, inDirectory } from './names.ts';
+import type { Place, Problem } from './problem.ts';
+import { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
 import type { Command } from './commands.ts';
 import { Builder } from './build.ts';
 import { eachCommand } from './parse.ts';

@@ -1,5 +1,5 @@
-import { type DagGraph, FLAG, KIND, type NodeScripts } from '../graph.ts';
-import type { Place } from '../problem.ts';
+import { type DagGraph, FLAG, KIND, type NodeScripts } from './graph.ts';
+import type { Place } from './problem.ts';
 import type { NodeType, NodeVar, ScriptSpec, ScriptType, Tolerance } from './commands.ts';
 import { EdgeList } from './edges.ts';
 

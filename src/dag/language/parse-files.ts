@@ -1,5 +1,5 @@
 import { parseEnvQuotedOrV1 } from '../../submit/api.ts';
-import { Complaint } from '../problem.ts';
+import { Complaint } from './problem.ts';
 import type { Command } from './commands.ts';
 import type { Lexer } from './lexer.ts';
 import { leadingInteger } from './numbers.ts';

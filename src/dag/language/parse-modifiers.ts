@@ -1,5 +1,5 @@
-import { fileNameOf } from '../names.ts';
-import { Complaint } from '../problem.ts';
+import { fileNameOf } from './names.ts';
+import { Complaint } from './problem.ts';
 import type { Command, ScriptSpec, ScriptType, Tolerance } from './commands.ts';
 import type { Lexer } from './lexer.ts';
 import { leadingInteger } from './numbers.ts';

@@ -1,4 +1,4 @@
-import { Complaint } from '../problem.ts';
+import { Complaint } from './problem.ts';
 import type { Command, NodeType } from './commands.ts';
 import { Lexer } from './lexer.ts';
 import type { LineReader } from './lines.ts';

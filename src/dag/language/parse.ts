@@ -1,5 +1,5 @@
 import { didYouMean } from '../../util/did-you-mean.ts';
-import { Complaint, type Problem } from '../problem.ts';
+import { Complaint, type Problem } from './problem.ts';
 import type { Command } from './commands.ts';
 import { Lexer } from './lexer.ts';
 import { LineReader } from './lines.ts';

@@ -1,5 +1,5 @@
 import type { Core } from '../engine/core.ts';
-import { nameOf } from '../graph.ts';
+import { nameOf } from '../language/graph.ts';
 import type { Outputs } from './outputs.ts';
 import type { DagRun } from './prepare.ts';
 import type { JournalEntry } from './world.ts';

@@ -1,8 +1,8 @@
 import { Engine } from '../engine/engine.ts';
 import type { DagCommand, DagEvent } from '../engine/messages.ts';
 import { dagAd } from '../files/dag-ad.ts';
-import { type DagGraph, nameOf } from '../graph.ts';
-import { fileNameOf } from '../names.ts';
+import { type DagGraph, nameOf } from '../language/graph.ts';
+import { fileNameOf } from '../language/names.ts';
 import { haltName } from '../rescue.ts';
 import { headerLines, logJobs } from './batch-log.ts';
 import { inheritedOf, nodeSubmit, type SubmitOptions } from './node-submit.ts';

@@ -1,9 +1,9 @@
 import { readString } from '../../job/values.ts';
 import type { Core } from '../engine/core.ts';
 import { MARK, marked } from '../engine/core.ts';
-import { type DagGraph, descriptionOf, directoryOf, isSubdag, KIND, nameOf, parentsOf } from '../graph.ts';
+import { type DagGraph, descriptionOf, directoryOf, isSubdag, KIND, nameOf, parentsOf } from '../language/graph.ts';
 import type { NodeVar } from '../language/commands.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../language/settings.ts';
 import type { DagRun } from './prepare.ts';
 import type { NodeSubmit } from './world.ts';
 

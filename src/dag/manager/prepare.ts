@@ -2,12 +2,12 @@ import { readString } from '../../job/values.ts';
 import type { Limits } from '../engine/messages.ts';
 import { cycleProblems } from '../cycles.ts';
 import { lastSequence } from '../files/jobstate.ts';
-import { type DagGraph, nameOf } from '../graph.ts';
+import { type DagGraph, nameOf } from '../language/graph.ts';
 import { type LoadedDag, type LoadOptions, loadDag } from '../language/load.ts';
-import { directoryOf, fileNameOf, inDirectory } from '../names.ts';
-import type { Problem } from '../problem.ts';
+import { directoryOf, fileNameOf, inDirectory } from '../language/names.ts';
+import type { Problem } from '../language/problem.ts';
 import { applyRescue, lastRescue, numberOfRescue, renameRescuesAfter, rescueName, savePointPath } from '../rescue.ts';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../language/settings.ts';
 import type { DagFiles, JournalBegin } from './world.ts';
 
 /** How to run a DAG: what the user asked of `dag submit`. */

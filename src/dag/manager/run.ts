@@ -1,5 +1,5 @@
 import { Engine } from '../engine/engine.ts';
-import { formatProblem, type Problem } from '../problem.ts';
+import { formatProblem, type Problem } from '../language/problem.ts';
 import { type DagProgress, progressOf } from '../progress.ts';
 import { logTime } from '../times.ts';
 import { Manager } from './manager.ts';

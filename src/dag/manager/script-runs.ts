@@ -1,7 +1,7 @@
 import type { DagCommand, DagEvent } from '../engine/messages.ts';
-import { type DagGraph, directoryOf, nameOf } from '../graph.ts';
+import { type DagGraph, directoryOf, nameOf } from '../language/graph.ts';
 import type { ScriptType } from '../language/commands.ts';
-import { inDirectory } from '../names.ts';
+import { inDirectory } from '../language/names.ts';
 import type { DagWorld, Happening } from './world.ts';
 
 interface Running {

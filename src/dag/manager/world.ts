@@ -1,5 +1,5 @@
 import type { DagEvent, Ending, JobChange, NodeLogEvent } from '../engine/messages.ts';
-import type { Description } from '../graph.ts';
+import type { Description } from '../language/graph.ts';
 import type { ScriptType } from '../language/commands.ts';
 
 /** What the DAG manager asks the queue to submit for one node. */

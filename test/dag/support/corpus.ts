@@ -18,7 +18,7 @@ import { DagSubmit } from '../../../src/commands/dag/submit.ts';
 import { diskFiles } from '../../../src/dag/local.ts';
 import { type DagEnd, runDag } from '../../../src/dag/manager/run.ts';
 import type { DagRun } from '../../../src/dag/manager/prepare.ts';
-import { formatProblem } from '../../../src/dag/problem.ts';
+import { formatProblem } from '../../../src/dag/language/problem.ts';
 import { claimSubmission, type SubmissionOptions, submissionFiles } from '../../../src/dag/submission.ts';
 import { GryphusError } from '../../../src/errors.ts';
 import { ShellBehaviour } from './shell-behaviour.ts';

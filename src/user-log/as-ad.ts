@@ -1,7 +1,7 @@
-import type { Properties, Resources, UserLogEvent } from './user-log.ts';
-import { SHAPES } from './user-log-shapes.ts';
-import { cpuText, type Fields } from './user-log-template.ts';
-import { type DateStyle, formatEventTime } from './user-log-time.ts';
+import type { Properties, Resources, UserLogEvent } from './event.ts';
+import { SHAPES } from './shapes.ts';
+import { cpuText, type Fields } from './template.ts';
+import { type DateStyle, formatEventTime } from './time.ts';
 
 /** A value in an event's ClassAd. */
 export type AdValue =

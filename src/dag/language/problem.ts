@@ -1,5 +1,5 @@
-import { GryphusError } from '../errors.ts';
-import { printable } from '../util/plain-text.ts';
+import { GryphusError } from '../../errors.ts';
+import { printable } from '../../util/plain-text.ts';
 
 /** A place in a file: its name as the user gave it, and the line from 1 (0 means the file as a whole). */
 export interface Place {

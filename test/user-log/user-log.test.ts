@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NO_CPU, type UserLogBody, type UserLogEvent } from '../../src/job/user-log.ts';
-import { userLogJson, userLogXml } from '../../src/job/user-log-ad.ts';
-import { SHAPES } from '../../src/job/user-log-shapes.ts';
-import { oneLine } from '../../src/job/user-log-template.ts';
-import { parseUserLog, printUserLog } from '../../src/job/user-log-text.ts';
+import { NO_CPU, type UserLogBody, type UserLogEvent } from '../../src/user-log/event.ts';
+import { userLogJson, userLogXml } from '../../src/user-log/as-ad.ts';
+import { SHAPES } from '../../src/user-log/shapes.ts';
+import { oneLine } from '../../src/user-log/template.ts';
+import { parseUserLog, printUserLog } from '../../src/user-log/text.ts';
 
 const RECORDED = new URL('../fixtures/user-log/', import.meta.url);
 const read = (name: string) => readFileSync(new URL(name, RECORDED), 'utf8');

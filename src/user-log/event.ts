@@ -1,12 +1,12 @@
-import type { JobId } from './ids.ts';
-
 /**
  * One event of a job's user log (HTCondor manual, "Job Event Log Codes"). Each text is one line: line ends and other
  * control characters become blanks when written.
  */
 export type UserLogEvent = UserLogStamp & UserLogBody;
 
-export interface UserLogStamp extends JobId {
+export interface UserLogStamp {
+  readonly cluster: number;
+  readonly proc: number;
   /** 0 by default. */
   readonly subproc?: number;
   /** Unix milliseconds. */

@@ -1,4 +1,4 @@
-import type { DotSpec, NodeStatusSpec, NodeVar, ScriptSpec, Tolerance } from './language/commands.ts';
+import type { DotSpec, NodeStatusSpec, NodeVar, ScriptSpec, Tolerance } from './commands.ts';
 import type { Place } from './problem.ts';
 
 /** The kind of a node. */

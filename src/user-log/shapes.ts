@@ -1,6 +1,6 @@
-import type { UserLogBody } from './user-log.ts';
-import { type Block, properties, RESOURCES } from './user-log-resources.ts';
-import { type Fields, type Template, template } from './user-log-template.ts';
+import type { UserLogBody } from './event.ts';
+import { type Block, properties, RESOURCES } from './resource-table.ts';
+import { type Fields, type Template, template } from './template.ts';
 
 /** How one type of event is written in the log. */
 export interface Shape {

@@ -1,8 +1,8 @@
-import type { UserLogEvent } from './user-log.ts';
-import type { Block } from './user-log-resources.ts';
-import { type Line, SHAPES, type Shape } from './user-log-shapes.ts';
-import { type Fields, oneLine } from './user-log-template.ts';
-import { type DateStyle, formatEventTime, parseEventTime } from './user-log-time.ts';
+import type { UserLogEvent } from './event.ts';
+import type { Block } from './resource-table.ts';
+import { type Line, SHAPES, type Shape } from './shapes.ts';
+import { type Fields, oneLine } from './template.ts';
+import { type DateStyle, formatEventTime, parseEventTime } from './time.ts';
 
 /** The line that ends every event. */
 const END = '...';

@@ -1,5 +1,5 @@
-import type { Properties, ResourceRow, Resources } from './user-log.ts';
-import { oneLine } from './user-log-template.ts';
+import type { Properties, ResourceRow, Resources } from './event.ts';
+import { oneLine } from './template.ts';
 
 /** A part of an event that takes any number of lines. */
 export interface Block {
