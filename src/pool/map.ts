@@ -115,6 +115,8 @@ class MapRun<T> {
   readonly #centralManager: CentralManagerClient;
   readonly #open = new Map<AttemptKey, Open<T>>();
   readonly #done: MapResult<T>[] = [];
+  /** The results that are being fetched and placed. */
+  readonly #turns = new Map<AttemptKey, Promise<void>>();
   #unsent: AttemptKey[] = [];
   #forgotten: AttemptKey[] = [];
   #soonest: NodeJS.Immediate | undefined;
@@ -132,7 +134,7 @@ class MapRun<T> {
       client: this.#session,
       map: true,
       take: (message, bytes) => {
-        if (message.t === 'result') void this.#result(message, bytes);
+        if (message.t === 'result') void this.#inTurn(message, bytes);
       },
       onLost: () => void this.#again(),
     });
@@ -238,6 +240,19 @@ class MapRun<T> {
   async #base(): Promise<void> {
     const { spec, ad, size, owner } = this.#options;
     await this.#centralManager.say({ t: 'base', base: this.#session, spec, ad, size, owner, lease: LEASE_SECONDS });
+  }
+
+  /**
+   * A result may be reported again while its files are still being placed. Both would place the same files, under the
+   * same temporary names.
+   */
+  async #inTurn(message: Extract<ToClient, { t: 'result' }>, bytes: Buffer): Promise<void> {
+    const { key } = message;
+    const before = this.#turns.get(key);
+    const turn = before ? before.then(() => this.#result(message, bytes)) : this.#result(message, bytes);
+    this.#turns.set(key, turn);
+    await turn;
+    if (this.#turns.get(key) === turn) this.#turns.delete(key);
   }
 
   async #result(message: Extract<ToClient, { t: 'result' }>, bytes: Buffer): Promise<void> {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,6 +60,41 @@ describe('what a map has done with', () => {
     await new Promise((closed) => server.close(closed));
     expect(done).toEqual(['one']);
     expect(forgets[1]).toEqual(forgets[0]);
+  });
+
+  it('is fetched and placed once when its end is reported twice', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'gryphus-'));
+    dirs.push(dir);
+    let fetches = 0;
+    const server = createServer((socket) => {
+      const channel = new Channel<FromClient, ToClient>(socket, readFromClient);
+      channel.open(
+        (message) => {
+          if (message.t === 'tasks')
+            for (const [key] of [...message.tasks, ...message.tasks])
+              channel.send({ t: 'result', key, ending: { how: { kind: 'exited', code: 0 } } });
+          if (message.t === 'forget')
+            channel.send({ t: 'done', id: message.id, outcomes: message.keys.map((key) => [key, { ok: true }]) });
+          if (message.t !== 'fetch') return;
+          fetches++;
+          const path = join(message.request.into, 'made');
+          writeFileSync(path, 'it');
+          const file = { name: 'made', kind: 'output', path, bytes: 2, executable: false } as const;
+          channel.send({ t: 'fetched', id: message.id, outcome: { ok: true, files: [file] } });
+        },
+        () => undefined,
+      );
+    });
+    const socket = join(dir, 'central-manager');
+    await new Promise<void>((ready) => server.listen(socket, ready));
+    const tasks = async function* (): AsyncGenerator<PoolTask<string>> {
+      yield { args: [], of: 'one', inputs: [], outputs: ['made'] };
+    };
+    const options = { socket, cwd: dir, spoolDir: dir, owner: 'me', spec: JUST_TRUE, ad: {}, size: SIZE, retries: 0 };
+    for await (const { problem } of mapTasks(tasks(), options)) expect(problem).toBe(undefined);
+    await new Promise((closed) => server.close(closed));
+    expect(fetches).toBe(1);
+    expect(readFileSync(join(dir, 'made'), 'utf8')).toBe('it');
   });
 
   it('is dropped at its worker when whoever asked for it never comes to a new central manager', async () => {
