@@ -1,5 +1,5 @@
 import { ownBuild } from '../config/build.ts';
-import { daemonsOnDisk } from '../config/daemon-files.ts';
+import { daemonsOnDisk, forgetDaemon } from '../config/daemon-files.ts';
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
@@ -78,6 +78,8 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
     if (scheduler) await endProcess(scheduler, PATIENCE_WITHOUT_QUEUE_MS);
     await Promise.all(managers.map((manager) => endProcess(manager, PATIENCE_WITHOUT_QUEUE_MS)));
   }
+  // One that had to be killed must not be taken for one that crashed and is wanted back.
+  forgetDaemon(paths, SCHEDULER);
   // A killed Scheduler may have left its central manager running.
   const centralManager = centralManagerOf(poolPlaces(paths));
   if (centralManager) await endProcess(centralManager, PATIENCE_MS);

@@ -10,6 +10,7 @@ import { Attrs } from '../job/attrs.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
 import type { GlideinClient } from './glideins.ts';
+import { keepScheduler } from './keep-scheduler.ts';
 import { callBack, type EventsRequest, eventsOf, type EventWithCursor } from './news.ts';
 import type { UserLogEvent } from '../user-log/event.ts';
 import { installRedis, openQueue, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
@@ -77,7 +78,10 @@ export class Gryphus {
     this.#starts = starts;
   }
 
-  /** Opens the agent of this user (or of `home`), and starts its Scheduler if none runs, unless told not to. */
+  /**
+   * Opens the agent of this user (or of `home`), and starts its Scheduler if none runs, and again when it crashes until
+   * `close()`, unless told not to.
+   */
   static async open(options: OpenOptions = {}): Promise<Gryphus> {
     const env = environment(options);
     const paths = loadPaths(env);
@@ -100,7 +104,10 @@ export class Gryphus {
     const start = at.start !== 'never';
     try {
       const gryphus = new Gryphus(paths, settings, queue, env, start);
-      if (start) await gryphus.#ensureScheduler();
+      if (start) {
+        await gryphus.#ensureScheduler();
+        void keepScheduler(paths, () => startScheduler(paths, settings, env), gryphus.#closing.signal);
+      }
       return gryphus;
     } catch (thrown) {
       await queue.close();

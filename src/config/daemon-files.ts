@@ -34,14 +34,24 @@ export function daemonsOnDisk(paths: Pick<Paths, 'stateDir'>): (Daemon & { reado
     return [];
   }
   return names.flatMap((name) => {
-    try {
-      const daemon = FILE.parse(JSON.parse(readFileSync(join(dirOf(paths), name), 'utf8')));
-      return isAlive(daemon) ? [daemon] : [];
-    } catch {
-      // The daemon ended between the two looks, or a full disk cut the file short.
-      return [];
-    }
+    const daemon = read(join(dirOf(paths), name));
+    return daemon && isAlive(daemon) ? [daemon] : [];
   });
+}
+
+/** Whether this daemon ended without removing its record, as it does at an orderly end. */
+export function hasCrashed(paths: Pick<Paths, 'stateDir'>, name: string): boolean {
+  const daemon = read(fileOf(paths, name));
+  return daemon !== undefined && !isAlive(daemon);
+}
+
+/** `undefined` if there is no such record, or a full disk cut it short. */
+function read(file: string): (Daemon & { readonly name: string }) | undefined {
+  try {
+    return FILE.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Gryphus as Client } from '../../src/index.ts';
@@ -17,6 +17,7 @@ interface Status {
 }
 
 const statusOf = async (agent: TestAgent) => JSON.parse((await agent.run(['status', '--json'])).stdout) as Status;
+const built = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'index.js');
 const schedulers = (agent: TestAgent) => processesOf('scheduler/main.js', agent);
 
 describe('the daemons', () => {
@@ -47,6 +48,37 @@ describe('the daemons', () => {
     expect(await asked).toMatchObject({ code: 0, stderr: '' });
     expect(schedulers(agent)).not.toContain(starting);
     expect((await statusOf(agent)).running).toBe(true);
+  }, 60_000);
+
+  it.each(['the Scheduler', 'all of them'])(
+    'are started again by a command that waits, when %s is killed and no other command comes',
+    async (which) => {
+      const begun = join(agent.work, 'begun');
+      rmSync(begun, { force: true });
+      agent.file('waits.sub', `executable = /bin/sh\narguments = "-c ': >${begun}; sleep 2'"\nqueue\n`);
+      const waiting = agent.run(['submit', 'waits.sub', '--wait']);
+      await until('the job to run', () => existsSync(begun) || undefined);
+      const victims = ['scheduler/main.js', 'gridmanager/main.js', 'central-manager-main.js', 'redis-server'];
+      const killed = victims.slice(0, which === 'all of them' ? undefined : 1);
+      for (const pid of killed.flatMap((name) => processesOf(name, agent))) kill(pid);
+      expect(await waiting).toMatchObject({ code: 0, stderr: '' });
+      expect(schedulers(agent)).toHaveLength(1);
+    },
+    120_000,
+  );
+
+  it('stay down for a program that waits, when they were ended in order', async () => {
+    const { Gryphus } = (await import(built)) as { Gryphus: typeof Client };
+    const gryphus = await Gryphus.open({ home: agent.home });
+    try {
+      const { cluster } = await gryphus.submit({ text: 'executable = /bin/true\nhold = true\nqueue' });
+      const waiting = gryphus.wait({ clusters: [cluster], timeoutMs: 6000 });
+      await agent.ok('down');
+      expect(await waiting).toBe(false);
+      expect(schedulers(agent)).toEqual([]);
+    } finally {
+      await gryphus.close();
+    }
   }, 60_000);
 
   it('refuse a second Scheduler, and the first stays', async () => {
@@ -139,7 +171,6 @@ describe('a log-in', () => {
 
   it('ends when the server closes the connection while it asks', async () => {
     await agent.ok('up');
-    const built = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'index.js');
     const { Gryphus } = (await import(built)) as { Gryphus: typeof Client };
     const gryphus = await Gryphus.open({ home: agent.home });
     const asked: boolean[] = [];
@@ -156,7 +187,6 @@ describe('a log-in', () => {
 
 /** As `gryphus site login` at a terminal. */
 async function login(agent: TestAgent, site: string, answer: (question: string) => string): Promise<void> {
-  const built = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'index.js');
   const { Gryphus } = (await import(built)) as { Gryphus: typeof Client };
   const gryphus = await Gryphus.open({ home: agent.home });
   try {
