@@ -1,4 +1,4 @@
-import type { ByteReader } from './byte-reader.ts';
+import { type ByteReader, TooLong } from './byte-reader.ts';
 
 /** A complete answer of the JobManager: its lines in order, and the raw bytes that some of them announced. */
 export interface Answer {
@@ -10,8 +10,18 @@ export interface AnswerLine {
   readonly kind: string;
   /** The text after the kind. */
   readonly rest: string;
-  /** `data`: one item; `stream`: one for each file. */
-  readonly bytes: readonly Buffer[];
+  /** Of a `data` line: what it announced. */
+  readonly bytes: Buffer | undefined;
+}
+
+/** Takes the files of an answer one by one as they arrive, since together they may be larger than memory. */
+export interface FileSink {
+  /** A new answer begins; an earlier one may have broken off. */
+  begin(): void;
+  /** Whether this line is for the sink alone. */
+  line(kind: string, rest: string): boolean;
+  /** The content of file number `i` of the current `stream` line. */
+  file(i: number, bytes: Buffer): Promise<void>;
 }
 
 /** Thrown if the other side does not speak our protocol. */
@@ -19,15 +29,33 @@ export class NotOurs extends Error {
   override readonly name = 'NotOurs';
 }
 
+/** The most bytes of one stream in one answer. */
+export const MOST_DATA = 256 * 1024;
+/** The most bytes of one file in a `stream`: larger ones are fetched by themselves. */
+const MOST_FILE = 1 << 20;
+/** The most such files. */
+const MOST_FILES = 1_000_000;
+/** The most memory for what is kept of one answer: a million lines. Each costs this much more than its text. */
+const MOST_KEPT = 128 << 20;
+const PER_LINE = 100;
+
 const KIND = /^([a-z+-][a-z-]*)(?: (.*))?$/s;
 
-/** Reads up to the `end` line of request `id` (protocol: jobmanager.sh). */
-export async function readAnswer(reader: ByteReader, id: number): Promise<Answer> {
+/**
+ * Reads up to the `end` line of request `id` (protocol: jobmanager.sh). Rejects with TooLong if a site sends more than
+ * any honest one would, with NotOurs if it sends something else.
+ */
+export async function readAnswer(reader: ByteReader, id: number, sink?: FileSink): Promise<Answer> {
   const lines: AnswerLine[] = [];
+  let kept = 0;
+  /** Since the last file of the sink. */
+  let announced = 0;
+  let files = 0;
+  sink?.begin();
   for (;;) {
     const line = await reader.line();
     const found = KIND.exec(line);
-    if (!found) throw new NotOurs(line);
+    if (!found) throw new NotOurs(line.slice(0, 1000));
     const kind = found[1] ?? '';
     const rest = found[2] ?? '';
     if (kind === 'end') {
@@ -35,21 +63,33 @@ export async function readAnswer(reader: ByteReader, id: number): Promise<Answer
       if (ended !== id) throw new NotOurs(line);
       return { lines, status: status ?? 0 };
     }
-    lines.push({ kind, rest, bytes: await announced(reader, kind, rest) });
+    if (kind === 'stream') {
+      const [nonce = '', count] = rest.split(' ');
+      const mark = Buffer.from(`\n${nonce}\n`);
+      for (let i = 0; i < Number(count); i++) {
+        if (++files > MOST_FILES) throw new TooLong(`more than ${MOST_FILES} files`);
+        const bytes = await reader.until(mark, MOST_FILE);
+        await sink?.file(i, bytes);
+      }
+      announced = 0;
+      continue;
+    }
+    const bytes = kind === 'data' ? await readData(reader, rest) : undefined;
+    const cost = line.length + PER_LINE + (bytes?.length ?? 0);
+    if (sink?.line(kind, rest)) announced += cost;
+    else {
+      kept += cost;
+      lines.push({ kind, rest, bytes });
+    }
+    if (kept + announced > MOST_KEPT) throw new TooLong(`more than ${MOST_KEPT >> 20} MB of words`);
   }
 }
 
-async function announced(reader: ByteReader, kind: string, rest: string): Promise<Buffer[]> {
-  if (kind === 'data') {
-    const count = Number(rest.split(' ').at(-1));
-    if (!Number.isSafeInteger(count) || count < 0) throw new NotOurs(rest);
-    const bytes = await reader.take(count);
-    await reader.take(1);
-    return [bytes];
-  }
-  if (kind !== 'stream') return [];
-  const [nonce, count] = rest.split(' ');
-  const files: Buffer[] = [];
-  for (let i = 0; i < Number(count); i++) files.push(await reader.until(Buffer.from(`\n${nonce}\n`)));
-  return files;
+async function readData(reader: ByteReader, rest: string): Promise<Buffer> {
+  const count = Number(rest.split(' ').at(-1));
+  if (!Number.isSafeInteger(count) || count < 0) throw new NotOurs(rest.slice(0, 1000));
+  if (count > MOST_DATA) throw new TooLong(`${count} bytes of a stream at once`);
+  const bytes = await reader.take(count);
+  await reader.take(1);
+  return bytes;
 }

@@ -5,6 +5,16 @@ export class EndOfStream extends Error {
   override readonly name = 'EndOfStream';
 }
 
+/** Thrown if the other side sends more at once than it may. */
+export class TooLong extends Error {
+  override readonly name = 'TooLong';
+}
+
+/** The longest line of an honest site: it has a few names at most. */
+const LONGEST_LINE = 1 << 20;
+
+const NEWLINE = Buffer.from('\n');
+
 /** Reads lines, counted bytes, and bytes up to a mark from one stream. */
 export class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>;
@@ -16,7 +26,7 @@ export class ByteReader {
 
   /** The next line without its newline. */
   async line(): Promise<string> {
-    return (await this.until(Buffer.from('\n'))).toString('utf8');
+    return (await this.until(NEWLINE, LONGEST_LINE)).toString('utf8');
   }
 
   async take(count: number): Promise<Buffer> {
@@ -32,19 +42,25 @@ export class ByteReader {
     }
   }
 
-  /** The bytes before the next `mark`, which is skipped. */
-  async until(mark: Buffer): Promise<Buffer> {
+  /** The bytes before the next `mark`, which is skipped; TooLong if there are more than `most`. */
+  async until(mark: Buffer, most: number): Promise<Buffer> {
     const parts: Buffer[] = [];
+    let size = 0;
+    const keep = (part: Buffer): void => {
+      size += part.length;
+      if (size > most) throw new TooLong(`more than ${most} bytes at once`);
+      parts.push(part);
+    };
     for (;;) {
       const at = this.#held.indexOf(mark);
       if (at !== -1) {
-        parts.push(this.#held.subarray(0, at));
+        keep(this.#held.subarray(0, at));
         this.#held = this.#held.subarray(at + mark.length);
         return Buffer.concat(parts);
       }
       // The mark may span two chunks.
       const sure = Math.max(0, this.#held.length - mark.length + 1);
-      parts.push(this.#held.subarray(0, sure));
+      keep(this.#held.subarray(0, sure));
       this.#held = this.#held.subarray(sure);
       await this.#more();
     }

@@ -15,7 +15,7 @@ export async function delegate(
   for (let round = 1; ; round++) {
     crashPoint('jm.before-delegate');
     const asked = await site.session.exchange('csr', [name], [], MS);
-    const request = asked.lines.find((line) => line.kind === 'data')?.bytes[0];
+    const request = asked.lines.find((line) => line.kind === 'data')?.bytes;
     if (asked.status !== 0 || request === undefined) throw refused(site.name, asked.status);
     const answer = await sign(request.toString('latin1'));
     const { status } = await site.session.exchange('proxy', [name, answer], [], MS);

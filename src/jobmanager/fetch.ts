@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
@@ -15,6 +15,7 @@ import { octalWord, percentDecode } from './escape.ts';
 import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
+import { SmallFiles } from './small-files.ts';
 
 const BATCH = 128;
 /** Files up to 128 KiB are included in the answer itself (find counts blocks of 512 bytes). */
@@ -78,7 +79,13 @@ async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], out
       trouble: undefined,
       gone: false,
     });
-  const answer = await site.session.exchange('fetch', [words(batch.flatMap(wishes))], [SMALL_BLOCKS], 600_000);
+  const small = new Map<string, { readonly at: Place; readonly file: FetchedFile }>();
+  const sink = new SmallFiles(async (name, bytes) => {
+    const at = placeOf(progress, name);
+    if (at) small.set(name, { at, file: await save(at.to.request.into, at.file, bytes) });
+  });
+  const answer = await site.session.exchange('fetch', [words(batch.flatMap(wishes))], [SMALL_BLOCKS], 600_000, sink);
+  sink.check();
   for (const [key = ''] of wordsOf(answer, 'gone')) {
     const at = progress.get(key);
     if (at) at.gone = true;
@@ -94,11 +101,15 @@ async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], out
       at.odd.push({ name, is: ODD.find((one) => one === is) ?? 'device' });
   }
   const modeOf = modes(answer);
-  for (const { name, bytes, whole } of smallFiles(answer)) {
-    const at = placeOf(progress, name);
-    if (at === undefined) continue;
-    if (!whole) at.to.trouble = `${at.file.name} could not be read at ${site.name}`;
-    else at.to.files.push(await save(at.to.request.into, { ...at.file, ...modeOf(name) }, bytes));
+  const unread = new Set(sink.unread);
+  for (const [name, { at, file }] of small) {
+    if (unread.has(name)) {
+      at.to.trouble = `${file.name} could not be read at ${site.name}`;
+      continue;
+    }
+    const mode = modeOf(name);
+    if (mode.executable) await chmod(file.path, 0o700).catch(unwritable(file.path));
+    at.to.files.push({ ...file, ...mode });
   }
   const large = new Map<Progress, Large[]>();
   for (const name of wordsOf(answer, 'big').flat()) {
@@ -141,21 +152,6 @@ function outcome(site: SiteContext, { request, files, missing, odd, trouble, gon
   if (missing.length + odd.length === 0) return { ok: true, files };
   const message = `The job did not make ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
   return { ok: false, refusal: { kind: 'never', code: 'output-missing', message }, missing, odd, files };
-}
-
-/** Each `small` line names the files in the next `stream` line; `streamed` says whether all could be read. */
-function* smallFiles(answer: Answer): Generator<{ name: string; bytes: Buffer; whole: boolean }> {
-  let names: string[] = [];
-  let streams: { name: string; bytes: Buffer }[] = [];
-  for (const { kind, rest, bytes } of answer.lines) {
-    if (kind === 'small') names.push(rest);
-    else if (kind === 'stream') streams = bytes.map((content, i) => ({ name: names[i] ?? '', bytes: content }));
-    else if (kind === 'streamed') {
-      for (const file of streams) yield { ...file, whole: rest === '0' };
-      names = [];
-      streams = [];
-    }
-  }
 }
 
 type FileMode = Pick<FetchedFile, 'executable' | 'mode'>;
@@ -202,12 +198,12 @@ async function target(into: string, file: Place['file']): Promise<string> {
   return path;
 }
 
-async function save(into: string, file: Place['file'] & FileMode, bytes: Buffer): Promise<FetchedFile> {
+async function save(into: string, file: Place['file'], bytes: Buffer): Promise<FetchedFile> {
   const path = await target(into, file);
   const waiting = partOf(path);
-  await writeFile(waiting, bytes, { mode: file.executable ? 0o700 : 0o600 }).catch(unwritable(path));
+  await writeFile(waiting, bytes, { mode: 0o600 }).catch(unwritable(path));
   await rename(waiting, path).catch(unwritable(path));
-  return { ...file, path, bytes: bytes.length };
+  return { ...file, path, bytes: bytes.length, executable: false };
 }
 
 interface Large extends FileMode {

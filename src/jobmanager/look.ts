@@ -1,15 +1,15 @@
 import type { Patience } from '../backends/contract.ts';
 import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 import type { Chunk, Follow } from '../site/contract.ts';
-import type { Answer } from './answer.ts';
+import { type Answer, MOST_DATA } from './answer.ts';
 import type { Entry } from './entry.ts';
 import { percentDecode } from './escape.ts';
 import type { Action } from './classify.ts';
 import { Skew } from './skew.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
 
-/** The most bytes of one stream in one answer. */
-const CHUNK = 256 * 1024;
+/** The most bytes of all streams in one answer. */
+const MOST_CHUNKS = 64 << 20;
 
 /** After a change, the queue is queried again after this many times the shortest interval. */
 const QUICK = 3;
@@ -89,7 +89,8 @@ export class Looker {
     const before = view.change;
     const body = words([...acks.map((name) => `ack:${name}`), ...follow]);
     const asked = Date.now() / 1000;
-    const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, CHUNK]);
+    const chunk = Math.min(MOST_DATA, Math.floor(MOST_CHUNKS / (2 * Math.max(1, follow.length))));
+    const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, chunk]);
     const [there] = wordsOf(answer, 'time')[0] ?? [];
     if (there !== undefined) this.skew.heard(Number(there), asked, Date.now() / 1000);
     this.#acks = view.take(answer, now());
@@ -167,10 +168,9 @@ function queueError(answer: Answer): string | undefined {
 function chunksOf(answer: Answer): Chunk[] {
   return answer.lines.flatMap(({ kind, rest, bytes }) => {
     const [key = '', stream, at] = rest.split(' ');
-    const data = bytes[0];
     const offset = Number(at);
-    if (kind !== 'data' || data === undefined || data.length === 0) return [];
+    if (kind !== 'data' || bytes === undefined || bytes.length === 0) return [];
     if (!isAttemptKey(key) || !Number.isSafeInteger(offset) || offset < 0) return [];
-    return [{ key, stream: stream === 'err' ? 'stderr' : 'stdout', offset, data } as const];
+    return [{ key, stream: stream === 'err' ? 'stderr' : 'stdout', offset, data: bytes } as const];
   });
 }

@@ -5,12 +5,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { Channel, ChannelEnd, Transport } from '../transport/contract.ts';
 import { oneLine } from '../util/plain-text.ts';
-import { type Answer, NotOurs, readAnswer } from './answer.ts';
+import { type Answer, type FileSink, NotOurs, readAnswer } from './answer.ts';
 import type { Bundle } from './bundle.ts';
-import { ByteReader } from './byte-reader.ts';
+import { ByteReader, TooLong } from './byte-reader.ts';
 import { type AgentPlace, entering, refusedWords } from './entering.ts';
 
 const HELLO_MS = 60_000;
+/** The most that log-in scripts may print, in characters, and the most that is kept of a line of standard error. */
+const MOST_NOISE = 1 << 20;
+const MOST_COMPLAINT = 2000;
 
 /** The exit status at start if our programs are not at the site (entering.sh, jobmanager.sh). */
 const NOT_THERE = 66;
@@ -63,22 +66,23 @@ export class Session {
 
   /**
    * One request and its answer. Errors (GryphusError): the transport's own, 'timeout' without an answer in `limitMs`,
-   * 'protocol-error' if the JobManager died twice during it or the other side is not ours.
+   * 'protocol-error' if the JobManager died twice during it, or the other side is not ours or sends too much.
    */
   exchange(
     verb: string,
     bodies: readonly (string | Uint8Array)[],
     args: readonly (string | number)[] = [],
     limitMs = 120_000,
+    sink?: FileSink,
   ): Promise<Answer> {
     return this.#inTurn(async () => {
       try {
-        return await this.#ask(verb, bodies, args, limitMs);
+        return await this.#ask(verb, bodies, args, limitMs, sink);
       } catch (thrown) {
         if (!(thrown instanceof JobManagerDied)) throw thrown;
       }
       try {
-        return await this.#ask(verb, bodies, args, limitMs);
+        return await this.#ask(verb, bodies, args, limitMs, sink);
       } catch (thrown) {
         throw thrown instanceof JobManagerDied ? thrown.asGryphusError(this.#place.name, verb) : thrown;
       }
@@ -127,6 +131,7 @@ export class Session {
     bodies: readonly (string | Uint8Array)[],
     args: readonly (string | number)[],
     limitMs: number,
+    sink: FileSink | undefined,
   ): Promise<Answer> {
     const running = await this.#started();
     const parts = bodies.map((body) => (typeof body === 'string' ? Buffer.from(body) : body));
@@ -136,7 +141,7 @@ export class Session {
       const bytes = Buffer.concat([Buffer.from(`${head}\n`), ...parts]);
       if (!running.channel.stdin.write(bytes))
         await Promise.race([once(running.channel.stdin, 'drain'), running.channel.closed]);
-      return await readAnswer(running.reader, id);
+      return await readAnswer(running.reader, id, sink);
     });
   }
 
@@ -182,12 +187,15 @@ export class Session {
       `the start of the JobManager of ${this.#place.name}`,
       async () => {
         const noise: string[] = [];
+        let noisy = 0;
         for (;;) {
           const line = await reader.line();
           if (line === `gryphus-jobmanager 1 ${nonce}`) break;
           noise.push(line);
           complaints.push(line);
-          if (noise.length > 1000) throw new NotOurs(noise.slice(0, 3).join(' / '));
+          noisy += line.length;
+          if (noise.length > 1000 || noisy > MOST_NOISE)
+            throw new NotOurs(noise.slice(0, 3).join(' / ').slice(0, 1000));
         }
         this.noise = noise.join('\n');
         return await readAnswer(reader, 0);
@@ -228,6 +236,12 @@ export class Session {
       this.#running = undefined;
       running.channel.kill();
       if (thrown instanceof GryphusError) throw thrown;
+      if (thrown instanceof TooLong) {
+        throw new GryphusError(
+          'protocol-error',
+          `${this.#place.name} sent ${thrown.message}, in the answer to ${what}.`,
+        );
+      }
       // A frozen connection never reports that its channel is closed.
       const patience = delay(2000, { kind: 'signaled', signal: 'no end seen' } as const, { ref: false });
       const end = await Promise.race([running.channel.closed, patience]);
@@ -251,8 +265,10 @@ export class Session {
         held = lines.pop() ?? '';
         for (const line of lines) {
           if (line === 'gryphus: news') this.#announce();
-          else if (line.trim() !== '') complaints.push(line);
+          else if (line.trim() !== '') complaints.push(line.slice(0, MOST_COMPLAINT));
         }
+        // A line without an end.
+        held = held.slice(0, MOST_COMPLAINT);
         complaints.splice(0, Math.max(0, complaints.length - 20));
       }
     } catch {

@@ -3,7 +3,15 @@ import { asError, GryphusError } from '../errors.ts';
 import { deferred } from '../util/deferred.ts';
 import type { Channel, RunOptions, RunResult } from './contract.ts';
 
-/** Runs an opened command until it ends: writes its input, collects its output, and gives it up on timeout or abort. */
+/** The most output of a command, in bytes: a few times as much as the longest, a round of letters. */
+const MOST_OUTPUT = 64 << 20;
+/** How much of its standard error is kept. */
+const MOST_ERRORS = 1 << 20;
+
+/**
+ * Runs an opened command until it ends: writes its input, collects its output, and gives it up on timeout or abort, or
+ * with 'protocol-error' if its output does not end.
+ */
 export async function runChannel(
   open: () => Promise<Channel>,
   command: string,
@@ -52,7 +60,17 @@ async function gather(
   // A command may end without reading all of its input.
   channel.stdin.on('error', () => undefined);
   channel.stdin.end(stdin ?? '');
-  const [end, stdout, stderr] = await Promise.all([channel.closed, collect(channel.stdout), collect(channel.stderr)]);
+  const tooMuch = (): never => {
+    throw new GryphusError(
+      'protocol-error',
+      `"${brief(command)}" on ${label} printed more than ${MOST_OUTPUT >> 20} MB.`,
+    );
+  };
+  const [end, stdout, stderr] = await Promise.all([
+    channel.closed,
+    collect(channel.stdout, MOST_OUTPUT, tooMuch),
+    collect(channel.stderr, MOST_ERRORS, () => undefined),
+  ]);
   switch (end.kind) {
     case 'exited':
       return { code: end.code, signal: undefined, stdout, stderr };
@@ -65,16 +83,25 @@ async function gather(
   }
 }
 
-/** Everything that a stream yields until it ends or is destroyed. */
-async function collect(stream: Readable): Promise<Buffer> {
+/** What a stream yields until it ends or is destroyed; beyond `most` bytes, `tooMuch` decides and the rest is dropped. */
+async function collect(stream: Readable, most: number, tooMuch: () => void): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of stream) chunks.push(Buffer.from(chunk as Uint8Array));
-  } catch (thrown) {
-    // The stream was cut; the channel's end tells why.
-    void asError(thrown);
+  let size = 0;
+  for await (const chunk of untilCut(stream)) {
+    size += chunk.length;
+    if (size <= most) chunks.push(chunk);
+    else tooMuch();
   }
   return Buffer.concat(chunks);
+}
+
+/** If the stream is cut, the channel's end tells why. */
+async function* untilCut(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of stream) yield Buffer.from(chunk as Uint8Array);
+  } catch (thrown) {
+    void asError(thrown);
+  }
 }
 
 /** The beginning of a command, for messages. */

@@ -118,6 +118,10 @@ async function* watched(
   for await (const chunk of bytes) {
     if (options.signal?.aborted) throw new GryphusError('interrupted', `Copying ${options.what} was given up.`);
     done += chunk.length;
+    // A file that grows, or a site that sends without end, must not fill the disk.
+    if (done > total) {
+      throw new GryphusError('protocol-error', `${options.what} had ${total} bytes, and more came.`);
+    }
     yield chunk;
     options.onProgress?.(done, total);
   }

@@ -19,7 +19,7 @@ const { patience } = slurm;
 function answer(...lines: string[]): Answer {
   const read = (line: string): AnswerLine => {
     const at = line.indexOf(' ');
-    return { kind: at === -1 ? line : line.slice(0, at), rest: at === -1 ? '' : line.slice(at + 1), bytes: [] };
+    return { kind: at === -1 ? line : line.slice(0, at), rest: at === -1 ? '' : line.slice(at + 1), bytes: undefined };
   };
   return { lines: lines.map(read), status: 0 };
 }

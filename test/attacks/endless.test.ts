@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { until } from '../agent/agent.ts';
+import { Sites } from './hostile.ts';
+
+let sites: Sites;
+beforeAll(async () => {
+  sites = await Sites.open();
+  sites.fair('fair');
+  await sites.agent.ok('up');
+  const cluster = await sites.submit('fair', 'true');
+  await sites.agent.ok('wait', '--timeout', '60', String(cluster));
+}, 120_000);
+afterAll(() => sites.close());
+
+/** The most memory that a process has had, in MB. */
+function peakMb(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+}
+
+it.each([
+  ['line', `printf 'job '; tr '\\0' x </dev/zero`, /more than 1048576 bytes at once/],
+  ['data', `printf 'data x out 0 9007199254740991\\n'; cat /dev/zero`, /9007199254740991 bytes of a stream at once/],
+  ['words', `yes 'job nothing of ours'`, /more than 128 MB of words/],
+])(
+  'a site that answers without end is told as such, and takes no memory: %s',
+  async (name, answer, words) => {
+    const [pid = 0] = await sites.managers();
+    sites.evil(name, `do_poll() { body "$1" >/dev/null; ${answer}; }`);
+    const cluster = await sites.submit(name, 'true');
+    await until(
+      'why to say so',
+      async () => words.test(await sites.agent.ok('why', String(cluster))) || undefined,
+      60_000,
+    );
+    expect(peakMb(pid)).toBeLessThan(450);
+    // The other sites are served by the same process.
+    const fair = await sites.submit('fair', 'true');
+    await sites.agent.ok('wait', '--timeout', '60', String(fair));
+    expect(await sites.managers()).toEqual([pid]);
+    await sites.agent.ok('rm', '--force', String(cluster));
+  },
+  120_000,
+);
