@@ -15,6 +15,8 @@ export interface TransportOptions {
   readonly identityFiles?: readonly string[];
   /** `accept-new` records the key of an unknown host; a changed key is refused all the same. */
   readonly hostKeys?: 'strict' | 'accept-new';
+  /** How long the login shell may take to run a command, in milliseconds (start-limit.ts). */
+  readonly startMs?: number;
 }
 
 /**
@@ -40,7 +42,9 @@ export async function openTransport(site: string | Endpoint, options: TransportO
       return sshSettings({ kind: 'ssh', host: name, user: undefined, port: undefined }, files, around);
     return { ...sshSettings(jump, files, around), ...policy(options) };
   };
-  return new Ssh2Transport(label, settings, { prompt: options.prompt, opened: new OpenedKeys(), hop });
+  const { prompt, startMs } = options;
+  const start = startMs === undefined ? {} : { startMs };
+  return new Ssh2Transport(label, settings, { prompt, opened: new OpenedKeys(), hop, ...start });
 }
 
 /** The settings with which a site would be reached, for checking them step by step. */

@@ -25,6 +25,7 @@ import { type Master, type MasterOptions, startMaster } from './openssh-master.t
 import { RemoteShell } from './remote-shell.ts';
 import { ShellFiles } from './shell-files.ts';
 import type { SshSettings } from './ssh-settings.ts';
+import { START_MS, startedInTime } from './start-limit.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import { transfer } from './transfer.ts';
 
@@ -49,6 +50,7 @@ export class OpensshTransport implements Transport {
   readonly #endpoint: SshEndpoint;
   readonly #settings: SshSettings;
   readonly #options: MasterOptions;
+  readonly #startMs: number;
   readonly #shell: RemoteShell;
   readonly #here = new LocalFiles();
   readonly #there: ShellFiles;
@@ -57,12 +59,18 @@ export class OpensshTransport implements Transport {
   #connection: Promise<Connection> | undefined;
   #closed = false;
 
-  constructor(label: string, endpoint: SshEndpoint, settings: SshSettings, options: MasterOptions = {}) {
+  constructor(
+    label: string,
+    endpoint: SshEndpoint,
+    settings: SshSettings,
+    options: MasterOptions & { readonly startMs?: number } = {},
+  ) {
     this.label = label;
     this.#endpoint = endpoint;
     this.#settings = settings;
     this.#options = options;
-    this.#shell = new RemoteShell(label, (line) => this.#exec(line), 'wait');
+    this.#startMs = options.startMs ?? START_MS;
+    this.#shell = new RemoteShell(label, (line) => this.#exec(line), 'wait', this.#startMs);
     this.#there = new ShellFiles(label, this.#shell);
   }
 
@@ -144,7 +152,12 @@ export class OpensshTransport implements Transport {
         throw thrown;
       });
       void channel.closed.then(release);
-      const refused = await refusal(channel);
+      const refused = await startedInTime(refusal(channel), {
+        label: this.label,
+        limitMs: this.#startMs,
+        said: () => channel.said(),
+        giveUp: () => channel.kill(),
+      });
       if (refused === undefined) return channel;
       if (connection.master.gone) continue;
       if (Date.now() > until) {
@@ -169,13 +182,16 @@ export class OpensshTransport implements Transport {
     channel.stderr.on('error', () => stderr.end());
     channel.stderr.pipe(stderr);
     const heard = once(channel.stderr, 'close').then(() => message);
-    return { ...channel, stderr, heard, closed: channel.closed.then((end) => trueEnd(end, master)) };
+    const closed = channel.closed.then((end) => trueEnd(end, master));
+    return { ...channel, stderr, heard, said: () => message, closed };
   }
 }
 
 /** A channel, and its complete stderr once that has ended. */
 interface Client extends Channel {
   readonly heard: Promise<string>;
+  /** The beginning of it so far. */
+  readonly said: () => string;
 }
 
 /** ssh exits with 255 for its own failures and for a command that exited so; the master tells them apart. */

@@ -5,6 +5,7 @@ import { AfterMark } from './after-mark.ts';
 import type { Channel, RunOptions, RunResult } from './contract.ts';
 import { runChannel } from './run-channel.ts';
 import { type CommandForm, loginShellCommand } from './shell-command.ts';
+import { startedInTime } from './start-limit.ts';
 
 /** Starts a command line, interpreted by the user's login shell, at the far side of a connection. */
 export type ExecLine = (line: string) => Promise<Channel>;
@@ -17,18 +18,23 @@ export class RemoteShell {
   readonly #label: string;
 
   readonly #how: CommandForm;
+  readonly #startMs: number;
 
-  constructor(label: string, exec: ExecLine, how: CommandForm = 'exec') {
+  constructor(label: string, exec: ExecLine, how: CommandForm, startMs: number) {
     this.#label = label;
     this.#exec = exec;
     this.#how = how;
+    this.#startMs = startMs;
   }
 
   run(command: string, options?: RunOptions): Promise<RunResult> {
     return runChannel(() => this.open(command), command, this.#label, options);
   }
 
-  /** Resolves once the command has started; 'site-refused' if the login shell ended without starting it. */
+  /**
+   * Resolves once the command has started; 'site-refused' if the login shell ended without starting it, 'timeout' if it
+   * did neither.
+   */
   async open(command: string): Promise<Channel> {
     const mark = `gryphus-${randomBytes(6).toString('hex')}`;
     const raw = await this.#exec(loginShellCommand(command, mark, this.#how));
@@ -45,11 +51,20 @@ export class RemoteShell {
       from.pipe(to);
     }
     raw.stdin.on('error', () => undefined);
-    const pid = await Promise.race([started, raw.closed.then(() => settled(stdout)).then(() => undefined)]);
+    const ended = raw.closed.then(() => settled(stdout)).then(() => undefined);
+    const pid = await startedInTime(Promise.race([started, ended]), {
+      label: this.#label,
+      limitMs: this.#startMs,
+      said: () => `${stdout.chatter}${stderr.chatter}`,
+      giveUp: () => {
+        raw.kill();
+        for (const stream of [raw.stdout, raw.stderr]) stream.unpipe().resume();
+      },
+    });
     if (pid === undefined && !stdout.found) throw await this.#notStarted(raw, stdout, stderr);
-    let ended = false;
+    let over = false;
     const closed = raw.closed.then((end) => {
-      ended = true;
+      over = true;
       return end;
     });
     return {
@@ -58,7 +73,7 @@ export class RemoteShell {
       stderr,
       closed,
       kill: () => {
-        if (ended) return;
+        if (over) return;
         if (pid !== undefined) void this.#killGroup(pid);
         raw.kill();
         // Output that nobody reads any more must not keep the channel open.

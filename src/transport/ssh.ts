@@ -19,6 +19,7 @@ import { ShellFiles } from './shell-files.ts';
 import { type ConnectContext, connectSsh2 } from './ssh2-connect.ts';
 import { exec, isRefusal, startSftp } from './ssh2-channel.ts';
 import { SftpFiles } from './ssh2-sftp.ts';
+import { START_MS, startedInTime } from './start-limit.ts';
 import type { SshSettings } from './ssh-settings.ts';
 import { listenBySsh2 } from './ssh2-listen.ts';
 import { type FileSide, transfer } from './transfer.ts';
@@ -43,6 +44,7 @@ export class Ssh2Transport implements Transport {
   readonly label: string;
   readonly #settings: SshSettings;
   readonly #context: ConnectContext;
+  readonly #startMs: number;
   readonly #shell: RemoteShell;
   readonly #byShell: ShellFiles;
   readonly #here = new LocalFiles();
@@ -50,11 +52,12 @@ export class Ssh2Transport implements Transport {
   #connection: Promise<Connection> | undefined;
   #closed = false;
 
-  constructor(label: string, settings: SshSettings, context: ConnectContext) {
+  constructor(label: string, settings: SshSettings, context: ConnectContext & { readonly startMs?: number }) {
     this.label = label;
     this.#settings = settings;
     this.#context = context;
-    this.#shell = new RemoteShell(label, (line) => this.#exec(line));
+    this.#startMs = context.startMs ?? START_MS;
+    this.#shell = new RemoteShell(label, (line) => this.#exec(line), 'exec', this.#startMs);
     this.#byShell = new ShellFiles(label, this.#shell);
   }
 
@@ -132,7 +135,15 @@ export class Ssh2Transport implements Transport {
     this.#endIdleSftp(connection, connection.limiter.full);
     const release = await connection.limiter.acquire();
     try {
-      const channel = await this.#refusedAgain(connection, () => exec(connection.client, line, () => connection.lost));
+      const channel = await this.#refusedAgain(connection, () => {
+        const opening = exec(connection.client, line, () => connection.lost);
+        const giveUp = (): void =>
+          void opening.then(
+            (late) => late.kill(),
+            () => undefined,
+          );
+        return startedInTime(opening, { label: this.label, limitMs: this.#startMs, said: () => '', giveUp });
+      });
       void channel.closed.then(release);
       return channel;
     } catch (thrown) {

@@ -83,3 +83,49 @@ test.each(['ssh2', 'openssh'] as const)(
     }
   },
 );
+
+describe.each(['ssh2', 'openssh'] as const)('%s: a login shell that never runs a command', (transport) => {
+  test.each([
+    ['hangs', 'echo "I wait"; exec sleep 1000', /ran no command within 2 s; it said: I wait/],
+    ['prints for ever', 'while :; do echo y; done', /ran no command within 2 s; it said: (y\s)+/],
+    ['says nothing', 'exec sleep 1000', /ran no command within 2 s\./],
+  ])(
+    'is told as such: it %s',
+    async (_, startFile, words) => {
+      const sshd = await startSshd({ shell: '/usr/bin/zsh' });
+      const site = await openTransport('site', { transport, sshConfigFile: sshd.sshConfigFile, startMs: 2000 });
+      try {
+        expect((await site.run('echo good')).stdout.toString()).toBe('good\n');
+        writeFileSync(join(sshd.home, '.zshenv'), `[ -e "$HOME/right" ] || { ${startFile}; }\n`);
+        const late = site.run('true');
+        await expect(late).rejects.toMatchObject({ code: 'timeout', retry: 'later' });
+        await expect(late).rejects.toThrow(words);
+        // Nothing of it is left that would keep the next one from running.
+        writeFileSync(join(sshd.home, 'right'), '');
+        expect((await site.run('echo good')).stdout.toString()).toBe('good\n');
+      } finally {
+        await site.close();
+        await sshd.stop();
+      }
+    },
+    30_000,
+  );
+});
+
+test.each(['ssh2', 'openssh'] as const)(
+  '%s: output without end is not kept',
+  async (transport) => {
+    const sshd = await startSshd();
+    const site = await openTransport('site', { transport, sshConfigFile: sshd.sshConfigFile });
+    try {
+      await expect(site.run('exec yes')).rejects.toThrow(/"exec yes" on .* printed more than 64 MB/);
+      const many = await site.run('head -c 5000000 /dev/zero >&2; echo out');
+      expect(many.stdout.toString()).toBe('out\n');
+      expect(many.stderr.length).toBeLessThanOrEqual(1 << 20);
+    } finally {
+      await site.close();
+      await sshd.stop();
+    }
+  },
+  60_000,
+);
