@@ -73,6 +73,7 @@ export class Passphrases {
 }
 
 function kindOf(question: string): PromptRequest['kind'] {
-  if (/passphrase/i.test(question)) return 'passphrase';
+  // ssh begins a server's own question with its name in parentheses; an answer to one must not be kept for others.
+  if (/^[^(].*passphrase/i.test(question)) return 'passphrase';
   return /^[^(].*'s password:/i.test(question) ? 'password' : 'keyboard-interactive';
 }

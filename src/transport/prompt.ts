@@ -1,6 +1,9 @@
 /** A question asked at log-in. */
 export interface PromptQuestion {
-  /** The question from the server or about the key, for example `Verification code: `. */
+  /**
+   * The question about the key, or from the server, which is marked as its own and without control characters:
+   * `(user@host) Verification code: `.
+   */
   readonly text: string;
   /** Whether the answer may be shown as it is typed. */
   readonly echo: boolean;
@@ -11,7 +14,7 @@ export interface PromptRequest {
   readonly site: string;
   /** `passphrase`: of a key file; the others come from the server. */
   readonly kind: 'passphrase' | 'password' | 'keyboard-interactive';
-  /** The server's text before the questions, often empty. */
+  /** The server's text before the questions, each line marked in the same way; often empty. */
   readonly instructions: string;
   readonly questions: readonly PromptQuestion[];
 }

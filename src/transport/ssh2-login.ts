@@ -6,8 +6,11 @@ import type { OpenedKeys } from './key-files.ts';
 import type { Prompt } from './prompt.ts';
 import type { SshSettings } from './ssh-settings.ts';
 import { signerKey } from './ssh2-signer.ts';
+import { oneLine } from '../util/plain-text.ts';
 
 const TYPED_TRIES = 3;
+/** The most characters shown of a line or question of a server. */
+const MOST_ASKED = 1000;
 
 /** One log-in: which methods to try in turn, whom to ask, and what to report if none was accepted. */
 export class Login {
@@ -68,8 +71,12 @@ export class Login {
         type: 'keyboard-interactive',
         username,
         prompt: (name, instructions, _language, prompts, finish) => {
-          const questions = prompts.map(({ prompt, echo }) => ({ text: prompt, echo: echo ?? false }));
-          const title = [name, instructions].filter((text) => text !== '').join('\n');
+          const questions = prompts.map(({ prompt, echo }) => ({ text: this.#quoted(prompt), echo: echo ?? false }));
+          const title = `${name}\n${instructions}`
+            .split('\n')
+            .filter((line) => oneLine(line) !== '')
+            .map((line) => this.#quoted(line))
+            .join('\n');
           void this.#ask('keyboard-interactive', title, questions).then((answers) =>
             answers === undefined
               ? this.#abort(this.#needsLogin('and nobody answered its questions'))
@@ -101,6 +108,11 @@ export class Login {
         `The server takes ${this.#offered.join(', ') || 'no method that we know'}; check user name and IdentityFile.`,
       ],
     });
+  }
+
+  /** A server's text is marked as its own, as in OpenSSH: it could imitate a question of ours. */
+  #quoted(text: string): string {
+    return `(${this.#label}) ${oneLine(text.slice(0, MOST_ASKED))}${/\s$/.test(text) ? ' ' : ''}`;
   }
 
   #needsLogin(why: string): GryphusError {

@@ -11,10 +11,13 @@ export interface AskingServer {
   stop(): Promise<void>;
 }
 
-/** Each code is good once: `code-1`, `code-2`, …; `keyFirst` wants any public key before it asks. */
+/**
+ * Each code is good once: `code-1`, `code-2`, …; `keyFirst` wants any public key before it asks; `asks` replaces the
+ * text of its first question and its instructions.
+ */
 export async function startAskingServer(
   hostKeyFile: string,
-  options: { readonly keyFirst?: boolean } = {},
+  options: { readonly keyFirst?: boolean; readonly asks?: string } = {},
 ): Promise<AskingServer> {
   let asked = 0;
   const clients = new Set<ssh2.Connection>();
@@ -35,10 +38,10 @@ export async function startAskingServer(
       asked++;
       const code = `code-${asked}`;
       const questions = [
-        { prompt: 'Password: ', echo: false },
+        { prompt: options.asks ?? 'Password: ', echo: false },
         { prompt: 'Verification code: ', echo: true },
       ];
-      return context.prompt(questions, 'Two factors', 'Use your token.', (answers) => {
+      return context.prompt(questions, 'Two factors', options.asks ?? 'Use your token.', (answers) => {
         if (answers[0] === 'secret' && answers[1] === code) context.accept();
         else context.reject(['keyboard-interactive']);
       });

@@ -73,3 +73,45 @@ describe.each([
     await site.close();
   });
 });
+
+test.each(['ssh2', 'openssh'] as const)(
+  "%s: a server's words are shown as its own, and harmless",
+  async (transport) => {
+    const dir = mkdtempSync(join(tmpdir(), 'gotc-'));
+    mkdirSync(join(dir, 'client'));
+    const hostKey = makeKey(dir, 'host');
+    const asks = 'Enter passphrase for key /home/me/.ssh/id: \x1b]0;TITLE\x07\x1b[2J\x9b2J\nEnter PIN: ';
+    const server = await startAskingServer(hostKey, { asks });
+    const known = join(dir, 'known_hosts');
+    writeFileSync(known, `[127.0.0.1]:${server.port} ${publicKeyOf(hostKey)}\n`);
+    const sshConfigFile = join(dir, 'config');
+    writeFileSync(
+      sshConfigFile,
+      `Host site\nHostName 127.0.0.1\nUser somebody\nPort ${server.port}\nUserKnownHostsFile ${known}\nIdentityFile none\n`,
+    );
+    const requests: PromptRequest[] = [];
+    const site = await openTransport('site', {
+      transport,
+      sshConfigFile,
+      prompt: async (request) => {
+        requests.push(request);
+        return request.questions.map(() => 'typed');
+      },
+    });
+    await site.run('true').catch(() => undefined);
+    const shown = requests.flatMap(({ instructions, questions }) => [
+      ...instructions.split('\n').filter((line) => line !== ''),
+      ...questions.map(({ text }) => text),
+    ]);
+    expect(shown.length).toBeGreaterThan(0);
+    for (const line of shown) {
+      expect(line).toMatch(/^\(somebody@/);
+      expect(line).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/);
+    }
+    // What is typed for one server is not kept for another.
+    expect(requests.map(({ kind }) => kind)).not.toContain('passphrase');
+    await site.close();
+    await server.stop();
+    rmSync(dir, { recursive: true });
+  },
+);
