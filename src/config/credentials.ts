@@ -90,7 +90,7 @@ export async function loadCredential(paths: Pick<Paths, 'configDir'>, name: stri
       suggestions: [`Describe it in ${file}; \`gryphus cred list\` shows those that there are.`],
     });
   }
-  const source = readSource(file);
+  const source = readSource(file, paths);
   return credentialOf(name, readTable(CREDENTIAL_KEYS, await parseToml(source), source), source);
 }
 

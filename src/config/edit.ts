@@ -9,7 +9,7 @@ import { parseToml, readSource } from './toml.ts';
 /** The keys that config.toml itself sets. */
 export async function settingsInFile(paths: Paths): Promise<ReadonlySet<string>> {
   if (!existsSync(paths.configFile)) return new Set();
-  return new Set([...leavesOf(await parseToml(readSource(paths.configFile)), SETTINGS)].map(([key]) => key));
+  return new Set([...leavesOf(await parseToml(readSource(paths.configFile, paths)), SETTINGS)].map(([key]) => key));
 }
 
 /**
@@ -17,7 +17,7 @@ export async function settingsInFile(paths: Paths): Promise<ReadonlySet<string>>
  * nothing unless the result is valid. `value` is TOML, or a bare word for a string.
  */
 export async function writeSetting(paths: Paths, key: string, value: string | undefined): Promise<void> {
-  const text = existsSync(paths.configFile) ? readSource(paths.configFile).text : '';
+  const text = existsSync(paths.configFile) ? readSource(paths.configFile, paths).text : '';
   const candidates = value === undefined ? [undefined] : [value, JSON.stringify(value)];
   let problem: unknown;
   for (const candidate of candidates) {

@@ -199,6 +199,6 @@ export type Settings = Values<typeof SETTINGS>;
  */
 export async function loadSettings(paths: Paths = loadPaths()): Promise<Settings> {
   if (!existsSync(paths.configFile)) return presets(SETTINGS);
-  const source = readSource(paths.configFile);
+  const source = readSource(paths.configFile, paths);
   return readTable(SETTINGS, await parseToml(source), source);
 }

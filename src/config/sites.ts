@@ -242,7 +242,7 @@ function siteFiles(paths: Paths): string[] {
 
 async function loadSiteFile(paths: Paths, name: string): Promise<SiteRecord> {
   checkName(name);
-  const source = readSource(siteFile(paths, name));
+  const source = readSource(siteFile(paths, name), paths);
   return siteOf(name, readTable(SITE_KEYS, await parseToml(source), source));
 }
 

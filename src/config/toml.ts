@@ -1,11 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { asError, GryphusError } from '../errors.ts';
+import { readOwnText } from '../util/owned-file.ts';
+import type { Paths } from './paths.ts';
 import type { Source } from './table.ts';
 
-export function readSource(file: string): Source {
+/** Reads a file of the configuration; 'not-permitted' if others could have written it. */
+export function readSource(file: string, { configDir }: Pick<Paths, 'configDir'>): Source {
   try {
-    return { file, text: readFileSync(file, 'utf8') };
+    return { file, text: readOwnText(file, configDir) };
   } catch (cause) {
+    if (cause instanceof GryphusError) throw cause;
     throw new GryphusError('bad-config', `Cannot read ${file}: ${asError(cause).message}.`, { cause });
   }
 }
