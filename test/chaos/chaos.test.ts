@@ -166,11 +166,13 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
 
   /** Releases what was held, by whatever happened to it, until nothing is in the queue. */
   async function ended(): Promise<true | undefined> {
+    const began = Date.now();
     const { stdout, code } = await agent.run(['q', '--json', '--constraint', OURS, '--attributes', 'JobStatus']);
     if (code !== 0) return undefined;
     const jobs = stdout.trim() === '' ? [] : (JSON.parse(stdout) as { JobStatus: number }[]);
     if (jobs.some(({ JobStatus }) => JobStatus === 5)) await agent.run(['release', '--constraint', OURS]);
-    await new Promise((resume) => setTimeout(resume, 500));
+    // A look at thousands of jobs takes longer than at a few, and the jobs need the machine.
+    await new Promise((resume) => setTimeout(resume, 500 + 5 * (Date.now() - began)));
     return jobs.length === 0 || undefined;
   }
 
