@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import { Attrs } from '../job/attrs.ts';
 import { IdSet } from '../job/id-set.ts';
-import { formatJobId, type JobId } from '../job/ids.ts';
+import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 import type { HistoryQuery, HistoryRecord, JobRecord, LookWish, History as Reading, SeenJob } from './api.ts';
@@ -12,6 +12,12 @@ import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
 import { getJobs } from './read.ts';
 import { plainString, stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
+
+interface Mark {
+  readonly file: string;
+  /** Bytes. */
+  readonly size: number;
+}
 
 /** Jobs in one write. */
 const CHUNK = 500;
@@ -112,13 +118,16 @@ export class History implements Reading {
   }
 
   async #retire(ids: readonly JobId[]): Promise<number> {
-    const each = [...new Map(ids.map((id) => [formatJobId(id), id])).values()];
-    if (each.length === 0) return 0;
+    if (ids.length === 0) return 0;
     ensurePrivateDir(this.#dir);
     const name = this.#current();
     const file = new HistoryFile(join(this.#dir, name));
     file.repair();
-    const written = await this.#writtenAlready(name, file);
+    const mark = await this.#mark(name, file);
+    const written = this.#writtenSince(mark, name, file);
+    // Those first: once the mark has moved past their lines, nobody would know that they are written.
+    const found = [...written.keys()].flatMap((key) => parseJobId(key) ?? []);
+    const each = [...new Map([...found, ...ids].map((id) => [formatJobId(id), id])).values()];
     let gone = 0;
     for (let from = 0; from < each.length; from += CHUNK) {
       const jobs = (await getJobs(this.#context, each.slice(from, from + CHUNK))).filter(
@@ -131,24 +140,29 @@ export class History implements Reading {
         jobs.filter((job) => !isLine(job, written.get(formatJobId(job.id)))),
       );
       const args = jobs.flatMap(({ id }) => [id.cluster, id.proc]);
-      gone += Number(await this.#context.db.script('retire', [this.#context.now(), name, size, ...args]));
+      const whole = from + CHUNK >= found.length ? [name, size] : [mark.file, mark.size];
+      gone += Number(await this.#context.db.script('retire', [this.#context.now(), ...whole, ...args]));
     }
     return gone;
   }
 
-  /** Jobs that a retirement interrupted between the file and the queue left in the file. */
-  async #writtenAlready(name: string, file: HistoryFile): Promise<ReadonlyMap<string, JobLine>> {
+  /** The file and its size up to which every job written has left the queue. */
+  async #mark(name: string, file: HistoryFile): Promise<Mark> {
     const key = `${this.#context.db.prefix}history`;
     const [known, size] = await this.#context.db.run((redis) => redis.hmget(key, 'file', 'size'));
-    if (!known) {
-      await this.#context.db.run((redis) => redis.hset(key, 'file', name, 'size', file.size()));
-      return new Map();
-    }
+    if (known) return { file: known, size: Number(size) };
+    const mark = { file: name, size: file.size() };
+    await this.#context.db.run((redis) => redis.hset(key, mark));
+    return mark;
+  }
+
+  /** Lines of jobs behind the mark: a retirement was interrupted between the file and the queue. */
+  #writtenSince(mark: Mark, name: string, file: HistoryFile): ReadonlyMap<string, JobLine> {
     const tails =
-      known === name
-        ? [{ file, from: Number(size) }]
+      mark.file === name
+        ? [{ file, from: mark.size }]
         : [
-            { file: new HistoryFile(join(this.#dir, known)), from: Number(size) },
+            { file: new HistoryFile(join(this.#dir, mark.file)), from: mark.size },
             { file, from: 0 },
           ];
     const written = new Map<string, JobLine>();

@@ -103,6 +103,24 @@ describe('the history', () => {
     expect(kept).toHaveLength(4);
   });
 
+  it('counts what a crash left between the file and the queue, whichever jobs are retired next', async () => {
+    const lost = await ended(600);
+    const others = await ended(2);
+    const [{ cluster } = { cluster: 0 }] = lost;
+    const mark = await raw.hgetall('gryphus:history');
+    const before = await raw.hgetall(`gryphus:j:${cluster}`);
+    await queue.retire(lost);
+    await raw.hset('gryphus:history', mark);
+    await raw.hset(`gryphus:j:${cluster}`, before);
+    for (const { proc } of lost) await raw.zadd(`gryphus:g:${cluster}:0:0:0:removed`, proc, String(proc));
+    await raw.hset(`gryphus:c:${cluster}`, { '#removed': 600 });
+    await raw.hincrby('gryphus:places', '0:0:removed', 600);
+    await queue.retire(others);
+    await queue.retire(lost);
+    expect(jobLines().filter((line) => line.startsWith(`{"j":"${cluster}.`))).toHaveLength(600);
+    expect(await queue.get(lost)).toEqual([]);
+  });
+
   it('is read whole without its index, or with a torn one, and finds one job among many', async () => {
     const ids = await ended(2500);
     await queue.retire(ids);
