@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Config, Errors, run } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
+import { ownPackage } from '../util/own-package.ts';
 import { condorHabits, type Flagged } from './argv.ts';
 import { errorText } from './show/error.ts';
 import { commandFor, synonymFor } from './other-words.ts';
@@ -37,15 +37,12 @@ export async function main(words: readonly string[]): Promise<void> {
 }
 
 async function load(): Promise<Config> {
-  const { version, description } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8')) as Record<
-    string,
-    string
-  >;
+  const { version, description } = ownPackage(root);
   const target = `./${relative(root, resolve(here, 'registry.js'))}`;
   const pjson = {
     name: 'gryphus',
-    version: version ?? '0',
-    description: description ?? '',
+    version,
+    description,
     oclif: {
       bin: 'gryphus',
       commands: { strategy: 'explicit' as const, target, identifier: 'COMMANDS' },

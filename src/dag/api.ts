@@ -19,8 +19,8 @@ export type {
   NodeSubmit,
   ScriptRun,
   SubmitOutcome,
-  Told,
 } from './manager/world.ts';
+export type { Told } from './engine/messages.ts';
 export { formatProblem, inOrder, type Problem, refusal } from './language/problem.ts';
 export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './rescue.ts';
 export { DEFAULT_SETTINGS, readSettings, type Settings } from './language/settings.ts';

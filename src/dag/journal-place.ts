@@ -1,17 +1,19 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
+import { maybe, type Read } from '../site/shapes.ts';
 import { writeWhole } from '../util/private-file.ts';
-import type { DagProgress } from './progress.ts';
-import type { DagOrder } from './words.ts';
+import { parseStored } from '../util/stored-json.ts';
+import { DAG_PROGRESS } from './progress.ts';
 
 /** What remains of a DAG that has ended. */
-export interface DagRecord {
-  readonly exitCode: number;
+const DAG_RECORD = z.object({
+  exitCode: z.number(),
   /** Absent if the DAG could not be read. */
-  readonly progress?: DagProgress;
-  readonly order: DagOrder;
-}
+  progress: maybe(DAG_PROGRESS),
+});
+export type DagRecord = Read<typeof DAG_RECORD>;
 
 /** The private files of one DAG's manager: its journal while it runs, then a record of how it ended. */
 export class JournalPlace {
@@ -28,7 +30,10 @@ export class JournalPlace {
   /** Returns `undefined` if the DAG has not ended or is unknown. */
   ended(): DagRecord | undefined {
     if (!existsSync(this.#record)) return undefined;
-    return JSON.parse(readFileSync(this.#record, 'utf8')) as DagRecord;
+    return parseStored(DAG_RECORD, readFileSync(this.#record, 'utf8'), {
+      what: `The record of an ended DAG ${this.#record}`,
+      remedy: 'Delete it; the exit code of that DAG is not known then.',
+    });
   }
 
   /** The record is on disk when this returns, so the journal is no longer needed. */

@@ -3,7 +3,15 @@ import * as fs from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { asError } from '../errors.ts';
-import type { DagFiles, Happening, Journal, JournalEntry, ScriptRun } from './manager/world.ts';
+import { parseStored } from '../util/stored-json.ts';
+import {
+  type DagFiles,
+  type Happening,
+  type Journal,
+  JOURNAL_ENTRY,
+  type JournalEntry,
+  type ScriptRun,
+} from './manager/world.ts';
 
 /** How much of a script's output is kept for its DEBUG file, in characters. */
 const MOST_OUTPUT = 1_048_576;
@@ -57,7 +65,12 @@ export function readJournal(path: string): readonly JournalEntry[] {
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as JournalEntry);
+    .map((line) =>
+      parseStored(JOURNAL_ENTRY, line, {
+        what: `The journal of a DAG ${path}`,
+        remedy: 'Remove the DAG (gryphus dag rm) and submit it again; its rescue file keeps what is done.',
+      }),
+    );
 }
 
 /** A journal in one file, one entry per line. An entry cut off by a crash is removed before more is written. */

@@ -77,7 +77,7 @@ async function main(): Promise<number> {
     await world.close();
     journal.close();
     if (end.is === 'stopped') return GOES_ON;
-    place.end({ exitCode: end.exitCode, order, ...(end.progress === undefined ? {} : { progress: end.progress }) });
+    place.end({ exitCode: end.exitCode, ...(end.progress === undefined ? {} : { progress: end.progress }) });
     return await leave(queue, attempt.cluster, end.exitCode);
   } finally {
     await queue.close();

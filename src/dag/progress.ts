@@ -1,37 +1,41 @@
+import * as z from 'zod';
+import type { Read } from '../site/shapes.ts';
 import { levels } from './cycles.ts';
 import { type Core, nodeCount, readyCount, statusOf, unreadyCount } from './engine/core.ts';
 import { DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
 import { type DagGraph, nameOf, parentsOf } from './language/graph.ts';
 
-/** What `dag status` shows. */
-export interface DagProgress {
-  readonly total: number;
-  readonly done: number;
-  readonly pre: number;
-  readonly queued: number;
-  readonly post: number;
-  readonly ready: number;
-  readonly unready: number;
-  readonly failed: number;
-  readonly futile: number;
-  readonly held: number;
-  readonly status: string;
-  /** The fraction of all nodes that are done, 0 to 1. */
-  readonly fraction: number;
-  readonly criticalPath: CriticalPath;
-  /** The first few failed nodes, and why they failed. */
-  readonly failures: readonly { readonly node: string; readonly error: string }[];
-}
-
 /** The longest chain of nodes that are not done: the DAG takes at least as long as running them one after the other. */
-export interface CriticalPath {
+const CRITICAL_PATH = z.object({
   /** The number of nodes in it. */
-  readonly length: number;
+  length: z.number(),
   /** Its first few nodes, so that the record of a DAG's end does not grow with the DAG. */
-  readonly nodes: readonly { readonly node: string; readonly status: string }[];
+  nodes: z.array(z.object({ node: z.string(), status: z.string() })),
   /** What its first node waits for, in one sentence; empty if nothing is left. */
-  readonly waitsFor: string;
-}
+  waitsFor: z.string(),
+});
+export type CriticalPath = Read<typeof CRITICAL_PATH>;
+
+/** What `dag status` shows. */
+export const DAG_PROGRESS = z.object({
+  total: z.number(),
+  done: z.number(),
+  pre: z.number(),
+  queued: z.number(),
+  post: z.number(),
+  ready: z.number(),
+  unready: z.number(),
+  failed: z.number(),
+  futile: z.number(),
+  held: z.number(),
+  status: z.string(),
+  /** The fraction of all nodes that are done, 0 to 1. */
+  fraction: z.number(),
+  criticalPath: CRITICAL_PATH,
+  /** The first few failed nodes, and why they failed. */
+  failures: z.array(z.object({ node: z.string(), error: z.string() })),
+});
+export type DagProgress = Read<typeof DAG_PROGRESS>;
 
 const MOST_FAILURES = 20;
 const MOST_OF_PATH = 100;

@@ -3,7 +3,8 @@ import { parseJobId } from '../job/ids.ts';
 import { GryphusError } from '../errors.ts';
 import type { DagStream, DagEntry } from '../queue/api.ts';
 import { jobChangesOf, saysProvisioned } from './job-changes.ts';
-import type { Happening, Told } from './manager/world.ts';
+import { TOLD } from './engine/messages.ts';
+import type { Happening } from './manager/world.ts';
 
 /** How long one call blocks waiting for something to happen, in milliseconds. */
 const BLOCK_MS = 5000;
@@ -43,7 +44,10 @@ export async function followDag(
 }
 
 function happeningsOf({ id: cursor, event }: DagEntry): readonly Happening[] {
-  if (event.type === 'told') return [{ is: 'told', event: event.what as Told, cursor }];
+  if (event.type === 'told') {
+    const told = TOLD.safeParse(event.what).data;
+    return told === undefined ? [] : [{ is: 'told', event: told, cursor }];
+  }
   if (event.type === 'edited') return saysProvisioned(event) ? [{ is: 'provisioned', cursor }] : [];
   const job = event.type === 'transition' ? parseJobId(event.job) : undefined;
   if (event.type !== 'transition' || job === undefined) return [];

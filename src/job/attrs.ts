@@ -4,6 +4,13 @@
  */
 export type AttrTexts = Readonly<Record<string, string | null>>;
 
+/** Checked by hand, because every job that is read passes here. */
+export function isAttrTexts(value: unknown): value is Record<string, string | null> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  for (const text of Object.values(value)) if (typeof text !== 'string' && text !== null) return false;
+  return true;
+}
+
 /** An attribute named `__proto__` must be defined, because an assignment would lose it. */
 const VALUE = { enumerable: true, writable: true, configurable: true } as const;
 

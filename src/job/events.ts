@@ -128,3 +128,37 @@ export type QueueEvent =
   | CandidateStepped
   | Retired
   | Notice;
+
+type Kind = 'string' | 'number' | 'boolean' | 'object';
+
+/** The required fields of each event besides `v`, `at` and `type`. */
+const FIELDS: { readonly [E in QueueEvent as E['type']]: Readonly<Record<string, Kind>> } = {
+  submitted: { cluster: 'number', procs: 'object', owner: 'string' },
+  materialized: { cluster: 'number', procs: 'object', done: 'boolean' },
+  transition: { job: 'string', event: 'string', from: 'string', to: 'string', attempt: 'number', set: 'object' },
+  edited: { job: 'string', set: 'object' },
+  'cluster-edited': { cluster: 'number', set: 'object' },
+  routed: { job: 'string', manager: 'string', site: 'string' },
+  candidate: {
+    job: 'string',
+    attempt: 'number',
+    manager: 'string',
+    site: 'string',
+    event: 'string',
+    to: 'string',
+  },
+  retired: { jobs: 'object' },
+  notice: { about: 'string', message: 'string' },
+};
+const SHAPES = new Map(Object.entries(FIELDS).map(([type, fields]) => [type, Object.entries(fields)]));
+
+/**
+ * Whether it is an event of this format. The fields are checked by hand and not by a schema: a daemon reads thousands
+ * of events a second.
+ */
+export function isQueueEvent(value: unknown): value is QueueEvent {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('v' in value && value.v === 1 && 'at' in value && typeof value.at === 'number')) return false;
+  const fields = 'type' in value && typeof value.type === 'string' ? SHAPES.get(value.type) : undefined;
+  return fields?.every(([name, kind]) => typeof Reflect.get(value, name) === kind) === true;
+}

@@ -7,15 +7,13 @@ import { openLog } from '../log.ts';
 import { parseAddress } from '../reverse-connection/address.ts';
 import { openPortWay } from '../reverse-connection/port-way.ts';
 import { poolPlaces } from './host/places.ts';
+import type { PortNews } from './port-news.ts';
 import { Tokens } from './wire/tokens.ts';
 
 /** How often rejected connections are logged, in milliseconds. */
 const TELL_MS = 60_000;
 /** The assumed limit of open files if it cannot be read: every system allows this many. */
 const DESCRIPTORS = 256;
-
-/** The message to the Scheduler. */
-export type PortNews = { readonly port: number } | { readonly error: string };
 
 /**
  * The process that has the agent's port for workers; its only argument is the address. It is a separate process because

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { CANDIDATE_STATES, type CandidateState } from '../job/candidate-life.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import type {
@@ -9,7 +10,9 @@ import type {
   JobCandidates,
   Lease,
 } from './api.ts';
+import { parseStored } from '../util/stored-json.ts';
 import { answersOf } from './read.ts';
+import { QUEUE_REMEDY } from './record.ts';
 import { encodeJson } from './record.ts';
 import type { QueueContext } from './context.ts';
 
@@ -17,12 +20,15 @@ import type { QueueContext } from './context.ts';
 const AT_ONCE = 1000;
 
 /** The stored form of one job's candidates (lua/prelude.lua). */
-interface Kept {
-  readonly open: Readonly<
-    Record<string, { readonly s: string; readonly m: string; readonly w: string; readonly t: string; n?: string }>
-  >;
-  readonly refused: Readonly<Record<string, string>>;
-}
+const KEPT = z.object({
+  open: z.record(
+    z.string(),
+    z.object({ s: z.string(), m: z.string(), w: z.string(), t: z.coerce.string(), n: z.exactOptional(z.string()) }),
+  ),
+  refused: z.record(z.string(), z.string()),
+});
+
+const CANDIDATES_PLACE = { what: "The queue's record of a job's candidates", remedy: QUEUE_REMEDY };
 
 export function openCandidates(context: QueueContext): Candidates {
   return {
@@ -100,7 +106,7 @@ async function candidatesOf(context: QueueContext, ids: readonly JobId[]): Promi
     for (const { cluster, proc } of ids) pipeline.hget(`${context.db.prefix}b:${cluster}`, String(proc));
     return answersOf<string | null>(await pipeline.exec());
   });
-  const kept = texts.map((text) => (text === null ? undefined : (JSON.parse(text) as Kept)));
+  const kept = texts.map((text) => (text === null ? undefined : parseStored(KEPT, text, CANDIDATES_PLACE)));
   const names = await context.names.names(
     kept.flatMap((one) => [
       ...Object.values(one?.open ?? {}).flatMap(({ m, w }) => [m, w]),

@@ -1,4 +1,5 @@
 import type { DagStream, DagEntry } from './api.ts';
+import { isQueueEvent } from '../job/events.ts';
 import { readStream } from './events.ts';
 import { encodeJson } from './record.ts';
 import type { QueueContext } from './context.ts';
@@ -15,7 +16,7 @@ export function dagStream(context: QueueContext, manager: number): DagStream {
         return { name, cluster: cluster ?? 0, procs: procs ?? 0 };
       });
     },
-    read: async (from, options, signal) => (await readStream(context, stream, from, options, signal)) as DagEntry[],
+    read: (from, options, signal) => readStream(context, stream, isDagEvent, from, options, signal),
     tell: async (what) => {
       const text = encodeJson({ type: 'told', what });
       await context.db.run((redis) => redis.xadd(stream, '*', 'e', text));
@@ -27,4 +28,9 @@ export function dagStream(context: QueueContext, manager: number): DagStream {
       await context.db.run((redis) => redis.unlink(stream, names));
     },
   };
+}
+
+function isDagEvent(value: unknown): value is DagEntry['event'] {
+  if (typeof value === 'object' && value !== null && 'type' in value && value.type === 'told') return 'what' in value;
+  return isQueueEvent(value);
 }

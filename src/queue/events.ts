@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
-import type { QueueEvent } from '../job/events.ts';
+import { isQueueEvent, type QueueEvent } from '../job/events.ts';
 import type { Cursor, EventEntry, NoticeInput, SubscribeOptions } from './api.ts';
 import { encodeJson } from './record.ts';
 import type { QueueContext } from './context.ts';
@@ -12,11 +12,6 @@ const BLOCK_MS = 5000;
 /** Events kept for readers without a cursor. */
 const KEPT = 10_000;
 
-interface Entry {
-  readonly id: string;
-  readonly event: unknown;
-}
-
 type Reply = [id: string, fields: string[]][];
 
 /** The events after `from`, oldest first. */
@@ -26,18 +21,31 @@ export async function readEvents(
   options?: { readonly limit?: number; readonly blockMs?: number },
   signal?: AbortSignal,
 ): Promise<EventEntry[]> {
-  return (await readStream(context, `${context.db.prefix}events`, from, options, signal)) as EventEntry[];
+  return readStream(context, `${context.db.prefix}events`, isQueueEvent, from, options, signal);
 }
 
-/** The same for any stream whose entries have one field. */
-export async function readStream(
+/** The same for any stream whose entries have one field; skips those that are not such events. */
+export async function readStream<E>(
   context: QueueContext,
   key: string,
+  is: (event: unknown) => event is E,
   from: string,
   options?: ReadOptions,
   signal?: AbortSignal,
-): Promise<Entry[]> {
-  return (await readTexts(context, key, from, options, signal)).map(parsed);
+): Promise<Entry<E>[]> {
+  for (let at = from; ; ) {
+    const some = await readTexts(context, key, at, options, signal);
+    const known = some.flatMap((one) => parsed(one, is));
+    const last = some.at(-1);
+    // A reader that was given nothing would ask again from the same place.
+    if (known.length > 0 || last === undefined) return known;
+    [at] = last;
+  }
+}
+
+interface Entry<E> {
+  readonly id: string;
+  readonly event: E;
 }
 
 interface ReadOptions {
@@ -83,7 +91,7 @@ export async function* subscribe(
       await sleep(200);
     }
     for (const text of some) {
-      if (only?.test(text[1][1] ?? '') !== false) yield parsed(text) as EventEntry;
+      if (only?.test(text[1][1] ?? '') !== false) yield* parsed(text, isQueueEvent);
       [at] = text;
       if (over()) return;
     }
@@ -131,6 +139,7 @@ function entries(reply: readonly unknown[] | null): Reply {
   return stream?.[1] ?? [];
 }
 
-function parsed([id, fields]: Reply[number]): Entry {
-  return { id, event: JSON.parse(fields[1] ?? '') };
+function parsed<E>([id, fields]: Reply[number], is: (event: unknown) => event is E): Entry<E>[] {
+  const event: unknown = JSON.parse(fields[1] ?? '');
+  return is(event) ? [{ id, event }] : [];
 }

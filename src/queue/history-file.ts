@@ -10,21 +10,23 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
+import * as z from 'zod';
+import { attrTexts, type Read } from '../site/shapes.ts';
 import { type HistoryEntry, HistorySnapshot, indexOf, RECORD } from './history-snapshot.ts';
 
-export interface JobLine {
-  readonly j: string;
+export const JOB_LINE = z.object({
+  j: z.string(),
   /** Offset and length of the line with the cluster's ad, in the same file. */
-  readonly c: readonly [offset: number, length: number];
-  readonly s: string;
-  readonly t: number;
-  readonly own: Readonly<Record<string, string | null>>;
-}
+  c: z.tuple([z.number(), z.number()]),
+  s: z.string(),
+  /** Unix seconds of its retirement. */
+  t: z.number(),
+  own: attrTexts,
+});
+export type JobLine = Read<typeof JOB_LINE>;
 
-export interface ClusterLine {
-  readonly c: number;
-  readonly ad: Readonly<Record<string, string | null>>;
-}
+export const CLUSTER_LINE = z.object({ c: z.number(), ad: attrTexts });
+export type ClusterLine = Read<typeof CLUSTER_LINE>;
 
 /**
  * An append-only file of JSON lines (clusters' ads, and jobs that refer to them), with an index of its jobs in a second

@@ -66,9 +66,8 @@ export class HistorySnapshot {
 
   *unindexed(): Generator<HistoryEntry> {
     for (const { text, offset, length } of this.lines(this.end)) {
-      if (!text.startsWith('{"j":')) continue;
-      const [cluster = 0, proc = 0] = (JSON.parse(text) as { readonly j: string }).j.split('.').map(Number);
-      yield { cluster, proc, offset, length };
+      const id = /^\{"j":"(\d+)\.(\d+)"/.exec(text);
+      if (id) yield { cluster: Number(id[1]), proc: Number(id[2]), offset, length };
     }
   }
 

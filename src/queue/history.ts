@@ -6,8 +6,9 @@ import { IdSet } from '../job/id-set.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
+import { parseStored, type StoredPlace } from '../util/stored-json.ts';
 import type { HistoryQuery, HistoryRecord, JobRecord, LookWish, History as Reading, SeenJob } from './api.ts';
-import { type ClusterLine, HistoryFile, type JobLine } from './history-file.ts';
+import { CLUSTER_LINE, type ClusterLine, HistoryFile, JOB_LINE, type JobLine } from './history-file.ts';
 import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
 import { getJobs } from './read.ts';
 import { plainString, stateNamed } from './record.ts';
@@ -64,7 +65,7 @@ export class History implements Reading {
       try {
         const ads = new Map<number, Attrs>();
         for (const entry of snapshot?.entries((cluster, proc) => wanted({ cluster, proc })) ?? []) {
-          const job = snapshot && readEntry(snapshot, entry, ads);
+          const job = snapshot && readEntry(snapshot, entry, ads, join(this.#dir, name));
           if (!job || !wished.some((one) => one(job))) continue;
           yield job;
           left -= 1;
@@ -170,7 +171,7 @@ export class History implements Reading {
       tail.file.look((snapshot) => {
         for (const { text } of snapshot.lines(tail.from)) {
           if (!text.startsWith('{"j":')) continue;
-          const line = JSON.parse(text) as JobLine;
+          const line = parseStored(JOB_LINE, text, damagedLine(tail.file.path));
           written.set(line.j, line);
         }
       }, undefined);
@@ -247,7 +248,7 @@ function isLine({ state, attrs }: JobRecord, line: JobLine | undefined): boolean
 function lastRetired(file: HistoryFile): number {
   return file.look((snapshot) => {
     for (const { offset, length } of snapshot.entries())
-      return (JSON.parse(snapshot.line(offset, length)) as JobLine).t;
+      return parseStored(JOB_LINE, snapshot.line(offset, length), damagedLine(file.path)).t;
     return 0;
   }, 0);
 }
@@ -268,14 +269,26 @@ function wishedBy(wish: LookWish): (job: SeenJob) => boolean {
     placed(job.id) && (owner === undefined || plainString(job.attrs.get('Owner')) === owner) && (!where || where(job));
 }
 
+function damagedLine(path: string): StoredPlace {
+  return {
+    what: `A line of the history ${path}`,
+    remedy: `Move ${path} and its .index elsewhere; its jobs are not shown then.`,
+  };
+}
+
 /** `undefined` for a line that was rolled back. */
-function readEntry(snapshot: HistorySnapshot, entry: HistoryEntry, ads: Map<number, Attrs>): HistoryRecord | undefined {
+function readEntry(
+  snapshot: HistorySnapshot,
+  entry: HistoryEntry,
+  ads: Map<number, Attrs>,
+  path: string,
+): HistoryRecord | undefined {
   const text = snapshot.line(entry.offset, entry.length);
   if (text === '') return undefined;
-  const line = JSON.parse(text) as JobLine;
+  const line = parseStored(JOB_LINE, text, damagedLine(path));
   let cluster = ads.get(line.c[0]);
   if (!cluster) {
-    cluster = new Attrs((JSON.parse(snapshot.line(...line.c)) as ClusterLine).ad);
+    cluster = new Attrs(parseStored(CLUSTER_LINE, snapshot.line(...line.c), damagedLine(path)).ad);
     ads.set(line.c[0], cluster);
   }
   const state = stateNamed(line.s) ?? 'completed';

@@ -1,6 +1,6 @@
 import type { Attrs } from '../job/attrs.ts';
 import type { ClusterRecord, JobRecord, Queue, QueueOptions, Work } from './api.ts';
-import { Attrs as Layer, type AttrTexts } from '../job/attrs.ts';
+import { Attrs as Layer } from '../job/attrs.ts';
 import { openCandidates } from './candidates.ts';
 import { editCluster, route, transitionMany } from './changes.ts';
 import { dagStream } from './dag-stream.ts';
@@ -13,6 +13,7 @@ import { look } from './look.ts';
 import { openMeta } from './meta.ts';
 import { query, queryChunks } from './query.ts';
 import { clusterIds, clusterRecords, getJobs, nextJobs, totals } from './read.ts';
+import { readClusterAd } from './record.ts';
 import { Connection } from './redis.ts';
 import { restore } from './restore.ts';
 import { NameTable, type QueueContext } from './context.ts';
@@ -104,5 +105,5 @@ async function oneCluster(
 ): Promise<(ClusterRecord & { readonly attrs: Attrs }) | undefined> {
   const [record] = await clusterRecords(context, [cluster]);
   const ad = await context.db.run((redis) => redis.get(`${context.db.prefix}ad:${cluster}`));
-  return record && ad !== null ? { ...record, attrs: new Layer(JSON.parse(ad) as AttrTexts) } : undefined;
+  return record && ad !== null ? { ...record, attrs: new Layer(readClusterAd(ad, cluster)) } : undefined;
 }

@@ -1,8 +1,8 @@
-import { Attrs, type AttrTexts } from '../job/attrs.ts';
+import { Attrs } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
 import { STATES, type State } from '../job/life.ts';
 import type { ClusterRecord, JobRecord, Place, Totals } from './api.ts';
-import { decodeJob, parseJob, stateNamed } from './record.ts';
+import { decodeJob, parseJob, readClusterAd, stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 /** One job as read from Redis, not yet decoded. */
@@ -19,7 +19,7 @@ export async function decodeJobs(context: QueueContext, raws: readonly Raw[]): P
   const shared = new Map<number, Attrs>();
   for (const [i, cluster] of clusters.entries()) {
     const ad = ads[i];
-    if (typeof ad === 'string') shared.set(cluster, new Attrs(JSON.parse(ad) as AttrTexts));
+    if (typeof ad === 'string') shared.set(cluster, new Attrs(readClusterAd(ad, cluster)));
   }
   const stored = raws.map(({ id, value }) => parseJob(id, value));
   const numbers = new Set<string>();

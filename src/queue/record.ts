@@ -1,6 +1,7 @@
-import { Attrs, type AttrTexts } from '../job/attrs.ts';
+import { Attrs, type AttrTexts, isAttrTexts } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, STATES, type State } from '../job/life.ts';
+import { checkStored } from '../util/stored-json.ts';
 import type { JobRecord } from './types.ts';
 
 /**
@@ -73,7 +74,7 @@ export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: N
   const { state, priority, attempt, since } = stored;
   const manager = names.get(stored.manager) ?? '';
   const site = names.get(stored.site) ?? '';
-  const own = JSON.parse(stored.own) as Record<string, string | null>;
+  const own = readAttrTexts(stored.own, `The queue's record of job ${id.cluster}.${id.proc}`);
   own['ClusterId'] = String(id.cluster);
   own['ProcId'] = String(id.proc);
   own['JobStatus'] = STATUS[state];
@@ -97,6 +98,19 @@ export function ownAttrs(attrs: AttrTexts, cluster: Attrs): AttrTexts {
     if (text === null ? shared !== undefined : text !== shared) own.push([name, text]);
   }
   return Object.fromEntries(own);
+}
+
+/** A stored ad; `what` names it for the error. */
+export function readAttrTexts(json: string, what: string): Record<string, string | null> {
+  return checkStored(isAttrTexts, json, { what, remedy: QUEUE_REMEDY });
+}
+
+/** For what is damaged in Redis. */
+export const QUEUE_REMEDY = 'Restore the state directory from a backup, or remove these jobs with gryphus rm --forcex.';
+
+/** The shared ad of a cluster. */
+export function readClusterAd(json: string, cluster: number): Record<string, string | null> {
+  return readAttrTexts(json, `The queue's ad of cluster ${cluster}`);
 }
 
 /** JSON that Redis's Lua can read: a lone surrogate, which UTF-8 cannot represent, becomes U+FFFD. */

@@ -1,6 +1,6 @@
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
-import { encodeJson, literal, ownAttrs, plainString, priorityOf } from './record.ts';
+import { encodeJson, literal, ownAttrs, plainString, priorityOf, readClusterAd } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 /** A job that returns to the queue. */
@@ -25,7 +25,7 @@ export async function restore(
   const whole = new Attrs(attrs);
   for (;;) {
     const ad = await context.db.run((redis) => redis.get(`${prefix}ad:${id.cluster}`));
-    const shared = new Attrs(ad === null ? ownAttrs(attrs, new Attrs({})) : (JSON.parse(ad) as AttrTexts));
+    const shared = new Attrs(ad === null ? ownAttrs(attrs, new Attrs({})) : readClusterAd(ad, id.cluster));
     const answer = await context.db.script('restore', [
       context.now(),
       id.cluster,

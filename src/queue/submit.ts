@@ -3,7 +3,7 @@ import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { GryphusError } from '../errors.ts';
 import type { Lease, Materialized, ProcInput, SubmitInput, Submitted } from './api.ts';
 import { ProcBatch } from './proc-batch.ts';
-import { encodeJson, literal, plainString } from './record.ts';
+import { encodeJson, literal, plainString, readClusterAd } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 /** Procs in one write. */
@@ -72,7 +72,7 @@ export async function materialize(
   const ad = await context.db.run((redis) => redis.get(`${prefix}ad:${cluster}`));
   if (ad === null) return { ok: false, why: 'no-such-cluster' };
   const [manager, site] = await context.db.run((redis) => redis.hmget(`${prefix}c:${cluster}`, 'manager', 'site'));
-  const shared = new Attrs(JSON.parse(ad) as AttrTexts);
+  const shared = new Attrs(readClusterAd(ad, cluster));
   const batch = new ProcBatch(context, shared, { manager: manager ?? '', site: site ?? '' }, input.nextProc);
   for (const proc of input.procs) batch.add(proc);
   const answer = String(

@@ -1,16 +1,25 @@
 import type { Job, Queue as BullQueue, Worker as BullWorker } from 'bullmq';
+import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
 import type { Json } from '../job/events.ts';
+import { storedOr } from '../util/stored-json.ts';
 import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, Worker } from './work-types.ts';
 import type { Connection } from './redis.ts';
 
 /** Items of a killed worker are delivered again after this time, milliseconds. */
 const LOCK_MS = 10_000;
 
-interface Item {
-  readonly data: Json;
-  readonly options: WorkOptions;
-}
+const json = z.custom<Json>((value) => value !== undefined);
+const ITEM = z.object({
+  data: json,
+  options: z.object({
+    delayMs: z.exactOptional(z.number()),
+    attempts: z.exactOptional(z.number()),
+    backoffMs: z.exactOptional(z.number()),
+  }),
+});
+type Item = z.infer<typeof ITEM>;
+const DELIVERED = z.object({ id: z.string(), data: json });
 
 /** At-least-once delivery of items named by kind and id, implemented with BullMQ. */
 export class WorkQueue implements Work {
@@ -130,7 +139,7 @@ export class WorkQueue implements Work {
 
   async #wishOf(id: string): Promise<Item | undefined> {
     const text = await this.#db.run((redis) => redis.hget(this.#wished, id));
-    return text === null ? undefined : (JSON.parse(text) as Item);
+    return text === null ? undefined : storedOr(ITEM, text);
   }
 
   async #add(kind: string, id: string, { data, options }: Item): Promise<void> {
@@ -187,6 +196,6 @@ function jobId(kind: string, id: string): string {
 }
 
 function itemOf(job: Job): WorkItem {
-  const { id, data } = job.data as { readonly id: string; readonly data: Json };
+  const { id, data } = DELIVERED.parse(job.data);
   return { kind: job.name, id, data, attempt: job.attemptsMade + 1 };
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { PortNews } from '../pool/port-main.ts';
+import { PORT_NEWS } from '../pool/port-news.ts';
 
 const AGAIN_MS = 3000;
 /** How often the log says that the port is not available, milliseconds. */
@@ -33,7 +33,7 @@ export class PortKeeper {
       this.#endedAt = performance.now();
     };
     child.on('message', (message) => {
-      const news = message as PortNews;
+      const news = PORT_NEWS.parse(message);
       if ('port' in news) this.#log('workers can dial', { listen, port: news.port, process: child.pid });
       else this.#trouble(news.error);
     });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { AttrTexts } from '../job/attrs.ts';
+import { type AttrTexts, isAttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 
 /*
@@ -39,10 +39,7 @@ export const textsByName = z.custom<Readonly<Record<string, string>>>(
   (value) => isRecord(value) && Object.values(value).every((one) => typeof one === 'string'),
   'not a record of strings',
 );
-export const attrTexts = z.custom<AttrTexts>(
-  (value) => isRecord(value) && Object.values(value).every((one) => typeof one === 'string' || one === null),
-  'not an ad',
-);
+export const attrTexts = z.custom<AttrTexts>(isAttrTexts, 'not an ad');
 
 function isRecord(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,3 +1,5 @@
+import * as z from 'zod';
+import type { Read } from '../site/shapes.ts';
 import type { Attr } from './attr.ts';
 import { parseAttr, stringAttr } from './attr.ts';
 import type { Attributes } from './draft.ts';
@@ -13,7 +15,8 @@ export function texts(attributes: Attributes): Record<string, string> {
 }
 
 /** An attribute in JSON: `s` for a string, `t` for the text of any other expression. */
-export type StoredAttr = readonly [name: string, kind: 's' | 't', text: string];
+export const STORED_ATTR = z.tuple([z.string(), z.enum(['s', 't']), z.string()]);
+export type StoredAttr = Read<typeof STORED_ATTR>;
 
 export function store(attributes: Attributes): StoredAttr[] {
   return [...attributes.values()].map(({ name, attr }) => {

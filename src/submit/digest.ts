@@ -1,41 +1,46 @@
+import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
-import type { StoredAttr } from './attributes.ts';
-import { restore, store } from './attributes.ts';
+import { type Read, text, textsByName } from '../site/shapes.ts';
+import { parseStored } from '../util/stored-json.ts';
+import { restore, store, STORED_ATTR } from './attributes.ts';
 import type { ClusterPart, ProcAd } from './cluster.ts';
 import { procsOf } from './cluster.ts';
 import { allSteps } from './commands/all.ts';
 import { Complaints } from './complaints.ts';
 import type { Attributes } from './draft.ts';
 import { Expander } from './expand.ts';
-import { badInput, type Place } from './fault.ts';
+import { badInput, PLACE } from './fault.ts';
 import { JobRun } from './job-run.ts';
 import { MacroTable } from './macros.ts';
-import type { ClusterKind, MakerScope } from './maker.ts';
+import { CLUSTER_KIND, type MakerScope } from './maker.ts';
 import { Missing } from './missing.ts';
-import type { MachineFacts } from './options.ts';
-import { DEFAULT_POLICY } from './options.ts';
-import type { QueuePlan } from './queue-items.ts';
+import { DEFAULT_POLICY, MACHINE_FACTS } from './options.ts';
+import { QUEUE_PLAN } from './queue-items.ts';
 import type { SubmitWorld } from './world.ts';
 
 const VERSION = 1;
 
 /** A cluster whose jobs have yet to be made. JSON. */
-interface Digest {
-  readonly version: number;
-  readonly file: string | undefined;
-  readonly cwd: string;
-  readonly owner: string;
-  readonly now: number;
-  readonly machine: MachineFacts;
-  readonly plan: QueuePlan;
-  readonly place: Place;
-  readonly kind: ClusterKind;
-  readonly macros: readonly (readonly [name: string, value: string, line: number])[];
-  readonly defaults: readonly (readonly [name: string, value: string])[];
-  readonly environment: Readonly<Record<string, string>>;
-  readonly base: readonly StoredAttr[];
-  readonly steps: readonly (readonly [name: string, live: boolean, reads: string, writes: string])[];
-}
+const DIGEST = z.object({
+  version: z.number(),
+  file: z.optional(text),
+  cwd: text,
+  owner: text,
+  now: z.number(),
+  machine: MACHINE_FACTS,
+  plan: QUEUE_PLAN,
+  place: PLACE,
+  kind: CLUSTER_KIND,
+  /** Name, value and line. */
+  macros: z.array(z.tuple([text, text, z.int()])),
+  /** Name and value. */
+  defaults: z.array(z.tuple([text, text])),
+  environment: textsByName,
+  base: z.array(STORED_ATTR),
+  /** Name, whether it is live, what it reads and what it writes. */
+  steps: z.array(z.tuple([text, z.boolean(), text, text])),
+});
+type Digest = Read<typeof DIGEST>;
 
 /** Stores the only queue statement of a cluster. */
 export function writeDigest(part: ClusterPart, base: Attributes, owner: string): string {
@@ -91,8 +96,11 @@ interface Opened {
   readonly base: Attributes;
 }
 
-function open(text: string): Opened {
-  const digest = JSON.parse(text) as Digest;
+function open(given: string): Opened {
+  const digest = parseStored(DIGEST, given, {
+    what: 'The description of the jobs to come',
+    remedy: 'Remove the cluster (gryphus rm) and submit it again.',
+  });
   if (digest.version !== VERSION) {
     throw new GryphusError('state-version', `the jobs to come were stored by another version (${digest.version})`, {
       suggestions: ['Use the version of gryphus that submitted them.'],

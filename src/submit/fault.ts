@@ -1,4 +1,6 @@
+import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
+import { maybe } from '../site/shapes.ts';
 
 /** A place in a submit description; lines count from 1. */
 export interface Place {
@@ -7,6 +9,12 @@ export interface Place {
   /** The include statement that read the file. */
   readonly from?: Place;
 }
+
+export const PLACE: z.ZodType<Place> = z.strictObject({
+  file: z.string(),
+  line: z.int(),
+  from: maybe(z.lazy(() => PLACE)),
+});
 
 function describe(place: Place, text: string): string {
   let outermost = place;

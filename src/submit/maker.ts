@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { boolAttr, intAttr, parseAttr, realAttr, stringAttr } from './attr.ts';
 import { booleanOf, integerOf, syntaxReason } from './calculate.ts';
 import type { Complaints } from './complaints.ts';
@@ -13,12 +14,13 @@ import { absolutePath } from './source.ts';
 import type { FileFacts, SubmitWorld } from './world.ts';
 
 /** What all jobs of a cluster have in common once its universe is known. */
-export interface ClusterKind {
+export const CLUSTER_KIND = z.strictObject({
   /** HTCondor's number: 5 vanilla, 7 scheduler, 9 grid, 12 local, … */
-  universe: number;
-  docker: boolean;
-  container: boolean;
-}
+  universe: z.int(),
+  docker: z.boolean(),
+  container: z.boolean(),
+});
+export type ClusterKind = z.infer<typeof CLUSTER_KIND>;
 
 export interface MakerScope {
   readonly macros: MacroTable;

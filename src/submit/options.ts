@@ -1,19 +1,22 @@
+import * as z from 'zod';
+import type { Read } from '../site/shapes.ts';
 import type { Outcome } from './world.ts';
 
 /** Facts about the submitting machine; in HTCondor each is a configuration parameter. */
-export interface MachineFacts {
+export const MACHINE_FACTS = z.strictObject({
   /** $(ARCH), such as `X86_64`. */
-  readonly arch: string;
+  arch: z.string(),
   /** $(OPSYS), such as `LINUX`. */
-  readonly opsys: string;
-  readonly opsysVer: string;
-  readonly opsysAndVer: string;
-  readonly opsysMajorVer: string;
+  opsys: z.string(),
+  opsysVer: z.string(),
+  opsysAndVer: z.string(),
+  opsysMajorVer: z.string(),
   /** $(SPOOL). */
-  readonly spool: string;
-  readonly uidDomain: string;
-  readonly fileSystemDomain: string;
-}
+  spool: z.string(),
+  uidDomain: z.string(),
+  fileSystemDomain: z.string(),
+});
+export type MachineFacts = Read<typeof MACHINE_FACTS>;
 
 export const DEFAULT_MACHINE: MachineFacts = {
   arch: 'X86_64',

@@ -1,3 +1,5 @@
+import * as z from 'zod';
+import { maybe, type Read } from '../site/shapes.ts';
 import { badInput } from './fault.ts';
 import { glob, hasMagic } from './glob.ts';
 import type { QueueArgs } from './queue-args.ts';
@@ -6,21 +8,22 @@ import type { QueueLine, ReadScope } from './read.ts';
 import { readItemLines } from './read.ts';
 import { LineReader } from './lines.ts';
 import { splitRow } from './rows.ts';
-import type { TableOptions } from './rows.ts';
-import type { Slice } from './slice.ts';
+import { TABLE_OPTIONS } from './rows.ts';
+import { SLICE } from './slice.ts';
 import { absolutePath, sourceText } from './source.ts';
 import { isMacroName, tokens } from './text.ts';
 import type { Outcome } from './world.ts';
 
 /** A queue statement with all its items, from which a cluster is made. JSON. */
-export interface QueuePlan {
-  readonly count: number;
-  readonly vars: readonly string[];
+export const QUEUE_PLAN = z.strictObject({
+  count: z.int(),
+  vars: z.array(z.string()),
   /** `undefined` if the statement has no list, so that its jobs differ only in number. */
-  readonly items: readonly string[] | undefined;
-  readonly slice?: Slice;
-  readonly table?: TableOptions;
-}
+  items: z.optional(z.array(z.string())),
+  slice: maybe(SLICE),
+  table: maybe(TABLE_OPTIONS),
+});
+export type QueuePlan = Read<typeof QUEUE_PLAN>;
 
 function args(line: QueueLine, scope: ReadScope): QueueArgs {
   scope.expander.place = line.place;

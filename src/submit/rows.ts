@@ -1,11 +1,15 @@
+import * as z from 'zod';
+import type { Read } from '../site/shapes.ts';
+
 /** How `queue … from table(…)` splits a row into columns; without `table`, HTCondor's old rules apply. */
-export interface TableOptions {
+export const TABLE_OPTIONS = z.strictObject({
   /** The row with the column names, from 0; -1 for none. */
-  readonly header: number;
-  readonly skip: number;
-  readonly trim: boolean;
-  readonly separator: string;
-}
+  header: z.int(),
+  skip: z.int(),
+  trim: z.boolean(),
+  separator: z.string(),
+});
+export type TableOptions = Read<typeof TABLE_OPTIONS>;
 
 export const TABLE_DEFAULTS: TableOptions = { header: 0, skip: 0, trim: true, separator: ',' };
 export const CSV_DEFAULTS: TableOptions = { ...TABLE_DEFAULTS, header: -1 };

@@ -1,9 +1,9 @@
+import * as z from 'zod';
+import { maybe, type Read } from '../site/shapes.ts';
+
 /** `[start:end:step]` of a queue statement, as in Python; omitted parts are `undefined`. */
-export interface Slice {
-  readonly start?: number;
-  readonly end?: number;
-  readonly step?: number;
-}
+export const SLICE = z.strictObject({ start: maybe(z.int()), end: maybe(z.int()), step: maybe(z.int()) });
+export type Slice = Read<typeof SLICE>;
 
 /** The slice at the beginning of `text` and the text after it; `undefined` if there is none. */
 export function parseSlice(text: string): { readonly slice: Slice; readonly rest: string } | undefined {

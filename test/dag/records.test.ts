@@ -15,11 +15,10 @@ beforeEach(() => {
 afterEach(() => rmSync(stateDir, { recursive: true }));
 
 const NOW = Date.UTC(2026, 10, 22);
-const order = { files: ['x.dag'], limits: {} };
 
 function ended(manager: number, daysAgo: number): JournalPlace {
   const place = new JournalPlace({ stateDir }, manager);
-  place.end({ exitCode: 0, order });
+  place.end({ exitCode: 0 });
   const at = (NOW - daysAgo * 86_400_000) / 1000;
   utimesSync(join(stateDir, 'dag', `${manager}.end`), at, at);
   return place;

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventEntry, Queue } from '../../src/queue/api.ts';
 import { startRedis, type TestRedis, until } from '../sites/redis.ts';
@@ -49,6 +50,33 @@ describe('a cursor', () => {
     await slow.drop();
     await expect(slow.read()).rejects.toMatchObject({ code: 'not-found' });
     await fast.drop();
+  });
+
+  it('passes over what it does not know, and asks no second time for it', async () => {
+    const last = await queue.position();
+    const strange = [
+      { v: 1, at: 1, type: 'new' },
+      { v: 2, at: 1, type: 'notice' },
+      { v: 1, at: 1, type: 'edited', job: 1 },
+    ];
+    const client = new Redis(redis.socket);
+    for (const event of strange) await client.xadd('gryphus:events', '*', 'e', JSON.stringify(event));
+    await client.quit();
+    expect(await queue.readEvents(last)).toEqual([]);
+    await note('known');
+    expect(messages(await queue.readEvents(last, { limit: 2 }))).toEqual(['known']);
+  });
+
+  it("carries a site's message about a candidate", async () => {
+    const { cluster } = await queue.submit({ clusterAd: { Owner: '"o"' }, procs: procs(1), manager: 'm' });
+    const id = { cluster, proc: 0 };
+    const last = await queue.position();
+    const [opened] = await queue.candidates.step([{ id, event: 'opened', manager: 'm', site: 'hpc' }]);
+    expect(opened).toMatchObject({ ok: true });
+    const attempt = opened?.ok === true ? opened.attempt : 0;
+    await queue.candidates.step([{ id, attempt, event: 'refused', message: 'no such queue' }]);
+    const [, refused] = await queue.readEvents(last);
+    expect(refused?.event).toMatchObject({ type: 'candidate', event: 'refused', message: 'no such queue' });
   });
 
   it('waits for what comes', async () => {

@@ -1,52 +1,74 @@
-import type { ScriptSpec, ScriptType } from '../language/commands.ts';
+import * as z from 'zod';
+import { count, flag, maybe, type Read, text, textsByName } from '../../site/shapes.ts';
+import { SCRIPT_TYPES, type ScriptSpec, type ScriptType } from '../language/commands.ts';
 
 /** How an execution ended. */
-export type Ending = { readonly code: number } | { readonly signal: number };
+const END = z.union([z.strictObject({ code: z.number() }), z.strictObject({ signal: z.number() })]);
+export type Ending = Read<typeof END>;
 
-export type JobChange =
-  | { readonly what: 'execute' | 'suspended' | 'unsuspended' | 'released' | 'aborted' }
+const JOB_CHANGE = z.discriminatedUnion('what', [
+  z.strictObject({ what: z.enum(['execute', 'suspended', 'unsuspended', 'released', 'aborted']) }),
   /** `code`: HTCondor's eviction code; by default that of a requeue. */
-  | { readonly what: 'evicted'; readonly code?: number }
+  z.strictObject({ what: z.literal('evicted'), code: maybe(z.number()) }),
   /** `code`, `subcode`: HoldReasonCode and HoldReasonSubCode; 0 by default. */
-  | { readonly what: 'held'; readonly reason: string; readonly code?: number; readonly subcode?: number }
+  z.strictObject({
+    what: z.literal('held'),
+    reason: text,
+    code: maybe(z.number()),
+    subcode: maybe(z.number()),
+  }),
   /** `usage`: what the run used, as attributes with expression texts, for the log. */
-  | { readonly what: 'terminated'; readonly end: Ending; readonly usage?: Readonly<Record<string, string>> };
+  z.strictObject({ what: z.literal('terminated'), end: END, usage: maybe(textsByName) }),
+]);
+export type JobChange = Read<typeof JOB_CHANGE>;
+
+/** Those that are given. 0 means no limit. */
+const SOME_LIMITS = z.strictObject({
+  /** Nodes with jobs in the queue. */
+  maxJobs: maybe(z.number()),
+  /** Idle jobs in the queue. */
+  maxIdle: maybe(z.number()),
+  maxPre: maybe(z.number()),
+  maxPost: maybe(z.number()),
+  maxHold: maybe(z.number()),
+});
+export type Limits = Required<Read<typeof SOME_LIMITS>>;
+
+const HALT = z.strictObject({ is: z.literal('halt') });
+const RESUME = z.strictObject({ is: z.literal('resume') });
+/** Removes the DAG. Repeating it has no effect. */
+const REMOVE = z.strictObject({ is: z.literal('remove') });
+const THROTTLE = z.strictObject({ is: z.literal('throttle'), limits: SOME_LIMITS });
+
+/** What a user can tell a running DAG. */
+export const TOLD = z.discriminatedUnion('is', [HALT, RESUME, REMOVE, THROTTLE]);
+export type Told = Read<typeof TOLD>;
 
 /** What can happen to a DAG. Events are JSON because the journal stores them. */
-export type DagEvent =
-  | { readonly is: 'submitted'; readonly node: number; readonly cluster: number; readonly procs: number }
-  | { readonly is: 'submit-failed'; readonly node: number; readonly reason: string; readonly again: boolean }
+export const DAG_EVENT = z.discriminatedUnion('is', [
+  z.strictObject({ is: z.literal('submitted'), node: count, cluster: count, procs: count }),
+  z.strictObject({ is: z.literal('submit-failed'), node: count, reason: text, again: flag }),
   /** A requested submit was not made because the DAG has been told to remove its jobs. */
-  | { readonly is: 'unsent'; readonly node: number }
-  | { readonly is: 'job'; readonly cluster: number; readonly proc: number; readonly change: JobChange }
-  | {
-      readonly is: 'script-ended';
-      readonly node: number;
-      readonly type: ScriptType;
-      readonly end: Ending;
-      /** Why it could not be started; its code is then 1. */
-      readonly notStarted?: string;
-    }
+  z.strictObject({ is: z.literal('unsent'), node: count }),
+  z.strictObject({ is: z.literal('job'), cluster: count, proc: count, change: JOB_CHANGE }),
+  z.strictObject({
+    is: z.literal('script-ended'),
+    node: count,
+    type: z.enum(SCRIPT_TYPES),
+    end: END,
+    /** Why it could not be started; its code is then 1. */
+    notStarted: maybe(text),
+  }),
   /** The provisioner node reports that its resources are ready. */
-  | { readonly is: 'provisioned' }
-  | { readonly is: 'halt' }
-  | { readonly is: 'resume' }
-  /** Removes the DAG. Repeating it has no effect. */
-  | { readonly is: 'remove' }
-  | { readonly is: 'throttle'; readonly limits: Partial<Limits> }
+  z.strictObject({ is: z.literal('provisioned') }),
+  HALT,
+  RESUME,
+  REMOVE,
+  THROTTLE,
   /** Time has passed. */
-  | { readonly is: 'tick' };
-
-/** 0 means no limit. */
-export interface Limits {
-  /** Nodes with jobs in the queue. */
-  readonly maxJobs: number;
-  /** Idle jobs in the queue. */
-  readonly maxIdle: number;
-  readonly maxPre: number;
-  readonly maxPost: number;
-  readonly maxHold: number;
-}
+  z.strictObject({ is: z.literal('tick') }),
+]);
+export type DagEvent = Read<typeof DAG_EVENT>;
 
 /** What a DAG asks its manager to do. */
 export type DagCommand =

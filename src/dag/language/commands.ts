@@ -1,7 +1,8 @@
 /** What one line of a DAG file says. Names are as written; none has been looked up yet. */
 
 export type NodeType = 'JOB' | 'FINAL' | 'PROVISIONER' | 'SERVICE' | 'SUBDAG';
-export type ScriptType = 'PRE' | 'POST' | 'HOLD';
+export const SCRIPT_TYPES = ['PRE', 'POST', 'HOLD'] as const;
+export type ScriptType = (typeof SCRIPT_TYPES)[number];
 
 export interface NodeCommand {
   readonly cmd: 'node';

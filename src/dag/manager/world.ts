@@ -1,4 +1,6 @@
-import type { DagEvent, Ending, JobChange, NodeLogEvent } from '../engine/messages.ts';
+import * as z from 'zod';
+import { count, maybe, type Read, text } from '../../site/shapes.ts';
+import { DAG_EVENT, type Ending, type JobChange, type NodeLogEvent, type Told } from '../engine/messages.ts';
 import type { Description } from '../language/graph.ts';
 import type { ScriptType } from '../language/commands.ts';
 
@@ -76,9 +78,6 @@ export type Happening =
   /** The manager must stop without ending the DAG: it is held, or the agent is shutting down. */
   | { readonly is: 'stop' };
 
-/** What a user can tell a running DAG. */
-export type Told = Extract<DagEvent, { readonly is: 'halt' | 'resume' | 'remove' | 'throttle' }>;
-
 /**
  * The files that a DAG manager reads and writes; paths are as in the DAG. Every write except `append` replaces the file
  * atomically.
@@ -99,26 +98,28 @@ export interface DagFiles {
 }
 
 /** What a run of a DAG started from: the first entry of its journal. */
-export interface JournalBegin {
-  readonly rescueFile: string | undefined;
+const JOURNAL_BEGIN = z.object({
+  rescueFile: z.optional(text),
   /** The rescue file from which the run continues, and the last one that existed; 0 for none. */
-  readonly rescueNumber: number;
-  readonly lastRescue: number;
-  readonly firstSequence: number;
+  rescueNumber: count,
+  lastRescue: count,
+  firstSequence: count,
   /** The graph's fingerprint: a DAG that was changed while it ran cannot continue. */
-  readonly fingerprint: string;
-}
+  fingerprint: text,
+});
+export type JournalBegin = Read<typeof JOURNAL_BEGIN>;
 
 /**
  * One batch of the journal: what happened at one time, and the sizes of the log files before its lines were written.
  */
-export interface JournalEntry {
-  readonly at: number;
-  readonly events: readonly DagEvent[];
-  readonly sizes: readonly number[];
-  readonly cursor?: string;
-  readonly begin?: JournalBegin;
-}
+export const JOURNAL_ENTRY = z.strictObject({
+  at: z.number(),
+  events: z.array(DAG_EVENT),
+  sizes: z.array(count),
+  cursor: maybe(text),
+  begin: maybe(JOURNAL_BEGIN),
+});
+export type JournalEntry = Read<typeof JOURNAL_ENTRY>;
 
 export interface Journal {
   /** All that was appended, in order; a last entry cut off by a crash is left out. */

@@ -7,7 +7,7 @@ import { isAlive, processIdentity } from '../../util/process-identity.ts';
 import { CentralManager } from './central-manager.ts';
 import { CentralManagerClients } from './client-connections.ts';
 import { CentralManagerShells } from './central-manager-shells.ts';
-import { compacted, type CentralManagerEntry, recover } from './central-manager-journal.ts';
+import { compacted, type CentralManagerEntry, ENTRY, recover } from './central-manager-journal.ts';
 import { CentralManagerWorkers } from './worker-connections.ts';
 import { centralManagerOf } from '../host/pid-files.ts';
 import { Journal } from '../host/journal.ts';
@@ -53,7 +53,7 @@ export class CentralManagerHost {
       const token = tokens.find(id, Date.now() / 1000);
       return token && Buffer.from(token.secret, 'hex');
     };
-    const recovered = recover(Journal.read<CentralManagerEntry>(places.journal));
+    const recovered = recover(Journal.read(places.journal, ENTRY));
     this.#journal = new Journal<CentralManagerEntry>(places.journal, onBroken);
     this.#journal.rewrite(compacted(recovered));
     this.centralManager = new CentralManager(

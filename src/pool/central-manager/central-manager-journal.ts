@@ -1,35 +1,34 @@
+import * as z from 'zod';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
 import type { Attempt } from './attempts.ts';
-import type { AttemptRequest, UserPriority } from '../wire/client-wire.ts';
+import { amount, attemptKey, attemptKeys, ending, maybe, type Read, text } from '../../site/shapes.ts';
+import { type AttemptRequest, attemptRequest, type UserPriority, userPriority } from '../wire/client-wire.ts';
 import type { DerivedSpec } from '../wire/wire.ts';
 
+const entry = <R extends string, S extends z.core.$ZodLooseShape>(r: R, shape: S) =>
+  z.strictObject({ r: z.literal(r), ...shape });
+
 /** Everything that the central manager promises, as written to the journal before it is announced. */
-export type CentralManagerEntry =
+export const ENTRY = z.discriminatedUnion('r', [
   /** Prepared; `client` gets the reports. */
-  | { readonly r: 'p'; readonly client: string; readonly request: AttemptRequest }
+  entry('p', { client: text, request: attemptRequest }),
   /** Committed. */
-  | { readonly r: 'c'; readonly keys: readonly AttemptKey[] }
+  entry('c', { keys: attemptKeys }),
   /** Granted to a worker. For a map's task this is the only entry, and `client` says whose it is. */
-  | {
-      readonly r: 'g';
-      readonly key: AttemptKey;
-      readonly worker: string;
-      readonly boot: string;
-      readonly claim: string;
-      readonly token: string;
-      readonly client?: string;
-    }
+  entry('g', { key: attemptKey, worker: text, boot: text, claim: text, token: text, client: maybe(text) }),
   /** The worker did not take it: it waits again. */
-  | { readonly r: 'u'; readonly key: AttemptKey }
-  | { readonly r: 'e'; readonly key: AttemptKey; readonly ending: Ending; readonly at?: number; readonly host?: string }
+  entry('u', { key: attemptKey }),
+  entry('e', { key: attemptKey, ending, at: maybe(amount), host: maybe(text) }),
   /** Its worker has died. */
-  | { readonly r: 'b'; readonly key: AttemptKey }
+  entry('b', { key: attemptKey }),
   /** Withdrawn: it cannot run any more. */
-  | { readonly r: 'w'; readonly key: AttemptKey }
+  entry('w', { key: attemptKey }),
   /** Forgotten. */
-  | { readonly r: 'f'; readonly keys: readonly AttemptKey[] }
-  | { readonly r: 'o'; readonly userPriorities: readonly UserPriority[] };
+  entry('f', { keys: attemptKeys }),
+  entry('o', { userPriorities: z.array(userPriority) }),
+]);
+export type CentralManagerEntry = Read<typeof ENTRY>;
 
 /** Whether the client keeps the attempt (a map's task): only its grant is written to the journal. */
 export function isKeptByClient(spec: AttemptRequest['spec']): spec is DerivedSpec {

@@ -3,9 +3,11 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:f
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as z from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import { asError } from '../../errors.ts';
 import { writeWhole } from '../../util/private-file.ts';
+import { storedOr } from '../../util/stored-json.ts';
 import { isAlive, processIdentity, type ProcessIdentity } from '../../util/process-identity.ts';
 import { LEAST_KB } from '../host/full-disk.ts';
 import { workerOf } from '../host/pid-files.ts';
@@ -193,9 +195,5 @@ export class LocalWorker {
 
 function knownToken(file: string): string | undefined {
   if (!existsSync(file)) return undefined;
-  try {
-    return (JSON.parse(readFileSync(file, 'utf8')) as { token?: string }).token;
-  } catch {
-    return undefined;
-  }
+  return storedOr(z.object({ token: z.string() }), readFileSync(file, 'utf8'))?.token;
 }

@@ -10,6 +10,8 @@ import {
   mkdirSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import type * as z from 'zod';
+import { parseStored, type StoredPlace } from '../../util/stored-json.ts';
 
 /**
  * A file of records, one JSON text per line. Callers are notified when their records are on disk. Records added during
@@ -34,17 +36,11 @@ export class Journal<Entry> {
   }
 
   /** What an earlier process wrote; an incomplete last line was never acknowledged, and is ignored. */
-  static read<Entry>(path: string): Entry[] {
+  static read<S extends z.ZodType>(path: string, schema: S): z.infer<S>[] {
     if (!existsSync(path)) return [];
     const lines = readFileSync(path, 'utf8').split('\n');
     lines.pop();
-    return lines.flatMap((line) => {
-      try {
-        return [JSON.parse(line) as Entry];
-      } catch {
-        return [];
-      }
-    });
+    return lines.filter(isJson).map((line) => parseStored(schema, line, damagedJournal(path)));
   }
 
   /** Bytes. */
@@ -108,4 +104,22 @@ export class Journal<Entry> {
   close(): void {
     closeSync(this.#fd);
   }
+}
+
+/** A power failure can leave garbage in what was never acknowledged. */
+function isJson(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** To skip an entry that is not understood could start an attempt a second time. */
+function damagedJournal(path: string): StoredPlace {
+  return {
+    what: `The journal ${path}`,
+    remedy: `Start the version of gryphus that wrote it, or move the file elsewhere; what it promised is forgotten then.`,
+  };
 }

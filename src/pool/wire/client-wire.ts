@@ -43,7 +43,7 @@ import {
 } from './wire.ts';
 
 /** An attempt that a client requests. */
-const attemptRequest = z.strictObject({
+export const attemptRequest = z.strictObject({
   key,
   owner: text,
   ad,
@@ -67,7 +67,7 @@ const runningNow = z.strictObject({
 export type RunningNow = Read<typeof runningNow>;
 
 /** An owner's use of the pool. */
-const userPriority = z.strictObject({
+export const userPriority = z.strictObject({
   owner: text,
   /** Smaller is better; follows the owner's recent usage, in cores. */
   priority: amount,

@@ -1,18 +1,24 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import * as z from 'zod';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
-import type { ProcessIdentity } from '../../util/process-identity.ts';
+import { type Read, texts } from '../../site/shapes.ts';
+import { PROCESS_IDENTITY, type ProcessIdentity } from '../../util/process-identity.ts';
 import {
+  ATTEMPT_RECORD,
   type AttemptPlace,
   type AttemptRecord,
   type ExitRecord,
   readEnding,
+  readRecord,
   secondsOf,
   writeEnding,
 } from './attempt-place.ts';
-import { Cgroup, type GroupDirs } from './cgroup.ts';
+import { type Cgroup, type GroupDirs, groupIn } from './cgroup.ts';
 import { waited } from './waiter/waiter.ts';
+
+const ARMED = z.strictObject({ starter: PROCESS_IDENTITY, names: texts });
 
 /** One attempt's directory at a worker: its record, its sandbox `work/`, its streams and its exit record. */
 export class AttemptDir implements AttemptPlace {
@@ -42,11 +48,7 @@ export class AttemptDir implements AttemptPlace {
   }
 
   record(): AttemptRecord | undefined {
-    try {
-      return JSON.parse(readFileSync(join(this.path, 'record'), 'utf8')) as AttemptRecord;
-    } catch {
-      return undefined;
-    }
+    return readRecord(ATTEMPT_RECORD, join(this.path, 'record'));
   }
 
   /** Records which shell may run it and what is in its sandbox, before the shell is told to start it. */
@@ -56,15 +58,8 @@ export class AttemptDir implements AttemptPlace {
     writeFileSync(join(this.path, 'go'), go, { mode: 0o600 });
   }
 
-  armed(): { readonly starter: ProcessIdentity; readonly names: readonly string[] } | undefined {
-    try {
-      return JSON.parse(readFileSync(join(this.path, 'starter'), 'utf8')) as {
-        starter: ProcessIdentity;
-        names: string[];
-      };
-    } catch {
-      return undefined;
-    }
+  armed(): Read<typeof ARMED> | undefined {
+    return readRecord(ARMED, join(this.path, 'starter'));
   }
 
   noteGroup(places: GroupDirs): void {
@@ -72,11 +67,7 @@ export class AttemptDir implements AttemptPlace {
   }
 
   group(): Cgroup | undefined {
-    try {
-      return new Cgroup(JSON.parse(readFileSync(join(this.path, 'group'), 'utf8')) as GroupDirs);
-    } catch {
-      return undefined;
-    }
+    return groupIn(join(this.path, 'group'));
   }
 
   /** The container that its script created and did not remove: the runtime's program, and the container's name. */

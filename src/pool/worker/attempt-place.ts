@@ -1,18 +1,21 @@
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import type { AttemptKey } from '../../job/ids.ts';
+import * as z from 'zod';
 import type { Ending } from '../../site/contract.ts';
+import { amount, attemptKey, ending, type Read, text } from '../../site/shapes.ts';
+import { storedOr } from '../../util/stored-json.ts';
 import type { Cgroup, GroupDirs } from './cgroup.ts';
-import type { RunSpec, Size } from '../wire/wire.ts';
+import { runSpec, size } from '../wire/wire.ts';
 
 /** What a worker records of an attempt before it does anything else for it. */
-export interface AttemptRecord {
-  readonly key: AttemptKey;
-  readonly claim: string;
-  readonly size: Size;
-  readonly spec: RunSpec;
+export const ATTEMPT_RECORD = z.strictObject({
+  key: attemptKey,
+  claim: text,
+  size,
+  spec: runSpec,
   /** Seconds. */
-  readonly lease: number;
-}
+  lease: amount,
+});
+export type AttemptRecord = Read<typeof ATTEMPT_RECORD>;
 
 /** How a program ended, as reported by wait(2). */
 export interface ExitRecord {
@@ -55,14 +58,19 @@ export interface AttemptPlace {
 }
 
 /** Written atomically. */
-export function writeEnding(path: string, ending: Ending): void {
-  writeFileSync(`${path}.new`, JSON.stringify(ending), { mode: 0o600 });
+export function writeEnding(path: string, given: Ending): void {
+  writeFileSync(`${path}.new`, JSON.stringify(given), { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
 export function readEnding(path: string): Ending | undefined {
+  return readRecord(ending, path);
+}
+
+/** `undefined` if there is no such file, or not what the schema says in it. */
+export function readRecord<S extends z.ZodType>(schema: S, path: string): z.infer<S> | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Ending;
+    return storedOr(schema, readFileSync(path, 'utf8'));
   } catch {
     return undefined;
   }

@@ -1,13 +1,23 @@
 import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { put, text } from './cgroup-files.ts';
-import type { Controller } from './cgroup-places.ts';
+import * as z from 'zod';
+import type { Read } from '../../site/shapes.ts';
+import { readRecord } from './attempt-place.ts';
+import { CONTROLLERS } from './cgroup-places.ts';
 import { signal } from '../host/processes.ts';
 
 /** The directories of one cgroup, by controller; in v2 all are the same. */
-export interface GroupDirs {
-  readonly generation: 1 | 2;
-  readonly dirs: Readonly<Partial<Record<Controller, string>>>;
+export const GROUP_DIRS = z.strictObject({
+  generation: z.union([z.literal(1), z.literal(2)]),
+  dirs: z.partialRecord(z.enum(CONTROLLERS), z.string()),
+});
+export type GroupDirs = Read<typeof GROUP_DIRS>;
+
+/** The group that was noted; `undefined` if nothing valid was. */
+export function groupIn(path: string): Cgroup | undefined {
+  const places = readRecord(GROUP_DIRS, path);
+  return places && new Cgroup(places);
 }
 
 export interface GroupUsage {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import type { Ending } from '../../site/contract.ts';
 import { AD_NAMES } from './ad-files.ts';
+import { storedOr } from '../../util/stored-json.ts';
 import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
 import {
   type AttemptPlace,
@@ -11,9 +12,9 @@ import {
   secondsOf,
   writeEnding,
 } from './attempt-place.ts';
-import { Cgroup, type GroupDirs } from './cgroup.ts';
+import { type Cgroup, type GroupDirs, groupIn } from './cgroup.ts';
 import type { Runner } from './shell.ts';
-import type { ToldTaskRunner, ToldTask } from './task-runner.ts';
+import { TOLD } from './told.ts';
 import { waited } from './waiter/waiter.ts';
 
 const BEGUN = /^(\d+)$/;
@@ -177,12 +178,7 @@ export class TaskRunnerSlot implements AttemptPlace {
   }
 
   group(): Cgroup | undefined {
-    const noted = this.own ? readText(this.#group) : '';
-    try {
-      return noted === '' ? undefined : new Cgroup(JSON.parse(noted) as GroupDirs);
-    } catch {
-      return undefined;
-    }
+    return this.own ? groupIn(this.#group) : undefined;
   }
 
   get #group(): string {
@@ -208,7 +204,8 @@ export function taskRunnersIn(
     const dir = join(taskRunnersDir, name);
     const [taskRunner, ...tasks] = readText(join(dir, 'told'))
       .split('\n')
-      .flatMap((line) => parsed(line));
+      // An incomplete line is ignored: the shell was never told of its task.
+      .flatMap((line) => storedOr(TOLD, line) ?? []);
     const told = tasks.flatMap((task) => ('n' in task ? [task] : []));
     const gone = new Set(told.flatMap((task) => task.gone));
     const left = told.filter(({ n }) => !gone.has(n));
@@ -264,15 +261,6 @@ function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'fail
 export function killed(at: number): ExitRecord {
   const how = { kind: 'signaled', signal: 9 } as const;
   return { how, userSeconds: 0, systemSeconds: 0, maxRssKb: 0, endedAt: Math.round(at * 100) / 100 };
-}
-
-/** An incomplete line is ignored: the shell was never told of its task. */
-function parsed(line: string): (ToldTaskRunner | ToldTask)[] {
-  try {
-    return [JSON.parse(line) as ToldTaskRunner | ToldTask];
-  } catch {
-    return [];
-  }
 }
 
 function readText(path: string): string {

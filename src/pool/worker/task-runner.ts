@@ -7,6 +7,7 @@ import type { AttemptRecord } from './attempt-place.ts';
 import { adVariables } from './job-script.ts';
 import { killed, NO_RECORD, scratchOf, TaskRunnerSlot } from './task-runner-slot.ts';
 import { type Runner, Shell, STARTER } from './shell.ts';
+import type { Told } from './told.ts';
 import { RECORD_BYTES, waited } from './waiter/waiter.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
@@ -35,30 +36,6 @@ export function isLight(spec: RunSpec): spec is LightSpec {
 /** What jobs must have in common to share a task runner: everything but their arguments. */
 export function commonOf(spec: LightSpec): string {
   return JSON.stringify({ ...spec, args: [] });
-}
-
-/** What a task runner records of a task before its shell is told of it; a line of the file `told`. */
-export interface ToldTask {
-  readonly n: number;
-  readonly key: AttemptRecord['key'];
-  readonly claim: string;
-  readonly size: AttemptRecord['size'];
-  readonly lease: number;
-  readonly args: readonly string[];
-  /** The number of the task runner's files that hold its streams. */
-  readonly file: number;
-  /** When it was recorded, in Unix seconds. */
-  readonly at: number;
-  /** Tasks that were forgotten since the previous line. */
-  readonly gone: readonly number[];
-  /** It is a job, with its own scratch directory. */
-  readonly own?: true;
-}
-
-/** The first line of `told`. */
-export interface ToldTaskRunner {
-  readonly shell: ProcessIdentity;
-  readonly spec: RunSpec;
 }
 
 export interface TaskRunnerOptions {
@@ -152,7 +129,7 @@ export class TaskRunner implements Runner {
     try {
       const scratch = scratchOf(this.dir, file);
       if (this.#own && !existsSync(scratch)) mkdirSync(scratch, { mode: 0o700 });
-      this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone, ...own } satisfies ToldTask);
+      this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone, ...own });
     } catch (thrown) {
       this.#gone.push(...gone);
       this.#files.push(file);
@@ -203,7 +180,7 @@ export class TaskRunner implements Runner {
     return `cd ${shellQuote(this.#cwd)} || exit 216; ${own.join('')}`;
   }
 
-  #write(line: ToldTaskRunner | ToldTask): void {
+  #write(line: Told): void {
     const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
     try {
       for (let done = 0; done < bytes.length; ) done += writeSync(this.#told, bytes, done);

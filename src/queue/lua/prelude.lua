@@ -172,7 +172,7 @@ local function stepCandidate(cluster, proc, candidates, attempt, what, words, no
   event(now, 'candidate', '"job":"' .. cluster .. '.' .. proc .. '","attempt":' .. attempt ..
     ',"manager":' .. cjson.encode(call('HGET', K .. 'ids', candidate.m) or '') ..
     ',"site":' .. cjson.encode(call('HGET', K .. 'ids', candidate.w) or '') ..
-    ',"event":"' .. what .. '","to":"' .. to .. '"' .. (words and ',"words":' .. cjson.encode(words) or ''))
+    ',"event":"' .. what .. '","to":"' .. to .. '"' .. (words and ',"message":' .. cjson.encode(words) or ''))
   return to
 end
 

@@ -1,5 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import * as z from 'zod';
+import { count, type Read } from '../../site/shapes.ts';
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 /**
@@ -9,12 +11,13 @@ const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constant
 const OTHERS = 16 << 20;
 
 /** One piece of text for one user log. */
-export interface Piece {
-  readonly path: string;
-  readonly text: string;
+export const PIECE = z.strictObject({
+  path: z.string(),
+  text: z.string(),
   /** Size of the log before the piece was first written, bytes; from `sizeOf`. */
-  readonly size: number;
-}
+  size: count,
+});
+export type Piece = Read<typeof PIECE>;
 
 /** Size in bytes; 0 if there is no log yet. Rejects if the path is not a regular file. */
 export async function sizeOf(path: string): Promise<number> {

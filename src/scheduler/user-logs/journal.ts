@@ -1,7 +1,10 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import * as z from 'zod';
 import { asError, GryphusError } from '../../errors.ts';
+import { maybe, type Read } from '../../site/shapes.ts';
+import { parseStored, storedOr } from '../../util/stored-json.ts';
 import type { Piece } from './append-once.ts';
 
 /** What one batch of events appends to one log. */
@@ -13,10 +16,8 @@ export interface Addition {
 }
 
 /** The batch accepted last: the id of the first event that was read, and of the last one in it. */
-export interface Accepted {
-  readonly from: string;
-  readonly last: string;
-}
+const ACCEPTED = z.strictObject({ from: z.string(), last: z.string() });
+export type Accepted = Read<typeof ACCEPTED>;
 
 /** Where a piece is in the journal, bytes. */
 interface Place {
@@ -32,12 +33,16 @@ interface Pending {
   attempt?: { readonly size: number; readonly count: number };
 }
 
-type Line =
-  | { readonly p: string; readonly t: string; readonly at: number; readonly s?: number }
-  | { readonly a: string; readonly s: number; readonly n: number }
-  | { readonly d: string; readonly n: number }
-  | { readonly all: true }
-  | Accepted;
+/** Strict, so that a line is of one kind only. */
+const PIECE = z.strictObject({ p: z.string(), t: z.string(), at: z.number(), s: maybe(z.number()) });
+const LINE = z.union([
+  PIECE,
+  z.strictObject({ a: z.string(), s: z.number(), n: z.number() }),
+  z.strictObject({ d: z.string(), n: z.number() }),
+  z.strictObject({ all: z.literal(true) }),
+  ACCEPTED,
+]);
+type Line = Read<typeof LINE>;
 
 /** Maximum amount that is combined into one write, in characters of the journal. */
 const TOGETHER = 1_000_000;
@@ -168,7 +173,7 @@ export class LogJournal {
   async #load(): Promise<void> {
     let batch: (() => void)[] = [];
     for await (const { text, offset, length } of this.#lines()) {
-      const line = read(text);
+      const line = storedOr(LINE, text);
       // After a power failure, zeros may follow the synchronized part.
       if (!line) break;
       if ('p' in line) {
@@ -212,8 +217,11 @@ export class LogJournal {
   }
 
   async #read(place: Place): Promise<string> {
-    const line = JSON.parse((await this.#bytes(place)).toString('utf8')) as Line;
-    return 't' in line ? line.t : '';
+    const text = (await this.#bytes(place)).toString('utf8');
+    return parseStored(PIECE, text, {
+      what: `The journal of the user logs ${this.#path}`,
+      remedy: 'Move it elsewhere; the events in it that are not yet in a user log are lost then.',
+    }).t;
   }
 
   async #bytes({ offset, length }: Place): Promise<Buffer> {
@@ -286,14 +294,6 @@ export class LogJournal {
 
 function at(pieces: readonly Place[], i: number): Place {
   return pieces[i] ?? { offset: 0, length: 0 };
-}
-
-function read(text: string): Line | undefined {
-  try {
-    return JSON.parse(text) as Line;
-  } catch {
-    return undefined;
-  }
 }
 
 function lineOf(line: Line): Buffer {

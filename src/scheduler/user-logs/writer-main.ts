@@ -1,13 +1,13 @@
 import { asError } from '../../errors.ts';
 import { appendOnce, sizeOf } from './append-once.ts';
-import type { Answer, Ask } from './writer.ts';
+import { type Answer, ASK } from './writer-messages.ts';
 
 /**
  * The process that accesses users' logs. A file system that does not answer blocks only this process, which is then
  * killed; in the Scheduler it would block all file access.
  */
 process.on('message', (message) => {
-  const ask = message as Ask;
+  const ask = ASK.parse(message);
   const answer = (rest: Omit<Answer, 'id'>): void => void process.send?.({ id: ask.id, ...rest });
   const done = ask.does === 'size' ? sizeOf(ask.path) : appendOnce(ask).then(() => undefined);
   done.then(

@@ -1,13 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Piece } from './append-once.ts';
+import { ANSWER, type Answer, type Ask } from './writer-messages.ts';
 
-/** A request to the writer process. */
-export type Ask = { readonly id: number } & Task;
-export interface Answer {
-  readonly id: number;
-  readonly size?: number;
-  readonly error?: string;
-}
 type Task = ({ readonly does: 'append' } & Piece) | { readonly does: 'size'; readonly path: string };
 
 /** Accesses users' logs. Both calls may be repeated. */
@@ -117,7 +111,7 @@ export class WriterProcess implements LogWriter {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     if (child.pid !== undefined) this.#options.onStart?.(child.pid);
-    child.on('message', (message) => this.#answered(message as Answer));
+    child.on('message', (message) => this.#answered(ANSWER.parse(message)));
     child.once('error', () => this.#gone(child));
     child.once('exit', () => this.#gone(child));
     // Do not keep the Scheduler alive for it.

@@ -1,0 +1,23 @@
+import * as z from 'zod';
+import { amount, count, maybe, type Read, texts } from '../../site/shapes.ts';
+import { PROCESS_IDENTITY } from '../../util/process-identity.ts';
+import { runSpec } from '../wire/wire.ts';
+import { ATTEMPT_RECORD } from './attempt-place.ts';
+
+/** The lines of a task runner's file `told`: the first is of itself, each other one of a task, before its shell is told. */
+export const TOLD = z.union([
+  z.strictObject({ shell: PROCESS_IDENTITY, spec: runSpec }),
+  ATTEMPT_RECORD.omit({ spec: true }).extend({
+    n: count,
+    args: texts,
+    /** The number of the task runner's files that hold its streams. */
+    file: count,
+    /** When it was recorded, in Unix seconds. */
+    at: amount,
+    /** Tasks that were forgotten since the previous line. */
+    gone: z.array(count),
+    /** It is a job, with its own scratch directory. */
+    own: maybe(z.literal(true)),
+  }),
+]);
+export type Told = Read<typeof TOLD>;

@@ -1,0 +1,13 @@
+import * as z from 'zod';
+import { count, maybe, type Read, text } from '../../site/shapes.ts';
+import { PIECE } from './append-once.ts';
+
+/** A request to the writer process. */
+export const ASK = z.discriminatedUnion('does', [
+  z.strictObject({ id: count, does: z.literal('append'), ...PIECE.shape }),
+  z.strictObject({ id: count, does: z.literal('size'), path: text }),
+]);
+export type Ask = Read<typeof ASK>;
+
+export const ANSWER = z.strictObject({ id: count, size: maybe(count), error: maybe(text) });
+export type Answer = Read<typeof ANSWER>;
