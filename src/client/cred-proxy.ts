@@ -111,12 +111,12 @@ export function userCredential(
   ask?: AskUser,
 ): Promise<Credential> {
   const keyFile = key ?? files.key;
-  return loadUser(cert ?? files.cert, keyFile, async () => {
-    const answer = await ask?.({ text: `Passphrase of ${keyFile}:`, echo: false });
+  return loadUser(cert ?? files.cert, keyFile, async (file) => {
+    const answer = await ask?.({ text: `Passphrase of ${file}:`, echo: false });
     if (answer !== undefined) return Buffer.from(answer);
     throw new GryphusError(
       'needs-login',
-      `The key ${keyFile} is encrypted, and its passphrase cannot be asked for: no terminal.`,
+      `The key ${file} is encrypted, and its passphrase cannot be asked for: no terminal.`,
       {
         suggestions: ['Run it in a terminal.'],
       },

@@ -1,6 +1,7 @@
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   fsyncSync,
   lstatSync,
@@ -14,6 +15,7 @@ import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { readSecretFile, wipe } from '../util/secret-file.ts';
+import { isPkcs12, readPkcs12 } from './x509/pkcs12.ts';
 import { type Credential, pair, readChain, readKey, readProxyFile, writeProxyFile } from './x509/proxy-file.ts';
 
 /** Where the grid's tools look for a user's files (`grid-proxy-init -help`). */
@@ -29,8 +31,9 @@ export function defaultFiles(
   home = homedir(),
   uid = process.getuid?.() ?? 0,
 ): UserFiles {
+  const [pem, both] = [join(home, '.globus/usercert.pem'), join(home, '.globus/usercred.p12')];
   return {
-    cert: env['X509_USER_CERT'] || join(home, '.globus/usercert.pem'),
+    cert: env['X509_USER_CERT'] || (existsSync(pem) || !existsSync(both) ? pem : both),
     key: env['X509_USER_KEY'] || join(home, '.globus/userkey.pem'),
     proxy: env['X509_USER_PROXY'] || `/tmp/x509up_u${uid}`,
     trust: env['X509_CERT_DIR'] || '/etc/grid-security/certificates',
@@ -44,17 +47,33 @@ export function defaultFiles(
 export async function loadUser(
   cert: string,
   keyFile: string,
-  askPassphrase?: () => Promise<Buffer | undefined>,
+  askPassphrase?: (file: string) => Promise<Buffer | undefined>,
 ): Promise<Credential> {
-  const chain = readChain(readPublic(cert, 'certificate', ['Name it with --cert, and its key with --key.']), cert);
+  const certificate = readPublic(cert, 'certificate', ['Name it with --cert, and its key with --key.']);
+  if (isPkcs12(certificate)) return loadPkcs12(cert, askPassphrase);
+  const chain = readChain(certificate, cert);
   const secret = readSecretFile(keyFile, 'key');
   let passphrase: Buffer | undefined;
   try {
     const encrypted = /ENCRYPTED/.test(secret.toString('latin1'));
-    passphrase = encrypted ? await askPassphrase?.() : undefined;
+    passphrase = encrypted ? await askPassphrase?.(keyFile) : undefined;
     return pair(chain, readKey(secret, keyFile, passphrase), keyFile);
   } finally {
     wipe(secret, passphrase);
+  }
+}
+
+/** A file with both the certificate and its key. */
+async function loadPkcs12(
+  file: string,
+  askPassphrase?: (file: string) => Promise<Buffer | undefined>,
+): Promise<Credential> {
+  const content = readSecretFile(file, 'key');
+  const passphrase = (await askPassphrase?.(file)) ?? Buffer.alloc(0);
+  try {
+    return await readPkcs12(content, file, passphrase);
+  } finally {
+    wipe(content, passphrase);
   }
 }
 
