@@ -26,6 +26,8 @@ const LINGER_MS = 20_000;
 
 /** The GridManager process. Its one argument is the identity that it serves. */
 async function main(identity: string): Promise<void> {
+  // The Scheduler set it for this process, not for what this process starts.
+  delete process.env['UV_THREADPOOL_SIZE'];
   const paths = loadPaths();
   const { settings, follow, close: closeSettings } = await followSettings(paths);
   const log = openLog(

@@ -5,7 +5,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import { readNumber } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 import type { Report } from '../site/contract.ts';
-import { placeBytes } from '../staging/place.ts';
+import { placeBytes } from '../staging/place-bytes.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import type { SiteContext } from './context.ts';
 import { isCheckpoint, type JobFiles, jobFiles, keepsAtEviction, leavesWork, savesItself } from './files.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { chmod, copyFile, type FileHandle, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { chmod, copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { GryphusError, asError } from '../errors.ts';
 
@@ -16,8 +16,8 @@ export interface Placement {
   readonly umask?: number | undefined;
 }
 
-/** Read only once, because reading it requires setting it briefly. */
-const UMASK = process.umask();
+/** This process's umask; read only once, because reading it requires setting it briefly. */
+export const UMASK = process.umask();
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
@@ -49,44 +49,6 @@ export async function place({ from, to, executable, mode, umask = UMASK }: Place
 }
 
 /**
- * The same for a small file that is in memory. `source` names the job's stream, so that jobs that write the same name at
- * once do not interfere.
- */
-export async function placeBytes(bytes: Uint8Array, source: string, to: string, umask = UMASK): Promise<void> {
-  const waiting = partOf(to, source);
-  try {
-    if (await isSpecial(to)) {
-      if (to !== '/dev/null') await writeFile(to, bytes);
-      return;
-    }
-    const mode = 0o666 & ~umask;
-    const file = await openNew(waiting, mode);
-    try {
-      if (bytes.length > 0) await file.writeFile(bytes);
-      if ((mode & UMASK) !== 0) await file.chmod(mode);
-      if (bytes.length > 0) await file.datasync();
-    } finally {
-      await file.close();
-    }
-    await rename(waiting, to);
-  } catch (thrown) {
-    await rm(waiting, { force: true }).catch(() => undefined);
-    throw unplaceable(to, thrown);
-  }
-}
-
-/** What an earlier try left under this name is replaced. */
-async function openNew(path: string, mode: number): Promise<FileHandle> {
-  try {
-    return await open(path, 'wx', mode);
-  } catch (thrown) {
-    if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'EEXIST')) throw thrown;
-    await rm(path);
-    return open(path, 'wx', mode);
-  }
-}
-
-/**
  * Where a file grows until it is complete and can be renamed to `path`: in the same directory, under a name that is
  * always the same for one `source`, and short enough even if `path` has the longest possible name.
  */
@@ -98,8 +60,12 @@ export function partOf(path: string, source = path): string {
 }
 
 /** `/dev/null` and pipes are written to, not replaced. */
-async function isSpecial(path: string): Promise<boolean> {
-  const seen = await stat(path).catch(() => undefined);
+export async function isSpecial(path: string): Promise<boolean> {
+  return isSpecialFile(path, await stat(path).catch(() => undefined));
+}
+
+/** The same if stat(2) has been called already; `undefined`: there is no such file. */
+export function isSpecialFile(path: string, seen: Pick<Stats, 'isDirectory' | 'isFile'> | undefined): boolean {
   if (seen?.isDirectory())
     throw new GryphusError('output-unwritable', `${path} is a directory, so the output cannot be written there.`);
   return seen !== undefined && !seen.isFile();

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -224,5 +224,55 @@ describe("a worker's runs", () => {
     startd.take({ t: 'start', key: 'a.4.2.1', claim: 'c', kind: 'k', size, spec, lease: 60 });
     const gone = await until('the refusal', () => said.find((message) => message.t === 'gone'));
     expect(gone).toMatchObject({ key: 'a.4.2.1', why: 'input', message: expect.stringContaining('home large') });
+  }, 60_000);
+
+  it('with few small files use one sandbox after another, and each finds there what is its own, and no more', async () => {
+    const blob = (name: string, content: string) => {
+      const path = join(dir, `home ${name}`);
+      writeFileSync(path, content);
+      const sha256 = createHash('sha256').update(content).digest('hex');
+      return { kind: 'blob', blob: { sha256, bytes: content.length, path } } as const;
+    };
+    const program = blob(
+      'program',
+      '#!/bin/sh\npwd; cat; cat in.*; ls; echo "it is" >&2; echo "$1" > made; echo x > in.$1; mkdir d\n',
+    );
+    const startOne = (n: number) => {
+      const spec: RunSpec = {
+        executable: program,
+        args: [`${n}`],
+        env: {},
+        stdin: blob('stdin', `stdin ${n}\n`),
+        inputs: [{ kind: 'file', name: `in.${n}`, file: blob(`in.${n}`, `input ${n}\n`), executable: false }],
+        joinStderr: true,
+      };
+      const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
+      startd.take({ t: 'start', key: `a.${n}.0.1`, claim: 'c', kind: 'k', size, spec, lease: 60, ad: {} });
+    };
+    const works = new Set<string>();
+    for (const n of [1, 2, 3, 4]) {
+      startOne(n);
+      expect((await end(`a.${n}.0.1`)).how).toEqual({ kind: 'exited', code: 0 });
+      const message = said.find((one) => one.t === 'ended' && one.key === `a.${n}.0.1`);
+      if (message?.t !== 'ended') throw new Error('it did not end');
+      expect(message.files?.map(({ name }) => name)).toEqual(['made']);
+      const run = startd.find(`a.${n}.0.1`);
+      const [work = '', ...lines] = readFileSync(run?.dir.stream('stdout') ?? '', 'utf8').split('\n');
+      expect(lines).toEqual([`stdin ${n}`, `input ${n}`, 'condor_exec.exe', `in.${n}`, 'it is', '']);
+      works.add(work);
+      // Between the last two, another worker takes over.
+      if (n === 3) {
+        startd.close();
+        open(60_000);
+        await end('a.3.0.1');
+        const again = said.find((one) => one.t === 'ended' && one.key === 'a.3.0.1');
+        expect(again?.t === 'ended' && again.files?.map(({ name }) => name)).toEqual(['made']);
+      }
+      startd.take({ t: 'forget', keys: [`a.${n}.0.1`] });
+      if (n === 2) await until('the sandbox to be emptied', () => !existsSync(join(work, 'd')) || undefined);
+    }
+    // The first has a directory of its own, and the third that of the second.
+    expect(works.size).toBe(3);
+    expect(readdirSync(join(dir, 'jobs'))).toEqual([]);
   }, 60_000);
 });

@@ -186,11 +186,15 @@ describe('a task runner', () => {
     expect(readdirSync(dir).includes('made')).toBe(false);
   });
 
-  it('is for what needs nothing but a directory', () => {
+  it('is for what needs nothing but a directory, or few small files', () => {
     const light = spec('/bin/true');
     expect(isLight(light)).toBe(true);
     expect(isLight({ ...light, env: { 'not a name': 'x' } })).toBe(false);
     expect(isLight({ ...light, shared: { cwd: '/', executable: 'exit' } })).toBe(false);
-    expect(isLight({ ...light, shared: { cwd: '/', executable: '/bin/cat', stdin: '/etc/passwd' } })).toBe(false);
+    const { shared: _, ...sandboxed } = light;
+    expect(isLight(sandboxed)).toBe(true);
+    expect(isLight({ ...sandboxed, cwd: '/' })).toBe(false);
+    expect(isLight({ ...sandboxed, inputs: [{ kind: 'directory', name: 'd' }] })).toBe(false);
+    expect(isLight({ ...light, proxy: 'mine' })).toBe(false);
   });
 });

@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { GryphusError } from '../../src/errors.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { BlobIndex } from '../../src/staging/blobs.ts';
 import { resolveInputs } from '../../src/staging/inputs.ts';
-import { makeParents, partOf, place, placeBytes, within } from '../../src/staging/place.ts';
+import { makeParents, place, within } from '../../src/staging/place.ts';
 import { AttemptSpool } from '../../src/staging/streams.ts';
 
 let dir: string;
@@ -149,34 +149,6 @@ describe('placing results', () => {
     await symlink('/dev/null', join(dir, 'null'));
     await place({ from: join(dir, 'from'), to: '/dev/null', executable: false });
     expect((await stat('/dev/null')).isCharacterDevice()).toBe(true);
-  });
-
-  it('does the same with small files that are in memory', async () => {
-    const to = join(dir, 'to');
-    const put = (text: string, umask = 0o022) => placeBytes(Buffer.from(text), 'source', to, umask);
-    await put('old and longer');
-    // What a process left that died while it wrote.
-    await writeFile(partOf(to, 'source'), 'a much longer part of something', { mode: 0o600 });
-    await put('new', 0o002);
-    expect(await readFile(to, 'utf8')).toBe('new');
-    expect((await stat(to)).mode & 0o777).toBe(0o664);
-    await put('', 0o077);
-    expect(await readFile(to, 'utf8')).toBe('');
-    expect((await stat(to)).mode & 0o777).toBe(0o600);
-    expect(await readdir(dir)).toEqual(['to']);
-    const texts = Array.from({ length: 20 }, (_, job) => String(job).repeat(5000));
-    await Promise.all(texts.map((text, job) => placeBytes(Buffer.from(text), `source ${job}`, to)));
-    expect(texts).toContain(await readFile(to, 'utf8'));
-    await symlink('/dev/null', join(dir, 'null'));
-    await placeBytes(Buffer.from('x'), 's', join(dir, 'null'));
-    expect((await stat(join(dir, 'null'))).isCharacterDevice()).toBe(true);
-    for (const [place, code] of [
-      ['nowhere/out', 'output-unwritable'],
-      ['.', 'output-unwritable'],
-      ['/dev/full', 'disk-full'],
-    ] as const)
-      await expect(placeBytes(Buffer.from('x'), 's', resolve(dir, place))).rejects.toMatchObject({ code });
-    expect((await readdir(dir)).sort()).toEqual(['null', 'to']);
   });
 
   it('makes directories only below the base', async () => {

@@ -41,19 +41,62 @@ export function processesOf(keys: ReadonlySet<string>): { readonly pid: number; 
   });
 }
 
+/**
+ * Like `processesOf`, for repeated scans: a process that was seen twice without a key in its environment belongs to no
+ * attempt, and reading all environments again takes milliseconds. (A process that has just been forked still shows the
+ * environment of its parent, so seeing it once is not enough.)
+ */
+export class Scan {
+  #others = new Map<number, number>();
+
+  processesOf(keys: ReadonlySet<string>): { readonly pid: number; readonly key: string }[] {
+    const others = new Map<number, number>();
+    const found = pids().flatMap((pid) => {
+      const seen = this.#others.get(pid) ?? 0;
+      if (seen >= SEEN) {
+        others.set(pid, seen);
+        return [];
+      }
+      const environment = environmentOf(pid);
+      const key = environment === undefined ? undefined : keyIn(environment);
+      if (key === undefined && (environment !== '' || isKernelThread(pid))) others.set(pid, seen + 1);
+      return key !== undefined && keys.has(key) ? [{ pid, key }] : [];
+    });
+    this.#others = others;
+    return found;
+  }
+}
+
+const SEEN = 2;
+/** PF_KTHREAD in the flags of /proc/PID/stat, field 9 (linux/sched.h). */
+const KERNEL_THREAD = 0x00200000;
+
+function isKernelThread(pid: number): boolean {
+  return (Number(statFields(pid)?.[6] ?? 0) & KERNEL_THREAD) !== 0;
+}
+
 /** The environment variable that identifies all descendants of a job. */
 export const KEY_VARIABLE = 'GRYPHUS_KEY';
 
 function keyOf(pid: number): string | undefined {
+  const environment = environmentOf(pid);
+  return environment === undefined ? undefined : keyIn(environment);
+}
+
+/** Empty for a kernel thread, a zombie, and in the middle of execve(2); `undefined` if it may not be read. */
+function environmentOf(pid: number): string | undefined {
   try {
-    const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
-    const at = environment.startsWith(`${KEY_VARIABLE}=`) ? 0 : environment.indexOf(`\0${KEY_VARIABLE}=`) + 1;
-    if (at === 0 && !environment.startsWith(`${KEY_VARIABLE}=`)) return undefined;
-    const end = environment.indexOf('\0', at);
-    return environment.slice(at + KEY_VARIABLE.length + 1, end < 0 ? undefined : end);
+    return readFileSync(`/proc/${pid}/environ`, 'latin1');
   } catch {
     return undefined;
   }
+}
+
+function keyIn(environment: string): string | undefined {
+  const at = environment.startsWith(`${KEY_VARIABLE}=`) ? 0 : environment.indexOf(`\0${KEY_VARIABLE}=`) + 1;
+  if (at === 0 && !environment.startsWith(`${KEY_VARIABLE}=`)) return undefined;
+  const end = environment.indexOf('\0', at);
+  return environment.slice(at + KEY_VARIABLE.length + 1, end < 0 ? undefined : end);
 }
 
 /** The fields of /proc/PID/stat, starting with the state (field 3). */

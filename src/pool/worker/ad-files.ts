@@ -1,9 +1,9 @@
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { jobAdLines, oneLine } from '../../job/ad-lines.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
+import { overwrite } from './reused-sandbox.ts';
 
 /** The ads that a program finds in its sandbox, under HTCondor's file names. */
 export const AD_FILES = { job: '.job.ad', machine: '.machine.ad' } as const;
@@ -14,8 +14,8 @@ type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
 
 /** Writes the job's ad and its slot's ad into the sandbox. */
 export function writeAds(work: string, { ad = {}, slot, size }: Start, machine: AttrTexts): void {
-  overwrite(join(work, AD_FILES.job), textOf(jobAdLines(Object.entries(ad))));
-  overwrite(join(work, AD_FILES.machine), slotText(machine, slot, size));
+  overwrite(join(work, AD_FILES.job), Buffer.from(textOf(jobAdLines(Object.entries(ad)))));
+  overwrite(join(work, AD_FILES.machine), Buffer.from(slotText(machine, slot, size)));
 }
 
 /** The texts of each machine's slot ads, which many jobs share. */
@@ -51,18 +51,4 @@ function slotLines(machine: AttrTexts, slot: string | undefined, size: Start['si
 function textOf(lines: readonly string[]): string {
   const sorted = lines.map((line) => [line.toLowerCase(), line] as const).sort(([a], [b]) => (a < b ? -1 : 1));
   return sorted.map(([, line]) => `${line}\n`).join('');
-}
-
-/**
- * Overwrites in place: ext4 flushes a file that was truncated first when it is closed, which takes ten times as long.
- */
-function overwrite(path: string, text: string): void {
-  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-  try {
-    const bytes = Buffer.from(text);
-    for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done, bytes.length - done, done);
-    if (fstatSync(fd).size > bytes.length) ftruncateSync(fd, bytes.length);
-  } finally {
-    closeSync(fd);
-  }
 }

@@ -165,6 +165,7 @@ export class Run {
 export function runsIn(jobsDir: string, taskRunnersDir: string): Run[] {
   const tasks = taskRunnersIn(taskRunnersDir).map(({ record, slot, shell }) => {
     const run = left(new Run(record, slot), shell);
+    run.names = record.spec.inputs.map(({ name }) => name);
     run.group = slot.group();
     run.joinedLate = true;
     return run;

@@ -9,6 +9,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
   renameSync,
   rmSync,
@@ -26,18 +27,23 @@ import type { AttemptPlace } from './attempt-place.ts';
 import { sandboxInside } from './container-script.ts';
 import { isFull } from '../host/full-disk.ts';
 import type { Placed } from './job-script.ts';
+import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
 /** Fetches bytes of a blob from the central manager; fewer than requested at its end. */
 export type Pull = (blob: Blob, offset: number, bytes: number) => Promise<Buffer>;
 
 const PIECE = 1 << 20;
+const MOST_HELD = 16 << 20;
 const KEEP_MS = 7 * 86_400_000;
 
 /** Input files by their SHA-256, each fetched once for all attempts that need it. */
 export class BlobCache {
   readonly #dir: string;
   readonly #coming = new Map<string, Promise<string>>();
+  /** Small files that were used recently, by SHA-256, and their size in bytes. */
+  readonly #contents = new Map<string, Buffer>();
+  #held = 0;
 
   constructor(dir: string) {
     this.#dir = dir;
@@ -119,6 +125,29 @@ export class BlobCache {
     return this.#keep(blob, part, hash.digest('hex'));
   }
 
+  /**
+   * The content of a small file: from the cache, or else from the original, if that can be read here. Throws
+   * 'input-missing' if it has changed.
+   */
+  content(blob: Blob): Buffer {
+    const known = this.#contents.get(blob.sha256);
+    if (known) return known;
+    let content: Buffer;
+    try {
+      content = readFileSync(this.here(blob) ?? blob.path);
+    } catch (cause) {
+      throw changed(blob, cause);
+    }
+    if (createHash('sha256').update(content).digest('hex') !== blob.sha256) throw changed(blob);
+    if (this.#held > MOST_HELD) {
+      this.#contents.clear();
+      this.#held = 0;
+    }
+    this.#contents.set(blob.sha256, content);
+    this.#held += content.length;
+    return content;
+  }
+
   /** When the disk is full: deletes the files that no run uses. `used`: SHA-256 sums. */
   clear(used: ReadonlySet<string>): void {
     for (const name of readdirSync(this.#dir)) {
@@ -176,11 +205,16 @@ export async function placeLarge({ work }: AttemptPlace, { inputs }: RunSpec, ca
  * Puts a run's files into its sandbox; every blob must be in the cache. Throws a GryphusError 'input-missing' or
  * 'output-missing' (the program cannot be run) that says what is wrong.
  */
-export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache): Placed {
+export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache, reused?: ReusedSandbox): Placed {
   const { work } = dir;
   if (spec.shared !== undefined) {
     const { cwd, executable, stdin } = spec.shared;
     return { program: runnable(executable, cwd), cwd, stdin, scratch: work };
+  }
+  if (reused) {
+    reused.furnish(spec, dir.stdin, (blob) => cache.content(blob));
+    const program = spec.executable.kind === 'there' ? spec.executable.path : './condor_exec.exe';
+    return { program: runnable(program, work, contentKey(spec)), cwd: undefined, stdin: undefined, scratch: work };
   }
   for (const input of spec.inputs) {
     const to = join(work, input.name);
@@ -232,7 +266,9 @@ function cached(blob: Blob, cache: BlobCache): string {
 }
 
 /** Returns the program's path, or throws an explanation of any problem that can be detected before it is started. */
-function runnable(program: string, cwd: string): string {
+function runnable(program: string, cwd: string, content?: string): string {
+  const same = content === undefined ? undefined : KNOWN.get(content);
+  if (same !== undefined && Date.now() - same < 10_000) return program;
   if (!existsSync(cwd)) throw cannot(`The directory ${cwd} does not exist there.`);
   if (!program.includes('/')) return program;
   const file = program.startsWith('/') ? program : join(cwd, program);
@@ -246,11 +282,16 @@ function runnable(program: string, cwd: string): string {
   if (interpreter !== undefined && !existsSync(interpreter))
     throw cannot(`The interpreter '${interpreter}' of ${file} does not exist there.`);
   if (KNOWN.size > 1000) KNOWN.clear();
-  if (program.startsWith('/') && !file.startsWith(cwd)) KNOWN.set(file, Date.now());
+  if (content !== undefined) KNOWN.set(content, Date.now());
+  else if (program.startsWith('/') && !file.startsWith(cwd)) KNOWN.set(file, Date.now());
   return program;
 }
 
-/** Programs outside sandboxes, and when each was last found to be runnable. */
+function contentKey({ executable }: RunSpec): string | undefined {
+  return executable.kind === 'blob' ? `sha256:${executable.blob.sha256}` : undefined;
+}
+
+/** Programs outside sandboxes, or their content, and when each was last found to be runnable. */
 const KNOWN = new Map<string, number>();
 
 /** The beginning of a file, at most 256 bytes, as latin1. */

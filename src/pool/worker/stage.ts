@@ -3,8 +3,10 @@ import type { AttrTexts } from '../../job/attrs.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import { writeAds } from './ad-files.ts';
 import type { Placed } from './job-script.ts';
+import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { Run } from './run.ts';
 import { type BlobCache, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
+import { TaskRunnerSlot } from './task-runner-slot.ts';
 import { blobsOf } from '../wire/run-blobs.ts';
 
 /** How a worker obtains what jobs need. */
@@ -31,9 +33,12 @@ export function stage(run: Run, cache: BlobCache, means: Means): Promise<unknown
 function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means): Promise<unknown> | undefined {
   const { dir, record } = run;
   const { spec } = record;
+  const reused = reusedBy(run);
   const blobs = spec.shared ? [] : blobsOf(spec);
   const coming: Promise<unknown>[] = [];
   for (const blob of blobs) {
+    // Small files are read when they are placed.
+    if (reused && sharesHome) break;
     if (cache.here(blob)) continue;
     if (!sharesHome) coming.push(cache.pull(blob, pull(run.key)));
     else if (blob.bytes > LARGE) coming.push(cache.copyLarge(blob));
@@ -49,10 +54,14 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means)
 /** Puts the inputs and ads into the run's sandbox, and records which files are there before it starts. */
 export function equip(run: Run, cache: BlobCache, machine: AttrTexts): Placed {
   const { dir, record, told, proxy } = run;
-  const placed = furnish(dir, record.spec, cache);
+  const placed = furnish(dir, record.spec, cache, reusedBy(run));
   if (told) writeAds(dir.work, told, machine);
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
   return { ...placed, proxy, ads: told !== undefined };
+}
+
+function reusedBy({ dir }: Run): ReusedSandbox | undefined {
+  return dir instanceof TaskRunnerSlot ? dir.sandbox : undefined;
 }
 
 /** The proxies that runs are using, each with the key of an attempt that uses it. */

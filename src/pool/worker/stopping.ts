@@ -1,6 +1,6 @@
 import type { Ending } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
-import { parentOf, processesOf, signal } from '../host/processes.ts';
+import { parentOf, processesOf, Scan, signal } from '../host/processes.ts';
 import type { Run } from './run.ts';
 
 const GRACE_SECONDS = 10;
@@ -45,17 +45,24 @@ export function endLeases(runs: Iterable<Run>, seconds: number): void {
  * Kills all processes of these attempts until two scans in a row find none: a process in the middle of execve(2) shows
  * no environment. Children of the processes in `but` are spared.
  */
-export async function killAll(keys: ReadonlySet<string>, but: ReadonlySet<number> = new Set()): Promise<void> {
+export async function killAll(
+  keys: ReadonlySet<string>,
+  but: ReadonlySet<number> = new Set(),
+  scan: Pick<Scan, 'processesOf'> = { processesOf },
+): Promise<void> {
   for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
-    const found = processesOf(keys).filter(({ pid }) => !but.has(parentOf(pid) ?? 0));
+    const found = scan.processesOf(keys).filter(({ pid }) => !but.has(parentOf(pid) ?? 0));
     clean = found.length === 0 ? clean + 1 : 0;
     for (const { pid } of found) signal(pid, 'SIGKILL');
     await new Promise((resume) => setTimeout(resume, 20));
   }
 }
 
-/** Scanning all processes takes milliseconds, so short runs that end within this time share a scan. Milliseconds. */
-const SWEEP_MS = 1000;
+/**
+ * Short runs that end within this time share a scan of all processes. Their files are reused after it, so a shorter time means
+ * fewer files. Milliseconds.
+ */
+const SWEEP_MS = 100;
 
 /**
  * The shells of runs, whose children are spared: the waiter of a program that has ended is about to exit by itself, and
@@ -73,6 +80,7 @@ export async function sweep(run: Run): Promise<void> {
 
 /** Kills what is left of short runs soon after they ended, many at a time. */
 export class Sweeper {
+  readonly #scan = new Scan();
   #runs = new Map<string, Run>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -82,7 +90,7 @@ export class Sweeper {
       this.#timer = undefined;
       const runs = this.#runs;
       this.#runs = new Map();
-      void killAll(new Set(runs.keys()), shellsOf(runs.values())).then(() => {
+      void killAll(new Set(runs.keys()), shellsOf(runs.values()), this.#scan).then(() => {
         for (const { dir, group } of runs.values()) {
           dir.swept();
           void group?.end();

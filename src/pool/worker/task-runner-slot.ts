@@ -13,6 +13,7 @@ import {
   writeEnding,
 } from './attempt-place.ts';
 import { type Cgroup, type GroupDirs, groupIn } from './cgroup.ts';
+import { ReusedSandbox } from './reused-sandbox.ts';
 import type { Runner } from './shell.ts';
 import { TOLD } from './told.ts';
 import { waited } from './waiter/waiter.ts';
@@ -33,6 +34,8 @@ export interface TaskRunnerSlotOptions {
   /** It is a job: it has its own scratch directory, and may take long. */
   readonly own?: true;
   readonly onRemoved: () => void;
+  /** Its sandbox, if it has files of its own there. */
+  readonly sandbox?: ReusedSandbox;
   /** Called when its files may be reused. */
   readonly onFree?: () => void;
 }
@@ -76,12 +79,16 @@ export class TaskRunnerSlot implements AttemptPlace {
     return this.#options.own === true;
   }
 
+  get sandbox(): ReusedSandbox | undefined {
+    return this.#options.sandbox;
+  }
+
   get work(): string {
     return this.own ? scratchOf(this.#dir, this.file) : join(this.#dir, 'work');
   }
 
   get stdin(): string {
-    return join(this.#dir, `${this.n}.in`);
+    return join(this.#dir, `${this.file}.in`);
   }
 
   stream(name: 'stdout' | 'stderr'): string {
@@ -158,18 +165,14 @@ export class TaskRunnerSlot implements AttemptPlace {
 
   /** Its files may be reused: none of its processes can write to them any more. */
   #free(): void {
-    if (this.own) this.#emptyScratch();
-    this.#options.onFree?.();
-  }
-
-  /** Keeps the ad files, which are rewritten for the next job. */
-  #emptyScratch(): void {
     try {
-      for (const name of readdirSync(this.work))
-        if (!AD_NAMES.has(name)) rmSync(join(this.work, name), { recursive: true, force: true });
+      // The ad files are rewritten for the next job.
+      if (this.own) (this.sandbox ?? new ReusedSandbox(this.work)).empty(AD_NAMES);
     } catch {
-      // The job has removed it.
+      // The job has removed its directory, or it cannot be emptied: the next job gets another.
+      return;
     }
+    this.#options.onFree?.();
   }
 
   noteGroup(places: GroupDirs): void {
@@ -220,8 +223,8 @@ export function taskRunnersIn(
       return [];
     }
     const { shell, spec } = taskRunner;
-    return left.map(({ n, file, at, key, claim, size, lease, args, own }) => ({
-      record: { key, claim, size, lease, spec: { ...spec, args } },
+    return left.map(({ n, file, at, key, claim, size, lease, args, inputs = spec.inputs, own }) => ({
+      record: { key, claim, size, lease, spec: { ...spec, args, inputs } },
       slot: new TaskRunnerSlot({ dir, n, file, at, ...(own && { own }), onRemoved: () => removed(n) }),
       shell,
     }));

@@ -5,6 +5,7 @@ import type { ProcessIdentity } from '../../util/process-identity.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import type { AttemptRecord } from './attempt-place.ts';
 import { adVariables } from './job-script.ts';
+import { hasSmallFiles, ReusedSandbox } from './reused-sandbox.ts';
 import { killed, NO_RECORD, scratchOf, TaskRunnerSlot } from './task-runner-slot.ts';
 import { type Runner, Shell, STARTER } from './shell.ts';
 import type { Told } from './told.ts';
@@ -17,25 +18,23 @@ const TASKS = 5000;
 const RESERVED_BYTES = 60 * RECORD_BYTES;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-export type LightSpec = RunSpec & { readonly shared: NonNullable<RunSpec['shared']> };
-
-/** Whether a run needs only a directory of this machine: no sandbox, no file transfer, no input. */
-export function isLight(spec: RunSpec): spec is LightSpec {
-  const { shared, env, joinStderr, proxy, core } = spec;
+/** Whether a run can share a task runner with others: it needs only a directory of this machine, or few small files. */
+export function isLight(spec: RunSpec): boolean {
+  const { shared, env, proxy, core, cwd, container } = spec;
   return (
-    shared !== undefined &&
-    shared.stdin === undefined &&
     proxy === undefined &&
     core === undefined &&
-    shared.executable.startsWith('/') &&
-    !joinStderr &&
+    (shared === undefined
+      ? cwd === undefined && container === undefined && hasSmallFiles(spec)
+      : shared.executable.startsWith('/')) &&
     Object.keys(env).every((name) => IDENTIFIER.test(name))
   );
 }
 
-/** What jobs must have in common to share a task runner: everything but their arguments. */
-export function commonOf(spec: LightSpec): string {
-  return JSON.stringify({ ...spec, args: [] });
+/** What jobs must have in common to share a task runner: everything but their arguments and the content of their inputs. */
+export function commonOf(spec: RunSpec): string {
+  const { shared, stdin } = spec;
+  return JSON.stringify({ ...spec, args: [], inputs: [], ...(shared || !stdin ? {} : { stdin: true }) });
 }
 
 export interface TaskRunnerOptions {
@@ -48,7 +47,7 @@ export interface TaskRunnerOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Identifies what all of its tasks have in common. */
   readonly base: string;
-  readonly spec: LightSpec;
+  readonly spec: RunSpec;
   /** Its tasks are jobs. */
   readonly own?: boolean;
 }
@@ -66,9 +65,12 @@ export class TaskRunner implements Runner {
   readonly #told: number;
   /** The length of its complete lines, in bytes. */
   #size = 0;
-  readonly #program: string;
-  readonly #cwd: string;
+  readonly #spec: RunSpec;
+  /** As JSON. */
+  readonly #inputs: string;
   readonly #own: boolean;
+  /** By the number of their files; unused for jobs that run in a directory of this machine. */
+  readonly #sandboxes = new Map<number, ReusedSandbox>();
   readonly #slots = new Map<string, TaskRunnerSlot>();
   /** Numbers of files that are not in use. */
   readonly #files: number[] = [];
@@ -84,8 +86,8 @@ export class TaskRunner implements Runner {
     this.base = base;
     this.#own = own;
     this.dir = join(taskRunnersDir, randomBytes(6).toString('hex'));
-    this.#program = spec.shared.executable;
-    this.#cwd = spec.shared.cwd;
+    this.#spec = spec;
+    this.#inputs = JSON.stringify(spec.inputs);
     mkdirSync(join(this.dir, 'work'), { recursive: true, mode: 0o700 });
     this.#told = openSync(join(this.dir, 'told'), 'a', 0o600);
     this.#shell = new Shell({
@@ -126,10 +128,12 @@ export class TaskRunner implements Runner {
     this.#gone = [];
     const at = Math.round(Date.now() / 10) / 100;
     const own = this.#own ? ({ own: true } as const) : {};
+    const differs = JSON.stringify(spec.inputs) !== this.#inputs;
     try {
       const scratch = scratchOf(this.dir, file);
       if (this.#own && !existsSync(scratch)) mkdirSync(scratch, { mode: 0o700 });
-      this.#write({ n, key, claim, size, lease, args: spec.args, file, at, gone, ...own });
+      const told = { n, key, claim, size, lease, args: spec.args, file, at, gone, ...own };
+      this.#write(differs ? { ...told, inputs: spec.inputs } : told);
     } catch (thrown) {
       this.#gone.push(...gone);
       this.#files.push(file);
@@ -141,14 +145,21 @@ export class TaskRunner implements Runner {
       file,
       at,
       ...own,
+      ...(spec.shared === undefined && { sandbox: this.#sandbox(file) }),
       onRemoved: () => this.#removed(key, n),
       onFree: () => this.#files.push(file),
     });
     this.#slots.set(key, slot);
     slot.taskRunner = this;
-    slot.message = shellWords([this.#program, ...spec.args]);
+    slot.message = shellWords([programOf(spec), ...spec.args]);
     if (this.#own) slot.before = this.#before(slot.work);
     return slot;
+  }
+
+  #sandbox(file: number): ReusedSandbox {
+    const known = this.#sandboxes.get(file) ?? new ReusedSandbox(scratchOf(this.dir, file));
+    this.#sandboxes.set(file, known);
+    return known;
   }
 
   run(key: string, done: () => void): void {
@@ -177,7 +188,7 @@ export class TaskRunner implements Runner {
   #before(scratch: string): string {
     const variables = Object.entries({ _CONDOR_SCRATCH_DIR: scratch, ...adVariables(scratch) });
     const own = variables.map(([name, value]) => `${name}=${shellQuote(value)}; `);
-    return `cd ${shellQuote(this.#cwd)} || exit 216; ${own.join('')}`;
+    return `cd ${shellQuote(this.#spec.shared?.cwd ?? scratch)} || exit 216; ${own.join('')}`;
   }
 
   #write(line: Told): void {
@@ -235,19 +246,27 @@ export class TaskRunner implements Runner {
   }
 }
 
+function programOf({ shared, executable }: RunSpec): string {
+  return shared?.executable ?? (executable.kind === 'there' ? executable.path : './condor_exec.exe');
+}
+
 /** The shell commands that precede task-runner.sh. */
-export function prologue(dir: string, { env, shared }: LightSpec, waiter: readonly string[], own = false): string {
+export function prologue(dir: string, spec: RunSpec, waiter: readonly string[], own = false): string {
+  const { env, shared, stdin, joinStderr } = spec;
+  const input =
+    shared?.stdin === undefined ? (stdin && !shared ? '"$gryphus_f.in"' : '/dev/null') : shellQuote(shared.stdin);
+  const errors = joinStderr ? '2>&1' : '2>"$gryphus_f.err"';
   const variables = { ...env, _CONDOR_SCRATCH_DIR: join(dir, 'work'), BATCH_SYSTEM: 'Gryphus' };
   return [
     `gryphus_d=${shellQuote(dir)}`,
     `exec 2>>"$gryphus_d/said" 7<>"$gryphus_d/reserved" 8>&1 9>>"$gryphus_d/log" 1>&9`,
-    `cd ${shellQuote(shared.cwd)} || exit 216`,
+    ...(shared ? [`cd ${shellQuote(shared.cwd)} || exit 216`] : []),
     'umask 022',
     ...Object.entries(variables).map(([name, value]) => `export ${name}=${shellQuote(value)}`),
     // Each job sets its own values.
     ...(own ? [`export ${Object.keys(adVariables('')).join(' ')}`] : []),
     // A function with a single command, for which the shell does not fork a copy of itself.
-    `gryphus_wait() { ${shellWords(waiter)} "$@" </dev/null >"$gryphus_f.out" 2>"$gryphus_f.err"; }`,
+    `gryphus_wait() { ${shellWords(waiter)} "$@" <${input} >"$gryphus_f.out" ${errors}; }`,
     '',
   ].join('\n');
 }

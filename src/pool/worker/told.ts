@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { amount, count, maybe, type Read, texts } from '../../site/shapes.ts';
+import { amount, count, inputFile, maybe, type Read, texts } from '../../site/shapes.ts';
 import { PROCESS_IDENTITY } from '../../util/process-identity.ts';
 import { runSpec } from '../wire/wire.ts';
 import { ATTEMPT_RECORD } from './attempt-place.ts';
@@ -10,6 +10,8 @@ export const TOLD = z.union([
   ATTEMPT_RECORD.omit({ spec: true }).extend({
     n: count,
     args: texts,
+    /** If they differ from the task runner's. */
+    inputs: maybe(z.array(inputFile)),
     /** The number of the task runner's files that hold its streams. */
     file: count,
     /** When it was recorded, in Unix seconds. */

@@ -6,12 +6,12 @@ import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
 import type { Containers } from './containers.ts';
 import type { DiskSpace } from './disk-space.ts';
-import { commonOf, isLight, type LightSpec, TaskRunner } from './task-runner.ts';
+import { commonOf, isLight, TaskRunner } from './task-runner.ts';
 import type { Run } from './run.ts';
 import { minus, shortOf } from '../wire/slots.ts';
 import { Starter } from './starter.ts';
 import type { WaiterScripts } from './waiter/waiter.ts';
-import type { FromCentralManager, Size } from '../wire/wire.ts';
+import type { FromCentralManager, RunSpec, Size } from '../wire/wire.ts';
 
 /** An unused task runner ends after this time, in milliseconds. */
 const SPARE_MS = 10_000;
@@ -182,7 +182,8 @@ export class WorkerClaims {
    * Records an attempt on disk, so that no other worker in this directory starts it again. Throws if the disk is full.
    */
   place(record: AttemptRecord, base: string | undefined): AttemptPlace {
-    if (isLight(record.spec)) {
+    // The tasks of a map with files have directories of their own.
+    if (isLight(record.spec) && (base === undefined || record.spec.shared)) {
       const common = base ?? this.#seenBefore(record.claim, commonOf(record.spec));
       if (common !== undefined)
         return this.#taskRunner(record.claim, common, record.spec, base === undefined).give(record);
@@ -208,7 +209,7 @@ export class WorkerClaims {
   }
 
   /** The task runner for a map's tasks, or for jobs of one kind, under a claim. */
-  #taskRunner(id: string, base: string, spec: LightSpec, own: boolean): TaskRunner {
+  #taskRunner(id: string, base: string, spec: RunSpec, own: boolean): TaskRunner {
     const claim = this.#claims.get(id);
     const kept = claim?.taskRunner;
     if (kept?.alive && kept.base === base && !kept.tired) return kept;
