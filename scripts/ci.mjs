@@ -8,7 +8,7 @@ import { runTests } from './test.mjs';
 // Vitest and the runner look at it; whoever runs this by hand gets the same.
 process.env.CI ??= 'true';
 needModules();
-const excluded = needWhatTestsUse();
+const excluded = needWhatTestsUse([]);
 
 const bin = (name) => join(root, 'node_modules/.bin', name);
 /** @type {readonly [string, string, string[]][]} */

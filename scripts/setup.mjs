@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { needApptainer } from './apptainer.mjs';
 import { needHtcondor } from './htcondor.mjs';
+import { anyMatches, chosenTests, isNeeded, withImports } from './needed-packages.mjs';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -101,11 +102,13 @@ function buildIsFresh() {
   return [...sources, ...others].every((file) => statSync(file).mtimeMs <= built);
 }
 
-/** What the tests use: the globs of those that cannot run without what could not be had. */
-export function needWhatTestsUse() {
-  const excluded = needDebianPackages();
-  if (needApptainer() === undefined) excluded.push('test/pool/containers-apptainer*.test.ts');
-  if (!needHtcondor()) {
+/** What the tests chosen by these words use: the globs of those that cannot run without what could not be had. */
+export function needWhatTestsUse(words) {
+  const files = withImports(root, chosenTests(root, words));
+  const excluded = needDebianPackages(files);
+  if (anyMatches(['test/sites/apptainer.ts'], files) && needApptainer() === undefined)
+    excluded.push('test/pool/containers-apptainer*.test.ts');
+  if (anyMatches(['test/sites/condor*.ts'], files) && !needHtcondor()) {
     if (process.env.CI) fail('HTCondor is not there for the tests.');
     excluded.push('test/**/htcondor*.test.ts');
   }
@@ -113,12 +116,12 @@ export function needWhatTestsUse() {
 }
 
 /**
- * The Debian packages that the tests use: installed as root, named to anybody else. Gives the tests (globs) that cannot
+ * The Debian packages that these test files use: installed as root, named to anybody else. Gives the tests (globs) that cannot
  * run without what is missing; none may be missing where CI is set.
  */
-function needDebianPackages() {
+function needDebianPackages(files) {
   const { packages } = JSON.parse(readFileSync(join(root, 'scripts/debian-packages.json'), 'utf8'));
-  let missing = packages.filter(({ name }) => !isInstalled(name));
+  let missing = packages.filter((one) => isNeeded(one, files) && !isInstalled(one.name));
   if (missing.length === 0) return [];
   const names = missing.map(({ name }) => name);
   if (process.getuid?.() === 0 && has('apt-get')) {

@@ -50,9 +50,10 @@ function count(report) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   needModules();
-  const excluded = needWhatTestsUse();
+  const words = process.argv.slice(2);
+  const excluded = needWhatTestsUse(words);
   needBuild();
-  const { passed, failed, skipped, status } = runTests(process.argv.slice(2), excluded);
+  const { passed, failed, skipped, status } = runTests(words, excluded);
   if (skipped > 0) console.log(`${skipped} skipped`);
   console.log(`${passed} passed, ${failed} failed`);
   process.exitCode = status === 0 && failed === 0 ? 0 : 1;

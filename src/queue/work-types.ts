@@ -23,7 +23,6 @@ export type WorkHandler = (item: WorkItem) => Promise<WorkDone>;
 
 export interface WorkerOptions {
   readonly concurrency?: number;
-  readonly rate?: { readonly max: number; readonly perMs: number };
   /**
    * This is the queue's only worker, and its items are rebuilt afterwards: items left by an earlier worker are dropped.
    * Without this, an item that a killed worker had begun is delivered again after about ten seconds.

@@ -81,7 +81,6 @@ export class WorkQueue implements Work {
         lockDuration: LOCK_MS,
         stalledInterval: LOCK_MS / 2,
         maxStalledCount: 1_000_000,
-        ...(options.rate && { limiter: { max: options.rate.max, duration: options.rate.perMs } }),
       },
     );
     // Connections recover by themselves; interrupted work is done again.

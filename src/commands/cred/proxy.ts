@@ -20,7 +20,8 @@ info ends with status 1 where the proxy has ended.`);
   static override flags = {
     cert: Flags.string({
       helpValue: '<file>',
-      summary: 'Your certificate; default $X509_USER_CERT, else ~/.globus/usercert.pem.',
+      summary:
+        'Your certificate, or a PKCS#12 file with its key; default $X509_USER_CERT, else ~/.globus/usercert.pem or usercred.p12.',
     }),
     key: Flags.string({ helpValue: '<file>', summary: 'Its key; default $X509_USER_KEY, else ~/.globus/userkey.pem.' }),
     out: Flags.string({
