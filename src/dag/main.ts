@@ -72,6 +72,8 @@ async function main(): Promise<number> {
       },
       env: process.env,
     });
+    // However this process ends: its successor runs the scripts again.
+    process.once('exit', () => world.killScripts());
     watch(queue, attempt.cluster, world);
     const end = await runDag({ ...run, ...batch }, world);
     await world.close();

@@ -166,7 +166,7 @@ export const WARNED_TABLE: readonly Group[] = [
 
 export const REFUSED_TABLE: readonly Group[] = [
   { names: 'encrypt_execute_directory:EncryptExecuteDirectory', kind: 'bool', says: 'The directory of the job would not be encrypted. Leave it out only if the files may be read at the site.' },
-  { names: 'transfer_plugins:TransferPlugins', kind: 'string', says: 'No machine runs plug-ins of a job: it would wait for ever. http, https, ftp, gsiftp and file URLs need none.' },
+  { names: 'transfer_plugins:TransferPlugins', kind: 'string', says: 'No machine runs plug-ins of a job: it would wait for ever. http, https, ftp, ftps and gsiftp URLs need none.' },
   { names: 'tool_daemon_cmd:ToolDaemonCmd tool_daemon_args tool_daemon_arguments tool_daemon_arguments2 tool_daemon_input tool_daemon_output tool_daemon_error suspend_job_at_exec', says: 'No machine starts a second program beside a job.' },
   { names: 'deferral_time:DeferralTime deferral_window:DeferralWindow deferral_prep_time:DeferralPrepTime cron_window:CronWindow cron_prep_time:CronPrepTime', says: 'Jobs start as soon as they can. To start one at a set time, submit it then, with at(1), cron(8) or a timer of systemd.', idle: /^$/ },
   { names: 'cron_minute:CronMinute cron_hour:CronHour cron_day_of_month:CronDayOfMonth cron_month:CronMonth cron_day_of_week:CronDayOfWeek', kind: 'string', says: 'Jobs start as soon as they can. To start some again and again, submit them with cron(8) or a timer of systemd.', idle: /^$/ },

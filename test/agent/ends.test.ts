@@ -32,12 +32,13 @@ async function started(longName = false): Promise<TestAgent> {
   return agent;
 }
 
-/** One in the pool, one at a site, and a DAG whose node runs in the pool; all of them long. */
+/** One in the pool, one at a site, and a DAG with a node that runs in the pool and a script; all of them long. */
 async function busy(agent: TestAgent): Promise<void> {
   agent.file('pool.sh', '#!/bin/sh\ntrap "" TERM\necho >pool.runs\nwhile :; do sleep 1; done\n', 0o755);
   agent.file('site.sh', '#!/bin/sh\necho >"$1/site.runs"\nsleep 600\n', 0o755);
   agent.file('node.sub', 'executable = /bin/sleep\narguments = 601\nlog = node.log\nqueue\n');
-  agent.file('one.dag', 'JOB A node.sub\n');
+  agent.file('pre.sh', '#!/bin/sh\necho >pre.runs\nsleep 602\n', 0o755);
+  agent.file('one.dag', 'JOB A node.sub\nJOB B node.sub\nSCRIPT PRE B pre.sh\n');
   await agent.submit('executable = pool.sh\nlog = pool.log\nqueue\n');
   await agent.submit(
     `universe = grid\ngrid_resource = batch fork local\nexecutable = site.sh\narguments = ${agent.work}\nqueue\n`,
@@ -46,7 +47,7 @@ async function busy(agent: TestAgent): Promise<void> {
   await until('all to run', () => {
     const names = readdirSync(agent.work);
     const node = names.includes('node.log') && agent.read('node.log').includes('001 (');
-    return (names.includes('pool.runs') && names.includes('site.runs') && node) || undefined;
+    return (['pool.runs', 'site.runs', 'pre.runs'].every((name) => names.includes(name)) && node) || undefined;
   });
 }
 
