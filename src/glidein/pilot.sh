@@ -143,10 +143,10 @@ while :; do
     status=$?
     kill -0 "$WORKER" 2>/dev/null || break
   done
-  # A worker that was killed left its jobs running; the next one in its directory finds them. One that dies again and again
-  # within a minute is given up.
+  # A worker that was killed left its jobs running, and results of those that ended; the next one in its directory finds
+  # them. With a worker that is given up they are lost, so only one that dies a score of times within a minute each is.
   [ $(($(date +%s) - began)) -lt 60 ] || TRIES=0
-  if [ "$status" -le 128 ] || [ -n "$TOLD" ] || [ "$TRIES" -ge 3 ]; then break; fi
+  if [ "$status" -le 128 ] || [ -n "$TOLD" ] || [ "$TRIES" -ge 20 ]; then break; fi
   TRIES=$((TRIES + 1))
   printf 'pilot: the worker died (status %d) and is started again\n' "$status" >&2
 done

@@ -30,7 +30,7 @@ async function refused(...words: readonly string[]): Promise<Ran> {
   const ran = await agent.run(words);
   expect(ran).toMatchObject({ stdout: '' });
   expect(ran.code).toBeGreaterThan(0);
-  expect(ran.stderr).toMatch(/^gryphus: .*\n( {2}→ .*\n)*$/);
+  expect(ran.stderr).toMatch(/^gryphus: .*\n(\S+:\d+ .*\n)*( {2}→ .*\n)*$/);
   return ran;
 }
 

@@ -162,13 +162,13 @@ describe('a pilot', () => {
       const { status } = fly();
       return { status, times: readFileSync(join(dir, 'work/times'), 'utf8').length / 2 };
     };
-    expect(dies(9)).toEqual({ status: 137, times: 4 });
+    expect(dies(30)).toEqual({ status: 137, times: 21 });
     // A clock that goes on by a minute at each look.
     program(
       join(bin, 'date'),
       `echo x >>${shellQuote(join(dir, 'looks'))}; echo $((2000000000 + 60 * $(wc -l <${shellQuote(join(dir, 'looks'))})))`,
     );
-    expect(dies(9)).toEqual({ status: 0, times: 10 });
+    expect(dies(30)).toEqual({ status: 0, times: 31 });
   });
 
   it('removes what a killed pilot left on this machine, and nothing that may be in use', async () => {

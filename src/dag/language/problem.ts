@@ -35,16 +35,13 @@ export function inOrder(problems: readonly Problem[]): readonly Problem[] {
   return [...problems].sort((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line);
 }
 
-/**
- * The refusal of a DAG that has `problems`: its message is the first error, its suggestions are the others and the
- * fixes.
- */
+/** The refusal of a DAG that has `problems`: its message has an error in each line, its suggestions are the fixes. */
 export function refusal(problems: readonly Problem[]): GryphusError {
   const errors = problems.filter((problem) => problem.severity === 'error');
-  const [first, ...others] = errors.length > 0 ? errors : problems;
-  if (first === undefined) return new GryphusError('internal', 'A DAG without problems was refused.');
-  const suggestions = [...(first.remedy === undefined ? [] : [first.remedy]), ...others.map(formatProblem)];
-  return new GryphusError('dag-refused', formatProblem(first), { suggestions });
+  const shown = errors.length > 0 ? errors : problems;
+  if (shown.length === 0) return new GryphusError('internal', 'A DAG without problems was refused.');
+  const suggestions = [...new Set(shown.flatMap(({ remedy }) => remedy ?? []))];
+  return new GryphusError('dag-refused', shown.map(formatProblem).join('\n'), { suggestions });
 }
 
 /** Thrown by the parser and caught at the line that it concerns. */
