@@ -2,35 +2,90 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-/** Rooms by rank, lowest first: a file imports only from its own room and from rooms of a lower rank. */
-const RANKS = [
-  ['errors', 'log'],
-  ['classad', 'util', 'user-log'],
-  ['job'],
-  ['site'],
-  ['submit', 'credentials', 'transport', 'backends', 'notify'],
-  ['config', 'queue', 'staging', 'reverse-connection'],
-  ['enqueue', 'jobmanager', 'pool'],
-  ['gram'],
-  ['gridmanager', 'dag'],
-  ['broker'],
-  ['glidein'],
-  ['scheduler'],
-  ['client'],
-  ['index'],
-  ['commands'],
-  ['bin'],
-];
-/** The rooms of the pool, and those of them that each may import from. */
-const POOL: Readonly<Record<string, readonly string[]>> = {
-  wire: [],
-  host: ['wire'],
-  worker: ['wire', 'host'],
-  'central-manager': ['wire', 'host'],
-  // The pool as a site: what the rest of the agent sees.
-  '': ['wire', 'host'],
+/** What any module may import; they import none but each other. */
+const COMMON = ['errors', 'util', 'log'];
+
+/**
+ * The modules, in three storeys, and for each the modules that it may import. A directory within a module that is named
+ * here is a module of its own. The agent loads what stands beside it only when it is used: see `LOADED_LATER`.
+ */
+const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record<string, string>>>> = {
+  // Text to meaning and back; no processes, no queue. `job` is the model that the agent and the submit language share.
+  languages: {
+    classad: '',
+    'user-log': '',
+    job: 'classad user-log',
+    submit: 'classad job',
+    'dag/language': 'submit',
+  },
+  agent: {
+    site: 'job',
+    transport: '',
+    backends: 'site',
+    'credentials/x509': '',
+    credentials: 'job credentials/x509',
+    config: 'job classad backends credentials',
+    notify: 'job config',
+    queue: 'job site credentials notify',
+    staging: 'job site credentials credentials/x509',
+    'credentials/inventory': 'job config credentials queue',
+    jobmanager: 'job site backends staging transport',
+    'open-site': 'job site config credentials credentials/x509 jobmanager transport',
+    enqueue: 'job submit backends config credentials queue staging',
+    dag: 'job submit dag/language user-log config enqueue queue',
+    gridmanager: 'job submit site backends config credentials queue staging transport open-site',
+    broker: 'job classad site backends config queue',
+    scheduler: 'job classad submit user-log config credentials credentials/inventory notify queue enqueue dag broker',
+    client:
+      'job submit user-log site backends config credentials credentials/inventory credentials/x509 notify queue staging transport open-site enqueue dag broker',
+    index: 'job user-log backends config credentials queue client',
+    // The command line: the API, and what has no state.
+    commands: 'job classad user-log index',
+    bin: 'commands',
+  },
+  beside: {
+    'credentials/gsi': 'credentials credentials/x509',
+    'credentials/myproxy': 'credentials credentials/gsi credentials/x509',
+    gram: 'job site config credentials credentials/gsi credentials/x509 staging',
+    'reverse-connection': 'transport',
+    'pool/wire': 'job classad site reverse-connection',
+    'pool/host': 'job config credentials credentials/x509 staging pool/wire',
+    'pool/worker': 'job classad site staging reverse-connection pool/wire pool/host',
+    'pool/central-manager': 'job classad site config queue staging reverse-connection pool/wire pool/host',
+    // The pool as a site: what the rest of the agent sees.
+    pool: 'job site config staging reverse-connection pool/wire pool/host',
+    glidein: 'job classad config queue enqueue pool pool/wire pool/host',
+  },
 };
-const RANK = new Map(RANKS.flatMap((rooms, rank) => rooms.map((room) => [room, rank] as const)));
+
+/** The few links from the agent to what stands beside it. */
+const DOORS: Readonly<Record<string, string>> = {
+  staging: 'credentials/gsi',
+  credentials: 'credentials/myproxy',
+  'open-site': 'gram',
+  gridmanager: 'pool pool/host pool/wire reverse-connection',
+  scheduler: 'glidein pool pool/host',
+  client: 'credentials/myproxy glidein pool pool/host pool/wire',
+  index: 'glidein pool/wire',
+};
+
+/**
+ * The processes of the agent, and what each may load at its start of what stands beside the agent: the paths and tokens
+ * of the pool. The Scheduler keeps the pool and the pilots, so it loads their clients.
+ */
+const LOADED_LATER: Readonly<Record<string, RegExp>> = {
+  'gridmanager/main.ts': /^pool\/(host\/places|wire\/(tokens|auth))\.ts$/,
+  'jobmanager/client.ts': /^$/,
+  'dag/main.ts': /^$/,
+  'client/gryphus.ts': /^pool\/host\/(places|pid-files)\.ts$/,
+  'scheduler/main.ts': /^(glidein|pool\/(central-manager-client|host|wire))/,
+};
+
+const ALL: Readonly<Record<string, string>> = Object.assign(
+  Object.fromEntries(COMMON.map((one) => [one, ''])),
+  ...Object.values(STOREYS),
+);
+const BESIDE = new Set(Object.keys(STOREYS.beside));
 
 /** Outside packages that only one room may import. */
 const OWNED: Readonly<Record<string, readonly string[]>> = {
@@ -47,27 +102,74 @@ const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .sort();
 const roomOf = (file: string) => file.split('/')[0]?.replace(/\.ts$/, '') ?? '';
+const moduleOf = (file: string) => {
+  const within = file.split('/').slice(0, 2).join('/');
+  return within in ALL ? within : roomOf(file);
+};
 
-function imports(file: string): string[] {
-  const text = readFileSync(join(SRC, file), 'utf8');
-  return [...text.matchAll(/(?:\bfrom\s+|\bimport\s*\(\s*|^import\s+)'([^']+)'/gm)].map((found) => found[1] ?? '');
+const IMPORT = /(?:\bfrom\s+|\bimport\s*\(\s*|^import\s+)'([^']+)'/gm;
+/** An import that runs code when the file is loaded. */
+const AT_ONCE = /^(?:import|export)\s+(?!type\b)(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
+
+function imports(file: string, pattern = IMPORT): string[] {
+  return [...readFileSync(join(SRC, file), 'utf8').matchAll(pattern)].map((found) => found[1] ?? '');
+}
+
+/** Our own files that this one imports, as paths from src. */
+function ownImports(file: string, pattern = IMPORT): string[] {
+  return imports(file, pattern)
+    .filter((to) => to.startsWith('.'))
+    .map((to) => relative(SRC, resolve(SRC, dirname(file), to)));
 }
 
 describe('the rooms', () => {
-  it('all have a rank', () => {
-    expect(files.map(roomOf).filter((room) => !RANK.has(room))).toEqual([]);
+  it('all have a storey', () => {
+    expect(files.map(moduleOf).filter((one) => !(one in ALL))).toEqual([]);
   });
 
-  it('import downwards only', () => {
-    const upwards = files.flatMap((file) => {
-      const room = roomOf(file);
-      return imports(file)
-        .filter((to) => to.startsWith('.'))
-        .map((to) => relative(SRC, resolve(SRC, dirname(file), to)))
-        .filter((to) => roomOf(to) !== room && (RANK.get(roomOf(to)) ?? 99) >= (RANK.get(room) ?? -1))
+  it('import from their neighbours only', () => {
+    const mayImport = (from: string) =>
+      new Set([from, ...COMMON, ...[ALL, DOORS].flatMap((t) => (t[from] ?? '').split(' '))]);
+    const strangers = files.flatMap((file) => {
+      const may = mayImport(moduleOf(file));
+      return ownImports(file)
+        .filter((to) => !may.has(moduleOf(to)))
         .map((to) => `${file} → ${to}`);
     });
-    expect(upwards).toEqual([]);
+    expect(strangers).toEqual([]);
+  });
+
+  it('have only neighbours that they use', () => {
+    const used = new Set(files.flatMap((file) => ownImports(file).map((to) => `${moduleOf(file)} → ${moduleOf(to)}`)));
+    const idle = [ALL, DOORS].flatMap((table) =>
+      Object.entries(table).flatMap(([from, list]) =>
+        list.split(' ').flatMap((to) => (to === '' || used.has(`${from} → ${to}`) ? [] : [`${from} → ${to}`])),
+      ),
+    );
+    expect(idle).toEqual([]);
+  });
+
+  it('form no circle', () => {
+    const ends = (one: string, path: readonly string[]): readonly string[] =>
+      path.includes(one)
+        ? [[...path.slice(path.indexOf(one)), one].join(' → ')]
+        : (ALL[one] ?? '').split(' ').flatMap((to) => (to === '' ? [] : ends(to, [...path, one])));
+    expect(Object.keys(ALL).flatMap((one) => ends(one, []))).toEqual([]);
+  });
+
+  it('of the languages and the agent know those beside it through few doors', () => {
+    const within = { ...STOREYS.languages, ...STOREYS.agent };
+    const known = Object.entries(within).filter(([, list]) => list.split(' ').some((to) => BESIDE.has(to)));
+    expect(known).toEqual([]);
+    expect(Object.keys(DOORS).filter((one) => !(one in within))).toEqual([]);
+  });
+
+  it.each(Object.keys(LOADED_LATER))('beside the agent are not loaded by %s before they are used', (main) => {
+    const loadedBy = new Map([[main, '']]);
+    for (const file of loadedBy.keys())
+      for (const to of ownImports(file, AT_ONCE)) if (!loadedBy.has(to)) loadedBy.set(to, file);
+    const early = [...loadedBy].filter(([file]) => BESIDE.has(moduleOf(file)) && !LOADED_LATER[main]?.test(file));
+    expect(early.map(([file, by]) => `${by} → ${file}`)).toEqual([]);
   });
 
   it('share values in the queue through its tables only', () => {
@@ -85,34 +187,6 @@ describe('the rooms', () => {
     expect(believed).toEqual([]);
   });
 
-  it('of the pool import from their neighbours only', () => {
-    const poolRoom = (path: string) => (path.match(/^pool\/(?:([^/]+)\/)?/) ?? [])[1] ?? '';
-    const strangers = files
-      .filter((file) => roomOf(file) === 'pool')
-      .flatMap((file) => imports(file).map((to) => ({ file, to })))
-      .filter(({ to }) => to.startsWith('.'))
-      .map(({ file, to }) => ({ file, to: relative(SRC, resolve(SRC, dirname(file), to)) }))
-      .filter(({ to }) => roomOf(to) === 'pool')
-      .filter(({ file, to }) => {
-        const [from, at] = [poolRoom(file), poolRoom(to)];
-        return at !== from && !POOL[from]?.includes(at);
-      })
-      .map(({ file, to }) => `${file} → ${to}`);
-    expect(strangers).toEqual([]);
-  });
-
-  it('leave the command line nothing but the API, and what has no state', () => {
-    const allowed = new Set(['commands', 'index', 'errors', 'job', 'classad', 'user-log', 'util']);
-    const around = files
-      .filter((file) => roomOf(file) === 'commands')
-      .flatMap((file) => imports(file).map((to) => ({ file, to })))
-      .filter(
-        ({ file, to }) => to.startsWith('.') && !allowed.has(roomOf(relative(SRC, resolve(SRC, dirname(file), to)))),
-      )
-      .map(({ file, to }) => `${file} → ${to}`);
-    expect(around).toEqual([]);
-  });
-
   it('keep what they own to themselves', () => {
     const strangers = files.flatMap((file) =>
       imports(file)
@@ -122,12 +196,12 @@ describe('the rooms', () => {
     expect(strangers).toEqual([]);
   });
 
-  it('import nothing at all in classad', () => {
+  it.each(['classad', 'user-log'])('import nothing at all in %s', (name) => {
     const outside = files
-      .filter((file) => roomOf(file) === 'classad')
+      .filter((file) => moduleOf(file) === name)
       .flatMap((file) => imports(file).map((to) => ({ file, to })))
       .filter(
-        ({ file, to }) => !to.startsWith('.') || roomOf(relative(SRC, resolve(SRC, dirname(file), to))) !== 'classad',
+        ({ file, to }) => !to.startsWith('.') || moduleOf(relative(SRC, resolve(SRC, dirname(file), to))) !== name,
       );
     expect(outside).toEqual([]);
   });

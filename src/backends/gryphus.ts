@@ -59,7 +59,7 @@ function removals(walltimeSeconds: number | undefined): string[] {
 /** A grace period in seconds: a site with limits of its own then ends the job first and says why. */
 const GRACE_S = 5;
 
-/** HoldReasonCode of a job that a site ended (there, src/gridmanager/site-causes.ts). */
+/** HoldReasonCode of a job that a site ended (there, src/site/causes.ts). */
 const CAUSES: Readonly<Record<string, Account['by']>> = {
   '6': 'cannot-start',
   '34': 'out-of-memory',

@@ -1,5 +1,5 @@
 import type { SiteRecord } from '../config/sites.ts';
-import { HAS_PLACE, hasPlace } from '../gridmanager/work-loops.ts';
+import { HAS_PLACE, hasPlace } from '../job/work-loops.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
 import type { CandidatePlace, Kv, Place, Queue } from '../queue/api.ts';
 import type { Row } from '../queue/table.ts';

@@ -1,4 +1,4 @@
-import { released } from '../gridmanager/hold.ts';
+import { released } from '../job/hold.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { quoted, readNumber } from '../job/values.ts';

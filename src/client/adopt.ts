@@ -1,9 +1,9 @@
-import { holdAttributes, released } from '../gridmanager/hold.ts';
+import { holdAttributes, released } from '../job/hold.ts';
 import { GryphusError } from '../errors.ts';
 import { type Attempt, formatJobId } from '../job/ids.ts';
 import { LIFE } from '../job/life.ts';
 import { readNumber } from '../job/values.ts';
-import type { AuditRecord } from '../jobmanager/site-report.ts';
+import type { AuditRecord } from '../site/audit.ts';
 import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
 
 /** What is known about an attempt that a site holds. */

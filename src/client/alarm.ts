@@ -4,8 +4,8 @@ import { loadSettings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { sendMail } from '../notify/mail.ts';
 import { testMessage } from '../notify/messages.ts';
-import { beside } from '../scheduler/alarms.ts';
-import { mailRoute, mailSender } from '../scheduler/mail-route.ts';
+import { localAlarms } from '../notify/local-alarms.ts';
+import { mailRoute, mailSender } from '../notify/mail-route.ts';
 import type { CheckStep } from './types.ts';
 
 /** Sends a test over every configured alarm channel; yields each result as it comes. */
@@ -13,7 +13,7 @@ export async function* testAlarms(paths: Paths): AsyncGenerator<CheckStep> {
   const settings = await loadSettings(paths);
   const message = testMessage(hostname(), Math.floor(Date.now() / 1000));
   const to = settings['notify.email'];
-  const others = beside(settings, message);
+  const others = localAlarms(settings, message);
   if (to === undefined && others.length === 0) {
     throw new GryphusError('bad-config', 'No way is set for alarms to reach you.', {
       suggestions: [

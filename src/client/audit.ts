@@ -1,13 +1,12 @@
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
-import { HAS_PLACE } from '../gridmanager/work-loops.ts';
-import { openSite } from '../gridmanager/open-site.ts';
+import { HAS_PLACE } from '../job/work-loops.ts';
+import { openSite } from '../open-site/open-site.ts';
 import { managerIdentity } from '../job/identity.ts';
 import { type Attempt, type AttemptKey, formatAttemptKey, formatJobId, parseAttemptKey } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
-import type { JobManagerSite } from '../jobmanager/client.ts';
-import type { SiteAudit } from '../jobmanager/site-report.ts';
+import type { AuditableSite, SiteAudit } from '../site/audit.ts';
 import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
 import { SITE_STATUS } from '../queue/tables.ts';
 import { adopt, type Orphan, unadoptable } from './adopt.ts';
@@ -62,8 +61,8 @@ function othersOf(agent: string, found: readonly SiteAudit[]): OtherAgents[] {
   for (const { agent: name, attempts: jobs, ended, oldest, newest } of found.flatMap((one) => one.others))
     others.set(name, { where: 'other-agent', agent: name, jobs, ended, queued: 0, oldest, newest });
   const queued = new Map<string, Set<string>>();
-  for (const { key, entry } of found.flatMap((one) => one.queued)) {
-    const name = entry.is === 'ended' || key === undefined ? undefined : parseAttemptKey(key)?.agent;
+  for (const { key, over } of found.flatMap((one) => one.queued)) {
+    const name = over || key === undefined ? undefined : parseAttemptKey(key)?.agent;
     if (name === undefined || name === agent) continue;
     queued.set(name, (queued.get(name) ?? new Set()).add(key ?? ''));
   }
@@ -80,7 +79,7 @@ async function eachPlace(
   paths: Paths,
   record: SiteRecord,
   owner: string,
-  look: (site: JobManagerSite, identity: string) => Promise<void>,
+  look: (site: AuditableSite, identity: string) => Promise<void>,
 ): Promise<void> {
   const identities = new Set([managerIdentity(owner, undefined), managerIdentity(owner, record.credential)]);
   for (const { key } of await SITE_STATUS.list(queue.kv)) {
@@ -159,7 +158,7 @@ export async function settleOrphan(
   if (!found) throw new GryphusError('not-found', `Site ${record.name} does not have attempt ${key} any more.`);
 }
 
-async function clean(site: JobManagerSite, record: SiteRecord, key: AttemptKey): Promise<void> {
+async function clean(site: AuditableSite, record: SiteRecord, key: AttemptKey): Promise<void> {
   for (const act of [site.cancel.bind(site), site.forget.bind(site)]) {
     const outcome = (await act([key])).get(key);
     if (outcome && !outcome.ok)
@@ -172,7 +171,7 @@ const PROMISED = HAS_PLACE.filter((state) => LIFE[state].does === 'watch');
 
 /** Batch systems show a job for some minutes after its end; such entries need no attention. */
 function keysOf(there: Held): AttemptKey[] {
-  const queued = there.queued.filter(({ entry }) => entry.is !== 'ended');
+  const queued = there.queued.filter(({ over }) => !over);
   return [...there.records.map(({ key }) => key), ...queued.flatMap(({ key }) => key ?? [])];
 }
 

@@ -5,10 +5,10 @@ import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { asError, type ErrorCode, GryphusError } from '../errors.ts';
 import { remedyOf } from '../backends/remedies.ts';
-import { openSite } from '../gridmanager/open-site.ts';
-import { SITE_CAUSES } from '../gridmanager/site-causes.ts';
+import { openSite } from '../open-site/open-site.ts';
+import { SITE_CAUSES } from '../site/causes.ts';
 import { type AttemptKey, formatAttemptKey } from '../job/ids.ts';
-import type { JobManagerSite } from '../jobmanager/client.ts';
+import type { AuditableSite } from '../site/audit.ts';
 import type { Ending } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { promptOf } from './prompt.ts';
@@ -42,7 +42,7 @@ export async function* checkSite(
   ask?: AskUser,
   signal?: AbortSignal,
 ): AsyncGenerator<CheckStep> {
-  let site: JobManagerSite;
+  let site: AuditableSite;
   try {
     site = await openSite(record, { agent, prompt: promptOf(ask), paths });
   } catch (thrown) {
@@ -74,7 +74,7 @@ async function until<T>(signal: AbortSignal | undefined, work: Promise<T>): Prom
   return Promise.race([work, stopped]);
 }
 
-async function connect(site: JobManagerSite): Promise<{ readonly ok: boolean; readonly steps: CheckStep[] }> {
+async function connect(site: AuditableSite): Promise<{ readonly ok: boolean; readonly steps: CheckStep[] }> {
   try {
     const facts = await site.describe();
     const words = [`${site.name} is configured`, `${facts.host} answers`, 'known', `as ${facts.user}`];
@@ -103,7 +103,7 @@ function failed(step: string, thrown: unknown): CheckStep {
  * has.
  */
 async function trial(
-  site: JobManagerSite,
+  site: AuditableSite,
   record: SiteRecord,
   agent: string,
   signal: AbortSignal | undefined,
@@ -122,7 +122,7 @@ async function trial(
 }
 
 async function runTrial(
-  site: JobManagerSite,
+  site: AuditableSite,
   { queue, project, extraArgs }: SiteRecord,
   key: AttemptKey,
   dir: string,
@@ -170,7 +170,7 @@ function notWell(message: string, remedy?: string): CheckStep {
 }
 
 async function finished(
-  site: JobManagerSite,
+  site: AuditableSite,
   key: AttemptKey,
   dir: string,
   began: number,
@@ -194,7 +194,7 @@ async function finished(
   return notWell(`it ended with ${end}${complaint === '' ? '' : `: ${complaint}`}`);
 }
 
-async function withdraw(site: JobManagerSite, key: AttemptKey): Promise<void> {
+async function withdraw(site: AuditableSite, key: AttemptKey): Promise<void> {
   await site.cancel([key]).catch(() => undefined);
   await site.forget([key]).catch(() => undefined);
 }

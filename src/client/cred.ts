@@ -7,7 +7,7 @@ import { type Renewed, renew } from '../credentials/renew.ts';
 import type { Source } from '../credentials/sources.ts';
 import type { Watched, WatchedJob } from '../credentials/watch/model.ts';
 import type { Queue } from '../queue/api.ts';
-import { inspectAll, inventory } from '../scheduler/credential-inventory.ts';
+import { inspectAll, inventory } from '../credentials/inventory/inventory.ts';
 import { siteStatuses } from './site-status.ts';
 
 /** Every credential that is described or used by jobs, with its time left, its jobs and its sites. */

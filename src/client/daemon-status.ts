@@ -7,7 +7,7 @@ import { centralManagerOf } from '../pool/host/pid-files.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { DAEMONS } from '../queue/tables.ts';
-import { owedLogs } from '../scheduler/user-logs/report.ts';
+import { owedLogs } from '../queue/owed-logs.ts';
 import { type Daemon, MANAGER, SCHEDULER } from '../util/daemon.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { runningScheduler } from './daemon.ts';

@@ -14,6 +14,7 @@ import {
 import { GryphusError } from '../errors.ts';
 import { isEnd } from '../job/life.ts';
 import type { Attrs } from '../job/attrs.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import { readBoolean, readString } from '../job/values.ts';
 import type { Queue } from '../queue/api.ts';
 import { jobArguments } from '../submit/api.ts';
@@ -21,7 +22,6 @@ import { firstOf } from '../util/first-of.ts';
 import { act } from './act.ts';
 import { enqueueDag, readyDag } from './dag-submit.ts';
 import type { DagLimits, DagStatus, DagSubmitRequest, DagSubmitted } from './dag-types.ts';
-import { SCHEDULER_UNIVERSE } from './totals.ts';
 import { wait } from './wait.ts';
 
 /** DAGMan's exit code for a removed DAG. */
@@ -168,7 +168,7 @@ export class DagClient {
     const dags: Found[] = [];
     // Finds their managers by the clusters' counters, without reading a queue of perhaps a million jobs.
     const summaries = await this.#queue.summaries();
-    const clusters = summaries.filter(({ universe }) => universe === SCHEDULER_UNIVERSE).map(({ cluster }) => cluster);
+    const clusters = summaries.filter(({ universe }) => universe === UNIVERSE.scheduler).map(({ cluster }) => cluster);
     for await (const { id, state, attrs } of this.#queue.query({ clusters, where: ({ attrs }) => isDag(attrs) })) {
       const dag = dagOf(id.cluster, state, attrs);
       if (dag !== undefined) dags.push(dag);

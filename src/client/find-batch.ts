@@ -2,7 +2,7 @@ import { type Found, LOOK, readFound } from '../backends/found.ts';
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
-import { transportTo } from '../gridmanager/open-site.ts';
+import { transportTo } from '../open-site/open-site.ts';
 import { promptOf } from './prompt.ts';
 import type { AskUser } from './types.ts';
 

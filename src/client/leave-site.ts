@@ -1,7 +1,7 @@
 import type { Paths } from '../config/paths.ts';
 import { loadSite, removeSite, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
-import { transportTo } from '../gridmanager/open-site.ts';
+import { transportTo } from '../open-site/open-site.ts';
 import { shellPath, shellQuote } from '../util/shell-quote.ts';
 import { promptOf } from './prompt.ts';
 import type { AskUser, LeftSite } from './types.ts';

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
 import { ERRORS, type ErrorCode, GryphusError } from '../errors.ts';
-import { loginSocketPath } from '../gridmanager/login-socket-path.ts';
-import { LOGIN_KEPT_MS, stayUntil } from '../gridmanager/stay.ts';
+import { loginSocketPath } from '../config/login-socket-path.ts';
+import { LOGIN_KEPT_MS, stayUntil } from '../queue/stay.ts';
 import type { Queue } from '../queue/api.ts';
 import type { AskUser } from './types.ts';
 

@@ -1,14 +1,14 @@
 import { formatGramContact } from '../config/gram-resource.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
-import { UNIVERSE } from '../gridmanager/files.ts';
-import { type Destination, goTo, wish } from '../gridmanager/moving.ts';
+import { UNIVERSE } from '../job/universe.ts';
+import { type Destination, goTo, wish } from '../job/moving.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { LIFE, type State } from '../job/life.ts';
 import { readBoolean, readNumber, readString } from '../job/values.ts';
 import { platform } from '../pool/host/machine.ts';
 import { sizeOf } from '../pool/wire/request-size.ts';
 import type { Change, ChangeResult, JobRecord, Queue } from '../queue/api.ts';
-import { managerOf } from '../scheduler/job-manager.ts';
+import { managerOf } from '../job/identity.ts';
 import { notFound } from './act.ts';
 import { selectChunks } from './select.ts';
 import type { ActionResult, Selection } from './types.ts';

@@ -5,7 +5,7 @@ import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd, LIFE, type LifeEvent, type State } from '../job/life.ts';
 import type { UserLogEvent } from '../user-log/event.ts';
 import { readNumber } from '../job/values.ts';
-import { logEvents, submitEvent } from '../scheduler/log-events.ts';
+import { logEvents, submitEvent } from '../job/log-events.ts';
 
 /** What a job's ad still shows of its life, as user log events: only the last run, only the current hold. */
 export function rememberedEvents(id: JobId, state: State, attrs: Attrs): UserLogEvent[] {

@@ -4,7 +4,7 @@ import { WriteStream } from 'node:tty';
 import type { Paths } from '../config/paths.ts';
 import { loadSite, POOL_SITE } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
-import { openSite, transportTo } from '../gridmanager/open-site.ts';
+import { openSite, transportTo } from '../open-site/open-site.ts';
 import { formatAttemptKey, formatJobId, type JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
 import { CentralManagerClient } from '../pool/central-manager-client.ts';

@@ -3,7 +3,7 @@ import { siteBackoffs } from '../broker/site-backoff.ts';
 import { type BackoffView, type ConnectionView, SITE_STATUS } from '../queue/tables.ts';
 import { gramSite, type SiteRecord } from '../config/sites.ts';
 import type { GryphusError } from '../errors.ts';
-import { HAS_PLACE, hasPlace } from '../gridmanager/work-loops.ts';
+import { HAS_PLACE, hasPlace } from '../job/work-loops.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
 import type { CandidatePlace, Place, Queue } from '../queue/api.ts';
 import type { SiteStatus } from './types.ts';

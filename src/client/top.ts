@@ -2,6 +2,7 @@ import type { Paths } from '../config/paths.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import { readNumber, readString } from '../job/values.ts';
 import { askCentralManager } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
@@ -50,10 +51,8 @@ export async function topOf(queue: Queue, paths: Paths, selections: Selections):
 }
 
 function isDag(attrs: JobRecord['attrs']): boolean {
-  return readNumber(attrs, 'JobUniverse') === SCHEDULER_UNIVERSE && attrs.has('DAG_NodesTotal');
+  return readNumber(attrs, 'JobUniverse') === UNIVERSE.scheduler && attrs.has('DAG_NodesTotal');
 }
-
-const SCHEDULER_UNIVERSE = 7;
 
 /** What runs in the pool, by job; empty if no central manager runs. */
 async function running(paths: Paths) {

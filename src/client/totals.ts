@@ -1,12 +1,10 @@
 import { type JOB_STATUS, LIFE, type State } from '../job/life.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import { readNumber } from '../job/values.ts';
 import type { ClusterSummary, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
 import { NO_JOBS, type Sums, sumOf } from '../job/totals.ts';
 import type { ClusterView, Selection, Totals } from './types.ts';
-
-/** JobUniverse of a DAG's manager: not a user's job, so no total counts it (as in condor_q). */
-export const SCHEDULER_UNIVERSE = 7;
 
 const COUNTED: Readonly<Record<keyof typeof JOB_STATUS, keyof Totals>> = {
   idle: 'idle',
@@ -33,7 +31,8 @@ export async function clusterViews(queue: Queue, selection: Selection = {}): Pro
 
 /** The nodes of DAGs, by their managers' clusters. */
 async function nodesOf(queue: Queue, found: readonly ClusterSummary[]) {
-  const managers = found.filter(({ universe }) => universe === SCHEDULER_UNIVERSE).map(({ cluster }) => cluster);
+  // A DAG's manager is not a user's job, so no total counts it (as in condor_q).
+  const managers = found.filter(({ universe }) => universe === UNIVERSE.scheduler).map(({ cluster }) => cluster);
   const nodes = new Map<number, NonNullable<ClusterView['nodes']>>();
   if (managers.length === 0) return nodes;
   for await (const { id, attrs } of queue.query({ clusters: managers })) {
@@ -50,7 +49,7 @@ export async function totalsOf(queue: Queue, selection: Selection): Promise<Tota
   }
   const counts: Partial<Record<State, number>> = {};
   for await (const job of selectJobs(queue, selection)) {
-    if (job.attrs.get('JobUniverse') === String(SCHEDULER_UNIVERSE)) continue;
+    if (job.attrs.get('JobUniverse') === String(UNIVERSE.scheduler)) continue;
     counts[job.state] = (counts[job.state] ?? 0) + 1;
   }
   return shown(counts, 0);
@@ -66,7 +65,7 @@ function viewOf(summary: ClusterSummary, nodes: ClusterView['nodes']): ClusterVi
     procs: total,
     ...(procs === undefined ? {} : { first: procs.first, last: procs.last }),
     ...(dag === undefined ? {} : { dag }),
-    manager: universe === SCHEDULER_UNIVERSE,
+    manager: universe === UNIVERSE.scheduler,
     ...(nodes === undefined ? {} : { nodes }),
     totals: shown(counts, Math.max(0, total - nextProc)),
   };

@@ -4,12 +4,12 @@ import type { Settings } from '../config/settings.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
-import { sendingOf } from '../gridmanager/sending.ts';
+import { sendingOf } from '../queue/transfers.ts';
 import { userLogPath } from '../job/user-log-path.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
-import { NO_WORKERS, type WaitInPool } from '../pool/wire/client-wire.ts';
+import type { WaitInPool } from '../pool/wire/client-wire.ts';
 import type { JobRecord, Queue } from '../queue/api.ts';
-import { owedLogs } from '../scheduler/user-logs/report.ts';
+import { owedLogs } from '../queue/owed-logs.ts';
 import { siteBackoffs } from '../broker/site-backoff.ts';
 import type { BackoffView, ConnectionView } from '../queue/tables.ts';
 import { clockText } from '../util/plain-text.ts';
@@ -63,6 +63,7 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
   details.push(...choice.details);
   if (inPool && job.state === 'committed') {
     const { whyInPool } = await import('./pool.ts');
+    const { NO_WORKERS } = await import('../pool/wire/client-wire.ts');
     const { lines, wants } = await whyInPool(paths, queue.agent, { ...job.id }).catch(
       (): WaitInPool => ({ lines: [] }),
     );

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { MyProxyAccount } from '../credentials/myproxy/account.ts';
+import type { MyProxyAccount } from '../credentials/myproxy-account.ts';
 import type { Renewer, Source as Credential } from '../credentials/sources.ts';
 import { defaultFiles } from '../credentials/store.ts';
 import { DEFAULT_WATCH, type WatchConfig } from '../credentials/watch/model.ts';

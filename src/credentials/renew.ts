@@ -2,12 +2,12 @@ import { asError, GryphusError } from '../errors.ts';
 import { oneLine, timeText } from '../util/plain-text.ts';
 import { endText, runQuietly } from '../util/run-quietly.ts';
 import { readSecretFile, takeFirstLine, wipe } from '../util/secret-file.ts';
-import type { MyProxyAccount } from './myproxy/account.ts';
-import { getCredential } from './myproxy/client.ts';
+import type { MyProxyAccount } from './myproxy-account.ts';
 import { inspect, type Renewer, type Source } from './sources.ts';
 import { loadProxy, loadUser, saveProxy } from './store.ts';
 import type { Watched } from './watch/model.ts';
 import { openCaDirectory } from './x509/ca-directory.ts';
+import type { Credential } from './x509/proxy-file.ts';
 
 export type Renewed =
   | { readonly ok: true; readonly now: Watched }
@@ -53,11 +53,8 @@ async function fromMyProxy(source: Source, { account, lifetime }: Renewer & { by
 }
 
 /** Gets a fresh proxy from an account, by passphrase or in exchange for the old one in `file`. */
-export async function fetchProxy(
-  account: MyProxyAccount,
-  lifetime: number,
-  file: string,
-): ReturnType<typeof getCredential> {
+export async function fetchProxy(account: MyProxyAccount, lifetime: number, file: string): Promise<Credential> {
+  const { getCredential } = await import('./myproxy/client.ts');
   const server = {
     host: account.host,
     ...(account.port === undefined ? {} : { port: account.port }),

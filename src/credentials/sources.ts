@@ -5,7 +5,7 @@ import { oneLine } from '../util/plain-text.ts';
 import { readSecretFile, wipe } from '../util/secret-file.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import { readCertificateLine } from '../util/ssh-certificate.ts';
-import type { MyProxyAccount } from './myproxy/account.ts';
+import type { MyProxyAccount } from './myproxy-account.ts';
 import { proxyInfo } from './proxy-info.ts';
 import { loadProxy, readPublic } from './store.ts';
 import type { Watched } from './watch/model.ts';

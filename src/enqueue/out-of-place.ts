@@ -1,6 +1,7 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { readNumber, type TextSource } from '../job/values.ts';
-import { CATALOGUE, type Cluster, type JobPlace, type SubmitCommand, spellings, UNIVERSE } from '../submit/api.ts';
+import { CATALOGUE, type Cluster, type JobPlace, type SubmitCommand, spellings } from '../submit/api.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { Destination } from './site-choice.ts';
 import type { Warning } from './types.ts';

@@ -3,7 +3,7 @@ import { POOL_SITE, SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
-import { UNIVERSE } from '../submit/api.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 
 export type Destination = Pick<SiteRecord, 'name' | 'credential'> & Partial<Pick<SiteRecord, 'target' | 'batch'>>;

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, statSync } from 'node:fs';
 import type { AttemptKey } from '../job/ids.ts';
-import { readOwner } from '../jobmanager/exit-record.ts';
+import { readOwner } from '../site/exit-record.ts';
 import type { Chunk, Follow, Report } from '../site/contract.ts';
 import type { StreamName } from '../staging/streams.ts';
 import { HOME_FILES, liveFile } from './gass-handler.ts';

@@ -1,5 +1,5 @@
 import type { Ending, Report } from '../site/contract.ts';
-import type { ExitRecord, Owner } from '../jobmanager/exit-record.ts';
+import type { ExitRecord, Owner } from '../site/exit-record.ts';
 import { GRAM_ERROR, gramWords, STAGING_IN, STAGING_OUT } from './errors.ts';
 import { STATE } from './protocol.ts';
 import type { GramRecord } from './store.ts';

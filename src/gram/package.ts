@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { octalEscape } from '../jobmanager/escape.ts';
-import { blobsOf, specLines } from '../jobmanager/spec.ts';
+import { octalEscape } from '../site/escape.ts';
+import { blobsOf, specLines } from '../site/spec-lines.ts';
 import type { AttemptSpec, Blob } from '../site/contract.ts';
 import type { GramRecord } from './store.ts';
 import type { TarEntry } from './tar.ts';

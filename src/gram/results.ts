@@ -2,7 +2,7 @@ import { closeSync, createReadStream, createWriteStream, existsSync, openSync } 
 import { copyFile, mkdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type ExitRecord, readExit } from '../jobmanager/exit-record.ts';
+import { type ExitRecord, readExit } from '../site/exit-record.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest } from '../site/contract.ts';
 import { askedFor } from '../staging/asked-for.ts';
 import { makeParents, partOf, unplaceable, within } from '../staging/place.ts';

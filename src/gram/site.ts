@@ -5,7 +5,7 @@ import type { GramTarget } from '../config/gram-resource.ts';
 import type { Trust } from '../credentials/x509/trust.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import type { SiteAudit, SiteStep } from '../jobmanager/site-report.ts';
+import type { AuditableSite, SiteAudit, SiteStep } from '../site/audit.ts';
 import type {
   AttemptSpec,
   FetchOutcome,
@@ -13,7 +13,6 @@ import type {
   Outcomes,
   PollAnswer,
   PollRequest,
-  Site,
   SiteFacts,
 } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
@@ -50,12 +49,6 @@ export interface GramSiteOptions {
   readonly resultsMs?: number;
 }
 
-/** The site of a GRAM service, with what `gryphus site audit` and `site test` need from it. */
-export interface GramSite extends Site {
-  audit(): Promise<SiteAudit>;
-  test(): Promise<readonly SiteStep[]>;
-}
-
 /** How soon to ask again when the answer is nearly there, in milliseconds. */
 const SOON_MS = 1000;
 /** The longest pause between repeated requests for something that does not come, in milliseconds. */
@@ -65,11 +58,11 @@ const LONGEST_PAUSE_MS = 60_000;
 const WORTH_SENDING_S = 60;
 
 /** GRAM2 as a site: the grid does here what our own JobManager does elsewhere. */
-export function openGramSite(options: GramSiteOptions): GramSite {
+export function openGramSite(options: GramSiteOptions): AuditableSite {
   return new Gt2Site(options);
 }
 
-class Gt2Site implements GramSite {
+class Gt2Site implements AuditableSite {
   readonly name: string;
   readonly #options: GramSiteOptions;
   readonly #store: GramStore;

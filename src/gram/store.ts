@@ -15,7 +15,7 @@ import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { asError, GryphusError } from '../errors.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
-import { blobsOf } from '../jobmanager/spec.ts';
+import { blobsOf } from '../site/spec-lines.ts';
 import type { AttemptSpec, Blob } from '../site/contract.ts';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 

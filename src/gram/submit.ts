@@ -1,6 +1,6 @@
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import { blobsOf, unfit } from '../jobmanager/spec.ts';
+import { blobsOf, unfit } from '../site/spec-lines.ts';
 import type { AttemptSpec, Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { cancel } from './cancel.ts';

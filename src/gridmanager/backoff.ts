@@ -2,7 +2,7 @@ import type { BackoffView } from '../queue/tables.ts';
 import type { Report } from '../site/contract.ts';
 import { Breaker } from './breaker.ts';
 import { LearnedLimit } from './learned-limit.ts';
-import { SITE_CAUSES } from './site-causes.ts';
+import { SITE_CAUSES } from '../site/causes.ts';
 
 /** Causes that count against the site, not the job. */
 const ITS_FAULT: ReadonlySet<string> = new Set(['node-fail', 'boot-fail', 'vanished', 'requeued']);

@@ -5,7 +5,8 @@ import type { Refusal } from '../site/contract.ts';
 import type { GryphusError } from '../errors.ts';
 import { commitCandidateSteps, commitChanges, type Sent, type SiteContext } from './context.ts';
 import { transferTimes } from './transfer-times.ts';
-import { holdByError, holdByRefusal } from './hold.ts';
+import { holdByError } from '../job/hold.ts';
+import { holdByRefusal } from './refusal-hold.ts';
 
 /** Collects the outcomes for what was sent to a site and records them all at once: steps of jobs, and of candidates. */
 export class Book {

@@ -7,7 +7,7 @@ import type { CandidateStep, Change, JobRecord } from '../queue/api.ts';
 import type { Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Again, BATCH, commitCandidateSteps, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
-import { asWished, withoutWish } from './moving.ts';
+import { asWished, withoutWish } from '../job/moving.ts';
 import { startAttributes, type WatchState } from './watch-loop.ts';
 
 const ENDING = ['removing', 'holding', 'restarting'] as const;

@@ -1,5 +1,5 @@
 import type { CandidatePlace, Place, Queue } from '../queue/api.ts';
-import { HAS_PLACE, hasPlace, IS_THERE, isThere, type WorkLoop, workLoopsWanted } from './work-loops.ts';
+import { HAS_PLACE, hasPlace, IS_THERE, isThere, type WorkLoop, workLoopsWanted } from '../job/work-loops.ts';
 
 /** The latest count of one manager's jobs and candidates, by site and state. */
 export class Census {

@@ -6,19 +6,15 @@ import { quoted, readNumber, readString, truthOf } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { SiteCause } from '../site/contract.ts';
 import { isCheckpoint } from './files.ts';
-import { holdAttributes } from './hold.ts';
+import { holdAttributes, POLICY_UNDEFINED, policyHold } from '../job/hold.ts';
 import { asksForOther, changesOnEvict, OUT_OF_MEMORY, type Vacated } from './on-evict.ts';
-import { SITE_CAUSES } from './site-causes.ts';
+import { SITE_CAUSES } from '../site/causes.ts';
 
 export interface Decision {
   readonly event: Extract<LifeEvent, 'complete' | 'again' | 'stop'>;
   readonly set: Record<string, string | null>;
   readonly info?: Readonly<Record<string, string>>;
 }
-
-/** Hold codes of the user's own policy (HTCondor's manual). */
-const BY_USER_POLICY = 3;
-const POLICY_UNDEFINED = 5;
 
 /**
  * Decides what happens to a job whose program has ended and whose results have been transferred, by the job's own
@@ -70,17 +66,6 @@ function exitOf({ attrs }: JobRecord): Record<string, string> {
   const names = ['ExitCode', 'ExitSignal', ...(attrs.has('DAGManJobId') ? USAGE_ATTRIBUTES : [])];
   const known = names.map((name) => [name, attrs.get(name)] as const);
   return Object.fromEntries(known.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])));
-}
-
-/** HTCondor's wording and attributes for a hold by one of the job's policy expressions. */
-export function policyHold(job: JobRecord, attribute: 'OnExitHold' | 'PeriodicHold'): Record<string, string | null> {
-  const reason =
-    readString(job.attrs, `${attribute}Reason`) ??
-    `The job attribute ${attribute} expression '${job.attrs.get(attribute)}' evaluated to TRUE`;
-  return {
-    ...holdAttributes(reason, BY_USER_POLICY, readNumber(job.attrs, `${attribute}SubCode`) ?? 0),
-    NumHolds: String((readNumber(job.attrs, 'NumHolds') ?? 0) + 1),
-  };
 }
 
 function bySite(job: JobRecord, cause: SiteCause, now: number): Decision {

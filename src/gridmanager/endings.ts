@@ -1,7 +1,7 @@
 import { quoted } from '../job/values.ts';
 import type { Ending } from '../site/contract.ts';
 import { sentence } from '../util/plain-text.ts';
-import { SITE_CAUSES } from './site-causes.ts';
+import { SITE_CAUSES } from '../site/causes.ts';
 
 /** What the queue already records about the job's earlier attempts. */
 export interface Before {

@@ -1,4 +1,5 @@
 import type { Attrs } from '../job/attrs.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
 import { parseRemaps, transferList } from '../job/transfer-lists.ts';
 import { isUrl } from '../staging/url/file-url.ts';
@@ -30,9 +31,6 @@ export interface JobFiles {
   /** Absolute directory for results without a remap if `outputDestination` is not set: `output_directory`, or iwd. */
   readonly outputDirectory: string;
 }
-
-/** HTCondor's numbers (manual, job ClassAd attributes, `JobUniverse`). */
-export const UNIVERSE = { vanilla: 5, scheduler: 7, grid: 9, local: 12 } as const;
 
 /**
  * Reads from a job's ad which files it has. A job runs in its `initialdir` if it is in the local or scheduler universe,

@@ -4,7 +4,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import { readNumber } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 import { commitChanges, type SiteContext } from './context.ts';
-import { holdAttributes } from './hold.ts';
+import { holdAttributes } from '../job/hold.ts';
 
 /**
  * Holds jobs that are prepared at the site but must not be committed because their credential expires, as the

@@ -6,18 +6,17 @@ import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
-import { openPoolSite } from '../pool/pool-site.ts';
 import { endWithState, openQueue } from '../queue/api.ts';
-import { parseAddress } from '../reverse-connection/address.ts';
+import { parseAddress } from '../config/address.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { spreadNet } from '../util/process-net.ts';
 import { CredentialGate, type GateOptions } from './credential-gate.ts';
-import { loginSocketPath } from './login-socket-path.ts';
+import { loginSocketPath } from '../config/login-socket-path.ts';
 import { LoginSocket } from './login-socket.ts';
 import { GridManager } from './manager.ts';
-import { tellSending } from './sending.ts';
+import { tellSending } from '../queue/transfers.ts';
 import { guardedMarks } from './older-copy.ts';
-import { openSite, siteCares } from './open-site.ts';
+import { openSite, siteCares } from '../open-site/open-site.ts';
 import { keepWays } from './site-workers.ts';
 import { urlAccess } from './url-access.ts';
 
@@ -70,7 +69,7 @@ async function main(identity: string): Promise<void> {
     problem: (name) => sites.problem(name),
     openSite: async (record) =>
       record.batch === 'pool'
-        ? openPoolSite({
+        ? (await import('../pool/pool-site.ts')).openPoolSite({
             name: record.name,
             socket: poolPlaces(paths).clientSocket,
             client: identity,

@@ -14,10 +14,10 @@ import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } fro
 import { decide } from './decide.ts';
 import { statusAttributes } from './endings.ts';
 import { checkpointFiles, destination, isCheckpoint, type JobFiles, jobFiles, leavesWork } from './files.ts';
-import { isFault, narrowing } from './faults.ts';
+import { isFault, narrowing } from '../job/faults.ts';
 import { givenNames } from './given.ts';
-import { holdAttributes, holdByError } from './hold.ts';
-import { asWished } from './moving.ts';
+import { holdAttributes, holdByError } from '../job/hold.ts';
+import { asWished } from '../job/moving.ts';
 import { transferTimes } from './transfer-times.ts';
 import { notPutThere } from './url-direct.ts';
 

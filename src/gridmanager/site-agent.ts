@@ -1,13 +1,13 @@
 import { asError, type GryphusError } from '../errors.ts';
 import { Pauses } from '../util/pauses.ts';
-import { isAboutTheSite } from './about-the-site.ts';
+import { isAboutTheSite } from '../job/about-the-site.ts';
 import type { Again, SiteContext } from './context.ts';
 import { checkCopy } from './older-copy.ts';
 import { cancelRound } from './cancel-loop.ts';
-import { asFault, isFault, type ReportFault } from './faults.ts';
+import { asFault, isFault, type ReportFault } from '../job/faults.ts';
 import type { ConnectionView } from '../queue/tables.ts';
 import { SiteHealth } from './health.ts';
-import { type WorkLoop, WORK_LOOPS } from './work-loops.ts';
+import { type WorkLoop, WORK_LOOPS } from '../job/work-loops.ts';
 import { type RetryLimits, SubmitBudget } from './pacing.ts';
 import { resultsRound } from './results-loop.ts';
 import { submitRound, type SubmitState } from './submit-loop.ts';

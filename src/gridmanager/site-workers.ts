@@ -7,7 +7,7 @@ import type { Queue } from '../queue/api.ts';
 import { GLIDEIN_NODE, SITE_WAYS } from '../queue/tables.ts';
 import type { Site } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
-import { SiteWays } from '../reverse-connection/site-ways.ts';
+import type { SiteWays } from '../reverse-connection/site-ways.ts';
 
 export interface SiteWorkersOptions {
   readonly paths: Pick<Paths, 'stateDir' | 'socketDir'>;
@@ -51,7 +51,8 @@ export function keepWays(
     const workers = workersHere();
     if (workers.size === 0 && ways === undefined) return;
     node ??= await GLIDEIN_NODE.get(queue.kv, record.name);
-    ways ??= new SiteWays({
+    const reverse = await import('../reverse-connection/site-ways.ts');
+    ways ??= new reverse.SiteWays({
       transport,
       home: async () => (await site.describe()).home,
       node: () => node,

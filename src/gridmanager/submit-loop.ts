@@ -9,7 +9,7 @@ import { fresh, gridJobId } from './attempt-attrs.ts';
 import { candidatesIn, LEAVE_WITHIN_S } from './candidates.ts';
 import { Book } from './book.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type Sent, type SiteContext } from './context.ts';
-import { narrowing } from './faults.ts';
+import { narrowing } from '../job/faults.ts';
 import { holdPrepared } from './hold-prepared.ts';
 import { admitted, type ProxySource } from './proxies.ts';
 import type { SubmitBudget } from './pacing.ts';

@@ -10,7 +10,7 @@ import { giveLeave, hearCandidates, isEarly } from './candidates.ts';
 import { type Again, commitChanges, keyOf, type SiteContext } from './context.ts';
 import { endingAttributes } from './endings.ts';
 import { Followed } from './followed.ts';
-import { holdAttributes } from './hold.ts';
+import { holdAttributes } from '../job/hold.ts';
 import { placeStreams, stepsAfter, streamsToPlace } from './nothing-to-fetch.ts';
 import { nextPoll } from './pacing.ts';
 import { letForget } from './results-loop.ts';

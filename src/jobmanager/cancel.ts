@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import { percentDecode } from './escape.ts';
+import { percentDecode } from '../site/escape.ts';
 import type { Looker } from './look.ts';
 import { batches, checkComplete, refuse, type SiteContext, words, wordsOf } from './site-context.ts';
 

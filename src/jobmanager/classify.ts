@@ -1,7 +1,7 @@
 import type { Backend, Verdict } from '../backends/contract.ts';
 import type { Ending, Report, SiteCause } from '../site/contract.ts';
 import { type Entry, presentLine, type QueueLine } from './entry.ts';
-import type { Owner } from './exit-record.ts';
+import type { Owner } from '../site/exit-record.ts';
 
 /**
  * What to do before more can be said. `fence`: take the lock, so that the submission can never start. `look`: query the

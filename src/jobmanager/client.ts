@@ -2,6 +2,7 @@ import { BACKEND_NAMES, backendOf } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { formatMark, type QueueMark } from '../job/mark.ts';
+import type { AuditableSite, SiteAudit, SiteStep } from '../site/audit.ts';
 import type {
   AttemptSpec,
   CancelOptions,
@@ -13,7 +14,6 @@ import type {
   PollAnswer,
   PollRequest,
   Sending,
-  Site,
   SiteFacts,
   Upload,
 } from '../site/contract.ts';
@@ -25,7 +25,7 @@ import { commit } from './commit.ts';
 import { Content } from './content.ts';
 import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
-import { percentDecode } from './escape.ts';
+import { percentDecode } from '../site/escape.ts';
 import { markOf, readFacts } from './hello.ts';
 import { ResultTransfer } from './result-transfer.ts';
 import { leave } from './start-permit.ts';
@@ -33,7 +33,7 @@ import { Looker, paceOf } from './look.ts';
 import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
 import { Session } from './session.ts';
-import { type SiteAudit, readAudit, readSteps, type SiteStep } from './site-report.ts';
+import { readAudit, readSteps } from './site-report.ts';
 import { checkComplete, ofAsked, type SiteContext, wordsOf } from './site-context.ts';
 import { upload } from './upload.ts';
 import { View } from './view.ts';
@@ -93,24 +93,16 @@ export interface JobManagerSiteConfig {
   readonly options?: JobManagerOptions;
 }
 
-/** A Site with the additional operations of `gryphus site audit` and `gryphus site test`. */
-export interface JobManagerSite extends Site {
-  /** Everything that the site holds under this agent's name. */
-  audit(): Promise<SiteAudit>;
-  /** A check-up, step by step. */
-  test(): Promise<readonly SiteStep[]>;
-}
-
 const SWEEP_EVERY = 3_600_000;
 /** In milliseconds. Each question of the check-up has its own time-out at the site. */
 const PROBE_MS = 180_000;
 
 /** Our JobManager over a transport, which the caller must close. 'bad-config' for an unknown batch system. */
-export function openJobManagerSite(config: JobManagerSiteConfig): JobManagerSite {
+export function openJobManagerSite(config: JobManagerSiteConfig): AuditableSite {
   return new ShellSite(config);
 }
 
-class ShellSite implements JobManagerSite {
+class ShellSite implements AuditableSite {
   readonly name: string;
   readonly #site: SiteContext;
   readonly #looker: Looker;

@@ -1,7 +1,7 @@
 import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import { percentDecode } from './escape.ts';
+import { percentDecode } from '../site/escape.ts';
 import { batches, checkComplete, refuse, type SiteContext, unwritten, words } from './site-context.ts';
 
 /** Submit commands in one request, few enough that a look at the queue does not wait long for its turn. */

@@ -1,7 +1,7 @@
 import type { Account, QueueEntry, Verdict } from '../backends/contract.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Report } from '../site/contract.ts';
-import type { ExitRecord, Owner } from './exit-record.ts';
+import type { ExitRecord, Owner } from '../site/exit-record.ts';
 
 /** A line of the site's queue that carries our tag. */
 export interface QueueLine {

@@ -11,7 +11,7 @@ import { makeParents, partOf, within } from '../staging/place.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import type { Answer } from './answer.ts';
-import { octalWord, percentDecode } from './escape.ts';
+import { octalWord, percentDecode } from '../site/escape.ts';
 import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';

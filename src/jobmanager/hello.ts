@@ -2,7 +2,7 @@ import { GryphusError } from '../errors.ts';
 import { parseMark, type QueueMark } from '../job/mark.ts';
 import type { SiteFacts } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
-import { percentDecode } from './escape.ts';
+import { percentDecode } from '../site/escape.ts';
 
 /** What the JobManager reports about its site at start. */
 export function readFacts(hello: Answer, batch: string): SiteFacts {

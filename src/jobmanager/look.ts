@@ -3,7 +3,7 @@ import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 import type { Chunk, Follow } from '../site/contract.ts';
 import { type Answer, MOST_DATA } from './answer.ts';
 import type { Entry } from './entry.ts';
-import { percentDecode } from './escape.ts';
+import { percentDecode } from '../site/escape.ts';
 import type { Action } from './classify.ts';
 import { Skew } from './skew.ts';
 import { batches, type SiteContext, words, wordsOf } from './site-context.ts';

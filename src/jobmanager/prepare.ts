@@ -3,7 +3,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { AttemptSpec, Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { batches, checkComplete, refuse, type SiteContext, unwritten, words, wordsOf } from './site-context.ts';
-import { adLines, blobsOf, specLines, unfit } from './spec.ts';
+import { adLines, blobsOf, specLines, unfit } from '../site/spec-lines.ts';
 import { sendBlobs } from './send-blobs.ts';
 
 /** Records in one request: a few hundred kilobytes. */

@@ -4,7 +4,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import type { Answer } from './answer.ts';
-import { percentDecode } from './escape.ts';
+import { percentDecode } from '../site/escape.ts';
 import type { Content } from './content.ts';
 import type { ResultTransfer } from './result-transfer.ts';
 import type { Session } from './session.ts';

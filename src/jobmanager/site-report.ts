@@ -1,54 +1,8 @@
-import type { Backend, QueueEntry } from '../backends/contract.ts';
+import type { Backend } from '../backends/contract.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
+import type { AuditJob, AuditRecord, OtherAgent, SiteAudit, SiteStep } from '../site/audit.ts';
 import type { Answer } from './answer.ts';
-import { percentDecode } from './escape.ts';
-
-/** Everything that a site holds for an agent: records, jobs in its queue by tag, content. */
-export interface SiteAudit {
-  readonly records: readonly AuditRecord[];
-  readonly queued: readonly AuditJob[];
-  /** Why the queue could not be queried; `queued` is then meaningless. */
-  readonly queueError: string | undefined;
-  readonly content: { readonly files: number; readonly kb: number };
-  /** What other agents have there. */
-  readonly others: readonly OtherAgent[];
-}
-
-/** Attempts of one agent; times in Unix seconds. */
-export interface OtherAgent {
-  readonly agent: string;
-  readonly attempts: number;
-  /** How many of their programs have ended. */
-  readonly ended: number;
-  /** When the first and the last of them were prepared. */
-  readonly oldest: number;
-  readonly newest: number;
-}
-
-export interface AuditRecord {
-  readonly key: AttemptKey;
-  readonly submission: number;
-  readonly batchId: string | undefined;
-  readonly state: 'prepared' | 'submitted' | 'started' | 'ended' | 'fenced' | 'cancelled';
-}
-
-export interface AuditJob {
-  readonly tag: string;
-  /** Undefined if the tag does not have our form. */
-  readonly key: AttemptKey | undefined;
-  readonly submission: number;
-  readonly batchId: string;
-  readonly entry: QueueEntry;
-}
-
-/** One step of a site's check-up. */
-export interface SiteStep {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly message: string;
-  /** What to do if the step fails. */
-  readonly remedy?: string;
-}
+import { percentDecode } from '../site/escape.ts';
 
 export function readAudit(answer: Answer, backend: Backend): SiteAudit {
   const records: AuditRecord[] = [];
@@ -92,7 +46,13 @@ function detail(kind: string, rest: string, last: AuditRecord, backend: Backend)
 function jobOf([tag = '', batchId = '', ...words]: string[], backend: Backend): AuditJob {
   const found = /^gryphus\.(.+)\.(\d+)$/.exec(tag);
   const key = found?.[1] !== undefined && parseAttemptKey(found[1]) ? (found[1] as AttemptKey) : undefined;
-  return { tag, key, submission: Number(found?.[2] ?? 0), batchId, entry: backend.queueEntry(words.join(' ')) };
+  return {
+    tag,
+    key,
+    submission: Number(found?.[2] ?? 0),
+    batchId,
+    over: backend.queueEntry(words.join(' ')).is === 'ended',
+  };
 }
 
 const REMEDIES: Readonly<Record<string, string>> = {

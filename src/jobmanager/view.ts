@@ -3,9 +3,9 @@ import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import type { Report } from '../site/contract.ts';
 import type { Answer } from './answer.ts';
 import { type Entry, newEntry, nothingKnown, presentLine, runUnknown } from './entry.ts';
-import { type Owner, readExit, readOwner } from './exit-record.ts';
+import { type Owner, readExit, readOwner } from '../site/exit-record.ts';
 import { type Action, classify } from './classify.ts';
-import { percentDecode } from './escape.ts';
+import { percentDecode } from '../site/escape.ts';
 
 /** Whether nothing happened between two looks, apart from a different reason for a hold. */
 function alike(before: QueueEntry, now: QueueEntry): boolean {

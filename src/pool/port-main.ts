@@ -4,7 +4,7 @@ import { loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
-import { parseAddress } from '../reverse-connection/address.ts';
+import { parseAddress } from '../config/address.ts';
 import { openPortWay } from '../reverse-connection/port-way.ts';
 import { poolPlaces } from './host/places.ts';
 import type { PortNews } from './port-news.ts';

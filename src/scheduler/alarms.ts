@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { type HookEnd, notifyDesktop, runHook } from '../notify/hook.ts';
+import { localAlarms } from '../notify/local-alarms.ts';
 import type { Message } from '../notify/messages.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -24,20 +24,11 @@ export class Alarms {
     const { settings, outbox, log } = this.#options;
     const to = settings['notify.email'];
     if (settings['notify.problems'] && to !== undefined) await outbox.put([{ to, message, since }]);
-    for (const [name, end] of beside(settings, message)) {
+    for (const [name, end] of localAlarms(settings, message)) {
       void end.then((how) => {
         if (!how.ok) log('an alarm was not given', { by: name, why: how.message });
         return how;
       });
     }
   }
-}
-
-/** Starts each configured alarm other than mail. */
-export function beside(settings: Settings, message: Message): readonly (readonly [string, Promise<HookEnd>])[] {
-  const hook = settings['alarms.hook'];
-  return [
-    ...(hook === undefined ? [] : [['hook', runHook(hook, message)] as const]),
-    ...(settings['alarms.desktop'] ? [['desktop', notifyDesktop(message)] as const] : []),
-  ];
 }

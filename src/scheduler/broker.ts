@@ -9,13 +9,13 @@ import { type BackoffView, BROKER, CAPACITY_WANTED, SITE_MEASURES } from '../que
 import type { Candidate, KnownSite } from '../broker/sites.ts';
 import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
 import type { SiteRecord } from '../config/sites.ts';
-import { narrowing, type ReportFault, Troubles } from '../gridmanager/faults.ts';
+import { narrowing, type ReportFault, Troubles } from '../job/faults.ts';
 import { formatJobId, parseJobId } from '../job/ids.ts';
 import { adOf, quoted, readNumber } from '../job/values.ts';
 import type { Change, EventEntry, JobRecord, Lease, Queue } from '../queue/api.ts';
-import { UNIVERSE } from '../submit/api.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import { floodJobs, isFlooded } from './flooding.ts';
-import { managerOf } from './job-manager.ts';
+import { managerOf } from '../job/identity.ts';
 import type { Listener } from './listener.ts';
 
 export interface BrokerOptions {

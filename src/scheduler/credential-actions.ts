@@ -1,12 +1,12 @@
 import type { Action } from '../credentials/watch/model.ts';
-import { holdAttributes, released } from '../gridmanager/hold.ts';
+import { holdAttributes, released } from '../job/hold.ts';
 import type { NoticeKind } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import { quoted, readNumber } from '../job/values.ts';
 import { credentialNews } from '../notify/messages.ts';
 import type { Change, JobRecord, Queue } from '../queue/api.ts';
 import type { Alarms } from './alarms.ts';
-import { HOLDABLE, isHeldByUs, RELEASABLE } from './credential-inventory.ts';
+import { HOLDABLE, isHeldByUs, RELEASABLE } from '../credentials/inventory/inventory.ts';
 
 export interface ActionOptions {
   readonly queue: Pick<Queue, 'get' | 'transitionMany' | 'notice'>;

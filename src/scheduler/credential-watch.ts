@@ -13,7 +13,7 @@ import type { EventEntry, Queue } from '../queue/api.ts';
 import { CREDENTIAL_MEMORIES, WHOLE } from '../queue/tables.ts';
 import type { Alarms } from './alarms.ts';
 import { perform, tellFresh } from './credential-actions.ts';
-import { inspectAll, remoteCopies, type CredentialInventory, inventory } from './credential-inventory.ts';
+import { inspectAll, remoteCopies, type CredentialInventory, inventory } from '../credentials/inventory/inventory.ts';
 import type { Listener } from './listener.ts';
 
 export interface CredentialWatchOptions {

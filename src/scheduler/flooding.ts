@@ -5,7 +5,7 @@ import { formatJobId } from '../job/ids.ts';
 import { adOf, quoted, readBoolean } from '../job/values.ts';
 import type { CandidateStep, Lease, Queue } from '../queue/api.ts';
 import type { JobRecord } from '../queue/api.ts';
-import { managerOf } from './job-manager.ts';
+import { managerOf } from '../job/identity.ts';
 
 /** HoldReasonCode: the job's grid resource failed. */
 const GRID_FAILED = 37;

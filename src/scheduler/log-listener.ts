@@ -6,7 +6,7 @@ import { userLogPath } from '../job/user-log-path.ts';
 import { printUserLog } from '../user-log/text.ts';
 import type { EventEntry, JobRecord, Queue } from '../queue/api.ts';
 import type { Listener } from './listener.ts';
-import { logEvents, submitEvent } from './log-events.ts';
+import { logEvents, submitEvent } from '../job/log-events.ts';
 import type { UserLogs } from './user-logs/user-logs.ts';
 
 export interface LogListenerOptions {

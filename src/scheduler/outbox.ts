@@ -8,7 +8,7 @@ import { MESSAGE } from '../notify/messages.ts';
 import { type Limits, type Pending, post } from '../notify/rate.ts';
 import type { Queue, Work } from '../queue/api.ts';
 import { SENT_MAIL, WAITING_MAIL, WHOLE } from '../queue/tables.ts';
-import { mailRoute, mailSender } from './mail-route.ts';
+import { mailRoute, mailSender } from '../notify/mail-route.ts';
 
 const TRIES = 12;
 const BACK_OFF_MS = 5_000;

@@ -1,4 +1,4 @@
-import { endsProcess, narrowing } from '../gridmanager/faults.ts';
+import { endsProcess, narrowing } from '../job/faults.ts';
 import { asError, GryphusError } from '../errors.ts';
 import type { EventEntry } from '../queue/api.ts';
 import { Pauses } from '../util/pauses.ts';

@@ -1,6 +1,5 @@
 import { POOL_SITE } from '../config/sites.ts';
-import { policyHold } from '../gridmanager/decide.ts';
-import { holdAttributes, released } from '../gridmanager/hold.ts';
+import { holdAttributes, policyHold, released } from '../job/hold.ts';
 import type { State } from '../job/life.ts';
 import { quoted, readNumber, readString, truthOf } from '../job/values.ts';
 import { next } from '../job/life.ts';

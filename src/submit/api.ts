@@ -22,7 +22,6 @@ export {
 export { NUMBER_ATTRIBUTES, STRING_ATTRIBUTES } from './attribute-types.ts';
 export type { Cluster, ProcAd, ProcsRequest } from './cluster.ts';
 export { shouldTransfer } from './commands/transfer.ts';
-export { UNIVERSE } from './commands/universe.ts';
 export { type MaterializeRequest, type Materialized, materialize } from './digest.ts';
 export { type Environment, parseEnvQuotedOrV1, parseEnvV1, parseEnvV2, printEnvV1, printEnvV2 } from './env.ts';
 export type { Place, Warning } from './fault.ts';

@@ -41,7 +41,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'request_gpus:RequestGPUs', by: 'gridmanager/spec.ts' },
   { names: 'retry_request_memory:TransformBody_RequestMemory retry_request_memory_increase:TransformBody_RequestMemory retry_request_memory_max:TransformBody_RequestMemory on_evict_checks:TransformOnEvict', by: 'gridmanager/on-evict.ts', at: CARRIED, says: 'Nothing limits the memory of such a job.' },
   { names: 'core_size:CoreSize', kind: 'int', by: 'gridmanager/spec.ts', idle: /^$/ },
-  { names: 'image_size:ImageSize', by: 'scheduler/log-events.ts' },
+  { names: 'image_size:ImageSize', by: 'job/log-events.ts' },
   { names: 'disk_usage:DiskUsage', by: 'job/log-usage.ts' },
   // Files.
   { names: 'should_transfer_files:ShouldTransferFiles', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE, idle: /^"(NO|IF_NEEDED)"$/i },
@@ -85,7 +85,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'batch_name:JobBatchName', kind: 'unquoted', by: 'queue/submit.ts' },
   { names: 'batch_id:JobBatchId', kind: 'unquoted', by: 'dag/main.ts' },
   { names: 'description:JobDescription', kind: 'string', by: 'commands/print-format/print-as.ts' },
-  { names: 'submit_event_notes:SubmitEventNotes submit_event_user_notes:SubmitEventUserNotes', kind: 'string', by: 'scheduler/log-events.ts' },
+  { names: 'submit_event_notes:SubmitEventNotes submit_event_user_notes:SubmitEventUserNotes', kind: 'string', by: 'job/log-events.ts' },
   { names: 'jobset:JobSetName', kind: 'unquoted', says: 'An attribute to select jobs by.' },
   { names: 'dag_node_name:DAGNodeName', kind: 'string', by: 'dag/nodes-log.ts' },
   { names: 'dagman_job_id:DAGManJobId', kind: 'natural', by: 'queue/submit.ts' },

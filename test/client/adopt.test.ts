@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { unadoptable } from '../../src/client/adopt.ts';
 import { Attrs } from '../../src/job/attrs.ts';
 import type { State } from '../../src/job/life.ts';
-import type { AuditRecord } from '../../src/jobmanager/site-report.ts';
+import type { AuditRecord } from '../../src/site/audit.ts';
 
 const attempt = { agent: 'a', cluster: 12, proc: 0, attempt: 2 };
 const there = (state: AuditRecord['state']): AuditRecord => ({

@@ -3,14 +3,15 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import type { JobManagerOptions, JobManagerSite } from '../../src/jobmanager/client.ts';
+import type { JobManagerOptions } from '../../src/jobmanager/client.ts';
+import type { AuditableSite } from '../../src/site/audit.ts';
 import type { AttemptSpec, Blob, FetchOutcome, PollAnswer, Report } from '../../src/site/contract.ts';
 
 /** One place under test: how to open it again and again, as after a crash of ours, and how to look at it from outside. */
 export interface Ground {
   readonly name: string;
   /** Another client of the same site, as a new GridManager would be. */
-  open(options?: JobManagerOptions): Promise<JobManagerSite>;
+  open(options?: JobManagerOptions): Promise<AuditableSite>;
   /** The agent's directory at the site, which is on this machine, too. */
   readonly root: string;
   /** A private directory for ledgers and content, gone with the ground. */
@@ -90,12 +91,12 @@ function ledgerOf(ground: Ground, key: AttemptKey): string {
 
 /** Follows one site as a GridManager does: reports by key, by cursor. */
 export class Watch {
-  readonly site: JobManagerSite;
+  readonly site: AuditableSite;
   readonly reports = new Map<AttemptKey, Report>();
   readonly history: Report[] = [];
   #cursor: string | undefined;
 
-  constructor(site: JobManagerSite) {
+  constructor(site: AuditableSite) {
     this.site = site;
   }
 
@@ -136,7 +137,7 @@ export class Watch {
 }
 
 /** Prepares and commits, and fails where anything is refused. */
-export async function run(site: JobManagerSite, specs: readonly AttemptSpec[]): Promise<void> {
+export async function run(site: AuditableSite, specs: readonly AttemptSpec[]): Promise<void> {
   for (const outcomes of [await site.prepare(specs), await site.commit(specs.map((s) => s.key))]) {
     for (const [key, outcome] of outcomes) if (!outcome.ok) throw new Error(`${key}: ${outcome.refusal.message}`);
   }

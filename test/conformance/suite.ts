@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { JobManagerSite } from '../../src/jobmanager/client.ts';
+import type { AuditableSite } from '../../src/site/audit.ts';
 import { crashTests } from './crashes.ts';
 import { SLOW } from '../slow.ts';
 import { blob, freshKey, type Ground, ledgerJob, run, shellJob, spec, starts, texts, Watch } from './kit.ts';
@@ -28,7 +28,7 @@ export function testSite<G extends Ground>(tested: SiteUnderTest<G>): void {
     const leftOut = (message: string) => except?.includes(message) || !(whole || ordinary.includes(message));
     const test = (message: string, body: () => Promise<void>) => it.skipIf(leftOut(message))(message, body);
     let ground: G;
-    let site: JobManagerSite;
+    let site: AuditableSite;
     let watch: Watch;
     beforeAll(async () => {
       ground = await makeSite();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { GassServer, type Readable } from '../../src/gram/gass-server.ts';
 import { jobScript } from '../../src/gram/package.ts';
-import type { GramSite } from '../../src/gram/site.ts';
+import type { AuditableSite } from '../../src/site/audit.ts';
 import { blob, freshKey, run, shellJob, texts, Watch } from '../conformance/kit.ts';
 import { missingPrograms } from '../sites/gatekeeper.ts';
 import { SLOW, some } from '../slow.ts';
@@ -12,7 +12,7 @@ import { type Grid, startGrid } from './kit.ts';
 const MISSING = missingPrograms();
 const listen = GassServer.listen.bind(GassServer);
 let grid: Grid;
-let site: GramSite;
+let site: AuditableSite;
 /** What breaks off, after how many bytes, and how often still. */
 let cut: { path: RegExp; after: number; times: number } | undefined;
 

@@ -3,12 +3,12 @@ import { vi } from 'vitest';
 import { AGENT, type Ground } from '../conformance/kit.ts';
 import { testSite } from '../conformance/suite.ts';
 import { missingPrograms } from '../sites/gatekeeper.ts';
-import type { GramSite } from '../../src/gram/site.ts';
+import type { AuditableSite } from '../../src/site/audit.ts';
 import { startGrid } from './kit.ts';
 
 async function ground(): Promise<Ground> {
   const grid = await startGrid();
-  let site: GramSite | undefined;
+  let site: AuditableSite | undefined;
   return {
     name: 'GRAM',
     root: join(grid.dir, AGENT),

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import type { GramSite } from '../../src/gram/site.ts';
+import type { AuditableSite } from '../../src/site/audit.ts';
 import { freshKey, shellJob, texts, Watch } from '../conformance/kit.ts';
 import { missingPrograms, POLLING } from '../sites/gatekeeper.ts';
 import { ended, waitUntil } from '../sites/ports.ts';
@@ -36,7 +36,7 @@ async function killJobManagers(): Promise<void> {
 }
 
 /** The job comes to its end with what it wrote, started once, and GRAM forgets it. */
-async function concludes(site: GramSite, key: AttemptKey, at = grid): Promise<void> {
+async function concludes(site: AuditableSite, key: AttemptKey, at = grid): Promise<void> {
   const watch = new Watch(site);
   expect(await watch.ended(key, PATIENCE)).toMatchObject({ how: { kind: 'exited', code: 0 } });
   const into = join(grid.dir, 'home', key);
@@ -52,7 +52,7 @@ async function concludes(site: GramSite, key: AttemptKey, at = grid): Promise<vo
 }
 
 /** Asks again as a GridManager does, until it is so; a job that the site let go is asked for anew. */
-async function insist(site: GramSite, key: AttemptKey): Promise<void> {
+async function insist(site: AuditableSite, key: AttemptKey): Promise<void> {
   await waitUntil(
     'the commit',
     async () => {

@@ -13,12 +13,12 @@ import { freshKey, shellJob, Watch } from '../conformance/kit.ts';
 import { globus, missingPrograms } from '../sites/gatekeeper.ts';
 import { type Grid, proxyFor, startGrid } from './kit.ts';
 import { GramClient } from '../../src/gram/client.ts';
-import type { GramSite } from '../../src/gram/site.ts';
+import type { AuditableSite } from '../../src/site/audit.ts';
 
 const PROGRAMS = ['/usr/sbin/globus-gatekeeper', '/usr/bin/globusrun', '/usr/bin/globus-url-copy'];
 const MISSING = missingPrograms(PROGRAMS);
 let grid: Grid;
-let site: GramSite;
+let site: AuditableSite;
 /** Of a job that waits for its commit, and of one that runs. */
 let base: string;
 let sent: string;

@@ -7,7 +7,8 @@ import { loadUser, saveProxy } from '../../src/credentials/store.ts';
 import { openCaDirectory } from '../../src/credentials/x509/ca-directory.ts';
 import type { ProxyOptions } from '../../src/credentials/x509/proxy-certificate.ts';
 import type { Credential } from '../../src/credentials/x509/proxy-file.ts';
-import { type GramSite, type GramSiteOptions, openGramSite } from '../../src/gram/site.ts';
+import { type GramSiteOptions, openGramSite } from '../../src/gram/site.ts';
+import type { AuditableSite } from '../../src/site/audit.ts';
 import { eventGenerator } from '../sites/event-generator.ts';
 import { type Gatekeeper, type GatekeeperOptions, startGatekeeper } from '../sites/gatekeeper.ts';
 import { type GridCa, makeGridCa, type Person } from '../sites/grid-ca.ts';
@@ -24,7 +25,7 @@ export interface Grid {
   /** Another GridManager's view of the service, with the state of `state`. */
   open(
     options?: Partial<GramSiteOptions> & { readonly state?: string; readonly credential?: Credential },
-  ): Promise<GramSite>;
+  ): Promise<AuditableSite>;
   stop(): Promise<void>;
 }
 
@@ -44,7 +45,7 @@ export async function startGrid(options?: GatekeeperOptions): Promise<Grid> {
   const proxy = await proxyFor(jane);
   const proxyFile = join(dir, 'proxy.pem');
   saveProxy(proxyFile, proxy);
-  const opened: GramSite[] = [];
+  const opened: AuditableSite[] = [];
   return {
     ca,
     jane,
@@ -75,7 +76,7 @@ export async function startGrid(options?: GatekeeperOptions): Promise<Grid> {
   };
 }
 
-export function delegate(site: GramSite, issuer: Credential, name = 'jane'): Promise<void> {
+export function delegate(site: AuditableSite, issuer: Credential, name = 'jane'): Promise<void> {
   const now = seconds();
   const lifetime = issuer.chain[0].notAfter - now;
   return (

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GryphusError } from '../../src/errors.ts';
 import { SiteHealth } from '../../src/gridmanager/health.ts';
-import { workLoopsWanted } from '../../src/gridmanager/work-loops.ts';
+import { workLoopsWanted } from '../../src/job/work-loops.ts';
 import { backOff, nextPoll, SubmitBudget } from '../../src/gridmanager/pacing.ts';
 import { eventOf } from '../../src/gridmanager/report.ts';
 import { LIFE, STATES } from '../../src/job/life.ts';

@@ -22,8 +22,8 @@ import { BACKENDS } from '../../src/backends/registry.ts';
 import { makeBundle } from '../../src/jobmanager/bundle.ts';
 import { DELEGATION_CRASH_POINTS, SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import { entering } from '../../src/jobmanager/entering.ts';
-import { octalEscape } from '../../src/jobmanager/escape.ts';
-import { readExit } from '../../src/jobmanager/exit-record.ts';
+import { octalEscape } from '../../src/site/escape.ts';
+import { readExit } from '../../src/site/exit-record.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 const here = (name: string): string => readFileSync(join(SRC, name), 'utf8');

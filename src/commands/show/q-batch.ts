@@ -1,4 +1,5 @@
 import type { ClusterView, JobView } from '../../index.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 import { numberOf, stringOf } from './ad.ts';
 import { shortDate } from './dates.ts';
 import { shortened } from './table.ts';
@@ -36,14 +37,12 @@ export const BATCH_ATTRIBUTES = [
   'TotalSubmitProcs',
 ] as const;
 
-const SCHEDULER_UNIVERSE = 7;
-
 /** Counts each job; the sizes of clusters, and how many of their jobs are done, come from `clusters`. */
 export function batchesOfJobs(jobs: Iterable<JobView>, clusters: Iterable<ClusterView> = []): Batch[] {
   const found = new Batches(clusters);
   for (const { id, ad } of jobs) {
     const dag = numberOf(ad, 'DAGManJobId');
-    const manager = numberOf(ad, 'JobUniverse') === SCHEDULER_UNIVERSE;
+    const manager = numberOf(ad, 'JobUniverse') === UNIVERSE.scheduler;
     const name = stringOf(ad, 'JobBatchName') ?? `ID: ${dag ?? id.cluster}`;
     const batch = found.of(stringOf(ad, 'Owner') ?? '?', name, numberOf(ad, 'QDate') ?? 0, id, id, manager);
     const is = COUNTED[numberOf(ad, 'JobStatus') ?? 0];

@@ -1,9 +1,9 @@
 import type { JobView, Totals } from '../../index.ts';
 import { NO_JOBS, type Sums } from '../../job/totals.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 import { numberOf } from './ad.ts';
 import { columns, cut, type Width } from './width.ts';
 
-const SCHEDULER_UNIVERSE = 7;
 const COUNTED: Readonly<Record<number, keyof Totals>> = {
   1: 'idle',
   2: 'running',
@@ -17,7 +17,7 @@ const COUNTED: Readonly<Record<number, keyof Totals>> = {
 /** Counts by JobStatus; jobs of the scheduler universe (DAG managers) are left out, as in HTCondor. */
 export function countJobs(jobs: Iterable<JobView>, sums: Sums = { ...NO_JOBS }): Totals {
   for (const { ad } of jobs) {
-    if (numberOf(ad, 'JobUniverse') === SCHEDULER_UNIVERSE) continue;
+    if (numberOf(ad, 'JobUniverse') === UNIVERSE.scheduler) continue;
     sums.jobs++;
     const name = COUNTED[numberOf(ad, 'JobStatus') ?? 1];
     if (name) sums[name]++;

@@ -9,7 +9,7 @@ import type { Kv } from '../../queue/api.ts';
 import { isAlive, processIdentity } from '../../util/process-identity.ts';
 import type { Alarms } from '../alarms.ts';
 import { LogJournal } from './journal.ts';
-import { reportOwed } from './report.ts';
+import { reportOwed } from '../../queue/owed-logs.ts';
 import { UserLogs } from './user-logs.ts';
 import { WriterProcess } from './writer.ts';
 

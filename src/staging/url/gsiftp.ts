@@ -24,7 +24,7 @@ const PORT = 2811;
  * C`), so all content is verified by the server's own SHA-256 (`CKSM`). A path starts at the root or, with `/~/`, at
  * the account's home.
  */
-export const gsiftpFetcher: UrlFetcher = {
+export const gsiftpFetcher = {
   schemes: ['gsiftp'],
 
   fetch(url, to, options) {
@@ -74,7 +74,7 @@ export const gsiftpFetcher: UrlFetcher = {
       });
     });
   },
-};
+} satisfies UrlFetcher;
 
 function remotePath(url: URL): string {
   const path = pathOf(url);

@@ -1,6 +1,6 @@
 import { Real, toDouble, isInt } from '../../classad/api.ts';
 import type { Step } from '../maker.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 const AMOUNTS: readonly (readonly [command: string, attribute: string, example: string])[] = [
   ['request_cpus', 'RequestCpus', '4'],

@@ -1,7 +1,7 @@
 import type { Parsed } from '../argv.ts';
 import { isV2Quoted, parseArgsV1, parseArgsV2Quoted, printArgsV1, printArgsV2, unescapeArgsV1 } from '../argv.ts';
 import type { JobMaker, Step } from '../maker.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 interface Words {
   readonly words: readonly string[];

@@ -1,6 +1,7 @@
 import type { Step } from '../maker.ts';
 import { deferredBy } from './deferral.ts';
-import { canReconnect, UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
+import { canReconnect } from './universe.ts';
 
 /** How long a job runs on without contact to its submitter, in seconds: HTCondor's JOB_DEFAULT_LEASE_DURATION. */
 const LEASE = 2400;

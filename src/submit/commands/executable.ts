@@ -3,7 +3,7 @@ import { compressPath } from '../maker.ts';
 import { absolutePath } from '../source.ts';
 import { stripQuotes } from '../text.ts';
 import { fileChecks } from './streams.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 /** Whether the executable is only a name for what a cloud or a virtual machine runs. */
 export function isPseudoExecutable(job: JobMaker): boolean {

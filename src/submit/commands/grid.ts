@@ -2,7 +2,7 @@ import { secondsOf } from '../calculate.ts';
 import { shellWords } from '../../util/shell-words.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { setCloud } from './cloud.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 /** Names in a batch system, in which quotes would be taken for part of the name. */
 const NAMES: readonly (readonly [command: string, attribute: string])[] = [

@@ -1,5 +1,5 @@
 import type { JobMaker, Step } from '../maker.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 const HOLD_SUBMITTED = 15;
 

@@ -1,7 +1,7 @@
 import type { Spoken } from '../expressions.ts';
 import type { JobMaker } from '../maker.ts';
 import { imageType } from './executable.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 const OPSYS = ['OpSys', 'OpSysAndVer', 'OpSysLongName', 'OpSysShortName', 'OpSysName', 'OpSysLegacy'];
 /** Networks available in every docker. */

@@ -2,7 +2,7 @@ import { isInt, Real } from '../../classad/api.ts';
 import type { Spoken } from '../expressions.ts';
 import type { JobMaker } from '../maker.ts';
 import { byBytes } from '../text.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 const DISK = '(TARGET.Disk >= RequestDisk)';
 

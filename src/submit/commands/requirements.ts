@@ -5,7 +5,7 @@ import { platformClauses } from './requirements-platform.ts';
 import { resourceClauses } from './requirements-resources.ts';
 import { transferClause } from './requirements-transfer.ts';
 import { deferredBy } from './deferral.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 /** Names that always mean the job's own attribute in its requirements. */
 const OWN = ['RequestMemory', 'VM_CkptMac', 'Requirements'];

@@ -3,7 +3,7 @@ import type { JobMaker, Step } from '../maker.ts';
 import type { MacroTable } from '../macros.ts';
 import { setGpuLimits } from './gpus.ts';
 import { retryPlan } from './evict.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 /** HTCondor's defaults: JOB_DEFAULT_REQUESTCPUS and similar. */
 const DEFAULTS = {

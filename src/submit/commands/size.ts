@@ -1,7 +1,7 @@
 import { sizeOf } from '../calculate.ts';
 import type { Step } from '../maker.ts';
 import { isPseudoExecutable } from './executable.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 /** The size of the program in KB: measured for a cluster's first job, or as the user says. */
 export const imageSize: Step = {

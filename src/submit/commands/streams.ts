@@ -1,7 +1,7 @@
 import { booleanOf } from '../calculate.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { isUrl } from '../maker.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 interface Stream {
   readonly command: string;

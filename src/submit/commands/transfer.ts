@@ -3,7 +3,7 @@ import { plainName } from '../../util/plain-name.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { stripQuotes, tokens } from '../text.ts';
 import { checkInput } from './streams.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 type Should = 'YES' | 'NO' | 'IF_NEEDED';
 type When = 'ON_EXIT' | 'ON_EXIT_OR_EVICT' | 'ON_SUCCESS' | 'NEVER';

@@ -1,7 +1,7 @@
 import { sizeOf } from '../calculate.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { tokens } from '../text.ts';
-import { UNIVERSE } from './universe.ts';
+import { UNIVERSE } from '../../job/universe.ts';
 
 function setFlag(job: JobMaker, command: string, attribute: string): boolean {
   const written = job.boolParam(command, attribute);

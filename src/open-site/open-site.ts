@@ -5,8 +5,8 @@ import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import type { QueueMark } from '../job/mark.ts';
-import { openGram } from './open-gram.ts';
-import { type JobManagerOptions, type JobManagerSite, openJobManagerSite } from '../jobmanager/client.ts';
+import { type JobManagerOptions, openJobManagerSite } from '../jobmanager/client.ts';
+import type { AuditableSite } from '../site/audit.ts';
 import type { Sending } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import { openTransport } from '../transport/open-transport.ts';
@@ -34,7 +34,7 @@ export interface OpenSiteOptions {
   /** The same for large results: if set, a fetch does not wait for them. */
   readonly onComing?: (all: readonly Sending[]) => void;
   /** Called with the site and its connection; returns a function that is called before these are closed. */
-  readonly onOpen?: (site: JobManagerSite, transport: Transport) => () => void;
+  readonly onOpen?: (site: AuditableSite, transport: Transport) => () => void;
 }
 
 /** Opens a connection to a configured site that has a machine of its own. */
@@ -80,8 +80,11 @@ function scratchOf(
 }
 
 /** Opens a configured site; closing it closes its connection. */
-export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<JobManagerSite> {
-  if (record.target.kind === 'gram') return await openGram(record, record.target, options);
+export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<AuditableSite> {
+  if (record.target.kind === 'gram') {
+    const { openGram } = await import('./open-gram.ts');
+    return await openGram(record, record.target, options);
+  }
   const { agent, identity, prompt, paths, cares, onOpen, mark, onSending, onComing } = options;
   const transport = await transportTo(record, { prompt, paths });
   const site = openJobManagerSite({

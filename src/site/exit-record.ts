@@ -1,4 +1,4 @@
-import type { Ending, Usage } from '../site/contract.ts';
+import type { Ending, Usage } from './contract.ts';
 
 /** Who took run.lock. Times are Unix seconds by the site's clock. */
 export interface Owner {

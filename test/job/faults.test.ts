@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, it } from 'vitest';
 import { GryphusError } from '../../src/errors.ts';
-import { isFault, narrowing } from '../../src/gridmanager/faults.ts';
+import { isFault, narrowing } from '../../src/job/faults.ts';
 import { type AttemptKey, formatAttemptKey, type JobId } from '../../src/job/ids.ts';
 import type { JobRecord, Queue } from '../../src/queue/api.ts';
 import { seeded } from '../seeded.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
-import { World } from './protocol-world.ts';
-import { CLEAR } from './simulated-site.ts';
+import { World } from '../gridmanager/protocol-world.ts';
+import { CLEAR } from '../gridmanager/simulated-site.ts';
 
 describe('a fault that comes from one job, or one site', () => {
   let redis: TestRedis;

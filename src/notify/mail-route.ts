@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Settings } from '../config/settings.ts';
 import { asError, GryphusError } from '../errors.ts';
-import type { MailRoute } from '../notify/mail.ts';
+import type { MailRoute } from './mail.ts';
 
 /** How mail leaves this machine, by the settings. Throws 'bad-config' if something is missing. */
 export function mailRoute(settings: Settings): MailRoute {

@@ -1,5 +1,5 @@
-import type { Queue } from '../queue/api.ts';
-import { STAY } from '../queue/tables.ts';
+import type { Queue } from './api.ts';
+import { STAY } from './tables.ts';
 
 /** A connection that a user logged in to is kept this long without work, milliseconds. */
 export const LOGIN_KEPT_MS = 8 * 3_600_000;

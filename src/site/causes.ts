@@ -1,4 +1,4 @@
-import type { SiteCause } from '../site/contract.ts';
+import type { SiteCause } from './contract.ts';
 
 interface Rule {
   /** HTCondor's HoldReasonCode for a job that its policy does not run again. */

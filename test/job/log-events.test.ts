@@ -5,7 +5,7 @@ import type { Transitioned } from '../../src/job/events.ts';
 import type { LifeEvent, State } from '../../src/job/life.ts';
 import { next } from '../../src/job/life.ts';
 import { parseUserLog } from '../../src/user-log/text.ts';
-import { logEvents } from '../../src/scheduler/log-events.ts';
+import { logEvents } from '../../src/job/log-events.ts';
 
 const ID = { cluster: 51, proc: 0 };
 const recorded = (name: string) =>

@@ -1,15 +1,13 @@
-import type { Attrs } from '../job/attrs.ts';
-import type { Transitioned } from '../job/events.ts';
-import type { JobId } from '../job/ids.ts';
-import { resourcesOf, spentInAllOf, spentOf } from '../job/log-usage.ts';
+import type { Attrs } from './attrs.ts';
+import type { Transitioned } from './events.ts';
+import type { JobId } from './ids.ts';
+import { resourcesOf, spentInAllOf, spentOf } from './log-usage.ts';
 import type { UserLogBody, UserLogEvent } from '../user-log/event.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { UNIVERSE } from './universe.ts';
+import { readNumber, readString } from './values.ts';
 
 /** HTCondor's eviction codes (recorded): removed, vacated; a hold gives its own code. */
 const EVICTED = { removed: 1023, vacated: 1022, held: 1 } as const;
-/** JobUniverse. */
-const VANILLA = 5;
-const GRID = 9;
 
 /** The first event in a job's log. */
 export function submitEvent(id: JobId, at: number, attrs: Attrs, host: string): UserLogEvent {
@@ -202,11 +200,11 @@ function resource(attrs: Attrs): string {
 }
 
 function isVanilla(attrs: Attrs): boolean {
-  return readNumber(attrs, 'JobUniverse') === VANILLA;
+  return readNumber(attrs, 'JobUniverse') === UNIVERSE.vanilla;
 }
 
 function isGrid(attrs: Attrs): boolean {
-  return readNumber(attrs, 'JobUniverse') === GRID;
+  return readNumber(attrs, 'JobUniverse') === UNIVERSE.grid;
 }
 
 function number(attrs: Attrs, name: string): number {

@@ -1,11 +1,10 @@
-import type { Backend } from '../backends/contract.ts';
-import type { AttemptSpec, InputFile, SiteFile } from '../site/contract.ts';
+import type { AttemptSpec, InputFile, SiteFile } from './contract.ts';
 import { octalEscape } from './escape.ts';
 
 /**
  * An attempt's record at the site, as lines ended by `end`: what the wrapper reads, in the order in which it needs it.
  */
-export function specLines(spec: AttemptSpec, backend: Pick<Backend, 'submitWords'>): string[] {
+export function specLines(spec: AttemptSpec, backend: { submitWords(spec: AttemptSpec): readonly string[] }): string[] {
   return [
     ...backend.submitWords(spec).map((word) => `submit ${octalEscape(word)}`),
     // Directly after the submit words, because the wrapper needs it before it takes the lock.

@@ -1,26 +1,16 @@
-import { remedyOf } from '../backends/remedies.ts';
 import type { GryphusError } from '../errors.ts';
-import type { Attrs, AttrTexts } from '../job/attrs.ts';
-import { quoted } from '../job/values.ts';
-import type { Refusal } from '../site/contract.ts';
+import type { Attrs, AttrTexts } from './attrs.ts';
+import { quoted, readNumber, readString } from './values.ts';
 import { sentence } from '../util/plain-text.ts';
 
 /**
  * HoldReasonCode for a site's refusal that has no more specific code: "the job's grid resource failed" (HTCondor's
  * manual, GlobusGramError and its successors).
  */
-const GRID_FAILED = 37;
-const CODES: Readonly<Record<Refusal['code'], number>> = {
-  'site-refused': GRID_FAILED,
-  'input-missing': 13,
-  'disk-full': 21,
-  'site-busy': GRID_FAILED,
-  'site-full': GRID_FAILED,
-  arriving: GRID_FAILED,
-  'output-missing': 12,
-  'unknown-key': GRID_FAILED,
-  'already-started': GRID_FAILED,
-};
+export const GRID_FAILED = 37;
+/** Hold codes of the user's own policy (HTCondor's manual). */
+const BY_USER_POLICY = 3;
+export const POLICY_UNDEFINED = 5;
 
 /** HTCondor's attributes for the reason of a hold. */
 export function holdAttributes(reason: string, code: number, subCode = 0): AttrTexts {
@@ -43,8 +33,13 @@ export function holdByError(error: GryphusError): AttrTexts {
   return holdAttributes(error.message, error.holdCode ?? GRID_FAILED, error.holdSubCode ?? 0);
 }
 
-export function holdByRefusal(site: string, refusal: Refusal): AttrTexts {
-  const remedy = remedyOf(refusal.message);
-  const reason = `Site ${site}: ${refusal.message.replace(/\.$/, '')}`;
-  return holdAttributes(remedy === undefined ? reason : `${reason}. ${remedy}.`, CODES[refusal.code]);
+/** HTCondor's wording and attributes for a hold by one of the job's policy expressions. */
+export function policyHold({ attrs }: { readonly attrs: Attrs }, attribute: 'OnExitHold' | 'PeriodicHold'): AttrTexts {
+  const reason =
+    readString(attrs, `${attribute}Reason`) ??
+    `The job attribute ${attribute} expression '${attrs.get(attribute)}' evaluated to TRUE`;
+  return {
+    ...holdAttributes(reason, BY_USER_POLICY, readNumber(attrs, `${attribute}SubCode`) ?? 0),
+    NumHolds: String((readNumber(attrs, 'NumHolds') ?? 0) + 1),
+  };
 }

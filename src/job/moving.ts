@@ -1,7 +1,6 @@
-import type { AttrTexts } from '../job/attrs.ts';
-import { quoted, readString, type TextSource } from '../job/values.ts';
-import type { Change } from '../queue/api.ts';
-import { UNIVERSE } from './files.ts';
+import type { AttrTexts } from './attrs.ts';
+import { quoted, readString, type TextSource } from './values.ts';
+import { UNIVERSE } from './universe.ts';
 
 /** Where a user wants a job to run. */
 export interface Destination {
@@ -9,6 +8,12 @@ export interface Destination {
   readonly manager: string;
   /** Its grid_resource; `undefined` for the pool. */
   readonly resource: string | undefined;
+}
+
+/** The part of a transition that routes a job elsewhere. */
+interface Move {
+  readonly route: { readonly manager: string; readonly site: string };
+  readonly set: AttrTexts;
 }
 
 /**
@@ -31,7 +36,7 @@ export function withoutWish(attrs: TextSource): AttrTexts {
 }
 
 /** What to add to the transition that releases a job from its site: if the job is wanted elsewhere, it goes there. */
-export function asWished(attrs: TextSource): Pick<Change, 'route' | 'set'> {
+export function asWished(attrs: TextSource): Partial<Move> {
   const site = readString(attrs, 'GryphusMoveTo');
   const manager = readString(attrs, 'GryphusMoveManager');
   if (site === undefined || manager === undefined) return {};
@@ -39,7 +44,7 @@ export function asWished(attrs: TextSource): Pick<Change, 'route' | 'set'> {
 }
 
 /** Routes a job to a new site. Clears everything in its ad about its earlier site and the broker's choice. */
-export function goTo({ site, manager, resource }: Destination): Required<Pick<Change, 'route' | 'set'>> {
+export function goTo({ site, manager, resource }: Destination): Move {
   return {
     route: { manager, site },
     set: {

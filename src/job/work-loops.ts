@@ -1,5 +1,5 @@
-import { CANDIDATE_LIFE, type CandidateState } from '../job/candidate-life.ts';
-import { LIFE, type State, STATES, type Work } from '../job/life.ts';
+import { CANDIDATE_LIFE, type CandidateState } from './candidate-life.ts';
+import { LIFE, type State, STATES, type Work } from './life.ts';
 
 /**
  * The work of one site is split into work loops that run concurrently, so that a slow submit delays no results. Each

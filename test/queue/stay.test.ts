@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
 import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
 import { GridManager } from '../../src/gridmanager/manager.ts';
-import { staying, stayUntil } from '../../src/gridmanager/stay.ts';
+import { staying, stayUntil } from '../../src/queue/stay.ts';
 import { urlAccess } from '../../src/gridmanager/url-access.ts';
 import { startRedis } from '../sites/redis.ts';
 

@@ -1,5 +1,5 @@
-import type { Kv } from '../../queue/api.ts';
-import { OWED_LOGS, type OwedLogs, WHOLE } from '../../queue/tables.ts';
+import type { Kv } from './api.ts';
+import { OWED_LOGS, type OwedLogs, WHOLE } from './tables.ts';
 
 /** The Scheduler's last report of logs that it cannot write. */
 export async function owedLogs(kv: Pick<Kv, 'get'>): Promise<OwedLogs> {

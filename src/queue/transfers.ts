@@ -1,5 +1,5 @@
-import type { Queue } from '../queue/api.ts';
-import { TRANSFERS_OF } from '../queue/tables.ts';
+import type { Queue } from './api.ts';
+import { TRANSFERS_OF } from './tables.ts';
 import type { Sending } from '../site/contract.ts';
 
 export type Way = keyof typeof TRANSFERS_OF;

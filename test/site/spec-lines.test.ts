@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fork } from '../../src/backends/fork.ts';
-import { octalEscape, octalWord, percentDecode } from '../../src/jobmanager/escape.ts';
-import { specLines, unfit } from '../../src/jobmanager/spec.ts';
+import { octalEscape, octalWord, percentDecode } from '../../src/site/escape.ts';
+import { specLines, unfit } from '../../src/site/spec-lines.ts';
 import { NASTY } from '../conformance/nasty.ts';
 import { spec } from '../conformance/kit.ts';
 

@@ -7,7 +7,8 @@ import type { SiteRecord } from '../config/sites.ts';
 import { signDelegation } from '../credentials/delegation.ts';
 import { defaultFiles, loadProxy } from '../credentials/store.ts';
 import { openCaDirectory } from '../credentials/x509/ca-directory.ts';
-import { type GramSite, openGramSite } from '../gram/site.ts';
+import { openGramSite } from '../gram/site.ts';
+import type { AuditableSite } from '../site/audit.ts';
 
 export interface OpenGramOptions {
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
@@ -20,7 +21,11 @@ export interface OpenGramOptions {
  * Opens a GRAM service. A GridManager keeps state that the service does not keep in a directory named for its identity;
  * a command uses the same directory, with the user's current proxy.
  */
-export async function openGram(record: SiteRecord, target: GramTarget, options: OpenGramOptions): Promise<GramSite> {
+export async function openGram(
+  record: SiteRecord,
+  target: GramTarget,
+  options: OpenGramOptions,
+): Promise<AuditableSite> {
   const { paths, manager, identity } = options;
   const root = join(paths.stateDir, 'gram', encodeURIComponent(record.name));
   mkdirSync(root, { recursive: true, mode: 0o700 });
@@ -45,7 +50,7 @@ async function proxyFileOf(record: SiteRecord, paths: Pick<Paths, 'configDir'>):
   return found?.kind === 'x509-proxy' ? found.file : defaultFiles().proxy;
 }
 
-async function lend(site: GramSite, file: string): Promise<void> {
+async function lend(site: AuditableSite, file: string): Promise<void> {
   const issuer = loadProxy(file);
   const now = Math.floor(Date.now() / 1000);
   const lifetime = Math.max(1, issuer.chain[0].notAfter - now);

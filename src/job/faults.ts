@@ -1,5 +1,5 @@
 import { asError, GryphusError } from '../errors.ts';
-import { formatJobId, type JobId } from '../job/ids.ts';
+import { formatJobId, type JobId } from './ids.ts';
 import { SimulatedCrash } from '../util/crash-point.ts';
 import { Pauses } from '../util/pauses.ts';
 import { isAboutTheSite } from './about-the-site.ts';

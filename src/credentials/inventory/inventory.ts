@@ -1,14 +1,14 @@
-import { type Credentials, loadCredentials } from '../config/credentials.ts';
-import { allocationOf, needsOf } from '../config/credential-needs.ts';
-import type { Paths } from '../config/paths.ts';
-import { SiteBook } from '../config/follow.ts';
-import type { SiteRecord } from '../config/sites.ts';
-import { inspect, type Source, undescribed } from '../credentials/sources.ts';
-import { CREDENTIAL_HOLD, type RemoteCopy, type Watched, type WatchedJob } from '../credentials/watch/model.ts';
-import { LIFE, type State, STATES } from '../job/life.ts';
-import { readNumber, type TextSource } from '../job/values.ts';
-import type { JobRecord, Place, Queue } from '../queue/api.ts';
-import { CREDENTIAL_COPIES } from '../queue/tables.ts';
+import { type Credentials, loadCredentials } from '../../config/credentials.ts';
+import { allocationOf, needsOf } from '../../config/credential-needs.ts';
+import type { Paths } from '../../config/paths.ts';
+import { SiteBook } from '../../config/follow.ts';
+import type { SiteRecord } from '../../config/sites.ts';
+import { inspect, type Source, undescribed } from '../sources.ts';
+import { CREDENTIAL_HOLD, type RemoteCopy, type Watched, type WatchedJob } from '../watch/model.ts';
+import { LIFE, type State, STATES } from '../../job/life.ts';
+import { readNumber, type TextSource } from '../../job/values.ts';
+import type { JobRecord, Place, Queue } from '../../queue/api.ts';
+import { CREDENTIAL_COPIES } from '../../queue/tables.ts';
 
 /**
  * Which jobs use which credential, by the queue and the configuration. The credentials themselves are inspected later.

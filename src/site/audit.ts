@@ -1,0 +1,58 @@
+import type { AttemptKey } from '../job/ids.ts';
+import type { Site } from './contract.ts';
+
+/** A Site with the additional operations of `gryphus site audit` and `gryphus site test`. */
+export interface AuditableSite extends Site {
+  /** Everything that the site holds under this agent's name. */
+  audit(): Promise<SiteAudit>;
+  /** A check-up, step by step. */
+  test(): Promise<readonly SiteStep[]>;
+}
+
+/** Everything that a site holds for an agent: records, jobs in its queue by tag, content. */
+export interface SiteAudit {
+  readonly records: readonly AuditRecord[];
+  readonly queued: readonly AuditJob[];
+  /** Why the queue could not be queried; `queued` is then meaningless. */
+  readonly queueError: string | undefined;
+  readonly content: { readonly files: number; readonly kb: number };
+  /** What other agents have there. */
+  readonly others: readonly OtherAgent[];
+}
+
+/** Attempts of one agent; times in Unix seconds. */
+export interface OtherAgent {
+  readonly agent: string;
+  readonly attempts: number;
+  /** How many of their programs have ended. */
+  readonly ended: number;
+  /** When the first and the last of them were prepared. */
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+export interface AuditRecord {
+  readonly key: AttemptKey;
+  readonly submission: number;
+  readonly batchId: string | undefined;
+  readonly state: 'prepared' | 'submitted' | 'started' | 'ended' | 'fenced' | 'cancelled';
+}
+
+export interface AuditJob {
+  readonly tag: string;
+  /** Undefined if the tag does not have our form. */
+  readonly key: AttemptKey | undefined;
+  readonly submission: number;
+  readonly batchId: string;
+  /** The batch system still lists it, but says that it has ended. */
+  readonly over: boolean;
+}
+
+/** One step of a site's check-up. */
+export interface SiteStep {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly message: string;
+  /** What to do if the step fails. */
+  readonly remedy?: string;
+}
