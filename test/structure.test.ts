@@ -78,7 +78,7 @@ const LOADED_LATER: Readonly<Record<string, RegExp>> = {
   'jobmanager/client.ts': /^$/,
   'dag/main.ts': /^$/,
   'client/gryphus.ts': /^pool\/host\/(places|pid-files)\.ts$/,
-  'scheduler/main.ts': /^(glidein|pool\/(central-manager-client|host|wire))/,
+  'scheduler/main.ts': /^(glidein|pool\/(central-manager-client|port-news|host|wire))/,
 };
 
 const ALL: Readonly<Record<string, string>> = Object.assign(

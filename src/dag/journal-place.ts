@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } fr
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
-import { maybe, type Read } from '../site/shapes.ts';
+import { maybe, type Read } from '../util/schema.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { parseStored } from '../util/stored-json.ts';
 import { DAG_PROGRESS } from './progress.ts';

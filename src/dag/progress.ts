@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Read } from '../site/shapes.ts';
+import type { Read } from '../util/schema.ts';
 import { levels } from './cycles.ts';
 import { type Core, nodeCount, readyCount, statusOf, unreadyCount } from './engine/core.ts';
 import { DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';

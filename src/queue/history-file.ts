@@ -11,7 +11,8 @@ import {
   writeSync,
 } from 'node:fs';
 import * as z from 'zod';
-import { attrTexts, type Read } from '../site/shapes.ts';
+import { attrTexts } from '../job/schema.ts';
+import type { Read } from '../util/schema.ts';
 import { type HistoryEntry, HistorySnapshot, indexOf, RECORD } from './history-snapshot.ts';
 
 export const JOB_LINE = z.object({

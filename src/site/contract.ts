@@ -2,7 +2,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { QueueMark } from '../job/mark.ts';
 import type * as shapes from './shapes.ts';
-import type { Read } from './shapes.ts';
+import type { Read } from '../util/schema.ts';
 
 /**
  * All that the GridManager knows about a place that runs jobs. Each call takes many jobs and is idempotent by key: if

@@ -1,49 +1,16 @@
 import * as z from 'zod';
-import { type AttrTexts, isAttrTexts } from '../job/attrs.ts';
-import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
+import { attemptKey } from '../job/schema.ts';
+import { amount, count, flag, maybe, moment, text, texts, textsByName } from '../util/schema.ts';
 
 /*
  * Data that passes between the agent's own processes and to its workers, declared once: each type is inferred from the
  * schema that reads it. An unknown key is an error, so that no field is lost on the way.
  */
 
-/** The read-only type of what a schema reads. */
-export type Read<S extends z.ZodType> = Immutable<z.infer<S>>;
-
-type Immutable<T> = T extends string | number | boolean | null | undefined
-  ? T
-  : { readonly [K in keyof T]: Immutable<T[K]> };
-
-/** A key that may be absent but is never `undefined`. */
-export const maybe = z.exactOptional;
-export const text = z.string();
-export const texts = z.array(text);
-export const flag = z.boolean();
-export const count = z.int().nonnegative();
-export const amount = z.number().nonnegative();
-/** Unix seconds, up to the year 9999. */
-export const moment = amount.max(253_402_300_799);
 /** Processor time of a run in seconds: anything beyond this cannot be a real measurement. */
 const processorTime = amount.max(1e12);
 const kilobytes = amount.max(Number.MAX_SAFE_INTEGER);
 export const stream = z.enum(['stdout', 'stderr']);
-
-export const attemptKey = z.custom<AttemptKey>(
-  (value) => typeof value === 'string' && isAttemptKey(value),
-  'not an attempt key',
-);
-export const attemptKeys = z.array(attemptKey);
-
-/* z.record would leave out a name `__proto__`. */
-export const textsByName = z.custom<Readonly<Record<string, string>>>(
-  (value) => isRecord(value) && Object.values(value).every((one) => typeof one === 'string'),
-  'not a record of strings',
-);
-export const attrTexts = z.custom<AttrTexts>(isAttrTexts, 'not an ad');
-
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Content that is sent to a site once, under its SHA-256. */
 export const blob = z.strictObject({

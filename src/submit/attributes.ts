@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Read } from '../site/shapes.ts';
+import type { Read } from '../util/schema.ts';
 import type { Attr } from './attr.ts';
 import { parseAttr, stringAttr } from './attr.ts';
 import type { Attributes } from './draft.ts';

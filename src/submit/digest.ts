@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
-import { type Read, text, textsByName } from '../site/shapes.ts';
+import { type Read, text, textsByName } from '../util/schema.ts';
 import { parseStored } from '../util/stored-json.ts';
 import { restore, store, STORED_ATTR } from './attributes.ts';
 import type { ClusterPart, ProcAd } from './cluster.ts';

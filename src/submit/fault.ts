@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
-import { maybe } from '../site/shapes.ts';
+import { maybe } from '../util/schema.ts';
 
 /** A place in a submit description; lines count from 1. */
 export interface Place {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Read } from '../site/shapes.ts';
+import type { Read } from '../util/schema.ts';
 import type { Outcome } from './world.ts';
 
 /** Facts about the submitting machine; in HTCondor each is a configuration parameter. */

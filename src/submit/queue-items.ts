@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { maybe, type Read } from '../site/shapes.ts';
+import { maybe, type Read } from '../util/schema.ts';
 import { badInput } from './fault.ts';
 import { glob, hasMagic } from './glob.ts';
 import type { QueueArgs } from './queue-args.ts';

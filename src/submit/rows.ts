@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Read } from '../site/shapes.ts';
+import type { Read } from '../util/schema.ts';
 
 /** How `queue … from table(…)` splits a row into columns; without `table`, HTCondor's old rules apply. */
 export const TABLE_OPTIONS = z.strictObject({

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { maybe, type Read } from '../site/shapes.ts';
+import { maybe, type Read } from '../util/schema.ts';
 
 /** `[start:end:step]` of a queue statement, as in Python; omitted parts are `undefined`. */
 export const SLICE = z.strictObject({ start: maybe(z.int()), end: maybe(z.int()), step: maybe(z.int()) });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { count, flag, maybe, type Read, text, textsByName } from '../../site/shapes.ts';
+import { count, flag, maybe, type Read, text, textsByName } from '../../util/schema.ts';
 import { SCRIPT_TYPES, type ScriptSpec, type ScriptType } from '../language/commands.ts';
 
 /** How an execution ended. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { count, maybe, type Read, text } from '../../site/shapes.ts';
+import { count, maybe, type Read, text } from '../../util/schema.ts';
 import { DAG_EVENT, type Ending, type JobChange, type NodeLogEvent, type Told } from '../engine/messages.ts';
 import type { Description } from '../language/graph.ts';
 import type { ScriptType } from '../language/commands.ts';

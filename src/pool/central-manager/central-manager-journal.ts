@@ -2,7 +2,9 @@ import * as z from 'zod';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
 import type { Attempt } from './attempts.ts';
-import { amount, attemptKey, attemptKeys, ending, maybe, type Read, text } from '../../site/shapes.ts';
+import { attemptKey, attemptKeys } from '../../job/schema.ts';
+import { ending } from '../../site/shapes.ts';
+import { amount, maybe, type Read, text } from '../../util/schema.ts';
 import { type AttemptRequest, attemptRequest, type UserPriority, userPriority } from '../wire/client-wire.ts';
 import type { DerivedSpec } from '../wire/wire.ts';
 

@@ -4,28 +4,9 @@
  * chunks are sent unasked.
  */
 import * as z from 'zod';
-import {
-  amount,
-  attemptKey as key,
-  attemptKeys as keys,
-  attrTexts as ad,
-  capacity,
-  count as id,
-  count,
-  ending,
-  fetchOutcome,
-  fetchRequest,
-  flag,
-  inputFile,
-  maybe,
-  moment,
-  outcome,
-  type Read,
-  report,
-  stream,
-  text,
-  texts,
-} from '../../site/shapes.ts';
+import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../job/schema.ts';
+import { capacity, ending, fetchOutcome, fetchRequest, inputFile, outcome, report, stream } from '../../site/shapes.ts';
+import { amount, count, count as id, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
 import {
   derivedSpec,

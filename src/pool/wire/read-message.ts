@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { GryphusError } from '../../errors.ts';
-import type { Read } from '../../site/shapes.ts';
+import type { Read } from '../../util/schema.ts';
 
 /** The maximum length of an error message, in characters. */
 const MOST = 120;

@@ -14,24 +14,9 @@
  * reports everything it holds, and the central manager sends again what is missing.
  */
 import * as z from 'zod';
-import {
-  amount,
-  attemptKey as key,
-  attemptKeys as keys,
-  attrTexts as ad,
-  count,
-  ending,
-  flag,
-  inputFile,
-  maybe,
-  moment,
-  oddOutput,
-  program,
-  type Read,
-  stream,
-  text,
-  texts,
-} from '../../site/shapes.ts';
+import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../job/schema.ts';
+import { ending, inputFile, oddOutput, program, stream } from '../../site/shapes.ts';
+import { amount, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
 
 export const WIRE_VERSION = 1;

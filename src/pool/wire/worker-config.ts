@@ -2,7 +2,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import { GryphusError } from '../../errors.ts';
-import { amount, attrTexts, flag, maybe, type Read, text } from '../../site/shapes.ts';
+import { attrTexts } from '../../job/schema.ts';
+import { amount, flag, maybe, type Read, text } from '../../util/schema.ts';
 import { WAY } from '../../reverse-connection/home.ts';
 
 /** `auto`: cgroup v2, if the worker may create groups; `always`: cgroup v1 too. */

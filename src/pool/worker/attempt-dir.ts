@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
-import { type Read, texts } from '../../site/shapes.ts';
+import { type Read, texts } from '../../util/schema.ts';
 import { PROCESS_IDENTITY, type ProcessIdentity } from '../../util/process-identity.ts';
 import {
   ATTEMPT_RECORD,

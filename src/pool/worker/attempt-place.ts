@@ -1,7 +1,9 @@
 import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import * as z from 'zod';
 import type { Ending } from '../../site/contract.ts';
-import { amount, attemptKey, ending, type Read, text } from '../../site/shapes.ts';
+import { attemptKey } from '../../job/schema.ts';
+import { ending } from '../../site/shapes.ts';
+import { amount, type Read, text } from '../../util/schema.ts';
 import { storedOr } from '../../util/stored-json.ts';
 import type { Cgroup, GroupDirs } from './cgroup.ts';
 import { runSpec, size } from '../wire/wire.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { put, text } from './cgroup-files.ts';
 import * as z from 'zod';
-import type { Read } from '../../site/shapes.ts';
+import type { Read } from '../../util/schema.ts';
 import { readRecord } from './attempt-place.ts';
 import { CONTROLLERS } from './cgroup-places.ts';
 import { signal } from '../host/processes.ts';

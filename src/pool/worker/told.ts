@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { amount, count, inputFile, maybe, type Read, texts } from '../../site/shapes.ts';
+import { inputFile } from '../../site/shapes.ts';
+import { amount, count, maybe, type Read, texts } from '../../util/schema.ts';
 import { PROCESS_IDENTITY } from '../../util/process-identity.ts';
 import { runSpec } from '../wire/wire.ts';
 import { ATTEMPT_RECORD } from './attempt-place.ts';

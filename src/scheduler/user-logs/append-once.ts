@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import * as z from 'zod';
-import { count, type Read } from '../../site/shapes.ts';
+import { count, type Read } from '../../util/schema.ts';
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 /**

@@ -3,7 +3,7 @@ import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { asError, GryphusError } from '../../errors.ts';
-import { maybe, type Read } from '../../site/shapes.ts';
+import { maybe, type Read } from '../../util/schema.ts';
 import { parseStored, storedOr } from '../../util/stored-json.ts';
 import type { Piece } from './append-once.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { count, maybe, type Read, text } from '../../site/shapes.ts';
+import { count, maybe, type Read, text } from '../../util/schema.ts';
 import { PIECE } from './append-once.ts';
 
 /** A request to the writer process. */
