@@ -22,7 +22,7 @@ export function siteAd(site: KnownSite, now: number): Record<string, string> {
     Machine: text(capacityPoll?.host),
     Batch: quoted(record.batch),
     BatchVersion: text(capacityPoll?.batchVersion),
-    Arch: text(capacityPoll && archOf(capacityPoll.arch)),
+    Arch: text(capacityPoll && condorArch(capacityPoll.arch)),
     OpSys: text(capacityPoll && opSysOf(capacityPoll.os)),
     TotalCpus: number(load.totalCpus),
     FreeCpus: number(load.freeCpus),
@@ -78,7 +78,7 @@ function loadOf({ record, capacityPoll, jobs, backoff, measures }: KnownSite, no
 }
 
 /** HTCondor's names for what `uname -m` and `uname -s` print. */
-export function archOf(machine: string): string {
+export function condorArch(machine: string): string {
   if (machine === 'x86_64' || machine === 'amd64') return 'X86_64';
   return /^i[3-6]86$/.test(machine) ? 'INTEL' : machine;
 }

@@ -1,7 +1,7 @@
 import type { Edited, Transitioned } from '../job/events.ts';
 import { USAGE_ATTRIBUTES } from '../job/log-usage.ts';
 import { LIFE } from '../job/life.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { inAd, readNumber, readString } from '../job/values.ts';
 import type { JobChange } from './engine/messages.ts';
 
 /** HTCondor's HoldReasonCode for a hold by a user. */
@@ -33,7 +33,7 @@ function evictedBy(step: Transitioned): readonly JobChange[] {
 }
 
 function heldBy(step: Transitioned): JobChange {
-  const reason = readString({ get: (name) => step.set[name] ?? undefined }, 'HoldReason') ?? '';
+  const reason = readString(inAd(step.set), 'HoldReason') ?? '';
   const [code, subcode] = [numberSet(step, 'HoldReasonCode'), numberSet(step, 'HoldReasonSubCode')];
   return { what: 'held', reason, code, subcode };
 }

@@ -1,6 +1,6 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { managerIdentity } from '../job/identity.ts';
-import { quoted, readString } from '../job/values.ts';
+import { inAd, quoted, readString } from '../job/values.ts';
 import type { ProcInput } from '../queue/api.ts';
 import type { SubmitPolicy } from '../submit/api.ts';
 import type { Destination, SiteChooser } from './site-choice.ts';
@@ -42,7 +42,7 @@ export class Placement {
    * Jobs with a proxy have a manager of their own for its subject: trouble with one identity must not affect another.
    */
   #managerFor(attrs: AttrTexts, site: Destination): string {
-    const subject = readString({ get: (name) => attrs[name] ?? undefined }, PROXY_SUBJECT);
+    const subject = readString(inAd(attrs), PROXY_SUBJECT);
     return managerIdentity(this.#owner, subject ?? site.credential);
   }
 }
@@ -55,7 +55,7 @@ const PROXY_FILE = 'x509userproxy';
  * credentials will find an unusable one.
  */
 export function withProxy(attrs: AttrTexts, check: NonNullable<SubmitPolicy['checkProxy']>): AttrTexts {
-  const path = readString({ get: (name) => attrs[name] ?? undefined }, PROXY_FILE);
+  const path = readString(inAd(attrs), PROXY_FILE);
   if (path === undefined || PROXY_SUBJECT in attrs) return attrs;
   const found = check(path);
   if (!found.ok) return attrs;

@@ -1,6 +1,6 @@
 import type { Attrs } from '../job/attrs.ts';
 import { parseJobId } from '../job/ids.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { inAd, readNumber, readString } from '../job/values.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 import { GLIDEIN_TIMES } from '../queue/tables.ts';
@@ -47,7 +47,7 @@ export class KindTimes {
     const seconds = new Map<string, number>();
     for (const { event } of entries) {
       if (event.type !== 'transition' || event.event !== 'ended') continue;
-      const took = readNumber({ get: (name) => event.set[name] ?? undefined }, 'LastRemoteWallClockTime');
+      const took = readNumber(inAd(event.set), 'LastRemoteWallClockTime');
       if (took !== undefined && took >= 0 && event.set['GryphusSiteCause'] === undefined) seconds.set(event.job, took);
     }
     const ids = [...seconds.keys()].slice(0, MOST).flatMap((name) => parseJobId(name) ?? []);

@@ -71,7 +71,7 @@ export async function nodeFor(arch: Arch, { repository, from, log }: NodeSource)
 }
 
 /** Node's name for a processor that `uname -m` names. */
-export function archOf(machine: string): Arch {
+export function nodeArch(machine: string): Arch {
   if (/^(x86_64|amd64)$/i.test(machine)) return 'x64';
   if (/^(aarch64|arm64)$/i.test(machine)) return 'arm64';
   throw new GryphusError('missing-program', `There is no worker for the processor ${machine}.`, {

@@ -16,7 +16,7 @@ import type { Queue } from '../queue/api.ts';
 import { GLIDEIN_NODE, POOL_WANTED, WHOLE } from '../queue/tables.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { type Batch, Batches } from './batch.ts';
-import { archOf, type NodeBinary, nodeFor } from './node-package.ts';
+import { nodeArch, type NodeBinary, nodeFor } from './node-package.ts';
 
 export interface GlideinOrder {
   readonly site: SiteRecord;
@@ -70,7 +70,7 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
     throw new GryphusError('bad-input', `${count} glideins at once: from 1 to ${MOST_AT_ONCE} can be asked for.`);
   }
   const repository = join(paths.stateDir, 'repository');
-  const node = await nodeFor(archOf(order.machine ?? 'x86_64'), {
+  const node = await nodeFor(nodeArch(order.machine ?? 'x86_64'), {
     repository,
     from: settings['glidein.node'],
     log: world.log,

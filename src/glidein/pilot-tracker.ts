@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { isEnd, JOB_STATUS, LIFE } from '../job/life.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { inAd, readNumber, readString } from '../job/values.ts';
 import { type CentralManagerClient, askCentralManager } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { Tokens } from '../pool/wire/tokens.ts';
@@ -136,8 +136,8 @@ export class PilotTracker {
     const now = this.#world.now();
     const machine = slots?.find((ad) => ad['PartitionableSlot'] === 'true');
     const busy = (slots ?? []).filter((ad) => ad['DynamicSlot'] === 'true');
-    const host = machine && readString(textSource(machine), 'Machine');
-    const left = machine && readNumber(textSource(machine), 'TimeToLive');
+    const host = machine && readString(inAd(machine), 'Machine');
+    const left = machine && readNumber(inAd(machine), 'TimeToLive');
     const message = LIFE[job.state].shows === 'held' ? readString(job.attrs, 'HoldReason') : undefined;
     return {
       job: formatJobId(job.id),
@@ -160,7 +160,7 @@ export class PilotTracker {
   async #slotsAtCentralManager(): Promise<ReadonlyMap<string, readonly AttrTexts[]>> {
     const byToken = new Map<string, AttrTexts[]>();
     for (const ad of (await this.#centralManager.ask({ t: 'slots' }, 'slots')).ads) {
-      const token = readString(textSource(ad), 'GryphusPilot');
+      const token = readString(inAd(ad), 'GryphusPilot');
       if (token !== undefined) byToken.set(token, [...(byToken.get(token) ?? []), ad]);
     }
     return byToken;
@@ -221,10 +221,6 @@ function standing(job: JobRecord, machine: AttrTexts | undefined): Pilot['is'] {
   if (shows === 'removed' || shows === 'completed' || shows === 'transferring') return 'ending';
   if (machine !== undefined) return machine['State'] === '"Drained"' ? 'draining' : 'home';
   return JOB_STATUS[shows] === JOB_STATUS.running ? 'running' : 'waiting';
-}
-
-function textSource(ad: AttrTexts): { get(name: string): string | undefined } {
-  return { get: (name) => ad[name] ?? undefined };
 }
 
 function tail(path: string): string {

@@ -1,7 +1,7 @@
 import { adFrom } from '../pool/wire/ads.ts';
 import type { ClassAd } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
-import { readString } from '../job/values.ts';
+import { inAd, readString } from '../job/values.ts';
 import type { Kv } from '../queue/api.ts';
 import { GLIDEIN_RUNTIMES, type RuntimesSeen } from '../queue/tables.ts';
 import { maySuit } from './matches.ts';
@@ -30,7 +30,7 @@ export async function rememberRuntimes(
   for (const { site, ad } of pilots) {
     if (ad?.['HasContainer'] === undefined) continue;
     const has = NAMES.filter((name) => ad[name] === 'true' || here.get(site)?.has.includes(name));
-    const message = readString({ get: (name) => ad[name] ?? undefined }, 'ContainerOfflineReason');
+    const message = readString(inAd(ad), 'ContainerOfflineReason');
     here.set(site, { at: now, has, message: message ?? here.get(site)?.message });
   }
   for (const [site, seen] of here) {

@@ -56,7 +56,7 @@ export class Attempts {
     const { seen } = this.#entry(key);
     const active = seen.active || state === STATE.active || state === STATE.stageOut;
     const more = message.fields.get('gt3-failure-message');
-    const told = more === undefined ? seen.told : oneLine(more);
+    const told = more === undefined ? seen.told : adapterMessage(more);
     this.note(key, { state, failure, told, active, gone: false });
   }
 
@@ -172,7 +172,7 @@ export function attemptOf(message: Message, records: readonly GramRecord[]): Gra
 }
 
 /** Makes an adapter's message fit into a sentence; adapters write a line end as the two characters `\n`. */
-function oneLine(message: string): string {
+function adapterMessage(message: string): string {
   return message
     .replaceAll(/(\s|\\n)+/g, ' ')
     .trim()

@@ -7,13 +7,13 @@ const NOT_FOR_JOBS = /^(Gryphus|Env$|Environment$)/;
 export function jobAdLines(ad: Iterable<readonly [string, string | null]>): string[] {
   const lines: string[] = [];
   for (const [name, text] of ad) {
-    if (text !== null && name !== 'JobStatus' && !NOT_FOR_JOBS.test(name)) lines.push(`${name} = ${oneLine(text)}`);
+    if (text !== null && name !== 'JobStatus' && !NOT_FOR_JOBS.test(name)) lines.push(`${name} = ${lineText(text)}`);
   }
   lines.push(`JobStatus = ${JOB_STATUS.running}`);
   return lines;
 }
 
 /** A line end within a string would end the line in the file, and a NUL would end the text. */
-export function oneLine(text: string): string {
+export function lineText(text: string): string {
   return text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\0', '');
 }

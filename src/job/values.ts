@@ -24,6 +24,11 @@ export function quoted(text: string): string {
   return printValue(text, 'old');
 }
 
+/** The attributes of one layer, by names as they are spelled there. */
+export function inAd(texts: AttrTexts): TextSource {
+  return { get: (name) => texts[name] ?? undefined };
+}
+
 /** The attribute's value if it is a string; most are literals and are read without a parser. */
 export function readString(source: TextSource, name: string): string | undefined {
   const text = source.get(name);

@@ -2,7 +2,7 @@ import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { knownSites, measuresOf } from '../broker/known-sites.ts';
-import { archOf } from '../broker/site-ad.ts';
+import { condorArch } from '../broker/site-ad.ts';
 import type { KnownSite } from '../broker/sites.ts';
 import type { ClassAd } from '../classad/api.ts';
 import { asError, GryphusError } from '../errors.ts';
@@ -92,7 +92,7 @@ export class GlideinKeeper implements Listener {
         name: site.name,
         // Only the factory's own pilots; those started by hand may have another size.
         home: ours.flatMap((pilot) => (pilot.site === site.name && pilot.ad ? [pilotAd(pilot.ad)] : [])).slice(0, 3),
-        expected: expectedAd(site, archOfSite(known.get(site.name)), asAttributes(seen.get(site.name))),
+        expected: expectedAd(site, condorArchSite(known.get(site.name)), asAttributes(seen.get(site.name))),
       })),
     );
     if (demands.length === 0 && ours.every((pilot) => pilot.is !== 'waiting')) return;
@@ -178,8 +178,8 @@ function suitsNowOrSoon(job: ClassAd, pilot: ClassAd): boolean {
   return suits(job, pilot) || (pilot.find('HasContainer') === undefined && maySuit(job, pilot));
 }
 
-function archOfSite(site: KnownSite | undefined): string | undefined {
-  return site?.capacityPoll && archOf(site.capacityPoll.arch);
+function condorArchSite(site: KnownSite | undefined): string | undefined {
+  return site?.capacityPoll && condorArch(site.capacityPoll.arch);
 }
 
 const WAITS: ReadonlySet<string> = new Set(['idle', 'preparing', 'prepared', 'committed']);

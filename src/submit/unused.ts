@@ -1,3 +1,4 @@
+import { editDistance } from '../util/did-you-mean.ts';
 import { CATALOGUE, isSubmitCommand } from './catalogue.ts';
 import type { Warning } from './fault.ts';
 import type { Macro, MacroTable } from './macros.ts';
@@ -14,25 +15,6 @@ const NEVER_NAMED = new Set([
   'job',
   'retry',
 ]);
-
-/** The number of letters to insert, delete, change or swap (Damerau–Levenshtein, restricted). */
-export function editDistance(a: string, b: string): number {
-  let before: number[] = [];
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let best = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (same ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        best = Math.min(best, (before[j - 2] ?? 0) + 1);
-      next.push(best);
-    }
-    before = row;
-    row = next;
-  }
-  return row[b.length] ?? 0;
-}
 
 /** The command closest to a name, if any is close. */
 export function nearestCommand(name: string): string | undefined {

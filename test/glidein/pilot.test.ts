@@ -16,7 +16,7 @@ import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { archOf, glibcOf, nodeFor } from '../../src/glidein/node-package.ts';
+import { nodeArch, glibcOf, nodeFor } from '../../src/glidein/node-package.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
 import { SLOW } from '../slow.ts';
 
@@ -55,7 +55,7 @@ describe('a pilot', () => {
     });
     return { status, stderr };
   }
-  const archHere = () => archOf(execFileSync('uname', ['-m'], { encoding: 'utf8' }).trim());
+  const archHere = () => nodeArch(execFileSync('uname', ['-m'], { encoding: 'utf8' }).trim());
 
   it('gives the worker the end of its allocation, in a file of its own, and cleans up', () => {
     const { status, stderr } = fly();
@@ -207,14 +207,14 @@ describe('a pilot', () => {
 describe("the pilots' Node", () => {
   it('is ours where that is wanted, and says what C library it needs', async () => {
     const repository = mkdtempSync('/tmp/gry-repo-');
-    const arch = archOf(process.arch === 'x64' ? 'x86_64' : 'aarch64');
+    const arch = nodeArch(process.arch === 'x64' ? 'x86_64' : 'aarch64');
     const node = await nodeFor(arch, { repository, from: 'own', log: () => undefined });
     expect(execFileSync(node.path, ['--version'], { encoding: 'utf8' }).trim()).toBe(process.version);
     expect(node.glibc).toMatch(/^2\.\d+$/);
     expect(await nodeFor(arch, { repository, from: 'own', log: () => undefined })).toEqual(node);
     rmSync(repository, { recursive: true });
     expect(glibcOf(Buffer.from('..GLIBC_2.4\0GLIBC_2.28\0GLIBC_2.17\0'))).toBe('2.28');
-    expect(() => archOf('riscv64')).toThrow('There is no worker for the processor riscv64.');
+    expect(() => nodeArch('riscv64')).toThrow('There is no worker for the processor riscv64.');
   });
 
   it.skipIf(!SLOW)(

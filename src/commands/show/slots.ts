@@ -1,5 +1,6 @@
 import type { AdText } from '../../index.ts';
 import { lookup, unquote } from './ad.ts';
+import { duration } from './dates.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
 import { counted } from '../../util/plain-text.ts';
@@ -18,7 +19,7 @@ export function slotLines(ads: readonly AdText[], now: number, width: Width): st
     text(ad, 'Activity'),
     load(ad),
     text(ad, 'Memory'),
-    elapsed(now - Number(text(ad, 'EnteredCurrentActivity'))),
+    duration(now - Number(text(ad, 'EnteredCurrentActivity'))),
     text(ad, 'GryphusSite'),
   ]);
   const heads = ['Name', 'OpSys', 'Arch', 'State', 'Activity', ' LoadAv', ' Mem', ' ActvtyTime', 'Site'];
@@ -34,7 +35,7 @@ export function claimedLines(ads: readonly AdText[], now: number, width: Width):
     text(ad, 'RemoteUser'),
     text(ad, 'JobId'),
     text(ad, 'Activity'),
-    elapsed(now - Number(text(ad, 'EnteredCurrentActivity'))),
+    duration(now - Number(text(ad, 'EnteredCurrentActivity'))),
     text(ad, 'GryphusSite'),
   ]);
   const heads = ['Name', 'OpSys', 'Arch', ' LoadAv', 'RemoteUser', ' Job', 'Activity', ' ActvtyTime', 'Site'];
@@ -50,9 +51,9 @@ export function stateLines(ads: readonly AdText[], now: number, width: Width): s
     text(ad, 'Memory'),
     load(ad),
     text(ad, 'State'),
-    elapsed(now - Number(text(ad, 'EnteredCurrentState'))),
+    duration(now - Number(text(ad, 'EnteredCurrentState'))),
     text(ad, 'Activity'),
-    elapsed(now - Number(text(ad, 'EnteredCurrentActivity'))),
+    duration(now - Number(text(ad, 'EnteredCurrentActivity'))),
     text(ad, 'GryphusSite'),
   ]);
   const heads = ['Name', ' Cpu', ' Mem', ' LoadAv', 'State', ' StateTime', 'Activ', ' ActvtyTime', 'Site'];
@@ -138,11 +139,4 @@ function text(ad: AdText, name: string): string {
 
 function gigabytes(megabytes: string): string {
   return (Number(megabytes) / 1024).toFixed(2);
-}
-
-/** `d+hh:mm:ss` */
-function elapsed(seconds: number): string {
-  const all = Math.max(0, Math.floor(seconds));
-  const two = (part: number) => String(part).padStart(2, '0');
-  return `${Math.floor(all / 86_400)}+${two(Math.floor(all / 3600) % 24)}:${two(Math.floor(all / 60) % 60)}:${two(all % 60)}`;
 }

@@ -1,5 +1,5 @@
 import { analyze, explain, Matchmaker } from '../../classad/api.ts';
-import { readString } from '../../job/values.ts';
+import { inAd, readString } from '../../job/values.ts';
 import { offerAd } from '../wire/ads.ts';
 import { type Attempt, type Autocluster, jobOf } from './attempts.ts';
 import { NO_WORKERS, type WaitInPool } from '../wire/client-wire.ts';
@@ -82,7 +82,7 @@ function runtimeMissing({ texts }: Autocluster, worker: Worker): string | undefi
   const has = (name: string) => worker.texts[name] === 'true';
   const docker = wants('WantDocker');
   if (!docker && !wants('WantContainer')) return undefined;
-  const source = { get: (name: string) => worker.texts[name] ?? undefined };
+  const source = inAd(worker.texts);
   const message = readString(source, 'ContainerOfflineReason');
   const because = message === undefined ? '' : ` (${message.replace(/\.$/, '')})`;
   if (!has('HasContainer')) return `no container runtime there${because}`;

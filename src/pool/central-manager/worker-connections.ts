@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
-import { quoted, readString } from '../../job/values.ts';
+import { inAd, quoted, readString } from '../../job/values.ts';
 import { oneLine } from '../../util/plain-text.ts';
 import { Asking } from '../wire/asking.ts';
 import { isProof, nonce, proof } from '../wire/auth.ts';
@@ -198,7 +198,7 @@ export class CentralManagerWorkers {
     before?.asking.end(ANOTHER);
     if (before) this.#options.shells.away(instance);
     before?.channel.close(ANOTHER);
-    const source = { get: (name: string) => message.ad[name] ?? undefined };
+    const source = inAd(message.ad);
     const said = (attribute: string) => oneLine(readString(source, attribute) ?? '').slice(0, MOST_NAME);
     const name = said('Name').replace(/^slot1@/, '') || instance;
     const host = said('Machine') || name;

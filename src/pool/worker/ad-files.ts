@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { jobAdLines, oneLine } from '../../job/ad-lines.ts';
+import { jobAdLines, lineText } from '../../job/ad-lines.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
@@ -45,7 +45,7 @@ function slotLines(machine: AttrTexts, slot: string | undefined, size: Start['si
     Disk: String(size.diskKb),
     GPUs: String(size.gpus),
   };
-  return Object.entries(offered).flatMap(([name, text]) => (text === null ? [] : [`${name} = ${oneLine(text)}`]));
+  return Object.entries(offered).flatMap(([name, text]) => (text === null ? [] : [`${name} = ${lineText(text)}`]));
 }
 
 function textOf(lines: readonly string[]): string {
