@@ -7,6 +7,7 @@ import type { Gryphus, MapTask } from '../index.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import { inputsOf, inputWords } from './map-inputs.ts';
 import { MapCommandLine, MapName } from './map-words.ts';
+import { ProgressLine } from './show/progress.ts';
 
 /** The exit status if more tasks than this failed (as in GNU parallel). */
 const MANY = 101;
@@ -94,6 +95,7 @@ this directory. A task that did not make a file of --return has failed.`);
     let failed = 0;
     let done = 0;
     const begun = performance.now();
+    const progress = new ProgressLine();
     const order = new InOrder(flags['keep-order'], (one) => {
       const tag = flags.tag ? `${one.of.join(' ')}\t` : '';
       if (one.stdout.length > 0) process.stdout.write(tagged(one.stdout, tag));
@@ -116,16 +118,20 @@ this directory. A task that did not make a file of --return has failed.`);
       try {
         for await (const result of results) {
           clearTimeout(nobody);
+          if (result.stderr.length > 0 || result.problem !== undefined) progress.clear();
           const { how: end } = result.ending;
           done++;
           const problem = end.kind === 'by-site' ? end.message : result.problem;
           if (end.kind !== 'exited' || end.code !== 0 || problem !== undefined) failed++;
           if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.join(' ')}: ${problem}\n`);
           order.take(result);
+          // At a terminal, the tasks' own output shows how far they are.
+          if (!process.stdout.isTTY) progress.show(`${done} tasks done${failed > 0 ? `, ${failed} failed` : ''}`);
           if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once('drain', resume));
         }
       } finally {
         clearTimeout(nobody);
+        progress.clear();
       }
     });
     if (done === 0 && !signal.aborted) process.stderr.write('gryphus: there was no input, so nothing was run.\n');

@@ -56,7 +56,8 @@ NAME=VALUE arguments set macros before the file is read.`);
 
   async #wait({ cluster, total }: Submitted, gryphus: Gryphus): Promise<void> {
     const jobs = { clusters: [cluster] };
-    await gryphus.wait({ ...jobs, until: 'settled' });
+    const { withProgress } = await import('./show/progress.ts');
+    await withProgress(gryphus, jobs, () => gryphus.wait({ ...jobs, until: 'settled' }), total);
     const { Tally } = await import('./show/tally.ts');
     const tally = new Tally();
     for await (const job of gryphus.jobs({ ...jobs, attributes: Tally.attributes })) tally.add(job);

@@ -55,7 +55,9 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
           await this.#mustBe(gryphus, words);
           const jobs = oneOf(selections({ words, constraint: flags.constraint }));
           const limit = flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1000 };
-          const ended = await gryphus.wait({ ...jobs, until: flags.until, signal, ...limit });
+          const { withProgress } = await import('./show/progress.ts');
+          const waiting = () => gryphus.wait({ ...jobs, until: flags.until, signal, ...limit });
+          const ended = await withProgress(gryphus, jobs, waiting);
           if (ended && flags.until === 'settled') held = await heldOf(gryphus, jobs);
           return ended;
         }).catch((error: unknown) => {

@@ -32,6 +32,24 @@ describe('at a terminal of 80 columns', () => {
   });
 });
 
+describe('how far the jobs are', () => {
+  const BAR = /\[[█░]{30}\] \d+ % \d of 2 done, \d running/;
+  const text = 'executable = /bin/sleep\narguments = 3\nqueue 2\n';
+
+  it('is shown at a terminal while a command waits for them, and nowhere else', async () => {
+    const file = join(home, 'two.sub');
+    writeFileSync(file, text);
+    const shown = await atTerminal(['submit', file, '--wait'], { home });
+    expect(shown).toMatch(BAR);
+    expect(shown.endsWith('\r\u001b[K')).toBe(true);
+    const { stdout, stderr } = await gryphus(['submit', '--terse', '--wait'], { home, stdin: text });
+    expect(stderr).toBe('');
+    expect(stdout).not.toMatch(BAR);
+    const cluster = (await gryphus(['submit', '--terse', file], { home })).stdout.split('.')[0] ?? '';
+    expect(await atTerminal(['wait', cluster], { home })).toMatch(BAR);
+  }, 120_000);
+});
+
 describe('a terminal obeys nothing that a job or a site says', () => {
   const raw = '\u001b]0;mine\u0007 \u009b2J\u007f\tend';
   const harmless = String.raw`\x1b]0;mine\x07 \x9b2J\x7f`;
